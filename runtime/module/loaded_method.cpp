@@ -99,7 +99,9 @@ Error LoadedMethod::run(Span<const EValue> inputs) {
     RL_REQUIRE(inputs_set_[i], InvalidArgument, "method '%.80s' has %zu inputs, but %zu are given",
                method_->meta().name().data(), inputs_set_.size(), inputs.size());
   }
-  return method_->execute();
+  const Error error = method_->execute();
+  for (size_t i = 0; i < inputs.size(); ++i) inputs_set_[i] = false;
+  return error;
 }
 
 }  // namespace rushlight

@@ -122,7 +122,7 @@ TEST(TensorPtr, TakesStridesOfDenseTensors) {
   ASSERT_NE(column, nullptr) << last_error_message();
   EXPECT_EQ(column->stride(2), 2);
   EXPECT_EQ(from_blob(data, {2, 3}, {6, 2}), nullptr);
-  EXPECT_MESSAGE("dimension 1 has the stride 2, but 1 in a dense tensor");
+  EXPECT_MESSAGE("dimension 0 has the stride 6, but 3 in a dense tensor");
   EXPECT_EQ(from_blob(data, {2, 3}, {3}), nullptr);
   EXPECT_EQ(full_like(column, 2)->stride(2), 2);
 }

@@ -119,8 +119,8 @@ class LoadedMethod {
   Error set_input(size_t index, const EValue& value);
   // Notes that all inputs of method() were set directly.
   void note_inputs_set() { inputs_set_.assign(inputs_set_.size(), true); }
-  // Sets the first inputs and executes the method. Further inputs keep what set_input() or the last run gave them. The
-  // outputs are those of method(). Returns InvalidArgument if an input was never set.
+  // Sets the first inputs for this run and executes the method. Further inputs have what set_input() gave them. The
+  // outputs are those of method(). Returns InvalidArgument if an input is not set.
   Error run(Span<const EValue> inputs);
 
   // Return the bytes of the planned memories, of the method's structures, and of scratch memory.

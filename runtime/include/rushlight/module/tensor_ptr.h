@@ -49,7 +49,7 @@ TensorPtr make_converted(std::vector<SizesType> sizes, void* data, size_t count,
 
 // Makes a tensor that owns the elements of `data`, converted to `type`. Returns null if elements of the one dtype
 // cannot become elements of the other: a float an integer, or a number a bool.
-template <typename T = float, ScalarType own_type = scalar_type_of<T>>
+template <typename T = float, ScalarType own_type = ScalarTypeOf<T>::value>
 TensorPtr make_tensor_ptr(std::vector<SizesType> sizes, std::vector<T> data, std::vector<DimOrderType> dim_order = {},
                           std::vector<StridesType> strides = {}, ScalarType type = own_type,
                           ShapeDynamism dynamism = ShapeDynamism::DYNAMIC_BOUND) {
@@ -59,13 +59,13 @@ TensorPtr make_tensor_ptr(std::vector<SizesType> sizes, std::vector<T> data, std
                                 std::move(strides), own_type, type, dynamism);
 }
 // Makes a tensor of one dimension.
-template <typename T = float, ScalarType own_type = scalar_type_of<T>>
+template <typename T = float, ScalarType own_type = ScalarTypeOf<T>::value>
 TensorPtr make_tensor_ptr(std::vector<T> data, ScalarType type = own_type,
                           ShapeDynamism dynamism = ShapeDynamism::DYNAMIC_BOUND) {
   std::vector<SizesType> sizes{static_cast<SizesType>(data.size())};
   return make_tensor_ptr<T>(std::move(sizes), std::move(data), {}, {}, type, dynamism);
 }
-template <typename T = float, ScalarType own_type = scalar_type_of<T>>
+template <typename T = float, ScalarType own_type = ScalarTypeOf<T>::value>
 TensorPtr make_tensor_ptr(std::vector<SizesType> sizes, std::initializer_list<T> list,
                           std::vector<DimOrderType> dim_order = {}, std::vector<StridesType> strides = {},
                           ScalarType type = own_type, ShapeDynamism dynamism = ShapeDynamism::DYNAMIC_BOUND) {
@@ -80,13 +80,13 @@ TensorPtr make_tensor_ptr(std::vector<SizesType> sizes, std::initializer_list<T>
                               dynamism);
   }
 }
-template <typename T = float, ScalarType own_type = scalar_type_of<T>>
+template <typename T = float, ScalarType own_type = ScalarTypeOf<T>::value>
 TensorPtr make_tensor_ptr(std::initializer_list<T> list, ScalarType type = own_type,
                           ShapeDynamism dynamism = ShapeDynamism::DYNAMIC_BOUND) {
   return make_tensor_ptr<T>(std::vector<SizesType>{static_cast<SizesType>(list.size())}, list, {}, {}, type, dynamism);
 }
 // Makes a tensor without dimensions.
-template <typename T, typename = std::void_t<decltype(scalar_type_of<T>)>>
+template <typename T, typename = std::void_t<decltype(ScalarTypeOf<T>::value)>>
 TensorPtr make_tensor_ptr(T value) {
   return make_tensor_ptr<T>(std::vector<SizesType>{}, std::initializer_list<T>{value});
 }

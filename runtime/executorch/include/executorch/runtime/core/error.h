@@ -52,13 +52,11 @@ using ::executorch::runtime::error_code_t;
   }
 
 // Returns an error from the function unless it is Ok, and logs a message, if one is given.
-#define ET_CHECK_OK_OR_RETURN_ERROR(error_, ...)             \
-  do {                                                       \
-    const ::executorch::runtime::Error et_error_ = (error_); \
-    if (et_error_ != ::executorch::runtime::Error::Ok) {     \
-      ET_INTERNAL_LOG_IF_ANY(__VA_ARGS__);                   \
-      return et_error_;                                      \
-    }                                                        \
+#define ET_CHECK_OK_OR_RETURN_ERROR(error_, ...)                                                           \
+  do {                                                                                                     \
+    const ::executorch::runtime::Error et_error_ = (error_);                                               \
+    if (et_error_ != ::executorch::runtime::Error::Ok) {                                                   \
+      ::executorch::runtime::internal::log_if_any(ET_SHORT_FILENAME, ET_FUNCTION, ET_LINE, ##__VA_ARGS__); \
+      return et_error_;                                                                                    \
+    }                                                                                                      \
   } while (0)
-#define ET_INTERNAL_LOG_IF_ANY(...) \
-  ::executorch::runtime::internal::log_if_any(ET_SHORT_FILENAME, ET_FUNCTION, ET_LINE, ##__VA_ARGS__)

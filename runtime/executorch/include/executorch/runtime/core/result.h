@@ -23,21 +23,21 @@ using ::executorch::runtime::Result;
 }  // namespace torch
 
 // The value of a Result; its error is returned from the function, and a message logged, if one is given.
-#define ET_UNWRAP(result_, ...)            \
-  __extension__({                          \
-    auto et_result_ = (result_);           \
-    if (!et_result_.ok()) {                \
-      ET_INTERNAL_LOG_IF_ANY(__VA_ARGS__); \
-      return et_result_.error();           \
-    }                                      \
-    std::move(*et_result_);                \
+#define ET_UNWRAP(result_, ...)                                                                            \
+  __extension__({                                                                                          \
+    auto et_result_ = (result_);                                                                           \
+    if (!et_result_.ok()) {                                                                                \
+      ::executorch::runtime::internal::log_if_any(ET_SHORT_FILENAME, ET_FUNCTION, ET_LINE, ##__VA_ARGS__); \
+      return et_result_.error();                                                                           \
+    }                                                                                                      \
+    std::move(*et_result_);                                                                                \
   })
 
 // Declares a variable with the value of a Result.
-#define ET_ASSIGN_OR_RETURN(variable_, result_, ...) \
-  auto et_assign_result_##variable_ = (result_);     \
-  if (!et_assign_result_##variable_.ok()) {          \
-    ET_INTERNAL_LOG_IF_ANY(__VA_ARGS__);             \
-    return et_assign_result_##variable_.error();     \
-  }                                                  \
+#define ET_ASSIGN_OR_RETURN(variable_, result_, ...)                                                     \
+  auto et_assign_result_##variable_ = (result_);                                                         \
+  if (!et_assign_result_##variable_.ok()) {                                                              \
+    ::executorch::runtime::internal::log_if_any(ET_SHORT_FILENAME, ET_FUNCTION, ET_LINE, ##__VA_ARGS__); \
+    return et_assign_result_##variable_.error();                                                         \
+  }                                                                                                      \
   auto variable_ = std::move(*et_assign_result_##variable_)
