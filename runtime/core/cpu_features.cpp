@@ -22,6 +22,12 @@ bool has_avxvnni() {
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
 }
 
+// AMD's performance identifiers (AMD64 manual, volume 3, appendix E): units of 256 bits, and of 512.
+bool has_halves() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(0x8000001a, &a, &b, &c, &d) && (a >> 2 & 1) && !(a >> 3 & 1);
+}
+
 CpuFeatures detect() {
   __builtin_cpu_init();
   CpuFeatures f;
@@ -31,6 +37,7 @@ CpuFeatures detect() {
   f.avxvnni = f.avx2 && has_avxvnni();
   f.avx512vnni = f.avx512 && __builtin_cpu_supports("avx512vnni");
   f.avx512bf16 = f.avx512 && __builtin_cpu_supports("avx512bf16");
+  f.avx512halves = f.avx512 && has_halves();
   return f;
 }
 #elif defined(__aarch64__)

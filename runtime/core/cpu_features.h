@@ -10,6 +10,7 @@ struct CpuFeatures {
   bool avxvnni = false;       // AVX-VNNI (int8 dot products), with all of avx2
   bool avx512vnni = false;    // AVX-512 VNNI, with all of avx512
   bool avx512bf16 = false;    // AVX-512 BF16, with all of avx512
+  bool avx512halves = false;  // vectors of 512 bits pass units of 256 bits in two halves, with all of avx512
   bool neon_dotprod = false;  // Arm's int8 dot products
   bool neon_i8mm = false;     // Arm's int8 matrix products, with neon_dotprod
 };

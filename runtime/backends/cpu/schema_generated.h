@@ -609,6 +609,8 @@ struct Scatter : flatbuffer::Table {
   flatbuffer::Operand indices() const { return {"indices", scalar<uint32_t>(6, 0)}; }
   flatbuffer::Operand output() const { return {"output", scalar<uint32_t>(8, 0)}; }
   uint32_t axis() const { return scalar<uint32_t>(10, 0); }
+  // Whether slices of float32 are added to what is there, in the order of the indices.
+  bool adds() const { return scalar<bool>(12, false); }
 };
 
 // [n, h, w, c] resampled to another height and width.
@@ -1351,6 +1353,7 @@ inline constexpr flatbuffer::Field kScatter[] = {
   {"indices", flatbuffer::Kind::Scalar, 4, false, 0},
   {"output", flatbuffer::Kind::Scalar, 4, false, 0},
   {"axis", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"adds", flatbuffer::Kind::Bool, 1, false, 0},
 };
 inline constexpr flatbuffer::Bounds kScatterBounds[] = {
   {3, false, 0, 7},
@@ -1647,7 +1650,7 @@ inline constexpr flatbuffer::TableInfo kTables[] = {
   {"Recurrent", kRecurrent, 11, kRecurrentBounds, 1},
   {"Compare", kCompare, 4, kCompareBounds, 1},
   {"Where", kWhere, 4, nullptr, 0},
-  {"Scatter", kScatter, 4, kScatterBounds, 1},
+  {"Scatter", kScatter, 5, kScatterBounds, 1},
   {"Resize2d", kResize2d, 5, kResize2dBounds, 1},
   {"Int8Gemm", kInt8Gemm, 17, kInt8GemmBounds, 3},
   {"Int8DepthwiseConv2d", kInt8DepthwiseConv2d, 8, nullptr, 0},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/cpu_features.h"
 #include "core/rounding.h"
 #include "microkernels/image.h"
 
@@ -46,10 +47,15 @@ void round_rows(const Panels& p, const Part& part) {
   }
 }
 
+// Rows of the widest tile where vectors pass in two halves: the next tile begins before the last is stored if both are
+// small, and all addresses of rows have registers. Weights are read more often, for which these processors have time.
+constexpr int64_t kRowsOfHalves = 10;
+
 // Rows of a tile at most.
 int64_t most_rows(const Panels& p, int vectors) {
   if (has_pairs(p)) return p.kernels->gemm_rows;
-  const int64_t most = vectors == 1 && !is_low(p) ? p.kernels->packed->narrow_rows : p.kernels->gemm_rows;
+  int64_t most = vectors == 1 && !is_low(p) ? p.kernels->packed->narrow_rows : p.kernels->gemm_rows;
+  if (vectors == 2 && p.kernels->width == 16 && cpu_features().avx512halves && !is_low(p)) most = kRowsOfHalves;
   return tile_rows(most, p.row_gap);
 }
 

@@ -51,6 +51,28 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "empty": (lambda x: torch.where(x * 2 > 0, x, 1.0), (torch.zeros(0, 4),)),
     "scatter_slice": (lambda x, y: torch.slice_scatter(x * 2, y, 1, 1, 3), (X, X[:, :2].contiguous())),
     "scatter_select": (lambda x, y: torch.select_scatter(x * 2, y, 0, -1), (X, X[0].contiguous())),
+    "index_add": (
+        lambda x, y: (x * 2).index_add(0, torch.tensor([1, 0, 1]), y[[0, 1, 1]] * 3),
+        (X, X.contiguous()),
+    ),
+    "index_add_columns": (
+        lambda x, y: torch.zeros_like(x).index_add(1, torch.tensor([3, 3, 0]), y[:, :3] * 3),
+        (X, X.contiguous()),
+    ),
+    "index_put_sums": (
+        lambda x, y: (x * 2).index_put((torch.tensor([1, -1, 1]),), y[[0, 1, 1]] * 3, accumulate=True),
+        (X, X.contiguous()),
+    ),
+    "scatter_add": (
+        lambda x, y: (x * 2).scatter_add(
+            0, torch.tensor([1, 0, 1])[:, None].expand(3, x.shape[1]), y[[0, 1, 1]]
+        ),
+        (X, X.contiguous()),
+    ),
+    "scatter_add_of_numbers": (
+        lambda x, y: (x[:, 0] * 2).scatter_add(0, torch.tensor([1, 0, 1]), y[0, :3] + 1),
+        (X, X.contiguous()),
+    ),
     "index_put": (
         lambda x, y, i: _put(x * 2, (slice(None), i), y),
         (X, X[:, :2].contiguous(), torch.tensor([3, -4])),

@@ -227,6 +227,9 @@ CASES: dict[str, Case] = {
     "elementwise": Case(
         lambda x: torch.exp(x) + F.hardswish(x) + F.hardsigmoid(x) + F.silu(x) + torch.erf(x), MATRIX
     ),
+    "elu": Case(lambda x: F.elu(x, 0.7) + F.elu(x / 1000), ROWS),
+    "elu_of_few": Case(lambda x: F.elu(x * 1e-4) - F.selu(x * 1e-4), ROWS),
+    "selu": Case(lambda x: F.selu(x) * x, ROWS),
     "embedded": Case(Embedded(), IMAGE),
     "expand": Case(lambda x: (x + 1)[:, None].expand(5, 3, 8) * 2, MATRIX),
     "gelu": Case(lambda x: F.gelu(x) - F.gelu(-x), ROWS),

@@ -13,7 +13,9 @@ class ScatterStep final : public Step {
     places_ = binder.any_input(op.indices());
     target_ = binder.any_output(op.output());
     axis_ = static_cast<int>(op.axis());
+    adds_ = op.adds();
     RL_TRY(binder.error());
+    RL_REQUIRE(!adds_ || target_->dtype == ScalarType::Float, InvalidProgram, "a scatter adds other than float32");
     RL_REQUIRE(source_->dtype == target_->dtype && places_->dtype == ScalarType::Long, InvalidProgram,
                "operands of a scatter have other types than it takes");
     return Error::Ok;
@@ -47,7 +49,11 @@ class ScatterStep final : public Step {
           move<uint8_t>(to, from);
           break;
         case 4:
-          move<uint32_t>(to, from);
+          if (adds_) {
+            add(to, from);
+          } else {
+            move<uint32_t>(to, from);
+          }
           break;
         default:
           move<uint64_t>(to, from);
@@ -70,10 +76,29 @@ class ScatterStep final : public Step {
     }
   }
 
+  void add(int64_t to_offset, int64_t from_offset) const {
+    const int64_t inner = loops_.inner(), outer = loops_.outer();
+    const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
+    for (int64_t row = 0; row < outer; ++row) {
+      float* to = target_->floats() + to_offset + loops_.row(0, row);
+      const float* from = source_->floats() + from_offset + loops_.row(1, row);
+      if (to_step == 1 && from_step == 1) {
+        add_rows(to, from, inner);
+      } else {
+        for (int64_t i = 0; i < inner; ++i) to[i * to_step] += from[i * from_step];
+      }
+    }
+  }
+  // Source and target lie apart, so that compilers may use vectors.
+  static void add_rows(float* __restrict to, const float* __restrict from, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) to[i] += from[i];
+  }
+
   const View* source_ = nullptr;
   const View* places_ = nullptr;
   const View* target_ = nullptr;
   int axis_ = 0;
+  bool adds_ = false;
   View to_, from_;  // one slice each
   Loops loops_;
 };

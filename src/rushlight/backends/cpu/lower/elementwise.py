@@ -122,6 +122,26 @@ def prelu(lowering: Lowering, node: Node) -> None:
     chain.finish()
 
 
+def elu(lowering: Lowering, node: Node) -> None:
+    """Lowers elu to scale * relu(x) + scale * alpha * (e^y - 1) for y = input_scale * min(x, 0).
+
+    e^y - 1 is 2 t / (1 - t) for t = tanh(y / 2), which is as exact near 0 as elsewhere.
+    """
+    alpha, scale, input_scale = (float(argument(node, i, 1)) for i in (1, 2, 3))
+    chain = ChainBuilder(lowering, node, lowering.sizes(node))
+    x = chain.take(node.args[0])
+    below = chain.add(UnaryFunction.CLAMP, x, p=-INFINITY, q=0.0)
+    half = chain.add(UnaryFunction.AFFINE, below, p=0.5 * input_scale, q=0.0)
+    t = chain.add(UnaryFunction.TANH, half)
+    rest = chain.add(UnaryFunction.AFFINE, t, p=-1.0, q=1.0)
+    quotient = chain.add(BinaryFunction.DIV, t, rest)
+    above = chain.add(UnaryFunction.RELU, x)
+    if scale != 1:
+        above = chain.add(UnaryFunction.AFFINE, above, p=scale, q=0.0)
+    chain.add(BinaryFunction.ADD_SCALED, above, quotient, p=2.0 * alpha * scale)
+    chain.finish()
+
+
 def gelu(lowering: Lowering, node: Node) -> None:
     """Lowers gelu, exact or with the approximation by tanh."""
     _unary(
@@ -240,6 +260,14 @@ def check_prelu(node: Node, constants: Constants) -> str | None:
     return None if constants.is_constant(node.args[1]) else "its slopes are not constant"
 
 
+def check_elu(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if a parameter is symbolic, or the input's factor is negative."""
+    numbers = [argument(node, i, 1) for i in (1, 2, 3)]
+    if not all(isinstance(n, (int, float)) for n in numbers):
+        return "its parameters are symbolic"
+    return None if numbers[2] > 0 else "its input has a negative factor"
+
+
 def check_pow(node: Node, constants: Constants) -> str | None:
     """Gives the reason if the exponent is not in POWERS."""
     exponent = node.args[1]
@@ -272,6 +300,7 @@ ROWS: dict[object, Row] = {
     aten.clamp.default: _row(clamp, check_clamp),
     aten.leaky_relu.default: _row(leaky_relu),
     aten.prelu.default: _row(prelu, check_prelu),
+    aten.elu.default: _row(elu, check_elu),
     aten.gelu.default: _row(gelu),
     aten.pow.Tensor_Scalar: _row(power, check_pow),
     aten.add.Tensor: _row(add, check_add),

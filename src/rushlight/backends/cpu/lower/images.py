@@ -14,11 +14,19 @@ from rushlight.backends.cpu.lower.transposed import check_transposed, transposed
 from rushlight.backends.cpu.lower.volumes import check_volume_convolution, convolve_volume
 from rushlight.backends.cpu.plan.node import Convolution, make_window
 from rushlight.backends.cpu.plan.sizes import Size, product, same
-from rushlight.backends.cpu.plan.tables import BinaryFunction, Pool2d, Pooling, Reduce, Reduction, Window
+from rushlight.backends.cpu.plan.tables import (
+    BinaryFunction,
+    Copy,
+    Pool2d,
+    Pooling,
+    Reduce,
+    Reduction,
+    Window,
+)
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants
-from rushlight.ir.edge_ops import argument
+from rushlight.ir.edge_ops import argument, aten_op
 
 aten = torch.ops.aten
 MOST_WINDOW_ROWS = 256  # of a grouped convolution
@@ -86,6 +94,15 @@ def convolution(lowering: Lowering, node: Node) -> None:
             groups,
         )
         return
+    window = weight.shape[2:]
+    dilations, pads = by_axis(dilation, x.rank, 1), by_axis(padding, x.rank, 0)
+    reach = tuple(d * (k - 1) for d, k in zip(dilations, window, strict=True))
+    nodes = []
+    unpadded = _unpadded(lowering, source, node, pads, reach)
+    if unpadded is not None:
+        assert isinstance(source, Node)
+        x, pads = unpadded
+        nodes = [source]
     out, image = output_of(lowering, node)
     step = Convolution(
         input=image_of(lowering, x, node, any_order),
@@ -95,12 +112,49 @@ def convolution(lowering: Lowering, node: Node) -> None:
         rounds_input=weight.dtype is torch.bfloat16,
         bias=None if bias is None else bias.detach().float(),
         stride=by_axis(stride, x.rank, 1),
-        padding=by_axis(padding, x.rank, 0),
-        dilation=by_axis(dilation, x.rank, 1),
+        padding=pads,
+        dilation=dilations,
         groups=groups,
     )
-    lowering.emit(step, node)
+    lowering.emit(step, node, nodes)
     lowering.set(node, out)
+
+
+def _unpadded(
+    lowering: Lowering, source: Any, node: Node, padding: tuple[int, int], reach: tuple[int, ...]
+) -> tuple[Tensor, tuple[int, int]] | None:
+    """What a convolution reads in place of an image padded with zeros for it alone, and its padding then.
+
+    The copies of the padding are dropped. Padding at the far ends follows from the size of the output.
+
+    Args:
+        lowering: the steps so far.
+        source: the convolution's input.
+        node: the convolution.
+        padding: the padding that it has itself, down and across.
+        reach: pixels of a window behind its first one, down and across.
+    """
+    if not isinstance(source, Node) or source in lowering.constants:
+        return None
+    if aten_op(source.target) is not aten.constant_pad_nd.default or argument(source, 2, 0):
+        return None
+    given: Any = source.args[1]
+    rank = rank_of(source)
+    if not any(given) or any(given[2 * (rank - 2) :]) or not lowering.aliases.is_read_by(source, node):
+        return None
+    left, right = (
+        tuple(int(given[i]) if i < len(given) else 0 for i in places) for places in ((2, 0), (3, 1))
+    )
+    inside = all(
+        pad + max(before, after) <= most
+        for pad, before, after, most in zip(padding, left, right, reach, strict=True)
+    )
+    copies = lowering.aliases.writers_of(source)
+    if not inside or not all(step.of(Copy) and lowering.aliases.may_run_later(step) for step in copies):
+        return None
+    for step in copies:
+        lowering.drop(step)
+    return lowering.tensor(source.args[0]), (padding[0] + left[0], padding[1] + left[1])
 
 
 def batch_norm(lowering: Lowering, node: Node) -> None:

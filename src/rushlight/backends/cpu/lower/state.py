@@ -9,11 +9,12 @@ import torch
 from torch.fx import Node
 
 from rushlight.backends.cpu.lower.lowering import Lowering
-from rushlight.backends.cpu.lower.nodes import check_slice_bounds, dtype_of, rank_of
+from rushlight.backends.cpu.lower.nodes import check_slice_bounds, dtype_of, rank_of, shape_of
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.lower.views import start_of
 from rushlight.backends.cpu.plan.tables import Scatter, StorageKind
 from rushlight.backends.cpu.plan.tensor import Tensor
+from rushlight.ir import meta
 from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument, aten_op
 
@@ -22,6 +23,7 @@ aten = torch.ops.aten
 UPDATES = (
     aten.index_put.default,
     aten.index_copy.default,
+    aten.scatter_add.default,
     aten.slice_scatter.default,
     aten.select_scatter.default,
 )
@@ -64,10 +66,21 @@ def _becomes(node: Node, new_value: Node | None) -> bool:
 
 
 def index_put(lowering: Lowering, node: Node) -> None:
-    """Lowers the replacement of elements by the indices of one dimension to a scatter step."""
+    """Lowers the replacement of elements by the indices of one dimension, or a sum, to a scatter step."""
     indices: Any = node.args[1]
     axis = next(i for i, item in enumerate(indices) if item is not None)
-    _scatter(lowering, node, axis, indices[axis], node.args[2])
+    _scatter(lowering, node, axis, indices[axis], node.args[2], bool(argument(node, 3, False)))
+
+
+def scatter_add(lowering: Lowering, node: Node) -> None:
+    """Lowers a sum of slices by their indices, which are the same for all elements of a slice."""
+    target, axis, index, source = node.args
+    axis = int(axis) % lowering.tensor(target).rank  # type: ignore[arg-type]
+    places = lowering.tensor(index)
+    for other in reversed(range(places.rank)):
+        if other != axis:
+            places = places.select(other, 0)
+    _scatter(lowering, node, axis, places, source, adds=True)
 
 
 def index_copy(lowering: Lowering, node: Node) -> None:
@@ -76,11 +89,14 @@ def index_copy(lowering: Lowering, node: Node) -> None:
     _scatter(lowering, node, int(axis) % lowering.tensor(target).rank, index, source)  # type: ignore[arg-type]
 
 
-def _scatter(lowering: Lowering, node: Node, axis: int, index: object, source: object) -> None:
-    values, places = lowering.tensor(source), lowering.tensor(index)
+def _scatter(
+    lowering: Lowering, node: Node, axis: int, index: object, source: object, adds: bool = False
+) -> None:
+    values = lowering.tensor(source)
+    places = index if isinstance(index, Tensor) else lowering.tensor(index)
     target = _target(lowering, node)
     sizes = (*target.sizes[:axis], places.sizes[0], *target.sizes[axis + 1 :])
-    step = Scatter(source=values.expand(sizes), indices=places, output=target, axis=axis)
+    step = Scatter(source=values.expand(sizes), indices=places, output=target, axis=axis, adds=adds)
     lowering.emit(step, node)
     lowering.set(node, target)
 
@@ -114,12 +130,42 @@ def copy(lowering: Lowering, node: Node) -> None:
 
 
 def check_index_put(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if there is not exactly one index, an int64 [n], or if values are accumulated."""
+    """Gives the reason if there is not exactly one index, an int64 [n], or if other than floats are added."""
     arguments: Any = node.args
     given = [item for item in arguments[1] if item is not None]
     if len(given) != 1 or rank_of(given[0]) != 1 or dtype_of(given[0]) is not torch.int64:
         return "its indices are not one row of integers"
-    return "it accumulates" if argument(node, 3, False) else check_same_source(arguments[0], arguments[2])
+    if argument(node, 3, False) and dtype_of(arguments[0]) is not torch.float32:
+        return "it adds other than float32"
+    return check_same_source(arguments[0], arguments[2])
+
+
+def check_scatter_add(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if elements of a slice have indices of their own, or other than floats are added."""
+    arguments: Any = node.args
+    target, axis, index, source = arguments
+    shapes = [meta.get_tensor(item) for item in (target, index, source)]
+    if dtype_of(target) is not torch.float32 or any(shape is None for shape in shapes):
+        return "it adds other than float32"
+    rank, sizes = rank_of(target), [tuple(shape.shape) for shape in shapes if shape is not None]
+    if rank < 1 or any(len(size) != rank for size in sizes):
+        return "its indices are not those of slices"
+    others = [i for i in range(rank) if i != int(axis) % rank]
+    whole = all(sizes[0][i] == sizes[1][i] == sizes[2][i] for i in others)
+    if not whole or sizes[1][int(axis) % rank] != sizes[2][int(axis) % rank]:
+        return "its indices are not those of slices"
+    is_row = not others or _repeats_row(index, others)
+    return None if is_row else "its indices are not those of slices"
+
+
+def _repeats_row(index: Node, others: list[int]) -> bool:
+    """Whether indices are the same along the dimensions `others`."""
+    if index.op != "call_function" or aten_op(index.target) is not aten.expand_copy.default:
+        return False
+    source: Any = index.args[0]
+    sizes = shape_of(source)
+    rank = rank_of(index)
+    return all(len(sizes) + i < rank or sizes[i - rank] == 1 for i in others)
 
 
 def check_index_copy(node: Node, constants: Constants) -> str | None:
@@ -158,6 +204,7 @@ def check_same_source(target: Node, source: Node) -> str | None:
 ROWS: dict[object, Row] = {
     aten.index_put.default: Row(check_index_put, index_put),
     aten.index_copy.default: Row(check_index_copy, index_copy),
+    aten.scatter_add.default: Row(check_scatter_add, scatter_add),
     aten.slice_scatter.default: Row(check_scatter, slice_scatter),
     aten.select_scatter.default: Row(check_scatter, select_scatter),
     aten.copy.default: Row(check_copy, copy),

@@ -56,7 +56,7 @@ def squeeze(lowering: Lowering, node: Node) -> None:
 
 
 def full(lowering: Lowering, node: Node) -> None:
-    """Lowers `full` to a constant of one element that is broadcast to the sizes of the result."""
+    """Lowers `full` and `full_like` to a constant of one element, broadcast to the sizes of the result."""
     fake = meta.get_tensor(node)
     assert fake is not None
     value = node.args[1]
@@ -289,6 +289,7 @@ ROWS: dict[object, Row] = {
     aten.squeeze_copy.dim: _row(squeeze),
     aten.squeeze_copy.dims: _row(squeeze),
     aten.full.default: _row(full, check_full),
+    aten.full_like.default: _row(full, check_full),
     aten.expand_copy.default: _row(expand),
     aten.slice_copy.Tensor: _row(slice_, check_slice),
     aten.select_copy.int: _row(select, check_select),

@@ -739,6 +739,8 @@ class Scatter(Operation[V], Generic[V]):
     indices: V
     output: V
     axis: int = 0
+    adds: bool = False
+    """Whether slices of float32 are added to what is there, in the order of the indices."""
 
 
 @dataclass(kw_only=True)

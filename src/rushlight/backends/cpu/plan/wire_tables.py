@@ -273,6 +273,7 @@ CPU_PLAN = Schema(
             Field("indices", 1, Kind.SCALAR, "I"),
             Field("output", 2, Kind.SCALAR, "I"),
             Field("axis", 3, Kind.SCALAR, "I", bounds=(0, 7)),
+            Field("adds", 4, Kind.BOOL, "B"),
         ),
         "Resize2d": (
             Field("input", 0, Kind.SCALAR, "I"),
