@@ -1,4 +1,4 @@
-"""Selective builds of the digits network, for tests and measurements: programs, builds, runs on boards."""
+"""Selective builds of small networks, for tests and measurements: programs, builds, runs on boards."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import torch
 
 import rushlight
 from models.catalog import image, import_torchvision
+from models.keyword_spotting import KeywordSpotting, keyword_spectra
 from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.cli.main import main
 from rushlight.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
@@ -78,19 +79,44 @@ def digits_program(form: str, *, plans: bool = False) -> bytes:
         plans: whether CpuBackend runs it; otherwise kernels do.
     """
     torch.manual_seed(0)
-    images = digits_images(32)
-    program = export_float(DigitsNet().eval(), (images[:1],), None)
+    return program_of_network(DigitsNet(), digits_images(32), form, plans=plans)
+
+
+def keyword_program(form: str, *, width: int = 64) -> bytes:
+    """The network that spots keywords, with random weights, as a program without plans.
+
+    Args:
+        form: `float32` or `int8`.
+        width: channels of its convolutions.
+    """
+    torch.manual_seed(0)
+    return program_of_network(KeywordSpotting(width), keyword_spectra(8), form)
+
+
+def program_of_network(
+    network: torch.nn.Module, samples: torch.Tensor, form: str, *, plans: bool = False
+) -> bytes:
+    """A network of one input as a program.
+
+    Args:
+        network: the network.
+        samples: inputs [count, ...], of which the ranges of activations come.
+        form: `float32` or `int8`.
+        plans: whether CpuBackend runs it; otherwise kernels do.
+    """
+    program = export_float(network.eval(), (samples[:1],), None)
     if form == "int8":
-        quantizer = CpuQuantizer().set_global(static_int8())
-        program = quantize(program, None, quantizer, images.split(1))
+        program = quantize(program, None, CpuQuantizer().set_global(static_int8()), samples.split(1))
     return bytes(rushlight.compile(program, partitioner=None if plans else ()).buffer)
 
 
-def with_cases(program: bytes, inputs: Sequence[torch.Tensor], folder: Path, name: str) -> Path:
-    """Writes a program with a test case for each input."""
+def with_cases(
+    program: bytes, inputs: Sequence[torch.Tensor | tuple[torch.Tensor, ...]], folder: Path, name: str
+) -> Path:
+    """Writes a program with a test case for each input, or each tuple of inputs."""
     plain = folder / f"{name}.pte"
     plain.write_bytes(program)
-    cases = [MethodTestCase([tensor]) for tensor in inputs]
+    cases = [MethodTestCase([case] if isinstance(case, torch.Tensor) else list(case)) for case in inputs]
     bundle = BundledProgram(None, [MethodTestSuite("forward", cases)], pte_file_path=str(plain))
     path = folder / f"{name}.bpte"
     path.write_bytes(serialize_from_bundled_program_to_flatbuffer(bundle))
@@ -151,15 +177,31 @@ def select(programs: Sequence[Path], project: Path, *options: str) -> Path:
     return project
 
 
-def run(folder: Path, toolchain: str = HOST, program: str = "runner") -> tuple[int, str]:
+def run(
+    folder: Path, toolchain: str = HOST, program: str = "runner", emulator_options: Sequence[str] = ()
+) -> tuple[int, str]:
     """Runs a program of a build, on a board in QEMU if it is for one.
+
+    Args:
+        folder: the folder of the build.
+        toolchain: HOST, or the name of a toolchain file.
+        program: the file in the folder.
+        emulator_options: more arguments for QEMU.
 
     Returns:
         The exit code and the text that it showed.
     """
     command = [str(folder / program)]
     if toolchain != HOST:
-        command = [*EMULATORS[toolchain], "-nographic", "-monitor", "none", "-kernel", *command]
+        command = [
+            *EMULATORS[toolchain],
+            "-nographic",
+            "-monitor",
+            "none",
+            *emulator_options,
+            "-kernel",
+            *command,
+        ]
     done = subprocess.run(
         command,
         stdout=subprocess.PIPE,

@@ -1,7 +1,15 @@
-// The functions of the C library that compilers call, for builds without a C library. Loops over words would need
-// aligned addresses; these copy bytes.
+// The functions of the C library that compilers call, for builds without a C library. They copy and set words where
+// addresses are aligned.
 #include <cstddef>
 #include <cstdint>
+
+namespace {
+
+using Word = uint32_t __attribute__((may_alias));
+
+bool is_aligned(uintptr_t address) { return address % sizeof(Word) == 0; }
+
+}  // namespace
 
 extern "C" {
 
@@ -9,6 +17,11 @@ __attribute__((weak, optimize("no-tree-loop-distribute-patterns"))) void* memcpy
                                                                                  size_t size) {
   auto* target = static_cast<uint8_t*>(to);
   const auto* source = static_cast<const uint8_t*>(from);
+  if (is_aligned(reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from))) {
+    for (; size >= sizeof(Word); size -= sizeof(Word), target += sizeof(Word), source += sizeof(Word)) {
+      *reinterpret_cast<Word*>(target) = *reinterpret_cast<const Word*>(source);
+    }
+  }
   for (size_t i = 0; i < size; ++i) target[i] = source[i];
   return to;
 }
@@ -24,6 +37,10 @@ __attribute__((weak, optimize("no-tree-loop-distribute-patterns"))) void* memmov
 
 __attribute__((weak, optimize("no-tree-loop-distribute-patterns"))) void* memset(void* to, int value, size_t size) {
   auto* target = static_cast<uint8_t*>(to);
+  if (is_aligned(reinterpret_cast<uintptr_t>(to))) {
+    const Word word = static_cast<uint8_t>(value) * 0x01010101u;
+    for (; size >= sizeof(Word); size -= sizeof(Word), target += sizeof(Word)) *reinterpret_cast<Word*>(target) = word;
+  }
   for (size_t i = 0; i < size; ++i) target[i] = static_cast<uint8_t>(value);
   return to;
 }

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from models.keyword_spotting import keyword_spectra
 
 import rushlight
 from models import selective
@@ -130,12 +132,21 @@ def test_int8_digits_on_a_cortex_m4(int8_project: Path) -> None:
     assert selective.outputs(text) == results_of_the_whole_runtime(selective.digits_program("int8"))
 
 
+NETWORKS: dict[str, tuple[Callable[[str], bytes], Callable[[], torch.Tensor]]] = {
+    "digits": (selective.digits_program, lambda: selective.digits_images(3)),
+    "keywords": (selective.keyword_program, lambda: keyword_spectra(2)),
+}
+
+
 @needs_targets
 @pytest.mark.parametrize("toolchain", selective.EMULATORS)
 @pytest.mark.parametrize("form", ["float32", "int8"])
-def test_digits_have_the_results_of_the_host(form: str, toolchain: str, tmp_path: Path) -> None:
-    images = selective.digits_images(3).split(1)
-    program = selective.with_cases(selective.digits_program(form), images, tmp_path, "digits")
+@pytest.mark.parametrize("network", NETWORKS)
+def test_networks_have_the_results_of_the_host(
+    network: str, form: str, toolchain: str, tmp_path: Path
+) -> None:
+    make, samples = NETWORKS[network]
+    program = selective.with_cases(make(form), samples().split(1), tmp_path, network)
     project = selective.select([program], tmp_path / "project", "--portable", "--embed")
     texts = []
     for target in (selective.HOST, toolchain):

@@ -7,8 +7,9 @@ void add_out(KernelRuntimeContext& context, const Tensor& a, double a_scale, int
              const Tensor& b, double b_scale, int64_t b_zero, int64_t, int64_t, double scale, int64_t zero,
              int64_t least, int64_t most, Tensor& out) {
   if (!require_output(context, out, least, most)) return;
-  binary_elements(context, {a, a_scale, a_zero}, {b, b_scale, b_zero}, Requantizer(scale, zero, least, most), out,
-                  [](float x, float y) { return x + y; });
+  binary_elements(
+      context, {a, a_scale, a_zero}, {b, b_scale, b_zero}, Requantizer(scale, zero, least, most), out,
+      [](float x, float y) { return x + y; }, cortex_m::kHasInt8 ? &cortex_m::add : nullptr);
 }
 
 }  // namespace rushlight::quantized

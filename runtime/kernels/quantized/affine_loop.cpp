@@ -142,8 +142,10 @@ void quantize_chunk(C* values, int64_t n, const double* inverse, const double* z
   round_to(style.common, values, n);
 }
 
-template <typename C, typename Body>
-void for_chunks(KernelRuntimeContext& context, LoopNest& nest, const Body& body) {
+// Calls body(closure, values, at, n) for chunks of a row; at[k] is the chunk's offset in operand k.
+template <typename C>
+void for_chunks(KernelRuntimeContext& context, LoopNest& nest, void (*body)(const void*, C*, const int64_t*, int64_t),
+                const void* closure) {
   nest.sort_by(0);
   nest.collapse();
   context.parallel_for(0, nest.numel(), kGrain, [&](int64_t begin, int64_t end) {
@@ -152,10 +154,21 @@ void for_chunks(KernelRuntimeContext& context, LoopNest& nest, const Body& body)
       for (int64_t done = 0; done < n; done += kChunk) {
         int64_t at[3];
         for (int k = 0; k < 3; ++k) at[k] = offsets[k] + done * nest.inner_stride(k);
-        body(values, at, n - done < kChunk ? n - done : kChunk);
+        body(closure, values, at, n - done < kChunk ? n - done : kChunk);
       }
     });
   });
+}
+
+// One copy of the loops serves all bodies.
+template <typename C, typename Body>
+void for_chunks(KernelRuntimeContext& context, LoopNest& nest, const Body& body) {
+  for_chunks<C>(
+      context, nest,
+      [](const void* closure, C* values, const int64_t* at, int64_t n) {
+        (*static_cast<const Body*>(closure))(values, at, n);
+      },
+      &body);
 }
 
 template <typename C>
@@ -177,7 +190,7 @@ void dequantize_in(KernelRuntimeContext& context, LoopNest& nest, const Tensor& 
   const LoadIntegers<double> load_exact = load_integers_of<double>(in.scalar_type());
   const Convert store = store_function(scalar_type_of<C>, out.scalar_type());
   // C can represent every number of the narrow types exactly.
-  const bool exact = style.exact_zero && in.element_size() > 2;
+  const bool exact = is_built(ScalarType::Int) && style.exact_zero && in.element_size() > 2;
   for_chunks<C>(context, nest, [&](C* values, const int64_t* at, int64_t n) {
     const int64_t step = nest.inner_stride(2);
     const uint8_t* const from = rushlight::at(in, at[1]);

@@ -12,10 +12,37 @@ struct Operand {
   int64_t zero;
 };
 
-// Computes out = requantize(op(real a, real b)), with broadcasting.
+using LoopOnCortexM = void (*)(const cortex_m::Int8Operand&, const cortex_m::Int8Operand&, int32_t,
+                               const cortex_m::Int8Output&, uint8_t*);
+
+// Computes rows with a loop of Cortex-M. Returns false if it cannot.
+inline bool run_on_cortex_m(const LoopNest& nest, const Operand& a, const Operand& b, const Requantizer& requantize,
+                            const Tensor& out, LoopOnCortexM loop) {
+  cortex_m::Int8Output output;
+  cortex_m::Int8Operand left, right;
+  const auto set_operand = [](const Operand& operand, int64_t step, cortex_m::Int8Operand* to) {
+    to->step = static_cast<int32_t>(step);
+    to->flip = cortex_m_flip(operand.tensor);
+    to->scale = static_cast<float>(operand.scale);
+    return (step == 0 || step == 1) && cortex_m_zero(operand.tensor, operand.zero, &to->zero) &&
+           cortex_m::is_usual(to->scale);
+  };
+  if (nest.inner_stride(0) != 1 || !set_output(requantize, &output) || !set_operand(a, nest.inner_stride(1), &left) ||
+      !set_operand(b, nest.inner_stride(2), &right)) {
+    return false;
+  }
+  for_each_row(nest, 0, nest.numel(), [&](const int64_t* offsets, int64_t n) {
+    left.data = a.tensor.const_data_ptr<uint8_t>() + offsets[1];
+    right.data = b.tensor.const_data_ptr<uint8_t>() + offsets[2];
+    loop(left, right, static_cast<int32_t>(n), output, out.mutable_data_ptr<uint8_t>() + offsets[0]);
+  });
+  return true;
+}
+
+// Computes out = requantize(op(real a, real b)), with broadcasting. `loop` is the same operation on Cortex-M.
 template <typename Op>
 void binary_elements(KernelRuntimeContext& context, const Operand& a, const Operand& b, const Requantizer& requantize,
-                     const Tensor& out, const Op& op) {
+                     const Tensor& out, const Op& op, LoopOnCortexM loop) {
   Shape shape(a.tensor.sizes());
   if (!is_byte(a.tensor) || !is_byte(b.tensor)) {
     context.fail(Error::InvalidType, "operands are %s and %s, not int8 or uint8", dtype_name(a.tensor.scalar_type()),
@@ -29,6 +56,9 @@ void binary_elements(KernelRuntimeContext& context, const Operand& a, const Oper
   nest.add(b.tensor);
   nest.sort_by(0);
   nest.collapse();
+  if constexpr (cortex_m::kHasInt8) {
+    if (run_on_cortex_m(nest, a, b, requantize, out, loop)) return;
+  }
   const ByteReader read_a(a.tensor), read_b(b.tensor);
   const float scale_a = static_cast<float>(a.scale), scale_b = static_cast<float>(b.scale);
   const float zero_a = static_cast<float>(a.zero), zero_b = static_cast<float>(b.zero);

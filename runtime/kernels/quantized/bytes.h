@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "kernels/shared/cortex_m.h"
 #include "rushlight/core/kernel_context.h"
 #include "rushlight/core/tensor.h"
 
@@ -37,6 +38,24 @@ struct Requantizer {
   }
   float inverse, zero, least, most;
 };
+
+// Takes the numbers for the loops of Cortex-M. Returns false if these would not compute the same.
+inline bool set_output(const Requantizer& requantizer, cortex_m::Int8Output* output) {
+  return cortex_m::set_output(requantizer.inverse, requantizer.zero, requantizer.least, requantizer.most, output);
+}
+
+// The scales and the bias of the outputs of a convolution or a linear layer.
+struct RealParts {
+  float in_scale;
+  const double* scales;
+  int64_t scale_step;     // 0 if all outputs have one scale, else 1
+  const double* offsets;  // or null
+  float factor(int64_t output) const { return static_cast<float>(scales[output * scale_step]) * in_scale; }
+};
+
+// Returns them for the loops of Cortex-M in scratch memory, or null if these would not compute the same or there is no
+// memory.
+cortex_m::Int8Channel* channels_on_cortex_m(KernelRuntimeContext& context, int64_t outputs, const RealParts& parts);
 
 // Records the failure unless `out` has an 8-bit dtype and [least, most] is within its range.
 bool require_output(KernelRuntimeContext& context, const Tensor& out, int64_t least, int64_t most);

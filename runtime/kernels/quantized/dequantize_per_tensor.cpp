@@ -1,5 +1,6 @@
 #include "kernels/quantized/affine.h"
 #include "kernels/quantized/affine_loop.h"
+#include "kernels/quantized/bytes.h"
 #include "kernels/shared/shape.h"
 
 namespace rushlight::quantized {
@@ -12,6 +13,14 @@ void dequantize_per_tensor_out(KernelRuntimeContext& context, const Tensor& in, 
   if (!require_dtype(context, "the input", in, dtype) || !require_dtype(context, "out", out, result) ||
       !resize_out_like(context, out, in)) {
     return;
+  }
+  if constexpr (cortex_m::kHasInt8) {
+    cortex_m::Int8Operand operand{nullptr, 1, cortex_m_flip(in), 0, static_cast<float>(scale)};
+    if (is_byte(in) && result == ScalarType::Float && have_one_layout(in, out) && cortex_m::is_usual(operand.scale) &&
+        cortex_m_zero(in, zero_point, &operand.zero)) {
+      operand.data = in.const_data_ptr<uint8_t>();
+      return cortex_m::dequantize(operand, static_cast<int32_t>(in.numel()), out.mutable_data_ptr<float>());
+    }
   }
   const double zero = static_cast<double>(zero_point);
   AffineStyle style;

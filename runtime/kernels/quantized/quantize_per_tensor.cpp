@@ -1,5 +1,6 @@
 #include "kernels/quantized/affine.h"
 #include "kernels/quantized/affine_loop.h"
+#include "kernels/quantized/bytes.h"
 #include "kernels/shared/shape.h"
 
 namespace rushlight::quantized {
@@ -11,6 +12,15 @@ void quantize_per_tensor_out(KernelRuntimeContext& context, const Tensor& in, do
     return;
   }
   const double inverse = static_cast<float>(1.0 / scale), zero = static_cast<double>(zero_point);
+  if constexpr (cortex_m::kHasInt8) {
+    cortex_m::Int8Output output;
+    if (in.scalar_type() == ScalarType::Float && is_byte(out) && have_one_layout(in, out) &&
+        cortex_m::set_output(static_cast<float>(inverse), static_cast<float>(zero_point), static_cast<float>(quant_min),
+                             static_cast<float>(quant_max), &output)) {
+      return cortex_m::quantize(in.const_data_ptr<float>(), static_cast<int32_t>(in.numel()), output,
+                                out.mutable_data_ptr<uint8_t>());
+    }
+  }
   AffineStyle style;
   style.common = ScalarType::Float;
   style.least = static_cast<double>(quant_min), style.most = static_cast<double>(quant_max);

@@ -25,6 +25,17 @@ void quantized_avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, d
   const ByteReader read(in);
   const Requantizer requantize(scale, zero, least, most);
   const float factor = static_cast<float>(in_scale);
+  if constexpr (cortex_m::kHasInt8) {
+    cortex_m::Int8Means means;
+    if (cortex_m_window(w, &means.window) && cortex_m_zero(in, in_zero, &means.zero) && cortex_m::is_usual(factor) &&
+        w.taps() < 1 << 16 && set_output(requantize, &means.output)) {
+      means.in = cortex_m_shape(in, 2), means.out = cortex_m_shape(out, 2);
+      means.counts_padding = count_include_pad;
+      means.flip = cortex_m_flip(in);
+      means.factor = factor;
+      return cortex_m::average_pool(means, in.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>());
+    }
+  }
   const int64_t channel = out.dim() - 3;
   for_each_index(context, out, w.taps(), [&](const int64_t* index, int64_t offset) {
     const int64_t top = index[channel + 1] * w.stride[1] - w.padding[1];

@@ -20,6 +20,34 @@ int64_t source_of(const Convolution& c, int axis, int64_t position, int64_t tap,
   return source < size ? source : -1;
 }
 
+// Computes with the loops of Cortex-M. Returns false if they cannot.
+bool convolve_on_cortex_m(KernelRuntimeContext& context, const Convolution& c, const Tensor& in, int64_t in_zero,
+                          const Tensor& weight, const RealParts& parts, const Requantizer& requantize,
+                          const Tensor& out) {
+  cortex_m::Int8Convolution fast;
+  if (c.dims > 2 || c.transposed || out.numel() == 0 || in.numel() == 0 || !set_output(requantize, &fast.output) ||
+      !cortex_m_zero(in, in_zero, &fast.zero) || !cortex_m_window(c.window, &fast.window)) {
+    return false;
+  }
+  const ImageLayout taps(weight, c.dims);
+  fast.in = cortex_m_shape(in, c.dims), fast.out = cortex_m_shape(out, c.dims);
+  fast.groups = static_cast<int32_t>(c.groups);
+  fast.flip = cortex_m_flip(in);
+  if (taps.batch_stride != fast.depth()) return false;
+  fast.weight_channel_stride = static_cast<int32_t>(taps.channel_stride);
+  fast.weight_row_stride = static_cast<int32_t>(taps.stride[1]);
+  fast.weight_column_stride = static_cast<int32_t>(taps.stride[2]);
+  const size_t bytes = cortex_m::convolution_bytes(fast);
+  if (bytes == 0) return false;
+  fast.channels = channels_on_cortex_m(context, fast.out.channels, parts);
+  auto* const scratch = fast.channels ? context.allocate_temporary_array<uint8_t>(bytes) : nullptr;
+  context.clear();
+  if (scratch == nullptr) return false;
+  cortex_m::convolve(fast, in.const_data_ptr<uint8_t>(), weight.const_data_ptr<int8_t>(),
+                     out.mutable_data_ptr<uint8_t>(), scratch);
+  return true;
+}
+
 }  // namespace
 
 void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
@@ -44,12 +72,15 @@ void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
   const double* const scales = numbers_of(context, weight_scales);
   const double* const offsets = bias ? numbers_of(context, *bias) : nullptr;
   if (context.failed()) return;
+  const Requantizer requantize(scale, zero, least, most);
+  const RealParts parts{static_cast<float>(in_scale), scales, weight_scales.numel() == 1 ? 0 : 1, offsets};
+  if constexpr (cortex_m::kHasInt8) {
+    if (convolve_on_cortex_m(context, c, in, in_zero, weight, parts, requantize, out)) return;
+  }
 
   const ImageLayout image(in, c.dims), taps(weight, c.dims);
   const ByteReader read(in);
-  const Requantizer requantize(scale, zero, least, most);
   const int64_t in_group = image.channels / c.groups, out_group = outputs / c.groups;
-  const int64_t scale_step = weight_scales.numel() == 1 ? 0 : 1;
   const int64_t channel = out.dim() - c.dims - 1;
   const auto in_zero_point = static_cast<int32_t>(in_zero);
   for_each_index(context, out, in_group * c.window.taps(), [&](const int64_t* index, int64_t at) {
@@ -81,8 +112,7 @@ void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
         }
       }
     }
-    const float real =
-        static_cast<float>(sum) * (static_cast<float>(scales[output * scale_step]) * static_cast<float>(in_scale));
+    const float real = static_cast<float>(sum) * parts.factor(output);
     out.mutable_data_ptr<uint8_t>()[at] = requantize(offsets ? real + static_cast<float>(offsets[output]) : real);
   });
 }

@@ -7,6 +7,27 @@
 
 namespace rushlight::quantized {
 
+namespace {
+
+// Computes with the loops of Cortex-M. Returns false if they cannot.
+bool multiply_on_cortex_m(KernelRuntimeContext& context, const uint8_t* rows, const Tensor& in, int64_t in_zero,
+                          const GroupedWeight& w, const RealParts& parts, const Requantizer& requantize, int64_t count,
+                          uint8_t* results) {
+  cortex_m::Int8Output output;
+  int32_t zero;
+  if (!set_output(requantize, &output) || !cortex_m_zero(in, in_zero, &zero)) return false;
+  const auto depth = static_cast<int32_t>(w.columns);
+  cortex_m::Int8Channel* const channels = channels_on_cortex_m(context, w.rows, parts);
+  auto* const scratch = channels ? context.allocate_temporary_array<uint8_t>(cortex_m::product_bytes(depth)) : nullptr;
+  context.clear();
+  if (scratch == nullptr) return false;
+  cortex_m::multiply(rows, cortex_m_flip(in), zero, reinterpret_cast<const int8_t*>(w.data), channels,
+                     static_cast<int32_t>(count), depth, static_cast<int32_t>(w.rows), output, results, scratch);
+  return true;
+}
+
+}  // namespace
+
 void quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
                           const Tensor& weight, const Tensor& weight_scales, const std::optional<Tensor>& bias,
                           double scale, int64_t zero, int64_t least, int64_t most, Tensor& out) {
@@ -26,6 +47,13 @@ void quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, doubl
   const ByteReader read(in);
   const Requantizer requantize(scale, zero, least, most);
   const int64_t columns = w.rows, depth = w.columns, rows = out.numel() / columns;
+  const RealParts parts{static_cast<float>(in_scale), w.scales, w.scale_step, offsets};
+  if constexpr (cortex_m::kHasInt8) {
+    if (multiply_on_cortex_m(context, inputs.data<uint8_t>(), in, in_zero, w, parts, requantize, rows,
+                             results.data<uint8_t>())) {
+      return results.finish();
+    }
+  }
   const auto in_zero_point = static_cast<int32_t>(in_zero);
   context.parallel_for(0, rows * columns, 8192 / (depth + 1) + 1, [&](int64_t begin, int64_t end) {
     for (int64_t at = begin; at < end; ++at) {
@@ -33,8 +61,7 @@ void quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, doubl
       const int64_t j = at % columns;
       int32_t sum = 0;
       for (int64_t l = 0; l < depth; ++l) sum += (read(x[l]) - in_zero_point) * w.number(j, l);
-      const float factor = static_cast<float>(w.scales[w.part(j, 0)]) * static_cast<float>(in_scale);
-      const float real = static_cast<float>(sum) * factor;
+      const float real = static_cast<float>(sum) * parts.factor(j);
       results.data<uint8_t>()[at] = requantize(offsets ? real + static_cast<float>(offsets[j]) : real);
     }
   });

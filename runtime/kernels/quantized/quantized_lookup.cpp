@@ -29,6 +29,12 @@ void quantized_lookup_out(KernelRuntimeContext& context, const Tensor& in, const
       for_each_row(nest, begin, end, [&](const int64_t* offsets, int64_t n) {
         T* to = out.mutable_data_ptr<T>() + offsets[0];
         const uint8_t* from = in.const_data_ptr<uint8_t>() + offsets[1];
+        if constexpr (cortex_m::kHasInt8 && sizeof(T) == 1) {
+          if (nest.inner_stride(0) == 1 && nest.inner_stride(1) == 1) {
+            return cortex_m::look_up(from, flip, reinterpret_cast<const uint8_t*>(values), static_cast<int32_t>(n),
+                                     reinterpret_cast<uint8_t*>(to));
+          }
+        }
         for (int64_t i = 0; i < n; ++i) {
           to[i * nest.inner_stride(0)] = values[from[i * nest.inner_stride(1)] ^ flip];
         }

@@ -40,6 +40,14 @@ void quantized_mean_out(KernelRuntimeContext& context, const Tensor& in, double 
         const uint8_t* from = in.const_data_ptr<uint8_t>() + offsets[1] + i * results.inner_stride(1);
         int64_t sum = 0;
         for_each_row(elements, 0, count, [&](const int64_t* at, int64_t length) {
+          if constexpr (cortex_m::kHasInt8) {
+            if (length < 1 << 16) {
+              sum += cortex_m::sum(from + at[0], static_cast<int32_t>(elements.inner_stride(0)),
+                                   static_cast<int32_t>(length), cortex_m_flip(in)) +
+                     read.offset * length;
+              return;
+            }
+          }
           int32_t part = 0;
           for (int64_t k = 0; k < length; ++k) part += read(from[at[0] + k * elements.inner_stride(0)]);
           sum += part;

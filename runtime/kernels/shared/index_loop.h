@@ -8,6 +8,9 @@
 
 namespace rushlight {
 
+// Sets index[axis] to the position of the element at `offset` of a densely packed tensor.
+void index_at(const Tensor& tensor, int64_t offset, int64_t* index);
+
 // Calls body(index, offset) for every element of a densely packed tensor in the order of its memory, on several
 // threads. index[axis] is the position of the element, `offset` its distance from the first one in elements. `work`
 // estimates the operations for each element.
@@ -18,12 +21,7 @@ void for_each_index(KernelRuntimeContext& context, const Tensor& out, int64_t wo
     const int rank = static_cast<int>(out.dim());
     const Span<const DimOrderType> order = out.dim_order();
     int64_t index[kMaxDim] = {};
-    int64_t rest = begin;
-    for (int i = rank - 1; i >= 0; --i) {
-      const int axis = order[static_cast<size_t>(i)];
-      index[axis] = rest % out.size(axis);
-      rest /= out.size(axis);
-    }
+    index_at(out, begin, index);
     for (int64_t offset = begin; offset < end; ++offset) {
       body(static_cast<const int64_t*>(index), offset);
       for (int i = rank - 1; i >= 0; --i) {

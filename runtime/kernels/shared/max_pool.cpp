@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "kernels/shared/axes.h"
+#include "kernels/shared/cortex_m.h"
 #include "kernels/shared/dtype_switch.h"
 #include "kernels/shared/index_loop.h"
 #include "kernels/shared/pooling.h"
@@ -17,32 +18,52 @@ T lowest() {
   }
 }
 
-// Computes the maximum of every box of positions begin[i], begin[i] + step[i], ... below end[i]. It is the last of
-// equal ones, or NaN if there is one. `box_of(position, begin, end)` gets the position in the spatial dimensions.
-template <typename T, typename BoxOf>
-void maximum_of_boxes(KernelRuntimeContext& context, const Tensor& in, int64_t dims, const int64_t (&step)[3],
-                      int64_t work, Tensor& out, Tensor& indices, const BoxOf& box_of) {
-  const ImageLayout image(in, dims);
-  const int64_t channel = out.dim() - dims - 1;
-  for_each_index(context, out, work, [&](const int64_t* index, int64_t offset) {
-    const T* plane = in.const_data_ptr<T>() + (channel > 0 ? index[0] * image.batch_stride : 0) +
-                     index[channel] * image.channel_stride;
-    int64_t begin[3] = {0, 0, 0}, end[3] = {1, 1, 1};
-    box_of(index + channel + 1, begin, end);
-    T best = lowest<T>();
-    int64_t where = (begin[0] * image.size[1] + begin[1]) * image.size[2] + begin[2];
-    for (int64_t z = begin[0]; z < end[0]; z += step[0]) {
-      for (int64_t y = begin[1]; y < end[1]; y += step[1]) {
-        for (int64_t x = begin[2]; x < end[2]; x += step[2]) {
-          const T value = plane[z * image.stride[0] + y * image.stride[1] + x * image.stride[2]];
-          if (value > best || value != value) {
-            best = value;
-            where = (z * image.size[1] + y) * image.size[2] + x;
-          }
+// Positions begin[i], begin[i] + step[i], ... below end[i] of a plane of an image.
+struct Box {
+  int64_t begin[3], end[3], step[3];
+};
+
+// Writes the maximum of a box, the first of equal ones, or NaN if there is one. Returns its place in the plane.
+template <typename T>
+int64_t maximum_of_box(const ImageLayout& image, const Box& box, const void* plane, void* to) {
+  const int64_t x0 = box.begin[2], x1 = box.end[2], step = box.step[2], stride = step * image.stride[2];
+  T best = lowest<T>();
+  int64_t where = (box.begin[0] * image.size[1] + box.begin[1]) * image.size[2] + x0;
+  for (int64_t z = box.begin[0]; z < box.end[0]; z += box.step[0]) {
+    for (int64_t y = box.begin[1]; y < box.end[1]; y += box.step[1]) {
+      const T* from = static_cast<const T*>(plane) + z * image.stride[0] + y * image.stride[1] + x0 * image.stride[2];
+      const int64_t row = (z * image.size[1] + y) * image.size[2];
+      for (int64_t x = x0; x < x1; x += step, from += stride) {
+        const T value = *from;
+        if (value > best || value != value) {
+          best = value;
+          where = row + x;
         }
       }
     }
-    out.mutable_data_ptr<T>()[offset] = best;
+  }
+  *static_cast<T*>(to) = best;
+  return where;
+}
+
+using MaximumOfBox = int64_t (*)(const ImageLayout&, const Box&, const void*, void*);
+
+// Computes the maximum of every box. `box_of(position, box)` gets the position in the spatial dimensions.
+template <typename BoxOf>
+void maximum_of_boxes(KernelRuntimeContext& context, const Tensor& in, int64_t dims, int64_t work, const Tensor& out,
+                      const Tensor& indices, const BoxOf& box_of) {
+  MaximumOfBox maximum = nullptr;
+  switch_dtype<dtypes::kRealH>(context, in.scalar_type(),
+                               [&](auto tag) { maximum = &maximum_of_box<typename decltype(tag)::type>; });
+  if (maximum == nullptr) return;
+  const ImageLayout image(in, dims);
+  const int64_t channel = out.dim() - dims - 1, size = static_cast<int64_t>(in.element_size());
+  for_each_index(context, out, work, [&](const int64_t* index, int64_t offset) {
+    const int64_t plane = (channel > 0 ? index[0] * image.batch_stride : 0) + index[channel] * image.channel_stride;
+    Box box;
+    box_of(index + channel + 1, box);
+    const int64_t where = maximum(image, box, in.const_data_ptr<uint8_t>() + plane * size,
+                                  out.mutable_data_ptr<uint8_t>() + offset * size);
     int64_t at = 0;
     for (int64_t i = 0; i < indices.dim(); ++i) at += index[i] * indices.stride(i);
     indices.mutable_data_ptr<int64_t>()[at] = where;
@@ -55,6 +76,19 @@ bool require_long(KernelRuntimeContext& context, const Tensor& indices) {
   return false;
 }
 
+// Computes 8-bit maxima with the loops of Cortex-M. Returns false if they cannot.
+bool max_pool_on_cortex_m(const Pooling& pooling, const Tensor& in, Tensor& out, Tensor& indices) {
+  cortex_m::Int8Maxima maxima;
+  if (in.element_size() != 1 || pooling.dims > 2 || !cortex_m_window(pooling.window, &maxima.window)) return false;
+  maxima.in = cortex_m_shape(in, pooling.dims);
+  maxima.out = cortex_m_shape(out, pooling.dims);
+  maxima.indices = cortex_m_shape(indices, pooling.dims);
+  maxima.flip = cortex_m_flip(in);
+  cortex_m::max_pool(maxima, in.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(),
+                     indices.mutable_data_ptr<int64_t>());
+  return true;
+}
+
 }  // namespace
 
 void max_pool(KernelRuntimeContext& context, const Pooling& pooling, const Tensor& in, Tensor& out, Tensor& indices) {
@@ -64,17 +98,18 @@ void max_pool(KernelRuntimeContext& context, const Pooling& pooling, const Tenso
   if (!resize_out(context, out, shape.span()) || !resize_out(context, indices, shape.span())) return;
   const ImageLayout image(in, pooling.dims);
   const Window3d& w = pooling.window;
+  if constexpr (cortex_m::kHasInt8) {
+    if (max_pool_on_cortex_m(pooling, in, out, indices)) return;
+  }
   const int64_t missing = 3 - pooling.dims;
-  switch_dtype<dtypes::kRealH>(context, in.scalar_type(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    maximum_of_boxes<T>(context, in, pooling.dims, w.dilation, w.taps(), out, indices,
-                        [&](const int64_t* position, int64_t* begin, int64_t* end) {
-                          for (int64_t i = missing; i < 3; ++i) {
-                            begin[i] = position[i - missing] * w.stride[i] - w.padding[i];
-                            end[i] = std::min(begin[i] + (w.kernel[i] - 1) * w.dilation[i] + 1, image.size[i]);
-                            while (begin[i] < 0) begin[i] += w.dilation[i];
-                          }
-                        });
+  maximum_of_boxes(context, in, pooling.dims, w.taps(), out, indices, [&](const int64_t* position, Box& box) {
+    for (int64_t i = 0; i < 3; ++i) {
+      int64_t begin = i < missing ? 0 : position[i - missing] * w.stride[i] - w.padding[i];
+      box.end[i] = std::min(begin + (w.kernel[i] - 1) * w.dilation[i] + 1, image.size[i]);
+      box.step[i] = w.dilation[i];
+      while (begin < 0) begin += w.dilation[i];
+      box.begin[i] = begin;
+    }
   });
 }
 
@@ -86,16 +121,13 @@ void adaptive_max_pool(KernelRuntimeContext& context, const Tensor& in, Span<con
   if (!resize_out(context, out, shape.span()) || !resize_out(context, indices, shape.span())) return;
   const int64_t dims = static_cast<int64_t>(output_size.size()), missing = 3 - dims;
   const ImageLayout image(in, dims);
-  const int64_t step[3] = {1, 1, 1};
-  switch_dtype<dtypes::kRealH>(context, in.scalar_type(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    maximum_of_boxes<T>(context, in, dims, step, 16, out, indices,
-                        [&](const int64_t* position, int64_t* begin, int64_t* end) {
-                          for (int64_t i = missing; i < 3; ++i) {
-                            const int64_t count = output_size[static_cast<size_t>(i - missing)];
-                            adaptive_range(position[i - missing], image.size[i], count, begin + i, end + i);
-                          }
-                        });
+  maximum_of_boxes(context, in, dims, 16, out, indices, [&](const int64_t* position, Box& box) {
+    for (int64_t i = 0; i < 3; ++i) {
+      box.begin[i] = 0, box.end[i] = 1, box.step[i] = 1;
+      if (i < missing) continue;
+      const int64_t count = output_size[static_cast<size_t>(i - missing)];
+      adaptive_range(position[i - missing], image.size[i], count, box.begin + i, box.end + i);
+    }
   });
 }
 

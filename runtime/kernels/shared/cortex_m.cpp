@@ -1,0 +1,33 @@
+#include "kernels/shared/cortex_m.h"
+
+#if defined(RL_CORTEX_M_INT8)
+
+namespace rushlight {
+
+cortex_m::ImageShape cortex_m_shape(const Tensor& tensor, int64_t dims) {
+  const ImageLayout image(tensor, dims);
+  const auto narrow = [](int64_t value) { return static_cast<int32_t>(value); };
+  return {narrow(image.batch),        narrow(image.channels),       narrow(image.size[1]),   narrow(image.size[2]),
+          narrow(image.batch_stride), narrow(image.channel_stride), narrow(image.stride[1]), narrow(image.stride[2])};
+}
+
+bool cortex_m_window(const Window3d& w, cortex_m::ImageWindow* window) {
+  constexpr int64_t kMost = 0x7fff;
+  if (w.kernel[0] != 1 || w.padding[0] != 0) return false;
+  int32_t values[4][2];
+  const int64_t* const fields[4] = {w.kernel, w.stride, w.padding, w.dilation};
+  for (int field = 0; field < 4; ++field) {
+    for (int axis = 0; axis < 2; ++axis) {
+      const int64_t value = fields[field][axis + 1];
+      if (value > kMost) return false;
+      values[field][axis] = static_cast<int32_t>(value);
+    }
+  }
+  *window = {values[0][0], values[0][1], values[1][0], values[1][1],
+             values[2][0], values[2][1], values[3][0], values[3][1]};
+  return true;
+}
+
+}  // namespace rushlight
+
+#endif  // RL_CORTEX_M_INT8

@@ -1,0 +1,269 @@
+// The DSP extension of Armv7E-M: SMLAD adds two products of 16-bit numbers to a sum, SXTB16 extends two of the four
+// bytes of a word.
+#include "microkernels/cortex_m/int8.h"
+#include "microkernels/cortex_m/loops.h"
+
+#if defined(RL_CORTEX_M_DSP)
+
+#include <arm_acle.h>
+
+namespace rushlight::microkernels::cortex_m {
+namespace {
+
+RL_INLINE uint32_t load_word(const void* from) {
+  uint32_t word;
+  std::memcpy(&word, from, sizeof(word));
+  return word;
+}
+
+// The first and the third byte of a word, or the second and the fourth, as two 16-bit numbers.
+RL_INLINE uint32_t even_bytes(uint32_t word) { return static_cast<uint32_t>(__sxtb16(static_cast<int8x4_t>(word))); }
+RL_INLINE uint32_t odd_bytes(uint32_t word) {
+#if defined(__arm__)
+  uint32_t result;
+  asm("sxtb16 %0, %1, ror #8" : "=r"(result) : "r"(word));
+  return result;
+#else
+  return even_bytes(word >> 8 | word << 24);
+#endif
+}
+
+RL_INLINE int32_t add_products(uint32_t a, uint32_t b, int32_t sum) {
+  return __smlad(static_cast<int16x2_t>(a), static_cast<int16x2_t>(b), sum);
+}
+
+RL_INLINE uint32_t subtract_halves(uint32_t a, uint32_t b) {
+  return static_cast<uint32_t>(__ssub16(static_cast<int16x2_t>(a), static_cast<int16x2_t>(b)));
+}
+
+// Multiplies one patch by one row of weights.
+RL_ONCE int32_t product(const Patch* patch, const int8_t* weights, int32_t depth) {
+  const auto* x = reinterpret_cast<const uint32_t*>(patch);
+  int32_t sum = 0;
+  for (int32_t n = depth >> 2; n > 0; --n) {
+    const uint32_t w = load_word(weights);
+    sum = add_products(even_bytes(w), x[0], sum);
+    sum = add_products(odd_bytes(w), x[1], sum);
+    x += 2;
+    weights += 4;
+  }
+  const auto* rest = reinterpret_cast<const int16_t*>(x);
+  for (int32_t n = depth & 3; n > 0; --n) sum += *rest++ * *weights++;
+  return sum;
+}
+
+// Multiplies two patches by two rows of weights.
+RL_INLINE void products_of_two(const Patch* patches, int32_t step, const int8_t* a, const int8_t* b, int32_t depth,
+                               int32_t (&sums)[4]) {
+  const auto *x = reinterpret_cast<const uint32_t*>(patches), *y = reinterpret_cast<const uint32_t*>(patches + step);
+  int32_t xa = 0, xb = 0, ya = 0, yb = 0;
+  for (int32_t n = depth >> 2; n > 0; --n) {
+    const uint32_t aw = load_word(a), bw = load_word(b);
+    uint32_t p = x[0], q = y[0];
+    const uint32_t a_even = even_bytes(aw), b_even = even_bytes(bw);
+    xa = add_products(a_even, p, xa), xb = add_products(b_even, p, xb);
+    ya = add_products(a_even, q, ya), yb = add_products(b_even, q, yb);
+    p = x[1], q = y[1];
+    const uint32_t a_odd = odd_bytes(aw), b_odd = odd_bytes(bw);
+    xa = add_products(a_odd, p, xa), xb = add_products(b_odd, p, xb);
+    ya = add_products(a_odd, q, ya), yb = add_products(b_odd, q, yb);
+    x += 2, y += 2, a += 4, b += 4;
+  }
+  const auto *u = reinterpret_cast<const int16_t*>(x), *v = reinterpret_cast<const int16_t*>(y);
+  for (int32_t n = depth & 3; n > 0; --n) {
+    xa += *u * *a, xb += *u * *b, ya += *v * *a, yb += *v * *b;
+    ++u, ++v, ++a, ++b;
+  }
+  sums[0] = xa, sums[1] = ya, sums[2] = xb, sums[3] = yb;
+}
+
+}  // namespace
+
+int32_t correction(const int8_t*, int32_t, int32_t) { return 0; }
+
+void gather(const int8_t* from, const uint16_t* offsets, int32_t depth, int32_t zero, Patch* patch) {
+  for (const Patch* const end = patch + depth; patch != end; ++patch) {
+    *patch = static_cast<int16_t>(from[*offsets++] - zero);
+  }
+}
+
+void expand(const uint8_t* from, uint8_t flip, int32_t depth, int32_t zero, Patch* patch) {
+  const uint32_t flips = flip * 0x01010101u, zeros = static_cast<uint32_t>(zero & 0xffff) * 0x00010001u;
+  auto* words = reinterpret_cast<uint32_t*>(patch);
+  for (int32_t n = depth >> 2; n > 0; --n) {
+    const uint32_t word = load_word(from) ^ flips;
+    words[0] = subtract_halves(even_bytes(word), zeros);
+    words[1] = subtract_halves(odd_bytes(word), zeros);
+    words += 2;
+    from += 4;
+  }
+  patch = reinterpret_cast<int16_t*>(words);
+  for (int32_t n = depth & 3; n > 0; --n) *patch++ = static_cast<int16_t>(static_cast<int8_t>(*from++ ^ flip) - zero);
+}
+
+void products(const Patch* patches, int32_t step, const int8_t* weights, int32_t depth, const Int8Channel* channels,
+              int32_t count, const Int8Output& output, uint8_t* out, int32_t pixel_stride, int32_t channel_stride) {
+  for (; count > 1; count -= 2) {
+    int32_t sums[4];
+    products_of_two(patches, step, weights, weights + depth, depth, sums);
+    for (int32_t i = 0; i < 4; i += 2, ++channels, out += channel_stride) {
+      out[0] = requantized(sums[i], *channels, output);
+      out[pixel_stride] = requantized(sums[i + 1], *channels, output);
+    }
+    weights += 2 * depth;
+  }
+  if (count == 0) return;
+  for (int32_t i = 0; i < 2; ++i, patches += step, out += pixel_stride) {
+    *out = requantized(product(patches, weights, depth), *channels, output);
+  }
+}
+
+void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, const Int8Channel* channels,
+                     int32_t count, const Int8Output& output, uint8_t* out, int32_t channel_stride) {
+  for (; count > 0; --count) {
+    *out = requantized(product(patch, weights, depth), *channels++, output);
+    weights += depth;
+    out += channel_stride;
+  }
+}
+
+void copy_bytes(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, int8_t* to) {
+  if (stride == 1) {
+    const uint32_t flips = flip * 0x01010101u;
+    for (; n > 3; n -= 4, from += 4, to += 4) {
+      const uint32_t word = load_word(from) ^ flips;
+      std::memcpy(to, &word, sizeof(word));
+    }
+  }
+  for (; n > 0; --n, from += stride) *to++ = static_cast<int8_t>(*from ^ flip);
+}
+
+void fill_bytes(int8_t* to, int32_t n, int32_t zero) {
+  for (; n > 0; --n) *to++ = static_cast<int8_t>(zero);
+}
+
+void copy_plane(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, int32_t zero, Plane* to) {
+  for (; n > 0; --n, from += stride) *to++ = static_cast<int16_t>(static_cast<int8_t>(*from ^ flip) - zero);
+}
+
+void fill_plane(Plane* to, int32_t n, int32_t) {
+  for (; n > 0; --n) *to++ = 0;
+}
+
+void depthwise(const Plane* plane, const uint16_t* places, int32_t pixels, const uint16_t* offsets,
+               const TapWeight* weights, int32_t taps, const Int8Channel& channel, const Int8Output& output,
+               uint8_t* out, int32_t pixel_stride) {
+  for (; pixels > 0; pixels -= kTapPixels) {
+    const Plane *a = plane + places[0], *b = plane + places[1], *c = plane + places[2], *d = plane + places[3];
+    int32_t sums[4] = {0, 0, 0, 0};
+    const uint16_t* offset = offsets;
+    for (const TapWeight *w = weights, *const end = weights + taps; w != end; ++w) {
+      const int32_t at = *offset++;
+      sums[0] = add_products(load_word(a + at), *w, sums[0]);
+      sums[1] = add_products(load_word(b + at), *w, sums[1]);
+      sums[2] = add_products(load_word(c + at), *w, sums[2]);
+      sums[3] = add_products(load_word(d + at), *w, sums[3]);
+    }
+    for (int32_t i = 0; i < kTapPixels && i < pixels; ++i) {
+      *out = requantized(sums[i], channel, output);
+      out += pixel_stride;
+    }
+    places += kTapPixels;
+  }
+}
+
+uint32_t sum_of_bytes(const uint8_t* from, int32_t n, uint32_t flips) {
+  uint32_t total = 0;
+  for (; n > 3; n -= 4, from += 4) total = __usada8(static_cast<uint8x4_t>(load_word(from) ^ flips), 0, total);
+  for (; n > 0; --n) total += *from++ ^ (flips & 0xff);
+  return total;
+}
+
+void row_means(const WindowRow& row, const Int8Means& means, const uint8_t* from, int32_t n, uint8_t* out) {
+  const Int8Output output = means.output;
+  const int32_t bias = row.bias, kernel_w = row.kernel_w, tap_stride = row.tap_stride, taps = row.kernel_h * kernel_w;
+  const auto divisor = static_cast<float>(taps);
+  const int32_t zeros = -taps * (128 + means.zero);
+  for (; n > 0; --n) {
+    int32_t sum = zeros;
+    const uint8_t* line = from;
+    for (int32_t y = row.kernel_h; y > 0; --y) {
+      const uint8_t* tap = line;
+      for (int32_t x = kernel_w; x > 0; --x) {
+        sum += *tap ^ bias;
+        tap += tap_stride;
+      }
+      line += row.row_stride;
+    }
+    *out = requantized(static_cast<float>(sum) * means.factor / divisor, output);
+    from += row.stride;
+    out += row.out_stride;
+  }
+}
+
+void row_maxima(const WindowRow& row, const uint8_t* from, int32_t place, int32_t n, uint8_t* out, int64_t* indices) {
+  const int32_t bias = row.bias, kernel_w = row.kernel_w, tap_stride = row.tap_stride, tap_step = row.tap_step;
+  for (; n > 0; --n) {
+    int32_t best = -1, where = place, first = place;
+    const uint8_t* line = from;
+    for (int32_t y = row.kernel_h; y > 0; --y) {
+      const uint8_t* tap = line;
+      int32_t at = first;
+      for (int32_t x = kernel_w; x > 0; --x) {
+        const int32_t key = *tap ^ bias;
+        if (key > best) best = key, where = at;
+        tap += tap_stride;
+        at += tap_step;
+      }
+      line += row.row_stride;
+      first += row.row_step;
+    }
+    *out = static_cast<uint8_t>((best < 0 ? 0 : best) ^ bias);
+    *indices = where;
+    from += row.stride;
+    place += row.step;
+    out += row.out_stride;
+    indices += row.index_stride;
+  }
+}
+
+namespace {
+
+template <typename Op>
+RL_INLINE void binary(const Int8Operand& a, const Int8Operand& b, int32_t n, const Int8Output& output, uint8_t* out,
+                      const Op& op) {
+  const Int8Operand left = a, right = b;
+  const Int8Output to = output;
+  const uint8_t *x = a.data, *y = b.data;
+  for (const uint8_t* const end = out + n; out != end; x += left.step, y += right.step) {
+    *out++ = requantized(op(real_number(*x, left), real_number(*y, right)), to);
+  }
+}
+
+}  // namespace
+
+void add(const Int8Operand& a, const Int8Operand& b, int32_t n, const Int8Output& output, uint8_t* out) {
+  binary(a, b, n, output, out, [](float x, float y) { return x + y; });
+}
+
+void multiply_elements(const Int8Operand& a, const Int8Operand& b, int32_t n, const Int8Output& output, uint8_t* out) {
+  binary(a, b, n, output, out, [](float x, float y) { return x * y; });
+}
+
+void look_up(const uint8_t* in, uint8_t flip, const uint8_t* table, int32_t n, uint8_t* out) {
+  for (const uint8_t* const end = out + n; out != end;) *out++ = table[*in++ ^ flip];
+}
+
+void quantize(const float* in, int32_t n, const Int8Output& output, uint8_t* out) {
+  const Int8Output to = output;
+  for (const uint8_t* const end = out + n; out != end; ++in) *out++ = *in == *in ? requantized(*in, to) : 0;
+}
+
+void dequantize(const Int8Operand& in, int32_t n, float* out) {
+  const uint8_t* from = in.data;
+  for (const float* const end = out + n; out != end;) *out++ = real_number(*from++, in);
+}
+
+}  // namespace rushlight::microkernels::cortex_m
+
+#endif  // RL_CORTEX_M_DSP

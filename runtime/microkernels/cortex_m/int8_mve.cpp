@@ -1,0 +1,306 @@
+// Helium: VMLADAVA adds 16 products of bytes to a sum, and gathering loads read patches and windows in any layout.
+#include "microkernels/cortex_m/int8.h"
+#include "microkernels/cortex_m/loops.h"
+
+#if defined(RL_CORTEX_M_MVE)
+
+#include <arm_mve.h>
+
+namespace rushlight::microkernels::cortex_m {
+namespace {
+
+RL_INLINE const int8_t* signed_bytes(const uint8_t* bytes) { return reinterpret_cast<const int8_t*>(bytes); }
+RL_INLINE int8_t* signed_bytes(uint8_t* bytes) { return reinterpret_cast<int8_t*>(bytes); }
+
+// 0, 1, 2, 3 times a stride.
+RL_INLINE uint32x4_t lanes_of(int32_t stride) { return vmulq_n_u32(vidupq_n_u32(0, 1), static_cast<uint32_t>(stride)); }
+
+// How real numbers become quantized ones, four at a time.
+struct Requantization {
+  explicit Requantization(const Int8Output& output)
+      : least(vdupq_n_s32(output.least)), most(vdupq_n_s32(output.most)), inverse(output.inverse), zero(output.zero) {}
+  RL_MEMBER int32x4_t operator()(float32x4_t real) const {
+    const int32x4_t whole = vcvtnq_s32_f32(vmulq_n_f32(real, inverse));
+    return vaddq_n_s32(vmaxq_s32(vminq_s32(whole, most), least), zero);
+  }
+  int32x4_t least, most;
+  float inverse;
+  int32_t zero;
+};
+
+// Four real numbers (byte - zero) * scale.
+RL_INLINE float32x4_t real_numbers(uint32x4_t bytes, const Int8Operand& operand) {
+  const uint32x4_t keys = veorq_u32(bytes, vdupq_n_u32(operand.flip ^ 0x80u));
+  const int32x4_t whole = vsubq_n_s32(vreinterpretq_s32_u32(keys), 128 + operand.zero);
+  return vmulq_n_f32(vcvtq_f32_s32(whole), operand.scale);
+}
+
+}  // namespace
+
+int32_t correction(const int8_t* weights, int32_t depth, int32_t zero) {
+  int32_t sum = 0;
+  for (int32_t n = depth; n > 0; n -= 16) {
+    sum = vaddvaq_s8(sum, vldrbq_z_s8(weights, vctp8q(static_cast<uint32_t>(n))));
+    weights += 16;
+  }
+  return -zero * sum;
+}
+
+void gather(const int8_t* from, const uint16_t* offsets, int32_t depth, int32_t, Patch* patch) {
+  for (int32_t n = depth; n > 0; n -= 8) {
+    vstrbq_s16(patch, vldrbq_gather_offset_s16(from, vldrhq_u16(offsets)));
+    offsets += 8;
+    patch += 8;
+  }
+}
+
+void expand(const uint8_t* from, uint8_t flip, int32_t depth, int32_t, Patch* patch) {
+  const uint8x16_t flips = vdupq_n_u8(flip);
+  for (int32_t n = depth; n > 0; n -= 16) {
+    const mve_pred16_t valid = vctp8q(static_cast<uint32_t>(n));
+    vstrbq_p_u8(reinterpret_cast<uint8_t*>(patch), veorq_u8(vldrbq_z_u8(from, valid), flips), valid);
+    from += 16;
+    patch += 16;
+  }
+}
+
+void products(const Patch* patches, int32_t step, const int8_t* weights, int32_t depth, const Int8Channel* channels,
+              int32_t count, const Int8Output& output, uint8_t* out, int32_t pixel_stride, int32_t channel_stride) {
+  const Requantization requantize(output);
+  const uint32x4_t places = lanes_of(pixel_stride);
+  for (; count > 0; --count) {
+    const int8_t *a = patches, *b = a + step, *c = b + step, *d = c + step;
+    int32_t sums[4] = {channels->correction, channels->correction, channels->correction, channels->correction};
+    int32_t n = depth;
+    for (; n >= 16; n -= 16) {
+      const int8x16_t w = vldrbq_s8(weights);
+      sums[0] = vmladavaq_s8(sums[0], w, vldrbq_s8(a));
+      sums[1] = vmladavaq_s8(sums[1], w, vldrbq_s8(b));
+      sums[2] = vmladavaq_s8(sums[2], w, vldrbq_s8(c));
+      sums[3] = vmladavaq_s8(sums[3], w, vldrbq_s8(d));
+      weights += 16, a += 16, b += 16, c += 16, d += 16;
+    }
+    if (n > 0) {
+      const int8x16_t w = vldrbq_z_s8(weights, vctp8q(static_cast<uint32_t>(n)));
+      sums[0] = vmladavaq_s8(sums[0], w, vldrbq_s8(a));
+      sums[1] = vmladavaq_s8(sums[1], w, vldrbq_s8(b));
+      sums[2] = vmladavaq_s8(sums[2], w, vldrbq_s8(c));
+      sums[3] = vmladavaq_s8(sums[3], w, vldrbq_s8(d));
+      weights += n;
+    }
+    const int32x4_t whole = {sums[0], sums[1], sums[2], sums[3]};
+    const float32x4_t real = vaddq_n_f32(vmulq_n_f32(vcvtq_f32_s32(whole), channels->factor), channels->offset);
+    vstrbq_scatter_offset_s32(signed_bytes(out), places, requantize(real));
+    ++channels;
+    out += channel_stride;
+  }
+}
+
+void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, const Int8Channel* channels,
+                     int32_t count, const Int8Output& output, uint8_t* out, int32_t channel_stride) {
+  const Requantization requantize(output);
+  const uint32x4_t places = lanes_of(channel_stride), fields = lanes_of(sizeof(Int8Channel));
+  for (; count > 0; count -= 4) {
+    const mve_pred16_t exists = vctp32q(static_cast<uint32_t>(count));
+    // Channels that do not exist read the weights of the first one.
+    const int8_t *a = weights, *b = count > 1 ? a + depth : a, *c = count > 2 ? b + depth : a,
+                 *d = count > 3 ? c + depth : a;
+    const int8_t* x = patch;
+    int32_t sums[4] = {0, 0, 0, 0};
+    for (int32_t n = depth; n > 0; n -= 16) {
+      const mve_pred16_t valid = vctp8q(static_cast<uint32_t>(n));
+      const int8x16_t numbers = vldrbq_s8(x);
+      sums[0] = vmladavaq_s8(sums[0], vldrbq_z_s8(a, valid), numbers);
+      sums[1] = vmladavaq_s8(sums[1], vldrbq_z_s8(b, valid), numbers);
+      sums[2] = vmladavaq_s8(sums[2], vldrbq_z_s8(c, valid), numbers);
+      sums[3] = vmladavaq_s8(sums[3], vldrbq_z_s8(d, valid), numbers);
+      x += 16, a += 16, b += 16, c += 16, d += 16;
+    }
+    const int32x4_t products = {sums[0], sums[1], sums[2], sums[3]};
+    const int32x4_t whole = vaddq_s32(products, vldrwq_gather_offset_z_s32(&channels->correction, fields, exists));
+    const float32x4_t real =
+        vaddq_f32(vmulq_f32(vcvtq_f32_s32(whole), vldrwq_gather_offset_z_f32(&channels->factor, fields, exists)),
+                  vldrwq_gather_offset_z_f32(&channels->offset, fields, exists));
+    vstrbq_scatter_offset_p_s32(signed_bytes(out), places, requantize(real), exists);
+    weights += 4 * depth, channels += 4, out += 4 * channel_stride;
+  }
+}
+
+void fill_bytes(int8_t* to, int32_t n, int32_t zero) {
+  const int8x16_t zeros = vdupq_n_s8(static_cast<int8_t>(zero));
+  for (; n > 0; n -= 16, to += 16) vstrbq_p_s8(to, zeros, vctp8q(static_cast<uint32_t>(n)));
+}
+
+void copy_bytes(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, int8_t* to) {
+  if (stride == 1) return expand(from, flip, n, 0, to);
+  for (; n > 0; --n, from += stride) *to++ = static_cast<int8_t>(*from ^ flip);
+}
+
+void fill_plane(Plane* to, int32_t n, int32_t zero) { fill_bytes(to, n, zero); }
+
+void copy_plane(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, int32_t, Plane* to) {
+  copy_bytes(from, stride, n, flip, to);
+}
+
+// Computes `pixels` results, whose windows begin at `places` of the plane; there are places for a multiple of
+// kTapPixels.
+void depthwise(const Plane* plane, const uint16_t* places, int32_t pixels, const uint16_t* offsets,
+               const TapWeight* weights, int32_t taps, const Int8Channel& channel, const Int8Output& output,
+               uint8_t* out, int32_t pixel_stride) {
+  const Requantization requantize(output);
+  const uint32x4_t lanes = lanes_of(pixel_stride);
+  for (; pixels > 0; pixels -= kTapPixels) {
+    const uint32x4_t first = vldrhq_u32(places), second = vldrhq_u32(places + 4);
+    int32x4_t sums = vdupq_n_s32(channel.correction), others = sums;
+    const uint16_t* offset = offsets;
+    for (const TapWeight *w = weights, *const end = weights + taps; w != end; ++w) {
+      const Plane* const tap = plane + *offset++;
+      sums = vmlaq_n_s32(sums, vldrbq_gather_offset_s32(tap, first), *w);
+      others = vmlaq_n_s32(others, vldrbq_gather_offset_s32(tap, second), *w);
+    }
+    const float32x4_t real = vaddq_n_f32(vmulq_n_f32(vcvtq_f32_s32(sums), channel.factor), channel.offset);
+    const float32x4_t more = vaddq_n_f32(vmulq_n_f32(vcvtq_f32_s32(others), channel.factor), channel.offset);
+    vstrbq_scatter_offset_p_s32(signed_bytes(out), lanes, requantize(real), vctp32q(static_cast<uint32_t>(pixels)));
+    if (pixels > 4) {
+      vstrbq_scatter_offset_p_s32(signed_bytes(out + 4 * pixel_stride), lanes, requantize(more),
+                                  vctp32q(static_cast<uint32_t>(pixels - 4)));
+    }
+    places += kTapPixels;
+    out += kTapPixels * pixel_stride;
+  }
+}
+
+uint32_t sum_of_bytes(const uint8_t* from, int32_t n, uint32_t flips) {
+  const uint8x16_t flip = vreinterpretq_u8_u32(vdupq_n_u32(flips));
+  uint32_t total = 0;
+  for (; n > 15; n -= 16, from += 16) total = vaddvaq_u8(total, veorq_u8(vldrbq_u8(from), flip));
+  if (n > 0) {
+    const mve_pred16_t valid = vctp8q(static_cast<uint32_t>(n));
+    total = vaddvaq_p_u8(total, veorq_u8(vldrbq_z_u8(from, valid), flip), valid);
+  }
+  return total;
+}
+
+namespace {
+
+template <typename Op>
+RL_INLINE void binary(const Int8Operand& a, const Int8Operand& b, int32_t n, const Int8Output& output, uint8_t* out,
+                      const Op& op) {
+  const Requantization requantize(output);
+  const uint8_t *x = a.data, *y = b.data;
+  const float32x4_t first = vdupq_n_f32(real_number(*x, a)), second = vdupq_n_f32(real_number(*y, b));
+  for (; n > 3; n -= 4, x += 4, y += 4, out += 4) {
+    const float32x4_t left = a.step != 0 ? real_numbers(vldrbq_u32(x), a) : first;
+    const float32x4_t right = b.step != 0 ? real_numbers(vldrbq_u32(y), b) : second;
+    vstrbq_s32(signed_bytes(out), requantize(op(left, right)));
+  }
+  if (n == 0) return;
+  const mve_pred16_t valid = vctp32q(static_cast<uint32_t>(n));
+  const float32x4_t left = a.step != 0 ? real_numbers(vldrbq_z_u32(x, valid), a) : first;
+  const float32x4_t right = b.step != 0 ? real_numbers(vldrbq_z_u32(y, valid), b) : second;
+  vstrbq_p_s32(signed_bytes(out), requantize(op(left, right)), valid);
+}
+
+}  // namespace
+
+void add(const Int8Operand& a, const Int8Operand& b, int32_t n, const Int8Output& output, uint8_t* out) {
+  binary(a, b, n, output, out, [](float32x4_t x, float32x4_t y) { return vaddq_f32(x, y); });
+}
+
+void multiply_elements(const Int8Operand& a, const Int8Operand& b, int32_t n, const Int8Output& output, uint8_t* out) {
+  binary(a, b, n, output, out, [](float32x4_t x, float32x4_t y) { return vmulq_f32(x, y); });
+}
+
+void look_up(const uint8_t* in, uint8_t flip, const uint8_t* table, int32_t n, uint8_t* out) {
+  const uint8x16_t flips = vdupq_n_u8(flip);
+  for (; n > 15; n -= 16, in += 16, out += 16) {
+    vstrbq_u8(out, vldrbq_gather_offset_u8(table, veorq_u8(vldrbq_u8(in), flips)));
+  }
+  if (n == 0) return;
+  const mve_pred16_t valid = vctp8q(static_cast<uint32_t>(n));
+  const uint8x16_t places = veorq_u8(vldrbq_z_u8(in, valid), flips);
+  vstrbq_p_u8(out, vldrbq_gather_offset_z_u8(table, places, valid), valid);
+}
+
+void quantize(const float* in, int32_t n, const Int8Output& output, uint8_t* out) {
+  const Requantization requantize(output);
+  for (; n > 0; n -= 4, in += 4, out += 4) {
+    const mve_pred16_t valid = vctp32q(static_cast<uint32_t>(n));
+    const float32x4_t real = vldrwq_z_f32(in, valid);
+    const int32x4_t numbers = vpselq_s32(requantize(real), vdupq_n_s32(0), vcmpeqq_f32(real, real));
+    vstrbq_p_s32(signed_bytes(out), numbers, valid);
+  }
+}
+
+void dequantize(const Int8Operand& in, int32_t n, float* out) {
+  const uint8_t* from = in.data;
+  for (; n > 0; n -= 4, from += 4, out += 4) {
+    const mve_pred16_t valid = vctp32q(static_cast<uint32_t>(n));
+    vstrwq_p_f32(out, real_numbers(vldrbq_z_u32(from, valid), in), valid);
+  }
+}
+
+void row_means(const WindowRow& row, const Int8Means& means, const uint8_t* from, int32_t n, uint8_t* out) {
+  const Requantization requantize(means.output);
+  const uint32x4_t lanes = lanes_of(row.stride), outs = lanes_of(row.out_stride), biases = vdupq_n_u32(row.bias);
+  const int32_t taps = row.kernel_h * row.kernel_w;
+  const auto divisor = static_cast<float>(taps);
+  const int32x4_t zeros = vdupq_n_s32(-taps * (128 + means.zero));
+  for (; n > 0; n -= 4) {
+    const mve_pred16_t valid = vctp32q(static_cast<uint32_t>(n));
+    int32x4_t sums = zeros;
+    const uint8_t* line = from;
+    for (int32_t y = row.kernel_h; y > 0; --y, line += row.row_stride) {
+      const uint8_t* tap = line;
+      for (int32_t x = row.kernel_w; x > 0; --x, tap += row.tap_stride) {
+        const uint32x4_t keys = veorq_u32(vldrbq_gather_offset_z_u32(tap, lanes, valid), biases);
+        sums = vaddq_s32(sums, vreinterpretq_s32_u32(keys));
+      }
+    }
+    // There is no instruction that divides vectors.
+    float32x4_t real = vmulq_n_f32(vcvtq_f32_s32(sums), means.factor);
+    for (int i = 0; i < 4; ++i) real[i] /= divisor;
+    vstrbq_scatter_offset_p_s32(signed_bytes(out), outs, requantize(real), valid);
+    from += 4 * row.stride;
+    out += 4 * row.out_stride;
+  }
+}
+
+void row_maxima(const WindowRow& row, const uint8_t* from, int32_t place, int32_t n, uint8_t* out, int64_t* indices) {
+  const uint32x4_t lanes = lanes_of(row.stride), outs = lanes_of(row.out_stride), biases = vdupq_n_u32(row.bias);
+  const uint32x4_t words = lanes_of(row.index_stride * static_cast<int32_t>(sizeof(int64_t)));
+  int32x4_t first = vaddq_n_s32(vreinterpretq_s32_u32(lanes_of(row.step)), place);
+  for (; n > 0; n -= 4) {
+    const mve_pred16_t valid = vctp32q(static_cast<uint32_t>(n));
+    int32x4_t best = vdupq_n_s32(-1), where = first;
+    const uint8_t* line = from;
+    int32_t line_place = 0;
+    for (int32_t y = row.kernel_h; y > 0; --y) {
+      const uint8_t* tap = line;
+      int32_t shift = line_place;
+      for (int32_t x = row.kernel_w; x > 0; --x) {
+        const int32x4_t key = vreinterpretq_s32_u32(veorq_u32(vldrbq_gather_offset_z_u32(tap, lanes, valid), biases));
+        const mve_pred16_t larger = vcmpgtq_s32(key, best);
+        best = vpselq_s32(key, best, larger);
+        where = vpselq_s32(vaddq_n_s32(first, shift), where, larger);
+        tap += row.tap_stride;
+        shift += row.tap_step;
+      }
+      line += row.row_stride;
+      line_place += row.row_step;
+    }
+    const int32x4_t bytes = veorq_s32(vmaxq_s32(best, vdupq_n_s32(0)), vreinterpretq_s32_u32(biases));
+    vstrbq_scatter_offset_p_s32(signed_bytes(out), outs, bytes, valid);
+    auto* const halves = reinterpret_cast<int32_t*>(indices);
+    vstrwq_scatter_offset_p_s32(halves, words, where, valid);
+    vstrwq_scatter_offset_p_s32(halves + 1, words, vdupq_n_s32(0), valid);
+    from += 4 * row.stride;
+    first = vaddq_n_s32(first, 4 * row.step);
+    out += 4 * row.out_stride;
+    indices += 4 * row.index_stride;
+  }
+}
+
+}  // namespace rushlight::microkernels::cortex_m
+
+#endif  // RL_CORTEX_M_MVE

@@ -1,0 +1,143 @@
+// The inner loops, which int8_mve.cpp and int8_dsp.cpp define, each for its instructions. They are compiled for speed,
+// and the functions that call them for size.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "microkernels/cortex_m/int8.h"
+#include "microkernels/simd/inline.h"
+
+#if defined(RL_CORTEX_M_INT8)
+
+namespace rushlight::microkernels::cortex_m {
+
+#if defined(RL_CORTEX_M_MVE)
+// Numbers of a patch have the zero point, whose products with the weights the correction takes away.
+using Patch = int8_t;
+using Plane = int8_t;
+using TapWeight = int32_t;
+inline constexpr int32_t kPixels = 4, kDepthStep = 16, kTapPixels = 8;
+#else
+// Numbers of a patch and a plane are without the zero point.
+using Patch = int16_t;
+using Plane = int16_t;
+using TapWeight = uint32_t;  // of two taps that lie side by side
+inline constexpr int32_t kPixels = 2, kDepthStep = 4, kTapPixels = 4;
+#endif
+
+// ---- Sums of products: patches have the elements that rows of weights are multiplied by ----
+
+// Returns the elements of a patch with its padding.
+inline int32_t padded_depth(int32_t depth) { return (depth + kDepthStep - 1) / kDepthStep * kDepthStep; }
+
+// Returns the place in a patch of an element that stands at place i of a row of weights.
+inline int32_t place_in_patch(int32_t i, int32_t depth) {
+#if defined(RL_CORTEX_M_DSP)
+  // Words of four bytes are taken apart into the even and the odd bytes.
+  const int32_t inner = i & 3;
+  if (i < (depth & ~3) && (inner == 1 || inner == 2)) return i ^ 3;
+#else
+  static_cast<void>(depth);
+#endif
+  return i;
+}
+
+// Returns what is added to sums of products for the zero point.
+int32_t correction(const int8_t* weights, int32_t depth, int32_t zero);
+// Makes a patch of numbers at `offsets`, of which there is a multiple of 8, the last ones 0.
+void gather(const int8_t* from, const uint16_t* offsets, int32_t depth, int32_t zero, Patch* patch);
+// Makes a patch of bytes that lie side by side.
+void expand(const uint8_t* from, uint8_t flip, int32_t depth, int32_t zero, Patch* patch);
+// Computes pixel i and channel j, out[i * pixel_stride + j * channel_stride], of kPixels patches, `step` apart.
+void products(const Patch* patches, int32_t step, const int8_t* weights, int32_t depth, const Int8Channel* channels,
+              int32_t count, const Int8Output& output, uint8_t* out, int32_t pixel_stride, int32_t channel_stride);
+// Does the same for one patch.
+void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, const Int8Channel* channels,
+                     int32_t count, const Int8Output& output, uint8_t* out, int32_t channel_stride);
+
+// ---- Copies of images with padding ----
+
+// Copies n bytes, `stride` apart, as int8 numbers.
+void copy_bytes(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, int8_t* to);
+void fill_bytes(int8_t* to, int32_t n, int32_t zero);
+// Do the same for planes of depthwise convolutions.
+void copy_plane(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, int32_t zero, Plane* to);
+void fill_plane(Plane* to, int32_t n, int32_t zero);
+
+// ---- Depthwise convolutions ----
+
+// Returns how many taps depthwise() is given: with 16-bit numbers two at a time, if they lie side by side.
+inline int32_t tap_step(const ImageWindow& window) {
+#if defined(RL_CORTEX_M_DSP)
+  return window.dilation_w == 1 ? 2 : 1;
+#else
+  static_cast<void>(window);
+  return 1;
+#endif
+}
+inline int32_t tap_count(const ImageWindow& window) {
+  const int32_t step = tap_step(window);
+  return window.kernel_h * ((window.kernel_w + step - 1) / step);
+}
+// Computes `pixels` results, whose windows begin at `places` of the plane; there are places for a multiple of
+// kTapPixels. Taps are at `offsets` from there.
+void depthwise(const Plane* plane, const uint16_t* places, int32_t pixels, const uint16_t* offsets,
+               const TapWeight* weights, int32_t taps, const Int8Channel& channel, const Int8Output& output,
+               uint8_t* out, int32_t pixel_stride);
+
+// ---- Sums and maxima ----
+
+// Adds bytes without a sign, after an XOR with `flips` in each byte of the word.
+uint32_t sum_of_bytes(const uint8_t* from, int32_t n, uint32_t flips);
+
+// Windows in a row, with all taps inside of the image. Strides are between elements of memory, steps between places in
+// the plane.
+struct WindowRow {
+  int32_t kernel_h, kernel_w;
+  int32_t stride, step;                                // between windows
+  int32_t row_stride, row_step, tap_stride, tap_step;  // between rows of taps, and between taps
+  int32_t out_stride, index_stride;
+  uint8_t bias;  // makes bytes numbers without a sign, in their order
+};
+// Finds the maxima of n windows, the first one at `place` of the plane. That of a window without taps is the smallest
+// number.
+void row_maxima(const WindowRow& row, const uint8_t* from, int32_t place, int32_t n, uint8_t* out, int64_t* indices);
+
+// Computes the means of n windows.
+void row_means(const WindowRow& row, const Int8Means& means, const uint8_t* from, int32_t n, uint8_t* out);
+
+// ---- One number at a time ----
+
+// Rounds to the nearest integer, ties to even. Values out of range become the nearest int32, and NaN becomes 0.
+RL_INLINE int32_t round_to_int32(float x) {
+#if defined(__arm__)
+  float converted;
+  asm("vcvtr.s32.f32 %0, %1" : "=t"(converted) : "t"(x));
+  int32_t result;
+  std::memcpy(&result, &converted, sizeof(result));
+  return result;
+#else
+  if (x != x) return 0;
+  return x >= 2147483648.0f ? INT32_MAX : x < -2147483648.0f ? INT32_MIN : static_cast<int32_t>(std::nearbyint(x));
+#endif
+}
+
+RL_INLINE uint8_t requantized(float real, const Int8Output& output) {
+  const int32_t whole = round_to_int32(real * output.inverse);
+  const int32_t below = whole < output.most ? whole : output.most;
+  return static_cast<uint8_t>((below > output.least ? below : output.least) + output.zero);
+}
+
+RL_INLINE uint8_t requantized(int32_t sum, const Int8Channel& channel, const Int8Output& output) {
+  return requantized(static_cast<float>(sum) * channel.factor + channel.offset, output);
+}
+
+RL_INLINE float real_number(uint8_t byte, const Int8Operand& operand) {
+  return static_cast<float>(static_cast<int8_t>(byte ^ operand.flip) - operand.zero) * operand.scale;
+}
+
+}  // namespace rushlight::microkernels::cortex_m
+
+#endif  // RL_CORTEX_M_INT8

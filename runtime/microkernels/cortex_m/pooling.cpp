@@ -1,0 +1,121 @@
+#include <algorithm>
+
+#include "microkernels/cortex_m/int8.h"
+#include "microkernels/cortex_m/loops.h"
+
+#if defined(RL_CORTEX_M_INT8)
+
+namespace rushlight::microkernels::cortex_m {
+namespace {
+
+// Calls body(channel, y, in, out) for each row of the output; `in` is the channel's plane.
+template <typename Body>
+void for_each_row(const ImageShape& in_shape, const ImageShape& out_shape, const uint8_t* in, uint8_t* out,
+                  const Body& body) {
+  for (int32_t image = 0; image < out_shape.batch; ++image) {
+    for (int32_t channel = 0; channel < out_shape.channels; ++channel) {
+      const uint8_t* const from = in + image * in_shape.batch_stride + channel * in_shape.channel_stride;
+      uint8_t* to = out + image * out_shape.batch_stride + channel * out_shape.channel_stride;
+      for (int32_t y = 0; y < out_shape.height; ++y, to += out_shape.row_stride) body(image, channel, y, from, to);
+    }
+  }
+}
+
+// Returns whether no window has taps in padding or behind the image.
+bool all_inside(const ImageWindow& w, const ImageShape& in, const ImageShape& out) {
+  return w.pad_h == 0 && w.pad_w == 0 && (out.height - 1) * w.stride_h + (w.kernel_h - 1) * w.dilation_h < in.height &&
+         (out.width - 1) * w.stride_w + (w.kernel_w - 1) * w.dilation_w < in.width;
+}
+
+WindowRow row_of(const ImageWindow& w, const ImageShape& in, const ImageShape& out, uint8_t flip) {
+  WindowRow row{};
+  row.kernel_h = w.kernel_h, row.kernel_w = w.kernel_w;
+  row.stride = w.stride_w * in.column_stride, row.step = w.stride_w;
+  row.row_stride = w.dilation_h * in.row_stride, row.row_step = w.dilation_h * in.width;
+  row.tap_stride = w.dilation_w * in.column_stride, row.tap_step = w.dilation_w;
+  row.out_stride = out.column_stride;
+  row.bias = flip ^ 0x80;
+  return row;
+}
+
+}  // namespace
+
+int32_t sum(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip) {
+  // Bytes without a sign are int8 numbers plus 128.
+  const uint8_t bias = flip ^ 0x80;
+  if (stride == 1) return static_cast<int32_t>(sum_of_bytes(from, n, bias * 0x01010101u)) - 128 * n;
+  int32_t total = 0;
+  for (int32_t i = 0; i < n; ++i, from += stride) total += static_cast<int8_t>(*from ^ flip);
+  return total;
+}
+
+void average_pool(const Int8Means& m, const uint8_t* in, uint8_t* out) {
+  const ImageWindow& w = m.window;
+  // Windows of long rows are summed one by one, many bytes at a time.
+  constexpr int32_t kLongRow = 16;
+  const bool is_simple = all_inside(w, m.in, m.out) && w.kernel_w < kLongRow && m.out.width > 1;
+  const WindowRow row = row_of(w, m.in, m.out, m.flip);
+  for_each_row(m.in, m.out, in, out, [&](int32_t, int32_t, int32_t y, const uint8_t* plane, uint8_t* to) {
+    if (is_simple) {
+      return row_means(row, m, plane + y * w.stride_h * m.in.row_stride, m.out.width, to);
+    }
+    const int32_t top = y * w.stride_h - w.pad_h, bottom = std::min(top + w.kernel_h, m.in.height + w.pad_h);
+    const int32_t y0 = std::max<int32_t>(top, 0), y1 = std::min(bottom, m.in.height);
+    for (int32_t x = 0; x < m.out.width; ++x, to += m.out.column_stride) {
+      const int32_t left = x * w.stride_w - w.pad_w, right = std::min(left + w.kernel_w, m.in.width + w.pad_w);
+      const int32_t x0 = std::max<int32_t>(left, 0), x1 = std::min(right, m.in.width);
+      const int32_t rows = std::max<int32_t>(0, y1 - y0), columns = std::max<int32_t>(0, x1 - x0),
+                    covered = rows * columns;
+      const uint8_t* from = plane + y0 * m.in.row_stride + x0 * m.in.column_stride;
+      int32_t total = 0;
+      if (columns * m.in.column_stride == m.in.row_stride) {
+        total = sum(from, m.in.column_stride, covered, m.flip);
+      } else {
+        for (int32_t row = 0; row < rows; ++row, from += m.in.row_stride) {
+          total += sum(from, m.in.column_stride, columns, m.flip);
+        }
+      }
+      const int32_t divisor = m.counts_padding ? (bottom - top) * (right - left) : covered;
+      const float real = static_cast<float>(total - m.zero * covered) * m.factor;
+      *to = requantized(covered == 0 ? 0.0f : real / static_cast<float>(divisor), m.output);
+    }
+  });
+}
+
+void max_pool(const Int8Maxima& m, const uint8_t* in, uint8_t* out, int64_t* indices) {
+  const ImageWindow& w = m.window;
+  const auto first_inside = [](int32_t begin, int32_t dilation) {
+    while (begin < 0) begin += dilation;
+    return begin;
+  };
+  const bool is_simple = all_inside(w, m.in, m.out);
+  WindowRow row = row_of(w, m.in, m.out, m.flip);
+  row.index_stride = m.indices.column_stride;
+  for_each_row(m.in, m.out, in, out, [&](int32_t image, int32_t channel, int32_t y, const uint8_t* plane, uint8_t* to) {
+    int64_t* places =
+        indices + image * m.indices.batch_stride + channel * m.indices.channel_stride + y * m.indices.row_stride;
+    const int32_t top = y * w.stride_h - w.pad_h;
+    if (is_simple) {
+      row_maxima(row, plane + top * m.in.row_stride, top * m.in.width, m.out.width, to, places);
+      return;
+    }
+    // Taps of a window that lie inside of the image: [y0, y0 + lines) and [x0, x0 + taps).
+    const auto count = [](int32_t begin, int32_t end, int32_t dilation) {
+      return end > begin ? (end - begin + dilation - 1) / dilation : 0;
+    };
+    const int32_t y0 = first_inside(top, w.dilation_h);
+    WindowRow part = row;
+    part.kernel_h = count(y0, std::min(top + (w.kernel_h - 1) * w.dilation_h + 1, m.in.height), w.dilation_h);
+    for (int32_t x = 0; x < m.out.width; ++x) {
+      const int32_t left = x * w.stride_w - w.pad_w, x0 = first_inside(left, w.dilation_w);
+      part.kernel_w = count(x0, std::min(left + (w.kernel_w - 1) * w.dilation_w + 1, m.in.width), w.dilation_w);
+      row_maxima(part, plane + y0 * m.in.row_stride + x0 * m.in.column_stride, y0 * m.in.width + x0, 1, to, places);
+      to += m.out.column_stride;
+      places += m.indices.column_stride;
+    }
+  });
+}
+
+}  // namespace rushlight::microkernels::cortex_m
+
+#endif  // RL_CORTEX_M_INT8

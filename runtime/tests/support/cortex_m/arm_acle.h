@@ -1,0 +1,36 @@
+// The DSP instructions that microkernels/cortex_m uses, in plain C++: with `-D__ARM_ARCH_PROFILE=77
+// -D__ARM_FEATURE_DSP=1 -D__ARM_FP=4` and this folder before those of the system, a host compiles the loops and tests
+// run them.
+#pragma once
+
+#include <cstdint>
+
+using int8x4_t = int32_t;
+using uint8x4_t = uint32_t;
+using int16x2_t = int32_t;
+
+inline int32_t lower_half(int32_t word) { return static_cast<int16_t>(word & 0xffff); }
+inline int32_t upper_half(int32_t word) { return static_cast<int16_t>(static_cast<uint32_t>(word) >> 16); }
+inline int32_t halves(int32_t lower, int32_t upper) {
+  return static_cast<int32_t>((static_cast<uint32_t>(upper) << 16) | (static_cast<uint32_t>(lower) & 0xffff));
+}
+
+inline int16x2_t __sxtb16(int8x4_t word) {
+  return halves(static_cast<int8_t>(word & 0xff), static_cast<int8_t>(word >> 16 & 0xff));
+}
+
+inline int16x2_t __ssub16(int16x2_t a, int16x2_t b) {
+  return halves(lower_half(a) - lower_half(b), upper_half(a) - upper_half(b));
+}
+
+inline int32_t __smlad(int16x2_t a, int16x2_t b, int32_t sum) {
+  return sum + lower_half(a) * lower_half(b) + upper_half(a) * upper_half(b);
+}
+
+inline uint32_t __usada8(uint8x4_t a, uint8x4_t b, uint32_t sum) {
+  for (int i = 0; i < 32; i += 8) {
+    const int32_t difference = static_cast<int32_t>(a >> i & 0xff) - static_cast<int32_t>(b >> i & 0xff);
+    sum += static_cast<uint32_t>(difference < 0 ? -difference : difference);
+  }
+  return sum;
+}
