@@ -36,7 +36,7 @@ CASES ?= 10000
 SEED ?= 0
 BASE ?= HEAD
 
-.PHONY: demo docs test venv build lint tidy types unit cpp untraced targets js java api golden interop torture poison asan tsan avx512 cross bench bench-check bench-avx2 format clean system
+.PHONY: demo docs test venv build lint tidy types unit operators cpp untraced targets js java api golden interop torture poison asan tsan avx512 cross bench bench-check bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -69,6 +69,10 @@ lint: $(VENV)/.environment
 	$(BIN)/ruff check src tests models examples benchmarks scripts
 	$(BIN)/ruff format -q --check src tests models examples benchmarks scripts
 	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.c' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format --dry-run -Werror
+
+# The table of operators on all backends; it takes several minutes.
+operators: build
+	$(BIN)/python -m rushlight.testing.suite --report build/operators.csv
 
 # Headers are checked with the files that include them. Kernels and backends are left out: each of their files takes minutes.
 tidy: build

@@ -32,6 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "api": CORE | {"backends", "devtools"},
     "backends": {"ir", "passes", "quantize", "delegate", "format", "memory"},
     "export": CORE | {"quantize", "backends", "runtime"},
+    "testing": CORE | {"quantize", "backends", "runtime", "export", "devtools", "compat"},
     "distributed": {"ir", "quantize", "runtime"},
     "runtime": set(),
     "devtools": {"ir", "delegate", "emit", "format", "runtime", "backends"},

@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+from rushlight.delegate.lowered import get_lowered_backend_modules
 from rushlight.delegate.report import get_non_lowered_nodes
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.runtime import Runtime
@@ -127,8 +128,14 @@ CASES: dict[str, Case] = {
     "max_pool_ceil": Case(nn.MaxPool2d(2, ceil_mode=True), PICTURE),
     "max_pool_dilated": Case(nn.MaxPool2d(2, 1, dilation=2), PICTURE),
     "maximum": Case(torch.maximum, ((5, 8), (8,))),
-    "mean": Case(lambda x: x.mean((2, 3)), PICTURE),
-    "mean_kept": Case(lambda x: x.mean((-1, -2), keepdim=True), PICTURE),
+    "max_dim": Case(lambda x: x.max(2)[0], PICTURE),
+    "max_dim_channels_last": Case(
+        nn.Sequential(nn.Conv2d(6, 5, 1), _Function(lambda x: x.max(-1, keepdim=True)[0])), PICTURE
+    ),
+    "conv_behind_padding": Case(
+        nn.Sequential(nn.ZeroPad2d((1, 2, 0, 3)), nn.Conv2d(6, 5, 3, padding=1)), PICTURE
+    ),
+    "mean": Case(lambda x: x.mean((-1, -2), keepdim=True), PICTURE),
     "minimum": Case(torch.minimum, ((5, 8), (1, 8))),
     "mul": Case(torch.mul, ((5, 8), (5, 8))),
     "neg": Case(torch.neg, MATRIX),
@@ -198,6 +205,25 @@ def test_operator(name: str) -> None:
     assert get_non_lowered_nodes(edge.exported_program().graph) == []
     with torch.no_grad():
         assert_close(run(edge.to_executorch(), inputs), module(*inputs), 2e-6)
+
+
+NOT_TAKEN: dict[str, tuple[Case, str]] = {
+    "max_dim_indices": (Case(lambda x: x.max(2), PICTURE), "the indices are used"),
+    "max_dim_of_channels": (Case(lambda x: x.max(1)[0], PICTURE), "height or the width"),
+    "max_dim_of_rows": (Case(lambda x: x.max(1)[0], MATRIX), "height or the width"),
+    "mean": (Case(lambda x: x.mean((2, 3)), PICTURE), "only keepdim=True"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_TAKEN)
+def test_an_operator_that_is_left(name: str) -> None:
+    case, reason = NOT_TAKEN[name]
+    module, inputs = module_of(case), inputs_of(case)
+    partitioner = XnnpackPartitioner()
+    edge = to_edge_transform_and_lower(torch.export.export(module, inputs), partitioner=[partitioner])
+    assert not get_lowered_backend_modules(edge.exported_program().graph_module)
+    assert reason in partitioner.report.get_table_report()
+    assert_close(run(edge.to_executorch(), inputs), module(*inputs), 2e-6)
 
 
 # What XNNPACK's floating point nodes do not come in: half precision.

@@ -18,6 +18,7 @@ from rushlight.backends.xnnpack.partitioner import (
 )
 from rushlight.backends.xnnpack.payload import read_payload
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+from rushlight.delegate.lowered import get_lowered_backend_modules
 from rushlight.delegate.report import get_non_lowered_nodes
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.format.pte import read_pte
@@ -62,6 +63,9 @@ CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "depthwise_3": (nn.Conv2d(21, 21, 3, groups=21, padding=1), (2, 21, 10, 37)),
     "depthwise_5": (nn.Conv2d(16, 16, 5, groups=16, padding=2, stride=2, bias=False), (1, 16, 9, 19)),
     "line": (nn.Conv1d(6, 9, 5, padding=2), (2, 6, 20)),
+    "same_even": (nn.Conv2d(5, 9, 4, padding="same"), (2, 5, 9, 8)),
+    "same_even_depthwise": (nn.Conv2d(6, 6, (2, 4), groups=6, padding="same"), (1, 6, 7, 8)),
+    "same_even_line": (nn.Conv1d(5, 7, 4, padding="same"), (2, 5, 11)),
     "transposed": (nn.ConvTranspose2d(7, 5, 3, stride=2, padding=1), (1, 7, 6, 5)),
     "linear": (nn.Linear(70, 45), (3, 5, 70)),
     "linear_row": (nn.Linear(500, 100, bias=False), (1, 500)),
@@ -143,7 +147,6 @@ FOUR_BITS = get_symmetric_quantization_config(
 )
 DYNAMIC: dict[str, tuple[Any, g.XNNDatatype]] = {
     "by_channel": (dynamic_int8(per_token=True), g.XNNDatatype.xnn_datatype_qcint8),
-    "by_tensor": (dynamic_int8(per_token=True, per_channel=False), g.XNNDatatype.xnn_datatype_qint8),
     "4_bits_by_group": (dynamic_int8_weight_int4(group_size=32), g.XNNDatatype.xnn_datatype_qbint4),
     "4_bits_by_channel": (FOUR_BITS, g.XNNDatatype.xnn_datatype_qcint4),
 }
@@ -166,6 +169,39 @@ def test_dynamic(name: str) -> None:
         assert (result - expected).abs().max() <= tolerance * float(expected.abs().max())
     assert (results[0] - wide).abs().max() <= 1e-5 * float(expected.abs().max())
     assert {g.XNNDatatype.xnn_datatype_qdint8, kind} <= set(_values(program))
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        nn.Conv2d(4, 6, 3, padding=1),
+        nn.Conv2d(4, 6, 4, padding="same"),
+        nn.ConvTranspose2d(4, 6, 3, stride=2),
+        nn.ConvTranspose2d(4, 6, 2, padding=1, bias=False),
+    ],
+    ids=["conv", "same_even", "transposed", "transposed_padded"],
+)
+def test_dynamic_convolutions(module: nn.Module) -> None:
+    config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True)
+    program, x, eager = _quantized(module, (1, 4, 7, 6), config)
+    with torch.no_grad():
+        expected = eager(x)
+    wide = _run(program, x, backend_options={"XnnpackBackend": {"microkernels": False}})
+    for result in (torch.as_tensor(rushlight.load(program)(x)), wide):
+        assert result.shape == expected.shape
+        assert (result - expected).abs().max() <= float(expected.abs().max()) / 100
+    assert g.XNNDatatype.xnn_datatype_qdint8 in _values(program)
+
+
+def test_a_dynamic_product_needs_a_scale_for_each_channel() -> None:
+    x = torch.randn(4, 8)
+    config = get_symmetric_quantization_config(is_dynamic=True)
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval()
+    program = quantize(model, (x,), XNNPACKQuantizer().set_global(config), [(x,)])
+    partitioner = XnnpackDynamicallyQuantizedPartitioner()
+    edge = to_edge_transform_and_lower(program, partitioner=[partitioner])
+    assert not get_lowered_backend_modules(edge.exported_program().graph_module)
+    assert "needs a scale for each channel" in partitioner.report.get_table_report()
 
 
 class Mixed(nn.Module):
@@ -199,7 +235,7 @@ def test_precisions(partitioner: Any, taken: set[str]) -> None:
     edge = to_edge_transform_and_lower(program, partitioner=[partitioner()])
     left = [str(node.target) for node in get_non_lowered_nodes(edge.exported_program().graph)]
     count = sum("addmm" in name or "linear" in name for name in left)
-    assert count == (0 if partitioner is XnnpackPartitioner else 2)
+    assert count == 0  # products are taken in any precision, and in float where this is asked for alone
     assert any("tanh" in name for name in left) == ("tanh" not in taken)
     got = rushlight.load(bytes(edge.to_executorch().buffer))(x)
     torch.testing.assert_close(torch.as_tensor(got), program.module()(x), rtol=0, atol=0.02)

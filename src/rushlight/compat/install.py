@@ -38,6 +38,8 @@ class _Face(types.ModuleType):
     _replaced: dict[str, object]
 
     def __getattr__(self, name: str) -> object:
+        if name == "__all__":  # what `from executorch.x import *` takes
+            return [public for public in dir(self) if not public.startswith("_")]
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         target = self._names.names.get(name)

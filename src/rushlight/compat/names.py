@@ -50,6 +50,12 @@ _CALL = "torch._higher_order_ops.executorch_call_delegate"
 
 _PROGRAM = ("rushlight.exir", "rushlight.compiler")
 
+_SUITE = "rushlight.testing.suite"
+
+_TRANSFORMS = "rushlight.compat.transforms"
+
+_STAGES = Names(("rushlight.testing.stages",))
+
 MODULES: dict[str, Names] = {
     "executorch": Names(),
     "executorch.version": Names(names={"__version__": "rushlight:__version__"}),
@@ -130,7 +136,7 @@ MODULES: dict[str, Names] = {
     ),
     "executorch.exir.backend": Names(),
     "executorch.exir.backend.backend_api": Names(
-        ("rushlight.compiler.to_backend", "rushlight.delegate.lowering", "rushlight.compat.validation")
+        ("rushlight.compiler.to_backend", "rushlight.delegate.lowering", "rushlight.delegate.validation")
     ),
     "executorch.exir.backend.backend_details": Names(("rushlight.delegate.backend",), _BACKEND),
     "executorch.exir.backend.compile_spec_schema": Names(names=_BACKEND),
@@ -168,10 +174,70 @@ MODULES: dict[str, Names] = {
     "executorch.backends.openvino": Names(("rushlight.backends.openvino",)),
     "executorch.backends.openvino.partitioner": Names(("rushlight.backends.openvino.partitioner",)),
     "executorch.backends.openvino.preprocess": Names(("rushlight.backends.openvino.backend",)),
-    "executorch.backends.transforms": Names(),
+    "executorch.backends.test": Names(),
+    "executorch.backends.test.graph_builder": Names(("rushlight.testing.graph_builder",)),
+    "executorch.backends.test.program_builder": Names(("rushlight.testing.program_builder",)),
+    "executorch.backends.test.harness": Names(("rushlight.testing.tester",)),
+    "executorch.backends.test.harness.error_statistics": Names(("rushlight.testing.error_statistics",)),
+    "executorch.backends.test.harness.tester": Names(("rushlight.testing.tester",)),
+    "executorch.backends.test.harness.stages": _STAGES,
+    **{
+        f"executorch.backends.test.harness.stages.{stage}": _STAGES
+        for stage in (
+            "export",
+            "partition",
+            "quantize",
+            "run_passes",
+            "serialize",
+            "stage",
+            "to_edge",
+            "to_edge_transform_and_lower",
+            "to_executorch",
+        )
+    },
+    "executorch.backends.test.suite": Names(
+        names={
+            "TestFlow": f"{_SUITE}.flow:TestFlow",
+            "dtype_to_str": f"{_SUITE}.decorators:dtype_to_str",
+            "get_test_flows": f"{_SUITE}.flows:all_flows",
+            "runner_main": f"{_SUITE}.runner:runner_main",
+        }
+    ),
+    "executorch.backends.test.suite.flow": Names((f"{_SUITE}.flow", f"{_SUITE}.flows")),
+    "executorch.backends.test.suite.flows": Names(),
+    "executorch.backends.test.suite.flows.portable": Names((f"{_SUITE}.flows",)),
+    "executorch.backends.test.suite.flows.xnnpack": Names((f"{_SUITE}.flows",)),
+    "executorch.backends.test.suite.operators": Names((f"{_SUITE}.decorators",)),
+    "executorch.backends.test.suite.reporting": Names((f"{_SUITE}.reporting",)),
+    "executorch.backends.test.suite.runner": Names((f"{_SUITE}.runner",)),
+    "executorch.backends.transforms": Names((f"{_TRANSFORMS}.linear",)),
+    "executorch.backends.transforms.addmm_mm_to_linear": Names(
+        (f"{_TRANSFORMS}.linear",),
+        {"AddmmToLinearTransform": f"{_TRANSFORMS}.linear:AddmmToLinearPass"},
+    ),
+    "executorch.backends.transforms.collapse_view_copy": Names((f"{_TRANSFORMS}.views",)),
     "executorch.backends.transforms.duplicate_dynamic_quant_chain": Names(
         ("rushlight.quantize.dynamic_chains",)
     ),
+    "executorch.backends.transforms.fuse_batch_norm_with_conv": Names((f"{_TRANSFORMS}.batch_norm",)),
+    "executorch.backends.transforms.fuse_cascaded_view_ops": Names(
+        names={"FuseCascadedViewOps": f"{_TRANSFORMS}.views:FuseCascadedViewOpsPass"}
+    ),
+    "executorch.backends.transforms.fuse_view_copy": Names(
+        names={"FuseViewCopyTransform": f"{_TRANSFORMS}.views:FuseViewCopyPass"}
+    ),
+    "executorch.backends.transforms.mean_to_sum_div": Names(
+        names={"MeanToSumDiv": f"{_TRANSFORMS}.arithmetic:MeanToSumDivPass"}
+    ),
+    "executorch.backends.transforms.rank_0_to_rank_1": Names((f"{_TRANSFORMS}.arithmetic",)),
+    "executorch.backends.transforms.remove_clone_ops": Names(
+        names={"RemoveCloneOpsTransform": f"{_TRANSFORMS}.clones:RemoveCloneOpsPass"}
+    ),
+    "executorch.backends.transforms.remove_getitem_op": Names((f"{_TRANSFORMS}.items",)),
+    "executorch.backends.transforms.replace_scalar_with_tensor": Names((f"{_TRANSFORMS}.arithmetic",)),
+    "executorch.backends.transforms.replace_squeeze_unsqueeze_with_view": Names((f"{_TRANSFORMS}.views",)),
+    "executorch.backends.transforms.utils": Names((f"{_TRANSFORMS}.constants",)),
+    "executorch.backends.transforms.view_copy_to_squeeze_unsqueeze": Names((f"{_TRANSFORMS}.views",)),
     "executorch.backends.xnnpack": Names(),
     "executorch.backends.xnnpack.partition": Names(),
     "executorch.backends.xnnpack.partition.xnnpack_partitioner": Names(
@@ -198,6 +264,9 @@ MODULES: dict[str, Names] = {
     ),
     "executorch.backends.xnnpack.utils": Names(),
     "executorch.backends.xnnpack.utils.configs": Names(("rushlight.export.xnnpack_configs",)),
+    "executorch.backends.xnnpack.test": Names(),
+    "executorch.backends.xnnpack.test.tester": Names(("rushlight.testing.xnnpack",)),
+    "executorch.backends.xnnpack.test.tester.tester": Names(("rushlight.testing.xnnpack",)),
     "executorch.backends.xnnpack.xnnpack_preprocess": Names(("rushlight.backends.xnnpack.backend",)),
     "executorch.backends.xnnpack.recipes": Names(
         ("rushlight.export.xnnpack",), effects=("rushlight.export.xnnpack",)

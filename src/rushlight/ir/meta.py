@@ -35,6 +35,7 @@ FROM_NODE = "from_node"
 UNBACKED_BINDINGS = "unbacked_bindings"
 ANNOTATION = "quantization_annotation"
 INPUT_PRODUCTS = "rushlight_input_products"
+REQUESTED_NAME = "requested_name"
 
 # Keys that describe where a node came from, and so go over to what replaces it.
 ORIGIN_KEYS = (
@@ -176,6 +177,16 @@ def clear_delegation_tag(node: Node) -> None:
 def get_cluster(node: Node) -> str | None:
     """Returns the name of the cluster of quantized operators that a quantizer's pass set, or None."""
     return node.meta.get("cluster")
+
+
+def get_requested_name(node: Node) -> str | None:
+    """Returns the name that was asked for when a placeholder was added; torch.fx may have given another."""
+    return node.meta.get(REQUESTED_NAME)
+
+
+def set_requested_name(node: Node, name: str) -> None:
+    """Sets the name that was asked for when a placeholder was added."""
+    node.meta[REQUESTED_NAME] = name
 
 
 def get_constant_tag(node: Node) -> str | None:

@@ -16,6 +16,7 @@ from torchao.quantization.pt2e import (
     PerChannelMinMaxObserver,
     PerToken,
 )
+from torchao.quantization.pt2e import HistogramObserver as TorchaoHistogramObserver
 
 from rushlight.ir import meta
 from rushlight.quantize.errors import QuantizationError
@@ -80,6 +81,27 @@ class Checked:
 
 class CheckedHistogramObserver(Checked, HistogramObserver):
     """Chooses the range with the smallest squared error."""
+
+
+class CheckedTorchaoHistogramObserver(Checked, TorchaoHistogramObserver):  # type: ignore[misc]
+    """Chooses the range as torchao's observer does, from a histogram of 2048 bins."""
+
+    def absorb(self, other: Checked) -> None:
+        """Adds the histogram of another observer."""
+        assert isinstance(other, CheckedTorchaoHistogramObserver)
+        self.seen += other.seen
+        if not other.histogram.sum():
+            return
+        if not self.histogram.sum():
+            self.load_state_dict(other.state_dict())
+            return
+        low, high = torch.min(self.min_val, other.min_val), torch.max(self.max_val, other.max_val)
+        joined = torch.zeros_like(self.histogram)
+        for part in (self, other):
+            joined = self._combine_histograms(part.histogram, part.min_val, part.max_val, joined, low, high)
+        self.histogram.copy_(joined)
+        self.min_val.copy_(low)
+        self.max_val.copy_(high)
 
 
 class _Range:

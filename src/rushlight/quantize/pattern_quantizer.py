@@ -190,7 +190,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         """Gives the linear layers and convolutions with constant weights that have a configuration."""
         for node in model.graph.nodes:
             pattern = self._by_target.get(node.target) if node.op == "call_function" else None
-            if pattern is None or pattern.kind is not Kind.WEIGHTED or not _is_float32(node):
+            if pattern is None or pattern.kind is not Kind.WEIGHTED or not is_float32(node):
                 continue
             config = self.config_of(node)
             weight = node.args[1]
@@ -234,7 +234,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         if pattern.kind is Kind.TABLE:
             ranges_from_data = specs.mode(config) == "static"
             if not ranges_from_data and pattern.weight_only and config.weight is not None:
-                _set(node, {node.args[0]: specs.without_sums(config.weight)}, None)
+                write_annotation(node, {node.args[0]: specs.without_sums(config.weight)}, None)
             return
         if not _applies(node, pattern, config):
             return
@@ -253,9 +253,9 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         act, weight = node.args[0], node.args[1]
         if not isinstance(act, Node) or not isinstance(weight, Node) or config.weight is None:
             return
-        if weight.op != "get_attr" or (config.input_activation is not None and not _is_float32(act)):
+        if weight.op != "get_attr" or (config.input_activation is not None and not is_float32(act)):
             return
-        weight_spec = _weight_spec(weight, config.weight, match.pattern.weight_axis)
+        weight_spec = weight_specification(weight, config.weight, match.pattern.weight_axis)
         # pt2e takes the first for the input where it folds batch norm in training.
         inputs: dict[Node, object] = {act: config.input_activation}
         if specs.is_weight_only(config) and not specs.is_grouped(weight_spec):
@@ -265,39 +265,45 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         if isinstance(bias, Node):
             inputs[bias] = config.bias
         if config.output_activation is None:
-            _set(node, inputs, None)
+            write_annotation(node, inputs, None)
         else:
-            _set_match(match, inputs, config.output_activation)
+            write_match_annotation(match, inputs, config.output_activation)
 
     def _binary(self, match: Match, config: QuantizationConfig, model: GraphModule) -> None:
         operands = [arg for arg in match.anchor.args[:2] if isinstance(arg, Node)]
         if len(operands) != 2 or config.output_activation is None:
             return
-        if not all(_is_float32(arg) and not _is_huge(arg, model) for arg in operands):
+        if not all(is_float32(arg) and not _is_huge(arg, model) for arg in operands):
             return
-        _set_match(match, dict.fromkeys(operands, config.input_activation), config.output_activation)
+        write_match_annotation(
+            match, dict.fromkeys(operands, config.input_activation), config.output_activation
+        )
 
     def _follow(self, match: Match, config: QuantizationConfig) -> None:
         """Operators that have the parameters of their input, or follow a quantized one."""
         node, kind = match.anchor, match.pattern.kind
         sources = _sources(match)
-        if not sources or not all(isinstance(source, Node) and _is_float32(source) for source in sources):
+        if not sources or not all(isinstance(source, Node) and is_float32(source) for source in sources):
             return
         nodes = [source for source in sources if isinstance(source, Node)]
         if kind is Kind.UNARY:
-            _set_match(match, {nodes[0]: config.input_activation}, config.output_activation)
+            write_match_annotation(match, {nodes[0]: config.input_activation}, config.output_activation)
             return
         if kind is Kind.SHARED:
             source = nodes[0]
             if output_spec(source) is not None:
                 shared = SharedQuantizationSpec(source)
-                _set(node, {source: shared}, shared)
+                write_annotation(node, {source: shared}, shared)
             else:
-                _set(node, {source: config.input_activation}, SharedQuantizationSpec((source, node)))
+                write_annotation(
+                    node, {source: config.input_activation}, SharedQuantizationSpec((source, node))
+                )
             return
         first = next((source for source in nodes if output_spec(source) is not None), nodes[0])
         shared = SharedQuantizationSpec((first, node))
-        _set(node, {source: shared for source in nodes} | {first: config.input_activation}, shared)
+        write_annotation(
+            node, {source: shared for source in nodes} | {first: config.input_activation}, shared
+        )
 
 
 def _applies(node: Node, pattern: Pattern, config: QuantizationConfig) -> bool:
@@ -339,23 +345,28 @@ def output_spec(node: object) -> Any:
     return None if annotation is None else annotation.output_qspec
 
 
-def _set(node: Node, inputs: Mapping[Any, object], output: object) -> None:
+def write_annotation(node: Node, inputs: Mapping[Any, object], output: object) -> None:
+    """Writes the quantization of a node: of its inputs, by the nodes that give them, and of its result."""
     annotation = QuantizationAnnotation(input_qspec_map=inputs, output_qspec=output, _annotated=True)
     meta.set_annotation(node, annotation)
 
 
-def _set_match(match: Match, inputs: Mapping[Any, object], output: object) -> None:
+def write_match_annotation(match: Match, inputs: Mapping[Any, object], output: object) -> None:
+    """Writes the quantization of a match: of the inputs to its first node, of the result to its last one."""
     if match.output is match.anchor:
-        _set(match.anchor, inputs, output)
+        write_annotation(match.anchor, inputs, output)
         return
-    _set(match.anchor, inputs, None)
+    write_annotation(match.anchor, inputs, None)
     for node in match.between:
-        _set(node, {}, None)
-    _set(match.output, {}, output)
+        write_annotation(node, {}, None)
+    write_annotation(match.output, {}, output)
 
 
-def _weight_spec(weight: Node, spec: QuantizationSpec, axis: int) -> QuantizationSpec:
-    """The specification on the axis of output channels; for groups but no matrix, 8 bits a channel."""
+def weight_specification(weight: Node, spec: QuantizationSpec, axis: int) -> QuantizationSpec:
+    """Returns the specification on the axis of output channels.
+
+    Groups are for matrices; other weights get 8 bits and one scale for each channel.
+    """
     val = meta.get_tensor(weight)
     if specs.is_grouped(spec) and (val is None or val.dim() != 2):
         spec = specs.weight()
@@ -372,7 +383,8 @@ def _is_float(node: Node) -> bool:
     return val is not None and val.dtype.is_floating_point
 
 
-def _is_float32(node: Node) -> bool:
+def is_float32(node: Node) -> bool:
+    """Returns whether the node's value is a float32 tensor."""
     val = meta.get_tensor(node)
     return val is not None and val.dtype == torch.float32
 
@@ -390,12 +402,12 @@ def _is_huge(node: Node, model: GraphModule) -> bool:
 def _constant(model: GraphModule, user: Node, number: Any) -> Node:
     """A node that reads a new constant tensor of no dims."""
     index = 0
-    while hasattr(model, f"_number_{index}"):
+    while hasattr(model, f"_tensor_constant_{index}"):
         index += 1
     tensor = torch.tensor(float(number))
-    model.register_buffer(f"_number_{index}", tensor)
+    model.register_buffer(f"_tensor_constant_{index}", tensor)
     with model.graph.inserting_before(user):
-        node = model.graph.create_node("get_attr", f"_number_{index}")
+        node = model.graph.create_node("get_attr", f"_tensor_constant_{index}")
     val = meta.get_tensor(user)
     fake_mode = getattr(val, "fake_mode", None)
     meta.set_val(node, tensor if fake_mode is None else fake_mode.from_tensor(tensor, static_shapes=True))

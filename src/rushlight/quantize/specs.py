@@ -26,6 +26,7 @@ from rushlight.quantize.observers import (
     CheckedPerChannelFakeQuantize,
     CheckedPerChannelMinMaxObserver,
     CheckedPerChannelMovingFakeQuantize,
+    CheckedTorchaoHistogramObserver,
     PerTokenObserver,
     SmallSumsPerChannelMinMaxObserver,
 )
@@ -110,6 +111,7 @@ def weight(
     low: int | None = None,
     high: int | None = None,
     small_sums: bool = False,
+    least_scale: float = WEIGHT_EPS,
 ) -> QuantizationSpec:
     """Returns the quantization of weights to 8- or 4-bit integers, stored as int8.
 
@@ -121,6 +123,7 @@ def weight(
         low: the smallest integer, or None for the default.
         high: the largest integer, or None for the default.
         small_sums: choose the scale of each channel with `SmallSumsPerChannelMinMaxObserver`.
+        least_scale: the smallest scale.
     """
     if bits not in (4, 8):
         raise ValueError(f"weights have 4 or 8 bits, not {bits}")
@@ -134,11 +137,11 @@ def weight(
         moving = MovingAveragePerChannelMinMaxObserver if per_channel else MovingAverageMinMaxObserver
         constructor = (
             CheckedPerChannelMovingFakeQuantize if per_channel else CheckedMovingFakeQuantize
-        ).with_args(eps=WEIGHT_EPS, observer=moving)
+        ).with_args(eps=least_scale, observer=moving)
     else:
         whole = SmallSumsPerChannelMinMaxObserver if small_sums else CheckedPerChannelMinMaxObserver
         observer = whole if per_channel else CheckedMinMaxObserver
-        constructor = observer.with_args(eps=WEIGHT_EPS)
+        constructor = observer.with_args(eps=least_scale)
     return QuantizationSpec(
         dtype=torch.int8,
         quant_min=low,
@@ -319,10 +322,19 @@ def _symmetric(
     weight_qmin: int,
     weight_qmax: int,
 ) -> QuantizationConfig:
-    """Equal settings give one and the same configuration, however they were written."""
-    weights = weight(per_channel=is_per_channel, qat=is_qat, low=weight_qmin, high=weight_qmax)
+    """Equal settings give one and the same configuration, however they were written.
+
+    The observers are torchao's, with the settings of ExecuTorch, so that the numbers are equal to its.
+    """
     if is_dynamic:
-        act = dynamic_activation(qat=is_qat, low=act_qmin, high=act_qmax)
-        return QuantizationConfig(act, None, weights, None, is_qat)
-    act = activation(qat=is_qat, low=act_qmin, high=act_qmax)
-    return QuantizationConfig(act, act, weights, None, is_qat)
+        observed: object = dynamic_activation(qat=is_qat, low=act_qmin, high=act_qmax)
+    else:
+        act = activation(qat=is_qat, low=act_qmin, high=act_qmax)
+        constructor = (
+            act.observer_or_fake_quant_ctr if is_qat else CheckedTorchaoHistogramObserver.with_args(eps=EPS)
+        )
+        observed = dataclasses.replace(act, observer_or_fake_quant_ctr=constructor)
+    weights = weight(
+        per_channel=is_per_channel, qat=is_qat, low=weight_qmin, high=weight_qmax, least_scale=EPS
+    )
+    return QuantizationConfig(observed, None if is_dynamic else observed, weights, None, is_qat)

@@ -11,9 +11,10 @@ import torch
 from torch.fx import Node
 
 from rushlight.backends.xnnpack import graph as g
-from rushlight.backends.xnnpack.builder import TO_NHWC, GraphBuilder, Layout
+from rushlight.backends.xnnpack.builder import TO_NCHW, TO_NHWC, GraphBuilder, Layout
 from rushlight.backends.xnnpack.constants import ALIGN_CORNERS, KEEP_DIMS, NONE, TRANSPOSE_WEIGHTS
 from rushlight.backends.xnnpack.nodes import (
+    folded_padding,
     is_channels_last,
     is_weight_alone,
     operation,
@@ -52,6 +53,10 @@ def emit(builder: GraphBuilder, node: Node) -> None:
         source = node.args[0]
         assert isinstance(source, Node)
         builder.same(node, source)
+        return
+    user = next(iter(node.users), None)
+    if user is not None and (folded := folded_padding(user)) is not None and folded[0] is node:
+        builder.skipped[node] = user
         return
     row = ROWS.get(operation(node))
     if row is None:
@@ -178,7 +183,9 @@ def _product(
         filter_id = builder.value(weight)
         is_bf16 = builder.tensor(weight).dtype == torch.bfloat16
         bias_id = NONE
-        if bias is not None:
+        if bias is not None and not builder.context.is_constant(bias):
+            bias_id = builder.value(bias)
+        elif bias is not None:
             bias_id = builder.constant(builder.context.constant(bias), torch.float32 if is_bf16 else None)
     result, bounds = _fused(builder, node)
     out = builder.define(result)
@@ -225,6 +232,9 @@ def _spatial(values: Any, is_flat: bool, filler: int) -> tuple[int, int]:
 
 def _convolution(builder: GraphBuilder, node: Node) -> None:
     source, weight_node, bias_node = node.args[:3]
+    added = (0, 0, 0, 0)
+    if (folded := folded_padding(node)) is not None:
+        source, added = folded[0].args[0], folded[1]
     assert isinstance(source, Node) and isinstance(weight_node, Node)
     quantized = stored_weight(weight_node, builder.context)
     if quantized is not None:
@@ -267,10 +277,10 @@ def _convolution(builder: GraphBuilder, node: Node) -> None:
     kind = g.XNNConvTranspose2d if is_transposed else g.XNNDepthwiseConv2d if is_depthwise else g.XNNConv2d
     builder.add(
         kind(
-            padding[0],
-            padding[1],
-            padding[0],
-            padding[1],
+            padding[0] + added[0],
+            padding[1] + added[1],
+            padding[0] + added[2],
+            padding[1] + added[3],
             weight.shape[2],
             weight.shape[3],
             *stride,
@@ -424,14 +434,29 @@ def _mean(builder: GraphBuilder, node: Node) -> None:
     source = node.args[0]
     assert isinstance(source, Node)
     in_id = builder.value(source, Layout.NHWC)
+    builder.add(g.XNNGlobalAvgPooling2d(in_id, builder.define(node, Layout.NHWC), KEEP_DIMS), node)
+
+
+def _max_dim(builder: GraphBuilder, node: Node) -> None:
+    """As a pool whose window is the whole height or width."""
+    source = node.args[0]
+    assert isinstance(source, Node)
+    axis = int(node.args[1]) % 4  # type: ignore[arg-type]
+    size = int(builder.tensor(source).shape[axis])
+    kernel = (size, 1) if axis == 2 else (1, size)
+    window = (0, 0, 0, 0, *kernel, *kernel, 1, 1)
     if argument(node, 2, False):
-        builder.add(g.XNNGlobalAvgPooling2d(in_id, builder.define(node, Layout.NHWC), KEEP_DIMS), node)
+        _pool_node(g.XNNMaxPooling2d, builder, node, window)
         return
-    dims = upper_dims(builder.tensor(node))
-    pooled = builder.temporary(node, [dims[0], 1, 1, dims[1]])
-    builder.add(g.XNNGlobalAvgPooling2d(in_id, pooled, KEEP_DIMS), node)
-    shape = _reshape_to(builder, node, [0, 1])
-    builder.add(g.XNNStaticReshape(2, shape, pooled, builder.define(node), 0), node)
+    in_id = builder.value(source, Layout.NHWC)
+    dims = [1 if dim == axis else length for dim, length in enumerate(upper_dims(builder.tensor(source)))]
+    pooled = builder.temporary(source, [dims[dim] for dim in TO_NHWC])
+    builder.add(g.XNNMaxPooling2d(*window, in_id, pooled, 0), node)
+    images = builder.temporary(source, dims)
+    builder.add(g.XNNStaticTranspose(4, list(TO_NCHW), pooled, images, 0), node)
+    result = builder.tensor(node)
+    shape = _reshape_to(builder, node, range(result.dim()))
+    builder.add(g.XNNStaticReshape(len(shape), shape, images, builder.define(node), 0), node)
 
 
 def _resize(builder: GraphBuilder, node: Node) -> None:
@@ -568,6 +593,7 @@ ROWS: dict[object, Emit] = {
     aten.log.default: partial(_unary, g.XNNLog),
     aten.max_pool2d.default: _max_pool,
     aten.max_pool2d_with_indices.default: _max_pool,
+    aten.max.dim: _max_dim,
     aten.maximum.default: partial(_binary, g.XNNMaximum),
     aten.mean.dim: _mean,
     aten.minimum.default: partial(_binary, g.XNNMinimum),

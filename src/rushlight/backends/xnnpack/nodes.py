@@ -12,7 +12,7 @@ from torch.fx import Graph, Node
 
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants, constants_of_graph
-from rushlight.ir.edge_ops import aten_op, is_op
+from rushlight.ir.edge_ops import argument, aten_op, is_op
 from rushlight.ir.quantization import DEQUANTIZE_WEIGHT, transposed
 from rushlight.ir.spec import dim_order_from_strides
 from rushlight.ir.sym import bounds, upper_bound
@@ -170,3 +170,25 @@ def is_weight_alone(node: Node, user: Node) -> bool:
     """Whether a product reads the node as its weight and nowhere else."""
     position = WEIGHT_POSITIONS.get(operation(user))
     return position is not None and [i for i, arg in enumerate(user.args) if arg is node] == [position]
+
+
+def folded_padding(conv: Node) -> tuple[Node, tuple[int, int, int, int]] | None:
+    """The padding with zeros in front of a convolution that the convolution can do itself, if there is one.
+
+    Returns:
+        The node that pads, which nothing else reads, and what it adds at the top, right, bottom and left of
+        an image; at the start and the end of a line as top and bottom.
+    """
+    if conv.op != "call_function" or operation(conv) is not torch.ops.aten.convolution.default:
+        return None
+    pad, is_transposed = conv.args[0], bool(conv.args[6])
+    if is_transposed or not is_op(pad, torch.ops.aten.constant_pad_nd.default) or len(pad.users) != 1:
+        return None
+    sizes = [int(size) for size in pad.args[1]]  # type: ignore[union-attr, arg-type]
+    spatial = rank_of(conv) - 2
+    if argument(pad, 2, 0) != 0 or min(sizes, default=0) < 0 or any(sizes[2 * spatial :]):
+        return None
+    sizes = sizes[: 2 * spatial] + [0] * (2 * spatial - len(sizes))
+    if spatial == 1:
+        return pad, (sizes[0], 0, sizes[1], 0)
+    return (pad, (sizes[2], sizes[1], sizes[3], sizes[0])) if spatial == 2 else None

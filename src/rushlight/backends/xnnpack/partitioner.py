@@ -22,7 +22,9 @@ from rushlight.backends.xnnpack.quantized import (
     WEIGHTED,
     QuantizedOp,
     QuantizedOps,
+    activation_behind,
     dequantize_params,
+    is_dynamic,
     is_dynamic_part,
     quantize_params,
     stored_weight,
@@ -37,6 +39,8 @@ from rushlight.ir import meta
 from rushlight.ir.control_flow import control_flow_submodules
 from rushlight.ir.edge_ops import argument
 
+aten = torch.ops.aten
+
 logger = logging.getLogger(__name__)
 
 
@@ -47,11 +51,13 @@ class XnnpackPartitioner(Partitioner):
 
     Args:
         configs: the operators to take, as ATen overloads or names such as "add.Tensor"; None means all.
-        config_precisions: the precisions to take; None means all.
+        config_precisions: the precisions to take; None means all. Matrix products and convolutions are taken
+            in any precision, except where it is FP32 alone: then quantized linear layers run in float, with
+            weights that are dequantized in front of the delegate, and other quantized ones are left.
         per_op_mode: make one part for every node.
         verbose: log why nodes are not taken.
-        kwargs: `force_non_static_weights_for_f32_linear` passes the weights of float products as arguments of
-            the delegate; `enable_bf16` takes bfloat16 matrix products.
+        kwargs: `force_non_static_weights_for_f32_linear` passes the weights and biases of float matrix
+            products as arguments of the delegate; `enable_bf16` takes bfloat16 matrix products.
     """
 
     def __init__(
@@ -160,7 +166,8 @@ class XnnpackPartitioner(Partitioner):
 
     def _unsupported_quantized_reason(self, op: QuantizedOp, context: SupportContext) -> str | None:
         precision = ConfigPrecisionType.STATIC_QUANT if op.result else ConfigPrecisionType.DYNAMIC_QUANT
-        if precision not in self.precisions:
+        is_forced = operation(op.node) in WEIGHTED and self.precisions != {ConfigPrecisionType.FP32}
+        if precision not in self.precisions and not is_forced:
             kind = "statically" if op.result else "dynamically"
             return f"{kind} quantized nodes are not asked for"
         if not self._is_asked_for(op.node):
@@ -170,38 +177,60 @@ class XnnpackPartitioner(Partitioner):
     def _unsupported_reason(self, node: Node, context: SupportContext, quantized: QuantizedOps) -> str | None:
         if node in quantized.accepted:
             return None
-        if node in quantized.found:
+        if node in quantized.found and not self._reads_dequantized_weight(node):
             reason = self._unsupported_quantized_reason(quantized.found[node], context)
             return reason or "something else reads its quantized weight or the scales of its input"
+        if node in quantized.nodes:
+            return None
         if quantize_params(node) is not None or (
             dequantize_params(node) is not None and not context.is_constant(node.args[0])
         ):
             is_asked_for = ConfigPrecisionType.STATIC_QUANT in self.precisions
             return None if is_asked_for else "statically quantized nodes are not asked for"
-        if node in quantized.nodes:
-            return None
         if context.is_weight(node) and not context.is_constant(node):
             return "nothing takes the weight quantized"
         if is_dynamic_part(node):
             return "nothing takes its result quantized"
-        if ConfigPrecisionType.FP32 not in self.precisions:
-            return "floating point nodes are not asked for"
+        if ConfigPrecisionType.FP32 not in self.precisions and operation(node) not in WEIGHTED:
+            product = _fused_product(node)
+            if product is None or self._unsupported_reason(product, context, quantized) is not None:
+                return "floating point nodes are not asked for"
         if not self._is_asked_for(node):
             return "the operator is not asked for"
-        if operation(node) in WEIGHTED:
+        if operation(node) in WEIGHTED and not self._reads_dequantized_weight(node):
             weights = weight_nodes(argument(node, WEIGHTED[operation(node)][1]))
-            if weights and stored_weight(weights[-1], context) is not None:
+            stored = stored_weight(weights[-1], context) if weights else None
+            if stored is not None and stored.axis is None and is_dynamic(node):
+                return "its input is quantized dynamically, so its weight needs a scale for each channel"
+            if stored is not None:
                 return "its weight is quantized, but not its input and result"
         return unsupported_reason(node, context)
 
+    def _reads_dequantized_weight(self, node: Node) -> bool:
+        """Whether a quantized linear layer runs in float, where only this precision is asked for: its weight
+        is dequantized in front of the delegate.
+        """
+        taken = WEIGHT_POSITIONS if self._weights_as_arguments else (aten.linear.default,)
+        return self.precisions == {ConfigPrecisionType.FP32} and operation(node) in taken
+
     @staticmethod
     def _release_weights(graph: Graph, context: SupportContext) -> None:
+        """Leaves weights and biases of float products to the program."""
         for node in graph.nodes:
-            position = WEIGHT_POSITIONS.get(operation(node)) if node.op == "call_function" else None
-            if position is not None and meta.get_delegation_tag(node) is not None:
-                weight = argument(node, position)
-                if context.is_constant(weight):
-                    meta.clear_delegation_tag(weight)
+            if node.op != "call_function" or meta.get_delegation_tag(node) is None:
+                continue
+            op = operation(node)
+            if op not in WEIGHT_POSITIONS:
+                continue
+            weights = weight_nodes(argument(node, WEIGHT_POSITIONS[op]))
+            at = WEIGHTED[op][2]
+            bias = None if at is None else argument(node, at)
+            is_quantized = meta.get_delegation_tag(weights[-1]) is not None if weights else False
+            if is_quantized and not context.is_constant(weights[-1]):
+                continue
+            for constant in (*weights[-1:], bias):
+                if context.is_constant(constant):
+                    meta.clear_delegation_tag(constant)
 
 
 class XnnpackFloatingPointPartitioner(XnnpackPartitioner):
@@ -229,6 +258,14 @@ class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
 
 def _name_of(config: object) -> str:
     return str(getattr(config, "target_name", config)).removeprefix("aten.")
+
+
+def _fused_product(node: Node) -> Node | None:
+    """The matrix product or convolution that takes a node along as its activation, if there is one."""
+    source = node.args[0] if node.args else None
+    if isinstance(source, Node) and operation(source) in WEIGHTED and activation_behind(source) is node:
+        return source
+    return None
 
 
 def _is_conversion(node: Node) -> bool:

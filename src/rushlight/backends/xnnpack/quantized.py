@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch.fx import Graph, Node
 
-from rushlight.backends.xnnpack.nodes import SupportContext, operation, tensor_of
+from rushlight.backends.xnnpack.nodes import SupportContext, folded_padding, operation, tensor_of
 from rushlight.ir import quantization
 from rushlight.ir.edge_ops import argument, is_op
 from rushlight.ir.quantization import (
@@ -104,6 +104,11 @@ def dynamic_input(node: object) -> DynamicQuantization | None:
     return found
 
 
+def is_dynamic(node: Node) -> bool:
+    """Whether the input of a product is quantized dynamically."""
+    return dynamic_input(argument(node, WEIGHTED[operation(node)][0])) is not None
+
+
 def is_dynamic_part(node: Node) -> bool:
     """Whether a node belongs to a dynamic quantization: it chooses, reads or applies parameters."""
     if node.target is operator.getitem:
@@ -120,8 +125,8 @@ class QuantizedOp:
 
     Args:
         node: the operator.
-        nodes: the nodes that go with it into a delegate: they dequantize its inputs and weights, compute an
-            activation and quantize the result.
+        nodes: the nodes that go with it into a delegate: they dequantize its inputs and weights, pad the
+            input of a convolution, compute an activation and quantize the result.
         result: the node that quantizes the result, None for a float result of a dynamically quantized input.
         dynamic: how the input is quantized at run time, None if all parameters are literal.
     """
@@ -209,21 +214,26 @@ def _weighted_op(node: Node, context: SupportContext) -> QuantizedOp | None:
     is_convolution = operation(node) is aten.convolution.default
     if is_packed_int4(stored) and is_convolution:
         return None
+    pads: tuple[Node, ...] = ()
+    if (padding := folded_padding(node)) is not None:
+        pads, source = (padding[0],), padding[0].args[0]
     if stored.axis is not None:
         is_transposed = is_convolution and bool(node.args[6])
         if stored.axis != int(is_transposed) or (is_transposed and int(node.args[8]) != 1):  # type: ignore[arg-type]
             return None
     dynamic = dynamic_input(source)
+    if dynamic is not None and stored.axis is None:
+        return None  # the library has no such product
     if dynamic is not None:
-        if is_convolution and (tensor_of(source).dim() != 4 or bool(node.args[6])):  # type: ignore[union-attr]
+        if is_convolution and tensor_of(source).dim() != 4:  # type: ignore[union-attr]
             return None
-        return QuantizedOp(node, (*dynamic.nodes, *weights, node), None, dynamic)
+        return QuantizedOp(node, (*dynamic.nodes, *pads, *weights, node), None, dynamic)
     if not isinstance(source, Node) or dequantize_params(source) is None or is_packed_int4(stored):
         return None
     if context.is_constant(source.args[0]):
         return None
     tail = _tail(node)
-    return None if tail is None else QuantizedOp(node, (source, *weights, node, *tail), tail[-1], None)
+    return None if tail is None else QuantizedOp(node, (source, *pads, *weights, node, *tail), tail[-1], None)
 
 
 # ---- Which of them a delegate takes ----

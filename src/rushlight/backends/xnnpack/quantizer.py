@@ -7,63 +7,164 @@ from typing import ClassVar
 
 import torch
 from torch._ops import OpOverload
-from torch.fx import Node
-from torchao.quantization.pt2e.quantizer import OperatorConfig
+from torch.fx import GraphModule, Node
+from torchao.quantization.pt2e.quantizer import OperatorConfig, SharedQuantizationSpec
 
 from rushlight.ir import meta
 from rushlight.quantize import QuantizationConfig, QuantizationError, specs
 from rushlight.quantize import patterns as p
-from rushlight.quantize.pattern_quantizer import PatternQuantizer, is_depthwise
-from rushlight.quantize.patterns import Kind, Pattern
+from rushlight.quantize.pattern_quantizer import (
+    PatternQuantizer,
+    is_annotated,
+    is_float32,
+    output_spec,
+    weight_specification,
+    write_annotation,
+    write_match_annotation,
+)
+from rushlight.quantize.patterns import Kind, Match, Pattern
 from rushlight.quantize.specs import get_symmetric_quantization_config
 
 __all__ = ["XNNPACKQuantizer", "get_symmetric_quantization_config"]
 
 
+_SHARING = frozenset(
+    {
+        *p.MEANS,
+        p.aten.relu.default,
+        p.aten.hardtanh.default,
+        p.aten.hardtanh_.default,
+        p.aten.max_pool2d.default,
+        p.aten.permute.default,
+        p.aten.permute_copy.default,
+        p.aten.transpose.int,
+        p.aten.squeeze.dim,
+        p.aten.squeeze_copy.dim,
+        p.aten.view.default,
+        p.aten.view_copy.default,
+        p.aten.reshape.default,
+        p.aten.slice.Tensor,
+        p.aten.slice_copy.Tensor,
+        p.aten.flatten.using_ints,
+        p.aten.dropout.default,
+        p.aten.dropout_.default,
+    }
+)
+"""Operators whose results have the parameters of their input."""
+
+_CONV = (p.CONV - {p.aten.convolution.default}) | {p.aten.conv3d.default, p.aten.conv3d.padding}
+
+
 def _conv(node: Node, dynamic: bool) -> bool:
-    """Any convolution by calibration; with ranges found at run time, plain 2-d ones."""
+    """Any convolution by calibration; with ranges found at run time, plain 2-d ones without a ReLU behind."""
     if not dynamic:
         return True
     weight = meta.get_tensor(node.args[1])  # type: ignore[arg-type]
-    return weight is not None and weight.dim() == 4 and not is_depthwise(node)
+    if weight is None or weight.dim() != 4 or _is_followed_by_relu(node):
+        return False
+    return node.target in p.CONV_TRANSPOSE or weight.shape[1] != 1
 
 
 def _conv_transpose(node: Node, dynamic: bool) -> bool:
     return p.groups_of(node) == 1 and _conv(node, dynamic)
 
 
+def _is_followed_by_relu(node: Node) -> bool:
+    users = list(node.users)
+    return len(users) == 1 and users[0].target in p.RELU
+
+
 class XNNPACKQuantizer(PatternQuantizer):
     """Quantizes models to int8 for `XnnpackBackend`, with ranges from data, from training or at run time.
 
-    It quantizes linear layers and convolutions (with batch norm in training, and ReLU or clamp), transposed
-    convolutions, additions and multiplications (with ReLU), concatenations, means over images, and operators
-    after these that only move or clamp values.
+    It quantizes the same operators as ExecuTorch's quantizer of this name: linear layers and convolutions
+    (with batch norm in training, and ReLU), transposed convolutions, additions and multiplications (with
+    ReLU), concatenations, adaptive average pools, and operators after these that only move values.
     """
 
     name: ClassVar[str] = "XNNPACKQuantizer"
     patterns: ClassVar[tuple[Pattern, ...]] = (
-        Pattern("linear", p.LINEAR, Kind.WEIGHTED, p.CLAMP, dynamic=True, weight_only=True),
-        Pattern("conv", p.CONV, Kind.WEIGHTED, p.CLAMP, dynamic=True, weight_only=True, accept=_conv),
+        Pattern("linear", p.LINEAR, Kind.WEIGHTED, p.RELU, dynamic=True, weight_only=True),
+        Pattern("conv", _CONV, Kind.WEIGHTED, p.RELU, dynamic=True, weight_only=True, accept=_conv),
         Pattern(
             "conv_transpose",
             p.CONV_TRANSPOSE,
             Kind.WEIGHTED,
-            p.CLAMP,
+            p.RELU,
             dynamic=True,
             weight_axis=1,
             accept=_conv_transpose,
         ),
+        Pattern("adaptive_avg_pool2d", frozenset({p.aten.adaptive_avg_pool2d.default}), Kind.SHARED),
         Pattern("add", p.ADD, Kind.BINARY, p.RELU),
         Pattern("mul", p.MUL, Kind.BINARY, p.RELU),
         Pattern("cat", p.CAT, Kind.CONCAT),
-        Pattern("adaptive_avg_pool2d", frozenset({p.aten.adaptive_avg_pool2d.default}), Kind.SHARED),
-        Pattern(
-            "shared",
-            (p.MOVEMENT | p.MEANS | p.CLAMP) - {p.aten.adaptive_avg_pool2d.default},
-            Kind.SHARED,
-            always=False,
-        ),
     )
+
+    def annotate(self, model: GraphModule) -> GraphModule:
+        """Writes the quantization of each operator to `node.meta["quantization_annotation"]`.
+
+        Weighted operators come first, then pools, binary operators and concatenations, whose parameters may
+        be those of what comes before; last the operators that move the results of these.
+        """
+        for kind in (Kind.WEIGHTED, Kind.SHARED, Kind.BINARY, Kind.CONCAT):
+            self._annotate_kind(model, kind)
+        for node in model.graph.nodes:
+            source = node.args[0] if node.op == "call_function" and node.args else None
+            if node.target in _SHARING and not is_annotated(node) and output_spec(source) is not None:
+                shared = SharedQuantizationSpec(source)
+                write_annotation(node, {source: shared}, shared)
+        self._warn_of_idle(model)
+        return model
+
+    def _annotate_kind(self, model: GraphModule, kind: Kind) -> None:
+        for node in list(model.graph.nodes):
+            pattern = self._by_target.get(node.target) if node.op == "call_function" else None
+            if pattern is None or pattern.kind is not kind or is_annotated(node):
+                continue
+            config = self.config_of(node)
+            if config is not None:
+                self._annotate(node, pattern, config, model)
+
+    def _weighted(self, match: Match, config: QuantizationConfig) -> None:
+        node = match.anchor
+        act, *parameters = [source for source in node.args[:3] if isinstance(source, Node)]
+        if len(parameters) == 0 or config.weight is None or not is_float32(act):
+            return
+        if any(is_annotated(parameter) for parameter in parameters):
+            # Only a linear layer may share its weight with another one, and is not fused then.
+            if match.pattern.name != "linear":
+                return
+            match = Match(match.pattern, node, node, ())
+        inputs: dict[Node, object] = {act: config.input_activation}
+        weight_spec = weight_specification(parameters[0], config.weight, match.pattern.weight_axis)
+        if specs.is_weight_only(config) and not specs.is_grouped(weight_spec):
+            inputs = {}
+        inputs |= dict(zip(parameters, (weight_spec, config.bias), strict=False))
+        if config.output_activation is None:
+            write_annotation(node, inputs, None)
+        else:
+            write_match_annotation(match, inputs, config.output_activation)
+        for parameter in parameters:
+            if meta.get_annotation(parameter) is None:
+                write_annotation(parameter, {}, None)
+
+    def _follow(self, match: Match, config: QuantizationConfig) -> None:
+        node = match.anchor
+        first = node.args[0]
+        given_sources = list(first) if isinstance(first, (list, tuple)) else [first]
+        sources = [source for source in given_sources if isinstance(source, Node) and is_float32(source)]
+        if not sources or len(sources) != len(given_sources):
+            return
+        if match.pattern.kind is Kind.CONCAT:
+            owner = next((source for source in sources if _has_parameters(source)), sources[0])
+            given: object = config.input_activation
+        else:
+            owner = sources[0]
+            is_quantized = output_spec(owner) is not None
+            given = SharedQuantizationSpec(owner) if is_quantized else config.input_activation
+        shared = SharedQuantizationSpec((owner, node))
+        write_annotation(node, dict.fromkeys(sources, shared) | {owner: given}, shared)
 
     @classmethod
     def get_supported_quantization_configs(cls) -> list[QuantizationConfig]:
@@ -121,3 +222,13 @@ class XNNPACKQuantizer(PatternQuantizer):
                 f"XNNPACKQuantizer cannot quantize activations to {str(spec.dtype).removeprefix('torch.')}: "
                 "XNNPACK has 8-bit ones; CpuQuantizer has both"
             )
+
+
+def _has_parameters(node: Node) -> bool:
+    """Whether a node's values have parameters: its own, or those of what it moves."""
+    while output_spec(node) is None:
+        source = node.args[0] if node.op == "call_function" and node.target in _SHARING else None
+        if not isinstance(source, Node):
+            return False
+        node = source
+    return True

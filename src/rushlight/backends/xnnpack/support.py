@@ -130,10 +130,9 @@ def _transposed(node: Node, source: torch.Tensor) -> str | None:
 
 
 def _weights(node: Node, context: SupportContext, weight: object, bias: object) -> str | None:
-    if tensor_of(node).dtype == torch.float16 and not context.is_weight(weight):  # type: ignore[union-attr]
-        return "the weight is not constant"
     is_constant = context.is_weight(weight) or transposed_constant(context, weight) is not None
-    if not is_constant and not context.dynamic_weights:
+    is_half = tensor_of(node).dtype == torch.float16  # type: ignore[union-attr]
+    if not is_constant and (is_half or not context.dynamic_weights):
         return "the weight is not constant"
     return None if bias is None or context.is_constant(bias) else "the bias is not constant"
 
@@ -202,11 +201,23 @@ def _mean(node: Node, context: SupportContext) -> str | None:
     dims = argument(node, 1)
     if rank_of(node.args[0]) != 4 or not dims or sorted(d % 4 for d in dims) != [2, 3]:
         return "only means over height and width of images are supported"
-    source = tensor_of(node.args[0])
-    assert source is not None
-    if not argument(node, 2, False) and {0, 1} <= set(dynamic_axes(source)):
-        return "more than one size of the result is dynamic"
+    if not argument(node, 2, False):
+        return "the reduced dimensions are removed: only keepdim=True is supported"
     return None if argument(node, 3) is None else "the element type changes"
+
+
+def _max_dim(node: Node, context: SupportContext) -> str | None:
+    source = tensor_of(node.args[0])
+    if source is None or source.dim() != 4 or int(node.args[1]) % 4 < 2:  # type: ignore[arg-type]
+        return "only maxima over the height or the width of images are supported"
+    axis = int(node.args[1]) % 4  # type: ignore[arg-type]
+    if axis in dynamic_axes(source):
+        return "the reduced size is dynamic"
+    if source.shape[axis] == 1:
+        return "the reduced size is 1"
+    if not argument(node, 2, False) and len(dynamic_axes(source)) > 1:
+        return "more than one size of the result is dynamic"
+    return None if _first_item_only(node) else "the indices are used"
 
 
 def _softmax(node: Node, context: SupportContext) -> str | None:
@@ -305,6 +316,7 @@ CHECKS: dict[object, Check | None] = {
     aten.log.default: None,
     aten.max_pool2d.default: _max_pool,
     aten.max_pool2d_with_indices.default: _max_pool,
+    aten.max.dim: _max_dim,
     aten.maximum.default: None,
     aten.mean.dim: _mean,
     aten.minimum.default: None,

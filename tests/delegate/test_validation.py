@@ -7,9 +7,9 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils._pytree import tree_leaves
 
-from rushlight.compat.validation import validation_disabled
 from rushlight.compiler import EdgeProgramManager, to_edge
 from rushlight.delegate.partitioner import Partitioner, PartitionResult
+from rushlight.delegate.validation import validation_disabled
 from rushlight.export.stage import PipelineArtifact
 from rushlight.export.stages import ToBackendStage
 from rushlight.ir.edge_ops import ops

@@ -1,4 +1,4 @@
-"""ExecuTorch's name for lowering with partitioners that change graphs."""
+"""Lowering with partitioners that change graphs."""
 
 from __future__ import annotations
 

@@ -1,0 +1,271 @@
+"""Reads, adds and removes parameters, buffers and constants of exported programs, in place."""
+
+from __future__ import annotations
+
+import operator
+
+import torch
+from torch._export.utils import (
+    get_buffer,
+    get_lifted_tensor_constant,
+    get_param,
+    is_buffer,
+    is_lifted_tensor_constant,
+    is_param,
+)
+from torch.export import ExportedProgram
+from torch.export.graph_signature import (
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
+from torch.fx import Graph, Node
+
+from rushlight.ir import meta
+from rushlight.ir.fake import Evaluator
+
+_STORED = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+
+
+def is_get_attr_node(node: object) -> bool:
+    """Returns whether a node reads an attribute of its graph module."""
+    return isinstance(node, Node) and node.op == "get_attr"
+
+
+def is_param_node(exp_prog: ExportedProgram, node: Node) -> bool:
+    """Returns whether a node is a parameter, a buffer, a constant or an attribute."""
+    return (
+        is_get_attr_node(node)
+        or is_param(exp_prog, node)
+        or is_buffer(exp_prog, node)
+        or is_lifted_tensor_constant(exp_prog, node)
+    )
+
+
+def get_param_tensor(exp_prog: ExportedProgram, node: Node | None) -> torch.Tensor | None:
+    """Returns the tensor of a parameter, buffer, constant or attribute; None for None.
+
+    Raises:
+        RuntimeError: the node is something else.
+    """
+    if node is None:
+        return None
+    if is_get_attr_node(node):
+        owner = _owner(exp_prog, node)
+        value = operator.attrgetter(str(node.target))(owner)
+        return value if isinstance(value, torch.Tensor) else None
+    for belongs, read in (
+        (is_param, get_param),
+        (is_buffer, get_buffer),
+        (is_lifted_tensor_constant, get_lifted_tensor_constant),
+    ):
+        if belongs(exp_prog, node):
+            return read(exp_prog, node)
+    raise RuntimeError(f"{node.name} ({node.op}) is no parameter, buffer, constant or attribute")
+
+
+def set_param_tensor(exp_prog: ExportedProgram, node: Node, data: torch.Tensor) -> None:
+    """Replaces the tensor of a parameter, buffer, constant or attribute.
+
+    Raises:
+        RuntimeError: the node is something else.
+    """
+    if is_get_attr_node(node):
+        owner = _owner(exp_prog, node)
+        path, _, name = str(node.target).rpartition(".")
+        setattr(owner.get_submodule(path), name, _as(getattr(owner.get_submodule(path), name), data))
+        return
+    tensors, target = _storage(exp_prog, node)
+    if tensors is None:
+        raise RuntimeError(f"{node.name} ({node.op}) is no parameter, buffer, constant or attribute")
+    tensors[target] = _as(tensors[target], data)
+
+
+def create_constant_placeholder(
+    exp_program: ExportedProgram,
+    graph: Graph,
+    name: str,
+    kind: InputKind,
+    data: torch.Tensor,
+    persistent_buffer: bool | None = None,
+) -> Node:
+    """Adds a parameter, buffer or constant to a program.
+
+    Args:
+        exp_program: the program.
+        graph: its graph. `graph.inserting_before` or `inserting_after` says where, in front of the inputs of
+            the user.
+        name: the name. If an earlier call has added it, its placeholder is returned.
+        kind: what the tensor is.
+        data: the tensor.
+        persistent_buffer: whether a buffer belongs to the state dict.
+
+    Returns:
+        The placeholder. torch.fx may have changed its name.
+
+    Raises:
+        RuntimeError: the kind is none of these, a buffer is neither persistent nor not, the placeholder
+            would come after an input of the user, or the name is that of a mutable buffer.
+    """
+    signature = exp_program.graph_signature
+    existing = _requested(graph, name)
+    if existing is not None:
+        if existing.name in signature.buffers_to_mutate:
+            raise RuntimeError(f"{name} is a mutable buffer, which cannot stand for a constant")
+        return existing
+    if kind not in _STORED:
+        raise RuntimeError(f"a constant placeholder is a parameter, a buffer or a constant, not {kind.name}")
+    if kind is InputKind.BUFFER and persistent_buffer is None:
+        raise RuntimeError(f"buffer {name}: persistent_buffer must be True or False")
+    node = _placeholder(graph, name, data)
+    names = [other.name for other in graph.nodes if other.op == "placeholder"]
+    index = names.index(node.name)
+    if any(spec.kind is InputKind.USER_INPUT for spec in signature.input_specs[:index]):
+        graph.erase_node(node)
+        raise RuntimeError(f"{name} would come after an input of the user; constants come before these")
+    is_state = kind is InputKind.PARAMETER or persistent_buffer
+    if kind is InputKind.PARAMETER:
+        data = torch.nn.Parameter(data, requires_grad=False)
+    tensors = exp_program.state_dict if is_state else exp_program.constants
+    tensors[node.name] = data
+    specs = list(signature.input_specs)
+    specs.insert(index, InputSpec(kind, TensorArgument(node.name), node.name, persistent_buffer))
+    exp_program._graph_signature = ExportGraphSignature(specs, list(signature.output_specs))
+    return node
+
+
+def delete_constant_placeholder(exp_program: ExportedProgram, node: Node) -> None:
+    """Removes a parameter, buffer or constant that nothing uses from a program.
+
+    Raises:
+        RuntimeError: the node has users or is something else.
+    """
+    if node.users:
+        raise RuntimeError(
+            f"{node.name} has users, so it cannot be removed: {', '.join(map(str, node.users))}"
+        )
+    tensors, target = _storage(exp_program, node)
+    if tensors is None:
+        raise RuntimeError(f"{node.name} is no parameter, buffer or constant, so it cannot be removed")
+    del tensors[target]
+    signature = exp_program.graph_signature
+    specs = [spec for spec in signature.input_specs if getattr(spec.arg, "name", None) != node.name]
+    exp_program._graph_signature = ExportGraphSignature(specs, list(signature.output_specs))
+    node.graph.erase_node(node)
+
+
+def create_mutable_buffer(exp_program: ExportedProgram, name: str, data: torch.Tensor) -> Node:
+    """Adds a buffer that the program may write. Its new value is the buffer itself at first.
+
+    Args:
+        exp_program: the program.
+        name: the name of the placeholder; by convention it is `b_` and the name of the buffer.
+        data: the first value.
+
+    Returns:
+        The placeholder, which comes after all other buffers. torch.fx may have changed its name.
+
+    Raises:
+        ValueError: the name is empty, or the value is no tensor.
+        RuntimeError: there is such a buffer or placeholder, or the signature does not fit the graph.
+    """
+    if not name.strip():
+        raise ValueError("a buffer needs a name")
+    if not isinstance(data, torch.Tensor):
+        raise ValueError(f"the value of a buffer is a tensor, not {type(data).__name__}")
+    _check_signature(exp_program)
+    graph, signature = exp_program.graph, exp_program.graph_signature
+    if name.removeprefix("b_") in exp_program.state_dict:
+        raise RuntimeError(f"the state dict has {name.removeprefix('b_')} already")
+    if _requested(graph, name) is not None:
+        raise RuntimeError(f"the graph has a placeholder for {name} already")
+    specs, results = list(signature.input_specs), list(signature.output_specs)
+    later = (InputKind.CONSTANT_TENSOR, InputKind.USER_INPUT)
+    index = next((i for i, spec in enumerate(specs) if spec.kind in later), len(specs))
+    nodes = [node for node in graph.nodes if node.op == "placeholder"]
+    behind = nodes[index] if index < len(nodes) else _after_placeholders(graph)
+    with graph.inserting_before(behind):
+        node = _placeholder(graph, name, data)
+    target = node.name.removeprefix("b_")
+    if target in exp_program.state_dict:
+        graph.erase_node(node)
+        raise RuntimeError(f"the state dict has {target} already")
+    exp_program.state_dict[target] = data
+    argument = TensorArgument(node.name)
+    specs.insert(index, InputSpec(InputKind.BUFFER, argument, target, persistent=True))
+    place = next((i for i, spec in enumerate(results) if spec.kind is OutputKind.USER_OUTPUT), 0)
+    results.insert(place, OutputSpec(OutputKind.BUFFER_MUTATION, argument, target))
+    output = graph.output_node()
+    values = list(output.args[0])
+    values.insert(place, node)
+    output.args = (tuple(values),)
+    exp_program._graph_signature = ExportGraphSignature(specs, results)
+    return node
+
+
+def _owner(program: ExportedProgram, node: Node) -> torch.nn.Module:
+    """The module that has the attribute which a node reads."""
+    owner = node.graph.owning_module
+    first = str(node.target).partition(".")[0]
+    return owner if owner is not None and hasattr(owner, first) else program.graph_module
+
+
+def _as(old: object, data: torch.Tensor) -> torch.Tensor:
+    """`data` as a parameter if the old tensor is one."""
+    if isinstance(old, torch.nn.Parameter):
+        return torch.nn.Parameter(data, requires_grad=old.requires_grad)
+    return data
+
+
+def _storage(program: ExportedProgram, node: Node) -> tuple[dict[str, torch.Tensor] | None, str]:
+    """The table that has a placeholder's tensor, and its name there."""
+    signature = program.graph_signature
+    constants: dict[str, torch.Tensor] = program.constants
+    target = signature.inputs_to_lifted_tensor_constants.get(node.name)
+    if target is not None:
+        return constants, target
+    target = signature.inputs_to_parameters.get(node.name, signature.inputs_to_buffers.get(node.name))
+    if target is None:
+        return None, ""
+    return (constants if target in signature.non_persistent_buffers else program.state_dict), target
+
+
+def _requested(graph: Graph, name: str) -> Node | None:
+    """The placeholder that an earlier call has made for a name."""
+    nodes = (node for node in graph.nodes if node.op == "placeholder")
+    return next((node for node in nodes if meta.get_requested_name(node) == name), None)
+
+
+def _placeholder(graph: Graph, name: str, data: torch.Tensor) -> Node:
+    node = graph.create_node("placeholder", target=name, name=name)
+    node.target = node.name
+    meta.set_requested_name(node, name)
+    meta.set_val(node, Evaluator.of(graph).like(data))
+    return node
+
+
+def _after_placeholders(graph: Graph) -> Node:
+    first: Node = next(node for node in graph.nodes if node.op != "placeholder")
+    return first
+
+
+def _check_signature(program: ExportedProgram) -> None:
+    """Raises RuntimeError where the signature names other inputs or outputs than the graph."""
+    results = program.graph.output_node().args[0]
+    pairs = {
+        "input": (
+            [node for node in program.graph.nodes if node.op == "placeholder"],
+            list(program.graph_signature.input_specs),
+        ),
+        "output": (list(results), list(program.graph_signature.output_specs)),
+    }
+    for kind, (nodes, specs) in pairs.items():
+        if len(nodes) != len(specs):
+            raise RuntimeError(f"the graph has {len(nodes)} {kind}s, its signature {len(specs)}")
+        for node, spec in zip(nodes, specs, strict=True):
+            named = getattr(spec.arg, "name", None)
+            if isinstance(node, Node) and node.name != named:
+                raise RuntimeError(f"the {kind} {node.name} of the graph is {named} in its signature")

@@ -1,0 +1,11 @@
+"""Tests of backends: a tester with stages, and a suite of operators that any backend runs.
+
+See docs/testing-a-backend.md.
+"""
+
+from __future__ import annotations
+
+from rushlight.testing.error_statistics import ErrorStatistics, TensorStatistics
+from rushlight.testing.tester import Tester
+
+__all__ = ["ErrorStatistics", "TensorStatistics", "Tester"]
