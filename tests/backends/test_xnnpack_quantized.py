@@ -22,6 +22,7 @@ from rushlight.delegate.lowered import get_lowered_backend_modules
 from rushlight.delegate.report import get_non_lowered_nodes
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.format.pte import read_pte
+from rushlight.ir.errors import CompileError
 from rushlight.quantize.flow import quantize
 from rushlight.quantize.specs import dynamic_int8, dynamic_int8_weight_int4
 from rushlight.runtime import Runtime
@@ -202,6 +203,15 @@ def test_a_dynamic_product_needs_a_scale_for_each_channel() -> None:
     edge = to_edge_transform_and_lower(program, partitioner=[partitioner])
     assert not get_lowered_backend_modules(edge.exported_program().graph_module)
     assert "needs a scale for each channel" in partitioner.report.get_table_report()
+
+
+def test_groups_of_a_size_that_xnnpack_lacks() -> None:
+    x = torch.randn(4, 48)
+    config = dynamic_int8_weight_int4(group_size=16)
+    program = quantize(nn.Linear(48, 8).eval(), (x,), XNNPACKQuantizer().set_global(config), [(x,)])
+    message = r"aten\.linear\.default.*requires group_size to be a multiple of 32, but got 16"
+    with pytest.raises(CompileError, match=message):
+        to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
 
 
 class Mixed(nn.Module):

@@ -50,6 +50,8 @@ _CALL = "torch._higher_order_ops.executorch_call_delegate"
 
 _PROGRAM = ("rushlight.exir", "rushlight.compiler")
 
+_CONFIGS = "rushlight.backends.xnnpack.configs"
+
 _SUITE = "rushlight.testing.suite"
 
 _TRANSFORMS = "rushlight.compat.transforms"
@@ -243,9 +245,12 @@ MODULES: dict[str, Names] = {
     "executorch.backends.xnnpack.partition.xnnpack_partitioner": Names(
         ("rushlight.backends.xnnpack.partitioner",)
     ),
-    "executorch.backends.xnnpack.partition.config": Names(),
+    "executorch.backends.xnnpack.partition.config": Names((_CONFIGS,)),
+    "executorch.backends.xnnpack.partition.config.gemm_configs": Names((_CONFIGS,)),
+    "executorch.backends.xnnpack.partition.config.generic_node_configs": Names((_CONFIGS,)),
+    "executorch.backends.xnnpack.partition.config.node_configs": Names((_CONFIGS,)),
     "executorch.backends.xnnpack.partition.config.xnnpack_config": Names(
-        names={"ConfigPrecisionType": "rushlight.backends.xnnpack.nodes:ConfigPrecisionType"}
+        (_CONFIGS,), {"ConfigPrecisionType": "rushlight.backends.xnnpack.nodes:ConfigPrecisionType"}
     ),
     "executorch.backends.xnnpack.serialization": Names(),
     "executorch.backends.xnnpack.serialization.xnnpack_graph_schema": Names(

@@ -30,6 +30,7 @@ from rushlight.backends.xnnpack.quantized import (
     quantized_op,
     stored_weight,
 )
+from rushlight.ir import meta
 from rushlight.ir.edge_ops import argument
 from rushlight.ir.errors import CompileError
 
@@ -168,6 +169,19 @@ def _copy(builder: GraphBuilder, node: Node) -> None:
 # ---- Matrix products ----
 
 
+GROUP_UNIT = 32
+"""The number of weights of which a group is a multiple."""
+
+
+class UnsupportedGroupError(CompileError, AssertionError):
+    """The weights of a product are quantized in groups of a size that XNNPACK lacks."""
+
+
+def _place(node: Node) -> str:
+    source = meta.source_of(node)
+    return "" if source is None else f", {source}"
+
+
 def _product(
     builder: GraphBuilder, node: Node, source: Node, weight: Node, bias: Node | None, is_out_in: bool
 ) -> None:
@@ -177,6 +191,13 @@ def _product(
     in_id = builder.value(source)
     stored = stored_weight(weight, builder.context)
     if stored is not None:
+        if stored.group_size is not None and stored.group_size % GROUP_UNIT:
+            where = f"{node.name} ({operation(node)}{_place(node)})"
+            raise UnsupportedGroupError(
+                f"{where}: XNNPACK requires group_size to be a multiple of {GROUP_UNIT}, but got "
+                f"{stored.group_size}; quantize the layer with larger groups, or with one scale for each "
+                "output channel"
+            )
         values = builder.context.constant(stored.source)
         filter_id, bias_id = builder.weight_and_bias(values, stored, stored.axis, bias, source)
     else:

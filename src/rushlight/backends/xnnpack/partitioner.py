@@ -50,7 +50,8 @@ class XnnpackPartitioner(Partitioner):
     After `partition`, `report` has the reason for every node that is not taken.
 
     Args:
-        configs: the operators to take, as ATen overloads or names such as "add.Tensor"; None means all.
+        configs: the operators to take, as ATen overloads, names such as "add.Tensor", or classes of
+            `rushlight.backends.xnnpack.configs`; None or an empty list means all.
         config_precisions: the precisions to take; None means all. Matrix products and convolutions are taken
             in any precision, except where it is FP32 alone: then quantized linear layers run in float, with
             weights that are dequantized in front of the delegate, and other quantized ones are left.
@@ -76,7 +77,7 @@ class XnnpackPartitioner(Partitioner):
             logger.setLevel(logging.DEBUG)
         self.delegation_spec = DelegationSpec(XnnpackBackend.__name__, [])
         self.per_op_mode = per_op_mode
-        self._names = None if configs is None else {_name_of(config) for config in configs}
+        self._names = {_name_of(config) for config in configs} if configs else None
         precisions = (
             [config_precisions] if isinstance(config_precisions, ConfigPrecisionType) else config_precisions
         )
@@ -162,7 +163,7 @@ class XnnpackPartitioner(Partitioner):
         )
 
     def _is_asked_for(self, node: Node) -> bool:
-        return self._names is None or str(operation(node)).removeprefix("aten.") in self._names
+        return self._names is None or _name_of(operation(node)) in self._names
 
     def _unsupported_quantized_reason(self, op: QuantizedOp, context: SupportContext) -> str | None:
         precision = ConfigPrecisionType.STATIC_QUANT if op.result else ConfigPrecisionType.DYNAMIC_QUANT
@@ -257,7 +258,8 @@ class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
 
 
 def _name_of(config: object) -> str:
-    return str(getattr(config, "target_name", config)).removeprefix("aten.")
+    """The name of an operator without its library."""
+    return ".".join(str(getattr(config, "target_name", config)).split(".")[-2:])
 
 
 def _fused_product(node: Node) -> Node | None:
