@@ -50,6 +50,20 @@ _CALL = "torch._higher_order_ops.executorch_call_delegate"
 
 _PROGRAM = ("rushlight.exir", "rushlight.compiler")
 
+_PASSES_OF_XNNPACK = "rushlight.compat.xnnpack_passes"
+
+_XNNPACK_PASSES = {
+    "ConvertToLinearPass": "rushlight.compat.transforms.linear:AddmmToLinearPass",
+    "DecomposeConcatenate": f"{_PASSES_OF_XNNPACK}.concatenations:DecomposeConcatenatePass",
+    "FuseActivationPass": f"{_PASSES_OF_XNNPACK}.activations:FuseActivationPass",
+    "FuseBatchNormPass": "rushlight.compat.transforms.batch_norm:FuseBatchNormWithConvPass",
+    "PropagateCustomMetaPass": f"{_PASSES_OF_XNNPACK}.custom_metadata:PropagateCustomMetaPass",
+    "RemoveCloneOpsTransform": "rushlight.compat.transforms.clones:RemoveCloneOpsPass",
+    "RemoveGetItemPass": "rushlight.compat.transforms.items:RemoveGetItemPass",
+    "RemoveNoopExpandCopyPass": f"{_PASSES_OF_XNNPACK}.expansions:RemoveNoopExpandCopyPass",
+    "XNNPACKRemoveCloneOpsTransform": f"{_PASSES_OF_XNNPACK}.clones:XNNPACKRemoveCloneOpsPass",
+}
+
 _CONFIGS = "rushlight.backends.xnnpack.configs"
 
 _SUITE = "rushlight.testing.suite"
@@ -241,6 +255,19 @@ MODULES: dict[str, Names] = {
     "executorch.backends.transforms.utils": Names((f"{_TRANSFORMS}.constants",)),
     "executorch.backends.transforms.view_copy_to_squeeze_unsqueeze": Names((f"{_TRANSFORMS}.views",)),
     "executorch.backends.xnnpack": Names(),
+    "executorch.backends.xnnpack._passes": Names((f"{_PASSES_OF_XNNPACK}.manager",), _XNNPACK_PASSES),
+    **{
+        f"executorch.backends.xnnpack._passes.{module}": Names(names={name: _XNNPACK_PASSES[name]})
+        for module, name in (
+            ("convert_to_linear", "ConvertToLinearPass"),
+            ("decompose_cat", "DecomposeConcatenate"),
+            ("fuse_activation_pass", "FuseActivationPass"),
+            ("fuse_batch_norm", "FuseBatchNormPass"),
+            ("propagate_custom_meta_pass", "PropagateCustomMetaPass"),
+            ("remove_noop_expand_copy_pass", "RemoveNoopExpandCopyPass"),
+        )
+    },
+    "executorch.backends.xnnpack._passes.xnnpack_pass": Names((f"{_PASSES_OF_XNNPACK}.manager",)),
     "executorch.backends.xnnpack.partition": Names(),
     "executorch.backends.xnnpack.partition.xnnpack_partitioner": Names(
         ("rushlight.backends.xnnpack.partitioner",)

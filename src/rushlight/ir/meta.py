@@ -36,6 +36,7 @@ UNBACKED_BINDINGS = "unbacked_bindings"
 ANNOTATION = "quantization_annotation"
 INPUT_PRODUCTS = "rushlight_input_products"
 REQUESTED_NAME = "requested_name"
+FUSED_ACTIVATION = "XNN_FUSED_ACTIVATION"
 
 # Keys that describe where a node came from, and so go over to what replaces it.
 ORIGIN_KEYS = (
@@ -177,6 +178,26 @@ def clear_delegation_tag(node: Node) -> None:
 def get_cluster(node: Node) -> str | None:
     """Returns the name of the cluster of quantized operators that a quantizer's pass set, or None."""
     return node.meta.get("cluster")
+
+
+def get_custom(node: Node) -> object:
+    """Returns the metadata of the user, under the key that torch.export keeps; None if there is none."""
+    return node.meta.get(CUSTOM)
+
+
+def set_custom(node: Node, value: object) -> None:
+    """Sets the metadata of the user."""
+    node.meta[CUSTOM] = value
+
+
+def get_fused_activation(node: Node) -> Any:
+    """Returns the bounds of the activation that a pass has fused into a node; None if there is none."""
+    return node.meta.get(FUSED_ACTIVATION)
+
+
+def set_fused_activation(node: Node, bounds: object) -> None:
+    """Sets the bounds of the activation that is fused into a node."""
+    node.meta[FUSED_ACTIVATION] = bounds
 
 
 def get_requested_name(node: Node) -> str | None:

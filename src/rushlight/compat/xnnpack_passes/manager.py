@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,8 +36,8 @@ class XNNPACKPassManager:
 
     Args:
         exported_program: the program.
-        passes: the classes of the passes. Subclasses of XNNPACKPass, and others with a program as their one
-            argument, get the program as the passes before have left it. None means no pass.
+        passes: the classes of the passes. Those that take an `exported_program` get the program as the passes
+            before have left it. None means no pass.
     """
 
     def __init__(
@@ -60,6 +61,6 @@ class XNNPACKPassManager:
         for make in self.passes:
             if not isinstance(make, type) or not issubclass(make, (PassBase, ExportedProgramPassBase)):
                 raise RuntimeError(f"a list of XNNPACK passes holds classes of passes, not {make!r}")
-            instance = make(program) if issubclass(make, XNNPACKPass) else make()
-            program = transform_program(program, [instance])
+            takes_program = "exported_program" in inspect.signature(make).parameters
+            program = transform_program(program, [make(program) if takes_program else make()])
         return program

@@ -218,9 +218,7 @@ def print_summary(summary: RunSummary) -> None:
         if case.result.is_backend_failure():
             first = (str(case.error).splitlines() or [""])[0]
             print(f"{case.name}: {case.result.to_detail_str().lower()}: {type(case.error).__name__}: {first}")
-    for result, count in summary.aggregated_results.items():
-        print(f"{count:>5} {result.display_name()}")
-    print(f"{summary.total_failed:>5} of {summary.num_test_cases} failed")
+    print(f"{summary.total_passed} passed, {summary.total_failed} failed, {summary.total_skipped} skipped")
 
 
 def parse_args(arguments: Sequence[str] | None = None) -> argparse.Namespace:
