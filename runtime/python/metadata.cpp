@@ -29,33 +29,67 @@ void check_index(size_t index, size_t count, const char* what, const MethodMeta&
 
 nb::object tag_name(Tag tag) { return nb::str(to_string(tag)); }
 
-std::string repr(const MetadataOfTensor& tensor) {
-  const TensorInfo& info = tensor.info;
-  std::string text = "TensorInfo(" + describe(info, tensor.ranges);
-  text += info.is_memory_planned ? ", memory planned, " : ", ";
-  return text + std::to_string(info.nbytes) + " bytes)";
+// Names of element types as ExecuTorch prints them, by number.
+constexpr const char* kScalarTypeNames[kScalarTypeCount] = {"Byte",
+                                                            "Char",
+                                                            "Short",
+                                                            "Int",
+                                                            "Long",
+                                                            "Half",
+                                                            "Float",
+                                                            "Double",
+                                                            "ComplexHalf",
+                                                            "ComplexFloat",
+                                                            "ComplexDouble",
+                                                            "Bool",
+                                                            "QInt8",
+                                                            "QUInt8",
+                                                            "QInt32",
+                                                            "BFloat16",
+                                                            "QUInt4x2",
+                                                            "QUInt2x4",
+                                                            "Bits1x8",
+                                                            "Bits2x4",
+                                                            "Bits4x2",
+                                                            "Bits8",
+                                                            "Bits16",
+                                                            "Float8_e5m2",
+                                                            "Float8_e4m3fn",
+                                                            "Float8_e5m2fnuz",
+                                                            "Float8_e4m3fnuz",
+                                                            "UInt16",
+                                                            "UInt32",
+                                                            "UInt64"};
+
+std::string repr(const TensorInfo& info) {
+  std::string text = "TensorInfo(sizes=[";
+  for (size_t i = 0; i < info.sizes.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(info.sizes[i]);
+  text += "], dtype=" + std::string(kScalarTypeNames[static_cast<size_t>(info.dtype)]);
+  text += info.is_memory_planned ? ", is_memory_planned=True" : ", is_memory_planned=False";
+  return text + ", nbytes=" + std::to_string(info.nbytes) + ")";
 }
 
-std::string describe_input(const MetadataOfMethod& method, size_t index) {
-  const TensorInfo info = value_of(method.meta.input_tensor_meta(index));
-  return describe(info, input_ranges(method.program->program(), method.meta.name(), index, info));
+// The inputs or outputs of a method: the description of each tensor, and the type of each other value.
+template <typename TagOf, typename TensorOf>
+std::string repr_values(const char* what, size_t count, TagOf tag_of, TensorOf tensor_of) {
+  std::string text = std::string(", num_") + what + "puts=" + std::to_string(count) + ", " + what + "put_tensor_meta=[";
+  for (size_t i = 0; i < count; ++i) {
+    const Tag tag = value_of(tag_of(i));
+    text += i > 0 ? ", '" : "'";
+    text += (tag == Tag::Tensor ? repr(value_of(tensor_of(i))) : to_string(tag)) + std::string("'");
+  }
+  return text + "]";
 }
 
-std::string repr(const MetadataOfMethod& method) {
-  const MethodMeta& meta = method.meta;
-  std::string text = "MethodMeta('" + std::string(meta.name()) + "', inputs=[";
-  for (size_t i = 0; i < meta.num_inputs(); ++i) {
-    const Tag tag = value_of(meta.input_tag(i));
-    text += i > 0 ? ", " : "";
-    text += tag == Tag::Tensor ? describe_input(method, i) : to_string(tag);
-  }
-  text += "], outputs=[";
-  for (size_t i = 0; i < meta.num_outputs(); ++i) {
-    const Tag tag = value_of(meta.output_tag(i));
-    text += i > 0 ? ", " : "";
-    text += tag == Tag::Tensor ? describe(value_of(meta.output_tensor_meta(i)), {}) : to_string(tag);
-  }
-  return text + "])";
+std::string repr(const MethodMeta& meta) {
+  std::string text = "MethodMeta(name='" + std::string(meta.name()) + "'";
+  text += repr_values(
+      "in", meta.num_inputs(), [&](size_t i) { return meta.input_tag(i); },
+      [&](size_t i) { return meta.input_tensor_meta(i); });
+  text += repr_values(
+      "out", meta.num_outputs(), [&](size_t i) { return meta.output_tag(i); },
+      [&](size_t i) { return meta.output_tensor_meta(i); });
+  return text + ")";
 }
 
 nb::tuple sizes_of(const MetadataOfTensor& tensor) {
@@ -155,7 +189,7 @@ void bind_metadata(nb::module_& module) {
           "False if the caller gives the memory.")
       .def(
           "name", [](const TensorMeta& t) { return to_str(t.info.name); }, "Of a buffer or parameter, else empty.")
-      .def("__repr__", [](const TensorMeta& t) { return to_str(repr(t)); });
+      .def("__repr__", [](const TensorMeta& t) { return to_str(repr(t.info)); });
 
   nb::class_<Method>(module, "MethodMeta", "A method as its program describes it.")
       .def("name", [](const Method& m) { return to_str(m.meta.name()); })
@@ -209,7 +243,7 @@ void bind_metadata(nb::module_& module) {
           "input_spec", [](const Method& m) { return to_str(m.meta.encoded_input_spec()); },
           "The pytree of the inputs as JSON, or empty.")
       .def("output_spec", [](const Method& m) { return to_str(m.meta.encoded_output_spec()); })
-      .def("__repr__", [](const Method& m) { return to_str(repr(m)); });
+      .def("__repr__", [](const Method& m) { return to_str(repr(m.meta)); });
 }
 
 }  // namespace rushlight::python

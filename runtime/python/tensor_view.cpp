@@ -189,6 +189,10 @@ bool BorrowedTensor::borrow(nb::handle object) {
     DlTensor tensor{};
     if (api->view_of_object(object.ptr(), &tensor) != 0) {
       const nb::python_error error;
+      const std::string device = text_of(nb::getattr(object, "device", nb::none()));
+      if (device.compare(0, 3, "cpu") != 0) {
+        refuse(object, "it is on device " + device + ", and only tensors of the CPU can be passed to a method");
+      }
       const std::string reason = text_of(error.value());
       refuse(object, reason.substr(0, reason.find('\n')));
     }

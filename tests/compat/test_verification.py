@@ -5,7 +5,11 @@ import torch
 from torch._export.verifier import SpecViolationError
 from torch.export import export
 
-from rushlight.compat.verification import EXIREdgeDialectVerifier
+from rushlight.compat.verification import (
+    EXIRATenDialectVerifier,
+    EXIREdgeDialectVerifier,
+    get_aten_verifier,
+)
 from rushlight.exir import EdgeCompileConfig, to_edge
 from rushlight.ir.edge_ops import ops
 
@@ -32,3 +36,48 @@ def test_operators() -> None:
     verifier.check_valid_edge_op(ops.edge.aten.add.Tensor)
     with pytest.raises(SpecViolationError, match="aten.add.Tensor is not an Edge operator"):
         verifier.check_valid_edge_op(torch.ops.aten.add.Tensor)
+
+    for op in (torch.ops.aten.add.Tensor, ops.edge.aten.linear.default, ops.edge.aten.add_.Tensor):
+        with pytest.raises(SpecViolationError):
+            verifier.check_valid_op(op)
+    lenient = EXIREdgeDialectVerifier(core_aten_ops_exception_list=[torch.ops.aten.linear.default])
+    lenient.check_valid_edge_op(ops.edge.aten.linear.default)
+    off = EXIREdgeDialectVerifier(EdgeCompileConfig(_check_ir_validity=False))
+    off.check_valid_edge_op(torch.ops.aten.add.Tensor)
+
+
+def test_core_aten_operators() -> None:
+    verifier = EXIRATenDialectVerifier()
+    verifier.check_valid_op(torch.ops.aten.add.Tensor)
+    with pytest.raises(SpecViolationError, match=r"aten.linear.default is not in Core ATen"):
+        verifier.check_valid_op(torch.ops.aten.linear.default)
+    with pytest.raises(RuntimeError, match="because it is a view"):
+        EXIRATenDialectVerifier(preserve_ops=[torch.ops.aten.view.default]).check_valid_op(
+            torch.ops.aten.view.default
+        )
+    assert issubclass(get_aten_verifier(EdgeCompileConfig()), torch._export.verifier.Verifier)
+
+
+class Flat(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.view(-1)
+
+
+def test_views_are_not_preserved() -> None:
+    config = EdgeCompileConfig(preserve_ops=[torch.ops.aten.view.default])
+    with pytest.raises(
+        RuntimeError, match=r"Cannot preserve operator aten.view.default because it is a view"
+    ):
+        to_edge(export(Flat(), (torch.ones(2, 2),)), compile_config=config)
+
+
+def test_dtypes_that_do_not_agree_are_refused() -> None:
+    class Sum(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x + y
+
+    program = to_edge(export(Sum(), (torch.ones(2), torch.ones(2)))).exported_program()
+    second = next(node for node in program.graph.nodes if node.name == "y")
+    second.meta["val"] = second.meta["val"].to(torch.complex64)
+    with pytest.raises(SpecViolationError, match="must be equal"):
+        EXIREdgeDialectVerifier()(program)

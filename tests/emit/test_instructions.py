@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 import torch
+from torch._higher_order_ops.while_loop import while_loop
 
+from rushlight.compiler.edge import to_edge
 from rushlight.emit.errors import EmitError, UnsupportedOperatorsError
 from rushlight.emit.program import emit_program
 from rushlight.format.program import (
@@ -20,6 +22,7 @@ from rushlight.format.program import (
     TensorList,
     TensorShapeDynamism,
 )
+from rushlight.ir.errors import InternalError
 from rushlight.target.kernel_table import host_kernel_table, parse_kernel_table
 
 
@@ -324,3 +327,30 @@ def test_jumps_stay_inside(lowered: Any, cases: Any) -> None:
                 assert 0 <= call.destination_instruction <= len(instructions)
             elif isinstance(call, MoveCall):
                 assert call.move_from != call.move_to
+
+
+class Loop(torch.nn.Module):
+    def forward(self, i: torch.Tensor, x: torch.Tensor) -> Any:
+        return while_loop(lambda i, x: i < 4, lambda i, x: (i + 1, x + x), (i, x))
+
+
+@pytest.mark.parametrize("kind", ["number", "two", "vector"])
+def test_a_loop_needs_one_bool(kind: str) -> None:
+    edge = to_edge(torch.export.export(Loop(), (torch.tensor(0), torch.ones(2))))
+    module = edge.exported_program().graph_module
+    loop = next(node for node in module.graph.nodes if node.target is torch.ops.higher_order.while_loop)
+    body = getattr(module, loop.args[0].target)
+    assert isinstance(body, torch.fx.GraphModule)
+    (test,) = [node for node in body.graph.nodes if node.op == "call_function"]
+    output = body.graph.output_node()
+    if kind == "number":
+        output.args = ([3],)
+    elif kind == "two":
+        output.args = ([test, test],)
+    else:
+        first, second = (node for node in body.graph.nodes if node.op == "placeholder")
+        test.args = (second, 4)
+        test.meta["val"] = second.meta["val"] < 4
+    body.recompile()
+    with pytest.raises((InternalError, ValueError), match="must return one bool|condition"):
+        edge.to_executorch()

@@ -281,14 +281,24 @@ def test_metadata(add_program: Build) -> None:
     tensor = meta.input_tensor_meta(1)
     assert (tensor.sizes(), tensor.dtype(), tensor.nbytes()) == ((2, 3), 6, 24)
     assert (tensor.is_memory_planned(), tensor.dim_order(), tensor.dtype_name()) == (True, (0, 1), "float32")
-    assert (
-        repr(meta) == "MethodMeta('forward', inputs=[float32[2, 3], float32[2, 3]], outputs=[float32[2, 3]])"
+    part = "TensorInfo(sizes=[2, 3], dtype=Float, is_memory_planned=True, nbytes=24)"
+    assert repr(tensor) == part
+    assert repr(meta) == (
+        f"MethodMeta(name='forward', num_inputs=2, input_tensor_meta=['{part}', '{part}'], "
+        f"num_outputs=1, output_tensor_meta=['{part}'])"
     )
     assert meta.operators() == ["aten::add.out"] and meta.num_instructions() == 1
     with pytest.raises(IndexError, match="'forward' has 2 inputs; there is none of index 2"):
         meta.input_tensor_meta(2)
     with pytest.raises(IndexError, match="1 outputs"):
         meta.output_tensor_meta(5)
+
+
+def test_tensors_of_other_devices_are_refused(add_program: Build) -> None:
+    torch = pytest.importorskip("torch")
+    method = load(add_program(2, 3))
+    with pytest.raises(TypeError, match="is on device meta, and only tensors of the CPU"):
+        method.execute([torch.ones(2, 3), torch.ones(2, 3, device="meta")])
 
 
 def test_metadata_outlives_its_program(add_program: Build) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
-from torch.fx.passes.infra.partitioner import Partition
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner, Partition
 from torch.fx.passes.operator_support import OperatorSupportBase
 from torch.fx.passes.utils.matcher_utils import SubgraphMatcher
 
@@ -134,7 +134,10 @@ def generate_pattern_op_partitions(
 
 
 class GroupBasedPartitioner:
-    """Proposes the smallest number of parts in which the nodes of every given group stay together."""
+    """Proposes the smallest number of parts in which the nodes of every given group stay together.
+
+    Without groups the parts are those of torch's CapabilityBasedPartitioner.
+    """
 
     def __init__(
         self,
@@ -154,6 +157,15 @@ class GroupBasedPartitioner:
 
     def propose_partitions(self) -> list[Partition]:
         """Returns the parts."""
+        if not self.node_groups:
+            without_groups = CapabilityBasedPartitioner(
+                self.graph_module,
+                self.operator_support,
+                self.allows_single_node_partition,
+                list(self.non_compute_ops),
+                list(self.allowed_single_node_partition_ops),
+            )
+            return list(without_groups.propose_partitions())
         parts = _partitions(self.graph_module, self.operator_support, self.node_groups)
         return (
             parts if self.allows_single_node_partition else [part for part in parts if self._computes(part)]

@@ -37,6 +37,14 @@ _PASSES = {
     "PassBase": "torch.fx.passes.infra.pass_base:PassBase",
     "PassResult": "torch.fx.passes.infra.pass_base:PassResult",
     "DynamicMemoryPlanningMode": "rushlight.compiler.config:DynamicMemoryPlanningMode",
+    "DynamicShapePropPass": "rushlight.passes.sym_shapes:HintBasedSymShapeEvalPass",
+    "LegalizePortableDimOrderPass": "rushlight.passes.legalize_dim_order:LegalizeDimOrderPass",
+    "NormalizeViewCopyBasePass": "rushlight.passes.memory_views:NormalizeViewBasesPass",
+    "RemoveGraphAssertsPass": "rushlight.passes.remove_asserts:RemoveAssertsPass",
+    "RemoveMixedTypeOperators": "rushlight.passes.promote_dtypes:PromoteDtypesPass",
+    "RemoveNoopPass": "rushlight.passes.remove_noops:RemoveNoopSlicesPass",
+    "RemoveToCopyPass": "rushlight.passes.remove_noops:RemoveNoopConversionsPass",
+    "ReplaceViewCopyWithViewPass": "rushlight.passes.memory_views:UseMemoryViewsPass",
 }
 
 _BACKEND = {
@@ -72,14 +80,71 @@ _TRANSFORMS = "rushlight.compat.transforms"
 
 _STAGES = Names(("rushlight.testing.stages",))
 
+_GRAPH_PASSES = "rushlight.compat.graph_passes"
+
+_HELPERS = "rushlight.compat.exir_helpers"
+
+_SAVED = "rushlight.compat.saved_programs"
+
+_SERIALIZE = "rushlight.compat.serialize_helpers"
+
+_PTE = {
+    "PTEFile": "rushlight.format.pte:PTEFile",
+    "_deserialize_pte_binary": f"{_SERIALIZE}:deserialize_pte_binary",
+    "_serialize_pte_binary": f"{_SERIALIZE}:serialize_pte_binary",
+}
+
 MODULES: dict[str, Names] = {
     "executorch": Names(),
     "executorch.version": Names(names={"__version__": "rushlight:__version__"}),
     "executorch.exir": Names(
-        _PROGRAM, {"Value": "typing:Any", "capture": "rushlight.compat.capture:capture"}
+        _PROGRAM,
+        {
+            "Value": "typing:Any",
+            "capture": "rushlight.compat.capture:capture",
+            "ExirDynamoConfig": f"{_HELPERS}:ExirDynamoConfig",
+            "ExirExportedProgram": "rushlight.compat.capture:EdgeProgram",
+            "ExecutorchProgram": "rushlight.compiler.executorch:ExecutorchProgramManager",
+            "load": f"{_SAVED}:load",
+            "save": f"{_SAVED}:save",
+        },
     ),
-    "executorch.exir.program": Names(_PROGRAM),
-    "executorch.exir.program._program": Names(_PROGRAM),
+    "executorch.exir.program": Names((*_PROGRAM, _HELPERS, _GRAPH_PASSES)),
+    "executorch.exir.program._program": Names(
+        (*_PROGRAM, _HELPERS, _GRAPH_PASSES),
+        {"_transform": f"{_GRAPH_PASSES}:transform_exported_program"},
+    ),
+    "executorch.exir._program_utils": Names((_HELPERS,)),
+    "executorch.exir._warnings": Names((_HELPERS,)),
+    "executorch.exir.common": Names((_HELPERS,)),
+    "executorch.exir.debug_handle_utils": Names((_HELPERS,)),
+    "executorch.exir.operator": Names(),
+    "executorch.exir.operator.convert": Names((_HELPERS,)),
+    "executorch.exir.scalar_type": Names(names={"ScalarType": "rushlight.format.program:ScalarType"}),
+    "executorch.exir.sym_util": Names((_HELPERS,)),
+    "executorch.exir.tensor_layout": Names(
+        names={"TensorLayout": "rushlight.format.flat_tensor:TensorLayout"}
+    ),
+    "executorch.exir.tracer": Names((_HELPERS,)),
+    "executorch.exir.version": Names(names={"__version__": "rushlight:__version__"}),
+    "executorch.exir._serialize": Names((_SERIALIZE,), _PTE),
+    "executorch.exir._serialize._cord": Names((_SERIALIZE,)),
+    "executorch.exir._serialize._named_data_store": Names(("rushlight.delegate.named_data",)),
+    "executorch.exir._serialize._program": Names((_SERIALIZE,), _PTE),
+    "executorch.exir._serialize.data_serializer": Names((_SERIALIZE,)),
+    "executorch.exir._serialize.padding": Names((_SERIALIZE,)),
+    "executorch.exir.serde": Names(),
+    "executorch.exir.serde.export_serialize": Names((_SAVED,)),
+    "executorch.exir.serde.serialize": Names((_SAVED,)),
+    "executorch.exir.dialects.backend": Names(),
+    "executorch.exir.dialects.backend._ops": Names(("rushlight.ir.edge_ops",)),
+    "executorch.exir.emit._emit_program": Names(("rushlight.emit.program",)),
+    "executorch.exir.emit._emitter": Names(("rushlight.emit.program",)),
+    "executorch.exir.backend.compile_spec": Names(names=_BACKEND),
+    "executorch.extension.flat_tensor": Names(),
+    "executorch.extension.flat_tensor.serialize": Names((_SERIALIZE,)),
+    "executorch.extension.flat_tensor.serialize.serialize": Names((_SERIALIZE,)),
+    "executorch.extension.flat_tensor.serialize.flat_tensor_schema": Names(("rushlight.format.flat_tensor",)),
     "executorch.exir.capture": Names(("rushlight.compiler.config",)),
     "executorch.exir.capture._config": Names(("rushlight.compiler.config",)),
     "executorch.exir.dialects": Names(),
@@ -108,7 +173,41 @@ MODULES: dict[str, Names] = {
         {"PassResult": _PASSES["PassResult"], "PassBase": _PASSES["PassBase"]},
     ),
     "executorch.exir.pass_manager": Names(("rushlight.passes.pass_manager",)),
-    "executorch.exir.passes": Names(names=_PASSES),
+    "executorch.exir.passes": Names((_GRAPH_PASSES,), names=_PASSES),
+    **{
+        f"executorch.exir.passes.{module}": Names((_GRAPH_PASSES,), names=_PASSES)
+        for module in (
+            "const_prop_pass",
+            "constant_prop_pass",
+            "cse_pass",
+            "debug_handle_generator_pass",
+            "dynamic_shape_prop_pass",
+            "fold_redundant_qdq_pass",
+            "insert_write_back_for_buffers_pass",
+            "legalize_portable_dim_order_pass",
+            "normalize_transpose_pass",
+            "normalize_view_copy_base_pass",
+            "prune_empty_tensors_pass",
+            "remove_graph_asserts_pass",
+            "remove_mixed_type_operators",
+            "remove_noop_pass",
+            "remove_unused_parameters_pass",
+            "replace_aten_with_edge_pass",
+            "replace_edge_with_backend_pass",
+            "replace_sym_size_op_pass",
+            "replace_view_copy_with_view_pass",
+            "scalar_to_tensor_pass",
+            "sym_to_tensor_pass",
+            "to_device_pass",
+            "weights_to_outputs_pass",
+        )
+    },
+    "executorch.exir.passes.dim_order_ops_registry": Names(
+        ("rushlight.ir.dim_order_ops",), effects=("rushlight.ir.dim_order_ops",)
+    ),
+    "executorch.exir.passes.executorch_prim_ops_registry": Names(
+        ("rushlight.ir.sym_ops",), effects=("rushlight.ir.sym_ops",)
+    ),
     "executorch.exir.passes.memory_planning_pass": Names(("rushlight.memory.planning_pass",)),
     "executorch.exir.passes._device_copy_ops_registry": Names(
         ("rushlight.ir.device_copy_ops",), effects=("rushlight.ir.device_copy_ops",)

@@ -180,7 +180,16 @@ class ExecutorchBackendConfig:
         return target is not None and operator in target and target.mismatch(operator, [(0, dtype)]) is None
 
     def may_optimize(self, signature: ExportGraphSignature) -> bool:
-        """Whether constants may change: not where their names are a contract, nor in training graphs."""
+        """Whether constants may change: not where their names are a contract, nor in training graphs.
+
+        Raises:
+            ValueError: `do_quant_fusion_and_const_prop` asks for it in a training graph.
+        """
+        if self.do_quant_fusion_and_const_prop and signature.backward_signature is not None:
+            raise ValueError(
+                "do_quant_fusion_and_const_prop would change the weights of a joint graph, which is for "
+                "training; leave it False"
+            )
         wanted = self.optimize or self.do_quant_fusion_and_const_prop
         return wanted and signature.backward_signature is None and not self.external_constants
 

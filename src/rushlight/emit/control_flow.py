@@ -6,6 +6,7 @@ memory of their own, into which the first values and then each iteration's resul
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -15,7 +16,7 @@ from rushlight.emit.errors import at_node
 from rushlight.emit.kernels import scalar_placeholder
 from rushlight.emit.state import MethodState
 from rushlight.emit.values import Emitted, Ref
-from rushlight.format.program import Bool, Int, TensorShapeDynamism
+from rushlight.format.program import Bool, Int, ScalarType, Tensor, TensorShapeDynamism
 from rushlight.ir import meta
 from rushlight.ir.control_flow import COND, MAP, SCAN, WHILE_LOOP
 from rushlight.ir.spec import TensorSpec
@@ -78,7 +79,7 @@ def _while_loop(emitter: BodyEmitter, node: Node) -> Emitted:
     for first, value in zip(_refs(emitter, node.args[2]), carried, strict=True):
         _assign(emitter, state.values.constant(first), value, node)
     start = len(state.instructions)
-    (test,) = emitter.run_body(condition, [*carried, *captured])
+    test = _condition(emitter, node, emitter.run_body(condition, [*carried, *captured]))
     to_end = state.jump_if_false(test, -1, node)
     outputs = emitter.run_body(body, [*carried, *captured])
     for position, output in enumerate(outputs):
@@ -89,6 +90,28 @@ def _while_loop(emitter: BodyEmitter, node: Node) -> Emitted:
     state.jump_if_false(state.values.constant(False), start, node)
     state.land(to_end)
     return _as_node_value(node, carried)
+
+
+def _condition(emitter: BodyEmitter, node: Node, outputs: Sequence[Ref]) -> Ref:
+    """The result of a loop's condition.
+
+    Raises:
+        EmitError: the condition does not return one value that is true or false.
+    """
+    if len(outputs) != 1:
+        raise at_node(node, f"the condition returns {len(outputs)} values; it must return one bool")
+    (test,) = outputs
+    value = emitter.state.values.items[test.index].val
+    if isinstance(value, Tensor):
+        if value.scalar_type is not ScalarType.BOOL or math.prod(value.sizes) != 1:
+            raise at_node(
+                node,
+                f"the condition returns a tensor of {value.scalar_type.name} with sizes {value.sizes}; "
+                "it must return one bool",
+            )
+    elif not isinstance(value, Bool):
+        raise at_node(node, f"the condition returns {value}; it must return one bool")
+    return test
 
 
 def _map(emitter: BodyEmitter, node: Node) -> Emitted:

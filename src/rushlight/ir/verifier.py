@@ -132,9 +132,18 @@ def _is_functional(node: Node, options: Options) -> str | None:
 
 def _is_core(node: Node, options: Options) -> str | None:
     op = _operator(node)
-    if not options.core_only or op is None or op.namespace != "aten" or op in ALWAYS_ATEN or op in _ALSO_CORE:
+    if op is None or node.target in options.exceptions:
         return None
-    if op in options.preserve or op in options.exceptions or node.target in options.exceptions:
+    return not_core(op, options)
+
+
+def not_core(op: OpOverload, options: Options) -> str | None:
+    """Why the ATen dialect does not take an operator, None if it does."""
+    if op.namespace != "aten" or op in ALWAYS_ATEN or op in _ALSO_CORE or op in options.exceptions:
+        return None
+    if op in options.preserve:
+        return f"Cannot preserve operator {op} because it is a view." if op.is_view else None
+    if not options.core_only:
         return None
     if torch.Tag.core in op.tags or torch.Tag.view_copy in op.tags:
         return None
@@ -145,7 +154,11 @@ def _is_core(node: Node, options: Options) -> str | None:
 
 
 def _is_edge(node: Node, options: Options) -> str | None:
-    target = node.target
+    return not_edge(node.target, options)
+
+
+def not_edge(target: object, options: Options) -> str | None:
+    """Why a target is no operator of the edge dialect, None if it is one or no operator at all."""
     if not isinstance(target, OpOverload) or target in ALWAYS_ATEN or target in options.exceptions:
         return None
     return f"Operator torch.ops.{target} is not an Edge operator"
@@ -155,6 +168,11 @@ def _names_layout(node: Node, options: Options) -> str | None:
     op = _operator(node)
     if op is None or isinstance(node.target, BackendOpOverload):
         return None
+    return wrong_layout_name(op, options)
+
+
+def wrong_layout_name(op: OpOverload, options: Options) -> str | None:
+    """Why an operator does not name layouts as the options ask, None if it does or names none."""
     if options.dim_order and op in _MEMORY_FORMAT_OPS and op not in options.exceptions:
         return "it takes a memory format; the dialect names layouts by dim order"
     if not options.dim_order and op.namespace == "dim_order_ops":

@@ -14,6 +14,7 @@ import io
 import json
 import math
 import operator
+import re
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -58,6 +59,7 @@ _NEW_FIELDS = frozenset(
 )
 # Numbers of dtypes in ExecuTorch's schema where torch's has others.
 _DTYPES = {28: 14, 29: 16, 30: 15}
+_SYMBOL = re.compile(r"Symbol\('(\w+)'[^)]*\)")
 _DTYPES_BACK = {number: torch_number for torch_number, number in _DTYPES.items()}
 
 
@@ -87,7 +89,8 @@ def write_program(program: ExportedProgram) -> ProgramFiles:
     """
     data, custom = _to_json(program)
     return ProgramFiles(
-        json.dumps(data).encode(),
+        # ExecuTorch knows symbols by their names alone.
+        _SYMBOL.sub(r"\1", json.dumps(data)).encode(),
         _save(dict(program.state_dict)),
         _save({**custom, **program.constants}),
         b"" if program.example_inputs is None else _save(program.example_inputs),

@@ -1,0 +1,210 @@
+"""Small helpers that code for ExecuTorch imports from modules of `exir`."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import sympy
+import torch
+from torch._ops import OpOverload
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ExportGraphSignature
+from torch.fx import GraphModule, Node
+from typing_extensions import deprecated as deprecated
+
+from rushlight.ir.constants import NewConstants
+from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.fake import Evaluator
+from rushlight.ir.out_variants import find_out_variant
+from rushlight.ir.sym import IntLike, bounds, hint, upper_bound
+from rushlight.passes.rebuild import with_graph_module
+
+Value: TypeAlias = Any
+"""What a traced function takes and returns."""
+
+FROM_NODE_KEY = "from_node"
+DEBUG_HANDLE_KEY = "debug_handle"
+UNSET_DEBUG_HANDLE = 0
+PROTECTED_KEYS = frozenset({"val", "stack_trace", "nn_module_stack", "debug_handle", "tensor_meta"})
+
+
+class ExperimentalWarning(DeprecationWarning):
+    """An API that may change in every release was called."""
+
+
+class experimental(deprecated):
+    """Marks a class or function as one that may change; its first call in a line warns.
+
+    Args:
+        message: the text of the warning.
+    """
+
+    def __init__(self, message: str, /, *, category: Any = ExperimentalWarning, stacklevel: int = 1) -> None:
+        super().__init__(message, category=category, stacklevel=stacklevel)
+
+
+@dataclass
+class ExirDynamoConfig:
+    """Options of an old capture front end, which torch.export replaces; nothing reads them."""
+
+    allow_rnn: bool = True
+    verbose: bool = True
+    assume_static_by_default: bool = False
+    do_not_emit_runtime_asserts: bool = True
+
+
+def eval_expr(symint: IntLike) -> int | None:
+    """Returns a size for the example inputs, None if it is known only when the program runs."""
+    return hint(symint)
+
+
+def eval_upper_bound(maybe_symint: IntLike) -> int:
+    """Returns the largest value of a size; sys.maxsize - 1 stands for one without a bound."""
+    bound = upper_bound(maybe_symint)
+    return sys.maxsize - 1 if bound is None else bound
+
+
+def eval_shape(shape: Iterable[IntLike]) -> list[int | None]:
+    """Returns the sizes for the example inputs."""
+    return [eval_expr(size) for size in shape]
+
+
+def eval_shape_upper_bound(shape: Iterable[IntLike]) -> list[int]:
+    """Returns the largest values of sizes."""
+    return [eval_upper_bound(size) for size in shape]
+
+
+def collect_free_symbols(inputs: Iterable[object]) -> set[str]:
+    """Returns the names of the symbols that are a whole size of tensors."""
+    sizes: list[Any] = [s for value in inputs if isinstance(value, torch.Tensor) for s in value.shape]
+    expressions = [size.node.expr for size in sizes if isinstance(size, torch.SymInt)]
+    return {str(expression) for expression in expressions if isinstance(expression, sympy.Symbol)}
+
+
+def size_bounds(size: IntLike) -> tuple[int, int | None]:
+    """Returns the smallest and the largest value of a size."""
+    return bounds(size)
+
+
+def get_greatest_ancestor_node_identifier(node: Node) -> str:
+    """Returns what names the node of the exported program that a node comes from."""
+    found: Any = node
+    while history := (found.meta.get(FROM_NODE_KEY) if isinstance(found, Node) else found.from_node):
+        found = history[-1]
+    if isinstance(found, Node):
+        return f"{found.name}.{id(found.graph)}"
+    return f"{found.name}.{found.graph_id}"
+
+
+@contextlib.contextmanager
+def setting_python_recursive_limit(limit: int = 10000) -> Iterator[None]:
+    """Sets the limit of nested calls within the context."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def lift_constant_tensor_pass(ep: ExportedProgram) -> ExportedProgram:
+    """Makes the constants that a graph reads as attributes inputs of the program, which is changed."""
+    module = ep.graph_module
+    read = [node for node in module.graph.nodes if node.op == "get_attr"]
+    evaluator, added = Evaluator.of(module), None
+    for node in read:
+        tensor = getattr(module, str(node.target), None)
+        if not isinstance(tensor, torch.Tensor):
+            continue
+        added = added or NewConstants(ep)
+        new = added.add("_lifted_tensor_constant", tensor, evaluator.like(tensor), node)
+        node.replace_all_uses_with(new)
+        module.graph.erase_node(node)
+        delattr(module, str(node.target))
+    if added is not None:
+        module.recompile()
+    return ep
+
+
+def _update_exported_program_graph_module(
+    exported_program: ExportedProgram, new_graph_module: GraphModule
+) -> ExportedProgram:
+    """Returns a program with another graph and the signature that belongs to it."""
+    return with_graph_module(exported_program, new_graph_module)
+
+
+def _get_updated_graph_signature(
+    old_signature: ExportGraphSignature, new_gm: GraphModule
+) -> ExportGraphSignature:
+    """Returns a signature whose inputs and outputs have the names of a new graph's."""
+    import copy
+
+    signature = copy.deepcopy(old_signature)
+    placeholders = [node for node in new_gm.graph.nodes if node.op == "placeholder"]
+    for spec, node in zip(signature.input_specs, placeholders, strict=True):
+        if hasattr(spec.arg, "name"):
+            spec.arg.name = node.name
+    results: Any = new_gm.graph.output_node().args[0]
+    for output, result in zip(signature.output_specs, results, strict=True):
+        if hasattr(output.arg, "name") and isinstance(result, Node):
+            output.arg.name = result.name
+    return signature
+
+
+def unwrap_op_overload(target: object) -> OpOverload:
+    """Returns the operator of torch behind an operator of any dialect.
+
+    Raises:
+        TypeError: the target is no operator.
+    """
+    op = aten_op(target)
+    if op is None:
+        raise TypeError(f"{target!r} is no operator")
+    return op
+
+
+def to_out_variant(op_overload: OpOverload) -> tuple[OpOverload, tuple[str, ...]]:
+    """Returns the overload of an operator that writes into given tensors, and the names of these arguments.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    variant = find_out_variant(unwrap_op_overload(op_overload))
+    if variant is None:
+        raise RuntimeError(f"{op_overload} has no out variant")
+    return variant.op, tuple(variant.outs)
+
+
+def get_out_args_from_opoverload(op_overload: object) -> tuple[str, ...]:
+    """Returns the names of the arguments that an out variant writes."""
+    arguments = unwrap_op_overload(op_overload)._schema.arguments
+    return tuple(a.name for a in arguments if a.alias_info is not None and a.alias_info.is_write)
+
+
+def parse_qualified_opname(qualified_opname: str) -> tuple[str, str]:
+    """Returns the namespace, "aten" by default, and the name of an operator such as "aten::add"."""
+    namespace, _, name = qualified_opname.rpartition("::")
+    return namespace or "aten", name
+
+
+def get_op_overload(qualified_opname: str, overload: str) -> OpOverload:
+    """Returns the operator of torch of a name and the name of an overload."""
+    namespace, name = parse_qualified_opname(qualified_opname)
+    found: OpOverload = getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")
+    return found
+
+
+def is_out_variant(qualified_opname: str, overload: str) -> bool:
+    """Returns whether an operator writes into keyword arguments."""
+    schema = get_op_overload(qualified_opname, overload)._schema
+    return any(a.kwarg_only and a.alias_info is not None and a.alias_info.is_write for a in schema.arguments)
+
+
+def is_inplace_variant(qualified_opname: str, overload: str) -> bool:
+    """Returns whether an operator writes its first argument."""
+    arguments = get_op_overload(qualified_opname, overload)._schema.arguments
+    return bool(arguments) and arguments[0].alias_info is not None and arguments[0].alias_info.is_write

@@ -1,0 +1,335 @@
+"""Passes that code for ExecuTorch imports from `exir.passes`, in the form in which it calls them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Hashable
+from typing import Any, ClassVar
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec
+from torch.fx import GraphModule, Node
+from torch.fx.node import Argument, map_aggregate
+from torch.fx.passes.infra.pass_base import PassBase, PassResult
+from typing_extensions import override
+
+from rushlight.compiler.config import DynamicMemoryPlanningMode
+from rushlight.frontend.export import RemoveUnusedParametersPass
+from rushlight.ir import memory_ops, meta
+from rushlight.ir.constants import Constants, NewConstants, constant_inputs
+from rushlight.ir.edge_ops import aten_op, is_op, ops, to_backend_op, to_edge_op
+from rushlight.ir.fake import Evaluator
+from rushlight.ir.sym_ops import is_sym_op
+from rushlight.memory.write_back import WriteBackMutationsPass
+from rushlight.passes.assign_debug_handles import AssignDebugHandlesPass
+from rushlight.passes.base import GraphPass, eliminate_dead_code, graph_modules
+from rushlight.passes.fold_constants import _is_pure as is_pure
+from rushlight.passes.fold_quantize_pairs import FoldQuantizePairsPass
+from rushlight.passes.prune_empty_cat import PruneEmptyCatPass
+from rushlight.passes.remove_noops import RemoveNoopConversionsPass, RemoveNoopSlicesPass
+from rushlight.passes.scalar_to_tensor import ScalarToTensorPass
+from rushlight.passes.spec_prop import SpecPropPass
+from rushlight.passes.sym_shapes import HintBasedSymShapeEvalPass
+from rushlight.passes.sym_to_tensor import SymToTensorPass
+from rushlight.passes.transform import transform_program
+from rushlight.passes.weights_to_outputs import WeightsToOutputsPass
+
+_PROPAGATED = "_prop_tensor_constant"
+_RANDOM = ("rand", "bernoulli", "dropout", "multinomial", "normal", "uniform")
+
+
+def dead_code_elimination_pass(graph_module: GraphModule) -> PassResult:
+    """Erases the nodes that nobody uses, in the graph module that is given and its submodules."""
+    for module in graph_module.modules():
+        if isinstance(module, GraphModule):
+            module.graph.eliminate_dead_code()
+            module.recompile()
+    return PassResult(graph_module, True)
+
+
+def propagate_dynamic_shape(
+    dynamic_memory_planning_mode: DynamicMemoryPlanningMode = DynamicMemoryPlanningMode.UPPER_BOUND,
+) -> list[PassBase]:
+    """Returns the passes that give nodes specs with the sizes of the example inputs as upper bounds."""
+    if dynamic_memory_planning_mode is not DynamicMemoryPlanningMode.UPPER_BOUND:
+        raise ValueError(f"{dynamic_memory_planning_mode} is no mode: tensors are planned at upper bounds")
+    return [SpecPropPass(), HintBasedSymShapeEvalPass()]
+
+
+def make_alloc_node(graph_module: GraphModule, val: Any, tensor_meta: object) -> Node:
+    """Adds a node that allocates memory for a value: a tensor, or a list of tensors."""
+    values = list(val) if isinstance(val, (list, tuple)) else [val]
+    wrong = [value for value in values if not isinstance(value, torch.Tensor)]
+    if wrong:
+        raise ValueError(f"memory can be allocated for tensors, not for {type(wrong[0]).__name__}")
+    specs: Any = [(tuple(value.shape), value.dtype) for value in values]
+    node = graph_module.graph.call_function(
+        memory_ops.alloc, (specs if isinstance(val, (list, tuple)) else specs[0],)
+    )
+    meta.set_val(node, val)
+    node.meta[meta.TENSOR_META] = tensor_meta
+    return node
+
+
+def weights_to_outputs_pass(exported_program: ExportedProgram) -> ExportedProgram:
+    """Appends the parameters that have gradients to the outputs of a joint graph, which is changed."""
+    return _run_in_place(WeightsToOutputsPass().rewrite, exported_program)
+
+
+def remove_unused_parameters_pass(exported_program: ExportedProgram) -> ExportedProgram:
+    """Removes the parameters and buffers that nobody reads, from the program that is given."""
+    return _run_in_place(RemoveUnusedParametersPass().rewrite, exported_program)
+
+
+def insert_write_back_for_buffers_pass(
+    ep: ExportedProgram,
+) -> tuple[GraphModule, ExportGraphSignature]:
+    """Puts in copies of the new contents of buffers and inputs into their memory, at the end of the graph.
+
+    Returns:
+        The graph module and the signature of the program, which is changed.
+    """
+    program = _run_in_place(WriteBackMutationsPass(in_place=False, copy_views=False).rewrite, ep)
+    return program.graph_module, program.graph_signature
+
+
+def _run_in_place(rewrite: Callable[[Any], bool], program: ExportedProgram) -> ExportedProgram:
+    if rewrite(program):
+        program.graph_module.recompile()
+    return program
+
+
+def constant_prop_pass(
+    exported_program: ExportedProgram,
+    custom_skip_targets: Collection[object] | None = None,
+    _skip_dim_order: bool = True,
+) -> ExportedProgram:
+    """Replaces operators over constants by stored results, in the program that is given.
+
+    Args:
+        exported_program: an edge program.
+        custom_skip_targets: operators that stay, by default `full`.
+        _skip_dim_order: which operators give an output a row-major layout; no output needs one here.
+
+    Returns:
+        The same program.
+    """
+    skipped = {ops.edge.aten.full.default} if custom_skip_targets is None else set(custom_skip_targets)
+
+    def folds(node: Node) -> bool:
+        return node.target not in skipped and is_pure(node)
+
+    graph = exported_program.graph
+    constants = Constants(constant_inputs(exported_program), graph, folds)
+    added, evaluator = NewConstants(exported_program), Evaluator.of(exported_program.graph_module)
+    for node in list(graph.nodes):
+        if node.op != "call_function" or not constants.is_constant(node):
+            continue
+        if all(constants.is_constant(user) for user in node.users):
+            continue
+        computed = constants.value(node)
+        if computed is not None:
+            value = computed.contiguous()
+            new = added.add(_PROPAGATED, value, evaluator.like(value), node)
+            constants.add(new, value)
+            node.replace_all_uses_with(new)
+    eliminate_dead_code(graph)
+    _keep_used_constants(exported_program)
+    exported_program.graph_module.recompile()
+    return exported_program
+
+
+def _keep_used_constants(program: ExportedProgram) -> None:
+    """Removes the stored tensors that nobody reads any more; new ones are constants, not buffers."""
+    stored = constant_inputs(program)
+    nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    kept: list[InputSpec] = []
+    for spec in program.graph_signature.input_specs:
+        target = str(spec.target)
+        if spec.arg.name in stored and not nodes[spec.arg.name].users:
+            program.graph.erase_node(nodes[spec.arg.name])
+            program.state_dict.pop(target, None)
+            program.constants.pop(target, None)
+        elif spec.kind is InputKind.BUFFER and target.startswith(_PROPAGATED):
+            program.constants[target] = program.state_dict.pop(target)
+            kept.append(InputSpec(InputKind.CONSTANT_TENSOR, spec.arg, target))
+        else:
+            kept.append(spec)
+    program.graph_signature.input_specs = kept
+
+
+class CSEPass(PassBase):
+    """Lets equal calls of operators that neither write nor draw random numbers share one result."""
+
+    def call(self, graph_module: GraphModule) -> PassResult:
+        """Changes the graph module that is given."""
+        changed = False
+        for module in list(graph_modules(graph_module)):
+            first: dict[Hashable, Node] = {}
+            for node in list(module.graph.nodes):
+                key = _key(node)
+                if key is None:
+                    continue
+                same = first.setdefault(key, node)
+                if same is not node:
+                    node.replace_all_uses_with(same)
+                    module.graph.erase_node(node)
+                    changed = True
+            module.recompile()
+        return PassResult(graph_module, changed)
+
+
+def _key(node: Node) -> Hashable | None:
+    """What two equal calls have in common, None for a node that must stay."""
+    if node.op == "get_attr":
+        return node.op, str(node.target)
+    if node.op != "call_function":
+        return None
+    op = aten_op(node.target)
+    if op is None:
+        simple = node.target is operator.getitem or is_sym_op(node.target)
+        if not simple and getattr(node.target, "__module__", "") not in ("_operator", "builtins", "math"):
+            return None
+    else:
+        name = op._schema.name.split("::")[1]
+        random = torch.Tag.nondeterministic_seeded in op.tags or any(word in name for word in _RANDOM)
+        if random or op._schema.is_mutable or not op._schema.returns:
+            return None
+    return node.target, _hashable(node.args), _hashable(tuple(sorted(node.kwargs.items())))
+
+
+def _hashable(value: object) -> Hashable:
+    if isinstance(value, (list, tuple)):
+        return tuple(_hashable(item) for item in value)
+    if isinstance(value, slice):
+        return "slice", _hashable((value.start, value.stop, value.step))
+    # 1, 1.0 and True are equal, but not as arguments; -0.0 is not 0.0.
+    return (type(value), repr(value)) if isinstance(value, (bool, int, float, complex)) else (value,)
+
+
+class ToDevicePass(PassBase):
+    """Moves parameters and buffers to a device, and lets operators make their results there.
+
+    Args:
+        device: the device, such as "cpu" or "cuda:0".
+    """
+
+    def __init__(self, device: str | torch.device) -> None:
+        super().__init__()
+        self.device = torch.device(device)
+
+    def call(self, graph_module: GraphModule) -> PassResult:
+        """Changes the graph module that is given."""
+        moved: GraphModule = graph_module.to(self.device)
+        for node in moved.graph.nodes:
+            if node.op == "call_function" and "device" in node.kwargs:
+                node.update_kwarg("device", self.device)
+        moved.recompile()
+        return PassResult(moved, True)
+
+
+class ReplaceSymSizeOpPass(GraphPass):
+    """Before: aten.sym_size(x, 0). Expected: aten.sym_size.int(x, 0); the same for strides and counts."""
+
+    _OVERLOADS: ClassVar[dict[object, object]] = {
+        torch.ops.aten.sym_size: torch.ops.aten.sym_size.int,
+        torch.ops.aten.sym_stride: torch.ops.aten.sym_stride.int,
+        torch.ops.aten.sym_numel: torch.ops.aten.sym_numel.default,
+    }
+
+    @override
+    def rewrite(self, module: GraphModule) -> bool:
+        found = [node for node in module.graph.nodes if node.target in self._OVERLOADS]
+        for node in found:
+            node.target = self._OVERLOADS[node.target]
+        return bool(found)
+
+
+class EdgeToBackendOpsPass(GraphPass):
+    """Calls the backend operators that were registered for edge operators with `bind_pattern_to_op`."""
+
+    @override
+    def rewrite(self, module: GraphModule) -> bool:
+        changed = False
+        for node in module.graph.nodes:
+            op = aten_op(node.target) if node.op == "call_function" else None
+            backend = None if op is None else to_backend_op(op)
+            if backend is not None and node.target is not backend:
+                node.target, changed = backend, True
+        return changed
+
+
+class NormalizeTransposePass(GraphPass):
+    """Before: aten.t(x). Expected: aten.t_copy(x)."""
+
+    @override
+    def rewrite(self, module: GraphModule) -> bool:
+        found = [node for node in module.graph.nodes if node.target is torch.ops.aten.t.default]
+        for node in found:
+            node.target = torch.ops.aten.t_copy.default
+        return bool(found)
+
+
+class OpReplacePass(GraphPass):
+    """Before: torch.ops.aten.add.Tensor(x, y). Expected: the same operator of the edge dialect."""
+
+    @override
+    def rewrite(self, module: GraphModule) -> bool:
+        changed = False
+        for node in module.graph.nodes:
+            op = aten_op(node.target) if node.op == "call_function" else None
+            if op is node.target and op is not None and not is_op(node, *_NEVER_EDGE):
+                node.target, changed = to_edge_op(op), True
+        return changed
+
+
+_NEVER_EDGE = (
+    torch.ops.aten._assert_scalar.default,
+    torch.ops.aten._assert_async.msg,
+    torch.ops.aten.scalar_tensor.default,
+    torch.ops.aten.sym_constrain_range_for_size.default,
+    torch.ops.aten.sym_constrain_range.default,
+    torch.ops.aten.sym_size.int,
+    torch.ops.aten.sym_numel.default,
+    torch.ops.aten.sym_stride.int,
+    torch.ops.aten.sym_storage_offset.default,
+)
+
+
+def generate_missing_debug_handles(ep: ExportedProgram) -> None:
+    """Gives each node of a program without a debug handle one that no other node has."""
+    modules = list(graph_modules(ep.graph_module))
+    nodes = [node for module in modules for node in module.graph.nodes]
+    handles = [meta.get_debug_handle(node) for node in nodes]
+    highest = max((handle for handle in handles if isinstance(handle, int)), default=0)
+    for node in nodes:
+        if not meta.get_debug_handle(node):
+            highest += 1
+            meta.set_debug_handle(node, highest)
+
+
+def update_args(args: tuple[Argument, ...], old: Node, new: Argument) -> tuple[Argument, ...]:
+    """Returns arguments in which a node is replaced."""
+    replaced = map_aggregate(args, lambda value: new if value is old else value)
+    assert isinstance(replaced, tuple)
+    return replaced
+
+
+def transform_exported_program(ep: ExportedProgram, *passes: Any) -> ExportedProgram:
+    """Returns a program that passes have transformed; the given one stays as it is."""
+    return transform_program(ep, list(passes))
+
+
+base_pre_op_replace_passes: list[PassBase] = [
+    ReplaceSymSizeOpPass(),
+    NormalizeTransposePass(),
+    ScalarToTensorPass(),
+    SymToTensorPass(),
+    RemoveNoopSlicesPass(),
+    PruneEmptyCatPass(),
+    RemoveNoopConversionsPass(),
+    FoldQuantizePairsPass(),
+]
+
+base_post_op_replace_passes: list[Any] = [dead_code_elimination_pass, AssignDebugHandlesPass()]

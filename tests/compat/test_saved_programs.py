@@ -1,0 +1,85 @@
+"""Programs that are saved and loaded again, lowered modules included."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+from rushlight.compat.saved_programs import deserialize, load, save, serialize
+from rushlight.compiler.edge import EdgeProgramManager, to_edge, to_edge_transform_and_lower
+from rushlight.devtools.errors import DevtoolsError
+from rushlight.runtime.portable_lib import _load_for_executorch_from_buffer
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 4)
+        self.register_buffer("scale", torch.full((4,), 2.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x).sin() * self.scale  # type: ignore[operator]
+
+
+INPUT = torch.arange(6.0).view(2, 3)
+KINDS = ["exported", "edge", "dynamic", "lowered"]
+
+
+def program_of(kind: str) -> tuple[torch.nn.Module, Any]:
+    torch.manual_seed(0)
+    net = Net()
+    shapes: Any = ({0: torch.export.Dim("batch", min=2, max=9)},) if kind == "dynamic" else None
+    exported = torch.export.export(net, (INPUT,), dynamic_shapes=shapes)
+    if kind == "exported":
+        return net, exported
+    partitioner = [XnnpackPartitioner()] if kind == "lowered" else None
+    return net, to_edge_transform_and_lower(exported, partitioner=partitioner).exported_program()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_saved_program_is_the_same_again(kind: str, tmp_path: Path) -> None:
+    net, program = program_of(kind)
+    texts: dict[str, str] = {}
+    save(program, tmp_path / "program.pt2", extra_files={"note": "of the user"})
+    loaded = load(tmp_path / "program.pt2", extra_files=texts)
+    assert texts == {"note": "of the user"}
+    assert [str(node.target) for node in loaded.graph.nodes] == [str(n.target) for n in program.graph.nodes]
+    torch.testing.assert_close(loaded.module()(INPUT), net(INPUT))
+    if kind != "exported":
+        buffer = EdgeProgramManager(loaded).to_executorch().buffer
+        (result,) = _load_for_executorch_from_buffer(buffer).forward([INPUT])
+        torch.testing.assert_close(result, net(INPUT), atol=1e-5, rtol=1e-5)
+
+
+def test_open_files_and_bytes() -> None:
+    net, program = program_of("edge")
+    file = io.BytesIO()
+    save(program, file)
+    torch.testing.assert_close(load(file).module()(INPUT), net(INPUT))
+    torch.testing.assert_close(deserialize(serialize(program)).module()(INPUT), net(INPUT))
+
+
+def test_what_cannot_be_saved_or_loaded_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="not GraphModule"):
+        save(program_of("edge")[1].graph_module, tmp_path / "module.pt2")
+    with pytest.raises(ValueError, match="opset_version has no effect"):
+        save(program_of("edge")[1], tmp_path / "opset.pt2", opset_version={"aten": 1})
+    (tmp_path / "text.pt2").write_text("no archive")
+    with pytest.raises(DevtoolsError, match="no file of a program"):
+        load(tmp_path / "text.pt2")
+    with zipfile.ZipFile(tmp_path / "empty.pt2", "w"):
+        pass
+    with pytest.raises(DevtoolsError, match="it lacks serialized_exported_program.json"):
+        load(tmp_path / "empty.pt2")
+    save(to_edge(program_of("exported")[1]).exported_program(), tmp_path / "old.pt2")
+    with zipfile.ZipFile(tmp_path / "old.pt2") as old, zipfile.ZipFile(tmp_path / "new.pt2", "w") as new:
+        for name in old.namelist():
+            new.writestr(name, b"4.0" if name == "version" else old.read(name))
+    with pytest.raises(RuntimeError, match=r"version 4.0"):
+        load(tmp_path / "new.pt2")
