@@ -3,11 +3,14 @@
 Requests are lines of JSON: {"compile": case, "folder": path} writes model.pte and, as expected.pt, inputs
 and eager's outputs, with XNNPACK delegates if "backend" is "xnnpack"; {"quantize": case, "folder": path}
 writes a quantized program with XNNPACK delegates and its own outputs; {"run": path of a .pte, "tensors":
-path} replaces {"inputs": ...} there by {"outputs": ...}. {"etrecord": case, "folder": path} writes
-model.etrecord and the facts of it; {"read": path of an ETRecord, "facts": path} writes these. {"trace": case,
-"folder": path} also runs the program three times, and writes model.etdp, values.bin and what its Inspector
-finds; {"inspect": dump, "record": path, "facts": path} writes that for other files, with the recorded values
-of the file "values" if it is named. The answer is {"ok": true} or {"error": text}.
+path} replaces {"inputs": ...} there by {"outputs": ...}, with the data file "data" if it is named.
+{"weights": case, "folder": path} writes a program whose constants are in weights.ptd, {"save": case,
+"folder": path} the edge program model.pt2, which {"saved": path, "tensors": path} runs. {"etrecord": case,
+"folder": path} writes model.etrecord and the facts of it; {"read": path of an ETRecord, "facts": path}
+writes these. {"trace": case, "folder": path} also runs the program three times, and writes model.etdp,
+values.bin and what its Inspector finds; {"inspect": dump, "record": path, "facts": path} writes that for
+other files, with the recorded values of the file "values" if it is named. The answer is {"ok": true} or
+{"error": text}.
 """
 
 from __future__ import annotations
@@ -90,8 +93,45 @@ def quantized_by_groups(
     return torch.export.export(module, inputs)
 
 
-def run(path: Path, tensors: Path) -> None:
-    program = Runtime.get().load_program(path.read_bytes())
+def weights_case(name: str, folder: Path, backend: str | None) -> None:
+    """Writes a program whose constants are all in weights.ptd."""
+    from executorch.exir import ExecutorchBackendConfig
+    from executorch.exir.passes.external_constants_pass import delegate_external_constants_pass_unlifted
+
+    module, inputs = build(name)
+    exported = torch.export.export(module, inputs)
+    if backend is None:
+        config = ExecutorchBackendConfig(external_constants=lambda node: "weights")
+        program = to_edge(exported).to_executorch(config)
+    else:
+        captured = exported.module()
+        delegate_external_constants_pass_unlifted(captured, gen_tag_fn=lambda node: "weights")
+        program = lower_to_xnnpack(torch.export.export(captured, inputs)).to_executorch()
+    (folder / "model.pte").write_bytes(program.buffer)
+    program.write_tensor_data_to_file(str(folder))
+
+
+def save_case(name: str, folder: Path, backend: str | None) -> None:
+    """Writes an edge program as model.pt2."""
+    from executorch import exir
+
+    module, inputs = build(name)
+    exported = torch.export.export(module, inputs)
+    edge = to_edge(exported) if backend is None else lower_to_xnnpack(exported)
+    exir.save(edge.exported_program(), folder / "model.pt2")
+
+
+def run_saved(path: Path, tensors: Path) -> None:
+    """Runs an edge program in eager mode."""
+    from executorch import exir
+
+    module = exir.load(path).module()
+    outputs = torch.utils._pytree.tree_leaves(module(*torch.load(tensors)["inputs"]))
+    torch.save({"outputs": outputs}, tensors)
+
+
+def run(path: Path, tensors: Path, data: str | None) -> None:
+    program = Runtime.get().load_program(path if data else path.read_bytes(), data_path=data)
     method = program.load_method("forward")
     torch.save(
         {"outputs": [output.clone() for output in method.execute(torch.load(tensors)["inputs"])]}, tensors
@@ -211,10 +251,16 @@ for line in sys.stdin:
             etdump_case(request["etdump"], Path(request["folder"]))
         elif "events" in request:
             read_etdump(Path(request["events"]), Path(request["facts"]))
+        elif "weights" in request:
+            weights_case(request["weights"], Path(request["folder"]), request.get("backend"))
+        elif "save" in request:
+            save_case(request["save"], Path(request["folder"]), request.get("backend"))
+        elif "saved" in request:
+            run_saved(Path(request["saved"]), Path(request["tensors"]))
         elif "read" in request:
             read_etrecord(Path(request["read"]), Path(request["facts"]))
         else:
-            run(Path(request["run"]), Path(request["tensors"]))
+            run(Path(request["run"]), Path(request["tensors"]), request.get("data"))
         answer: dict[str, Any] = {"ok": True}
     except Exception:
         answer = {"error": traceback.format_exc()}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature, OutputKind
 from torch.fx import Node
 
 from rushlight.ir import meta
 from rushlight.ir.constants import changed_targets
-from rushlight.ir.facts import shared_placeholders
+from rushlight.ir.errors import CompileError
+from rushlight.ir.facts import facts_of, shared_placeholders, stored_targets, with_marks
 
 
 def new_values_of_buffers(signature: ExportGraphSignature) -> dict[str, str]:
@@ -22,6 +25,61 @@ def new_values_of_buffers(signature: ExportGraphSignature) -> dict[str, str]:
         for spec in signature.output_specs
         if spec.kind is OutputKind.BUFFER_MUTATION
     }
+
+
+class ConstantFiles:
+    """The files in which the user wants the constants of a part.
+
+    Args:
+        program: the part.
+    """
+
+    def __init__(self, program: ExportedProgram) -> None:
+        wanted = with_marks(program, facts_of(program)).delegate_constant_files
+        targets = stored_targets(program)
+        # By node that depends on constants alone: the name of a constant for each file.
+        self._files: dict[Node, dict[str, str]] = {}
+        for node in program.graph.nodes:
+            if node.name in targets and node.op == "placeholder":
+                file = wanted.get(targets[node.name])
+                self._files[node] = {} if file is None else {file: node.name}
+            elif node.op == "call_function" and all(n in self._files for n in node.all_input_nodes):
+                self._files[node] = self._of_inputs(node)
+        self.names = {name for files in self._files.values() for name in files}
+
+    @property
+    def single(self) -> str | None:
+        """The file of all constants of the part, None if there is none, or more than one."""
+        return next(iter(self.names)) if len(self.names) == 1 else None
+
+    def of(self, nodes: Iterable[Node]) -> str | None:
+        """The file of the constants that operators read, if the constants of the part lie in several files.
+
+        Args:
+            nodes: the operators that a backend runs as one.
+
+        Returns:
+            The file, None for the program's own.
+
+        Raises:
+            CompileError: the constants of these operators ask for several files.
+        """
+        if len(self.names) < 2:
+            return None
+        files = {file: name for node in nodes for file, name in self._of_inputs(node).items()}
+        if len(files) > 1:
+            names = ", ".join(f"{name} in {file!r}" for file, name in files.items())
+            raise CompileError(
+                f"an operator of a delegate keeps its constants in one file, but tags ask for {names}: "
+                "give them the same tag"
+            )
+        return next(iter(files), None)
+
+    def _of_inputs(self, node: Node) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for source in (node, *node.all_input_nodes):
+            found.update(self._files.get(source, {}))
+        return found
 
 
 def _tags_of_users(node: Node) -> set[str]:

@@ -9,13 +9,14 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from rushlight.delegate.backend import CompileSpec, PreprocessResult, find_backend
+from rushlight.delegate.constants import ConstantFiles
 from rushlight.delegate.lowered import LoweredBackendModule, Writer
 from rushlight.delegate.named_data import kept_in_file
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.delegate.split import Cut, Part, cut_program, splice
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
-from rushlight.ir.facts import MethodProgram, facts_of, stored_targets, with_marks
+from rushlight.ir.facts import MethodProgram, facts_of
 from rushlight.ir.program import copy_program, rebuild_program
 from rushlight.ir.progress import working
 from rushlight.ir.shared_state import shared_state
@@ -37,33 +38,20 @@ def _lowered(
     writer: Writer | None,
 ) -> LoweredBackendModule:
     store = result.data_store_output
-    file = _file_of_constants(program, backend_id)
-    if store is not None and file is not None:
-        store = kept_in_file(store, file)
+    files = ConstantFiles(program)
+    if store is not None and files.single is not None:
+        store = kept_in_file(store, files.single)
+    elif store is not None and files.names and not store.external_data:
+        raise CompileError(
+            f"{backend_id} keeps the constants of one delegate in one file, but tags ask for "
+            f"{', '.join(sorted(files.names))}: give all constants of a delegate the same tag"
+        )
     lowered = LoweredBackendModule(program, backend_id, result.processed_bytes, specs, store, writer)
     described: dict[str, object] = {"debug_handle_map": result.debug_handle_map}
     if result._delegate_info_meta is not None:
         described["_delegate_info_meta"] = result._delegate_info_meta
     lowered.meta = described
     return lowered
-
-
-def _file_of_constants(program: ExportedProgram, backend_id: str) -> str | None:
-    """The file that the user asks for to hold the constants of a part, None if there is none.
-
-    A backend packs and merges constants: those of one part stay together, and constants for which the user
-    names no file stay with the others. Raises CompileError for several files in a part.
-    """
-    wanted = with_marks(program, facts_of(program)).delegate_constant_files
-    targets = stored_targets(program)
-    files = {wanted[target]: name for name, target in targets.items() if target in wanted}
-    if len(files) > 1:
-        names = ", ".join(f"{name} in {file!r}" for file, name in files.items())
-        raise CompileError(
-            f"{backend_id} keeps the constants of one delegate in one file, but tags ask for {names}: "
-            "give all constants of a delegate the same tag"
-        )
-    return next(iter(files), None)
 
 
 def lower_program(

@@ -91,20 +91,23 @@ class NamedDataStore:
             data = dense.flatten().view(torch.uint8).numpy().tobytes() if dense.numel() else b""
         self._add(key, data, hashlib.sha256(data).digest(), alignment, external_tag, tensor_layout)
 
-    def add_by_content(self, data: bytes, alignment: int = 1, prefix: str = "") -> str:
+    def add_by_content(
+        self, data: bytes, alignment: int = 1, prefix: str = "", external_tag: str | None = None
+    ) -> str:
         """Stores data under a key that tells their bytes, and hashes them once.
 
         Args:
             data: the bytes.
             alignment: the alignment in bytes.
             prefix: the start of the key.
+            external_tag: the name of a separate file, or None for the program file.
 
         Returns:
             The key: the prefix and the SHA-256 digest in hexadecimal digits.
         """
         digest = hashlib.sha256(data).digest()
         key = prefix + digest.hex()
-        self._add(key, data, digest, alignment, None, None)
+        self._add(key, data, digest, alignment, external_tag, None)
         return key
 
     def _add(

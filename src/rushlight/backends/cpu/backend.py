@@ -32,7 +32,7 @@ from rushlight.backends.cpu.plan.tensor import (
 )
 from rushlight.backends.cpu.target import host_target, target_named
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
-from rushlight.delegate.constants import new_values_of_buffers
+from rushlight.delegate.constants import ConstantFiles, new_values_of_buffers
 from rushlight.delegate.named_data import NamedDataStore
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants, constant_inputs, stored_tensor
@@ -107,7 +107,7 @@ class CpuBackend(BackendDetails):
         _keep(lowering, states)
         builder.bind_symbols()
         steps = optimize(lowering.steps, Context(lowering.options, lowering.symbols))
-        plan = builder.finish(steps)
+        plan = builder.finish(steps, ConstantFiles(edge_program).of)
         check_plan(plan, [[tensor.version for _, tensor in step.operation.operands()] for step in steps])
         handles = debug_handles(plan, steps)
         return PreprocessResult(write_plan(plan), handles, store.get_named_data_store_output())

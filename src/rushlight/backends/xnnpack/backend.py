@@ -13,6 +13,7 @@ from rushlight.backends.xnnpack.emitters import emit
 from rushlight.backends.xnnpack.nodes import SupportContext
 from rushlight.backends.xnnpack.payload import write_payload
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
+from rushlight.delegate.constants import ConstantFiles
 from rushlight.delegate.named_data import NamedDataStore
 from rushlight.ir.errors import CompileError
 
@@ -30,6 +31,7 @@ class XnnpackBackend(BackendDetails):
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
         store = NamedDataStore()
         builder = GraphBuilder(SupportContext(edge_program, enable_bf16=True, dynamic_weights=True), store)
+        files = ConstantFiles(edge_program)
         outputs: list[Node] = []
         for node in edge_program.graph.nodes:
             if node.op == "placeholder":
@@ -38,6 +40,7 @@ class XnnpackBackend(BackendDetails):
             elif node.op == "output":
                 outputs = list(node.args[0])
             elif node.op == "call_function":
+                builder.file = files.of((node,))
                 emit(builder, node)
             else:
                 raise CompileError(f"{node.name} ({node.op}) cannot be in an XNNPACK delegate")

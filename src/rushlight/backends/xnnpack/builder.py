@@ -79,6 +79,7 @@ class GraphBuilder:
         self._constant_ids: dict[tuple[str, tuple[int, ...]], int] = {}
         self._entries: dict[str, int] = {}  # of the constant data, by digest
         self._inputs: list[Node] = []
+        self.file: str | None = None  # that holds the constants of the node that is being emitted
 
     # ---- Values ----
 
@@ -193,7 +194,7 @@ class GraphBuilder:
 
     def _entry(self, data: bytes) -> int:
         """The entry of the constant data for these bytes, stored once as named data under their digest."""
-        key = self.store.add_by_content(data, ALIGNMENT)
+        key = self.store.add_by_content(data, ALIGNMENT, external_tag=self.file)
         if key not in self._entries:
             self._entries[key] = len(self.graph.constant_data)
             self.graph.constant_data.append(g.ConstantDataOffset(NAMED, len(data), key))

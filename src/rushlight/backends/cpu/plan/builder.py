@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
+from torch.fx import Node
 
 from rushlight.backends.cpu.plan import arena, tables
 from rushlight.backends.cpu.plan.bindings import Bindings
@@ -44,6 +45,7 @@ class Builder:
         self._storages: dict[Storage, int] = {}
         self._values: dict[tuple[object, ...], int] = {}
         self._arguments: list[Tensor | None] = []
+        self._file: str | None = None  # that holds the constants of the step that is being written
 
     def add_argument(self, tensor: Tensor | None, is_output: bool = False) -> None:
         """The next argument; None for an int."""
@@ -106,7 +108,7 @@ class Builder:
     def _keep(self, storage: Storage) -> str:
         assert storage.data is not None
         data = storage.data.detach().contiguous().flatten().view(torch.uint8).numpy()
-        return self._store.add_by_content(data.tobytes(), ALIGNMENT, "cpu/")
+        return self._store.add_by_content(data.tobytes(), ALIGNMENT, "cpu/", self._file)
 
     def value(self, tensor: Tensor) -> int:
         """The index of a view."""
@@ -123,12 +125,22 @@ class Builder:
             )
         return index
 
-    def finish(self, nodes: Sequence[PlanNode]) -> tables.Plan:
-        """Writes the steps, in order, and plans the arena."""
+    def finish(
+        self,
+        nodes: Sequence[PlanNode],
+        file_of: Callable[[Sequence[Node]], str | None] = lambda nodes: None,
+    ) -> tables.Plan:
+        """Writes the steps, in order, and plans the arena.
+
+        Args:
+            nodes: the steps.
+            file_of: the file of the constants of the nodes that a step computes, None for the program's.
+        """
         for index, tensor in enumerate(self._arguments):
             if tensor is not None:
                 self.plan.arguments[index].value = self.value(tensor)
         for node in nodes:
+            self._file = file_of(node.nodes)
             operation = node.operation.mapped(lambda _, tensor: self.value(tensor))
             handle = next(iter(_handles(node)), 0)
             self.plan.steps.append(tables.Step(operation=operation, debug_handle=handle))
