@@ -19,6 +19,7 @@
 # make golden  the payloads of the native backends in tests/golden/backends, for a change of them that is wanted
 # make bench   the measurements, beside the peers; BENCH='--quick' or other options narrows them
 # make bench-check the working tree beside the commit BASE, ten minutes; BENCH='--models resnet50 --threads 1 2' or other options
+# make bench-browser MobileNetV2 in headless Chromium beside onnxruntime-web and tfjs-backend-wasm; a quarter of an hour
 # make bench-avx2 the same with AVX-512 kept from every system, on a processor that has it
 PYTHON ?= python3
 VENV := .venv
@@ -36,7 +37,7 @@ CASES ?= 10000
 SEED ?= 0
 BASE ?= HEAD
 
-.PHONY: demo docs test venv build lint tidy types unit operators cpp untraced targets js java api golden interop torture poison asan tsan avx512 cross bench bench-check bench-avx2 format clean system
+.PHONY: demo docs test venv build lint tidy types unit operators cpp untraced targets js java api golden interop torture poison asan tsan avx512 cross bench bench-check bench-browser bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -202,6 +203,10 @@ bench: build $(PEERS)/.installed
 
 bench-check: build
 	$(BIN)/python -m benchmarks.check --base $(BASE) $(BENCH)
+
+bench-browser: build $(PEERS)/.installed
+	scripts/system-packages browser
+	$(BIN)/python -m benchmarks.browser $(BENCH)
 
 bench-avx2: build $(PEERS)/.installed
 	$(BIN)/python -m benchmarks --without-avx512 --json benchmarks/figures/avx2.json $(BENCH)

@@ -44,13 +44,20 @@ export class Module {
   /**
    * Loads a program.
    * @param program the bytes of a .pte file
-   * @param options.wasm the runtime; by default the file rushlight.wasm beside this module
+   * @param options.wasm the runtime; by default that of the files rushlight*.wasm beside this module which suits the
+   *   host and the number of threads
+   * @param options.threads how many threads may run the program, this one included; 1 by default. A page that is not
+   *   isolated from other origins has one thread.
    * @throws RushlightError if the bytes are not a valid program
    */
   static load(
     program: ArrayBuffer | Uint8Array,
-    options?: { wasm?: WebAssembly.Module | ArrayBuffer | Uint8Array },
+    options?: { wasm?: WebAssembly.Module | ArrayBuffer | Uint8Array; threads?: number },
   ): Promise<Module>;
+  /** How many threads run the program. */
+  readonly threads: number;
+  /** Ends the threads; the module runs on this thread alone then. */
+  close(): void;
   /** The names of the methods. */
   readonly methods: readonly string[];
   /** Describes the inputs of a method. */

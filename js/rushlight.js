@@ -6,6 +6,11 @@ const MAX_RANK = 16;
 const VALUE = { bytes: 120, kind: 0, dtype: 4, rank: 8, sizes: 12, dimOrder: 76, data: 92, nbytes: 96, integer: 104, real: 112 };
 const VALUE_INFO = { bytes: 104, kind: 4, dtype: 8, rank: 12, dynamism: 16, sizes: 20 };
 const METHOD_INFO = { bytes: 24, inputs: 4, outputs: 8 };
+const METHOD_OPTIONS = { bytes: 32, threads: 4 };
+
+// The memory of modules with threads, in pages of 64 KiB, as they are linked, and the bytes of a thread's stack.
+const SHARED_MEMORY = { initial: 256, maximum: 32768, shared: true };
+const STACK = 1 << 20;
 
 // dtype: its number in rushlight.h, and the class of its elements.
 const DTYPES = {
@@ -72,7 +77,7 @@ function wasi(memory) {
     for (let i = 0; i < count; ++i) {
       const start = view().getUint32(vectors + 8 * i, true);
       const size = view().getUint32(vectors + 8 * i + 4, true);
-      lines[file - 1] += new TextDecoder().decode(new Uint8Array(memory().buffer, start, size));
+      lines[file - 1] += new TextDecoder().decode(new Uint8Array(memory().buffer, start, size).slice());
       total += size;
     }
     const complete = lines[file - 1].split("\n");
@@ -95,7 +100,8 @@ function wasi(memory) {
     environ_get: () => 0,
     random_get: (start, size) => {
       for (let done = 0; done < size; done += 65536) {
-        crypto.getRandomValues(new Uint8Array(memory().buffer, start + done, Math.min(65536, size - done)));
+        const bytes = crypto.getRandomValues(new Uint8Array(Math.min(65536, size - done)));
+        new Uint8Array(memory().buffer).set(bytes, start + done);
       }
       return 0;
     },
@@ -105,21 +111,43 @@ function wasi(memory) {
   };
 }
 
-// Imports of a WebAssembly module: those of `known`, and functions that fail as for files that do not exist.
-function imports(wasm, known) {
+const hasSharedMemory = () => globalThis.crossOriginIsolated ?? typeof SharedArrayBuffer !== "undefined";
+const isNode = () => typeof process !== "undefined" && process.versions?.node !== undefined;
+
+// Whether a module takes its memory from its host.
+const hasThreads = (wasm) => WebAssembly.Module.imports(wasm).some(({ kind }) => kind === "memory");
+
+// An instance of a module. Functions that it imports beside those above fail as for files that do not exist. Threads of a
+// module have instances of their own over one memory.
+export async function instantiate(wasm, memory) {
+  let instance;
+  const known = wasi(() => memory ?? instance.exports.memory);
   const table = {};
-  for (const { module, name } of WebAssembly.Module.imports(wasm)) {
+  for (const { module, name, kind } of WebAssembly.Module.imports(wasm)) {
     table[module] ??= {};
-    table[module][name] = known[name] ?? (() => BAD_FILE);
+    table[module][name] = kind === "memory" ? memory : (known[name] ?? (() => BAD_FILE));
   }
-  return table;
+  instance = await WebAssembly.instantiate(wasm, table);
+  return instance;
 }
 
-let bundled; // a promise of the compiled rushlight.wasm
+// A function that multiplies and adds in one instruction of relaxed SIMD.
+const RELAXED = Uint8Array.of(
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 19, 1, 17, 0, 65, 0, 253, 15, 65, 0, 253, 15, 65, 0,
+  253, 15, 253, 133, 2, 11,
+);
 
-async function compileBundled() {
-  const url = new URL("./rushlight.wasm", import.meta.url);
-  if (url.protocol === "file:" && typeof process !== "undefined") {
+const bundled = new Map(); // promises of compiled modules, by file
+
+async function compileBundled(threads) {
+  const file = `rushlight${WebAssembly.validate(RELAXED) ? "-relaxed" : ""}${threads > 1 ? "-threads" : ""}.wasm`;
+  if (!bundled.has(file)) bundled.set(file, compileFile(file));
+  return bundled.get(file);
+}
+
+async function compileFile(file) {
+  const url = new URL(file, import.meta.url);
+  if (url.protocol === "file:" && isNode()) {
     const { readFile } = await import("node:fs/promises");
     return WebAssembly.compile(await readFile(url));
   }
@@ -128,28 +156,81 @@ async function compileBundled() {
   return WebAssembly.compile(await answer.arrayBuffer());
 }
 
-async function compiled(wasm) {
-  if (wasm === undefined) return (bundled ??= compileBundled());
+async function compiled(wasm, threads) {
+  if (wasm === undefined) return compileBundled(threads);
   return wasm instanceof WebAssembly.Module ? wasm : WebAssembly.compile(wasm);
 }
 
+// Starts a thread of a module, and resolves to its worker when it is ready.
+async function startWorker(message) {
+  const url = new URL("./rushlight-worker.js", import.meta.url);
+  if (isNode()) {
+    const { Worker } = await import("node:worker_threads");
+    const worker = new Worker(url);
+    await new Promise((resolve, reject) => {
+      worker.once("message", resolve).once("error", reject).postMessage(message);
+    });
+    worker.unref();
+    return worker;
+  }
+  const worker = new Worker(new URL("./rushlight-worker.js", import.meta.url), { type: "module" });
+  await new Promise((resolve, reject) => {
+    worker.onmessage = resolve;
+    worker.onerror = (event) => reject(new Error(`${url}: ${event.message ?? "the worker cannot be started"}`));
+    worker.postMessage(message);
+  });
+  return worker;
+}
+
+const endWorkers = (workers) => workers.splice(0).forEach((worker) => worker.terminate());
+// Modules that nothing refers to.
+const forgotten = new FinalizationRegistry(endWorkers);
+
 // One instance of the runtime with its memory. Pointers are numbers.
 class Runtime {
-  constructor(instance) {
+  constructor(instance, memory) {
     this.c = instance.exports;
+    this.memory = memory ?? this.c.memory;
+    this.threads = 1;
+    this.pool = 0; // none, or that of the threads
+    this.workers = [];
     this.c._initialize();
   }
 
-  static async start(wasm) {
-    let instance;
-    const module = await compiled(wasm);
-    instance = await WebAssembly.instantiate(module, imports(module, wasi(() => instance.exports.memory)));
-    return new Runtime(instance);
+  static async start(wasm, threads) {
+    const module = await compiled(wasm, threads);
+    const isShared = hasThreads(module);
+    if (threads > 1 && !isShared) {
+      throw new RushlightError("InvalidArgument", "options.wasm is a runtime without threads, such as rushlight.wasm; give rushlight-threads.wasm");
+    }
+    const memory = isShared ? new WebAssembly.Memory(SHARED_MEMORY) : undefined;
+    const runtime = new Runtime(await instantiate(module, memory), memory);
+    if (threads > 1) await runtime.startThreads(module, threads);
+    return runtime;
+  }
+
+  // Stacks and thread-local data are in memory as long as the module.
+  async startThreads(wasm, threads) {
+    const { __tls_size: size, __tls_align: align } = this.c;
+    const starts = Array.from({ length: threads - 1 }, () => {
+      const stack = (this.allocate(STACK + 16) + STACK) & -16;
+      const tls = (this.allocate(size.value + align.value) + align.value - 1) & -align.value;
+      return startWorker({ wasm, memory: this.memory, stack, tls });
+    });
+    const ends = await Promise.allSettled(starts);
+    this.workers = ends.filter(({ status }) => status === "fulfilled").map(({ value }) => value);
+    const failed = ends.find(({ status }) => status === "rejected");
+    if (failed) {
+      endWorkers(this.workers);
+      throw failed.reason;
+    }
+    this.pool = this.made((place) => this.c.rushlight_thread_pool_new(threads, place));
+    this.threads = threads;
   }
 
   // Memory may grow in every call, which ends the life of views.
   get view() {
-    return new DataView(this.c.memory.buffer);
+    return new DataView(this.memory.buffer);
   }
 
   allocate(size) {
@@ -160,7 +241,7 @@ class Runtime {
 
   write(bytes) {
     const start = this.allocate(bytes.length);
-    new Uint8Array(this.c.memory.buffer).set(bytes, start);
+    new Uint8Array(this.memory.buffer).set(bytes, start);
     return start;
   }
 
@@ -169,12 +250,12 @@ class Runtime {
   }
 
   read(start, size) {
-    return new Uint8Array(this.c.memory.buffer, start, size).slice();
+    return new Uint8Array(this.memory.buffer, start, size).slice();
   }
 
   readText(start) {
-    const memory = new Uint8Array(this.c.memory.buffer);
-    return new TextDecoder().decode(memory.subarray(start, memory.indexOf(0, start)));
+    const memory = new Uint8Array(this.memory.buffer);
+    return new TextDecoder().decode(memory.slice(start, memory.indexOf(0, start)));
   }
 
   check(status) {
@@ -187,7 +268,7 @@ class Runtime {
   // Calls `use` with `size` bytes of memory for its duration.
   scratch(size, use) {
     const start = this.allocate(size);
-    new Uint8Array(this.c.memory.buffer, start, size).fill(0);
+    new Uint8Array(this.memory.buffer, start, size).fill(0);
     try {
       return use(start);
     } finally {
@@ -213,7 +294,11 @@ class Method {
     this.outputs = outputs;
     const text = runtime.writeText(name);
     try {
-      this.handle = runtime.made((place) => runtime.c.rushlight_method_load(program, text, 0, place));
+      this.handle = runtime.scratch(METHOD_OPTIONS.bytes, (options) => {
+        runtime.view.setUint32(options, METHOD_OPTIONS.bytes, true);
+        runtime.view.setUint32(options + METHOD_OPTIONS.threads, runtime.pool, true);
+        return runtime.made((place) => runtime.c.rushlight_method_load(program, text, options, place));
+      });
     } finally {
       runtime.c.free(text);
     }
@@ -242,13 +327,13 @@ class Method {
       buffer.start = this.runtime.allocate(bytes.length);
       buffer.size = bytes.length;
     }
-    new Uint8Array(this.runtime.c.memory.buffer).set(bytes, buffer.start);
+    new Uint8Array(this.runtime.memory.buffer).set(bytes, buffer.start);
     return buffer.start;
   }
 
   writeInput(value, index) {
     const at = this.values + VALUE.bytes * index;
-    new Uint8Array(this.runtime.c.memory.buffer, at, VALUE.bytes).fill(0);
+    new Uint8Array(this.runtime.memory.buffer, at, VALUE.bytes).fill(0);
     const set = (kind) => this.runtime.view.setInt32(at + VALUE.kind, KINDS.indexOf(kind), true);
     if (ArrayBuffer.isView(value)) value = this.tensorOf(value, index);
     if (value instanceof Tensor) {
@@ -380,11 +465,24 @@ export class Module {
     const count = runtime.c.rushlight_program_method_count(program);
     const name = (index) => runtime.readText(runtime.c.rushlight_program_method_name(program, index));
     this.methods = Object.freeze(Array.from({ length: count }, (_, index) => name(index)));
+    forgotten.register(this, runtime.workers);
+  }
+
+  get threads() {
+    return this.#runtime.threads;
+  }
+
+  // Ends the threads. Without it they end some time after the module is no longer referred to.
+  close() {
+    endWorkers(this.#runtime.workers);
+    this.#runtime.threads = 1;
   }
 
   static async load(program, options = {}) {
     const bytes = program instanceof Uint8Array ? program : new Uint8Array(program);
-    const runtime = await Runtime.start(options.wasm);
+    const wanted = options.threads ?? 1;
+    if (!Number.isInteger(wanted) || wanted < 1) throw new RangeError(`threads is ${wanted}, not a positive integer`);
+    const runtime = await Runtime.start(options.wasm, hasSharedMemory() ? wanted : 1);
     const start = runtime.write(bytes); // as long as the module
     return new Module(
       runtime, runtime.made((place) => runtime.c.rushlight_program_load_buffer(start, bytes.length, 0, 0, place)),

@@ -1,4 +1,4 @@
-"""Builds the JavaScript package of js/ in build/js: the runtime as WebAssembly, and the module over it."""
+"""Builds the JavaScript package of js/ in build/js: WebAssembly modules, and the code over them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def build(jobs: str) -> Path:
         subprocess.run([*command, *(f"-D{key}={value}" for key, value in settings.items())], check=True)
     subprocess.run([tools / "ninja", f"-j{jobs}", "-C", folder, "rushlight_wasm"], check=True)
     shutil.copytree(ROOT / "js", package, dirs_exist_ok=True)
-    shutil.copy(folder / "rushlight.wasm", package)
+    for module in folder.glob("*.wasm"):
+        shutil.copy(module, package)
     return package
 
 

@@ -31,8 +31,9 @@ def main() -> None:
         network, (torch.zeros(1, 1, 8, 8),), partitioner=[CpuPartitioner(target="generic")]
     )
     program.save(folder / "digits.pte")
-    for file in ("rushlight.js", "rushlight.wasm"):
-        shutil.copy(HERE.parents[1] / "build/js" / file, folder)
+    package = HERE.parents[1] / "build/js"
+    for file in (package / "rushlight.js", *package.glob("*.wasm")):
+        shutil.copy(file, folder)
     shutil.copy(HERE / "index.html", folder)
     print(f"python -m http.server --directory {folder}")
 

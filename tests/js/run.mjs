@@ -18,13 +18,14 @@ const written = (value) =>
     : value;
 
 const results = [];
-for (const { program, method, inputs } of JSON.parse(await readFile(calls, "utf8"))) {
+for (const { program, method, inputs, threads } of JSON.parse(await readFile(calls, "utf8"))) {
   try {
-    const module = await Module.load(await readFile(program));
+    const module = await Module.load(await readFile(program), { threads });
     const name = method ?? module.methods[0];
     const described = { inputs: module.inputs(name), outputs: module.outputs(name) };
     module.execute(name, ...inputs.map(read));
-    results.push({ ...described, results: module.execute(name, ...inputs.map(read)).map(written) });
+    results.push({ ...described, threads: module.threads, results: module.execute(name, ...inputs.map(read)).map(written) });
+    module.close();
   } catch (error) {
     results.push({ name: error.name, status: error.status, message: error.message });
   }

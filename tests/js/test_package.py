@@ -72,6 +72,32 @@ def test_a_network(partitioner: Any, tmp_path: Path) -> None:
 
 
 @needs_package
+def test_threads(tmp_path: Path) -> None:
+    """Results with threads are those of one thread; the steps are large enough to be divided."""
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 64, 1), nn.ReLU(), nn.Conv2d(64, 8, 1)]
+    model, image = nn.Sequential(*layers).eval(), torch.randn(1, 3, 64, 64)
+    rushlight.compile(model, (image,)).save(tmp_path / "model.pte")
+    calls = [
+        {"program": str(tmp_path / "model.pte"), "inputs": [given(image)], "threads": threads}
+        for threads in (1, 2, 4)
+    ]
+    results = call(calls, tmp_path)
+    assert [result["threads"] for result in results] == [1, 2, 4]
+    for result in results:
+        close(result["results"][0], model(image).detach())
+        assert result["results"] == results[0]["results"]
+
+
+@needs_package
+def test_wrong_numbers_of_threads(tmp_path: Path) -> None:
+    rushlight.compile(nn.ReLU(), (torch.zeros(3),)).save(tmp_path / "model.pte")
+    program = {"program": str(tmp_path / "model.pte"), "inputs": []}
+    results = call([{**program, "threads": threads} for threads in (0, 1.5)], tmp_path)
+    assert all(result["name"] == "RangeError" and "threads" in result["message"] for result in results)
+
+
+@needs_package
 def test_channels_last_outputs_are_in_row_major_order(tmp_path: Path) -> None:
     image = torch.randn(1, 3, 6, 5)
 

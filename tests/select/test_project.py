@@ -122,6 +122,20 @@ def test_rows_have_the_dtypes_in_use(tmp_path: Path) -> None:
     assert "kernels/portable/add.cpp" in text and "kernels/portable/mul.cpp" not in text
 
 
+def test_microkernels_are_those_of_the_programs(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    layers = [torch.nn.Conv2d(8, 8, 3, groups=8), torch.nn.Hardswish(), torch.nn.Conv2d(8, 16, 1)]
+    program = tmp_path / "model.pte"
+    rushlight.compile(torch.nn.Sequential(*layers), (torch.zeros(1, 8, 12, 12),)).save(program)
+    text = (selective.select([program], tmp_path / "project") / "selected_microkernels.h").read_text()
+    words = set(text.replace('"', " ").split())
+    assert {"packed.panel", "packed.depthwise", "window3"} <= words
+    assert not {"packed.attention", "packed.lstm", "packed.winograd", "softmax", "window5", "f16"} & words
+    assert (
+        f"RL_SELECTED_FUNCTIONS {(1 << 6) | (1 << 12):#x}u" in text or "RL_SELECTED_FUNCTIONS 0x40u" in text
+    )
+
+
 @pytest.mark.skipif(
     not selective.has_tools("cortex-m4"), reason="needs arm-none-eabi-g++ and qemu-system-arm"
 )

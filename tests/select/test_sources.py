@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rushlight.backends.cpu.plan.tables import UnaryFunction
 from rushlight.runtime.kernels import kernel_names
 from rushlight.select.sources import KINDS, RuntimeSources
 
@@ -38,6 +39,21 @@ def test_instruction_sets_are_those_that_are_asked_for() -> None:
     assert {"microkernels/isa/f32_avx2.cpp", "microkernels/isa/f32_generic.cpp"} <= files
     assert not any("avx512" in path or "neon" in path for path in files)
     assert "microkernels/dwconv/f32.cpp" not in files
+
+
+def test_microkernels_that_files_call() -> None:
+    members, functions = SOURCES.microkernels(
+        ["backends/cpu/steps/pool2d.cpp", "backends/cpu/steps/reduce.cpp"]
+    )
+    assert {"packed.pool", "reduce_rows", "binary"} <= members
+    assert not {"packed.panel", "softmax", "packed.winograd"} & members
+    assert functions == {"Affine"}
+
+
+def test_functions_have_the_numbers_of_plans() -> None:
+    names = [name.upper() for name in SOURCES.functions()]
+    assert len(names) == max(UnaryFunction) + 1
+    assert all(names[f] == f.name.replace("_", "") for f in UnaryFunction if f >= 0)
 
 
 def test_folder_without_sources(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import rushlight
+from rushlight.backends.cpu.plan.tables import UnaryFunction
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.format.program import ScalarType
 from rushlight.select.usage import Usage, read_usage, usage_of_program
@@ -36,6 +37,17 @@ def test_steps_and_targets_of_plans() -> None:
     assert usage.operators == {}
     assert "Gemm" in usage.steps
     assert len(usage.targets) == 1
+
+
+def test_functions_windows_and_16_bit_floats_of_plans() -> None:
+    layers = [torch.nn.Conv2d(8, 8, 5, groups=8, padding=2), torch.nn.SiLU()]
+    image = torch.zeros(1, 8, 12, 12)
+    usage = usage_of_program(rushlight.compile(torch.nn.Sequential(*layers), (image,)).buffer)
+    assert usage.functions == {UnaryFunction.SILU}
+    assert usage.windows == {5}
+    assert not usage.has_f16
+    half = rushlight.compile(torch.nn.Linear(64, 64), (torch.zeros(1, 64),), weights=torch.float16)
+    assert usage_of_program(half.buffer).has_f16
 
 
 def test_other_backends_are_refused() -> None:

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "backends/cpu/step.h"
+#include "microkernels/tables/selected.h"
 
 namespace rushlight::cpu {
 
@@ -48,6 +49,11 @@ const Binder::Slot* Binder::slot(Operand operand) {
 
 const View* Binder::stored_input(Operand operand) {
   const Slot* found = slot(operand);
+  if (found && is_f16(found->view.dtype) && !microkernels::is_selected("f16")) {
+    refuse(fail(Error::NotSupported, "%s.%s is %s, for which this selective build has no code", operation_,
+                operand.field, dtype_name(found->view.dtype)));
+    return nullptr;
+  }
   return found ? &found->view : nullptr;
 }
 
@@ -220,12 +226,19 @@ microkernels::BinaryOp binary_op(schema::BinaryFunction function) {
   return static_cast<Tile>(function);
 }
 
-microkernels::Epilogue epilogue_of(const schema::Epilogue& epilogue) {
+bool Binder::takes(schema::UnaryFunction function) {
+  if (function == schema::UnaryFunction::NONE || microkernels::is_selected(unary_op(function))) return true;
+  refuse(fail(Error::NotSupported, "%s: this selective build has no code for function %d of CPU plans", operation_,
+              static_cast<int>(function)));
+  return false;
+}
+
+microkernels::Epilogue Binder::epilogue(const schema::Epilogue& epilogue) {
   microkernels::Epilogue e;
   e.low = epilogue.low();
   e.high = epilogue.high();
   e.clamps = e.low > -INFINITY || e.high < INFINITY;
-  e.applies = epilogue.function() != schema::UnaryFunction::NONE;
+  e.applies = epilogue.function() != schema::UnaryFunction::NONE && takes(epilogue.function());
   if (e.applies) e.op = unary_op(epilogue.function());
   e.p = epilogue.p();
   e.q = epilogue.q();

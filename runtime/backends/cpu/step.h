@@ -105,6 +105,10 @@ class Binder {
   const float* widened(const microkernels::BlockMatrix& matrix);
   // Whether plan and machine pack weights alike.
   bool packs_as_planned() const;
+  // Returns an epilogue without its residual.
+  microkernels::Epilogue epilogue(const schema::Epilogue& epilogue);
+  // Whether the build has a function. A selective build may lack it, which is kept as the failure.
+  bool takes(schema::UnaryFunction function);
   // Returns `count` contiguous int8 numbers of a constant.
   const int8_t* bytes(Operand operand, int64_t count);
   // Returns packed int8 matrices of n columns of k numbers each, packed_matrix_size() bytes apart, in the packing of
@@ -162,8 +166,6 @@ RUSHLIGHT_OPERATION_MEMBERS(RUSHLIGHT_DECLARE_STEP)
 // Makes the step of an operation of any kind.
 Result<Step*> make_step(const schema::Step& step, Binder& binder);
 
-// Returns an epilogue without its residual.
-microkernels::Epilogue epilogue_of(const schema::Epilogue& epilogue);
 microkernels::UnaryOp unary_op(schema::UnaryFunction function);
 microkernels::BinaryOp binary_op(schema::BinaryFunction function);
 

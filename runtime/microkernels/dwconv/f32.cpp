@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/rounding.h"
+#include "microkernels/tables/selected.h"
 #include "microkernels/workers.h"
 #include "rushlight/core/error.h"
 
@@ -28,8 +29,9 @@ constexpr int64_t kLineColumns = 64;
 
 bool takes_pairs(const Window& w) {
   const bool is_square = w.kernel_h == w.kernel_w && w.stride_h == w.stride_w && w.dilation_h == 1 && w.dilation_w == 1;
-  const bool is_small = w.kernel_w == 3 || w.kernel_w == 5;
-  return is_square && ((is_small && w.stride_w <= 2) || (w.kernel_w == 7 && w.stride_w == 1));
+  const bool is_small = (w.kernel_w == 3 && is_selected("window3")) || (w.kernel_w == 5 && is_selected("window5"));
+  const bool is_large = w.kernel_w == 7 && is_selected("window7");
+  return is_square && ((is_small && w.stride_w <= 2) || (is_large && w.stride_w == 1));
 }
 
 Error PackedDepthwise::prepare(const Image& in, const Image& out) {

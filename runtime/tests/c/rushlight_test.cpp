@@ -289,7 +289,7 @@ TEST(CApi, RunsOnThreadsOfTheCaller) {
   rushlight_thread_pool_free(pool);
 }
 
-#ifndef RUSHLIGHT_SINGLE_THREAD
+#if !defined(RUSHLIGHT_SINGLE_THREAD) && !defined(__wasi__)
 TEST(CApi, MethodsOfOneProgramRunAtTheSameTime) {
   std::vector<uint8_t> bytes = sums(2);
   rushlight_program* program = nullptr;

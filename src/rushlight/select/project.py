@@ -22,6 +22,7 @@ _CPP_NAMES = {
     ScalarType.UINT64: "UInt64",
 }
 _ALL_DTYPES = 0xFFFFFFFF
+_WINDOWS = (3, 5, 7)  # sizes that depthwise convolutions have code of their own for
 _CPU_FILES = ("backends/cpu/backend.cpp",)
 
 
@@ -102,9 +103,11 @@ def project_files(selection: Selection, sources: RuntimeSources, name: str) -> d
     Returns:
         The text of each file, by its path in the project.
     """
+    sources_of_build = _source_files(selection, sources)
     files = {
         "CMakeLists.txt": _project(selection, sources, name),
-        "selection.cmake": _selection(selection, sources),
+        "selection.cmake": _selection(selection, sources_of_build),
+        "selected_microkernels.h": _microkernels(selection, sources, sources_of_build),
     }
     for kind in KINDS:
         rows = [row for row in selection.rows if row.kind == kind]
@@ -162,22 +165,49 @@ def _runner_definitions(programs: Mapping[str, bytes]) -> list[str]:
     return [f"RUSHLIGHT_ARENA_BYTES={max(*sizes, 64)}", *["RUSHLIGHT_TEST_CASES"] * has_tests]
 
 
-def _selection(selection: Selection, sources: RuntimeSources) -> str:
+def _source_files(selection: Selection, sources: RuntimeSources) -> set[str]:
+    """The sources that the build has of the folders that a selection reduces."""
     files = sources.kernel_files(selection.rows)
-    usage = selection.usage
-    if usage.steps:
+    if selection.usage.steps:
         steps = sources.steps()
-        files |= {*_CPU_FILES, *(steps[name] for name in usage.steps)}
-    listed = "\n".join(f"  {path}" for path in sorted(sources.closure(files, selection.families)))
+        files |= {*_CPU_FILES, *(steps[name] for name in selection.usage.steps)}
+    return sources.closure(files, selection.families)
+
+
+def _selection(selection: Selection, files: Iterable[str]) -> str:
+    listed = "\n".join(f"  {path}" for path in sorted(files))
     isas = " ".join(f"RL_HAS_{family.upper()}=1" for family in sorted(selection.families))
-    dtypes = usage.dtypes
+    dtypes = selection.usage.dtypes
     bits = _ALL_DTYPES if dtypes is None else sum(1 << dtype for dtype in dtypes)
     return f"""# Written by `rushlight select`.
 set(RUSHLIGHT_SELECTED_SOURCES
 {listed})
 set(RUSHLIGHT_SELECTED_ISAS {isas})
 set(RUSHLIGHT_SELECTED_DTYPES {bits:#x}u)
-set(RUSHLIGHT_SELECTED_BACKENDS {"cpu" if usage.steps else ""})
+set(RUSHLIGHT_SELECTED_BACKENDS {"cpu" if selection.usage.steps else ""})
+"""
+
+
+def _microkernels(selection: Selection, sources: RuntimeSources, files: Iterable[str]) -> str:
+    """What the build has of the microkernels. Kernels may call any function, with windows of any size."""
+    usage = selection.usage
+    members, named = sources.microkernels(files)
+    windows, has_f16 = set(usage.windows), usage.has_f16
+    functions = {index for index, name in enumerate(sources.functions()) if name in named}
+    functions |= {int(function) for function in usage.functions}
+    if any(row.kind == "optimized" for row in selection.rows):
+        windows, has_f16 = set(_WINDOWS), True
+        functions = set(range(len(sources.functions())))
+    words = sorted(
+        {*members, *(f"window{size}" for size in windows & set(_WINDOWS))} | ({"f16"} if has_f16 else set())
+    )
+    lines = "\n".join(f'  "{word} " \\' for word in words)
+    return f"""// Written by `rushlight select`: what microkernels/tables/selected.h asks for.
+#define RL_SELECTED_FUNCTIONS {sum(1 << function for function in functions):#x}u
+#define RL_SELECTED \\
+  " " \\
+{lines}
+  ""
 """
 
 

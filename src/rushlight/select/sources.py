@@ -29,6 +29,13 @@ _DECLARATION = re.compile(r"^[A-Za-z][^;{}()]*\([^;{}]*\)[a-z ]*;", re.M)
 # The namespace of a table, which some files give to the headers that define the table.
 _ISA_NAMESPACE = re.compile(r"^(?:namespace rushlight::microkernels::|#define RL_ISA )(\w+)", re.M)
 _WORD = re.compile(r"\w+")
+# Members of the tables of microkernels, where they are declared and where they are called. Those of the table
+# `packed` within another are `packed.member`.
+_MEMBER = re.compile(r"\(\*(\w+)\)\(")
+_CALL = re.compile(r"(?<!packed)(?:\.|->|::)(\w+)")
+_PACKED_CALL = re.compile(r"(?<=packed)(?:\.|->)(\w+)")
+_FUNCTION = re.compile(r"\bUnaryOp::(\w+)")
+_OTHER_MEMBERS = frozenset({"packed.winograd", "packed.winograd_apart"})  # groups of functions
 _MAKE_STEP = "make_step"  # overloaded for every operation; a selection names its files
 
 
@@ -148,6 +155,49 @@ class RuntimeSources:
                 }
             waiting -= seen
         return {path for path in seen if path.endswith(".cpp")}
+
+    def microkernels(self, files: Iterable[str]) -> tuple[set[str], set[str]]:
+        """What files call of the microkernels.
+
+        Args:
+            files: the files of a build.
+
+        Returns:
+            The members of tables that a file outside of the tables' own code names, and the functions of one
+            number that it names, such as `Affine`.
+        """
+        members = set(_OTHER_MEMBERS)
+        for header in sorted((self.root / "microkernels" / "tables").glob("*.h")):
+            prefix = "packed." if header.name == "f32_packed.h" else ""
+            members.update(prefix + name for name in _MEMBER.findall(header.read_text(encoding="utf-8")))
+        called: set[str] = set()
+        functions: set[str] = set()
+        for path in self._with_headers(files):
+            if path.startswith("microkernels/") and ("/impl/" in path or "/isa/" in path):
+                continue
+            called.update(_CALL.findall(self._text(path)))
+            called.update(f"packed.{name}" for name in _PACKED_CALL.findall(self._text(path)))
+            functions.update(_FUNCTION.findall(self._text(path)))
+        return members & called, functions
+
+    def functions(self) -> list[str]:
+        """The functions of one number, in the order of their numbers."""
+        match = re.search(
+            r"enum class UnaryOp : uint8_t \{(.*?)\};", self._text("microkernels/tables/f32.h"), re.S
+        )
+        assert match is not None
+        return re.findall(r"^\s*(\w+),", match[1], re.M)
+
+    def _with_headers(self, files: Iterable[str]) -> set[str]:
+        """Files and the headers that they include."""
+        seen: set[str] = set()
+        waiting = set(files)
+        while waiting:
+            path = waiting.pop()
+            seen.add(path)
+            found = {name for name in _INCLUDE.findall(self._text(path)) if (self.root / name).is_file()}
+            waiting |= found - seen
+        return seen
 
     def _is_used(self, path: str, header: str, words: set[str]) -> bool:
         """Whether a file defines something that a header declares and that is among the words of others."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from rushlight.backends.cpu.plan.payload import read_plan
+from rushlight.backends.cpu.plan.tables import Plan, UnaryFunction, Window
 from rushlight.format.program import (
     DelegateCall,
     ExecutionPlan,
@@ -47,12 +48,18 @@ class Usage:
     Attributes:
         operators: by name with overload, the dtypes of the tensors that calls have; None for any.
         steps: names of the operations of CPU plans, such as `Gemm`.
+        functions: functions of one number that CPU plans apply.
+        windows: sizes of the square windows of CPU plans.
+        has_f16: whether CPU plans have float16 or bfloat16 numbers.
         targets: instruction sets that CPU plans are made for, such as `avx2`.
         every_operator: whether all operators are used, whatever `operators` says.
     """
 
     operators: Mapping[str, Dtypes] = field(default_factory=dict)
     steps: frozenset[str] = frozenset()
+    functions: frozenset[UnaryFunction] = frozenset()
+    windows: frozenset[int] = frozenset()
+    has_f16: bool = False
     targets: frozenset[str] = frozenset()
     every_operator: bool = False
 
@@ -62,9 +69,12 @@ class Usage:
             operators[name] = _union(operators[name], dtypes) if name in operators else dtypes
         return Usage(
             operators,
-            self.steps | other.steps,
-            self.targets | other.targets,
-            self.every_operator or other.every_operator,
+            steps=self.steps | other.steps,
+            functions=self.functions | other.functions,
+            windows=self.windows | other.windows,
+            has_f16=self.has_f16 or other.has_f16,
+            targets=self.targets | other.targets,
+            every_operator=self.every_operator or other.every_operator,
         )
 
     @property
@@ -188,9 +198,33 @@ def _usage_of_delegate(file: PTEFile, plan: ExecutionPlan, index: int, name: str
             f"{name}: method '{plan.name}' uses {delegate.id}, which a selective build cannot have; compile "
             f"the model for {CPU_BACKEND} or without a backend"
         )
-    payload = read_plan(bytes(file.delegate_data[delegate.processed.index]))
-    steps = frozenset(type(step.operation).__name__ for step in payload.steps)
-    return Usage(steps=steps, targets=frozenset({payload.target}))
+    return usage_of_plan(read_plan(bytes(file.delegate_data[delegate.processed.index])))
+
+
+def usage_of_plan(plan: Plan) -> Usage:
+    """What a plan of the CPU backend uses."""
+    parts = list(_parts(plan.steps))
+    windows = (part for part in parts if isinstance(part, Window))
+    return Usage(
+        steps=frozenset(type(step.operation).__name__ for step in plan.steps),
+        functions=frozenset(
+            part for part in parts if isinstance(part, UnaryFunction) and part != UnaryFunction.NONE
+        ),
+        windows=frozenset(window.kernel_h for window in windows if window.kernel_h == window.kernel_w),
+        has_f16=any(value.dtype in (ScalarType.HALF, ScalarType.BFLOAT16) for value in plan.values),
+        targets=frozenset({plan.target}),
+    )
+
+
+def _parts(value: object) -> Iterator[object]:
+    """A value and what it contains."""
+    yield value
+    if isinstance(value, list):
+        for item in value:
+            yield from _parts(item)
+    elif is_dataclass(value):
+        for attribute in fields(value):
+            yield from _parts(getattr(value, attribute.name))
 
 
 def read_yaml(path: Path) -> Any:

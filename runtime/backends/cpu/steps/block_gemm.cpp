@@ -12,7 +12,7 @@ class BlockGemmStep final : public Step {
  public:
   Error bind(const schema::BlockGemm& op, Binder& binder) {
     const int64_t k = op.channels(), n = op.outputs();
-    const microkernels::Epilogue epilogue = epilogue_of(op.epilogue());
+    const microkernels::Epilogue epilogue = binder.epilogue(op.epilogue());
     const float* const bias = binder.optional_constant(op.bias(), round_up(n, 64));
     const microkernels::BlockMatrix matrix = binder.block_matrix(op.weight(), op.blocks(), k, n);
     in_ = binder.input(op.input());

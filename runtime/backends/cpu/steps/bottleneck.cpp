@@ -38,7 +38,7 @@ class BottleneckStep final : public Step {
     bind_convolution(binder, op.expand(), op.expand_weight(), op.expand_bias(), expand_);
     depthwise_.kernels = &binder.tiles();
     depthwise_.window = window_of(op.depthwise().window());
-    depthwise_.epilogue = epilogue_of(op.depthwise().epilogue());
+    depthwise_.epilogue = binder.epilogue(op.depthwise().epilogue());
     depthwise_.channels = expand_.outputs;
     depthwise_.weights = binder.constant(op.depthwise_weight(),
                                          depthwise_.window.kernel_h * depthwise_.window.kernel_w * expand_.outputs);
@@ -133,7 +133,7 @@ class BottleneckStep final : public Step {
     c.window = window_of(part.window());
     c.channels = part.channels();
     c.outputs = part.outputs();
-    c.epilogue = epilogue_of(part.epilogue());
+    c.epilogue = binder.epilogue(part.epilogue());
     c.weights = binder.packed(weight, 1, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
     c.bias = binder.optional_constant(bias, round_up(c.outputs, 64));
     c.zeros = zeros(binder, c.channels + 16);

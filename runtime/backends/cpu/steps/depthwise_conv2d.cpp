@@ -11,7 +11,7 @@ class DepthwiseConv2dStep final : public Step {
     microkernels::PackedDepthwise& c = convolution_;
     c.kernels = &binder.tiles();
     c.window = window_of(op.window());
-    c.epilogue = epilogue_of(op.epilogue());
+    c.epilogue = binder.epilogue(op.epilogue());
     in_ = binder.input(op.input());
     out_ = binder.output(op.output());
     RL_TRY(binder.error());

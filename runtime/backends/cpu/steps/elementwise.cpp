@@ -47,7 +47,7 @@ class ElementwiseStep final : public Step {
                  InvalidProgram, "instruction %lld of an elementwise step is malformed", static_cast<long long>(i));
       Instruction& code = code_[i];
       code = {is_binary, {}, {}, given.target(), given.a(), given.b(), given.p(), given.q()};
-      if (is_unary) code.unary = unary_op(given.unary());
+      if (is_unary && binder.takes(given.unary())) code.unary = unary_op(given.unary());
       if (is_binary) code.binary = binary_op(given.binary());
       is_set[code.to] = true;
     }

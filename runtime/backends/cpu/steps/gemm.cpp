@@ -14,7 +14,7 @@ class GemmStep final : public Step {
     c.groups = op.groups();
     c.channels = op.channels();
     c.outputs = op.outputs();
-    c.epilogue = epilogue_of(op.epilogue());
+    c.epilogue = binder.epilogue(op.epilogue());
     c.rounds = op.rounds_input();
     c.prologue.applies = op.has_prologue();
     if (c.prologue.applies) {

@@ -11,7 +11,7 @@ class GroupedConv2dStep final : public Step {
     microkernels::PackedGroups& c = convolution_;
     c.kernels = &binder.tiles();
     c.window = window_of(op.window());
-    c.epilogue = epilogue_of(op.epilogue());
+    c.epilogue = binder.epilogue(op.epilogue());
     c.groups = op.groups();
     in_ = binder.input(op.input());
     out_ = binder.output(op.output());

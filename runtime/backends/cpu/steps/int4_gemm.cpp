@@ -15,7 +15,7 @@ class Int4GemmStep final : public Step {
     depth_ = op.channels();
     columns_ = op.outputs();
     group_ = op.group();
-    epilogue_ = epilogue_of(op.epilogue());
+    epilogue_ = binder.epilogue(op.epilogue());
     floats_ = &binder.tiles();
     RL_TRY(binder.error());
     RL_REQUIRE(group_ % kBlock == 0 && depth_ % group_ == 0, InvalidProgram,

@@ -19,7 +19,7 @@ class Int8GemmStep final : public Step {
     c.groups = op.groups(), c.channels = op.channels(), c.outputs = op.outputs();
     c.zero = op.input_zero_point();
     RL_ASSIGN(c.range, range_of(op.range()));
-    c.epilogue = epilogue_of(op.epilogue());
+    c.epilogue = binder.epilogue(op.epilogue());
     in_ = binder.input_of(op.input(), ScalarType::Char);
     RL_TRY(binder.error());
     RL_REQUIRE(c.depth() < int64_t{1} << 30, InvalidProgram, "an 8-bit product is too deep");

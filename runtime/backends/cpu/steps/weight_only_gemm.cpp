@@ -16,7 +16,7 @@ class WeightOnlyGemmStep final : public Step {
     depth_ = op.channels();
     columns_ = op.outputs();
     group_ = op.group();
-    epilogue_ = epilogue_of(op.epilogue());
+    epilogue_ = binder.epilogue(op.epilogue());
     tiles_ = &binder.tiles();
     RL_TRY(binder.error());
     RL_REQUIRE((bits_ == 8 || (bits_ == 4 && group_ % 2 == 0)) && depth_ % group_ == 0, InvalidProgram,

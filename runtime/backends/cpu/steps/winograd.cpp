@@ -19,7 +19,7 @@ class WinogradStep final : public Step {
     c.pad_w = op.pad_w();
     c.channels = op.channels();
     c.outputs = op.outputs();
-    c.epilogue = epilogue_of(op.epilogue());
+    c.epilogue = binder.epilogue(op.epilogue());
     c.stride = op.stride();
     RL_REQUIRE(c.stride == 1 || (c.m == 2 && !op.transforms_weight()), InvalidProgram,
                "a Winograd convolution has tiles of %lld at stride %lld", static_cast<long long>(c.m),

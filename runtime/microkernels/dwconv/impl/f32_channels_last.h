@@ -5,6 +5,7 @@
 
 #include "microkernels/simd/vec.h"
 #include "microkernels/tables/f32_packed.h"
+#include "microkernels/tables/selected.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
@@ -188,12 +189,13 @@ static void depthwise_lines(const DepthwiseRun& d) {
 }
 
 static void depthwise_run(const DepthwiseRun& d) {
+  constexpr bool kHas3 = is_selected("window3"), kHas5 = is_selected("window5"), kHas7 = is_selected("window7");
   const int64_t kernel = d.dilation == 1 && d.kernel_h == d.kernel_w ? d.kernel_w : 0;
-  if (kernel == 3 && d.stride == 1) return depthwise_lines<3, 1>(d);
-  if (kernel == 3 && d.stride == 2) return depthwise_lines<3, 2>(d);
-  if (kernel == 5 && d.stride == 1) return depthwise_lines<5, 1>(d);
-  if (kernel == 5 && d.stride == 2) return depthwise_lines<5, 2>(d);
-  if (kernel == 7 && d.stride == 1) return depthwise_lines<7, 1>(d);
+  if (kHas3 && kernel == 3 && d.stride == 1) return depthwise_lines<3, 1>(d);
+  if (kHas3 && kernel == 3 && d.stride == 2) return depthwise_lines<3, 2>(d);
+  if (kHas5 && kernel == 5 && d.stride == 1) return depthwise_lines<5, 1>(d);
+  if (kHas5 && kernel == 5 && d.stride == 2) return depthwise_lines<5, 2>(d);
+  if (kHas7 && kernel == 7 && d.stride == 1) return depthwise_lines<7, 1>(d);
   depthwise_line<0, 0, 1>(d);
 }
 

@@ -4,6 +4,7 @@
 #include "microkernels/elementwise/impl/f32_functions.h"
 #include "microkernels/simd/f16_types.h"
 #include "microkernels/tables/f16.h"
+#include "microkernels/tables/selected.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
@@ -169,7 +170,17 @@ static void narrow_f16(F16Type type, const float* x, int64_t n, uint16_t* y) {
 }
 
 static constexpr F16Microkernels make_f16_table(const char* name) {
-  return {name, &f16_unary, &f16_binary, &f16_sum, &f16_extreme, &f16_reduce_rows, &widen_f16, &narrow_f16};
+  F16Microkernels t{};
+  t.name = name;
+  if (!is_selected("f16")) return t;
+  RL_SET(unary, f16_unary);
+  RL_SET(binary, f16_binary);
+  RL_SET(sum, f16_sum);
+  RL_SET(extreme, f16_extreme);
+  RL_SET(reduce_rows, f16_reduce_rows);
+  RL_SET(widen, widen_f16);
+  RL_SET(narrow, narrow_f16);
+  return t;
 }
 
 }  // namespace rushlight::microkernels::RL_ISA

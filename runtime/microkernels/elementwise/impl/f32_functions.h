@@ -3,60 +3,85 @@
 
 #include "microkernels/simd/math.h"
 #include "microkernels/tables/f32.h"
+#include "microkernels/tables/selected.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
 RL_INLINE Floats reciprocal(Floats x) { return 1.0f / x; }
 
-// Calls body(function of a vector).
+// Calls body(function of a vector), for functions that the build has.
 template <typename Body>
 RL_INLINE void with_unary(UnaryOp op, float p, float q, const Body& body) {
-  const Floats low = splat(p), high = splat(q);
+  [[maybe_unused]] const Floats low = splat(p), high = splat(q);
   switch (op) {
     case UnaryOp::Abs:
-      return body([](Floats v) { return abs(v); });
+      if constexpr (is_selected(UnaryOp::Abs)) body([](Floats v) { return abs(v); });
+      return;
     case UnaryOp::Neg:
-      return body([](Floats v) { return -v; });
+      if constexpr (is_selected(UnaryOp::Neg)) body([](Floats v) { return -v; });
+      return;
     case UnaryOp::Relu:
-      return body([](Floats v) { return at_least(v, Floats{}); });
+      if constexpr (is_selected(UnaryOp::Relu)) body([](Floats v) { return at_least(v, Floats{}); });
+      return;
     case UnaryOp::Clamp:
-      return body([=](Floats v) { return at_most(at_least(v, low), high); });
+      if constexpr (is_selected(UnaryOp::Clamp)) body([=](Floats v) { return at_most(at_least(v, low), high); });
+      return;
     case UnaryOp::LeakyRelu:
-      return body([=](Floats v) { return select(v > 0.0f, v, v * low); });
+      if constexpr (is_selected(UnaryOp::LeakyRelu)) body([=](Floats v) { return select(v > 0.0f, v, v * low); });
+      return;
     case UnaryOp::HardSigmoid:
-      return body([](Floats v) { return at_most(at_least(v + 3.0f, Floats{}), splat(6.0f)) * (1.0f / 6.0f); });
+      if constexpr (is_selected(UnaryOp::HardSigmoid))
+        body([](Floats v) { return at_most(at_least(v + 3.0f, Floats{}), splat(6.0f)) * (1.0f / 6.0f); });
+      return;
     case UnaryOp::HardSwish:
-      return body([](Floats v) { return v * at_most(at_least(v + 3.0f, Floats{}), splat(6.0f)) * (1.0f / 6.0f); });
+      if constexpr (is_selected(UnaryOp::HardSwish))
+        body([](Floats v) { return v * at_most(at_least(v + 3.0f, Floats{}), splat(6.0f)) * (1.0f / 6.0f); });
+      return;
     case UnaryOp::Sqrt:
-      return body([](Floats v) { return sqrt(v); });
+      if constexpr (is_selected(UnaryOp::Sqrt)) body([](Floats v) { return sqrt(v); });
+      return;
     case UnaryOp::Rsqrt:
-      return body([](Floats v) { return 1.0f / sqrt(v); });
+      if constexpr (is_selected(UnaryOp::Rsqrt)) body([](Floats v) { return 1.0f / sqrt(v); });
+      return;
     case UnaryOp::Reciprocal:
-      return body([](Floats v) { return reciprocal(v); });
+      if constexpr (is_selected(UnaryOp::Reciprocal)) body([](Floats v) { return reciprocal(v); });
+      return;
     case UnaryOp::Square:
-      return body([](Floats v) { return v * v; });
+      if constexpr (is_selected(UnaryOp::Square)) body([](Floats v) { return v * v; });
+      return;
     case UnaryOp::Cube:
-      return body([](Floats v) { return v * v * v; });
+      if constexpr (is_selected(UnaryOp::Cube)) body([](Floats v) { return v * v * v; });
+      return;
     case UnaryOp::Affine:
-      return body([=](Floats v) { return low * v + high; });
+      if constexpr (is_selected(UnaryOp::Affine)) body([=](Floats v) { return low * v + high; });
+      return;
     case UnaryOp::ReciprocalSquare:
-      return body([](Floats v) { return reciprocal(v * v); });
+      if constexpr (is_selected(UnaryOp::ReciprocalSquare)) body([](Floats v) { return reciprocal(v * v); });
+      return;
     case UnaryOp::Exp:
-      return body([](Floats v) { return exp(v); });
+      if constexpr (is_selected(UnaryOp::Exp)) body([](Floats v) { return exp(v); });
+      return;
     case UnaryOp::Log:
-      return body([](Floats v) { return log(v); });
+      if constexpr (is_selected(UnaryOp::Log)) body([](Floats v) { return log(v); });
+      return;
     case UnaryOp::Tanh:
-      return body([](Floats v) { return tanh(v); });
+      if constexpr (is_selected(UnaryOp::Tanh)) body([](Floats v) { return tanh(v); });
+      return;
     case UnaryOp::Erf:
-      return body([](Floats v) { return erf(v); });
+      if constexpr (is_selected(UnaryOp::Erf)) body([](Floats v) { return erf(v); });
+      return;
     case UnaryOp::Sigmoid:
-      return body([](Floats v) { return sigmoid(v); });
+      if constexpr (is_selected(UnaryOp::Sigmoid)) body([](Floats v) { return sigmoid(v); });
+      return;
     case UnaryOp::Silu:
-      return body([](Floats v) { return silu(v); });
+      if constexpr (is_selected(UnaryOp::Silu)) body([](Floats v) { return silu(v); });
+      return;
     case UnaryOp::Gelu:
-      return body([](Floats v) { return gelu(v); });
+      if constexpr (is_selected(UnaryOp::Gelu)) body([](Floats v) { return gelu(v); });
+      return;
     case UnaryOp::GeluTanh:
-      return body([](Floats v) { return gelu_tanh(v); });
+      if constexpr (is_selected(UnaryOp::GeluTanh)) body([](Floats v) { return gelu_tanh(v); });
+      return;
   }
 }
 

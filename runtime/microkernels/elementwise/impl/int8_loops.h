@@ -7,6 +7,7 @@
 #include "microkernels/gemm/impl/int8_epilogue.h"
 #include "microkernels/simd/inline.h"
 #include "microkernels/tables/int8_loops.h"
+#include "microkernels/tables/selected.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
@@ -130,10 +131,20 @@ static void interleave_3(const int8_t* __restrict rows, int64_t stride, int64_t 
 }
 
 static constexpr Int8Loops make_int8_loops() {
-  return {&quantize,  &expand,         &widen_range,      &add,
-          &multiply,  &maximum,        &add_rows,         &interleave_3,
-          &depthwise, &pack_depthwise, &depthwise_window, &pack_depthwise_window,
-          nullptr,    nullptr};
+  Int8Loops t{};
+  RL_SET(quantize, quantize);
+  RL_SET(expand, expand);
+  RL_SET(widen_range, widen_range);
+  RL_SET(add, add);
+  RL_SET(multiply, multiply);
+  RL_SET(maximum, maximum);
+  RL_SET(add_rows, add_rows);
+  RL_SET(interleave_3, interleave_3);
+  RL_SET(depthwise, depthwise);
+  RL_SET(pack_depthwise, pack_depthwise);
+  RL_SET(depthwise_window, depthwise_window);
+  RL_SET(pack_depthwise_window, pack_depthwise_window);
+  return t;
 }
 
 }  // namespace rushlight::microkernels::RL_ISA

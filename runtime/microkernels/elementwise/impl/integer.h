@@ -5,6 +5,7 @@
 
 #include "microkernels/simd/inline.h"
 #include "microkernels/tables/integer.h"
+#include "microkernels/tables/selected.h"
 
 // Elements depend on those of their own index alone.
 #if defined(__clang__)
@@ -273,9 +274,18 @@ static void integer_select(int64_t size, const uint8_t* c, int64_t c_step, const
 }
 
 static constexpr IntegerMicrokernels make_integer_table(const char* name) {
-  return {name,          &integer_binary,   &integer_clamp,       &integer_compare,
-          &integer_sum,  &integer_add_rows, &integer_reduce_rows, &integer_extreme,
-          &integer_find, &integer_select};
+  IntegerMicrokernels t{};
+  t.name = name;
+  RL_SET(binary, integer_binary);
+  RL_SET(clamp, integer_clamp);
+  RL_SET(compare, integer_compare);
+  RL_SET(sum, integer_sum);
+  RL_SET(add_rows, integer_add_rows);
+  RL_SET(reduce_rows, integer_reduce_rows);
+  RL_SET(extreme, integer_extreme);
+  RL_SET(find, integer_find);
+  RL_SET(select, integer_select);
+  return t;
 }
 
 }  // namespace rushlight::microkernels::RL_ISA

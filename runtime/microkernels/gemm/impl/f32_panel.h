@@ -15,6 +15,8 @@ namespace rushlight::microkernels::RL_ISA {
 
 #if RL_WIDTH >= 16
 inline constexpr int kNarrowRows = 14;
+#elif defined(__wasm__)  // whose code is downloaded
+inline constexpr int kNarrowRows = kTileRows;
 #else
 inline constexpr int kNarrowRows = 12;
 #endif

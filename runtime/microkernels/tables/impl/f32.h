@@ -10,6 +10,7 @@
 #include "microkernels/gemm/impl/f32_vector.h"
 #include "microkernels/pool/impl/f32.h"
 #include "microkernels/reduce/impl/f32.h"
+#include "microkernels/tables/selected.h"
 #include "microkernels/winograd/impl/f32.h"
 #include "microkernels/winograd/impl/f32_channels_last.h"
 
@@ -23,30 +24,30 @@ static constexpr F32Microkernels make_table(const char* name) {
   t.width = kWidth;
   t.gemm_rows = kTileRows;
   t.gemm_vectors = kTileVectors;
-  t.gemm = &gemm;
-  t.pack_rows = &pack_rows;
-  t.pack_transposed = &pack_transposed;
-  t.pack_gathered = &pack_gathered;
-  t.add_dots = &add_dots;
-  t.add_scaled_rows = &add_scaled_rows;
-  t.depthwise = &depthwise;
-  t.depthwise_pixel = &depthwise_pixel;
-  t.winograd_weights = &winograd_weights;
-  t.winograd_input = &winograd_input;
-  t.winograd_output = &winograd_output;
-  t.copy_strided = &copy_strided;
-  t.unary = &unary;
-  t.binary = &binary;
-  t.compare = &compare;
-  t.where = &where;
-  t.reduce_rows = &reduce_rows;
-  t.sum = &sum_row;
-  t.squared_deviations = &squared_deviations;
-  t.extreme = &extreme;
-  t.normalize = &normalize;
-  t.softmax = &softmax;
-  t.softmax_columns = &softmax_columns;
-  t.max_pool = &max_pool;
+  RL_SET(gemm, gemm);
+  RL_SET(pack_rows, pack_rows);
+  RL_SET(pack_transposed, pack_transposed);
+  RL_SET(pack_gathered, pack_gathered);
+  RL_SET(add_dots, add_dots);
+  RL_SET(add_scaled_rows, add_scaled_rows);
+  RL_SET(depthwise, depthwise);
+  RL_SET(depthwise_pixel, depthwise_pixel);
+  RL_SET(winograd_weights, winograd_weights);
+  RL_SET(winograd_input, winograd_input);
+  RL_SET(winograd_output, winograd_output);
+  RL_SET(copy_strided, copy_strided);
+  RL_SET(unary, unary);
+  RL_SET(binary, binary);
+  RL_SET(compare, compare);
+  RL_SET(where, where);
+  RL_SET(reduce_rows, reduce_rows);
+  RL_SET(sum, sum_row);
+  RL_SET(squared_deviations, squared_deviations);
+  RL_SET(extreme, extreme);
+  RL_SET(normalize, normalize);
+  RL_SET(softmax, softmax);
+  RL_SET(softmax_columns, softmax_columns);
+  RL_SET(max_pool, max_pool);
   t.packed = &kPackedTable;
   return t;
 }

@@ -25,6 +25,7 @@
 #include "microkernels/gemm/impl/int8_scaled.h"
 #include "microkernels/simd/inline.h"
 #include "microkernels/tables/int8.h"
+#include "microkernels/tables/selected.h"
 #if !defined(RL_OWN_TILE)
 #include "microkernels/gemm/impl/int8_sums.h"
 #endif
@@ -76,22 +77,22 @@ static constexpr Int8Microkernels make_int8_table(const char* name) {
   t.dot_step = kDotStep;
   t.lhs_size = sizeof(Lhs);
   t.lhs_offset = kLhsOffset;
-  t.pack_lhs = &pack_lhs;
-  t.fill_lhs = &fill_lhs;
-  t.gemm = &int8_gemm;
-  t.dots = &dots;
-  t.channel_sums = &channel_sums;
-  t.quantize = &quantize;
-  t.dequantize_int8 = &dequantize_int8;
-  t.dequantize_int4 = &dequantize_int4;
-  t.extremes = &extremes;
-  t.combine = &combine;
+  RL_SET(pack_lhs, pack_lhs);
+  RL_SET(fill_lhs, fill_lhs);
+  RL_SET(gemm, int8_gemm);
+  RL_SET(dots, dots);
+  RL_SET(channel_sums, channel_sums);
+  RL_SET(quantize, quantize);
+  RL_SET(dequantize_int8, dequantize_int8);
+  RL_SET(dequantize_int4, dequantize_int4);
+  RL_SET(extremes, extremes);
+  RL_SET(combine, combine);
   t.int4_offset = kInt4Offset;
-  t.pack_int4_lhs = &pack_int4_lhs;
-  t.int4_dots = &int4_dots;
-  t.scaled_dots = &scaled_dots;
-  t.requantize = &requantize;
-  t.dequantize = &dequantize;
+  RL_SET(pack_int4_lhs, pack_int4_lhs);
+  RL_SET(int4_dots, int4_dots);
+  RL_SET(scaled_dots, scaled_dots);
+  RL_SET(requantize, requantize);
+  RL_SET(dequantize, dequantize);
   t.loops = make_int8_loops();
   return t;
 }

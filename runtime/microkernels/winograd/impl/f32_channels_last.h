@@ -260,28 +260,34 @@ static constexpr WinogradTransforms winograd_transforms() {
 static constexpr F32PackedMicrokernels make_packed_table() {
   F32PackedMicrokernels t{};
   t.narrow_rows = kNarrowRows;
-  t.saturate = &saturate;
-  t.panel = &panel;
-  t.line = &line;
-  t.row = &row;
-  t.f16_panel = &f16_panel;
-  t.f16_row = &f16_row;
-  t.depthwise = &depthwise_run;
-  t.grouped_line = &grouped_line;
+  RL_SET_PACKED(saturate, saturate);
+  RL_SET_PACKED(panel, panel);
+  RL_SET_PACKED(line, line);
+  RL_SET_PACKED(row, row);
+  if (is_selected("f16")) {
+    RL_SET_PACKED(f16_panel, f16_panel);
+    RL_SET_PACKED(f16_row, f16_row);
+  }
+  RL_SET_PACKED(depthwise, depthwise_run);
+  RL_SET_PACKED(grouped_line, grouped_line);
 #ifdef RL_PERMUTES
-  t.grouped_3x3 = &grouped_3x3;
+  RL_SET_PACKED(grouped_3x3, grouped_3x3);
 #endif
-  t.pool = &pool;
-  t.winograd2 = winograd_transforms<2>();
-  t.winograd3 = winograd_transforms<3>();
-  t.winograd4 = winograd_transforms<4>();
-  t.winograd_apart = {nullptr, &winograd_tile_input<WinogradApart>, &winograd_tile_output<WinogradApart>};
-  t.prologue = &prologue;
-  t.apply = &apply;
-  t.attention = &attention;
-  t.attention_share = &attention_share;
-  t.lstm = &lstm;
-  t.gru = &gru;
+  RL_SET_PACKED(pool, pool);
+  if (is_selected("packed.winograd")) {
+    t.winograd2 = winograd_transforms<2>();
+    t.winograd3 = winograd_transforms<3>();
+    t.winograd4 = winograd_transforms<4>();
+  }
+  if (is_selected("packed.winograd_apart")) {
+    t.winograd_apart = {nullptr, &winograd_tile_input<WinogradApart>, &winograd_tile_output<WinogradApart>};
+  }
+  RL_SET_PACKED(prologue, prologue);
+  RL_SET_PACKED(apply, apply);
+  RL_SET_PACKED(attention, attention);
+  RL_SET_PACKED(attention_share, attention_share);
+  RL_SET_PACKED(lstm, lstm);
+  RL_SET_PACKED(gru, gru);
   return t;
 }
 
