@@ -11,7 +11,7 @@
 # make untraced the runtime without event tracing and its tests, a build of two minutes
 # make avx512  tests of AVX-512 code on an emulated PC, for machines without it; about five minutes on a free core
 # make cross   tests of the code for aarch64, riscv64 and WebAssembly; about half an hour on two cores
-# make targets selective builds for hosts, Cortex-M4, M7 and M55 and RISC-V, run in QEMU; about ten minutes
+# make targets selective builds and programs in C for hosts, Cortex-M4, M7 and M55 and RISC-V, run in QEMU; half an hour
 # make js      the JavaScript package in build/js, and its tests in Node; about ten minutes
 # make java    the Java package in build/java, and its tests on OpenJDK with -Xcheck:jni; two minutes after make build
 # make tidy    clang-tidy over the C++ code below the kernels; half a minute
@@ -176,7 +176,7 @@ cross: build
 
 targets: build
 	scripts/system-packages devices
-	RUSHLIGHT_TARGETS=1 $(BIN)/pytest -q tests/select
+	RUSHLIGHT_TARGETS=1 $(BIN)/pytest -q tests/select tests/aot_c
 
 js: build
 	scripts/system-packages js

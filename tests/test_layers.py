@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "codegen": set(),
     "target": {"runtime"},
     "select": {"format", "target", "backends", "devtools"},
+    "aot_c": {"format", "devtools"},
     "compiler": CORE | {"target", "devtools"},
     "exir": CORE,
     "api": CORE | {"backends", "devtools"},

@@ -11,6 +11,7 @@ from typing import TextIO
 
 from rushlight import __version__
 from rushlight.cli import (
+    aot_c,
     bench,
     compare,
     compile,
@@ -42,6 +43,7 @@ _COMMANDS = (
     quantize,
     kernels,
     select,
+    aot_c,
     config,
     completion,
 )

@@ -1,0 +1,176 @@
+"""Element types in C, compute types, and the rules of promotion that the portable kernels have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rushlight.aot_c.errors import Unsupported
+from rushlight.format.program import ScalarType
+
+# The names in messages, as torch has them.
+NAMES: dict[ScalarType, str] = {
+    ScalarType.BYTE: "uint8",
+    ScalarType.CHAR: "int8",
+    ScalarType.SHORT: "int16",
+    ScalarType.INT: "int32",
+    ScalarType.LONG: "int64",
+    ScalarType.HALF: "float16",
+    ScalarType.FLOAT: "float32",
+    ScalarType.DOUBLE: "float64",
+    ScalarType.BOOL: "bool",
+    ScalarType.BFLOAT16: "bfloat16",
+    ScalarType.UINT16: "uint16",
+    ScalarType.UINT32: "uint32",
+    ScalarType.UINT64: "uint64",
+}
+
+# The types that the functions of a header take and give. Floats of 16 bits are their bits.
+C_TYPES: dict[ScalarType, str] = {
+    ScalarType.BYTE: "uint8_t",
+    ScalarType.CHAR: "int8_t",
+    ScalarType.SHORT: "int16_t",
+    ScalarType.INT: "int32_t",
+    ScalarType.LONG: "int64_t",
+    ScalarType.HALF: "uint16_t",
+    ScalarType.FLOAT: "float",
+    ScalarType.DOUBLE: "double",
+    ScalarType.BOOL: "uint8_t",
+    ScalarType.BFLOAT16: "uint16_t",
+    ScalarType.UINT16: "uint16_t",
+    ScalarType.UINT32: "uint32_t",
+    ScalarType.UINT64: "uint64_t",
+}
+
+# The types of elements inside of the generated file. Tensors of several dtypes use the same bytes of planned
+# memory one after another, so that these types may alias.
+ELEMENTS: dict[ScalarType, str] = {
+    ScalarType.BYTE: "u8",
+    ScalarType.CHAR: "i8",
+    ScalarType.SHORT: "i16",
+    ScalarType.INT: "i32",
+    ScalarType.LONG: "i64",
+    ScalarType.HALF: "f16",
+    ScalarType.FLOAT: "f32",
+    ScalarType.DOUBLE: "f64",
+    ScalarType.BOOL: "b8",
+    ScalarType.BFLOAT16: "bf16",
+    ScalarType.UINT16: "u16",
+    ScalarType.UINT32: "u32",
+    ScalarType.UINT64: "u64",
+}
+
+LONG, FLOAT, DOUBLE, BOOL = ScalarType.LONG, ScalarType.FLOAT, ScalarType.DOUBLE, ScalarType.BOOL
+HALF, BFLOAT16 = ScalarType.HALF, ScalarType.BFLOAT16
+SIXTEEN = frozenset({HALF, BFLOAT16})
+FLOATING = frozenset({HALF, BFLOAT16, FLOAT, DOUBLE})
+INTEGERS = frozenset({ScalarType.BYTE, ScalarType.CHAR, ScalarType.SHORT, ScalarType.INT, LONG})
+WIDE_UNSIGNED = frozenset({ScalarType.UINT16, ScalarType.UINT32, ScalarType.UINT64})
+BYTES = frozenset({ScalarType.BYTE, ScalarType.CHAR})
+
+_SIZES = {
+    **dict.fromkeys((ScalarType.BYTE, ScalarType.CHAR, BOOL), 1),
+    **dict.fromkeys((ScalarType.SHORT, HALF, BFLOAT16, ScalarType.UINT16), 2),
+    **dict.fromkeys((ScalarType.INT, FLOAT, ScalarType.UINT32), 4),
+    **dict.fromkeys((LONG, DOUBLE, ScalarType.UINT64), 8),
+}
+
+
+def name_of(dtype: ScalarType) -> str:
+    """The name of a dtype in messages."""
+    return NAMES.get(dtype, ScalarType(dtype).name.lower())
+
+
+def size_of(dtype: ScalarType) -> int:
+    """The bytes of an element."""
+    return _SIZES[dtype]
+
+
+def compute_type(dtype: ScalarType) -> ScalarType:
+    """The type in which numbers of a dtype are computed: int64, float32 or float64."""
+    if dtype in (HALF, BFLOAT16, FLOAT):
+        return FLOAT
+    if dtype == DOUBLE:
+        return DOUBLE
+    if dtype not in NAMES:
+        raise Unsupported(f"there is no arithmetic in {name_of(dtype)}")
+    return LONG
+
+
+def c_compute(compute: ScalarType) -> str:
+    """The C type of a compute type or of bool."""
+    return {LONG: "int64_t", FLOAT: "float", DOUBLE: "double", BOOL: "bool"}[compute]
+
+
+def is_integral(dtype: ScalarType) -> bool:
+    """Whether a dtype is an integer type. Bool is not."""
+    return dtype in INTEGERS or dtype in WIDE_UNSIGNED
+
+
+def _category(dtype: ScalarType) -> int:
+    return 2 if dtype in FLOATING else 0 if dtype == BOOL else 1
+
+
+def _wider(a: ScalarType, b: ScalarType) -> ScalarType:
+    return a if size_of(a) >= size_of(b) else b
+
+
+def promote(a: ScalarType, b: ScalarType) -> ScalarType:
+    """The result of torch.promote_types."""
+    if a == b:
+        return a
+    if _category(a) < _category(b):
+        a, b = b, a
+    if _category(a) != _category(b):
+        return a
+    if a in FLOATING:
+        return FLOAT if size_of(a) == size_of(b) else _wider(a, b)
+    if a in WIDE_UNSIGNED or b in WIDE_UNSIGNED:
+        return _wider(a, b) if a in WIDE_UNSIGNED and b in WIDE_UNSIGNED else LONG
+    if ScalarType.BYTE in (a, b):
+        return _wider(ScalarType.SHORT, _wider(a, b))
+    return _wider(a, b)
+
+
+def result_type(tensors: Iterable[tuple[ScalarType, int]], numbers: Iterable[str] = ()) -> ScalarType:
+    """The result of torch.result_type.
+
+    Args:
+        tensors: the dtype and the rank of each tensor.
+        numbers: the kind of each number: `int`, `double` or `bool`.
+    """
+    levels: list[ScalarType | None] = [None, None, None]
+
+    def merge(level: int, dtype: ScalarType) -> None:
+        known = levels[level]
+        levels[level] = dtype if known is None else promote(known, dtype)
+
+    for dtype, rank in tensors:
+        merge(0 if rank > 0 else 1, dtype)
+    for kind in numbers:
+        merge(2, {"double": FLOAT, "bool": BOOL, "int": LONG}[kind])
+    result = levels[0]
+    for lower in levels[1:]:
+        if lower is None:
+            continue
+        if result is None:
+            result = lower
+        elif _category(lower) > _category(result):
+            result = promote(result, lower)
+    assert result is not None
+    return result
+
+
+def float_result(dtype: ScalarType) -> ScalarType:
+    """The dtype of the result of a floating-point function: float32 for integers."""
+    return dtype if dtype in FLOATING else FLOAT
+
+
+def narrows(stored: ScalarType, common: ScalarType) -> bool:
+    """Whether numbers of `stored` may change when `common`, of the same compute type, holds them."""
+    if stored == common:
+        return False
+    if common in SIXTEEN:
+        return stored != BOOL
+    if not is_integral(stored) or not is_integral(common):
+        return False
+    return size_of(stored) >= size_of(common) or common == ScalarType.BYTE

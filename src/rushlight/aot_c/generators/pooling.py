@@ -1,0 +1,322 @@
+"""Pooling: averages and maxima over windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from rushlight.aot_c.code import terms
+from rushlight.aot_c.dtypes import (
+    BOOL,
+    C_TYPES,
+    DOUBLE,
+    FLOAT,
+    FLOATING,
+    LONG,
+    SIXTEEN,
+    c_compute,
+    compute_type,
+    size_of,
+)
+from rushlight.aot_c.generators.windows import Image, Window, field, pooled_size
+from rushlight.aot_c.kernel import Generator, Kernel
+from rushlight.aot_c.values import TensorValue
+from rushlight.format.program import ScalarType
+
+_AXES = ("z", "y", "x")
+
+
+def read_pooling(
+    k: Kernel, source: TensorValue, dims: int, kernel: int, dilation: int | None, ceil: int
+) -> Window:
+    """The window from the arguments kernel, stride and padding, from argument `kernel` on."""
+    k.require(source.rank in (dims + 1, dims + 2), "the rank does not suit the pooling")
+    sizes = field(k, "kernel_size", k.ints(kernel), dims, [1, 1, 1], 1)
+    window = Window(
+        kernel=sizes,
+        stride=field(k, "stride", k.optional_ints(kernel + 1) or [], dims, sizes, 1),
+        padding=field(k, "padding", k.ints(kernel + 2), dims, [0, 0, 0], 0),
+        dilation=field(k, "dilation", [] if dilation is None else k.ints(dilation), dims, [1, 1, 1], 1),
+    )
+    k.flag(ceil)
+    return window
+
+
+def pooled_shape(k: Kernel, source: TensorValue, dims: int, window: Window, ceil_mode: bool) -> list[int]:
+    """The shape of the result."""
+    sizes = [
+        pooled_size(source.sizes[source.rank - dims + i], window, 3 - dims + i, ceil_mode)
+        for i in range(dims)
+    ]
+    k.require(min(sizes) > 0, "a window does not fit into the input")
+    return [*source.sizes[: source.rank - dims], *sizes]
+
+
+class Planes:
+    """Loops over the channels and positions of a result, in the order of its memory."""
+
+    def __init__(self, k: Kernel, source: TensorValue, out: TensorValue, dims: int) -> None:
+        self.k, self.dims = k, dims
+        self.image, self.out = Image.of(source, dims), Image.of(out, dims)
+
+    def open(self, stack: ExitStack) -> None:
+        """Opens the loops over `n`, `c`, `z`, `y` and `x`."""
+        loops = [("n", self.out.batch), ("c", self.out.channels)]
+        loops += [(_AXES[axis], self.out.size[axis]) for axis in range(3 - self.dims, 3)]
+        for name, size in loops:
+            stack.enter_context(self.k.code.block(f"for (ptrdiff_t {name} = 0; {name} < {size}; ++{name})"))
+
+    def source(self, names: Sequence[str] = ("pz", "py", "px")) -> str:
+        """The place of an element of the source."""
+        spatial = [(names[axis], self.image.stride[axis]) for axis in range(3 - self.dims, 3)]
+        return terms(("n", self.image.batch_stride), ("c", self.image.channel_stride), *spatial)
+
+    def target(self, batch_stride: int, channel_stride: int, stride: Sequence[int]) -> str:
+        """The place of an element of a result with these strides."""
+        spatial = [(_AXES[axis], stride[axis]) for axis in range(3 - self.dims, 3)]
+        return terms(("n", batch_stride), ("c", channel_stride), *spatial)
+
+    @property
+    def place(self) -> str:
+        """The place of the result."""
+        return self.target(self.out.batch_stride, self.out.channel_stride, self.out.stride)
+
+
+def declare_box(k: Kernel, planes: Planes, window: Window) -> None:
+    """Declares the bounds of a window: `y_start`, `y_stop` with the padding, `y_first`, `y_last` without."""
+    for axis in range(3 - planes.dims, 3):
+        name = _AXES[axis]
+        size, pad = planes.image.size[axis], window.padding[axis]
+        kernel, stride = window.kernel[axis], window.stride[axis]
+        start = terms((name, stride))
+        k.code.add(f"const ptrdiff_t {name}_start = {start}{f' - {pad}' if pad else ''};")
+        end, limit = f"{name}_start + {kernel}", size + pad
+        reaches = (planes.out.size[axis] - 1) * stride - pad + kernel
+        if reaches > limit:
+            k.code.add(f"const ptrdiff_t {name}_stop = {end} < {limit} ? {end} : {limit};")
+        else:
+            k.code.add(f"const ptrdiff_t {name}_stop = {end};")
+        first = f"{name}_start > 0 ? {name}_start : 0" if pad else f"{name}_start"
+        last = (
+            f"{name}_stop < {size} ? {name}_stop : {size}" if min(reaches, limit) > size else f"{name}_stop"
+        )
+        k.code.add(f"const ptrdiff_t {name}_first = {first};")
+        k.code.add(f"const ptrdiff_t {name}_last = {last};")
+
+
+def declare_adaptive_box(k: Kernel, planes: Planes, sizes: Sequence[int]) -> None:
+    """Declares the bounds of one of the windows that divide each dim evenly."""
+    for axis in range(3 - planes.dims, 3):
+        name, size = _AXES[axis], planes.image.size[axis]
+        count = sizes[axis - (3 - planes.dims)]
+        k.code.add(f"const ptrdiff_t {name}_first = {name} * {size} / {count};")
+        k.code.add(f"const ptrdiff_t {name}_last = (({name} + 1) * {size} + {count - 1}) / {count};")
+
+
+def _box_loops(k: Kernel, planes: Planes, stack: ExitStack, step: Sequence[int] = (1, 1, 1)) -> None:
+    for axis in range(3 - planes.dims, 3):
+        name = _AXES[axis]
+        by = f"++p{name}" if step[axis] == 1 else f"p{name} += {step[axis]}"
+        head = f"for (ptrdiff_t p{name} = {name}_first; p{name} < {name}_last; {by})"
+        stack.enter_context(k.code.block(head))
+
+
+def _product(planes: Planes, last: str, first: str) -> str:
+    return " * ".join(f"({_AXES[axis]}_{last} - {_AXES[axis]}_{first})" for axis in range(3 - planes.dims, 3))
+
+
+def _average(
+    k: Kernel, source: TensorValue, out: TensorValue, dims: int, window: Window | None, divisor: str | None
+) -> None:
+    """Averages over windows, or over windows that divide the dims evenly.
+
+    Args:
+        k: the kernel.
+        source: the input.
+        out: the result.
+        dims: the number of spatial dims.
+        window: the window; None divides the dims evenly.
+        divisor: the number by which sums are divided, `padded` for the window with its padding, or None for
+            the elements of the input in the window.
+    """
+    k.require(source.dtype == out.dtype and source.dtype != BOOL, "the dtypes are not supported")
+    if out.numel == 0:
+        return
+    code = k.code
+    compute = DOUBLE if source.dtype == DOUBLE else FLOAT if source.dtype in FLOATING else LONG
+    c = c_compute(compute)
+    name, target = k.read(source, "in"), k.write(out)
+    planes = Planes(k, source, out, dims)
+    with ExitStack() as stack:
+        planes.open(stack)
+        code.add(f"{c} sum = 0;")
+        if window is None:
+            declare_adaptive_box(k, planes, out.sizes[out.rank - dims :])
+        else:
+            declare_box(k, planes, window)
+        with ExitStack() as inner:
+            _box_loops(k, planes, inner)
+            code.add(f"sum += {k.load(f'{name}[{planes.source()}]', source.dtype, compute)};")
+        covered = _product(planes, "last", "first")
+        by = (
+            covered
+            if divisor is None
+            else _product(planes, "stop", "start")
+            if divisor == "padded"
+            else divisor
+        )
+        code.add(f"const ptrdiff_t divisor = {by};")
+        value = f"(sum / ({c})divisor)"
+        if window is not None:
+            empty = " || ".join(f"{_AXES[axis]}_last <= {_AXES[axis]}_first" for axis in range(3 - dims, 3))
+            code.add(f"const {c} r = {empty} ? 0 : {value};")
+        else:
+            code.add(f"const {c} r = {value};")
+        code.add(f"{target}[{planes.place}] = {k.store('r', compute, out.dtype)};")
+
+
+def _avg_pool(dims: int) -> Generator:
+    def generate(k: Kernel) -> None:
+        source = k.tensor(0)
+        window = read_pooling(k, source, dims, 1, None, 4)
+        count_padding = k.flag(5)
+        divisor = k.optional_int(6) if dims > 1 else None
+        out = k.tensor(7 if dims > 1 else 6)
+        k.require(divisor != 0, "the divisor is 0")
+        k.require_shape(out, pooled_shape(k, source, dims, window, k.flag(4)))
+        by = str(divisor) if divisor is not None else "padded" if count_padding else None
+        _average(k, source, out, dims, window, by)
+
+    return generate
+
+
+def _adaptive_average(dims: int) -> Generator:
+    def generate(k: Kernel) -> None:
+        source, sizes, out = k.tensor(0), k.ints(1), k.tensor(2)
+        k.require(
+            len(sizes) == dims and source.rank in (dims + 1, dims + 2), "the sizes do not suit the input"
+        )
+        k.require_shape(out, [*source.sizes[: source.rank - dims], *sizes])
+        _average(k, source, out, dims, None, None)
+
+    return generate
+
+
+def _maximum(
+    k: Kernel, source: TensorValue, out: TensorValue, indices: TensorValue, dims: int, window: Window | None
+) -> None:
+    k.require(source.dtype == out.dtype and source.dtype != BOOL, "the dtypes are not supported")
+    k.require(indices.dtype == LONG, "the indices are not int64")
+    if out.numel == 0:
+        return
+    code = k.code
+    name, target = k.read(source, "in"), k.write(out)
+    wants_indices = k.is_used(indices)
+    if wants_indices:
+        k.write(indices, "indices")
+    planes = Planes(k, source, out, dims)
+    is_float = source.dtype in FLOATING
+    compute = compute_type(source.dtype)
+    c = c_compute(compute) if is_float else "int32_t" if size_of(source.dtype) < 4 else "int64_t"
+    size = planes.image.size
+
+    def where(prefix: str, suffix: str) -> str:
+        parts = []
+        for axis in range(3 - dims, 3):
+            step = 1
+            for inner in range(axis + 1, 3):
+                step *= size[inner]
+            parts.append((f"{prefix}{_AXES[axis]}{suffix}", step))
+        return terms(*parts)
+
+    with ExitStack() as stack:
+        planes.open(stack)
+        if window is None:
+            declare_adaptive_box(k, planes, out.sizes[out.rank - dims :])
+            step = [1, 1, 1]
+        else:
+            step = window.dilation
+            for axis in range(3 - dims, 3):
+                axis_name = _AXES[axis]
+                pad, dilation = window.padding[axis], step[axis]
+                reach = (window.kernel[axis] - 1) * dilation + 1
+                own = terms((axis_name, window.stride[axis]))
+                start = f"{own} - {pad}" if pad else own
+                end = f"{start} + {reach}"
+                limit = size[axis]
+                over = (planes.out.size[axis] - 1) * window.stride[axis] - pad + reach > limit
+                if pad:
+                    # The first position that is not negative, in steps of the dilation.
+                    steps = f"({pad + dilation - 1} - {own}) / {dilation}"
+                    moved = f"{start} + {steps} * {dilation}" if dilation > 1 else "0"
+                    first = f"{start} < 0 ? {moved} : {start}"
+                else:
+                    first = start
+                code.add(f"const ptrdiff_t {axis_name}_first = {first};")
+                last = f"{end} < {limit} ? {end} : {limit}" if over else end
+                code.add(f"const ptrdiff_t {axis_name}_last = {last};")
+        if is_float:
+            k.headers.add("math.h")
+            code.add(f"{c} best = -({c})INFINITY;")
+        else:
+            least = "0" if source.dtype == ScalarType.BYTE else f"INT{8 * size_of(source.dtype)}_MIN"
+            code.add(f"{c} best = {least};")
+        if wants_indices:
+            code.add(f"int64_t where = {where('', '_first')};")
+        with ExitStack() as inner:
+            _box_loops(k, planes, inner, step)
+            element = f"{name}[{planes.source()}]"
+            code.add(f"const {c} value = {k.load(element, source.dtype, compute) if is_float else element};")
+            better = "value > best || value != value" if is_float else "value > best"
+            if wants_indices:
+                inner.enter_context(code.block(f"if ({better})"))
+                code.add("best = value;")
+                code.add(f"where = {where('p', '')};")
+            else:
+                code.add(f"if ({better}) best = value;")
+        stored = "best" if size_of(out.dtype) >= 4 else f"({C_TYPES[out.dtype]})best"
+        if source.dtype in SIXTEEN:
+            stored = k.store("best", compute, out.dtype)
+        code.add(f"{target}[{planes.place}] = {stored};")
+        if wants_indices:
+            image = Image.of(indices, dims)
+            place = planes.target(image.batch_stride, image.channel_stride, image.stride)
+            code.add(f"indices[{place}] = where;")
+
+
+def _max_pool(dims: int) -> Generator:
+    def generate(k: Kernel) -> None:
+        source = k.tensor(0)
+        window = read_pooling(k, source, dims, 1, 4, 5)
+        out, indices = k.tensor(6), k.tensor(7)
+        k.require_shape(out, pooled_shape(k, source, dims, window, k.flag(5)))
+        _maximum(k, source, out, indices, dims, window)
+
+    return generate
+
+
+def _adaptive_maximum(dims: int) -> Generator:
+    def generate(k: Kernel) -> None:
+        source, sizes, out, indices = k.tensor(0), k.ints(1), k.tensor(2), k.tensor(3)
+        k.require(
+            len(sizes) == dims and source.rank in (dims + 1, dims + 2), "the sizes do not suit the input"
+        )
+        k.require_shape(out, [*source.sizes[: source.rank - dims], *sizes])
+        _maximum(k, source, out, indices, dims, None)
+
+    return generate
+
+
+GENERATORS: dict[str, Generator] = {
+    "aten::avg_pool1d.out": _avg_pool(1),
+    "aten::avg_pool2d.out": _avg_pool(2),
+    "aten::avg_pool3d.out": _avg_pool(3),
+    "aten::adaptive_avg_pool1d.out": _adaptive_average(1),
+    "aten::adaptive_avg_pool2d.out": _adaptive_average(2),
+    "aten::_adaptive_avg_pool2d.out": _adaptive_average(2),
+    "aten::_adaptive_avg_pool3d.out": _adaptive_average(3),
+    "aten::max_pool2d_with_indices.out": _max_pool(2),
+    "aten::max_pool3d_with_indices.out": _max_pool(3),
+    "aten::adaptive_max_pool2d.out": _adaptive_maximum(2),
+    "aten::adaptive_max_pool3d.out": _adaptive_maximum(3),
+}

@@ -1,0 +1,467 @@
+"""Matrix products and convolutions: each result is a sum in the order of the portable kernels."""
+
+from __future__ import annotations
+
+import struct
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from rushlight.aot_c.code import terms
+from rushlight.aot_c.dtypes import C_TYPES, DOUBLE, FLOAT, FLOATING, SIXTEEN, compute_type
+from rushlight.aot_c.errors import Unsupported
+from rushlight.aot_c.generators.windows import Image, Window, field
+from rushlight.aot_c.kernel import Generator, Kernel
+from rushlight.aot_c.loops import plus
+from rushlight.aot_c.values import Number, TensorValue
+from rushlight.format.program import ScalarType
+
+# Sums that are computed together: they read the same element of the other operand.
+_TOGETHER = 4
+
+
+class Accumulator:
+    """Sums of products of a dtype: float for 16-bit floats, 64 bits that wrap around for integers."""
+
+    def __init__(self, k: Kernel, dtype: ScalarType) -> None:
+        self.k, self.dtype = k, dtype
+        self.is_float = dtype in FLOATING
+        self.compute = compute_type(dtype)
+        self.type = ("float" if self.compute == FLOAT else "double") if self.is_float else "uint64_t"
+
+    def load(self, element: str) -> str:
+        """An element as a factor."""
+        return self.k.load(element, self.dtype, self.compute) if self.is_float else f"(uint64_t){element}"
+
+    def store(self, value: str) -> str:
+        """A sum as an element. `value` is a name or in brackets."""
+        if self.is_float:
+            return self.k.store(value, self.compute, self.dtype)
+        return f"({C_TYPES[self.dtype]}){value}"
+
+    def number(self, number: Number) -> str:
+        """A number as a factor."""
+        text = self.k.constant(number, self.compute)
+        return text if self.is_float else f"(uint64_t){text}"
+
+
+@dataclass
+class Matrices:
+    """Matrices in memory: the strides of batch, row and column."""
+
+    tensor: TensorValue
+    batch: int
+    row: int
+    column: int
+
+    @classmethod
+    def of(cls, tensor: TensorValue, batched: bool = False) -> Matrices:
+        """The matrices of a tensor of rank 2 or, with `batched`, 3."""
+        first = 1 if batched else 0
+        return cls(
+            tensor, tensor.strides[0] if batched else 0, tensor.strides[first], tensor.strides[first + 1]
+        )
+
+    @classmethod
+    def broadcast(cls, tensor: TensorValue, sizes: list[int]) -> Matrices:
+        """A tensor that broadcasts to a batch of matrices or a matrix."""
+        strides = [0, 0, 0]
+        lead = len(sizes) - tensor.rank
+        if lead < 0:
+            raise Unsupported("the summand does not broadcast to the product's shape")
+        for i, size in enumerate(tensor.sizes):
+            if size not in (1, sizes[lead + i]):
+                raise Unsupported("the summand does not broadcast to the product's shape")
+            strides[3 - len(sizes) + lead + i] = 0 if size == 1 else tensor.strides[i]
+        return cls(tensor, *strides)
+
+
+def _is_one(number: Number | None) -> bool:
+    return number is None or (number.value is not None and float(number.value) == 1)
+
+
+def matmul(
+    k: Kernel,
+    batches: int,
+    rows: int,
+    columns: int,
+    depth: int,
+    a: Matrices,
+    b: Matrices,
+    out: Matrices,
+    bias: Matrices | None = None,
+    alpha: Number | None = None,
+    beta: Number | None = None,
+) -> None:
+    """out[b] = beta * bias[b] + alpha * a[b] x b[b]."""
+    if batches * rows * columns == 0:
+        return
+    sums = Accumulator(k, a.tensor.dtype)
+    k.read(a.tensor, "a")
+    k.read(b.tensor, "b")
+    if bias is not None and beta is not None and beta.value is not None and float(beta.value) == 0:
+        bias = None
+    if bias is not None:
+        k.read(bias.tensor, "bias")
+    k.write(out.tensor)
+    # A factor is 1, or a number of the accumulator's type.
+    alpha_text = None if _is_one(alpha) or alpha is None else sums.number(k.number_value(alpha, "alpha"))
+    beta_text = None if _is_one(beta) or beta is None else sums.number(k.number_value(beta, "beta"))
+    if beta is not None and beta.value is None and bias is not None:
+        raise Unsupported("beta is computed at run time")
+    code = k.code
+
+    def finish(sum_name: str, column: str) -> None:
+        value = sum_name if alpha_text is None else f"{alpha_text} * {sum_name}"
+        if bias is not None:
+            place = terms(("n", bias.batch), ("r", bias.row), (column, bias.column))
+            term = sums.load(f"bias[{place}]")
+            value = f"{value} + {term if beta_text is None else f'{beta_text} * {term}'}"
+        place = terms(("n", out.batch), ("r", out.row), (column, out.column))
+        stored = sums.store(value if value == sum_name else f"({value})")
+        code.add(f"out[{place}] = {stored};")
+
+    def block(width: int) -> None:
+        """The sums of `width` columns from `c` on."""
+        lanes = range(width)
+        code.add(f"{sums.type} {', '.join(f's{lane} = 0' for lane in lanes)};")
+        with code.block(f"for (ptrdiff_t k = 0; k < {depth}; ++k)"):
+            place = terms(("n", a.batch), ("r", a.row), ("k", a.column))
+            code.add(f"const {sums.type} x = {sums.load(f'a[{place}]')};")
+            for lane in lanes:
+                column = "c" if lane == 0 else f"c + {lane}"
+                place = terms(("n", b.batch), ("k", b.row), (column, b.column))
+                code.add(f"s{lane} += x * {sums.load(f'b[{place}]')};")
+        for lane in lanes:
+            finish(f"s{lane}", "c" if lane == 0 else f"c + {lane}")
+
+    with ExitStack() as stack:
+        stack.enter_context(code.block(f"for (ptrdiff_t n = 0; n < {batches}; ++n)"))
+        stack.enter_context(code.block(f"for (ptrdiff_t r = 0; r < {rows}; ++r)"))
+        whole = columns - columns % _TOGETHER
+        if whole:
+            with code.block(f"for (ptrdiff_t c = 0; c < {whole}; c += {_TOGETHER})"):
+                block(_TOGETHER)
+        if whole < columns:
+            with code.block(f"for (ptrdiff_t c = {whole}; c < {columns}; ++c)"):
+                block(1)
+
+
+def _require_matmul(k: Kernel, *tensors: TensorValue) -> None:
+    k.require(len({tensor.dtype for tensor in tensors}) == 1, "the operands differ in dtype")
+    k.require(tensors[0].dtype != ScalarType.BOOL, "there are no products of bool")
+
+
+def _mm(k: Kernel) -> None:
+    a, b, out = k.tensor(0), k.tensor(1), k.tensor(2)
+    _require_matmul(k, a, b, out)
+    k.require_shape(out, [a.sizes[0], b.sizes[1]])
+    rows, columns = out.sizes
+    matmul(k, 1, rows, columns, a.sizes[1], Matrices.of(a), Matrices.of(b), Matrices.of(out))
+
+
+def _bmm(k: Kernel) -> None:
+    a, b, out = k.tensor(0), k.tensor(1), k.tensor(2)
+    _require_matmul(k, a, b, out)
+    k.require_shape(out, [a.sizes[0], a.sizes[1], b.sizes[2]])
+    batches, rows, columns = out.sizes
+    matmul(
+        k,
+        batches,
+        rows,
+        columns,
+        a.sizes[2],
+        Matrices.of(a, True),
+        Matrices.of(b, True),
+        Matrices.of(out, True),
+    )
+
+
+def _addmm(batched: bool) -> Generator:
+    def generate(k: Kernel) -> None:
+        summand, a, b, out = k.tensor(0), k.tensor(1), k.tensor(2), k.tensor(5)
+        _require_matmul(k, a, b, out, summand)
+        sizes = list(out.sizes)
+        k.require_shape(out, [*a.sizes[:-1], b.sizes[-1]])
+        matmul(
+            k,
+            sizes[0] if batched else 1,
+            sizes[-2],
+            sizes[-1],
+            a.sizes[-1],
+            Matrices.of(a, batched),
+            Matrices.of(b, batched),
+            Matrices.of(out, batched),
+            Matrices.broadcast(summand, sizes),
+            alpha=k.number(4),
+            beta=k.number(3),
+        )
+
+    return generate
+
+
+def _linear(k: Kernel) -> None:
+    source, weight, bias, out = k.tensor(0), k.tensor(1), k.optional_tensor(2), k.tensor(3)
+    _require_matmul(k, source, weight, out, *([bias] if bias is not None else []))
+    k.require(source.is_row_major and out.is_row_major, "the input or the result is not in row-major order")
+    vector = weight.rank == 1
+    depth = source.sizes[-1]
+    columns = 1 if vector else weight.sizes[0]
+    rows = 1
+    for size in source.sizes[:-1]:
+        rows *= size
+    k.require_shape(out, [*source.sizes[:-1], *([] if vector else [columns])])
+    matmul(
+        k,
+        1,
+        rows,
+        columns,
+        depth,
+        Matrices(source, 0, depth, 1),
+        Matrices(weight, 0, weight.strides[-1], 0 if vector else weight.strides[0]),
+        Matrices(out, 0, columns, 1),
+        None if bias is None else Matrices.broadcast(bias, [rows, columns]),
+    )
+
+
+# ---- Convolution ----
+
+
+@dataclass
+class Convolution:
+    """The arguments of a convolution, and the layout of its weight."""
+
+    window: Window
+    groups: int
+    transposed: bool
+    source: Image
+    out: Image
+    outputs: int
+    inputs: int
+    output_stride: int
+    input_stride: int
+    group_stride: int
+    tap_stride: list[int]
+
+    @classmethod
+    def read(
+        cls, k: Kernel, source: TensorValue, weight: TensorValue, out: TensorValue, first: int
+    ) -> Convolution:
+        """Reads stride, padding, dilation, transposed, output padding and groups from argument `first` on."""
+        dims = weight.rank - 2
+        k.require(1 <= dims <= 3 and source.rank in (dims + 1, dims + 2), "the ranks fit no convolution")
+        window = Window(
+            kernel=[1] * (3 - dims) + list(weight.sizes[2:]),
+            stride=field(k, "stride", k.ints(first), dims, [1, 1, 1], 1),
+            padding=field(k, "padding", k.ints(first + 1), dims, [0, 0, 0], 0),
+            dilation=field(k, "dilation", k.ints(first + 2), dims, [1, 1, 1], 1),
+        )
+        transposed, groups = k.flag(first + 3), k.integer(first + 5)
+        extra = field(k, "output_padding", k.ints(first + 4), dims, [0, 0, 0], 0) if transposed else [0, 0, 0]
+        image = Image.of(source, dims)
+        shape = [source.sizes[0]] if source.rank == weight.rank else []
+        shape.append(weight.sizes[1] * groups if transposed else weight.sizes[0])
+        for axis in range(3 - dims, 3):
+            reach = window.dilation[axis] * (window.kernel[axis] - 1)
+            size, stride, padding = image.size[axis], window.stride[axis], window.padding[axis]
+            if transposed:
+                shape.append((size - 1) * stride - 2 * padding + reach + extra[axis] + 1)
+            else:
+                shape.append((size + 2 * padding - reach - 1) // stride + 1)
+        k.require_shape(out, shape)
+        first_stride, second_stride = weight.strides[0], weight.strides[1]
+        per_group = weight.sizes[0] // groups
+        return cls(
+            window,
+            groups,
+            transposed,
+            image,
+            Image.of(out, dims),
+            outputs=weight.sizes[1] if transposed else per_group,
+            inputs=per_group if transposed else weight.sizes[1],
+            output_stride=second_stride if transposed else first_stride,
+            input_stride=first_stride if transposed else second_stride,
+            group_stride=first_stride * per_group,
+            tap_stride=[0] * (3 - dims) + list(weight.strides[2:]),
+        )
+
+    def touches_edge(self, axis: int) -> bool:
+        """Whether a window reads beyond the ends of a dim, so that taps are left out."""
+        w = self.window
+        if self.transposed:
+            return True
+        last = (self.out.size[axis] - 1) * w.stride[axis] - w.padding[axis]
+        reach = w.dilation[axis] * (w.kernel[axis] - 1)
+        return w.padding[axis] > 0 or last + reach >= self.source.size[axis]
+
+
+POSITIONS = ("z", "y", "x")
+TAPS = ("u", "v", "w")
+
+
+def open_taps(
+    k: Kernel, c: Convolution, axis: int, stack: ExitStack, inside: list[str] | None = None
+) -> str | None:
+    """Opens the loop over the taps of an axis that lie in the image.
+
+    With `inside`, the loop is over all taps, and `inside` gets the conditions of those in the image.
+
+    Returns:
+        The expression of the source's position, or None if the axis has one position and one tap.
+    """
+    w, code = c.window, k.code
+    position, tap = POSITIONS[axis], TAPS[axis]
+    kernel, size = w.kernel[axis], c.source.size[axis]
+    stride, padding, dilation = w.stride[axis], w.padding[axis], w.dilation[axis]
+    if kernel == 1 and c.out.size[axis] == 1 and size == 1 and padding == 0 and not c.transposed:
+        return None
+    if c.transposed:
+        stack.enter_context(code.block(f"for (ptrdiff_t {tap} = 0; {tap} < {kernel}; ++{tap})"))
+        at = f"at_{position}"
+        code.add(f"const ptrdiff_t {at} = {position} + {padding} - {terms((tap, dilation))};")
+        if inside is not None:
+            multiple = f" && {at} % {stride} == 0" if stride > 1 else ""
+            inside.append(f"{at} >= 0 && {at} < {size * stride}{multiple}")
+        else:
+            skip = f"{at} < 0 || {at} >= {size * stride}" + (
+                f" || {at} % {stride} != 0" if stride > 1 else ""
+            )
+            code.add(f"if ({skip}) continue;")
+        return at if stride == 1 else f"{at} / {stride}"
+    start = terms((position, stride)) if padding == 0 else f"{terms((position, stride))} - {padding}"
+    if not c.touches_edge(axis):
+        if kernel > 1:
+            stack.enter_context(code.block(f"for (ptrdiff_t {tap} = 0; {tap} < {kernel}; ++{tap})"))
+        return plus(start, terms((tap, dilation)) if kernel > 1 else "0")
+    if inside is not None:
+        stack.enter_context(code.block(f"for (ptrdiff_t {tap} = 0; {tap} < {kernel}; ++{tap})"))
+        at = f"at_{position}"
+        code.add(f"const ptrdiff_t {at} = {start} + {terms((tap, dilation))};")
+        inside.append(f"{at} >= 0 && {at} < {size}")
+        return at
+    stack.enter_context(code.block(f"for (ptrdiff_t {tap} = {tap}_first; {tap} < {tap}_last; ++{tap})"))
+    return f"{start} + {terms((tap, dilation))}"
+
+
+def declare_tap_range(k: Kernel, c: Convolution, axis: int) -> None:
+    """Declares which taps of an axis lie in the image at the current position."""
+    if c.transposed or not c.touches_edge(axis):
+        return
+    w = c.window
+    position, tap = POSITIONS[axis], TAPS[axis]
+    kernel, size, dilation = w.kernel[axis], c.source.size[axis], w.dilation[axis]
+    before = w.padding[axis]
+    own = terms((position, w.stride[axis]))
+    if dilation == 1:
+        low, high = f"{before} - {own}", f"{size + before} - {own}"
+    else:
+        low = f"({before + dilation - 1} - {own}) / {dilation}"
+        high = f"({size + before + dilation - 1} - {own}) / {dilation}"
+    test = f"{before} > {own}"
+    first = f"{test} ? {low} : 0" if before > 0 else "0"
+    k.code.add(f"const ptrdiff_t {tap}_first = {first};")
+    k.code.add(f"const ptrdiff_t {tap}_last = {high} < {kernel} ? {high} : {kernel};")
+
+
+def is_finite(weight: TensorValue) -> bool:
+    """Whether a weight is a constant without infinities and NaN."""
+    if weight.dtype not in FLOATING:
+        return True
+    if weight.data is None:
+        return False
+    if weight.dtype in SIXTEEN:
+        mask = 0x7C00 if weight.dtype == ScalarType.HALF else 0x7F80
+        return all(bits & mask != mask for bits in memoryview(weight.data).cast("H"))
+    form = "<d" if weight.dtype == DOUBLE else "<f"
+    return all(value - value == 0 for (value,) in struct.iter_unpack(form, weight.data))
+
+
+def _convolution(k: Kernel) -> None:
+    source, weight, bias, out = k.tensor(0), k.tensor(1), k.optional_tensor(2), k.tensor(9)
+    _require_matmul(k, source, weight, out, *([bias] if bias is not None else []))
+    c = Convolution.read(k, source, weight, out, 3)
+    if out.numel == 0:
+        return
+    # The kernel multiplies the zeros of the padding too. This changes a sum if the weight is infinite or NaN.
+    inside: list[str] | None = None if is_finite(weight) else []
+    sums = Accumulator(k, source.dtype)
+    k.read(source, "in")
+    k.read(weight, "weight")
+    if bias is not None:
+        k.read(bias, "bias")
+    k.write(out)
+    code = k.code
+    together = next(n for n in (_TOGETHER, 2, 1) if c.outputs % n == 0)
+    lanes = range(together)
+    with ExitStack() as stack:
+
+        def loop(name: str, end: int, step: int = 1) -> None:
+            by = f"++{name}" if step == 1 else f"{name} += {step}"
+            stack.enter_context(code.block(f"for (ptrdiff_t {name} = 0; {name} < {end}; {by})"))
+
+        if c.out.batch > 1:
+            loop("n", c.out.batch)
+        if c.groups > 1:
+            loop("g", c.groups)
+        loop("o", c.outputs, together)
+        for axis in range(3):
+            if c.out.size[axis] > 1:
+                loop(POSITIONS[axis], c.out.size[axis])
+            elif c.touches_edge(axis):
+                code.add(f"const ptrdiff_t {POSITIONS[axis]} = 0;")
+            if inside is None:
+                declare_tap_range(k, c, axis)
+        n = "n" if c.out.batch > 1 else "0"
+        g = "g" if c.groups > 1 else "0"
+        code.add(f"{sums.type} {', '.join(f's{lane} = 0' for lane in lanes)};")
+        with ExitStack() as inner:
+            if c.inputs > 1:
+                inner.enter_context(code.block(f"for (ptrdiff_t i = 0; i < {c.inputs}; ++i)"))
+            i = "i" if c.inputs > 1 else "0"
+            places: list[tuple[str, int] | str] = [
+                (n, c.source.batch_stride),
+                (g, c.inputs * c.source.channel_stride),
+                (i, c.source.channel_stride),
+            ]
+            taps: list[tuple[str, int]] = []
+            for axis in range(3):
+                place = open_taps(k, c, axis, inner, inside)
+                if place is not None:
+                    known = place if c.out.size[axis] > 1 or c.touches_edge(axis) else _at_zero(place, axis)
+                    places.append((known, c.source.stride[axis]))
+                if c.window.kernel[axis] > 1 or (place is not None and c.touches_edge(axis)):
+                    taps.append((TAPS[axis], c.tap_stride[axis]))
+            element = sums.load(f"in[{terms(*places)}]")
+            if inside:
+                element = f"{' && '.join(inside)} ? {element} : 0"
+            code.add(f"const {sums.type} value = {element};")
+            for lane in lanes:
+                output = "o" if lane == 0 else f"o + {lane}"
+                place = terms((g, c.group_stride), (output, c.output_stride), (i, c.input_stride), *taps)
+                code.add(f"s{lane} += value * {sums.load(f'weight[{place}]')};")
+        positions = [(POSITIONS[axis], c.out.stride[axis]) for axis in range(3) if c.out.size[axis] > 1]
+        for lane in lanes:
+            output = "o" if lane == 0 else f"o + {lane}"
+            channel = terms((g, c.outputs), output)
+            total = f"s{lane}"
+            if bias is not None:
+                place = terms((g, c.outputs * bias.strides[0]), (output, bias.strides[0]))
+                total = f"(s{lane} + {sums.load(f'bias[{place}]')})"
+            place = terms((n, c.out.batch_stride), (channel, c.out.channel_stride), *positions)
+            code.add(f"out[{place}] = {sums.store(total)};")
+
+
+def _at_zero(place: str, axis: int) -> str:
+    """The place of the only position of an axis."""
+    import re
+
+    return re.sub(rf"\b{POSITIONS[axis]}\b", "0", place)
+
+
+GENERATORS: dict[str, Generator] = {
+    "aten::mm.out": _mm,
+    "aten::bmm.out": _bmm,
+    "aten::addmm.out": _addmm(False),
+    "aten::baddbmm.out": _addmm(True),
+    "aten::linear.out": _linear,
+    "aten::convolution.out": _convolution,
+}

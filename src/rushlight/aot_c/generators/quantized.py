@@ -1,0 +1,429 @@
+"""Operators on numbers of one byte: convolution, linear, add, mul, pooling, mean, lookup."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from rushlight.aot_c.code import float_literal, terms
+from rushlight.aot_c.dtypes import BYTES, DOUBLE, ELEMENTS, FLOAT, FLOATING, SIXTEEN, compute_type
+from rushlight.aot_c.generators.elementwise import broadcast
+from rushlight.aot_c.generators.pooling import Planes, declare_box, pooled_shape, read_pooling
+from rushlight.aot_c.generators.products import POSITIONS, TAPS, Convolution, declare_tap_range, open_taps
+from rushlight.aot_c.generators.quantization import Requantizer, float_parameter, require_bytes
+from rushlight.aot_c.generators.reductions import axes_of, reduced_shape
+from rushlight.aot_c.kernel import Generator, Kernel
+from rushlight.aot_c.loops import Nest, plus
+from rushlight.aot_c.values import TensorValue
+from rushlight.format.program import ScalarType
+
+# Sums that are computed together: they read the same element of the input.
+_TOGETHER = 4
+
+
+def _number(k: Kernel, tensor: TensorValue, name: str, at: str) -> str:
+    """An element of a tensor of numbers as float; the runtime reads it as float64 first."""
+    own = compute_type(tensor.dtype)
+    if own == FLOAT:
+        return k.load(f"{name}[{at}]", tensor.dtype, FLOAT)
+    if own == DOUBLE:
+        return f"(float){name}[{at}]"
+    return f"(float)(double){name}[{at}]"
+
+
+def _convolution(k: Kernel) -> None:
+    source, weight, scales, bias, out = (
+        k.tensor(0),
+        k.tensor(3),
+        k.tensor(4),
+        k.optional_tensor(5),
+        k.tensor(16),
+    )
+    require_bytes(k, source, out)
+    k.require(weight.dtype == ScalarType.CHAR, "the weight is not int8")
+    c = Convolution.read(k, source, weight, out, 6)
+    outputs = c.outputs * c.groups
+    k.require(scales.numel in (1, outputs) and scales.is_row_major, "the scales do not fit the channels")
+    k.require(bias is None or bias.numel == outputs, "the bias does not fit the channels")
+    if out.numel == 0:
+        return
+    k.read(source, "in")
+    k.read(weight, "weight")
+    k.read(scales, "scales")
+    if bias is not None:
+        k.read(bias, "bias")
+    k.write(out)
+    in_scale = float_parameter(k, "in_scale", k.real(1))
+    in_zero = k.value("int32_t", "in_zero", str(k.integer(2)))
+    requantize = Requantizer(k, 12)
+    code = k.code
+    together = next(n for n in (_TOGETHER, 2, 1) if c.outputs % n == 0)
+    # The loop over the channels is the innermost if their elements are neighbours.
+    channels_inside = c.inputs > 1 and c.source.channel_stride == 1
+    with ExitStack() as stack:
+
+        def loop(name: str, end: int, step: int = 1) -> None:
+            by = f"++{name}" if step == 1 else f"{name} += {step}"
+            stack.enter_context(code.block(f"for (ptrdiff_t {name} = 0; {name} < {end}; {by})"))
+
+        batched, grouped = c.out.batch > 1, c.groups > 1
+        if batched:
+            loop("n", c.out.batch)
+        if grouped:
+            loop("g", c.groups)
+        for axis in range(3):
+            if c.out.size[axis] > 1:
+                loop(POSITIONS[axis], c.out.size[axis])
+            elif c.out.size[axis] == 1 and (c.touches_edge(axis) or c.window.kernel[axis] > 1):
+                code.add(f"const ptrdiff_t {POSITIONS[axis]} = 0;")
+            declare_tap_range(k, c, axis)
+        loop("o", c.outputs, together)
+        n, g = "n" if batched else "0", "g" if grouped else "0"
+        lanes = range(together)
+        code.add(f"int32_t {', '.join(f's{lane} = 0' for lane in lanes)};")
+        with ExitStack() as inner:
+            i = "i" if c.inputs > 1 else "0"
+            head = f"for (ptrdiff_t i = 0; i < {c.inputs}; ++i)"
+            if c.inputs > 1 and not channels_inside:
+                inner.enter_context(code.block(head))
+            places: list[tuple[str, int] | str] = [
+                (n, c.source.batch_stride),
+                (g, c.inputs * c.source.channel_stride),
+                (i, c.source.channel_stride),
+            ]
+            taps: list[tuple[str, int]] = []
+            for axis in range(3):
+                place = open_taps(k, c, axis, inner)
+                if place is not None:
+                    known = place
+                    if c.out.size[axis] == 1 and not (c.touches_edge(axis) or c.window.kernel[axis] > 1):
+                        known = "0"
+                    places.append((known, c.source.stride[axis]))
+                if c.window.kernel[axis] > 1 or (place is not None and c.touches_edge(axis)):
+                    taps.append((TAPS[axis], c.tap_stride[axis]))
+            if channels_inside:
+                inner.enter_context(code.block(head))
+            code.add(f"const int32_t value = in[{terms(*places)}] - {in_zero};")
+            for lane in lanes:
+                output = "o" if lane == 0 else f"o + {lane}"
+                place = terms((g, c.group_stride), (output, c.output_stride), (i, c.input_stride), *taps)
+                code.add(f"s{lane} += value * weight[{place}];")
+        positions = [(POSITIONS[axis], c.out.stride[axis]) for axis in range(3) if c.out.size[axis] > 1]
+        for lane in lanes:
+            output = "o" if lane == 0 else f"o + {lane}"
+            channel = terms((g, c.outputs), output)
+            scale = _number(k, scales, "scales", "0" if scales.numel == 1 else channel)
+            real = f"(float)s{lane} * ({scale} * {in_scale})"
+            if bias is not None:
+                real = f"{real} + {_number(k, bias, 'bias', channel)}"
+            place = terms((n, c.out.batch_stride), (channel, c.out.channel_stride), *positions)
+            code.add(f"out[{place}] = {requantize(real, out)};")
+
+
+def _linear(k: Kernel) -> None:
+    source, weight, scales, bias, out = (
+        k.tensor(0),
+        k.tensor(3),
+        k.tensor(4),
+        k.optional_tensor(5),
+        k.tensor(10),
+    )
+    require_bytes(k, source, out)
+    k.require(weight.dtype == ScalarType.CHAR and weight.rank == 2, "the weight is no matrix of int8")
+    columns, depth = weight.sizes
+    k.require_shape(out, [*source.sizes[:-1], columns])
+    k.require(source.sizes[-1] == depth, "the input's last dim is not the weight's")
+    k.require(source.is_row_major and out.is_row_major, "a tensor is not in row-major order")
+    k.require(
+        scales.numel in (1, columns) and scales.rank < 2 or scales.sizes[-1] == 1, "the scales are in groups"
+    )
+    if out.numel == 0:
+        return
+    k.read(source, "in")
+    k.read(weight, "weight")
+    k.read(scales, "scales")
+    if bias is not None:
+        k.read(bias, "bias")
+    k.write(out)
+    in_scale = float_parameter(k, "in_scale", k.real(1))
+    in_zero = k.value("int32_t", "in_zero", str(k.integer(2)))
+    requantize = Requantizer(k, 6)
+    code = k.code
+    rows = out.numel // columns
+
+    def block(width: int) -> None:
+        lanes = range(width)
+        code.add(f"int32_t {', '.join(f's{lane} = 0' for lane in lanes)};")
+        with code.block(f"for (ptrdiff_t k = 0; k < {depth}; ++k)"):
+            code.add(f"const int32_t x = in[{terms(('r', depth), 'k')}] - {in_zero};")
+            for lane in lanes:
+                column = "c" if lane == 0 else f"c + {lane}"
+                place = terms((column, weight.strides[0]), ("k", weight.strides[1]))
+                code.add(f"s{lane} += x * weight[{place}];")
+        for lane in lanes:
+            column = "c" if lane == 0 else f"c + {lane}"
+            scale = _number(k, scales, "scales", "0" if scales.numel == 1 else column)
+            real = f"(float)s{lane} * ({scale} * {in_scale})"
+            if bias is not None:
+                real = f"{real} + {_number(k, bias, 'bias', column)}"
+            code.add(f"out[{terms(('r', columns), column)}] = {requantize(real, out)};")
+
+    with code.block(f"for (ptrdiff_t r = 0; r < {rows}; ++r)"):
+        whole = columns - columns % _TOGETHER
+        if whole:
+            with code.block(f"for (ptrdiff_t c = 0; c < {whole}; c += {_TOGETHER})"):
+                block(_TOGETHER)
+        if whole < columns:
+            with code.block(f"for (ptrdiff_t c = {whole}; c < {columns}; ++c)"):
+                block(1)
+
+
+def _binary(operator: str) -> Generator:
+    def generate(k: Kernel) -> None:
+        a, b, out = k.tensor(0), k.tensor(5), k.tensor(14)
+        require_bytes(k, a, b, out)
+        k.require_shape(out, broadcast([a, b]))
+        if out.numel == 0:
+            return
+        k.read(a, "a")
+        k.read(b, "b")
+        k.write(out)
+        k.in_place = True
+        parts = [
+            (
+                float_parameter(k, f"{name}_scale", k.real(first)),
+                float_parameter(k, f"{name}_zero", k.integer(first + 1)),
+            )
+            for name, first in (("a", 1), ("b", 6))
+        ]
+        requantize = Requantizer(k, 10)
+        with Nest.over(out.sizes, a, b, out).sort_by(2).collapse().emit(k.code) as (at, other, to):
+            k.code.add(f"const float x = ((float)a[{at}] - {parts[0][1]}) * {parts[0][0]};")
+            k.code.add(f"const float y = ((float)b[{other}] - {parts[1][1]}) * {parts[1][0]};")
+            k.code.add(f"out[{to}] = {requantize(f'x {operator} y', out)};")
+
+    return generate
+
+
+def _avg_pool(k: Kernel) -> None:
+    source, out = k.tensor(0), k.tensor(12)
+    require_bytes(k, source, out)
+    window = read_pooling(k, source, 2, 3, None, 6)
+    count_padding = k.flag(7)
+    k.require_shape(out, pooled_shape(k, source, 2, window, k.flag(6)))
+    if out.numel == 0:
+        return
+    k.read(source, "in")
+    k.write(out)
+    factor = float_parameter(k, "in_scale", k.real(1))
+    in_zero = k.value("int64_t", "in_zero", str(k.integer(2)))
+    requantize = Requantizer(k, 8)
+    planes = Planes(k, source, out, 2)
+    code = k.code
+    with ExitStack() as stack:
+        planes.open(stack)
+        declare_box(k, planes, window)
+        code.add("int64_t sum = 0;")
+        with code.block("for (ptrdiff_t py = y_first; py < y_last; ++py)"):
+            with code.block("for (ptrdiff_t px = x_first; px < x_last; ++px)"):
+                code.add(f"sum += in[{planes.source()}];")
+        code.add("const int64_t rows = y_last > y_first ? y_last - y_first : 0;")
+        code.add("const int64_t columns = x_last > x_first ? x_last - x_first : 0;")
+        code.add("const int64_t covered = rows * columns;")
+        divisor = "(int64_t)(y_stop - y_start) * (x_stop - x_start)" if count_padding else "covered"
+        code.add(f"const float real = (float)(sum - {in_zero} * covered) * {factor};")
+        real = f"covered == 0 ? 0.0f : real / (float)({divisor})"
+        code.add(f"out[{planes.place}] = {requantize(real, out)};")
+
+
+def _mean(k: Kernel) -> None:
+    source, out = k.tensor(0), k.tensor(9)
+    require_bytes(k, source, out)
+    axes = axes_of(k, k.ints(3), source.rank)
+    keepdim = k.flag(4)
+    k.require_shape(out, reduced_shape(source, axes, keepdim))
+    results, elements = Nest(2), Nest(1)
+    position = 0
+    for d, size in enumerate(source.sizes):
+        if d in axes:
+            elements.push(size, source.strides[d])
+        else:
+            results.push(size, out.strides[position], source.strides[d])
+        if d not in axes or keepdim:
+            position += 1
+    elements.sort_by(0).collapse()
+    if results.numel == 0:
+        return
+    k.read(source, "in")
+    k.write(out)
+    factor = float_parameter(k, "in_scale", k.real(1))
+    in_zero = k.value("int64_t", "in_zero", str(k.integer(2)))
+    requantize = Requantizer(k, 5)
+    count = elements.numel
+    with results.emit(k.code) as (to, at):
+        k.code.add("int64_t sum = 0;")
+        with elements.emit(k.code, "e") as (element,):
+            k.code.add(f"sum += in[{plus(at, element)}];")
+        k.code.add(
+            f"const float real = (float)(sum - {in_zero} * {count}) * {factor} / {float_literal(count)};"
+        )
+        k.code.add(f"out[{to}] = {requantize('real', out)};")
+
+
+def _lookup(k: Kernel) -> None:
+    source, table, out = k.tensor(0), k.tensor(1), k.tensor(2)
+    require_bytes(k, source)
+    k.require(
+        table.numel == 256 and table.is_row_major and table.dtype == out.dtype, "the table does not fit"
+    )
+    k.require_shape(out, source.sizes)
+    if out.numel == 0:
+        return
+    k.read(source, "in")
+    k.read(table, "table")
+    k.write(out)
+    k.in_place = True
+    with Nest.over(out.sizes, source, out).sort_by(1).collapse().emit(k.code) as (at, to):
+        index = f"in[{at}] + 128" if source.dtype == ScalarType.CHAR else f"in[{at}]"
+        k.code.add(f"out[{to}] = table[{index}];")
+
+
+# ---- Weights in groups ----
+
+
+class GroupedWeight:
+    """Quantized weights [rows, columns] with scales, and zero points, of rows or of groups of a row."""
+
+    def __init__(
+        self, k: Kernel, weight: TensorValue, bits: int, scales: TensorValue, zeros: TensorValue | None
+    ) -> None:
+        self.k, self.bits, self.scales, self.zeros = k, bits, scales, zeros
+        k.require(weight.rank == 2 and weight.dtype in BYTES, "the weight is no matrix of bytes")
+        k.require(bits == 8 or weight.dtype == ScalarType.BYTE, "the weight is not uint8")
+        k.require(weight.is_row_major and scales.is_row_major, "the weight is not in row-major order")
+        self.rows, self.stride = weight.sizes
+        self.columns = self.stride * (8 // bits)
+        groups = scales.sizes[1] if scales.rank == 2 else 1
+        shared = scales.rank < 2 and scales.numel == 1
+        k.require(groups > 0 and (shared or scales.numel == self.rows * groups), "the scales do not fit")
+        k.require(self.columns % groups == 0, "the scales do not fit")
+        self.group = max(self.columns // groups, 1)
+        self.scale_step = 0 if shared and self.rows != 1 else groups
+        k.read(weight, "weight")
+        k.read(scales, "scales")
+        if zeros is not None:
+            k.require(zeros.numel == scales.numel and zeros.is_row_major, "the zero points do not fit")
+            k.read(zeros, "zeros")
+
+    def number(self, row: str, column: str) -> str:
+        """The integer at (row, column)."""
+        base = terms((row, self.stride))
+        if self.bits == 8:
+            return f"weight[{plus(base, column)}]"
+        place = plus(base, f"{_in_brackets(column)} / {8 // self.bits}")
+        if self.bits == 4:
+            shift = f"({_in_brackets(column)} % 2 == 0 ? weight[{place}] >> 4 : weight[{place}] & 15)"
+            return f"({shift} - 8)"
+        return f"((weight[{place}] >> {_in_brackets(column)} % 4 * 2 & 3) - 2)"
+
+    def part(self, row: str, column: str) -> str:
+        """The place of the scale of (row, column)."""
+        own = f"{_in_brackets(column)} / {self.group}" if self.group < self.columns else "0"
+        return plus(terms((row, self.scale_step)), own)
+
+    def declare_real(self, row: str, column: str, name: str) -> None:
+        """Declares the real number at (row, column), in the dtype of the scales."""
+        k, code = self.k, self.k.code
+        part = self.part(row, column)
+        code.add(f"float {name} = (float){self.number(row, column)};")
+        if self.zeros is not None:
+            value = f"{name} - {_number(k, self.zeros, 'zeros', part)}"
+            code.add(f"{name} = {self._rounded(value)};")
+        scaled = f"{name} * {_number(k, self.scales, 'scales', part)}"
+        code.add(f"{name} = {self._rounded(scaled)};")
+
+    def _rounded(self, value: str) -> str:
+        return self.k.narrow(value, self.scales.dtype) if self.scales.dtype in SIXTEEN else value
+
+
+def _in_brackets(text: str) -> str:
+    return text if text.isidentifier() else f"({text})"
+
+
+def _linear_of_reals(
+    k: Kernel, source: TensorValue, weight: GroupedWeight, bias: TensorValue | None, out: TensorValue
+) -> None:
+    depth, columns = weight.columns, weight.rows
+    k.require_shape(out, [*source.sizes[:-1], columns])
+    k.require(source.is_row_major and out.is_row_major, "a tensor is not in row-major order")
+    k.require(source.dtype in FLOATING and source.dtype != DOUBLE, "the input's dtype is not supported")
+    if out.numel == 0:
+        return
+    k.read(source, "in")
+    if bias is not None:
+        k.read(bias, "bias")
+    k.write(out)
+    code = k.code
+    with code.block(f"for (ptrdiff_t c = 0; c < {columns}; ++c)"):
+        with code.block(f"for (ptrdiff_t r = 0; r < {out.numel // columns}; ++r)"):
+            code.add("float sum = 0;")
+            with code.block(f"for (ptrdiff_t k = 0; k < {depth}; ++k)"):
+                weight.declare_real("c", "k", "w")
+                if source.dtype in SIXTEEN:
+                    code.add(f"w = {k.narrow('w', source.dtype)};")
+                x = k.load(f"in[{terms(('r', depth), 'k')}]", source.dtype, FLOAT)
+                code.add(f"sum += {x} * w;")
+            if bias is not None:
+                code.add(f"sum += {_number(k, bias, 'bias', 'c')};")
+            code.add(f"out[{terms(('r', columns), 'c')}] = {k.store('sum', FLOAT, out.dtype)};")
+
+
+def _linear_4bit(k: Kernel) -> None:
+    source, out = k.tensor(0), k.tensor(5)
+    weight = GroupedWeight(k, k.tensor(1), 4, k.tensor(2), k.optional_tensor(3))
+    _linear_of_reals(k, source, weight, k.optional_tensor(4), out)
+
+
+def _embedding(bits: int, with_dtype: bool) -> Generator:
+    def generate(k: Kernel) -> None:
+        scales, index, out = k.tensor(1), k.tensor(5), k.tensor(7 if with_dtype else 6)
+        weight = GroupedWeight(k, k.tensor(0), bits, scales, k.optional_tensor(2))
+        k.require(
+            index.dtype in (ScalarType.INT, ScalarType.LONG), "the positions are neither int32 nor int64"
+        )
+        k.require_shape(out, [*index.sizes, weight.columns])
+        k.require(index.is_row_major and out.is_row_major, "a tensor is not in row-major order")
+        k.require(
+            out.dtype in ELEMENTS and out.dtype in FLOATING and out.dtype != DOUBLE,
+            "the result's dtype is not supported",
+        )
+        if out.numel == 0:
+            return
+        k.read(index, "index")
+        k.write(out)
+        code = k.code
+        with code.block(f"for (ptrdiff_t e = 0; e < {index.numel}; ++e)"):
+            k.fail_if(f"index[e] < 0 || index[e] >= {weight.rows}")
+            code.add("const ptrdiff_t row = (ptrdiff_t)index[e];")
+            with code.block(f"for (ptrdiff_t c = 0; c < {weight.columns}; ++c)"):
+                weight.declare_real("row", "c", "value")
+                code.add(f"out[{terms(('e', weight.columns), 'c')}] = {k.store('value', FLOAT, out.dtype)};")
+
+    return generate
+
+
+GENERATORS: dict[str, Generator] = {
+    "rushlight::quantized_convolution.out": _convolution,
+    "rushlight::quantized_linear.out": _linear,
+    "quantized_decomposed::add.out": _binary("+"),
+    "rushlight::quantized_mul.out": _binary("*"),
+    "rushlight::quantized_avg_pool2d.out": _avg_pool,
+    "rushlight::quantized_mean.out": _mean,
+    "rushlight::quantized_lookup.out": _lookup,
+    "rushlight::linear_4bit.out": _linear_4bit,
+    "quantized_decomposed::embedding_byte.out": _embedding(8, False),
+    "quantized_decomposed::embedding_byte.dtype_out": _embedding(8, True),
+    "quantized_decomposed::embedding_4bit.out": _embedding(4, False),
+    "quantized_decomposed::embedding_4bit.dtype_out": _embedding(4, True),
+    "quantized_decomposed::embedding_2bit.out": _embedding(2, False),
+    "quantized_decomposed::embedding_2bit.dtype_out": _embedding(2, True),
+}

@@ -1,0 +1,704 @@
+"""Operators that move elements: views, slices, joins, permutations, padding, triangles."""
+
+from __future__ import annotations
+
+from rushlight.aot_c.code import terms
+from rushlight.aot_c.dtypes import BOOL, DOUBLE, LONG, result_type
+from rushlight.aot_c.errors import Unsupported
+from rushlight.aot_c.generators.copies import (
+    broadcast_copy,
+    copy_elements,
+    is_same_memory,
+    reshaped_copy,
+    strided,
+)
+from rushlight.aot_c.generators.elementwise import require_cast
+from rushlight.aot_c.kernel import Generator, Kernel
+from rushlight.aot_c.loops import Nest, plus
+from rushlight.aot_c.values import Number, TensorValue
+
+
+def normalized(k: Kernel, dim: int, rank: int) -> int:
+    """A dim counted from 0."""
+    most = max(rank, 1)
+    k.require(-most <= dim < most, f"dim {dim} is out of range")
+    return dim % most
+
+
+def _same(k: Kernel, source: TensorValue, out: TensorValue) -> None:
+    k.require(source.dtype == out.dtype, "the dtypes differ")
+
+
+# ---- Copies of whole tensors ----
+
+
+def _copy(out_position: int, source_position: int = 0, same_dtype: bool = False) -> Generator:
+    def generate(k: Kernel) -> None:
+        source, out = k.tensor(source_position), k.tensor(out_position)
+        if same_dtype:
+            _same(k, source, out)
+        broadcast_copy(k, source, out)
+
+    return generate
+
+
+def _reshape(out_position: int) -> Generator:
+    return lambda k: reshaped_copy(k, k.tensor(0), k.tensor(out_position))
+
+
+def _view_dtype(k: Kernel) -> None:
+    source, out = k.tensor(0), k.tensor(2)
+    k.require(source.is_row_major and out.is_row_major, "the tensors are not in row-major order")
+    bytes_of = source.numel * source.item_size
+    k.require(bytes_of == out.numel * out.item_size, "the shapes have different numbers of bytes")
+    if bytes_of and not (source.region is not None and source.region == out.region):
+        k.headers.add("string.h")
+        a, b = k.read(source, "in"), k.write(out)
+        k.code.add(f"memcpy({b}, {a}, {bytes_of});")
+
+
+def _expand(k: Kernel) -> None:
+    source, out = k.tensor(0), k.tensor(3)
+    _same(k, source, out)
+    broadcast_copy(k, source, out)
+
+
+def _permute_by(k: Kernel, dims: list[int], out: TensorValue) -> None:
+    source = k.tensor(0)
+    _same(k, source, out)
+    k.require_shape(out, [source.sizes[d] for d in dims])
+    copy_elements(k, source, out, strided(out.sizes, [source.strides[d] for d in dims], out.strides))
+
+
+def _permute(k: Kernel) -> None:
+    source = k.tensor(0)
+    _permute_by(k, [normalized(k, dim, source.rank) for dim in k.ints(1)], k.tensor(2))
+
+
+def _transpose(k: Kernel) -> None:
+    source = k.tensor(0)
+    a, b = normalized(k, k.integer(1), source.rank), normalized(k, k.integer(2), source.rank)
+    dims = list(range(source.rank))
+    if dims:
+        dims[a], dims[b] = dims[b], dims[a]
+    _permute_by(k, dims, k.tensor(3))
+
+
+def _t(k: Kernel) -> None:
+    _permute_by(k, list(reversed(range(k.tensor(0).rank))), k.tensor(1))
+
+
+# ---- Parts ----
+
+
+def slice_bounds(size: int, start: int | None, end: int | None, step: int) -> tuple[int, int]:
+    """The first element and the number of elements of a slice."""
+
+    def clamped(position: int) -> int:
+        return min(max(position + size if position < 0 else position, 0), size)
+
+    if step <= 0:
+        raise Unsupported(f"the step is {step}")
+    first = clamped(0 if start is None else start)
+    last = max(first, clamped(size if end is None else end))
+    return first, -(-(last - first) // step)
+
+
+def _bound(k: Kernel, position: int) -> int | None:
+    number = k.optional_number(position)
+    return None if number is None else number.to_int("a bound of the slice")
+
+
+def _slice(k: Kernel) -> None:
+    source, out = k.tensor(0), k.tensor(5)
+    axis = normalized(k, k.integer(1), source.rank)
+    step = k.integer(4)
+    first, count = slice_bounds(source.sizes[axis], _bound(k, 2), _bound(k, 3), step)
+    _part(k, source, out, axis, first, count, step)
+
+
+def _part(
+    k: Kernel,
+    source: TensorValue,
+    out: TensorValue,
+    axis: int,
+    first: int,
+    count: int,
+    step: int = 1,
+    names: tuple[str, str] | None = None,
+) -> None:
+    _same(k, source, out)
+    k.require_shape(out, [count if d == axis else size for d, size in enumerate(source.sizes)])
+    steps = [stride * step if d == axis else stride for d, stride in enumerate(source.strides)]
+    copy_elements(
+        k, source, out, strided(out.sizes, steps, out.strides), first * source.strides[axis], 0, names
+    )
+
+
+def _narrow(k: Kernel) -> None:
+    source, out = k.tensor(0), k.tensor(4)
+    axis = normalized(k, k.integer(1), source.rank)
+    start = k.integer(2)
+    _part(k, source, out, axis, start % max(source.sizes[axis], 1) if start < 0 else start, k.integer(3))
+
+
+def _split(k: Kernel, sizes: list[int], dim: int, outs: list[TensorValue]) -> None:
+    source = k.tensor(0)
+    axis = normalized(k, dim, source.rank)
+    k.require(
+        len(sizes) == len(outs) and sum(sizes) == source.sizes[axis], "the parts do not make up the dim"
+    )
+    start = 0
+    name = k.read(source, "in")
+    for i, (size, out) in enumerate(zip(sizes, outs, strict=True)):
+        if out.numel and k.is_used(out):
+            _part(k, source, out, axis, start, size, 1, (name, k.write(out, f"out{i}")))
+        start += size
+
+
+def _split_equal(k: Kernel) -> None:
+    source, size, dim, outs = k.tensor(0), k.integer(1), k.integer(2), k.tensors(3)
+    total = source.sizes[normalized(k, dim, source.rank)]
+    sizes = [min(size, total - start) for start in range(0, total, max(size, 1))] or [0]
+    _split(k, sizes, dim, outs)
+
+
+def _split_sizes(k: Kernel) -> None:
+    _split(k, k.ints(1), k.integer(2), k.tensors(3))
+
+
+def _unbind(k: Kernel) -> None:
+    source, outs = k.tensor(0), k.tensors(2)
+    axis = normalized(k, k.integer(1), source.rank)
+    k.require(len(outs) == source.sizes[axis], "the parts do not make up the dim")
+    name = k.read(source, "in")
+    for i, out in enumerate(outs):
+        if out.numel and k.is_used(out):
+            _selected(k, source, out, axis, i, (name, k.write(out, f"out{i}")))
+
+
+def _selected(
+    k: Kernel,
+    source: TensorValue,
+    out: TensorValue,
+    axis: int,
+    index: int | str,
+    names: tuple[str, str] | None = None,
+) -> None:
+    _same(k, source, out)
+    sizes = [size for d, size in enumerate(source.sizes) if d != axis]
+    k.require_shape(out, sizes)
+    steps = [stride for d, stride in enumerate(source.strides) if d != axis]
+    start = index * source.strides[axis] if isinstance(index, int) else terms((index, source.strides[axis]))
+    copy_elements(k, source, out, strided(sizes, steps, out.strides), start, 0, names)
+
+
+def runtime_index(k: Kernel, number: Number, size: int) -> int | str:
+    """An index as a constant from 0, or as a variable that the function checks."""
+    if number.value is not None:
+        index = number.to_int("the index")
+        k.require(-size <= index < size, f"index {index} is out of range")
+        return index % size
+    given = k.number_value(number, "index").name
+    k.fail_if(f"{given} < {-size} || {given} >= {size}")
+    k.code.add(f"const ptrdiff_t place = (ptrdiff_t)({given} < 0 ? {given} + {size} : {given});")
+    return "place"
+
+
+def _select(k: Kernel) -> None:
+    source, out = k.tensor(0), k.tensor(3)
+    axis = normalized(k, k.integer(1), source.rank)
+    _selected(k, source, out, axis, runtime_index(k, k.number(2), source.sizes[axis]))
+
+
+def _scatter_part(
+    k: Kernel, source: TensorValue, part: TensorValue, out: TensorValue, nest: Nest, target: int | str
+) -> None:
+    """Copies `source` to the result, and then `part` over some of its elements."""
+    _same(k, source, out)
+    _same(k, part, out)
+    k.require_shape(out, source.sizes)
+    k.in_place = True
+    name = k.write(out)
+    if not is_same_memory(source, out):
+        copy_elements(k, source, out, Nest.over(out.sizes, source, out), 0, 0, (k.read(source, "in"), name))
+    copy_elements(k, part, out, nest, 0, target, (k.read(part, "part"), name))
+
+
+def _slice_scatter(k: Kernel) -> None:
+    source, part, out = k.tensor(0), k.tensor(1), k.tensor(6)
+    axis = normalized(k, k.integer(2), source.rank)
+    step = k.integer(5)
+    first, count = slice_bounds(source.sizes[axis], _bound(k, 3), _bound(k, 4), step)
+    k.require(
+        list(part.sizes) == [count if d == axis else s for d, s in enumerate(source.sizes)],
+        "the part does not fit",
+    )
+    steps = [stride * step if d == axis else stride for d, stride in enumerate(out.strides)]
+    _scatter_part(k, source, part, out, strided(part.sizes, part.strides, steps), first * out.strides[axis])
+
+
+def _select_scatter(k: Kernel) -> None:
+    source, part, out = k.tensor(0), k.tensor(1), k.tensor(4)
+    axis = normalized(k, k.integer(2), source.rank)
+    index = runtime_index(k, k.number(3), source.sizes[axis])
+    steps = [stride for d, stride in enumerate(out.strides) if d != axis]
+    k.require(
+        list(part.sizes) == [s for d, s in enumerate(source.sizes) if d != axis], "the part does not fit"
+    )
+    place = index * out.strides[axis] if isinstance(index, int) else terms((index, out.strides[axis]))
+    _scatter_part(k, source, part, out, strided(part.sizes, part.strides, steps), place)
+
+
+def _diagonal(
+    k: Kernel, tensor: TensorValue, offset: int, dim1: int, dim2: int
+) -> tuple[list[int], list[int], int]:
+    """The sizes and strides of a diagonal view, and the place of its first element."""
+    row, column = normalized(k, dim1, tensor.rank), normalized(k, dim2, tensor.rank)
+    k.require(tensor.rank >= 2 and row != column, "a diagonal needs two dims")
+    first_row, first_column = max(-offset, 0), max(offset, 0)
+    length = max(min(tensor.sizes[row] - first_row, tensor.sizes[column] - first_column), 0)
+    others = [d for d in range(tensor.rank) if d not in (row, column)]
+    sizes = [*(tensor.sizes[d] for d in others), length]
+    strides = [*(tensor.strides[d] for d in others), tensor.strides[row] + tensor.strides[column]]
+    return sizes, strides, first_row * tensor.strides[row] + first_column * tensor.strides[column]
+
+
+def _diagonal_copy(k: Kernel) -> None:
+    source, out = k.tensor(0), k.tensor(4)
+    _same(k, source, out)
+    sizes, strides, first = _diagonal(k, source, k.integer(1), k.integer(2), k.integer(3))
+    k.require_shape(out, sizes)
+    copy_elements(k, source, out, strided(sizes, strides, out.strides), first)
+
+
+def _diagonal_scatter(k: Kernel) -> None:
+    source, part, out = k.tensor(0), k.tensor(1), k.tensor(5)
+    sizes, strides, first = _diagonal(k, out, k.integer(2), k.integer(3), k.integer(4))
+    k.require(list(part.sizes) == sizes, "the part does not fit")
+    _scatter_part(k, source, part, out, strided(sizes, part.strides, strides), first)
+
+
+def _as_strided(k: Kernel) -> None:
+    source, out = k.tensor(0), k.tensor(4)
+    sizes, strides, first = k.ints(1), k.ints(2), k.optional_int(3) or 0
+    _same(k, source, out)
+    k.require_shape(out, sizes)
+    last = first + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+    k.require(out.numel == 0 or (0 <= first and last < source.numel), "the view leaves the tensor")
+    copy_elements(k, source, out, strided(sizes, strides, out.strides), first)
+
+
+def _unfold(k: Kernel) -> None:
+    source, size, step, out = k.tensor(0), k.integer(2), k.integer(3), k.tensor(4)
+    axis = normalized(k, k.integer(1), source.rank)
+    _same(k, source, out)
+    k.require(
+        source.rank > 0 and 0 <= size <= source.sizes[axis] and step > 0, "the windows do not suit the dim"
+    )
+    sizes = list(source.sizes)
+    sizes[axis] = (source.sizes[axis] - size) // step + 1
+    k.require_shape(out, [*sizes, size])
+    strides = [stride * step if d == axis else stride for d, stride in enumerate(source.strides)]
+    copy_elements(k, source, out, strided(out.sizes, [*strides, source.strides[axis]], out.strides))
+
+
+# ---- Joins ----
+
+
+def _cat(k: Kernel) -> None:
+    tensors, out = k.tensors(0), k.tensor(2)
+    filled = [tensor for tensor in tensors if not (tensor.rank == 1 and tensor.sizes[0] == 0)] or tensors[:1]
+    require_cast(k, result_type([(tensor.dtype, tensor.rank) for tensor in tensors]), out.dtype)
+    axis = normalized(k, k.integer(1), filled[0].rank)
+    position = 0
+    name = k.write(out)
+    for i, tensor in enumerate(filled):
+        sizes = [tensor.sizes[axis] if d == axis else size for d, size in enumerate(out.sizes)]
+        k.require(list(tensor.sizes) == sizes, "the tensors differ in another dim")
+        if tensor.numel:
+            nest = strided(sizes, tensor.strides, out.strides)
+            names = (k.read(tensor, f"in{i}"), name)
+            copy_elements(k, tensor, out, nest, 0, position * out.strides[axis], names)
+        position += tensor.sizes[axis]
+    k.require(out.rank == 0 or position == out.sizes[axis], "the result has another shape")
+
+
+def _stack(k: Kernel) -> None:
+    tensors, out = k.tensors(0), k.tensor(2)
+    require_cast(k, result_type([(tensor.dtype, tensor.rank) for tensor in tensors]), out.dtype)
+    axis = normalized(k, k.integer(1), tensors[0].rank + 1)
+    sizes = list(tensors[0].sizes)
+    k.require_shape(out, [*sizes[:axis], len(tensors), *sizes[axis:]])
+    strides = [stride for d, stride in enumerate(out.strides) if d != axis]
+    name = k.write(out)
+    for i, tensor in enumerate(tensors):
+        k.require(list(tensor.sizes) == sizes, "the tensors differ in shape")
+        if tensor.numel:
+            nest = strided(sizes, tensor.strides, strides)
+            copy_elements(k, tensor, out, nest, 0, i * out.strides[axis], (k.read(tensor, f"in{i}"), name))
+
+
+def _repeat(k: Kernel) -> None:
+    source, repeats, out = k.tensor(0), k.ints(1), k.tensor(2)
+    _same(k, source, out)
+    lead = len(repeats) - source.rank
+    own = [1] * lead + list(source.sizes)
+    k.require_shape(out, [times * size for times, size in zip(repeats, own, strict=True)])
+    nest = Nest(2)
+    for d, (times, size) in enumerate(zip(repeats, own, strict=True)):
+        nest.push(times, 0, size * out.strides[d])
+        if d >= lead:
+            nest.push(size, source.strides[d - lead], out.strides[d])
+    copy_elements(k, source, out, nest)
+
+
+def _flip(k: Kernel) -> None:
+    source, out = k.tensor(0), k.tensor(2)
+    _same(k, source, out)
+    k.require_shape(out, source.sizes)
+    dims = {normalized(k, dim, source.rank) for dim in k.ints(1)}
+    if out.numel == 0:
+        return
+    strides = [-stride if d in dims else stride for d, stride in enumerate(source.strides)]
+    start = sum((source.sizes[d] - 1) * source.strides[d] for d in dims if d < source.rank)
+    copy_elements(k, source, out, strided(out.sizes, strides, out.strides), start)
+
+
+def _roll(k: Kernel) -> None:
+    source, shifts, dims, out = k.tensor(0), k.ints(1), k.ints(2), k.tensor(3)
+    _same(k, source, out)
+    k.require_shape(out, source.sizes)
+    if out.numel == 0:
+        return
+    if not dims:
+        k.require(source.is_row_major and out.is_row_major, "the tensors are not in row-major order")
+        k.require(len(shifts) == 1, "there are several shifts and no dims")
+        sizes, ins, outs, by = [source.numel], [1], [1], [shifts[0]]
+    else:
+        sizes, ins, outs = list(source.sizes), list(source.strides), list(out.strides)
+        by = [0] * source.rank
+        for shift, dim in zip(shifts, dims, strict=True):
+            by[normalized(k, dim, source.rank)] += shift
+    # Each dim falls into two parts, which change places.
+    parts: list[list[tuple[int, int, int]]] = []
+    for size, shift in zip(sizes, by, strict=True):
+        first = shift % size
+        pieces = [(0, first, size - first), (size - first, 0, first)]
+        parts.append([piece for piece in pieces if piece[2] > 0])
+    names = (k.read(source, "in"), k.write(out))
+    combinations: list[list[tuple[int, int, int]]] = [[]]
+    for pieces in parts:
+        combinations = [[*done, piece] for done in combinations for piece in pieces]
+    for combination in combinations:
+        start = sum(piece[0] * stride for piece, stride in zip(combination, ins, strict=True))
+        target = sum(piece[1] * stride for piece, stride in zip(combination, outs, strict=True))
+        nest = strided([piece[2] for piece in combination], ins, outs)
+        copy_elements(k, source, out, nest, start, target, names)
+
+
+def _pixel_shuffle(k: Kernel) -> None:
+    source, factor, out = k.tensor(0), k.integer(1), k.tensor(2)
+    _same(k, source, out)
+    k.require(source.rank >= 3 and source.sizes[-3] % (factor * factor) == 0, "the channels are no multiple")
+    c, h, w = source.rank - 3, source.rank - 2, source.rank - 1
+    lead = source.sizes[:c]
+    ins, outs = source.strides, out.strides
+    k.require_shape(
+        out, [*lead, source.sizes[c] // factor**2, source.sizes[h] * factor, source.sizes[w] * factor]
+    )
+    nest = strided(lead, ins[:c], outs[:c])
+    nest.push(out.sizes[c], ins[c] * factor * factor, outs[c])
+    nest.push(factor, ins[c] * factor, outs[h])
+    nest.push(factor, ins[c], outs[w])
+    nest.push(source.sizes[h], ins[h], outs[h] * factor)
+    nest.push(source.sizes[w], ins[w], outs[w] * factor)
+    copy_elements(k, source, out, nest)
+
+
+def _pixel_unshuffle(k: Kernel) -> None:
+    source, factor, out = k.tensor(0), k.integer(1), k.tensor(2)
+    _same(k, source, out)
+    k.require(source.rank >= 3, "the rank is below 3")
+    c, h, w = source.rank - 3, source.rank - 2, source.rank - 1
+    k.require(source.sizes[h] % factor == 0 and source.sizes[w] % factor == 0, "the image is no multiple")
+    lead = source.sizes[:c]
+    ins, outs = source.strides, out.strides
+    k.require_shape(
+        out, [*lead, source.sizes[c] * factor**2, source.sizes[h] // factor, source.sizes[w] // factor]
+    )
+    nest = strided(lead, ins[:c], outs[:c])
+    nest.push(source.sizes[c], ins[c], outs[c] * factor * factor)
+    nest.push(factor, ins[h], outs[c] * factor)
+    nest.push(factor, ins[w], outs[c])
+    nest.push(out.sizes[h], ins[h] * factor, outs[h])
+    nest.push(out.sizes[w], ins[w] * factor, outs[w])
+    copy_elements(k, source, out, nest)
+
+
+# ---- Padding and filling ----
+
+
+def stored_number(k: Kernel, number: Number, out: TensorValue) -> str:
+    """A number as an element of a tensor, by the rules of `fill_tensor`."""
+    compute = DOUBLE if number.kind == "double" else LONG
+    text = k.constant(number, compute)
+    return k.store(f"({text})" if text.startswith("-") else text, compute, out.dtype)
+
+
+def fill(k: Kernel, out: TensorValue, number: Number, name: str | None = None) -> None:
+    """Sets all elements of a tensor."""
+    if out.numel == 0:
+        return
+    target = name or k.write(out)
+    value = stored_number(k, k.number_value(number, "value"), out)
+    k.code.add(f"for (ptrdiff_t e = 0; e < {out.numel}; ++e) {target}[e] = {value};")
+
+
+def _constant_pad(k: Kernel) -> None:
+    source, pad, number, out = k.tensor(0), k.ints(1), k.number(2), k.tensor(3)
+    _same(k, source, out)
+    k.require(len(pad) % 2 == 0 and len(pad) // 2 <= source.rank, "the widths do not suit the rank")
+    shape, copied, start, target = [], [], 0, 0
+    for d, size in enumerate(source.sizes):
+        pair = source.rank - 1 - d
+        before, after = (pad[2 * pair], pad[2 * pair + 1]) if 2 * pair < len(pad) else (0, 0)
+        shape.append(size + before + after)
+        first = max(0, -before)
+        copied.append(max(0, min(size, size + after) - first))
+        start += first * source.strides[d]
+        target += max(0, before) * out.strides[d]
+    k.require_shape(out, shape)
+    name = k.write(out)
+    if copied != shape:
+        fill(k, out, number, name)
+    nest = strided(copied, source.strides, out.strides)
+    if nest.numel:
+        copy_elements(k, source, out, nest, start, target, (k.read(source, "in"), name))
+
+
+def _padded(reflects: bool, dims: int) -> Generator:
+    """Padding by reflection or by the elements at the edge."""
+
+    def generate(k: Kernel) -> None:
+        source, pad, out = k.tensor(0), k.ints(1), k.tensor(2)
+        _same(k, source, out)
+        k.require(
+            source.rank in (dims + 1, dims + 2) and len(pad) == 2 * dims, "the widths do not suit the rank"
+        )
+        lead = source.rank - dims
+        shape = list(source.sizes)
+        for d in range(dims):
+            before, after = pad[2 * (dims - 1 - d)], pad[2 * (dims - 1 - d) + 1]
+            size = source.sizes[lead + d]
+            k.require(not reflects or max(before, after) < size, "a width is not below the size")
+            shape[lead + d] += before + after
+        k.require_shape(out, shape)
+        if out.numel == 0:
+            return
+        a, b = k.read(source, "in"), k.write(out)
+        nest = Nest(1)
+        for d, size in enumerate(out.sizes):
+            nest.push(size, out.strides[d])
+        names = "ijklmn"
+        # The loops keep their dims apart: the place in the source follows from each of them.
+        from contextlib import ExitStack
+
+        with ExitStack() as stack:
+            parts: list[tuple[str, int] | str] = []
+            for d, size in enumerate(out.sizes):
+                stack.enter_context(
+                    k.code.block(f"for (ptrdiff_t {names[d]} = 0; {names[d]} < {size}; ++{names[d]})")
+                )
+                if d < lead:
+                    parts.append((names[d], source.strides[d]))
+                    continue
+                before, own = pad[2 * (dims - 1 - (d - lead))], source.sizes[d]
+                p = f"p{names[d]}"
+                at = f"{names[d]} - {before}" if before >= 0 else f"{names[d]} + {-before}"
+                k.code.add(f"ptrdiff_t {p} = {at};")
+                if reflects:
+                    k.code.add(f"if ({p} < 0) {p} = -{p};")
+                    k.code.add(f"if ({p} >= {own}) {p} = {2 * own - 2} - {p};")
+                else:
+                    k.code.add(f"if ({p} < 0) {p} = 0;")
+                    k.code.add(f"if ({p} >= {own}) {p} = {own - 1};")
+                parts.append((p, source.strides[d]))
+            to = terms(*((names[d], out.strides[d]) for d in range(out.rank)))
+            k.code.add(f"{b}[{to}] = {a}[{terms(*parts)}];")
+
+    return generate
+
+
+def _triangle(lower: bool) -> Generator:
+    def generate(k: Kernel) -> None:
+        source, diagonal, out = k.tensor(0), k.integer(1), k.tensor(2)
+        _same(k, source, out)
+        k.require(source.rank >= 2, "the rank is below 2")
+        k.require_shape(out, source.sizes)
+        if out.numel == 0:
+            return
+        rows, columns = source.sizes[-2:]
+        shift = min(max(diagonal, -rows), columns)
+        a, b = k.read(source, "in"), k.write(out)
+        k.in_place = True
+        nest = strided(source.sizes[:-2], source.strides[:-2], out.strides[:-2])
+        with nest.emit(k.code, "b") as (at, to):
+            with k.code.block(f"for (ptrdiff_t r = 0; r < {rows}; ++r)"):
+                with k.code.block(f"for (ptrdiff_t c = 0; c < {columns}; ++c)"):
+                    take = (
+                        f"c {'<=' if lower else '>='} r + {shift}"
+                        if shift >= 0
+                        else (f"c {'<=' if lower else '>='} r - {-shift}")
+                    )
+                    place = plus(to, terms(("r", out.strides[-2]), ("c", out.strides[-1])))
+                    own = plus(at, terms(("r", source.strides[-2]), ("c", source.strides[-1])))
+                    k.code.add(f"{b}[{place}] = {take} ? {a}[{own}] : 0;")
+
+    return generate
+
+
+# ---- Tensors from numbers ----
+
+
+def _full(k: Kernel) -> None:
+    k.require_shape(k.tensor(2), k.ints(0))
+    fill(k, k.tensor(2), k.number(1))
+
+
+def _full_like(k: Kernel) -> None:
+    k.require_shape(k.tensor(3), k.tensor(0).sizes)
+    fill(k, k.tensor(3), k.number(1))
+
+
+def _filled(value: int) -> Generator:
+    def generate(k: Kernel) -> None:
+        k.require_shape(k.tensor(1), k.ints(0))
+        fill(k, k.tensor(1), Number("int", value))
+
+    return generate
+
+
+def _scalar_tensor(k: Kernel) -> None:
+    k.require_shape(k.tensor(1), [])
+    fill(k, k.tensor(1), k.number(0))
+
+
+def _fill_number(k: Kernel) -> None:
+    fill(k, k.tensor(2), k.number(1))
+
+
+def _fill_tensor(k: Kernel) -> None:
+    broadcast_copy(k, k.tensor(1), k.tensor(2))
+
+
+def _empty(k: Kernel) -> None:
+    """Nothing is written: the elements are any."""
+
+
+def _arange(k: Kernel, start: Number, step: Number, out: TensorValue) -> None:
+    k.require(out.rank == 1 and out.dtype != BOOL, "the result is no vector of numbers")
+    if out.numel == 0:
+        return
+    from rushlight.aot_c.dtypes import FLOAT, FLOATING, c_compute
+
+    target = k.write(out)
+    first = k.number_value(start, "start")
+    by = k.number_value(step, "step")
+    with k.code.block(f"for (ptrdiff_t e = 0; e < {out.numel}; ++e)"):
+        if out.dtype in FLOATING:
+            compute = DOUBLE if out.dtype == DOUBLE else FLOAT
+            a, b = k.constant(first, DOUBLE), k.constant(by, DOUBLE)
+            k.code.add(f"const {c_compute(compute)} r = ({c_compute(compute)})({a} + {b} * (double)e);")
+            k.code.add(f"{target}[e] = {k.store('r', compute, out.dtype)};")
+        else:
+            product = k.call("wrap_mul", k.constant(by, LONG), "e")
+            value = k.call("wrap_add", k.constant(first, LONG), product)
+            k.code.add(f"{target}[e] = {k.store(value, LONG, out.dtype)};")
+
+
+def _arange_start(k: Kernel) -> None:
+    _arange(k, k.number(0), k.number(2), k.tensor(3))
+
+
+def _arange_end(k: Kernel) -> None:
+    _arange(k, Number("int", 0), Number("int", 1), k.tensor(1))
+
+
+def _eye(k: Kernel) -> None:
+    rectangular = len(k.arguments) > 2 and isinstance(k.arguments[1], Number)
+    n = k.integer(0)
+    m = k.integer(1) if rectangular else n
+    out = k.tensor(2 if rectangular else 1)
+    k.require_shape(out, [n, m])
+    if out.numel == 0:
+        return
+    name = k.write(out)
+    fill(k, out, Number("int", 0), name)
+    one = stored_number(k, Number("int", 1), out)
+    place = terms(("e", sum(out.strides)))
+    k.code.add(f"for (ptrdiff_t e = 0; e < {min(n, m)}; ++e) {name}[{place}] = {one};")
+
+
+GENERATORS: dict[str, Generator] = {
+    "aten::clone.out": _copy(2),
+    "aten::_to_copy.out": _copy(3),
+    "aten::copy.out": _copy(3, 1),
+    "aten::copy_": _copy(0, 1),
+    "aten::detach_copy.out": _copy(1),
+    "aten::lift_fresh_copy.out": _copy(1),
+    "aten::alias_copy.out": _copy(1, same_dtype=True),
+    "dim_order_ops::_clone_dim_order.out": _copy(3, same_dtype=True),
+    "dim_order_ops::_to_dim_order_copy.out": _copy(3),
+    "et_copy::_h2d_copy.out": _copy(1, same_dtype=True),
+    "et_copy::_d2h_copy.out": _copy(1, same_dtype=True),
+    "quantized_decomposed::convert_element_type.no_fuse_out": _copy(2),
+    "aten::view_copy.out": _reshape(2),
+    "aten::view_copy.dtype_out": _view_dtype,
+    "aten::squeeze_copy.out": _reshape(1),
+    "aten::squeeze_copy.dim_out": _reshape(2),
+    "aten::squeeze_copy.dims_out": _reshape(2),
+    "aten::unsqueeze_copy.out": _reshape(2),
+    "aten::expand_copy.out": _expand,
+    "aten::permute_copy.out": _permute,
+    "aten::transpose_copy.int_out": _transpose,
+    "aten::t_copy.out": _t,
+    "aten::slice_copy.Tensor_out": _slice,
+    "aten::narrow_copy.out": _narrow,
+    "aten::split_copy.Tensor_out": _split_equal,
+    "aten::split_with_sizes_copy.out": _split_sizes,
+    "aten::unbind_copy.int_out": _unbind,
+    "aten::select_copy.int_out": _select,
+    "aten::slice_scatter.out": _slice_scatter,
+    "aten::select_scatter.out": _select_scatter,
+    "aten::diagonal_copy.out": _diagonal_copy,
+    "aten::diagonal_scatter.out": _diagonal_scatter,
+    "aten::as_strided_copy.out": _as_strided,
+    "aten::unfold_copy.out": _unfold,
+    "aten::cat.out": _cat,
+    "aten::stack.out": _stack,
+    "aten::repeat.out": _repeat,
+    "aten::flip.out": _flip,
+    "aten::roll.out": _roll,
+    "aten::pixel_shuffle.out": _pixel_shuffle,
+    "aten::pixel_unshuffle.out": _pixel_unshuffle,
+    "aten::constant_pad_nd.out": _constant_pad,
+    **{f"aten::reflection_pad{n}d.out": _padded(True, n) for n in (1, 2, 3)},
+    **{f"aten::replication_pad{n}d.out": _padded(False, n) for n in (1, 2, 3)},
+    "aten::tril.out": _triangle(True),
+    "aten::triu.out": _triangle(False),
+    "aten::full.out": _full,
+    "aten::full_like.out": _full_like,
+    "aten::zeros.out": _filled(0),
+    "aten::ones.out": _filled(1),
+    "aten::scalar_tensor.out": _scalar_tensor,
+    "aten::fill.Scalar_out": _fill_number,
+    "aten::fill.Tensor_out": _fill_tensor,
+    "aten::empty.out": _empty,
+    "aten::empty_strided.out": _empty,
+    "dim_order_ops::_empty_dim_order.out": _empty,
+    "aten::arange.out": _arange_end,
+    "aten::arange.start_out": _arange_start,
+    "aten::eye.out": _eye,
+    "aten::eye.m_out": _eye,
+}

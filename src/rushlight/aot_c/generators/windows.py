@@ -1,0 +1,74 @@
+"""Windows over images: convolution and pooling in one form, [batch, channels, depth, height, width]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rushlight.aot_c.errors import Unsupported
+from rushlight.aot_c.kernel import Kernel
+from rushlight.aot_c.values import TensorValue
+
+
+def field(
+    k: Kernel, name: str, values: Sequence[int], dims: int, default: Sequence[int], least: int
+) -> list[int]:
+    """One value for each of three spatial dims, from one or `dims` values; none means the default."""
+    if not values:
+        return list(default)
+    if len(values) not in (1, dims) or min(values) < least:
+        raise Unsupported(f"{name} is {list(values)}")
+    own = list(values) * dims if len(values) == 1 else list(values)
+    return [*default[: 3 - dims], *own]
+
+
+@dataclass
+class Image:
+    """The sizes and strides of an image, extended to a batch and three spatial dims."""
+
+    batch: int
+    channels: int
+    size: list[int]
+    batch_stride: int
+    channel_stride: int
+    stride: list[int]
+
+    @classmethod
+    def of(cls, tensor: TensorValue, dims: int) -> Image:
+        """The image of a tensor with `dims` spatial dims and one or two more."""
+        channel = tensor.rank - dims - 1
+        lead = 3 - dims
+        return cls(
+            batch=tensor.sizes[0] if channel > 0 else 1,
+            channels=tensor.sizes[channel],
+            size=[1] * lead + list(tensor.sizes[channel + 1 :]),
+            batch_stride=tensor.strides[0] if channel > 0 else 0,
+            channel_stride=tensor.strides[channel],
+            stride=[0] * lead + list(tensor.strides[channel + 1 :]),
+        )
+
+
+@dataclass
+class Window:
+    """A window over three spatial dims."""
+
+    kernel: list[int]
+    stride: list[int]
+    padding: list[int]
+    dilation: list[int]
+
+    @property
+    def taps(self) -> int:
+        """The elements of the window."""
+        return self.kernel[0] * self.kernel[1] * self.kernel[2]
+
+
+def pooled_size(size: int, window: Window, axis: int, ceil_mode: bool) -> int:
+    """The number of positions of a window along a dim."""
+    kernel, stride = window.kernel[axis], window.stride[axis]
+    padding, dilation = window.padding[axis], window.dilation[axis]
+    room = size + 2 * padding - dilation * (kernel - 1) - 1
+    count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
+    if ceil_mode and (count - 1) * stride >= size + padding:
+        count -= 1
+    return count

@@ -1,0 +1,334 @@
+"""The C function of one instruction under construction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rushlight.aot_c.code import Code
+from rushlight.aot_c.dtypes import (
+    BFLOAT16,
+    BOOL,
+    C_TYPES,
+    DOUBLE,
+    ELEMENTS,
+    FLOAT,
+    FLOATING,
+    HALF,
+    LONG,
+    SIXTEEN,
+    c_compute,
+    name_of,
+    size_of,
+)
+from rushlight.aot_c.errors import Unsupported
+from rushlight.aot_c.values import Argument, Number, Region, TensorValue, number_in
+from rushlight.format.program import ScalarType
+
+
+@dataclass
+class Parameter:
+    """A parameter of the function: a pointer to elements, or a number."""
+
+    name: str
+    type: str
+    argument: str
+    tensor: TensorValue | None = None
+    writes: bool = False
+
+
+class Kernel:
+    """The function of a kernel call: its arguments, parameters and body.
+
+    Generators ask for arguments by position, declare which tensors they read and write, and add lines to
+    `code`.
+
+    Attributes:
+        operator: the full name, such as `aten::add.out`.
+        arguments: the arguments of the call.
+        code: the body.
+        needs: names of helpers.
+        headers: headers of the C library.
+        can_fail: whether the function returns an error code.
+        in_place: whether each element of a result may have the place of the same element of an argument.
+        comment: what stands above the function.
+    """
+
+    def __init__(
+        self, operator: str, arguments: Sequence[Argument], is_used: Callable[[TensorValue], bool]
+    ) -> None:
+        self.operator = operator
+        self.arguments = list(arguments)
+        self.code = Code()
+        self.needs: set[str] = set()
+        self.headers: set[str] = set()
+        self.can_fail = False
+        self.in_place = False
+        self.parameters: list[Parameter] = []
+        self._is_used = is_used
+
+    # ---- Arguments ----
+
+    def _argument(self, position: int) -> Argument:
+        if position >= len(self.arguments):
+            raise Unsupported(f"the call has {len(self.arguments)} arguments, none at {position}")
+        return self.arguments[position]
+
+    def optional_tensor(self, position: int) -> TensorValue | None:
+        """A tensor or None."""
+        value = self._argument(position)
+        if value is None or isinstance(value, TensorValue):
+            return value
+        raise Unsupported(f"argument {position} is no tensor")
+
+    def tensor(self, position: int) -> TensorValue:
+        """A tensor."""
+        value = self.optional_tensor(position)
+        if value is None:
+            raise Unsupported(f"argument {position} is None, not a tensor")
+        return value
+
+    def optional_tensors(self, position: int) -> list[TensorValue | None]:
+        """A list of tensors and None."""
+        value = self._argument(position)
+        if not isinstance(value, list):
+            raise Unsupported(f"argument {position} is no list of tensors")
+        return list(value)
+
+    def tensors(self, position: int) -> list[TensorValue]:
+        """A list of tensors."""
+        values = self.optional_tensors(position)
+        tensors = [value for value in values if isinstance(value, TensorValue)]
+        if len(tensors) != len(values):
+            raise Unsupported(f"argument {position} is no list of tensors")
+        return tensors
+
+    def optional_number(self, position: int) -> Number | None:
+        """A number or None."""
+        value = self._argument(position)
+        if value is None or isinstance(value, Number):
+            return value
+        raise Unsupported(f"argument {position} is no number")
+
+    def number(self, position: int) -> Number:
+        """A number, constant or not."""
+        value = self.optional_number(position)
+        if value is None:
+            raise Unsupported(f"argument {position} is None, not a number")
+        return value
+
+    def optional_int(self, position: int) -> int | None:
+        """A constant integer or None."""
+        value = self.optional_number(position)
+        return None if value is None else value.to_int(f"argument {position}")
+
+    def integer(self, position: int) -> int:
+        """A constant integer."""
+        return self.number(position).to_int(f"argument {position}")
+
+    def optional_float(self, position: int) -> float | None:
+        """A constant float64 or None."""
+        value = self.optional_number(position)
+        return None if value is None else float(value.constant(f"argument {position}"))
+
+    def real(self, position: int) -> float:
+        """A constant float64."""
+        return float(self.number(position).constant(f"argument {position}"))
+
+    def flag(self, position: int) -> bool:
+        """A constant truth value."""
+        return bool(self.number(position).constant(f"argument {position}"))
+
+    def optional_ints(self, position: int) -> list[int] | None:
+        """A list of constant integers or None."""
+        value = self._argument(position)
+        if value is None:
+            return None
+        if not isinstance(value, list):
+            raise Unsupported(f"argument {position} is no list of integers")
+        return [item.to_int(f"an item of argument {position}") for item in value]
+
+    def ints(self, position: int) -> list[int]:
+        """A list of constant integers."""
+        value = self.optional_ints(position)
+        if value is None:
+            raise Unsupported(f"argument {position} is None, not a list of integers")
+        return value
+
+    def optional_floats(self, position: int) -> list[float] | None:
+        """A list of constant float64 or None."""
+        value = self._argument(position)
+        return None if value is None else [float(item) for item in value]  # type: ignore[union-attr, arg-type]
+
+    def optional_text(self, position: int) -> str | None:
+        """A text or None."""
+        value = self._argument(position)
+        if value is None or isinstance(value, str):
+            return value
+        raise Unsupported(f"argument {position} is no text")
+
+    def optional_dtype(self, position: int) -> ScalarType | None:
+        """A dtype or None."""
+        number = self.optional_int(position)
+        return None if number is None else ScalarType(number)
+
+    # ---- Parameters ----
+
+    def read(self, tensor: TensorValue, name: str) -> str:
+        """Declares that the function reads a tensor. Returns the name of the pointer."""
+        return self._pointer(tensor, name, False)
+
+    def write(self, tensor: TensorValue, name: str = "out") -> str:
+        """Declares that the function writes a tensor. Returns the name of the pointer."""
+        if tensor.is_constant:
+            raise Unsupported("the call writes a constant")
+        return self._pointer(tensor, name, True)
+
+    def is_used(self, tensor: TensorValue) -> bool:
+        """Whether anything reads a result."""
+        return self._is_used(tensor)
+
+    def _pointer(self, tensor: TensorValue, name: str, writes: bool) -> str:
+        if tensor.dtype not in ELEMENTS:
+            raise Unsupported(f"tensors of {name_of(tensor.dtype)} are not supported")
+        element = ELEMENTS[tensor.dtype]
+        self.parameters.append(Parameter(name, element, tensor.pointer, tensor, writes))
+        return name
+
+    def value(self, c_type: str, name: str, argument: str) -> str:
+        """Declares a parameter that is a number. Returns its name.
+
+        Numbers that differ between calls of the same shapes are parameters, so that calls share a function.
+        """
+        self.parameters.append(Parameter(name, c_type, argument))
+        return name
+
+    def number_value(self, number: Number, name: str) -> Number:
+        """The number inside of the function: a constant, or a parameter if it is computed at run time."""
+        if number.value is None:
+            self.value(number.c_type, name, number.name)
+        return number.named(name)
+
+    def require(self, condition: bool, reason: str) -> None:
+        """Refuses the call if the condition does not hold: the portable kernel would refuse it too."""
+        if not condition:
+            raise Unsupported(reason)
+
+    def require_shape(self, tensor: TensorValue, shape: Sequence[int]) -> None:
+        """Refuses the call if a result has not the shape that the kernel computes."""
+        if list(tensor.sizes) != list(shape):
+            raise Unsupported(f"the result has the shape {list(tensor.sizes)}, not {list(shape)}")
+
+    def fail_if(self, condition: str) -> None:
+        """Lets the function return an error at run time."""
+        self.can_fail = True
+        self.code.add(f"if ({condition}) return 1;")
+
+    # ---- Expressions ----
+
+    def call(self, helper: str, *arguments: str) -> str:
+        """The call of a helper."""
+        self.needs.add(helper)
+        return f"{helper}({', '.join(arguments)})"
+
+    def math(self, function: str, compute: ScalarType, *arguments: str) -> str:
+        """The call of a function of math.h for float or double."""
+        self.headers.add("math.h")
+        return f"{function}{'f' if compute == FLOAT else ''}({', '.join(arguments)})"
+
+    def number_in(self, number: Number, dtype: ScalarType) -> str:
+        """A number in the compute type of a dtype, after it is converted to the dtype."""
+        text, helpers = number_in(number, dtype)
+        self.needs |= set(helpers)
+        if "NAN" in text or "INFINITY" in text:
+            self.headers.add("math.h")
+        return text
+
+    def constant(self, number: Number | int | float, compute: ScalarType) -> str:
+        """A number in a compute type, by the rules of C."""
+        if not isinstance(number, Number):
+            number = Number("double" if isinstance(number, float) else "int", number)
+        text = number.to(compute)
+        if "NAN" in text or "INFINITY" in text:
+            self.headers.add("math.h")
+        return text
+
+    def load(self, element: str, dtype: ScalarType, compute: ScalarType) -> str:
+        """An element of a dtype as a number of a compute type."""
+        if dtype in SIXTEEN:
+            helper = "half_to_float" if dtype == HALF else "bfloat16_to_float"
+            wide = self.call(helper, element)
+            return wide if compute == FLOAT else f"({c_compute(compute)}){wide}"
+        if ScalarType(compute) == dtype:
+            return element
+        return f"({c_compute(compute)}){element}"
+
+    def store(self, value: str, compute: ScalarType, dtype: ScalarType) -> str:
+        """A number of a compute type, or bool, as an element of a dtype. `value` is a name or in brackets."""
+        if dtype in SIXTEEN:
+            wide = value if compute == FLOAT else f"(float){value}"
+            return self.call("float_to_half" if dtype == HALF else "float_to_bfloat16", wide)
+        if dtype == BOOL:
+            return value if compute == BOOL else f"({value} != 0)"
+        if dtype == compute:
+            return value
+        c_type = C_TYPES[dtype]
+        if compute in FLOATING and dtype not in FLOATING:
+            if c_type.startswith("u"):
+                return f"({c_type})(int64_t){value}"
+            if size_of(dtype) < 4:
+                return f"({c_type})(int32_t){value}"
+        return f"({c_type}){value}"
+
+    def narrow(self, value: str, common: ScalarType) -> str:
+        """A number in the compute type of `common`, in the range and precision of `common`."""
+        if common == HALF:
+            return self.call("half_to_float", self.call("float_to_half", value))
+        if common == BFLOAT16:
+            return self.call("bfloat16_to_float", self.call("float_to_bfloat16", value))
+        if common in (ScalarType.BYTE, ScalarType.CHAR, ScalarType.SHORT, ScalarType.INT):
+            return f"(int64_t)({C_TYPES[common]}){value}"
+        return value
+
+    def convert(self, element: str, source: ScalarType, target: ScalarType) -> str:
+        """An element as one of another dtype: the rules of the portable kernels' copies."""
+        if source == target:
+            return element
+        compute = LONG if source not in FLOATING else DOUBLE if source == DOUBLE else FLOAT
+        loaded = self.load(element, source, compute)
+        return self.store(loaded if loaded == element else f"({loaded})", compute, target)
+
+    # ---- The finished function ----
+
+    def check_overlaps(self) -> bool:
+        """Refuses results over arguments where this is not safe. Returns whether all memory is apart."""
+        apart = True
+        for result in self.parameters:
+            if result.tensor is None or not result.writes:
+                continue
+            for other in self.parameters:
+                if other is result or other.tensor is None:
+                    continue
+                mine, yours = result.tensor, other.tensor
+                if mine.region is None or yours.region is None:
+                    apart = False
+                elif mine.region.overlaps(yours.region):
+                    apart = False
+                    if not (self.in_place and _same_elements(mine, yours)):
+                        raise Unsupported(
+                            f"the result {mine.describe()} lies over the argument {yours.describe()}"
+                        )
+        return apart
+
+
+def _same_elements(a: TensorValue, b: TensorValue) -> bool:
+    assert isinstance(a.region, Region) and isinstance(b.region, Region)
+    return (
+        a.region.start == b.region.start
+        and a.item_size == b.item_size
+        and (a.numel == b.numel == 1 or (a.sizes == b.sizes and a.strides == b.strides))
+    )
+
+
+Generator = Callable[[Kernel], None]
+"""Writes the function of a call."""

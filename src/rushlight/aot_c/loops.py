@@ -1,0 +1,104 @@
+"""Nested loops over tensors with strides, in the order that the portable kernels have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from rushlight.aot_c.code import Code, terms
+from rushlight.aot_c.values import TensorValue
+
+_VARIABLES = "ijklmnpqrstuvw"
+
+
+@dataclass
+class Nest:
+    """Loops, the outermost first. Strides are in elements, one list for each operand."""
+
+    operands: int
+    sizes: list[int] = field(default_factory=list)
+    strides: list[list[int]] = field(default_factory=list)
+
+    @classmethod
+    def over(cls, shape: Sequence[int], *tensors: TensorValue) -> Nest:
+        """Loops over a shape to which the tensors broadcast."""
+        nest = cls(len(tensors))
+        lead = [len(shape) - tensor.rank for tensor in tensors]
+        for axis, size in enumerate(shape):
+            strides = []
+            for tensor, first in zip(tensors, lead, strict=True):
+                own = axis - first
+                repeats = own < 0 or (tensor.sizes[own] == 1 and size != 1)
+                strides.append(0 if repeats else tensor.strides[own])
+            nest.push(size, *strides)
+        return nest
+
+    def push(self, size: int, *strides: int) -> None:
+        """Adds a loop as the innermost."""
+        assert len(strides) == self.operands
+        self.sizes.append(size)
+        self.strides.append(list(strides))
+
+    @property
+    def numel(self) -> int:
+        """How often the body runs."""
+        return math.prod(self.sizes)
+
+    @property
+    def inner_size(self) -> int:
+        """The steps of the innermost loop."""
+        return self.sizes[-1] if self.sizes else 1
+
+    def inner_stride(self, operand: int) -> int:
+        """The stride of an operand in the innermost loop."""
+        return self.strides[-1][operand] if self.sizes else 1
+
+    def sort_by(self, operand: int) -> Nest:
+        """Puts the loops in order of decreasing stride of an operand."""
+        order = sorted(range(len(self.sizes)), key=lambda d: -self.strides[d][operand])
+        self.sizes = [self.sizes[d] for d in order]
+        self.strides = [self.strides[d] for d in order]
+        return self
+
+    def collapse(self) -> Nest:
+        """Joins neighbouring loops where all strides allow it, and removes loops of one step."""
+        sizes: list[int] = []
+        strides: list[list[int]] = []
+        for size, steps in zip(self.sizes, self.strides, strict=True):
+            if size == 1:
+                continue
+            if sizes and all(outer == inner * size for outer, inner in zip(strides[-1], steps, strict=True)):
+                sizes[-1] *= size
+                strides[-1] = steps
+            else:
+                sizes.append(size)
+                strides.append(steps)
+        self.sizes, self.strides = sizes, strides
+        return self
+
+    def outer(self) -> Nest:
+        """The loops without the innermost."""
+        return Nest(self.operands, self.sizes[:-1], self.strides[:-1])
+
+    @contextmanager
+    def emit(self, code: Code, prefix: str = "") -> Iterator[list[str]]:
+        """Writes the loops around what the with statement writes.
+
+        Yields:
+            For each operand, the expression of its element.
+        """
+        with ExitStack() as stack:
+            names = [prefix + _VARIABLES[d] for d in range(len(self.sizes))]
+            for name, size in zip(names, self.sizes, strict=True):
+                stack.enter_context(code.block(f"for (ptrdiff_t {name} = 0; {name} < {size}; ++{name})"))
+            yield [
+                terms(*((name, steps[k]) for name, steps in zip(names, self.strides, strict=True)))
+                for k in range(self.operands)
+            ]
+
+
+def plus(*parts: str) -> str:
+    """A sum of expressions without zeros."""
+    return " + ".join(part for part in parts if part not in ("0", "")) or "0"

@@ -1,0 +1,147 @@
+"""Who reads and writes which bytes of planned memory: state, aliases and unused results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rushlight.aot_c.dtypes import ELEMENTS, size_of
+from rushlight.aot_c.values import Region
+from rushlight.format.program import (
+    ExecutionPlan,
+    KernelCall,
+    MoveCall,
+    OptionalTensorList,
+    Tensor,
+    TensorList,
+)
+
+COPY_INDEX = "executorch_prim::et_copy_index.tensor"
+VIEW = "executorch_prim::et_view.default"
+
+
+def full_name(plan: ExecutionPlan, index: int) -> str:
+    """The name of an operator with its overload."""
+    operator = plan.operators[index]
+    return f"{operator.name}.{operator.overload}" if operator.overload else operator.name
+
+
+def tensors_in(plan: ExecutionPlan, index: int) -> Iterator[int]:
+    """The tensor values that a value is or lists."""
+    value = plan.values[index].val if index >= 0 else None
+    if isinstance(value, Tensor):
+        yield index
+    elif isinstance(value, (TensorList, OptionalTensorList)):
+        for item in value.items:
+            if item >= 0 and isinstance(plan.values[item].val, Tensor):
+                yield item
+
+
+def region_of(tensor: Tensor) -> Region | None:
+    """The bytes of a planned tensor."""
+    place = tensor.allocation_info
+    if place is None or tensor.scalar_type not in ELEMENTS:
+        return None
+    size = size_of(tensor.scalar_type)
+    for dim in tensor.sizes:
+        size *= dim
+    return Region(str(place.memory_id), place.memory_offset, place.memory_offset + size)
+
+
+@dataclass
+class Usage:
+    """What instructions do with tensors.
+
+    Attributes:
+        state: values whose bytes an instruction reads before any has written them in the same run.
+        unwritten: values that no instruction writes before one reads them: state, and other names of values.
+        written: values that instructions write.
+        users: for each value, the number of instructions and outputs that name it.
+    """
+
+    state: set[int] = field(default_factory=set)
+    unwritten: set[int] = field(default_factory=set)
+    written: set[int] = field(default_factory=set)
+    users: dict[int, int] = field(default_factory=dict)
+
+
+class _Bytes:
+    """A set of bytes of the planned memories."""
+
+    def __init__(self) -> None:
+        self._spans: dict[str, list[tuple[int, int]]] = {}
+
+    def add(self, region: Region) -> None:
+        spans = self._spans.setdefault(region.space, [])
+        start, end = region.start, region.end
+        rest = []
+        for a, b in spans:
+            if b < start or a > end:
+                rest.append((a, b))
+            else:
+                start, end = min(start, a), max(end, b)
+        self._spans[region.space] = sorted([*rest, (start, end)])
+
+    def covers(self, region: Region) -> bool:
+        spans = self._spans.get(region.space, [])
+        return region.start >= region.end or any(a <= region.start and region.end <= b for a, b in spans)
+
+
+def usage_of(plan: ExecutionPlan) -> Usage:
+    """Reads the instructions of a method in their order."""
+    usage = Usage()
+    known = _Bytes()
+    inputs = set(plan.inputs)
+
+    def region(index: int) -> Region | None:
+        value = plan.values[index].val
+        return region_of(value) if isinstance(value, Tensor) else None
+
+    def is_constant(index: int) -> bool:
+        value = plan.values[index].val
+        return isinstance(value, Tensor) and value.allocation_info is None and value.data_buffer_idx > 0
+
+    for index in inputs:
+        place = region(index)
+        if place is not None:
+            known.add(place)
+    for index, value in enumerate(plan.values):
+        tensor = value.val
+        if isinstance(tensor, Tensor) and tensor.allocation_info is not None and index not in inputs:
+            extra = tensor.extra_tensor_info
+            if tensor.data_buffer_idx > 0 or (extra is not None and extra.fully_qualified_name):
+                usage.state.add(index)
+
+    def note(reads: set[int], writes: set[int]) -> None:
+        for index in reads | writes:
+            usage.users[index] = usage.users.get(index, 0) + 1
+        for index in reads:
+            if index in usage.written or index in inputs or is_constant(index):
+                continue
+            usage.unwritten.add(index)
+            place = region(index)
+            if place is not None and not known.covers(place):
+                usage.state.add(index)
+        for index in writes:
+            usage.written.add(index)
+            place = region(index)
+            if place is not None:
+                known.add(place)
+
+    for chain in plan.chains:
+        for instruction in chain.instructions:
+            call = instruction.instr_args
+            if isinstance(call, KernelCall):
+                name = full_name(plan, call.op_index)
+                out_value = call.args[0] if name == COPY_INDEX else call.args[-1]
+                outs = set(tensors_in(plan, out_value))
+                arguments = [index for value in call.args for index in tensors_in(plan, value)]
+                # A tensor that is written in place is read too: it stands more often than as out and result.
+                updates = {index for index in outs if arguments.count(index) > 2 or name == COPY_INDEX}
+                if name.endswith("_") and name != "aten::copy_":
+                    updates |= outs & set(tensors_in(plan, call.args[0]))
+                note(set(arguments) - outs | updates, outs)
+            elif isinstance(call, MoveCall):
+                note(set(tensors_in(plan, call.move_from)), set(tensors_in(plan, call.move_to)))
+    note({index for output in plan.outputs for index in tensors_in(plan, output)}, set())
+    return usage

@@ -1,0 +1,210 @@
+"""A program as the files of a C library."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rushlight.aot_c.code import is_identifier
+from rushlight.aot_c.errors import AotCError
+from rushlight.aot_c.method import End, MethodText, MethodWriter
+from rushlight.aot_c.source import Source
+from rushlight.aot_c.values import Number, TensorValue
+from rushlight.format.program import ExecutionPlan
+from rushlight.format.pte import PTEFile, read_pte
+
+SHARED_MEMORY_KEY = "rushlight.shared_memory"
+
+
+@dataclass(frozen=True)
+class CProgram:
+    """A program in C.
+
+    Attributes:
+        files: the text of each file, by its name.
+        methods: the methods, by name.
+        operators: the operators that the program calls.
+        constant_bytes: the bytes of weights and other constants.
+        memory_bytes: the bytes of planned memory.
+    """
+
+    files: Mapping[str, str]
+    methods: Mapping[str, MethodText]
+    operators: frozenset[str]
+    constant_bytes: int
+    memory_bytes: int
+
+
+def c_program(data: bytes, name: str, origin: str = "a program") -> CProgram:
+    """Writes a program as C.
+
+    Args:
+        data: the bytes of a `.pte` file.
+        name: the prefix of the C names, an identifier of C.
+        origin: what comments and messages call the program.
+
+    Raises:
+        AotCError: the program has parts that C cannot express; the message names all of them.
+        FormatError: the bytes are no program.
+    """
+    if not is_identifier(name):
+        raise AotCError(f"{name!r} is not a name that C programs may use")
+    file = read_pte(data)
+    shared = _shared_memories(file)
+    source = Source(name)
+    writers = [MethodWriter(source, file, plan, shared, _names(plan)) for plan in file.program.execution_plan]
+    methods = [writer.write() for writer in writers]
+    refusals = [refusal for writer in writers for refusal in writer.refusals]
+    if refusals:
+        shown = "\n".join(f"  {refusal}" for refusal in refusals[:20])
+        more = f"\n  and {len(refusals) - 20} more" if len(refusals) > 20 else ""
+        raise AotCError(f"{origin} cannot be written as C:\n{shown}{more}")
+    functions = [method.function for method in methods]
+    if len(set(functions)) < len(functions):
+        raise AotCError(f"{origin}: two methods have the same name in C: {', '.join(sorted(functions))}")
+    body, constant_bytes, memory_bytes = _body(source, methods, origin)
+    return CProgram(
+        {f"{name}.h": _header(name, methods, origin), f"{name}.c": body},
+        {method.name: method for method in methods},
+        frozenset(source.operators),
+        constant_bytes,
+        memory_bytes,
+    )
+
+
+def _shared_memories(file: PTEFile) -> set[int]:
+    entry = file.named_data.get(SHARED_MEMORY_KEY)
+    if entry is None:
+        return set()
+    data = bytes(entry.data)
+    return {*struct.unpack(f"<{len(data) // 4}I", data)}
+
+
+def _names(plan: ExecutionPlan) -> list[str]:
+    """The names of the positional inputs, if the program has them and each is one value."""
+    try:
+        root = json.loads(plan.container_meta_type.encoded_inp_str)[1]
+        names = [str(item) for item in root.get("names", [])]
+    except (ValueError, IndexError, KeyError, TypeError, AttributeError):
+        return []
+    return names if len(names) == len(plan.inputs) else []
+
+
+def _has_state(methods: list[MethodText]) -> bool:
+    return any(method.state_bytes or method.initial for method in methods)
+
+
+def _header(name: str, methods: list[MethodText], origin: str) -> str:
+    guard = f"{name.upper()}_H"
+    parts = []
+    for method in methods:
+        parts.append(f"{_description(name, method)}\n{method.signature};")
+        for end in (*method.inputs, *method.outputs):
+            if isinstance(end.value, TensorValue) and end.name is not None:
+                macro = f"{method.function}_{end.name}_size".upper()
+                parts.append(f"#define {macro} {end.value.numel}")
+    reset = ""
+    if _has_state(methods):
+        reset = f"\n/* Sets the state of all methods to its initial values. */\nvoid {name}_reset(void);\n"
+    body = "\n\n".join(_grouped(parts))
+    return f"""/* Written by `rushlight aot-c` from {origin}.
+ *
+ * Each function is a method of the model. It returns 0, or 1 if an input is not valid: a position that is out
+ * of range, an integer that is divided by zero, or a number that differs from the exported one. Results are
+ * then incomplete.
+ *
+ * The functions use static memory: at most one of them may run at a time. Inputs and outputs must not
+ * overlap.
+ */
+#ifndef {guard}
+#define {guard}
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+{body}
+{reset}
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+
+def _grouped(parts: list[str]) -> list[str]:
+    """Joins definitions of sizes into one block."""
+    grouped: list[str] = []
+    for part in parts:
+        if part.startswith("#define") and grouped and grouped[-1].startswith("#define"):
+            grouped[-1] += "\n" + part
+        else:
+            grouped.append(part)
+    return grouped
+
+
+def _description(name: str, method: MethodText) -> str:
+    lines = [f"/* Method {method.name}."]
+    for end in method.inputs:
+        lines.append(f" *   {_end_text(end)}")
+    for end in method.outputs:
+        lines.append(f" *   {_end_text(end)}")
+    if method.state_bytes:
+        lines.append(
+            f" * It keeps {method.state_bytes} bytes of state from call to call; {name}_reset() resets them."
+        )
+    return "\n".join([*lines, " */"])
+
+
+def _end_text(end: End) -> str:
+    title = f"{end.title}, " if end.title else ""
+    if isinstance(end.value, TensorValue):
+        tensor = end.value
+        order = "" if tensor.is_row_major else f", with dims in the order {list(tensor.dim_order)} in memory"
+        bits = ", as bits" if tensor.dtype.name in ("HALF", "BFLOAT16") else ""
+        return f"{end.name}: {title}{tensor.describe()}{order}{bits}"
+    if isinstance(end.value, Number):
+        fixed = ", which must be the number of the export" if end.is_fixed else ""
+        return f"{end.name}: {title}a number{fixed}"
+    return f"{end.title or 'a value'} that is no parameter: nothing reads it"
+
+
+def _body(source: Source, methods: list[MethodText], origin: str) -> tuple[str, int, int]:
+    """The text of the C file, the bytes of its constants and those of planned memory."""
+    initial = [item for method in methods for item in method.initial]
+    texts = []
+    if _has_state(methods):
+        source.headers.add("string.h")
+        texts.append(_reset(source, initial))
+    for method in methods:
+        head, brace, rest = method.text.partition(" {\n")
+        start = f"  if (!is_ready) {source.name}_reset();\n" if initial else ""
+        texts.append(f"{head}{brace}{start}{rest}")
+    definitions, constants, memories = source.definitions("\n".join(texts))
+    includes = "\n".join(f"#include <{header}>" for header in sorted({"stddef.h", *source.headers}))
+    first = f"""/* Written by `rushlight aot-c` from {origin}. */
+#include "{source.name}.h"
+
+{includes}
+
+/* No product is fused into a sum: results are those of the interpreter, bit for bit. */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#endif"""
+    return "\n\n".join([first, *definitions, *texts]) + "\n", constants, memories
+
+
+def _reset(source: Source, initial: list[tuple[str, str, int]]) -> str:
+    lines = [f"  memset({memory}.bytes, 0, sizeof {memory}.bytes);" for memory in source.memories]
+    lines += [f"  memcpy({address}, {name}, {size});" for address, name, size in initial]
+    flag = "static bool is_ready = false;\n\n" if initial else ""
+    if initial:
+        lines.append("  is_ready = true;")
+    body = "\n".join(lines)
+    return f"{flag}void {source.name}_reset(void) {{\n{body}\n}}"

@@ -1,0 +1,207 @@
+"""The parts of a generated file that methods share: kernels, helpers, constants and planned memories."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rushlight.aot_c.code import Code, double_literal, float_literal, int_literal
+from rushlight.aot_c.dtypes import BOOL, C_TYPES, DOUBLE, ELEMENTS, FLOAT, SIXTEEN, size_of
+from rushlight.aot_c.helpers import HELPERS, with_needs
+from rushlight.aot_c.kernel import Kernel, Parameter
+from rushlight.format.program import ScalarType
+
+_FORMATS = {
+    ScalarType.BYTE: "B",
+    ScalarType.CHAR: "b",
+    ScalarType.SHORT: "h",
+    ScalarType.INT: "i",
+    ScalarType.LONG: "q",
+    ScalarType.HALF: "H",
+    ScalarType.FLOAT: "f",
+    ScalarType.DOUBLE: "d",
+    ScalarType.BOOL: "B",
+    ScalarType.BFLOAT16: "H",
+    ScalarType.UINT16: "H",
+    ScalarType.UINT32: "I",
+    ScalarType.UINT64: "Q",
+}
+_WIDTH = 110
+_MAY_ALIAS = """/* Tensors of several types use the same bytes of planned memory, one after another. */
+#if defined(__GNUC__)
+#define MAY_ALIAS __attribute__((__may_alias__))
+#else
+#define MAY_ALIAS
+#endif
+"""
+
+
+def elements_of(data: bytes, dtype: ScalarType) -> list[int] | list[float]:
+    """The elements of a tensor's bytes."""
+    count = len(data) // size_of(dtype)
+    return list(struct.unpack(f"<{count}{_FORMATS[dtype]}", data[: count * size_of(dtype)]))
+
+
+def element_literal(value: float | int, dtype: ScalarType) -> str:
+    """An element as a constant of C."""
+    if dtype == FLOAT:
+        return float_literal(value)
+    if dtype == DOUBLE:
+        return double_literal(value)
+    if dtype == ScalarType.UINT64:
+        return f"UINT64_C({value})"
+    if dtype == ScalarType.UINT32:
+        return f"{value}u"
+    if dtype == ScalarType.INT and value == -(2**31):
+        return "INT32_MIN"
+    if dtype in SIXTEEN:
+        return f"{value:#x}"
+    return int_literal(int(value)) if size_of(dtype) == 8 else str(int(value))
+
+
+def array(declaration: str, data: bytes, dtype: ScalarType) -> str:
+    """The definition of an array with the elements of a tensor."""
+    texts = [element_literal(value, dtype) for value in elements_of(data, dtype)]
+    lines, line = [], " "
+    for text in texts:
+        if len(line) + len(text) + 2 > _WIDTH:
+            lines.append(line)
+            line = " "
+        line += f" {text},"
+    body = "\n".join([*lines, line])
+    return f"{declaration}[{len(texts)}] = {{\n{body}\n}};"
+
+
+@dataclass
+class Source:
+    """What a generated file has besides its methods.
+
+    Attributes:
+        name: the prefix of public names.
+    """
+
+    name: str
+    headers: set[str] = field(default_factory=set)
+    helpers: set[str] = field(default_factory=set)
+    dtypes: set[ScalarType] = field(default_factory=set)
+    kernels: list[str] = field(default_factory=list)
+    constants: dict[tuple[int, ScalarType, int], str] = field(default_factory=dict)
+    memories: dict[str, int] = field(default_factory=dict)
+    operators: set[str] = field(default_factory=set)
+    _names: dict[tuple[str, str], str] = field(default_factory=dict)
+    _counts: dict[str, int] = field(default_factory=dict)
+    _arrays: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    def constant(self, index: int, dtype: ScalarType, data: bytes) -> str:
+        """The name of the array with a constant's elements."""
+        key = (index, dtype, len(data))
+        name = self.constants.get(key)
+        if name is None:
+            name = self.constants[key] = f"constant_{len(self.constants)}"
+            self.dtypes.add(dtype)
+            if dtype in (FLOAT, DOUBLE):
+                values = elements_of(data, dtype)
+                if not all(math.isfinite(value) for value in values):
+                    self.headers.add("math.h")
+            text = array(f"static const {ELEMENTS[dtype]} {name}", data, dtype)
+            self._arrays[name] = (text, len(data))
+        return name
+
+    def memory(self, name: str, size: int) -> str:
+        """The expression of the first byte of a planned memory."""
+        self.memories[name] = max(self.memories.get(name, 0), size)
+        return f"{name}.bytes"
+
+    def function(self, k: Kernel, parameters: Sequence[Parameter], apart: bool) -> str:
+        """The name of a kernel's function; calls with the same text share one."""
+        body = k.code.text
+        self.helpers |= k.needs
+        self.headers |= k.headers
+        texts = []
+        for parameter in parameters:
+            if parameter.tensor is None:
+                texts.append(f"{parameter.type} {parameter.name}")
+                continue
+            self.dtypes.add(parameter.tensor.dtype)
+            constant = "" if parameter.writes else "const "
+            restrict = "restrict " if apart else ""
+            texts.append(f"{constant}{parameter.type} *{restrict}{parameter.name}")
+        result = "int" if k.can_fail else "static void"
+        head = f"{'static int' if k.can_fail else result}"
+        end = "\n  return 0;" if k.can_fail else ""
+        key = (f"{head}({', '.join(texts)})", body)
+        name = self._names.get(key)
+        if name is None:
+            base = k.operator.split("::")[-1].split(".")[0].strip("_")
+            count = self._counts[base] = self._counts.get(base, -1) + 1
+            name = self._names[key] = f"{base}_{count}"
+            signature = wrapped(f"{head} {name}(", texts, ") {")
+            self.kernels.append(f"/* {k.operator} */\n{signature}\n{body}{end}\n}}")
+        return name
+
+    def definitions(self, methods: str) -> tuple[list[str], int, int]:
+        """What stands before the methods, as far as they use it.
+
+        Args:
+            methods: the text of all methods.
+
+        Returns:
+            The definitions, the bytes of the constants and the bytes of the planned memories.
+        """
+        used = methods + "\n".join(self.kernels)
+        helpers = with_needs(name for name in self.helpers if is_named(used, name))
+        for name in helpers:
+            self.headers |= set(HELPERS[name].headers)
+        arrays = [self._arrays[name] for name in self._arrays if is_named(methods, name)]
+        memories = {name: size for name, size in self.memories.items() if is_named(methods, name)}
+        texts = [text for text, _ in arrays]
+        texts += [
+            f"static union {{\n  double alignment;\n  int64_t alignment_of_integers;\n"
+            f"  uint8_t bytes[{max(size, 1)}];\n}} {name};"
+            for name, size in memories.items()
+        ]
+        types = self._element_types(used + "\n".join(texts))
+        definitions = [types, *(HELPERS[name].text for name in helpers), *texts, *self.kernels]
+        return (
+            [text for text in definitions if text],
+            sum(size for _, size in arrays),
+            sum(memories.values()),
+        )
+
+    def _element_types(self, used: str) -> str:
+        lines = []
+        for dtype in sorted(self.dtypes):
+            if is_named(used, ELEMENTS[dtype]):
+                alias = "" if size_of(dtype) == 1 else " MAY_ALIAS"
+                lines.append(f"typedef {C_TYPES[dtype]} {ELEMENTS[dtype]}{alias};")
+        if not any("MAY_ALIAS" in line for line in lines):
+            return "\n".join(lines)
+        return _MAY_ALIAS + "\n".join(lines)
+
+
+def is_named(text: str, name: str) -> bool:
+    """Whether a text of C has a name."""
+    return re.search(rf"\b{name}\b", text) is not None
+
+
+def wrapped(head: str, items: Sequence[str], tail: str, indent: str = "") -> str:
+    """A call or a signature, in several lines if it is long."""
+    one = f"{indent}{head}{', '.join(items)}{tail}"
+    if len(one) <= _WIDTH:
+        return one
+    margin = " " * (len(indent) + len(head)) if len(head) < 40 else indent + "    "
+    lines, line = [], f"{indent}{head}"
+    for i, item in enumerate(items):
+        text = item + ("," if i + 1 < len(items) else tail)
+        if len(line) + len(text) + 1 > _WIDTH and line.strip() and not line.endswith("("):
+            lines.append(line.rstrip())
+            line = margin
+        line += text if line.endswith("(") or line == margin else f" {text}"
+    lines.append(line)
+    return "\n".join(lines)
+
+
+__all__ = ["BOOL", "Code", "Source", "array", "element_literal", "elements_of", "wrapped"]

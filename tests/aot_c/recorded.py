@@ -1,0 +1,101 @@
+"""The kernel calls that tests of tests/ops make, with the results of the portable and quantized kernels."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import pytest
+import torch
+from tests.ops import harness
+
+from rushlight.runtime import call_kernel
+from rushlight.runtime.errors import RushlightError
+
+
+@dataclass
+class Call:
+    """A call: the arguments without the outs, and what the kernel wrote."""
+
+    name: str
+    arguments: list[Any]
+    results: list[torch.Tensor]
+
+    def __str__(self) -> str:
+        shown = [
+            f"{a.dtype}{list(a.shape)}" if isinstance(a, torch.Tensor) else repr(a) for a in self.arguments
+        ]
+        return f"{self.name}({', '.join(shown)})"
+
+
+def calls_of(module: ModuleType, most: int) -> list[Call]:
+    """The calls with tensors as results, of at most so many runs of each test."""
+    found: list[Call] = []
+
+    def record(name: str, args: Any, library: str | None = None, threads: int = 1) -> Any:
+        outs = harness.operator(name).outs
+        given, results = list(args[: len(args) - outs]), list(args[len(args) - outs :])
+        kept = [item.clone() if isinstance(item, torch.Tensor) else item for item in given]
+        shapes = call_kernel(name, args, library, threads)
+        is_plain = outs > 0 and all(isinstance(result, torch.Tensor) for result in results)
+        if library in ("portable", "quantized") and is_plain:
+            same = all(
+                tuple(result.shape) == tuple(shape)  # type: ignore[arg-type]
+                for result, shape in zip(results, shapes[-outs:], strict=True)
+            )
+            if same:
+                found.append(Call(name, kept, [result.clone() for result in results]))
+        return shapes
+
+    targets = [m for m in (module, harness) if hasattr(m, "call_kernel")]
+    for name, function in vars(module).items():
+        if not name.startswith("test_") or not callable(function):
+            continue
+        runs = [run for run in _parameters(function) if not any(map(_is_large, run.values()))]
+        for arguments in runs[:: -(-len(runs) // most) or 1]:
+            torch.manual_seed(7)
+            patches = [mock.patch.object(target, "call_kernel", record) for target in targets]
+            for patch in patches:
+                patch.start()
+            try:
+                function(**arguments)
+            except (AssertionError, RushlightError, pytest.fail.Exception):
+                pass  # the kernels' own tests report this
+            finally:
+                for patch in patches:
+                    patch.stop()
+    return found
+
+
+def _is_large(value: object) -> bool:
+    """Whether a parameter is a shape of many elements."""
+    if not isinstance(value, tuple):
+        return False
+    sizes = [item for item in value if isinstance(item, int)]
+    return len(sizes) == len(value) and math.prod(sizes) > 5000
+
+
+def _parameters(function: Any) -> Iterator[dict[str, Any]]:
+    """The arguments of each run of a test; none if it needs fixtures."""
+    marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "parametrize"]
+    choices: list[list[dict[str, Any]]] = []
+    for mark in marks:
+        names = mark.args[0]
+        keys = re.split(r"\s*,\s*", names) if isinstance(names, str) else list(names)
+        rows = []
+        for value in mark.args[1]:
+            values = [value] if len(keys) == 1 else list(value)
+            rows.append(dict(zip(keys, values, strict=True)))
+        choices.append(rows)
+    known = {key for rows in choices for row in rows[:1] for key in row}
+    if set(inspect.signature(function).parameters) - known:
+        return
+    for combination in itertools.product(*choices):
+        yield {key: value for row in combination for key, value in row.items()}

@@ -1,0 +1,206 @@
+"""`generators/`: each operator's C has the bits of its portable kernel, for cases of the kernels' tests."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.aot_c.harness import (
+    SANITIZED,
+    Library,
+    assert_same_bits,
+    compile_library,
+    compilers,
+    needs_targets,
+)
+from tests.aot_c.one_call import CallProgram, tensors_of
+from tests.ops import elementwise_cases, ordering_cases, reduction_cases, test_index, test_nn, test_shape
+from tests.ops import harness as ops
+
+from rushlight.aot_c.errors import AotCError
+from rushlight.aot_c.generators import (
+    elementwise,
+    indexing,
+    pooling,
+    products,
+    reductions,
+    resampling,
+    shapes,
+)
+from rushlight.aot_c.generators.table import GENERATORS
+from rushlight.aot_c.program import c_program
+from rushlight.runtime import kernel_names
+from rushlight.runtime.errors import RushlightError
+
+ALL: dict[str, Any] = {}
+for _module in (elementwise_cases, ordering_cases, reduction_cases, test_index, test_nn, test_shape):
+    ALL.update(_module.CASES)
+FAMILIES = {
+    "elementwise": elementwise.GENERATORS,
+    "indexing": indexing.GENERATORS,
+    "pooling": pooling.GENERATORS,
+    "products": products.GENERATORS,
+    "reductions": reductions.GENERATORS,
+    "resampling": resampling.GENERATORS,
+    "shapes": shapes.GENERATORS,
+}
+
+# Some cases of these are refused: uint8 images are resampled in fixed-point arithmetic, masks give shapes
+# which are known at run time only, a reduction without the first element has its own start.
+MAY_BE_REFUSED = frozenset(
+    {
+        "aten::index.Tensor_out",
+        "aten::index_add.out",
+        "aten::index_put.out",
+        "aten::index_put_",
+        "aten::linear.out",
+        "aten::scatter_reduce.two_out",
+        "aten::take.out",
+        "aten::unfold_copy.out",
+        "aten::upsample_bicubic2d.out",
+        "aten::upsample_bilinear2d.out",
+        "aten::upsample_bilinear2d.vec_out",
+        "aten::upsample_linear1d.out",
+        "aten::upsample_trilinear3d.out",
+    }
+)
+
+
+def spread(cases: list[ops.Case], most: int) -> list[ops.Case]:
+    """At most so many cases, from the whole list."""
+    if len(cases) <= most:
+        return cases
+    return [cases[i * len(cases) // most] for i in range(most)]
+
+
+def calls_of(
+    name: str, most: int
+) -> Iterator[tuple[ops.Case, list[Any], list[torch.Tensor], list[torch.Tensor]]]:
+    """Cases of an operator with arguments, outs and the results of the portable kernel."""
+    operator = ops.operator(name)
+    for case in spread(ALL[name](), most):
+        wanted = ops.expected(name, case)
+        arguments = ops._arguments(operator, case)
+        if any(tensor.is_complex() for tensor in tensors_of(arguments) + wanted):
+            continue
+        outs = [ops.blank(tensor) for tensor in wanted]
+        try:
+            results = ops.compute(name, case, outs)
+        except RushlightError:
+            continue  # dtypes that only another kernel has
+        if all(result.shape == tensor.shape for result, tensor in zip(results, wanted, strict=True)):
+            yield case, arguments, outs, results
+
+
+def check_family(
+    family: str, folder: Path, most: int, compiler: str, flags: tuple[str, ...], constants: bool = False
+) -> None:
+    program = CallProgram(constants)
+    runs: list[tuple[str, list[torch.Tensor], list[torch.Tensor]]] = []
+    missing = []
+    for name in FAMILIES[family]:
+        if name not in ALL:
+            continue
+        written = 0
+        for case, arguments, outs, results in calls_of(name, most):
+            one = CallProgram(constants)
+            one.add(name, arguments, outs)
+            try:
+                c_program(one.bytes(), "model")
+            except AotCError:
+                assert name in MAY_BE_REFUSED, f"{name} {case}"
+                continue
+            program.add(name, arguments, outs)
+            runs.append((f"{name} {case}", tensors_of(arguments), results))
+            written += 1
+        if not written:
+            missing.append(name)
+    assert not set(missing) - {"aten::_conj_physical.out"}, missing
+    text = c_program(program.bytes(), "model")
+    library = Library(compile_library(text, "model", folder, compiler, flags), text)
+    for index, (what, tensors, results) in enumerate(runs):
+        method = f"call_{index}"
+        count = len(text.methods[method].inputs)
+        assert_same_bits(library(method, *tensors[:count]), results, what)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_bits_of_the_portable_kernels(family: str, tmp_path: Path) -> None:
+    """A part of the cases, by GCC or Clang in turn."""
+    names = list(compilers())
+    compiler = names[list(FAMILIES).index(family) % len(names)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_family(family, tmp_path, 2, compiler, ("-O1",))
+
+
+@needs_targets
+@pytest.mark.parametrize("compiler", compilers())
+@pytest.mark.parametrize("family", FAMILIES)
+def test_all_cases(family: str, compiler: str, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_family(family, tmp_path, 10_000, compiler, ("-O2",))
+
+
+@needs_targets
+def test_constant_weights(tmp_path: Path) -> None:
+    """Loops leave out the padding if the weight is constant."""
+    for family in ("products", "indexing"):
+        check_family(family, tmp_path / family, 10_000, "gcc", ("-O2",), constants=True)
+
+
+def test_constant_weights_of_some_cases(tmp_path: Path) -> None:
+    check_family("products", tmp_path, 8, "gcc", ("-O1",), constants=True)
+
+
+@needs_targets
+@pytest.mark.parametrize("family", FAMILIES)
+def test_sanitizers(family: str, tmp_path: Path) -> None:
+    """The functions run in a program of their own: ctypes cannot load what AddressSanitizer watches."""
+    from tests.aot_c.sanitized import run_all
+
+    program = CallProgram()
+    for name in FAMILIES[family]:
+        if name not in ALL:
+            continue
+        for _, arguments, outs, _ in calls_of(name, 20):
+            one = CallProgram()
+            one.add(name, arguments, outs)
+            try:
+                c_program(one.bytes(), "model")
+            except AotCError:
+                continue
+            program.add(name, arguments, outs)
+    run_all(c_program(program.bytes(), "model"), tmp_path, SANITIZED)
+
+
+def test_every_generator_has_a_kernel() -> None:
+    kernels = {*kernel_names("portable"), *kernel_names("quantized")}
+    assert not GENERATORS.keys() - kernels
+
+
+def test_copies_that_have_no_cases(tmp_path: Path) -> None:
+    """Operators of other libraries that copy a tensor, and `copy_`, which writes its argument."""
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    cases: list[tuple[str, list[Any], torch.Tensor]] = [
+        ("dim_order_ops::_clone_dim_order.out", [x, False, [0, 1, 2]], x),
+        ("dim_order_ops::_to_dim_order_copy.out", [x, False, [0, 1, 2]], x.int()),
+        ("dim_order_ops::_empty_dim_order.out", [[2, 3], None], torch.zeros(0)),
+        ("et_copy::_h2d_copy.out", [x], x),
+        ("et_copy::_d2h_copy.out", [x], x),
+        ("quantized_decomposed::convert_element_type.no_fuse_out", [x, torch.int16], x.short()),
+        ("aten::view_copy.dtype_out", [x, torch.int32], x.view(torch.int32)),
+        ("aten::true_divide.out", [x, x + 1], x / (x + 1)),
+    ]
+    program = CallProgram()
+    for name, arguments, result in cases:
+        program.add(name, arguments, [torch.empty_like(result)])
+    text = c_program(program.bytes(), "model")
+    library = Library(compile_library(text, "model", tmp_path, "gcc"), text)
+    for index, (name, arguments, result) in enumerate(cases):
+        assert_same_bits(library(f"call_{index}", *tensors_of(arguments)), [result], name)

@@ -1,0 +1,87 @@
+"""The quantized generators and those that make tensors, for the calls that the kernels' own tests make."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+from tests.aot_c.harness import Library, assert_same_bits, compile_library, compilers
+from tests.aot_c.one_call import CallProgram, tensors_of
+from tests.aot_c.recorded import Call, calls_of
+from tests.ops import test_create, test_quantized_affine, test_quantized_operators
+
+from rushlight.aot_c.errors import AotCError
+from rushlight.aot_c.generators import quantization, quantized
+from rushlight.aot_c.generators.table import GENERATORS
+from rushlight.aot_c.program import c_program
+
+MODULES = {
+    "create": test_create,
+    "quantized_affine": test_quantized_affine,
+    "quantized_operators": test_quantized_operators,
+}
+
+
+def check_calls(calls: list[Call], folder: Path, compiler: str, constants: bool) -> set[str]:
+    """Requires equal bits. Returns the operators that were compared."""
+    program = CallProgram(constants)
+    compared = []
+    for call in calls:
+        if any(t.is_complex() for t in [*tensors_of(call.arguments), *call.results]):
+            continue
+        one = CallProgram(constants)
+        one.add(call.name, call.arguments, call.results)
+        try:
+            c_program(one.bytes(), "model")
+        except AotCError:
+            continue  # test_every_quantized_operator requires that some cases of each operator remain
+        program.add(call.name, call.arguments, call.results)
+        compared.append(call)
+    text = c_program(program.bytes(), "model")
+    library = Library(compile_library(text, "model", folder, compiler, ("-O1",)), text)
+    for index, call in enumerate(compared):
+        method = f"call_{index}"
+        tensors = tensors_of(call.arguments)
+        inputs = text.methods[method].inputs
+        given = tensors[: len(inputs)] if constants else tensors
+        if constants and len(inputs) < len(tensors):
+            given = _inputs_of(call, constants)
+        assert_same_bits(library(method, *given), call.results, call)
+    return {call.name for call in compared}
+
+
+def _inputs_of(call: Call, constants: bool) -> list[torch.Tensor]:
+    """The tensors that the caller gives, in the order of the arguments."""
+    found = []
+    for position, item in enumerate(call.arguments):
+        for tensor in tensors_of([item]):
+            if not (constants and position > 0 and tensor.numel() > 0):
+                found.append(tensor)
+    return found
+
+
+def some(calls: list[Call], most: int) -> list[Call]:
+    """At most so many calls of each operator, from the whole list."""
+    found = []
+    for name in dict.fromkeys(call.name for call in calls):
+        own = [call for call in calls if call.name == name and name in GENERATORS]
+        step = max(1, len(own) // most)
+        found += own[::step][: most + 1]
+    return found
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_recorded_calls(module: str, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        calls = some(calls_of(MODULES[module], 5), 8)
+    names = list(compilers())
+    compiler = names[list(MODULES).index(module) % len(names)]
+    compared = check_calls(calls, tmp_path / "inputs", compiler, constants=False)
+    if module == "quantized_operators":
+        check_calls(calls, tmp_path / "constants", compiler, constants=True)
+        assert quantized.GENERATORS.keys() <= compared
+    elif module == "quantized_affine":
+        assert quantization.GENERATORS.keys() <= compared
