@@ -71,15 +71,16 @@ def digits_images(count: int = 4) -> torch.Tensor:
     return torch.randint(0, 17, (count, 1, 8, 8), generator=generator) / 16
 
 
-def digits_program(form: str, *, plans: bool = False) -> bytes:
+def digits_program(form: str, *, plans: bool = False, memories: Sequence[rushlight.Memory] = ()) -> bytes:
     """The digits network, with random weights, as a program.
 
     Args:
         form: `float32` or `int8`.
         plans: whether CpuBackend runs it; otherwise kernels do.
+        memories: the memories of the device; one without a limit by default.
     """
     torch.manual_seed(0)
-    return program_of_network(DigitsNet(), digits_images(32), form, plans=plans)
+    return program_of_network(DigitsNet(), digits_images(32), form, plans=plans, memories=memories)
 
 
 def keyword_program(form: str, *, width: int = 64) -> bytes:
@@ -94,7 +95,12 @@ def keyword_program(form: str, *, width: int = 64) -> bytes:
 
 
 def program_of_network(
-    network: torch.nn.Module, samples: torch.Tensor, form: str, *, plans: bool = False
+    network: torch.nn.Module,
+    samples: torch.Tensor,
+    form: str,
+    *,
+    plans: bool = False,
+    memories: Sequence[rushlight.Memory] = (),
 ) -> bytes:
     """A network of one input as a program.
 
@@ -103,11 +109,13 @@ def program_of_network(
         samples: inputs [count, ...], of which the ranges of activations come.
         form: `float32` or `int8`.
         plans: whether CpuBackend runs it; otherwise kernels do.
+        memories: the memories of the device; one without a limit by default.
     """
     program = export_float(network.eval(), (samples[:1],), None)
     if form == "int8":
         program = quantize(program, None, CpuQuantizer().set_global(static_int8()), samples.split(1))
-    return bytes(rushlight.compile(program, partitioner=None if plans else ()).buffer)
+    partitioner = None if plans else ()
+    return bytes(rushlight.compile(program, partitioner=partitioner, memories=memories).buffer)
 
 
 def with_cases(

@@ -32,6 +32,13 @@ namespace rushlight::device {
 namespace {
 
 alignas(64) uint8_t arena[RUSHLIGHT_ARENA_BYTES];
+#if defined(RUSHLIGHT_SECOND_ARENA_BYTES)
+// The planned memories from 2 on. The linker script of a board may put this section into another memory than the arena.
+#if defined(__ELF__)
+__attribute__((section(".bss.second_arena")))
+#endif
+alignas(64) uint8_t second_arena[RUSHLIGHT_SECOND_ARENA_BYTES];
+#endif
 alignas(64) uint8_t structures[RUSHLIGHT_STRUCTURE_BYTES];
 alignas(64) uint8_t scratch[RUSHLIGHT_SCRATCH_BYTES];
 
@@ -118,20 +125,40 @@ Error run_tests(Method& method, const BundledProgram& bundle) {
 Error run_tests(Method& method, const BundledProgram&) { return method.execute(); }
 #endif
 
+// A block of memory from which planned memories are taken in turn.
+struct Arena {
+  uint8_t* bytes;
+  size_t size;
+  const char* option;  // says its size when the runner is built
+  size_t used = 0;
+};
+
 Error run_method(const Program& program, const char* name, const BundledProgram* bundle) {
   RL_ASSIGN(const MethodMeta meta, program.method_meta(name));
   Span<uint8_t> memories[kMostArenas];
-  size_t used = 0;
+  Arena first{arena, sizeof(arena), "RUSHLIGHT_ARENA_BYTES"};
+#if defined(RUSHLIGHT_SECOND_ARENA_BYTES)
+  Arena second{second_arena, sizeof(second_arena), "RUSHLIGHT_SECOND_ARENA_BYTES"};
+#else
+  Arena& second = first;
+#endif
   const size_t count = meta.num_memory_planned_buffers();
   RL_REQUIRE(count <= kMostArenas, NotSupported, "%zu planned memories, but at most %zu", count, kMostArenas);
   for (size_t i = 0; i < count; ++i) {
     RL_ASSIGN(const size_t bytes, meta.memory_planned_buffer_size(i));
-    RL_REQUIRE(bytes <= sizeof(arena) - used, MemoryAllocationFailed,
-               "the arena has %zu bytes, but method '%.80s' needs more: define RUSHLIGHT_ARENA_BYTES", sizeof(arena),
-               name);
-    memories[i] = {arena + used, bytes};
-    used += (bytes + 63) / 64 * 64;
+    Arena& from = i == 0 ? first : second;
+    RL_REQUIRE(bytes <= from.size - from.used, MemoryAllocationFailed,
+               "planned memory %zu has %zu bytes, but method '%.80s' needs more: define %s", i + 1, from.size, name,
+               from.option);
+    memories[i] = {from.bytes + from.used, bytes};
+    from.used += bytes;
+    from.used = from.size - from.used < 64 ? from.size : (from.used + 63) / 64 * 64;
   }
+#if defined(RUSHLIGHT_SECOND_ARENA_BYTES)
+  const size_t used = first.used + second.used;
+#else
+  const size_t used = first.used;
+#endif
   HierarchicalAllocator planned({memories, count});
   BufferAllocator own(structures, sizeof(structures));
   BufferAllocator temporary(scratch, sizeof(scratch));

@@ -3,7 +3,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <tuple>
 #include <vector>
@@ -45,10 +44,7 @@ Found search_offsets(const std::vector<Row>& rows, int32_t bound, int32_t peak, 
   SearchResult result;
   {
     nb::gil_scoped_release release;
-    const auto limit = std::chrono::duration<double>(std::min(seconds, 1e6));
-    const SearchBudget budget{steps, std::chrono::steady_clock::now() +
-                                         std::chrono::duration_cast<std::chrono::steady_clock::duration>(limit)};
-    result = minimize_peak(problem, bound, peak, budget);
+    result = minimize_peak(problem, bound, peak, SearchBudget{steps, seconds});
   }
   return {result.offsets, result.bound, result.steps, result.timed_out};
 }
@@ -63,7 +59,8 @@ void bind_memory_search(nb::module_& module) {
               "steps: int, seconds: float) -> tuple[list[int], int, int, bool]"),
       "Looks for the memory plan with the smallest peak. A buffer is its size, the first section of its\n"
       "lifetime, the section after the last one, and its alignment; sizes are in units. `peak` is that of a\n"
-      "known plan, `bound` a lower bound. The search ends after so many steps of work, or seconds.\n"
+      "known plan, `bound` a lower bound. The search ends after so many steps of work, or seconds of processor\n"
+      "time.\n"
       "\n"
       "Returns the offsets, empty if no plan is better than the known one; the best lower bound; the steps; and\n"
       "whether the seconds have ended the search.");

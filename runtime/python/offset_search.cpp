@@ -1,6 +1,8 @@
 #include "python/offset_search.h"
 
 #include <algorithm>
+#include <chrono>
+#include <ctime>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -32,6 +34,16 @@ uint64_t mixed(uint64_t x) {
 
 int32_t aligned(int32_t height, int32_t alignment) {
   return alignment == 1 ? height : (height + alignment - 1) / alignment * alignment;
+}
+
+double thread_seconds() {
+#if defined(CLOCK_THREAD_CPUTIME_ID)
+  timespec time{};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0) {
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
+#endif
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 enum class Outcome { kFound, kNoPlan, kLimit };
@@ -141,6 +153,7 @@ class Search {
   Rule rule_ = Rule::kFewestChoices;
   int32_t capacity_ = 0;
   int64_t steps_ = 0, next_look_ = 0, nodes_left_ = 0;
+  double start_ = thread_seconds();
   uint64_t random_ = 1;
   bool stopped_ = false, timed_out_ = false;
 };
@@ -520,7 +533,7 @@ bool Search::spend() {
   constexpr int64_t kBetweenLooks = 1 << 20;
   if (steps_ >= next_look_) {
     next_look_ = steps_ + kBetweenLooks;
-    timed_out_ = std::chrono::steady_clock::now() >= budget_.deadline;
+    timed_out_ = thread_seconds() - start_ >= budget_.seconds;
   }
   stopped_ = --nodes_left_ < 0 || exhausted();
   return !stopped_;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -18,10 +17,11 @@ struct SearchProblem {
   int32_t sections = 0;
 };
 
-// The search ends after `steps` units of work, which are the same on every machine, or at `deadline`.
+// The search ends after `steps` units of work, which are the same on every machine, or after so many seconds of the
+// thread's processor time, which does not pass while other programs run.
 struct SearchBudget {
   int64_t steps;
-  std::chrono::steady_clock::time_point deadline;
+  double seconds;
 };
 
 struct SearchResult {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rushlight.api import compile as compile
     from rushlight.ir.progress import show_progress as show_progress
+    from rushlight.memory.hierarchy import Memory as Memory
     from rushlight.runtime.errors import RushlightError as RushlightError
     from rushlight.runtime.libraries import load_library as load_library
     from rushlight.runtime.module import Module as Module
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 # Public name: the module that defines it.
 _HOMES = {
+    "Memory": "rushlight.memory.hierarchy",
     "Module": "rushlight.runtime.module",
     "RushlightError": "rushlight.runtime.errors",
     "compile": "rushlight.api",
@@ -29,7 +31,16 @@ _HOMES = {
     "show_progress": "rushlight.ir.progress",
 }
 
-__all__ = ["Module", "RushlightError", "__version__", "compile", "load", "load_library", "show_progress"]
+__all__ = [
+    "Memory",
+    "Module",
+    "RushlightError",
+    "__version__",
+    "compile",
+    "load",
+    "load_library",
+    "show_progress",
+]
 
 
 def __getattr__(name: str) -> Any:

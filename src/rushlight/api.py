@@ -23,6 +23,7 @@ from rushlight.devtools.etrecord.record import ETRecord
 from rushlight.frontend.export import export_module
 from rushlight.ir.errors import ExportError
 from rushlight.ir.program import DynamicShapes
+from rushlight.memory.hierarchy import Memory
 from rushlight.memory.planning_pass import MemoryPlanningPass
 
 
@@ -83,6 +84,7 @@ def compile(
     generate_etrecord: bool = False,
     digest: bool = False,
     exact: bool | None = None,
+    memories: Sequence[Memory] = (),
 ) -> CompiledProgram:
     """Compiles a model to a .pte program.
 
@@ -115,6 +117,8 @@ def compile(
         generate_etrecord: keep what the developer tools need, see `CompiledProgram.get_etrecord`.
         digest: write a SHA-256 digest of the file into it, which `rushlight.load(..., verify_digest=True)`
             compares with the bytes of the file.
+        memories: the memories of the device; the planner chooses one for each tensor, see
+            `rushlight.memory.hierarchy.Memory`.
         exact: deprecated. True means float32_matmul_precision="highest", False means "high".
 
     Returns:
@@ -158,6 +162,8 @@ def compile(
         )
     if digest:
         backend_config = replace(backend_config or ExecutorchBackendConfig(), digest=True)
+    if memories:
+        backend_config = replace(backend_config or ExecutorchBackendConfig(), memories=memories)
     return CompiledProgram(edge.to_executorch(backend_config))
 
 

@@ -54,6 +54,8 @@ def test_branches_run_one_after_the_other() -> None:
 class Writes(torch.nn.Module):
     """Reads of a buffer before and after it is written, with a large value of each."""
 
+    state: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("state", torch.ones(64, 64))

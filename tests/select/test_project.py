@@ -146,6 +146,25 @@ def test_int8_digits_on_a_cortex_m4(int8_project: Path) -> None:
     assert selective.outputs(text) == results_of_the_whole_runtime(selective.digits_program("int8"))
 
 
+@pytest.mark.skipif(
+    not selective.has_tools("cortex-m4"), reason="needs arm-none-eabi-g++ and qemu-system-arm"
+)
+def test_two_memories_on_a_cortex_m4(tmp_path: Path) -> None:
+    """The second memory lies in the slow RAM of the board, and the results are those of the host."""
+    memories = [rushlight.Memory("ssram", 1, 2048), rushlight.Memory("psram", 2, cost=4.0)]
+    program = selective.digits_program("int8", memories=memories)
+    images = selective.digits_images(3).split(1)
+    path = selective.with_cases(program, images, tmp_path, "digits")
+    project = selective.select([path], tmp_path / "project", "--portable", "--embed")
+    folder = selective.build(project, "runner", "cortex-m4", ["-DRUSHLIGHT_TRACING=OFF"])
+    names = subprocess.run(["nm", "-C", folder / "runner"], capture_output=True, text=True, check=True).stdout
+    (address,) = (int(line.split()[0], 16) for line in names.splitlines() if "second_arena" in line)
+    assert address >= 0x21000000
+    code, text = selective.run(folder, "cortex-m4")
+    assert code == 0, text
+    assert selective.outputs(text) == results_of_the_whole_runtime(program)
+
+
 NETWORKS: dict[str, tuple[Callable[[str], bytes], Callable[[], torch.Tensor]]] = {
     "digits": (selective.digits_program, lambda: selective.digits_images(3)),
     "keywords": (selective.keyword_program, lambda: keyword_spectra(2)),

@@ -54,7 +54,8 @@ def print_header(facts: JsonObject) -> None:
             for index, text in enumerate(method[kind]):
                 print(f"  {kind[:-1]} {index}: {text}")
         sizes = method["planned_bytes"]
-        detail = f" ({', '.join(map(size_text, sizes))})" if len(sizes) > 1 else ""
+        several = (f"memory {i}: {size_text(size)}" for i, size in enumerate(sizes, 1))
+        detail = f" ({', '.join(several)})" if len(sizes) > 1 else ""
         print(f"  planned memory: {size_text(sum(sizes))}{detail}")
         for kind in ("operators", "delegates"):
             for name, count in method[kind].items():

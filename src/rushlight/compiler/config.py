@@ -13,6 +13,7 @@ from torch.export import ExportGraphSignature
 
 from rushlight.ir.program import DynamicShapes
 from rushlight.ir.verifier import Options
+from rushlight.memory.hierarchy import Memory, check_memories
 from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.passes.base import AnyPass
 from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass
@@ -125,6 +126,8 @@ class ExecutorchBackendConfig:
         memory_planning_pass: the planner of all methods, or a dict of planners by method name.
         propagate_device_config: which copies to and from devices are left out, for all methods or by method
             name.
+        memories: the memories of the device, see `rushlight.memory.hierarchy.Memory`; the default planner
+            chooses the memory of each tensor.
         to_out_var_pass: the pass that gives operators memory to write to.
         dynamic_memory_planning_mode: tensors of dynamic shape are planned at their upper bounds.
         emit_stacktrace: write the lines of the user's Python into the program.
@@ -172,12 +175,22 @@ class ExecutorchBackendConfig:
     optimize: bool = True
     digest: bool = False
     target: KernelTable | None = field(default_factory=host_kernel_table)
+    memories: Sequence[Memory] = ()
 
     def has_kernel(self, operator: str, dtype: str) -> bool:
         """Whether the target has a kernel for an operator, such as "aten::add.out", and the dtype of its
         first argument."""
         target = self.target
         return target is not None and operator in target and target.mismatch(operator, [(0, dtype)]) is None
+
+    def planner_of(self, method: str) -> Any:
+        """Returns the memory planner of a method."""
+        planner = for_method(self.memory_planning_pass, method, MemoryPlanningPass)
+        if self.memories:
+            planner.memories = check_memories(self.memories)
+        if hasattr(planner, "enable_non_cpu_memory_planning"):
+            planner.enable_non_cpu_memory_planning = self.enable_non_cpu_memory_planning
+        return planner
 
     def may_optimize(self, signature: ExportGraphSignature) -> bool:
         """Whether constants may change: not where their names are a contract, nor in training graphs.
@@ -204,6 +217,16 @@ class ExecutorchBackendConfig:
                 f"dynamic_memory_planning_mode={self.dynamic_memory_planning_mode!r} is not supported: "
                 "tensors of dynamic shape are planned at their upper bounds (UPPER_BOUND)"
             )
+        planners = self.memory_planning_pass
+        if self.memories and not all(
+            isinstance(planner, MemoryPlanningPass) and planner.memory_planning_algo is None
+            for planner in (planners.values() if isinstance(planners, dict) else (planners,))
+        ):
+            raise ValueError(
+                "memories has no effect with this memory planner: only the default one chooses memories; "
+                "leave memory_planning_pass as it is or memories empty"
+            )
+        check_memories(self.memories)
 
 
 def for_method(choice: object, method: str, default: Callable[[], object]) -> Any:

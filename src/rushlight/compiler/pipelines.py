@@ -34,7 +34,6 @@ from rushlight.ir.program import copy_program
 from rushlight.ir.progress import working
 from rushlight.ir.verifier import ATEN, EDGE, Options, edge_verifier, verify
 from rushlight.memory.frees import FreeUnboundedPass
-from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.memory.write_back import WriteBackMutationsPass
 from rushlight.passes.assign_debug_handles import AssignDebugHandlesPass
 from rushlight.passes.base import AnyPass
@@ -161,9 +160,7 @@ def edge_to_planned(
     """
     facts = replace(facts_of(program), shared_state=dict(shared_state))
     planned = copy_program(program, facts)
-    planner = for_method(config.memory_planning_pass, method, MemoryPlanningPass)
-    if hasattr(planner, "enable_non_cpu_memory_planning"):
-        planner.enable_non_cpu_memory_planning = config.enable_non_cpu_memory_planning
+    planner = config.planner_of(method)
     shapes = for_method(config.sym_shape_eval_pass, method, ConstraintBasedSymShapeEvalPass)
     optimizations: list[AnyPass] = [
         SimplifyPermutesPass(),

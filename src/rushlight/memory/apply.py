@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import operator
+import sys
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule
 
-from rushlight.ir import meta
-from rushlight.ir.spec import DEFAULT_ALIGNMENT, BufferDevice
+from rushlight.ir import memory_ops, meta
+from rushlight.ir.spec import DEFAULT_ALIGNMENT, BufferDevice, DeviceType
 from rushlight.memory.alias_sets import AliasSet, Owner, check_alignment
 from rushlight.memory.aliases import Aliases, Ownership, find_aliases
 from rushlight.memory.check import check_plan
 from rushlight.memory.devices import separate_devices
 from rushlight.memory.exact import ExactPlanner
+from rushlight.memory.hierarchy import CPU, Memory, plan_memories
 from rushlight.memory.in_place import in_place_pairs
 from rushlight.memory.lower_bound import lower_bound
-from rushlight.memory.problem import Buffer, Plan, Planner, Problem
+from rushlight.memory.problem import Buffer, Plan, PlanError, Planner, Problem
 from rushlight.memory.reorder import reorder_nodes, restore_order
 from rushlight.memory.replay import replay_plan
 from rushlight.memory.report import PlanReport, make_report
@@ -30,7 +34,7 @@ class PlanOptions:
     peak. `inputs`, `outputs` and `state` (mutable buffers) are planned, or left to the caller. `in_place`
     lets elementwise operators write over inputs that die with them. `per_device` gives each device memories
     of its own; otherwise all tensors are in memory of the host. `reorder` lets nodes change places where that
-    lowers the peak.
+    lowers the peak. With `memories`, the planner also chooses the memory of each tensor.
     """
 
     planner: Planner = ExactPlanner()
@@ -42,9 +46,10 @@ class PlanOptions:
     in_place: bool = True
     per_device: bool = False
     reorder: bool = False
+    memories: tuple[Memory, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass
 class MethodProblem:
     """A method's planning problem and the way back from it: buffer i is alias set i.
 
@@ -58,6 +63,22 @@ class MethodProblem:
     alignment: int
     sizes: list[int] = field(default_factory=lambda: [0, 0])
     devices: list[BufferDevice] = field(default_factory=list)
+
+    @cached_property
+    def traffic(self) -> dict[int, int]:
+        """The bytes that nodes, the caller included, read and write in each buffer, by buffer id."""
+        number = {id(alias_set): i for i, alias_set in enumerate(self.alias_sets)}
+        found = dict.fromkeys(range(len(self.alias_sets)), 0)
+        for step in self.aliases.timeline.steps:
+            node = step.node
+            if node.target in (memory_ops.alloc, memory_ops.view, operator.getitem):
+                continue
+            for value in (*node.all_input_nodes, node):
+                for spec in meta.tensor_specs(value) if value.target is not memory_ops.alloc else ():
+                    index = number.get(id(self.aliases.alias_sets.of(spec)))
+                    if index is not None:
+                        found[index] += spec.nbytes()
+        return found
 
 
 def plan_memory(
@@ -77,15 +98,53 @@ def plan_memory(
     least, found = least_bytes(method), None
     if options.reorder and sum(lower_bound(method.problem).values()) > least:
         found = _plan_reordered(graph_module, signature, options, method)
-    method, plan, moved = found or (method, _run_planner(method.problem, options), 0)
-    check_plan(method.problem, plan)
+    if found is None:
+        found = method, _plan(method, options), 0
+    method, plan, moved = found
+    capacities = None
+    if options.memories:
+        capacities = {m.id: sys.maxsize if m.size is None else m.size for m in options.memories}
+    check_plan(method.problem, plan, capacities)
     write_plan(method, plan)
     finish(graph_module, method)
     replay_plan(graph_module, signature)
     report = make_report(
         method.problem, plan, method.sizes.__getitem__, method.in_place, method.aliases.views
     )
-    return replace(report, moved=moved, least=least_bytes(method))
+    uses = tuple(
+        replace(use, memory=next((m for m in options.memories if m.id == use.mem_id), None), traffic=traffic)
+        for use in report.memories
+        for traffic in [sum(method.traffic[b.id] for b in method.problem.buffers if b.mem_id == use.mem_id)]
+    )
+    return replace(report, memories=uses, moved=moved, least=least_bytes(method))
+
+
+def _plan(method: MethodProblem, options: PlanOptions) -> Plan:
+    return _choose_memories(method, options) if options.memories else _run_planner(method.problem, options)
+
+
+def _choose_memories(method: MethodProblem, options: PlanOptions) -> Plan:
+    """Plans the buffers of a method in several memories, which are written into its problem."""
+    devices: dict[int, tuple[int, int]] = {}
+    fixed: dict[int, int] = {}
+    for buffer, alias_set in zip(method.problem.buffers, method.alias_sets, strict=True):
+        found = {(int(spec.device), spec.device_index) for spec in alias_set.offsets}
+        if len(found) > 1:
+            raise PlanError(f"{buffer.label} shares bytes between the devices {sorted(found)}")
+        (devices[buffer.id],) = found
+        if alias_set.mem_id is not None:
+            fixed[buffer.id] = alias_set.mem_id
+    planner = options.planner if isinstance(options.planner, ExactPlanner) else ExactPlanner()
+    method.problem, plan = plan_memories(
+        method.problem, options.memories, method.traffic, devices, fixed, planner
+    )
+    used = {buffer.mem_id for buffer in method.problem.buffers}
+    method.devices = [
+        BufferDevice(memory.id, DeviceType(memory.device[0]), memory.device[1])
+        for memory in sorted(options.memories, key=lambda memory: memory.id)
+        if memory.id in used and memory.device != CPU
+    ]
+    return plan
 
 
 def _plan_reordered(
@@ -105,10 +164,11 @@ def _plan_reordered(
     method = read_problem(graph_module, signature, options)
     bound = sum(lower_bound(given.problem).values())
     if sum(lower_bound(method.problem).values()) < bound:
-        plan = _run_planner(method.problem, options)
-        check_plan(method.problem, plan)
+        plan = _plan(method, options)
         peak = sum(plan.peaks(method.problem).values())
-        if peak < bound or peak < sum(_run_planner(given.problem, options).peaks(given.problem).values()):
+        # With several memories a smaller live set lets more tensors into the cheap ones.
+        better = peak < bound or bool(options.memories)
+        if better or peak < sum(_plan(given, options).peaks(given.problem).values()):
             moved = sum(old is not new for old, new in zip(before, graph_module.graph.nodes, strict=True))
             return method, plan, moved
     restore_order(graph_module, before)
@@ -150,7 +210,7 @@ def read_problem(
     alias_sets = [s for s in aliases.alias_sets.all() if s.owner is Owner.PLAN and s.last >= 0]
     for alias_set in alias_sets:
         check_alignment(alias_set)
-    devices = separate_devices(alias_sets) if options.per_device else []
+    devices = separate_devices(alias_sets) if options.per_device and not options.memories else []
     buffers = [
         Buffer(i, s.size, s.first, s.last + 1, s.mem_id or 1, options.alignment, s.name)
         for i, s in enumerate(alias_sets)

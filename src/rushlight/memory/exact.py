@@ -30,8 +30,8 @@ class ExactPlanner:
     Attributes:
         seconds: the limit of the search of each memory, 0 for no search. The search ends after
             `seconds * STEPS_PER_SECOND` units of work, so that a program has the same plan on every machine.
-            It also ends after so many seconds of the clock, which only a machine reaches that is slower by
-            a factor of about two; its plan then depends on its speed, and the report says so.
+            It also ends after so many seconds of processor time, which only a machine reaches that is slower
+            by a factor of about two; its plan then depends on its speed, and the report says so.
     """
 
     seconds: float = DEFAULT_SECONDS
@@ -55,11 +55,11 @@ def _improve(buffers: list[Buffer], offsets: dict[int, int], seconds: float) -> 
     parts = [_Part(part) for part in _independent(buffers)]
     # The part with the largest bound decides how far the peaks of the others need to fall.
     bound = max(part.bound for part in parts)
-    steps, deadline, ended_by = int(seconds * STEPS_PER_SECOND), time.monotonic() + seconds, ""
+    steps, deadline, ended_by = int(seconds * STEPS_PER_SECOND), time.thread_time() + seconds, ""
     for part in sorted(parts, key=lambda part: -part.bound):
         if _peak(part.buffers, offsets) <= bound:
             continue
-        left = deadline - time.monotonic()
+        left = deadline - time.thread_time()
         if not part.is_searchable(offsets):
             ended_by = ended_by or "size"
         elif steps <= 0 or left <= 0:

@@ -48,15 +48,20 @@ def first_fit(problem: Problem, order: Order = by_size) -> Plan:
         for buffer in sorted(buffers, key=order):
             offset = 0
             if buffer.size:
-                offset = _lowest_gap(occupancy.taken(buffer.lower, buffer.upper), buffer)
+                offset = lowest_gap(occupancy.taken(buffer.lower, buffer.upper), buffer)
                 end = align_up(offset + buffer.size, grain)
                 occupancy.take(buffer.lower, buffer.upper, offset, end)
             offsets[buffer.id] = offset
     return Plan(offsets)
 
 
-def _lowest_gap(taken: list[tuple[int, int]], buffer: Buffer) -> int:
-    """The lowest aligned offset of `buffer` beside the (start, end) ranges `taken`, sorted by start."""
+def lowest_gap(taken: list[tuple[int, int]], buffer: Buffer) -> int:
+    """Returns the lowest aligned offset of a buffer beside (start, end) ranges that are in use.
+
+    Args:
+        taken: the ranges in bytes, sorted by start.
+        buffer: its size and alignment are read.
+    """
     offset = 0
     for start, end in taken:
         if offset + buffer.size <= start:

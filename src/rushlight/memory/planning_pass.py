@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from rushlight.memory.apply import (
 )
 from rushlight.memory.check import check_plan
 from rushlight.memory.exact import DEFAULT_SECONDS, ExactPlanner
+from rushlight.memory.hierarchy import Memory, check_memories
 from rushlight.memory.problem import Plan, PlanError, Problem
 from rushlight.memory.replay import replay_plan
 from rushlight.memory.report import PlanReport, make_report
@@ -60,7 +61,8 @@ class MemoryPlanningPass(PassBase):
     in place. Plans are checked; `allow_lifetime_and_storage_overlap` leaves those of algorithms unchecked.
     The default planner searches each memory for the smallest peak for at most `search_seconds` if first fit
     is above the lower bound; 0 turns the search off. With `reorder` it moves nodes where that lowers the
-    peak; results stay the same.
+    peak; results stay the same. With `memories`, it chooses a memory for each tensor: see
+    `rushlight.memory.hierarchy`.
     With `share_mutable_buffers`, buffers of one qualified name have one place in all methods, in memory 2;
     without it those have for which `run` is given the name of a state.
     `enable_non_cpu_memory_planning`, which `to_executorch` sets, gives each device memories of its own.
@@ -78,6 +80,7 @@ class MemoryPlanningPass(PassBase):
         alignment: int = DEFAULT_ALIGNMENT,
         search_seconds: float = DEFAULT_SECONDS,
         reorder: bool = True,
+        memories: Sequence[Memory] = (),
     ) -> None:
         if not 0 <= search_seconds < math.inf:
             raise ValueError(f"search_seconds={search_seconds} is no time: give 0 or more seconds")
@@ -97,6 +100,11 @@ class MemoryPlanningPass(PassBase):
         self.search_seconds = search_seconds
         self.enable_non_cpu_memory_planning = False
         self.reorder = reorder
+        self.memories = check_memories(memories)
+        if self.memories and memory_planning_algo is not None:
+            raise ValueError("memories has no effect with a memory_planning_algo, which chooses them itself")
+        if self.memories and share_mutable_buffers:
+            raise ValueError("share_mutable_buffers has a memory of its own: it cannot be used with memories")
         self.reports: list[PlanReport] = []
         self._shared = _SharedState()
 
@@ -126,6 +134,7 @@ class MemoryPlanningPass(PassBase):
         options = PlanOptions(
             planner=ExactPlanner(self.search_seconds),
             reorder=self.reorder and self.memory_planning_algo is None,
+            memories=self.memories,
             alignment=self.alignment,
             inputs=self.alloc_graph_input,
             outputs=self.alloc_graph_output,

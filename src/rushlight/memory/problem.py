@@ -88,9 +88,9 @@ class MemorySearch:
 
     Attributes:
         bound: no plan has a smaller peak, in bytes.
-        ended_by: what has ended the search before it was complete: "steps", its limit of work; "time", the
-            clock, so that the plan depends on the speed of the machine; "size", since the problem is too
-            large to search; "build", since this build has no search.
+        ended_by: what has ended the search before it was complete: "steps", its limit of work; "time", its
+            limit of time, so that the plan depends on the speed of the machine; "size", since the problem is
+            too large to search; "build", since this build has no search.
     """
 
     bound: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rushlight.memory.hierarchy import Memory
 from rushlight.memory.lower_bound import busiest_step, lower_bound
 from rushlight.memory.problem import Buffer, MemorySearch, Plan, Problem
 
@@ -27,6 +28,8 @@ class MemoryUse:
             planner has proven beyond that.
         buffers: the number of buffers.
         ended_by: what has ended the search for a better plan early, as in `MemorySearch`; "" if nothing has.
+        memory: the description of the memory, if the user gave any.
+        traffic: the bytes that nodes read and write in it.
     """
 
     mem_id: int
@@ -34,6 +37,8 @@ class MemoryUse:
     lower_bound: int
     buffers: int
     ended_by: str = ""
+    memory: Memory | None = None
+    traffic: int = 0
 
     @property
     def ratio(self) -> float:
@@ -91,6 +96,13 @@ class PlanReport:
                 f"{use.mem_id:<6} {use.peak:>13,} {use.lower_bound:>13,} {use.ratio:>6.3f} {use.buffers:>8}"
                 f"  {use.verdict}"
             )
+        for use in self.memories:
+            if use.memory is not None:
+                size = "any size" if use.memory.size is None else f"{use.memory.size:,} bytes"
+                lines.append(
+                    f"memory {use.mem_id} is {use.memory.name} ({size}); nodes read and write "
+                    f"{use.traffic:,} bytes in it, at a cost of {use.traffic * use.memory.cost:,.0f}"
+                )
         lines.append(f"{self.in_place} results in place, {self.views} views, {self.moved} nodes moved")
         if self.least:
             lines.append(f"some node needs {self.least:,} bytes in any order of the nodes")

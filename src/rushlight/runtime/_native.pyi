@@ -28,7 +28,8 @@ def search_offsets(buffers: Sequence[tuple[int, int, int, int]], bound: int, pea
     """
     Looks for the memory plan with the smallest peak. A buffer is its size, the first section of its
     lifetime, the section after the last one, and its alignment; sizes are in units. `peak` is that of a
-    known plan, `bound` a lower bound. The search ends after so many steps of work, or seconds.
+    known plan, `bound` a lower bound. The search ends after so many steps of work, or seconds of processor
+    time.
 
     Returns the offsets, empty if no plan is better than the known one; the best lower bound; the steps; and
     whether the seconds have ended the search.

@@ -156,13 +156,22 @@ add_subdirectory(${{RUSHLIGHT_RUNTIME}} rushlight)
 
 
 def _runner_definitions(programs: Mapping[str, bytes]) -> list[str]:
-    """The size of the arena that all programs share, and whether one of them has test cases."""
-    sizes = [0]
+    """The sizes of the arenas that all programs share, and whether one of them has test cases.
+
+    The second arena holds the planned memories from 2 on.
+    """
+    first, second = 64, 0
     for data in programs.values():
         for plan in read_pte(program_of(data)).program.execution_plan:
-            sizes.append(sum((size + 63) // 64 * 64 for size in plan.non_const_buffer_sizes[1:]))
+            sizes = [(size + 63) // 64 * 64 for size in plan.non_const_buffer_sizes[1:]]
+            first = max(first, sum(sizes[:1]))
+            second = max(second, sum(sizes[1:]))
     has_tests = any(is_bundled_program(data) for data in programs.values())
-    return [f"RUSHLIGHT_ARENA_BYTES={max(*sizes, 64)}", *["RUSHLIGHT_TEST_CASES"] * has_tests]
+    return [
+        f"RUSHLIGHT_ARENA_BYTES={first}",
+        *([f"RUSHLIGHT_SECOND_ARENA_BYTES={second}"] if second else []),
+        *["RUSHLIGHT_TEST_CASES"] * has_tests,
+    ]
 
 
 def _source_files(selection: Selection, sources: RuntimeSources) -> set[str]:
