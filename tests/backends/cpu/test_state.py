@@ -208,3 +208,18 @@ def test_buffers_that_are_swapped_beside_a_kernel() -> None:
     eager = Swap()
     for _ in range(4):
         torch.testing.assert_close(module(mask.clone()), eager(mask.clone()))
+
+
+def test_sums_by_index_of_a_compiled_program() -> None:
+    """`rushlight.compile` keeps index_add whole, which a plan takes unless it has a factor."""
+
+    class Sums(nn.Module):
+        def forward(self, x: torch.Tensor, places: torch.Tensor) -> Any:
+            y = torch.relu(x) * 2
+            return torch.zeros(5, 4).index_add(0, places, y), (y * 3).index_add(0, places, x)
+
+    inputs = (torch.randn(7, 4), torch.tensor([0, 4, 4, 1, 0, 4, 3]))
+    partitioner = CpuPartitioner()
+    program = rushlight.compile(Sums(), inputs, partitioner=[partitioner])
+    assert not partitioner.report.reasons
+    compare(Sums(), program.buffer, [inputs, (inputs[0], torch.tensor([2, 2, 2, 2, 2, 3, 0]))])

@@ -22,6 +22,7 @@ aten = torch.ops.aten
 
 UPDATES = (
     aten.index_put.default,
+    aten.index_add.default,
     aten.index_copy.default,
     aten.scatter_add.default,
     aten.slice_scatter.default,
@@ -70,6 +71,12 @@ def index_put(lowering: Lowering, node: Node) -> None:
     indices: Any = node.args[1]
     axis = next(i for i, item in enumerate(indices) if item is not None)
     _scatter(lowering, node, axis, indices[axis], node.args[2], bool(argument(node, 3, False)))
+
+
+def index_add(lowering: Lowering, node: Node) -> None:
+    """Lowers a sum of slices by their indices to a scatter step."""
+    target, axis, index, source = node.args[:4]
+    _scatter(lowering, node, int(axis) % lowering.tensor(target).rank, index, source, adds=True)  # type: ignore[arg-type]
 
 
 def scatter_add(lowering: Lowering, node: Node) -> None:
@@ -140,6 +147,18 @@ def check_index_put(node: Node, constants: Constants) -> str | None:
     return check_same_source(arguments[0], arguments[2])
 
 
+def check_index_add(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the indices are not an int64 [n], the sum has a factor, or is not of float32."""
+    target, _, index, source = node.args[:4]
+    if rank_of(target) < 1 or rank_of(index) != 1 or dtype_of(index) is not torch.int64:
+        return "its indices are not one row of integers"
+    if argument(node, 4, 1) != 1:
+        return "its sum has a factor"
+    if dtype_of(target) is not torch.float32:
+        return "it adds other than float32"
+    return check_same_source(target, source)  # type: ignore[arg-type]
+
+
 def check_scatter_add(node: Node, constants: Constants) -> str | None:
     """Gives the reason if elements of a slice have indices of their own, or other than floats are added."""
     arguments: Any = node.args
@@ -203,6 +222,7 @@ def check_same_source(target: Node, source: Node) -> str | None:
 
 ROWS: dict[object, Row] = {
     aten.index_put.default: Row(check_index_put, index_put),
+    aten.index_add.default: Row(check_index_add, index_add),
     aten.index_copy.default: Row(check_index_copy, index_copy),
     aten.scatter_add.default: Row(check_scatter_add, scatter_add),
     aten.slice_scatter.default: Row(check_scatter, slice_scatter),
