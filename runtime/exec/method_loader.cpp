@@ -34,10 +34,13 @@ Result<Method> MethodLoader::load(const PlanView& plan, const MemoryManager& mem
   EventTracer* const tracer = enabled_tracer(environment.tracer);
   const EventTracerScope scope(tracer, {EventKind::Init}, plan.name());
   MemoryManager manager = memory;
-  if (tracer) RL_TRY(trace_memories(plan, *tracer, &manager));
+  if (tracer) RL_TRY(name_memory_limit(memory.method, trace_memories(plan, *tracer, &manager)));
   void* room = manager.method->allocate(sizeof(MethodState), alignof(MethodState));
-  RL_REQUIRE(room, MemoryAllocationFailed, "method '%.80s' does not fit the method allocator of %zu bytes",
-             plan.name().data(), memory.method->size());
+  if (!room) {
+    return name_memory_limit(memory.method, fail(Error::MemoryAllocationFailed,
+                                                 "method '%.80s' does not fit the method allocator of %zu bytes",
+                                                 plan.name().data(), memory.method->size()));
+  }
   // If a later step fails, the method destroys the parts that exist.
   Method method(new (room) MethodState(plan, manager, environment));
   MethodLoader loader(*method.state_, environment);
