@@ -243,7 +243,7 @@ TEST(CApi, NullArgumentsAreErrors) {
   rushlight_thread_pool_free(nullptr);
   Loaded loaded(sums(2));
   EXPECT_EQ(rushlight_method_load(loaded.program, "none", nullptr, &method), RUSHLIGHT_NOT_FOUND);
-  rushlight_method_options options = {sizeof options, nullptr, nullptr, 1};
+  rushlight_method_options options = {sizeof options, nullptr, nullptr, 1, 0, 0};
   EXPECT_EQ(rushlight_method_load(loaded.program, "forward", &options, &method), RUSHLIGHT_INVALID_ARGUMENT);
   EXPECT_EQ(method, nullptr);
 }
@@ -275,7 +275,7 @@ TEST(CApi, RunsOnThreadsOfTheCaller) {
   ASSERT_EQ(rushlight_thread_pool_custom(2, run, &runs, &pool), RUSHLIGHT_OK);
   {
     const int32_t rows = 1 << 18;
-    const rushlight_method_options options = {sizeof options, pool, nullptr, 0};
+    const rushlight_method_options options = {sizeof options, pool, nullptr, 0, 0, 0};
     Loaded loaded(sums(rows), &options);
     ASSERT_EQ(loaded.status, RUSHLIGHT_OK) << rushlight_last_error();
     std::vector<float> x(rows * 3, 1.0f), y(rows * 3, 2.0f);
@@ -300,7 +300,7 @@ TEST(CApi, MethodsOfOneProgramRunAtTheSameTime) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      const rushlight_method_options options = {sizeof options, pool, nullptr, 0};
+      const rushlight_method_options options = {sizeof options, pool, nullptr, 0, 0, 0};
       rushlight_method* method = nullptr;
       if (rushlight_method_load(program, "forward", &options, &method) != RUSHLIGHT_OK) return;
       for (int i = 0; i < 100; ++i) {
