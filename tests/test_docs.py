@@ -93,6 +93,7 @@ C_API = """
 #include <stdio.h>
 """
 AROUND: dict[str, list[tuple[str, str]]] = {
+    "executorch-cpp.md": [("", "")],
     "add-a-backend.md": [
         (ROW + "struct StackBackend : BackendInterface {}; extern StackBackend backend;", ""),
     ],
@@ -163,6 +164,8 @@ AROUND: dict[str, list[tuple[str, str]]] = {
 }
 
 
+INCLUDES = [ROOT / "runtime" / "include", ROOT / "runtime" / "executorch" / "include"]
+
 # The language of a block: the suffix of its file, the compilers that may exist, and their options.
 LANGUAGES = {
     "cpp": (("c++", "g++", "clang++"), ["-std=c++17", "-fno-exceptions", "-fno-rtti"]),
@@ -188,6 +191,6 @@ def test_fragments_compile(page: Path, tmp_path: Path) -> None:
         source.write_text(f'{before}\n#line 1 "{page.name}, block {number}"\n{block}\n{after}\n')
         command = [compiler, *options, "-Wall", "-Wextra", "-fsyntax-only"]
         done = subprocess.run(
-            [*command, f"-I{ROOT / 'runtime' / 'include'}", str(source)], capture_output=True, text=True
+            [*command, *(f"-I{folder}" for folder in INCLUDES), str(source)], capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr

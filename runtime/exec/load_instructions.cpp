@@ -13,6 +13,17 @@ namespace {
 // Arguments of a kernel that takes EValue& are checked after it ran; see Opcode::GuardedKernel.
 constexpr uint16_t kMaxGuardedArity = 16;
 
+// Returns whether a kernel is for the dtypes and dim orders of the arguments. The tables of selective builds have no
+// keys, and these builds leave out what reads them.
+bool is_for(const Kernel& kernel, const EValue* const* arguments) {
+#if defined(RUSHLIGHT_NO_KERNEL_KEYS)
+  static_cast<void>(arguments);
+  return !kernel.key;
+#else
+  return fits_key(kernel, arguments);
+#endif
+}
+
 // Names, as many as fit, separated by commas.
 class NameList {
  public:
@@ -212,11 +223,11 @@ Error MethodLoader::choose_kernel(size_t chain, size_t index, const InstructionV
                                   const Kernel** kernel) const {
   *kernel = operators_[view.first];
   const DtypeMismatch mismatch = find_dtype_mismatch(**kernel, arguments);
-  if (!mismatch.found && fits_key(**kernel, arguments)) return Error::Ok;
+  if (!mismatch.found && is_for(**kernel, arguments)) return Error::Ok;
   for (const KernelTable& table : environment_.kernels) {
     const Kernel* other = find_kernel(Span<const KernelTable>(&table, 1), (*kernel)->name);
     if (!other || other == *kernel || !have_same_kinds(other->boxed, (*kernel)->boxed)) continue;
-    if (find_dtype_mismatch(*other, arguments).found || !fits_key(*other, arguments)) continue;
+    if (find_dtype_mismatch(*other, arguments).found || !is_for(*other, arguments)) continue;
     *kernel = other;
     return Error::Ok;
   }
