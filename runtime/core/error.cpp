@@ -34,8 +34,6 @@ const char* to_string(Error error) noexcept {
       return "InvalidState";
     case Error::EndOfMethod:
       return "EndOfMethod";
-    case Error::AlreadyLoaded:
-      return "AlreadyLoaded";
     case Error::NotSupported:
       return "NotSupported";
     case Error::NotImplemented:
@@ -46,10 +44,6 @@ const char* to_string(Error error) noexcept {
       return "InvalidType";
     case Error::OperatorMissing:
       return "OperatorMissing";
-    case Error::RegistrationExceedingMaxKernels:
-      return "RegistrationExceedingMaxKernels";
-    case Error::RegistrationAlreadyRegistered:
-      return "RegistrationAlreadyRegistered";
     case Error::NotFound:
       return "NotFound";
     case Error::MemoryAllocationFailed:
@@ -70,6 +64,19 @@ const char* to_string(Error error) noexcept {
       return "DelegateInvalidHandle";
     case Error::Cancelled:
       return "Cancelled";
+#if defined(RUSHLIGHT_NO_MESSAGES)  // these are errors of applications with a registry, which devices lack
+    case Error::AlreadyLoaded:
+    case Error::RegistrationExceedingMaxKernels:
+    case Error::RegistrationAlreadyRegistered:
+      break;
+#else
+    case Error::AlreadyLoaded:
+      return "AlreadyLoaded";
+    case Error::RegistrationExceedingMaxKernels:
+      return "RegistrationExceedingMaxKernels";
+    case Error::RegistrationAlreadyRegistered:
+      return "RegistrationAlreadyRegistered";
+#endif
   }
   return "unknown error";
 }
