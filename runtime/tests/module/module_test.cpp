@@ -124,7 +124,9 @@ TEST(Limits, AMethodKeepsToTheLimitOfMemoryOrFails) {
       EXPECT_LE((*loaded)->planned_bytes() + (*loaded)->method_bytes() + (*loaded)->temporary_bytes(), limit);
       break;
     }
-    if (!loaded.ok()) EXPECT_EQ(loaded.error(), Error::OutOfResources) << last_error_message();
+    if (!loaded.ok()) {
+      EXPECT_EQ(loaded.error(), Error::OutOfResources) << last_error_message();
+    }
     EXPECT_MESSAGE("the limit of " + std::to_string(limit) + " bytes (Limits::memory)");
   }
   EXPECT_GT(loaded_with, 512u);
