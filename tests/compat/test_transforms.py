@@ -15,7 +15,7 @@ from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassBase
 
 import rushlight
-from rushlight.compat.transforms import arithmetic, constants, linear, views
+from rushlight.compat.transforms import arithmetic, constants, linear, permutes, views
 from rushlight.compat.transforms.batch_norm import FuseBatchNormWithConvPass
 from rushlight.compat.transforms.clones import RemoveCloneOpsPass
 from rushlight.compat.transforms.items import RemovedIndicesError, RemoveGetItemPass
@@ -334,3 +334,50 @@ def test_programs_of_both_dialects_are_built() -> None:
     builder.output([builder.call_operator(edge.exp.default, (builder.placeholder("x", ROWS),))])
     program_file = builder.get_edge_program().to_executorch().buffer
     torch.testing.assert_close(rushlight.load(program_file)(ROWS)[0], ROWS.exp())
+
+
+class RemoveNegations(permutes.RemoveOrReplacePass):
+    """Removes pairs of negations."""
+
+    targets = [edge.neg.default]  # noqa: RUF012
+
+    def maybe_remove_or_replace(self, node: torch.fx.Node) -> bool:
+        source = node.args[0]
+        if not isinstance(source, torch.fx.Node) or source.target is not edge.neg.default:
+            return False
+        node.replace_all_uses_with(source.args[0])  # type: ignore[arg-type]
+        return True
+
+
+class TestPermuteHelpers:
+    def test_arguments_by_name(self) -> None:
+        module = single_op_builder([ROWS], edge.softplus.default, (ROWS, 2))
+        (node,) = module.graph.find_nodes(op="call_function", target=edge.softplus.default)
+        assert permutes.get_arg(node, "beta", int) == 2 and permutes.get_arg(node, "threshold") == 20
+        with pytest.raises(TypeError, match="beta of .* is int, not list"):
+            permutes.get_arg(node, "beta", list)
+        with pytest.raises(ValueError, match="no argument 'alpha'; it has self, beta, threshold"):
+            permutes.get_arg(node, "alpha")
+        permutes.set_arg(node, "beta", 3)
+        permutes.set_arg(node, "threshold", 5)
+        assert node.args[1] == 3 and node.kwargs == {"threshold": 5}
+
+    def test_dimensions(self) -> None:
+        x = torch.randn(2, 3, 4)
+        for op, args in ((edge.permute_copy.default, ([2, 0, 1],)), (edge.transpose_copy.int, (0, -1))):
+            module = single_op_builder([x], op, (x, *args))
+            (node,) = module.graph.find_nodes(op="call_function", target=op)
+            of = (
+                permutes.get_permuted_dims
+                if op is edge.permute_copy.default
+                else permutes.get_transposed_dims
+            )
+            assert of(node, [2, 3, 4]) == list(permutes.get_shape(module, node) or ())
+            assert permutes.get_edge_overload_packet(op).__name__.endswith(op._schema.name.split("::")[1])
+        assert permutes.get_shape(module, 2.5) == torch.Size([1])
+
+    def test_a_pass_over_some_operators(self) -> None:
+        def twice(builder: GraphBuilder, x: Any) -> Any:
+            return builder.call_operator(edge.neg.default, (builder.call_operator(edge.neg.default, (x,)),))
+
+        assert run(RemoveNegations(), built(twice, ROWS), ROWS) == {}

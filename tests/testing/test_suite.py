@@ -94,16 +94,8 @@ def test_failures_are_told_apart(session: None) -> None:
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = tmp_path / "report.csv"
-    arguments = [
-        "--backend",
-        "portable",
-        "cpu",
-        "--flow",
-        "portable",
-        "cpu",
-        "--filter",
-        "^(conv2d_relu|linear)$",
-    ]
+    chosen = "^(conv2d_relu|linear)$"
+    arguments = ["--backend", "portable", "cpu", "--flow", "portable", "cpu", "--filter", chosen]
     assert runner.runner_main([*arguments, "--report", str(report), "--seed", "7"]) == 0
     printed = capsys.readouterr().out
     assert "operator     portable  cpu" in printed and "conv2d_relu  pass      pass" in printed

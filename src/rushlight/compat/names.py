@@ -344,6 +344,13 @@ MODULES: dict[str, Names] = {
     "executorch.backends.transforms.mean_to_sum_div": Names(
         names={"MeanToSumDiv": f"{_TRANSFORMS}.arithmetic:MeanToSumDivPass"}
     ),
+    "executorch.backends.transforms.permute_pass_utils": Names(
+        (f"{_TRANSFORMS}.permutes",),
+        {
+            "HierarchicalInplacePassInterface": f"{_TRANSFORMS}.permutes:HierarchicalInplacePass",
+            "RemoveOrReplacePassInterface": f"{_TRANSFORMS}.permutes:RemoveOrReplacePass",
+        },
+    ),
     "executorch.backends.transforms.rank_0_to_rank_1": Names((f"{_TRANSFORMS}.arithmetic",)),
     "executorch.backends.transforms.remove_clone_ops": Names(
         names={"RemoveCloneOpsTransform": f"{_TRANSFORMS}.clones:RemoveCloneOpsPass"}
@@ -394,6 +401,7 @@ MODULES: dict[str, Names] = {
         },
     ),
     "executorch.backends.xnnpack.utils": Names(),
+    "executorch.backends.xnnpack.utils.utils": Names((f"{_TRANSFORMS}.constants",)),
     "executorch.backends.xnnpack.utils.configs": Names(("rushlight.export.xnnpack_configs",)),
     "executorch.backends.xnnpack.test": Names(),
     "executorch.backends.xnnpack.test.tester": Names(("rushlight.testing.xnnpack",)),
