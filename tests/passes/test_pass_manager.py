@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch.export import Dim, export
-from torch.fx import GraphModule
+from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.pass_base import PassResult
 
 from rushlight.exir import to_edge
+from rushlight.ir.edge_ops import ops
 from rushlight.ir.errors import PassError
+from rushlight.ir.fake import Evaluator
+from rushlight.passes.base import GraphPass, insert_call
 from rushlight.passes.export_pass import ExportPass, ExportPassBaseError, NodeMetadata, ProxyValue
 from rushlight.passes.pass_manager import ExportedProgramPassManager, PassManager
 
@@ -102,3 +107,21 @@ def test_symbols_are_no_numbers(module: GraphModule, use: type, message: str) ->
         use(ProxyValue(size, node))
     with pytest.raises(ExportPassBaseError, match="used in index context"):
         [0][ProxyValue(size, node)]
+
+
+class ReplaceLastPass(GraphPass):
+    def rewrite(self, module: GraphModule) -> bool:
+        results: Any = module.graph.output_node().args[0]
+        last = results[0]
+        if not isinstance(last, Node) or last.target is not ops.edge.aten.add.Tensor:
+            return False
+        evaluator = Evaluator.of(module)
+        last.replace_all_uses_with(insert_call(evaluator, last, ops.edge.aten.mul.Tensor, last.args))
+        return True
+
+
+def test_the_signature_names_an_output_that_a_pass_over_graphs_replaced() -> None:
+    program = to_edge(export(Add(), (torch.randn(2, 3),))).exported_program()
+    result = ExportedProgramPassManager([ReplaceLastPass()])(program)
+    assert result.modified and result.exported_program.graph_signature.user_outputs == ("aten_mul_tensor",)
+    assert program.graph_signature.user_outputs != ("aten_mul_tensor",)

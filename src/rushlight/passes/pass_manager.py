@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from rushlight.passes.base import AnyPass, PassTree
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
+from rushlight.passes.rebuild import with_graph_module
 from rushlight.passes.runner import check_calls, run_passes
 
 PassType = Callable[[GraphModule], PassResult | None]
@@ -108,6 +109,9 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
             modified |= result.modified
             if not result.modified:
                 break
+        if modified:
+            # A pass over graphs may have replaced an output, whose name the signature has.
+            program = with_graph_module(program, program.graph_module)
         return ExportedProgramPassResult(program, modified)
 
 

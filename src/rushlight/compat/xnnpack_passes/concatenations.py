@@ -42,7 +42,7 @@ class DecomposeConcatenatePass(GraphPass):
                     node,
                     node.target,
                     (sources[:_MOST], *node.args[1:]),
-                    **node.kwargs,  # type: ignore[arg-type]
+                    **node.kwargs,
                 )
                 if is_quantized:
                     part = _requantized(evaluator, node, part, sources[0])

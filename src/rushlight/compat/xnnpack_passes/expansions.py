@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from torch.fx import GraphModule
+from torch.fx import GraphModule, Node
 from typing_extensions import override
 
 from rushlight.ir import meta
@@ -20,8 +20,10 @@ class RemoveNoopExpandCopyPass(GraphPass):
         for node in list(module.graph.nodes):
             if not is_op(node, torch.ops.aten.expand_copy.default):
                 continue
-            before, after = meta.get_tensor(node.args[0]), meta.get_tensor(node)
+            source = node.args[0]
+            assert isinstance(source, Node)
+            before, after = meta.get_tensor(source), meta.get_tensor(node)
             if before is not None and after is not None and before.shape == after.shape:
-                node.replace_all_uses_with(node.args[0])
+                node.replace_all_uses_with(source)
                 changed = True
         return changed

@@ -62,5 +62,7 @@ class XNNPACKPassManager:
             if not isinstance(make, type) or not issubclass(make, (PassBase, ExportedProgramPassBase)):
                 raise RuntimeError(f"a list of XNNPACK passes holds classes of passes, not {make!r}")
             takes_program = "exported_program" in inspect.signature(make).parameters
-            program = transform_program(program, [make(program) if takes_program else make()])
+            construct: Callable[..., Any] = make
+            instance = construct(program) if takes_program else construct()
+            program = transform_program(program, [instance])
         return program
