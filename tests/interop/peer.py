@@ -130,7 +130,7 @@ def run_saved(path: Path, tensors: Path) -> None:
     torch.save({"outputs": outputs}, tensors)
 
 
-def run(path: Path, tensors: Path, data: str | None) -> None:
+def run(path: Path, tensors: Path, data: str | None = None) -> None:
     program = Runtime.get().load_program(path if data else path.read_bytes(), data_path=data)
     method = program.load_method("forward")
     torch.save(

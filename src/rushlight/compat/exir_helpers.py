@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -16,11 +18,14 @@ from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule, Node
 from typing_extensions import deprecated as deprecated
 
+from rushlight.emit.tensors import SCALAR_TYPES
+from rushlight.format.program import ScalarType
 from rushlight.ir.constants import NewConstants
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.fake import Evaluator
 from rushlight.ir.out_variants import find_out_variant
-from rushlight.ir.sym import IntLike, bounds, hint, upper_bound
+from rushlight.ir.spec import contiguous_strides, dim_order_from_strides, strides_from_dim_order
+from rushlight.ir.sym import IntLike, hint, upper_bound
 from rushlight.passes.rebuild import with_graph_module
 
 Value: TypeAlias = Any
@@ -85,11 +90,6 @@ def collect_free_symbols(inputs: Iterable[object]) -> set[str]:
     return {str(expression) for expression in expressions if isinstance(expression, sympy.Symbol)}
 
 
-def size_bounds(size: IntLike) -> tuple[int, int | None]:
-    """Returns the smallest and the largest value of a size."""
-    return bounds(size)
-
-
 def get_greatest_ancestor_node_identifier(node: Node) -> str:
     """Returns what names the node of the exported program that a node comes from."""
     found: Any = node
@@ -141,8 +141,6 @@ def _get_updated_graph_signature(
     old_signature: ExportGraphSignature, new_gm: GraphModule
 ) -> ExportGraphSignature:
     """Returns a signature whose inputs and outputs have the names of a new graph's."""
-    import copy
-
     signature = copy.deepcopy(old_signature)
     placeholders = [node for node in new_gm.graph.nodes if node.op == "placeholder"]
     for spec, node in zip(signature.input_specs, placeholders, strict=True):
@@ -153,6 +151,55 @@ def _get_updated_graph_signature(
         if hasattr(output.arg, "name") and isinstance(result, Node):
             output.arg.name = result.name
     return signature
+
+
+def num_bytes_from_shape_and_dtype(shape: Iterable[int], dtype: torch.dtype) -> int:
+    """Returns the bytes of a dense tensor."""
+    return math.prod(shape) * dtype.itemsize
+
+
+def contiguous_stride_from_shape(shape: Sequence[IntLike]) -> tuple[IntLike, ...]:
+    """Returns the strides, in elements, of a dense row-major tensor."""
+    return contiguous_strides(shape)
+
+
+def dim_order_from_stride(stride: Sequence[IntLike]) -> tuple[int, ...]:
+    """Returns the dimensions from the outermost to the innermost.
+
+    Raises:
+        ValueError: a stride is 0, so that it says nothing of the order.
+    """
+    if any(isinstance(step, int) and step == 0 for step in stride):
+        raise ValueError("0 in strides is not supported: it says nothing of the order of dimensions")
+    return dim_order_from_strides(stride)
+
+
+def stride_from_dim_order(sizes: Sequence[int], dim_order: Sequence[int]) -> list[IntLike]:
+    """Returns the strides, in elements, of a dense tensor with an order of dimensions."""
+    return list(strides_from_dim_order(sizes, dim_order))
+
+
+def calculate_aligned_num_bytes(num: int, alignment: int) -> int:
+    """Returns the smallest multiple of `alignment` that is at least `num`."""
+    return -(-num // alignment) * alignment
+
+
+def scalar_type_enum(dtype: torch.dtype) -> ScalarType:
+    """Returns how the file format writes a dtype.
+
+    Raises:
+        KeyError: it has no number for this dtype.
+    """
+    return SCALAR_TYPES[dtype]
+
+
+def get_scalar_type(enum: ScalarType) -> torch.dtype:
+    """Returns the dtype that a number of the file format stands for.
+
+    Raises:
+        KeyError: no dtype of torch has this number.
+    """
+    return {number: dtype for dtype, number in SCALAR_TYPES.items()}[enum]
 
 
 def unwrap_op_overload(target: object) -> OpOverload:

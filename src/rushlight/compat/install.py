@@ -12,7 +12,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 
 from rushlight.compat import names
-from rushlight.compat.names import MODULES, VENDORS, Names
+from rushlight.compat.names import LEFT_OUT, MODULES, VENDORS, Names
 
 _ROOT = "executorch"
 
@@ -131,9 +131,10 @@ class _Finder(MetaPathFinder):
 
 def _missing(fullname: str) -> str:
     """Says why a module or a name does not exist."""
-    for prefix, needed in VENDORS.items():
-        if fullname == prefix or fullname.startswith(prefix + "."):
-            return f"{fullname} is not part of Rushlight: it would need {needed}"
+    for table, why in ((VENDORS, "it would need"), (LEFT_OUT, "it is")):
+        for prefix, what in table.items():
+            if fullname == prefix or fullname.startswith(prefix + "."):
+                return f"{fullname} is not part of Rushlight: {why} {what}"
     parent, _, name = fullname.rpartition(".")
     return (
         f"cannot import name {name!r} from {parent!r}: Rushlight does not provide it "

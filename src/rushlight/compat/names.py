@@ -118,6 +118,7 @@ MODULES: dict[str, Names] = {
     "executorch.exir._warnings": Names((_HELPERS,)),
     "executorch.exir.common": Names((_HELPERS,)),
     "executorch.exir.debug_handle_utils": Names((_HELPERS,)),
+    "executorch.exir.native": Names(),
     "executorch.exir.operator": Names(),
     "executorch.exir.operator.convert": Names((_HELPERS,)),
     "executorch.exir.scalar_type": Names(names={"ScalarType": "rushlight.format.program:ScalarType"}),
@@ -165,12 +166,20 @@ MODULES: dict[str, Names] = {
     "executorch.exir.error": Names(
         ("rushlight.ir.errors",),
     ),
-    "executorch.exir.graph_module": Names(("rushlight.ir.control_flow",)),
+    "executorch.exir.graph_module": Names(
+        ("rushlight.ir.control_flow",),
+        {"_get_control_flow_submodules": "rushlight.ir.control_flow:control_flow_submodules"},
+    ),
     "executorch.exir.memory": Names(("rushlight.ir.memory_ops",)),
     "executorch.exir.memory_planning": Names(("rushlight.memory.algorithms",)),
     "executorch.exir.pass_base": Names(
-        ("rushlight.passes.export_pass", "rushlight.passes.program_pass"),
-        {"PassResult": _PASSES["PassResult"], "PassBase": _PASSES["PassBase"]},
+        ("rushlight.passes.export_pass", "rushlight.passes.program_pass", _HELPERS),
+        {
+            "PassType": "rushlight.passes.base:AnyPass",
+            "EdgeOpOverload": "rushlight.ir.edge_ops:EdgeOpOverload",
+            "PassResult": _PASSES["PassResult"],
+            "PassBase": _PASSES["PassBase"],
+        },
     ),
     "executorch.exir.pass_manager": Names(("rushlight.passes.pass_manager",)),
     "executorch.exir.passes": Names((_GRAPH_PASSES,), names=_PASSES),
@@ -233,7 +242,14 @@ MODULES: dict[str, Names] = {
     ),
     "executorch.exir.print_program": Names(("rushlight.ir.text",)),
     "executorch.exir.schema": Names(("rushlight.format.program",)),
-    "executorch.exir.tensor": Names(("rushlight.ir.spec",)),
+    "executorch.exir.tensor": Names(
+        ("rushlight.ir.spec", _HELPERS),
+        {
+            "ALIGNMENT": "rushlight.ir.spec:DEFAULT_ALIGNMENT",
+            "determine_tensor_dynanism": "rushlight.ir.spec:shape_dynamism",
+            "make_tensor_value": "rushlight.emit.tensors:make_tensor",
+        },
+    ),
     "executorch.exir.delegate": Names(
         names={
             "executorch_call_delegate": f"{_CALL}:executorch_call_delegate",
@@ -488,7 +504,7 @@ MODULES: dict[str, Names] = {
     "executorch.export.stages": Names(("rushlight.export.stages", "rushlight.export.quantize_stages")),
     "executorch.export.types": Names(("rushlight.export.types",)),
     "executorch.extension": Names(),
-    "executorch.extension.export_util": Names(),
+    "executorch.extension.export_util": Names(("rushlight.compat.export_util",)),
     "executorch.extension.export_util.utils": Names(("rushlight.compat.export_util",)),
     "executorch.extension.pytree": Names(
         names={
@@ -510,6 +526,17 @@ MODULES: dict[str, Names] = {
     "executorch.util": Names(),
     "executorch.util.activation_memory_profiler": Names(("rushlight.memory.trace",)),
     "executorch.runtime": Names(("rushlight.runtime",)),
+}
+
+MODULES["executorch.extension.pytree.pybindings"] = MODULES["executorch.extension.pytree"]
+MODULES["executorch.extension.pybindings._C"] = MODULES["executorch.extension.pybindings.portable_lib"]
+
+# Why other parts of ExecuTorch are not here, by the start of the name of their modules.
+LEFT_OUT: dict[str, str] = {
+    "executorch.exir.backend.test": "ExecuTorch's tests; keep them beside the module, in its `__path__`",
+    "executorch.exir.native": "the package format (.ptn) of ExecuTorch's own native backend",
+    "executorch.extension.llm": "a runner of language models with tokenizers",
+    "executorch.extension.training": "training on the device: outputs of a method own their memory here",
 }
 
 # What vendors' backends would need, by the start of the name of their modules.

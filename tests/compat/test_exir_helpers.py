@@ -1,0 +1,121 @@
+"""Small helpers of `exir`."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import pytest
+import torch
+from tests.passes.support import edge_of
+
+from rushlight.compat import exir_helpers as helpers
+from rushlight.compat.serialize_helpers import (
+    Cord,
+    DataPayload,
+    FlatTensorSerializer,
+    aligned_size,
+    deserialize_pte_binary,
+    pad_to,
+    serialize_pte_binary,
+)
+from rushlight.compiler.edge import to_edge
+from rushlight.delegate.named_data import DataEntry
+from rushlight.format.program import ScalarType
+from rushlight.format.pte import read_pte
+from rushlight.ir.edge_ops import ops
+
+
+class Net(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+
+def test_sizes() -> None:
+    shapes = ({0: torch.export.Dim("batch", max=9)},)
+    program = edge_of(Net(), torch.ones(4, 3), dynamic_shapes=shapes)
+    (x,) = [node for node in program.graph.nodes if node.name == "x"]
+    value: Any = x.meta["val"]
+    assert helpers.eval_shape(value.shape) == [4, 3]
+    assert helpers.eval_shape_upper_bound(value.shape) == [9, 3]
+    assert len(helpers.collect_free_symbols([value, 3])) == 1
+    free = edge_of(Net(), torch.ones(4, 3), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+    (x,) = [node for node in free.graph.nodes if node.name == "x"]
+    assert helpers.eval_upper_bound(x.meta["val"].shape[0]) == sys.maxsize - 1
+
+
+def test_layouts_and_dtypes() -> None:
+    assert helpers.num_bytes_from_shape_and_dtype((2, 3), torch.float16) == 12
+    assert helpers.contiguous_stride_from_shape((2, 3)) == (3, 1)
+    assert helpers.dim_order_from_stride((1, 2)) == (1, 0)
+    assert helpers.stride_from_dim_order([2, 3], [1, 0]) == [1, 2]
+    assert helpers.calculate_aligned_num_bytes(17, 16) == 32
+    with pytest.raises(ValueError, match="0 in strides"):
+        helpers.dim_order_from_stride((0, 1))
+    assert helpers.scalar_type_enum(torch.int8) is ScalarType.CHAR
+    assert helpers.get_scalar_type(ScalarType.CHAR) is torch.int8
+
+
+def test_operators() -> None:
+    add = torch.ops.aten.add.Tensor
+    assert helpers.unwrap_op_overload(ops.edge.aten.add.Tensor) is add
+    with pytest.raises(TypeError, match="is no operator"):
+        helpers.unwrap_op_overload(print)
+    assert helpers.to_out_variant(add) == (torch.ops.aten.add.out, ("out",))
+    assert helpers.get_out_args_from_opoverload(torch.ops.aten.add.out) == ("out",)
+    assert helpers.get_op_overload("aten::add", "Tensor") is add
+    assert helpers.is_out_variant("aten::add", "out") and not helpers.is_out_variant("aten::add", "Tensor")
+    assert helpers.is_inplace_variant("aten::add_", "Tensor")
+    assert not helpers.is_inplace_variant("aten::add", "Tensor")
+
+
+def test_experimental_functions_warn() -> None:
+    @helpers.experimental("may change")
+    def function() -> int:
+        return 3
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert function() == 3
+    assert [warning.category for warning in caught] == [helpers.ExperimentalWarning]
+
+
+def test_nodes_know_where_they_come_from() -> None:
+    program = torch.export.export(Net(), (torch.ones(2),))
+    add = next(node for node in program.graph.nodes if node.op == "call_function")
+    assert helpers.get_greatest_ancestor_node_identifier(add)
+    with helpers.setting_python_recursive_limit(5000):
+        assert sys.getrecursionlimit() == 5000
+
+
+def test_program_files() -> None:
+    manager = to_edge(torch.export.export(Net(), (torch.ones(2),))).to_executorch()
+    file = deserialize_pte_binary(manager.buffer)
+    assert file.program.execution_plan[0].name == "forward"
+    written = serialize_pte_binary(file)
+    assert read_pte(bytes(written)).program == file.program
+    assert len(written) == len(bytes(written))
+
+
+def test_pieces_of_bytes() -> None:
+    cord = Cord(b"ab")
+    cord.append(Cord(b"c"))
+    assert bytes(cord) == b"abc" and len(cord) == 3
+    assert pad_to(b"ab", 4) == b"ab\0\0" and aligned_size(5, 4) == 8
+    with pytest.raises(ValueError, match="cannot be padded"):
+        pad_to(b"abc", 2)
+
+
+def test_data_files() -> None:
+    payload = DataPayload(
+        [b"abcd", b"xy"], {"a": DataEntry(0, 16), "b": DataEntry(1, 1), "c": DataEntry(0, 1)}
+    )
+    serializer = FlatTensorSerializer()
+    again = serializer.deserialize(serializer.serialize(payload))
+    assert {key: again.buffers[e.buffer_index] for key, e in again.named_data.items()} == {
+        "a": b"abcd",
+        "b": b"xy",
+        "c": b"abcd",
+    }
+    assert len(again.buffers) == 2
