@@ -130,6 +130,12 @@ bool covers(const Kernel& row, const Kernel& other) {
   return true;
 }
 
+#if defined(RUSHLIGHT_NO_KERNEL_KEYS)
+
+bool fits_key(const Kernel& kernel, const EValue* const*) { return kernel.key == nullptr; }
+
+#else
+
 namespace {
 
 // Reads one tensor of a kernel's key, "<dtype>;<axis>,<axis>", and the separator after it. Returns whether it is that
@@ -170,6 +176,8 @@ bool fits_key(const Kernel& kernel, const EValue* const* arguments) {
   }
   return *text == '\0';
 }
+
+#endif
 
 DtypeMismatch find_dtype_mismatch(const Kernel& kernel, const EValue* const* arguments) {
   DtypeMismatch mismatch;

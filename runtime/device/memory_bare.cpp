@@ -61,6 +61,13 @@ __attribute__((weak)) void* memchr(const void* text, int value, size_t size) {
   return nullptr;
 }
 
+__attribute__((weak)) char* strchr(const char* text, int value) {
+  for (; *text != static_cast<char>(value); ++text) {
+    if (*text == '\0') return nullptr;
+  }
+  return const_cast<char*>(text);
+}
+
 __attribute__((weak, optimize("no-tree-loop-distribute-patterns"))) size_t strlen(const char* text) {
   size_t length = 0;
   while (text[length] != '\0') ++length;

@@ -234,9 +234,18 @@ RL_INLINE void binary(const Int8Operand& a, const Int8Operand& b, int32_t n, con
                       const Op& op) {
   const Int8Operand left = a, right = b;
   const Int8Output to = output;
-  const uint8_t *x = a.data, *y = b.data;
-  for (const uint8_t* const end = out + n; out != end; x += left.step, y += right.step) {
-    *out++ = requantized(op(real_number(*x, left), real_number(*y, right)), to);
+  const auto *x = reinterpret_cast<const int8_t*>(a.data), *y = reinterpret_cast<const int8_t*>(b.data);
+  const uint8_t* const end = out + n;
+  if ((left.flip | right.flip) == 0 && left.step == 1 && right.step == 1) {
+    while (out != end) {
+      const float p = static_cast<float>(*x++ - left.zero) * left.scale;
+      const float q = static_cast<float>(*y++ - right.zero) * right.scale;
+      *out++ = requantized(op(p, q), to);
+    }
+  }
+  for (; out != end; x += left.step, y += right.step) {
+    const float p = real_number(static_cast<uint8_t>(*x), left), q = real_number(static_cast<uint8_t>(*y), right);
+    *out++ = requantized(op(p, q), to);
   }
 }
 

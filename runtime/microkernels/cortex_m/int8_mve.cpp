@@ -28,12 +28,18 @@ struct Requantization {
   int32_t zero;
 };
 
-// Four real numbers (byte - zero) * scale.
-RL_INLINE float32x4_t real_numbers(uint32x4_t bytes, const Int8Operand& operand) {
-  const uint32x4_t keys = veorq_u32(bytes, vdupq_n_u32(operand.flip ^ 0x80u));
-  const int32x4_t whole = vsubq_n_s32(vreinterpretq_s32_u32(keys), 128 + operand.zero);
-  return vmulq_n_f32(vcvtq_f32_s32(whole), operand.scale);
-}
+// How four bytes become real numbers.
+struct RealNumbers {
+  explicit RealNumbers(const Int8Operand& operand)
+      : flips(vdupq_n_u32(operand.flip ^ 0x80u)), zero(128 + operand.zero), scale(operand.scale) {}
+  RL_MEMBER float32x4_t operator()(uint32x4_t bytes) const {
+    const int32x4_t whole = vsubq_n_s32(vreinterpretq_s32_u32(veorq_u32(bytes, flips)), zero);
+    return vmulq_n_f32(vcvtq_f32_s32(whole), scale);
+  }
+  uint32x4_t flips;
+  int32_t zero;
+  float scale;
+};
 
 }  // namespace
 
@@ -187,18 +193,19 @@ template <typename Op>
 RL_INLINE void binary(const Int8Operand& a, const Int8Operand& b, int32_t n, const Int8Output& output, uint8_t* out,
                       const Op& op) {
   const Requantization requantize(output);
+  const RealNumbers left(a), right(b);
   const uint8_t *x = a.data, *y = b.data;
-  const float32x4_t first = vdupq_n_f32(real_number(*x, a)), second = vdupq_n_f32(real_number(*y, b));
+  const bool repeats_a = a.step == 0, repeats_b = b.step == 0;
+  const float32x4_t first = left(vdupq_n_u32(*x)), second = right(vdupq_n_u32(*y));
   for (; n > 3; n -= 4, x += 4, y += 4, out += 4) {
-    const float32x4_t left = a.step != 0 ? real_numbers(vldrbq_u32(x), a) : first;
-    const float32x4_t right = b.step != 0 ? real_numbers(vldrbq_u32(y), b) : second;
-    vstrbq_s32(signed_bytes(out), requantize(op(left, right)));
+    const float32x4_t p = repeats_a ? first : left(vldrbq_u32(x)), q = repeats_b ? second : right(vldrbq_u32(y));
+    vstrbq_s32(signed_bytes(out), requantize(op(p, q)));
   }
   if (n == 0) return;
   const mve_pred16_t valid = vctp32q(static_cast<uint32_t>(n));
-  const float32x4_t left = a.step != 0 ? real_numbers(vldrbq_z_u32(x, valid), a) : first;
-  const float32x4_t right = b.step != 0 ? real_numbers(vldrbq_z_u32(y, valid), b) : second;
-  vstrbq_p_s32(signed_bytes(out), requantize(op(left, right)), valid);
+  const float32x4_t p = repeats_a ? first : left(vldrbq_z_u32(x, valid));
+  const float32x4_t q = repeats_b ? second : right(vldrbq_z_u32(y, valid));
+  vstrbq_p_s32(signed_bytes(out), requantize(op(p, q)), valid);
 }
 
 }  // namespace
@@ -233,10 +240,11 @@ void quantize(const float* in, int32_t n, const Int8Output& output, uint8_t* out
 }
 
 void dequantize(const Int8Operand& in, int32_t n, float* out) {
+  const RealNumbers real(in);
   const uint8_t* from = in.data;
   for (; n > 0; n -= 4, from += 4, out += 4) {
     const mve_pred16_t valid = vctp32q(static_cast<uint32_t>(n));
-    vstrwq_p_f32(out, real_numbers(vldrbq_z_u32(from, valid), in), valid);
+    vstrwq_p_f32(out, real(vldrbq_z_u32(from, valid)), valid);
   }
 }
 

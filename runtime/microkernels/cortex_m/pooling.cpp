@@ -84,34 +84,33 @@ void average_pool(const Int8Means& m, const uint8_t* in, uint8_t* out) {
 
 void max_pool(const Int8Maxima& m, const uint8_t* in, uint8_t* out, int64_t* indices) {
   const ImageWindow& w = m.window;
+  // The first tap that is not before the image, and the taps from there to its end.
   const auto first_inside = [](int32_t begin, int32_t dilation) {
     while (begin < 0) begin += dilation;
     return begin;
   };
-  const bool is_simple = all_inside(w, m.in, m.out);
+  const auto taps_inside = [](int32_t first, int32_t end, int32_t dilation) {
+    return end > first ? (end - first + dilation - 1) / dilation : 0;
+  };
+  const int32_t reach_h = (w.kernel_h - 1) * w.dilation_h, reach_w = (w.kernel_w - 1) * w.dilation_w;
+  // Columns of the output whose windows have all columns inside: [begin, end).
+  const int32_t begin = std::min((w.pad_w + w.stride_w - 1) / w.stride_w, m.out.width);
+  const int32_t room = m.in.width - 1 + w.pad_w - reach_w;
+  const int32_t end = std::max(begin, std::min<int32_t>(room < 0 ? 0 : room / w.stride_w + 1, m.out.width));
   WindowRow row = row_of(w, m.in, m.out, m.flip);
   row.index_stride = m.indices.column_stride;
   for_each_row(m.in, m.out, in, out, [&](int32_t image, int32_t channel, int32_t y, const uint8_t* plane, uint8_t* to) {
-    int64_t* places =
+    int64_t* const places =
         indices + image * m.indices.batch_stride + channel * m.indices.channel_stride + y * m.indices.row_stride;
-    const int32_t top = y * w.stride_h - w.pad_h;
-    if (is_simple) {
-      row_maxima(row, plane + top * m.in.row_stride, top * m.in.width, m.out.width, to, places);
-      return;
-    }
-    // Taps of a window that lie inside of the image: [y0, y0 + lines) and [x0, x0 + taps).
-    const auto count = [](int32_t begin, int32_t end, int32_t dilation) {
-      return end > begin ? (end - begin + dilation - 1) / dilation : 0;
-    };
-    const int32_t y0 = first_inside(top, w.dilation_h);
-    WindowRow part = row;
-    part.kernel_h = count(y0, std::min(top + (w.kernel_h - 1) * w.dilation_h + 1, m.in.height), w.dilation_h);
-    for (int32_t x = 0; x < m.out.width; ++x) {
+    const int32_t top = y * w.stride_h - w.pad_h, y0 = first_inside(top, w.dilation_h);
+    row.kernel_h = taps_inside(y0, std::min(top + reach_h + 1, m.in.height), w.dilation_h);
+    for (int32_t x = 0; x < m.out.width;) {
       const int32_t left = x * w.stride_w - w.pad_w, x0 = first_inside(left, w.dilation_w);
-      part.kernel_w = count(x0, std::min(left + (w.kernel_w - 1) * w.dilation_w + 1, m.in.width), w.dilation_w);
-      row_maxima(part, plane + y0 * m.in.row_stride + x0 * m.in.column_stride, y0 * m.in.width + x0, 1, to, places);
-      to += m.out.column_stride;
-      places += m.indices.column_stride;
+      const int32_t count = x == begin && end > begin ? end - begin : 1;
+      row.kernel_w = taps_inside(x0, std::min(left + reach_w + 1, m.in.width), w.dilation_w);
+      row_maxima(row, plane + y0 * m.in.row_stride + x0 * m.in.column_stride, y0 * m.in.width + x0, count,
+                 to + x * m.out.column_stride, places + x * m.indices.column_stride);
+      x += count;
     }
   });
 }
