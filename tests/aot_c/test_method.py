@@ -19,6 +19,7 @@ from rushlight.aot_c.errors import AotCError
 from rushlight.aot_c.program import c_program
 from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.exir import to_edge
+from rushlight.memory.planning_pass import MemoryPlanningPass
 
 REFUSED = {
     "max_dim": "aten::topk.values of float32[4, 6]",
@@ -143,6 +144,17 @@ def test_reset_restores_the_state(tmp_path: Path) -> None:
     library.library.model_reset()
     results.append(library("forward", torch.ones(2))[0].tolist())
     assert results == [[8, 10], [10, 12], [8, 10]]
+
+
+def test_methods_share_state_by_name(tmp_path: Path) -> None:
+    methods = {
+        name: torch.export.export(Counter(), (torch.ones(2),), strict=False) for name in ("first", "second")
+    }
+    config = ExecutorchBackendConfig(memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=True))
+    text = c_program(bytes(to_edge(methods).to_executorch(config).buffer), "model")
+    library = Library(compile_library(text, "model", tmp_path, "gcc"), text)
+    results = [library(name, torch.ones(2))[0].tolist() for name in ("first", "second", "first")]
+    assert results == [[8, 10], [10, 12], [12, 14]]
 
 
 def test_the_header_describes_the_method() -> None:

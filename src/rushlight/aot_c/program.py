@@ -13,9 +13,7 @@ from rushlight.aot_c.method import End, MethodText, MethodWriter
 from rushlight.aot_c.source import Source
 from rushlight.aot_c.values import Number, TensorValue
 from rushlight.format.program import ExecutionPlan
-from rushlight.format.pte import PTEFile, read_pte
-
-SHARED_MEMORY_KEY = "rushlight.shared_memory"
+from rushlight.format.pte import SHARED_MEMORY_KEY, PTEFile, read_pte
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rushlight.aot_c.code import Code, double_literal, float_literal, int_literal
-from rushlight.aot_c.dtypes import BOOL, C_TYPES, DOUBLE, ELEMENTS, FLOAT, SIXTEEN, size_of
+from rushlight.aot_c.code import double_literal, float_literal, int_literal
+from rushlight.aot_c.dtypes import C_TYPES, DOUBLE, ELEMENTS, FLOAT, SIXTEEN, size_of
 from rushlight.aot_c.helpers import HELPERS, with_needs
 from rushlight.aot_c.kernel import Kernel, Parameter
 from rushlight.format.program import ScalarType
@@ -202,6 +202,3 @@ def wrapped(head: str, items: Sequence[str], tail: str, indent: str = "") -> str
         line += text if line.endswith("(") or line == margin else f" {text}"
     lines.append(line)
     return "\n".join(lines)
-
-
-__all__ = ["BOOL", "Code", "Source", "array", "element_literal", "elements_of", "wrapped"]

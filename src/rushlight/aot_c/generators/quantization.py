@@ -19,7 +19,6 @@ from rushlight.aot_c.dtypes import (
     result_type,
     size_of,
 )
-from rushlight.aot_c.errors import Unsupported
 from rushlight.aot_c.kernel import Generator, Kernel
 from rushlight.aot_c.loops import Nest
 from rushlight.aot_c.values import TensorValue
@@ -195,22 +194,16 @@ def _dequantize_tensor(k: Kernel) -> None:
     _dequantize(k, _nest_of_whole(out, source), source, out, parts, common)
 
 
-def _quantize_by_tensor(limits_are_tensors: bool) -> Generator:
+def _quantize_by_tensor(k: Kernel) -> None:
     """The scale and the zero point are tensors of one element."""
-
-    def generate(k: Kernel) -> None:
-        if limits_are_tensors:
-            raise Unsupported("a range in tensors is not supported")
-        source, scale, zero, out = k.tensor(0), k.tensor(1), k.tensor(2), k.tensor(6)
-        k.require(scale.numel == zero.numel == 1, "the scale or the zero point is no single element")
-        wide = _numbers(k, scale, "scale", DOUBLE, False)("0")
-        zero_text = _numbers(k, zero, "zero", DOUBLE, False)("0")
-        k.code.add(f"const float inverse = (float)(1.0 / {wide});")
-        k.code.add(f"const float offset = (float)(double)(int64_t){zero_text};")
-        parts = Parts(lambda at: "inverse", lambda at: "offset")
-        _quantize(k, _nest_of_whole(out, source), source, out, parts, FLOAT, k.integer(3), k.integer(4))
-
-    return generate
+    source, scale, zero, out = k.tensor(0), k.tensor(1), k.tensor(2), k.tensor(6)
+    k.require(scale.numel == zero.numel == 1, "the scale or the zero point is no single element")
+    wide = _numbers(k, scale, "scale", DOUBLE, False)("0")
+    zero_text = _numbers(k, zero, "zero", DOUBLE, False)("0")
+    k.code.add(f"const float inverse = (float)(1.0 / {wide});")
+    k.code.add(f"const float offset = (float)(double)(int64_t){zero_text};")
+    parts = Parts(lambda at: "inverse", lambda at: "offset")
+    _quantize(k, _nest_of_whole(out, source), source, out, parts, FLOAT, k.integer(3), k.integer(4))
 
 
 def _dequantize_by_tensor(k: Kernel) -> None:
@@ -346,12 +339,13 @@ def float_parameter(k: Kernel, name: str, value: float) -> str:
 
 GENERATORS: dict[str, Generator] = {
     "quantized_decomposed::quantize_per_tensor.out": _quantize_tensor,
-    "quantized_decomposed::quantize_per_tensor.Tensor_out": _quantize_by_tensor(False),
+    "quantized_decomposed::quantize_per_tensor.Tensor_out": _quantize_by_tensor,
     "quantized_decomposed::quantize_per_channel.out": _quantize_channel,
     "quantized_decomposed::quantize_per_channel_group.out": _quantize_group,
     "quantized_decomposed::quantize_per_token.out": _quantize_token,
     "quantized_decomposed::dequantize_per_tensor.out": _dequantize_tensor,
     "quantized_decomposed::dequantize_per_tensor.Tensor_out": _dequantize_by_tensor,
+    "quantized_decomposed::dequantize_per_tensor.tensor2_out": _dequantize_by_tensor,
     "quantized_decomposed::dequantize_per_channel.out": _dequantize_channel,
     "quantized_decomposed::dequantize_per_channel_group.out": _dequantize_group,
     "quantized_decomposed::dequantize_per_token.out": _dequantize_token,

@@ -383,6 +383,11 @@ def _linear_4bit(k: Kernel) -> None:
     _linear_of_reals(k, source, weight, k.optional_tensor(4), out)
 
 
+def _mixed_linear(k: Kernel) -> None:
+    weight = GroupedWeight(k, k.tensor(1), 8, k.tensor(2), k.optional_tensor(3))
+    _linear_of_reals(k, k.tensor(0), weight, None, k.tensor(5))
+
+
 def _embedding(bits: int, with_dtype: bool) -> Generator:
     def generate(k: Kernel) -> None:
         scales, index, out = k.tensor(1), k.tensor(5), k.tensor(7 if with_dtype else 6)
@@ -420,6 +425,7 @@ GENERATORS: dict[str, Generator] = {
     "rushlight::quantized_mean.out": _mean,
     "rushlight::quantized_lookup.out": _lookup,
     "rushlight::linear_4bit.out": _linear_4bit,
+    "quantized_decomposed::mixed_linear.out": _mixed_linear,
     "quantized_decomposed::embedding_byte.out": _embedding(8, False),
     "quantized_decomposed::embedding_byte.dtype_out": _embedding(8, True),
     "quantized_decomposed::embedding_4bit.out": _embedding(4, False),

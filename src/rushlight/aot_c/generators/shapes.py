@@ -655,6 +655,7 @@ GENERATORS: dict[str, Generator] = {
     "quantized_decomposed::convert_element_type.no_fuse_out": _copy(2),
     "aten::view_copy.out": _reshape(2),
     "aten::view_copy.dtype_out": _view_dtype,
+    "aten::_unsafe_view.out": _reshape(2),
     "aten::squeeze_copy.out": _reshape(1),
     "aten::squeeze_copy.dim_out": _reshape(2),
     "aten::squeeze_copy.dims_out": _reshape(2),
