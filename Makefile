@@ -13,6 +13,7 @@
 # make cross   tests of the code for aarch64, riscv64 and WebAssembly; about half an hour on two cores
 # make targets selective builds and programs in C for hosts, Cortex-M4, M7 and M55 and RISC-V, run in QEMU; half an hour
 # make js      the JavaScript package in build/js, and its tests in Node; about ten minutes
+# make windows selective builds for Windows, run in Wine; ten minutes
 # make java    the Java package in build/java, and its tests on OpenJDK with -Xcheck:jni; two minutes after make build
 # make tidy    clang-tidy over the C++ code below the kernels; half a minute
 # make api     the public API as tests/golden/api.txt, for a change of it that is wanted
@@ -37,7 +38,7 @@ CASES ?= 10000
 SEED ?= 0
 BASE ?= HEAD
 
-.PHONY: demo docs test venv build lint tidy types unit operators cpp untraced targets js java api golden interop torture poison asan tsan avx512 cross bench bench-check bench-browser bench-avx2 format clean system
+.PHONY: demo docs test venv build lint tidy types unit operators cpp untraced targets windows js java api golden interop torture poison asan tsan avx512 cross bench bench-check bench-browser bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -182,6 +183,10 @@ js: build
 	scripts/system-packages js
 	$(BIN)/python scripts/build_js.py $(WORKERS)
 	RUSHLIGHT_JS=1 $(BIN)/pytest -q tests/js
+
+windows: build
+	scripts/system-packages windows
+	RUSHLIGHT_WINDOWS=1 $(BIN)/pytest -q tests/select/test_windows.py
 
 java: build
 	scripts/system-packages java

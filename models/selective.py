@@ -23,6 +23,7 @@ from rushlight.quantize import export_float, quantize, static_int8
 
 ROOT = Path(__file__).parents[1]
 HOST = "host"
+WINDOWS = "x86_64-windows"
 
 # By toolchain, the command that runs a program on a board in QEMU.
 EMULATORS: dict[str, tuple[str, ...]] = {
@@ -188,7 +189,7 @@ def select(programs: Sequence[Path], project: Path, *options: str) -> Path:
 def run(
     folder: Path, toolchain: str = HOST, program: str = "runner", emulator_options: Sequence[str] = ()
 ) -> tuple[int, str]:
-    """Runs a program of a build, on a board in QEMU if it is for one.
+    """Runs a program of a build, on a board in QEMU if it is for one, or by Wine.
 
     Args:
         folder: the folder of the build.
@@ -200,7 +201,9 @@ def run(
         The exit code and the text that it showed.
     """
     command = [str(folder / program)]
-    if toolchain != HOST:
+    if toolchain == WINDOWS:
+        command = ["wine", f"{folder / program}.exe"]
+    elif toolchain != HOST:
         command = [
             *EMULATORS[toolchain],
             "-nographic",
@@ -216,9 +219,10 @@ def run(
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
         text=True,
-        timeout=120,
+        timeout=300,
+        env={**os.environ, "WINEDEBUG": "-all"},
     )
-    return done.returncode, done.stdout
+    return done.returncode, done.stdout.replace("\r\n", "\n")
 
 
 def outputs(text: str) -> list[str]:

@@ -15,7 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(__GNUC__)
+#if defined(RUSHLIGHT_BUILD_DLL)
+#define RUSHLIGHT_API __declspec(dllexport)
+#elif defined(__GNUC__) && !defined(_WIN32)
 #define RUSHLIGHT_API __attribute__((visibility("default")))
 #else
 #define RUSHLIGHT_API

@@ -1,14 +1,8 @@
 #include "rushlight/module/file_loader.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <new>
 
-#include "module/mapping.h"
+#include "module/files.h"
 #include "rushlight/platform/platform.h"
 
 namespace rushlight {
@@ -16,38 +10,9 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-struct OpenFile {
-  int file;
-  size_t size;
-};
-
-Result<OpenFile> open_file(const char* path) {
-  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  RL_REQUIRE(file >= 0, AccessFailed, "cannot open '%.300s': %s", path, std::strerror(errno));
-  struct stat status;
-  if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(file);
-    return fail(Error::AccessFailed, "'%.300s' is not a regular file", path);
-  }
-  return OpenFile{file, static_cast<size_t>(status.st_size)};
-}
-
 Error check_range(size_t offset, size_t size, size_t available) {
   RL_REQUIRE(offset <= available && size <= available - offset, AccessFailed,
              "cannot read %zu bytes at offset %zu of a file of %zu bytes", size, offset, available);
-  return Error::Ok;
-}
-
-Error read_range(int file, size_t offset, size_t size, void* buffer) {
-  auto* out = static_cast<uint8_t*>(buffer);
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t count = ::pread(file, out + done, size - done, static_cast<off_t>(offset + done));
-    if (count < 0 && errno == EINTR) continue;
-    RL_REQUIRE(count > 0, AccessFailed, "the file ends or fails at byte %zu: %s", offset + done,
-               count == 0 ? "it has become shorter" : std::strerror(errno));
-    done += static_cast<size_t>(count);
-  }
   return Error::Ok;
 }
 
@@ -68,7 +33,12 @@ Result<std::unique_ptr<FileDataLoader>> FileDataLoader::open(const char* path) {
   return std::unique_ptr<FileDataLoader>(new FileDataLoader(opened.file, opened.size));
 }
 
-FileDataLoader::~FileDataLoader() { ::close(file_); }
+Result<std::unique_ptr<FileDataLoader>> FileDataLoader::from_descriptor(int file) {
+  RL_ASSIGN(const OpenFile opened, describe_file(file));
+  return std::unique_ptr<FileDataLoader>(new FileDataLoader(opened.file, opened.size));
+}
+
+FileDataLoader::~FileDataLoader() { close_file(file_); }
 
 Result<FreeableBuffer> FileDataLoader::load(size_t offset, size_t size, SegmentKind) {
   RL_TRY(check_range(offset, size, size_));
@@ -85,7 +55,12 @@ Result<std::unique_ptr<MmapDataLoader>> MmapDataLoader::open(const char* path, M
   return std::unique_ptr<MmapDataLoader>(new MmapDataLoader(opened.file, opened.size, lock));
 }
 
-MmapDataLoader::~MmapDataLoader() { ::close(file_); }
+Result<std::unique_ptr<MmapDataLoader>> MmapDataLoader::from_descriptor(int file, MlockConfig lock) {
+  RL_ASSIGN(const OpenFile opened, describe_file(file));
+  return std::unique_ptr<MmapDataLoader>(new MmapDataLoader(opened.file, opened.size, lock));
+}
+
+MmapDataLoader::~MmapDataLoader() { close_file(file_); }
 
 Result<FreeableBuffer> MmapDataLoader::load(size_t offset, size_t size, SegmentKind) {
   RL_TRY(check_range(offset, size, size_));

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "module/mapping.h"
+#include "module/files.h"
 
 namespace rushlight {
 namespace {

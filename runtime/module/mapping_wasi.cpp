@@ -1,4 +1,4 @@
-#include "module/mapping.h"
+#include "module/files.h"
 
 namespace rushlight {
 

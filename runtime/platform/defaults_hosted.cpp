@@ -1,11 +1,9 @@
-// With an operating system: its steady clock, stderr and the C library's heap.
+// With an operating system: its steady clock and stderr.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
+#include "platform/format.h"
 #include "rushlight/platform/platform.h"
 
 namespace rushlight::platform {
@@ -44,23 +42,8 @@ __attribute__((weak)) void rushlight_log(int level, const char* message) {
   static const LogLevel least = rushlight::platform::threshold();
   if (level < static_cast<int>(least)) return;
   static const char* const names[] = {"debug", "info", "warning", "error"};
-  std::fprintf(stderr, "rushlight %s: %s\n", names[level], message);
+  char line[1200];
+  rushlight::format_text(line, sizeof line, "rushlight %s: %s\n", names[level], message);
+  std::fputs(line, stderr);
 }
-
-__attribute__((weak)) void* rushlight_allocate(size_t size, size_t alignment) {
-  if (alignment < sizeof(void*)) alignment = sizeof(void*);
-  void* memory = nullptr;
-#if defined(MADV_HUGEPAGE)
-  // Blocks of at least twice this size use pages of this size. A page is filled at its first access, and one large page
-  // costs less than 512 small ones.
-  constexpr size_t kLargePage = size_t{2} << 20;
-  if (size >= 2 * kLargePage && alignment <= kLargePage && posix_memalign(&memory, kLargePage, size) == 0) {
-    madvise(memory, size / kLargePage * kLargePage, MADV_HUGEPAGE);
-    return memory;
-  }
-#endif
-  return posix_memalign(&memory, alignment, size ? size : 1) == 0 ? memory : nullptr;
-}
-
-__attribute__((weak)) void rushlight_release(void* memory) { std::free(memory); }
 }

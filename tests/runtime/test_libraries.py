@@ -7,12 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 
 from rushlight.runtime import errors, load_library, loaded_libraries
-from rushlight.runtime.libraries import cmake_dir, include_dir, library_dir
+from rushlight.runtime.libraries import _unpacked, cmake_dir, include_dir, library_dir, runtime_sources
 
 SOURCE = """
 #include "rushlight/core/library.h"
@@ -55,6 +56,31 @@ def test_the_package_brings_what_is_needed() -> None:
     assert (cmake_dir() / "rushlight-config.cmake").is_file()
     assert (include_dir() / "rushlight" / "core" / "kernel.h").is_file()
     assert (library_dir() / "librushlight_core.a").is_file()
+
+
+def test_sources_of_a_checkout(tmp_path: Path) -> None:
+    assert (runtime_sources(tmp_path) / "exec" / "method.cpp").is_file()
+    assert not list(tmp_path.iterdir())
+
+
+def test_sources_of_an_installed_package(tmp_path: Path) -> None:
+    """An archive is unpacked once, and again when it is another."""
+    source, archive, target = tmp_path / "source.cpp", tmp_path / "sources.tar.xz", tmp_path / "runtime"
+
+    def pack(text: str) -> None:
+        source.write_text(text)
+        with tarfile.open(archive, "w:xz") as files:
+            files.add(source, "exec/method.cpp")
+
+    pack("int a;")
+    unpacked = _unpacked(archive, target) / "exec" / "method.cpp"
+    assert unpacked.read_text() == "int a;"
+    unpacked.write_text("int changed;")
+    _unpacked(archive, target)
+    assert unpacked.read_text() == "int changed;"
+    pack("int b;")
+    _unpacked(archive, target)
+    assert unpacked.read_text() == "int b;"
 
 
 def test_no_such_file(tmp_path: Path) -> None:

@@ -18,12 +18,12 @@ constexpr int64_t kChunk = 256;
 constexpr int64_t kGrain = 16384;
 
 // Rounds to the nearest integer, ties to even, without a call of the math library.
-inline float round_even(float x) {
+[[maybe_unused]] inline float round_even(float x) {
   const float magnitude = std::fabs(x);
   const float rounded = (magnitude + 8388608.0f) - 8388608.0f;
   return std::copysign(magnitude < 8388608.0f ? rounded : magnitude, x);
 }
-inline double round_even(double x) {
+[[maybe_unused]] inline double round_even(double x) {
   constexpr double kMagic = 4503599627370496.0;
   const double magnitude = std::fabs(x);
   const double rounded = (magnitude + kMagic) - kMagic;

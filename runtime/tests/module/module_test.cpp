@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,6 +62,33 @@ void check_loader() {
   EXPECT_EQ(Loader::open("/no/such/file.pte").error(), Error::AccessFailed);
   EXPECT_MESSAGE("cannot open '/no/such/file.pte': No such file");
   EXPECT_EQ(Loader::open("/tmp").error(), Error::AccessFailed);
+}
+
+template <typename Loader>
+void check_descriptor() {
+  const TemporaryFile file({1, 2, 3, 4, 5});
+  const int descriptor = ::open(file.path(), O_RDONLY);
+  ASSERT_EQ(::lseek(descriptor, 2, SEEK_SET), 2);
+  {
+    auto loader = Loader::from_descriptor(descriptor);
+    ASSERT_TRUE(loader.ok()) << last_error_message();
+    auto buffer = (*loader)->load(1, 3, SegmentKind::Constant);
+    ASSERT_TRUE(buffer.ok()) << last_error_message();
+    EXPECT_EQ(static_cast<const uint8_t*>(buffer->data())[2], 4);
+    EXPECT_EQ(::lseek(descriptor, 0, SEEK_CUR), 2);  // the position is not used
+  }
+  EXPECT_EQ(::close(descriptor), -1);  // the loader has closed it
+  EXPECT_EQ(Loader::from_descriptor(descriptor).error(), Error::AccessFailed);
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  EXPECT_EQ(Loader::from_descriptor(ends[0]).error(), Error::AccessFailed);
+  EXPECT_EQ(::close(ends[0]), 0);
+  EXPECT_EQ(::close(ends[1]), 0);
+}
+
+TEST(Loaders, Descriptors) {
+  check_descriptor<FileDataLoader>();
+  check_descriptor<MmapDataLoader>();
 }
 
 TEST(Loaders, Files) { check_loader<FileDataLoader>(); }

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> None:
     """Writes the project."""
     if options.out.is_file():
         raise InvalidArgumentError(f"--out {options.out}: this is a file; give the name of a folder")
-    sources = RuntimeSources(options.runtime or runtime_sources())
+    sources = RuntimeSources(options.runtime or runtime_sources(options.out))
     usage = reduce(or_, [read_usage(path) for path in options.files])
     programs = {}
     if options.embed:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +12,8 @@ from rushlight.runtime import _native
 from rushlight.runtime.errors import NotFoundError
 
 PathLike = str | os.PathLike[str]
+
+_ARCHIVE = "runtime_sources.tar.xz"
 
 
 @dataclass(frozen=True)
@@ -88,20 +92,42 @@ def library_dir() -> Path:
     return _existing("lib")
 
 
-def runtime_sources() -> Path:
+def runtime_sources(folder: Path) -> Path:
     """Returns the folder of the runtime's C++ sources, which selective builds compile.
+
+    An installed package has them as an archive, which is unpacked once.
+
+    Args:
+        folder: where the folder `runtime` of an archive is written.
 
     Raises:
         NotFoundError: the package was installed without its sources.
     """
-    here = Path(__file__).resolve()
-    places = (here.parents[1] / "runtime_sources", here.parents[3] / "runtime")
-    for place in places:
-        if (place / "CMakeLists.txt").is_file():
-            return place
-    raise NotFoundError(
-        f"{places[0]} does not exist: rushlight was installed without the sources of its runtime"
-    )
+    package = Path(__file__).resolve().parents[1]
+    checkout = package.parents[1] / "runtime"
+    if (checkout / "CMakeLists.txt").is_file():
+        return checkout
+    archive = package / _ARCHIVE
+    if not archive.is_file():
+        raise NotFoundError(
+            f"{archive} does not exist: rushlight was installed without the sources of its runtime"
+        )
+    return _unpacked(archive, folder / "runtime")
+
+
+def _unpacked(archive: Path, target: Path) -> Path:
+    """Unpacks an archive, unless `target` has its files, as a file there says."""
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    mark = target / ".archive"
+    if mark.is_file() and mark.read_text(encoding="utf-8") == digest:
+        return target
+    target.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(archive) as files:
+        if hasattr(tarfile, "data_filter"):  # in the later ones of the releases of a Python
+            files.extraction_filter = tarfile.data_filter
+        files.extractall(target)
+    mark.write_text(digest, encoding="utf-8")
+    return target
 
 
 def _existing(*parts: str) -> Path:

@@ -11,6 +11,9 @@ class FileDataLoader final : public DataLoader {
  public:
   // Opens a file. Returns AccessFailed if this is impossible.
   static Result<std::unique_ptr<FileDataLoader>> open(const char* path);
+  // Takes an open descriptor of a regular file, and closes it when the loader is destroyed. If this is impossible, the
+  // descriptor stays the caller's.
+  static Result<std::unique_ptr<FileDataLoader>> from_descriptor(int file);
   ~FileDataLoader();
   Result<FreeableBuffer> load(size_t offset, size_t size, SegmentKind kind) override;
   Result<size_t> size() const override { return size_; }
@@ -35,6 +38,9 @@ class MmapDataLoader final : public DataLoader {
  public:
   // Opens a file. Returns AccessFailed if this is impossible.
   static Result<std::unique_ptr<MmapDataLoader>> open(const char* path, MlockConfig lock = MlockConfig::NoMlock);
+  // Takes an open descriptor of a regular file, and closes it when the loader is destroyed. If this is impossible, the
+  // descriptor stays the caller's.
+  static Result<std::unique_ptr<MmapDataLoader>> from_descriptor(int file, MlockConfig lock = MlockConfig::NoMlock);
   ~MmapDataLoader();
   Result<FreeableBuffer> load(size_t offset, size_t size, SegmentKind kind) override;
   Result<size_t> size() const override { return size_; }

@@ -1,5 +1,3 @@
-#include <pthread.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <memory>
@@ -8,6 +6,7 @@
 #include <thread>
 
 #include "rushlight/threads/thread_pool.h"
+#include "threads/system_thread.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
@@ -18,16 +17,6 @@ namespace {
 
 // This time is longer than the pause between two runs of a small network, because a sleeping thread wakes up slowly.
 constexpr auto kSpinTime = std::chrono::microseconds(200);
-
-// Counts forks, from 1. Threads and locks of an earlier generation belong to another process.
-std::atomic<uint64_t> process_generation{1};
-
-uint64_t generation() {
-  static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { process_generation.fetch_add(1, std::memory_order_relaxed); });
-  (void)registered;
-  return process_generation.load(std::memory_order_relaxed);
-}
 
 thread_local bool is_inside_task = false;
 
@@ -59,18 +48,16 @@ bool spin(const Done& done) {
 class HostThreadPool::Workers {
  public:
   // There may be fewer threads if the system cannot start as many.
-  explicit Workers(size_t wanted) : generation_(generation()), threads_(new pthread_t[wanted]), wanted_(wanted) {
-    const auto start = [](void* self) -> void* {
-      static_cast<Workers*>(self)->work();
-      return nullptr;
-    };
-    while (started_ < wanted && pthread_create(&threads_[started_], nullptr, start, this) == 0) ++started_;
+  explicit Workers(size_t wanted)
+      : generation_(process_generation()), threads_(new SystemThread[wanted]), wanted_(wanted) {
+    const auto run = [](void* self) { static_cast<Workers*>(self)->work(); };
+    while (started_ < wanted && threads_[started_].start(run, this)) ++started_;
   }
 
   ~Workers() {
     stop_.store(true);
     announce();
-    for (size_t i = 0; i < started_; ++i) pthread_join(threads_[i], nullptr);
+    for (size_t i = 0; i < started_; ++i) threads_[i].join();
   }
 
   uint64_t born() const { return generation_; }
@@ -122,7 +109,7 @@ class HostThreadPool::Workers {
   }
 
   const uint64_t generation_;
-  std::unique_ptr<pthread_t[]> threads_;
+  std::unique_ptr<SystemThread[]> threads_;
   const size_t wanted_;
   size_t started_ = 0;
 
@@ -139,19 +126,19 @@ class HostThreadPool::Workers {
   std::condition_variable wake_;
 };
 
-HostThreadPool::HostThreadPool(size_t threads) : threads_(threads > 0 ? threads : 1) { generation(); }
+HostThreadPool::HostThreadPool(size_t threads) : threads_(threads > 0 ? threads : 1) { process_generation(); }
 
 HostThreadPool::~HostThreadPool() { drop_workers(); }
 
 // The threads from before a fork do not exist in the child, and neither do the objects that are needed to join them.
 // These objects are not destroyed.
 void HostThreadPool::drop_workers() {
-  if (workers_ && workers_->born() == generation()) delete workers_;
+  if (workers_ && workers_->born() == process_generation()) delete workers_;
   workers_ = nullptr;
 }
 
 bool HostThreadPool::acquire() {
-  const uint64_t self = generation();
+  const uint64_t self = process_generation();
   uint64_t owner = owner_.load(std::memory_order_relaxed);
   return owner != self && owner_.compare_exchange_strong(owner, self, std::memory_order_acquire);
 }
@@ -162,7 +149,7 @@ void HostThreadPool::run(size_t count, void (*task)(void* context, size_t index)
     for (size_t i = 0; i < count; ++i) task(context, i);
     return;
   }
-  if (!workers_ || workers_->born() != generation() || workers_->wanted() != threads - 1) {
+  if (!workers_ || workers_->born() != process_generation() || workers_->wanted() != threads - 1) {
     drop_workers();
     workers_ = new Workers(threads - 1);
   }

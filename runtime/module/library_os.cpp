@@ -1,17 +1,14 @@
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <mutex>
+#include <string>
 #include <string_view>
 #include <utility>
 
-#include "module/elf.h"
+#include "module/shared_object.h"
 #include "rushlight/core/library.h"
 #include "rushlight/module/library.h"
+#include "rushlight/platform/mutex.h"
 
 namespace rushlight {
 namespace {
@@ -21,7 +18,7 @@ constexpr size_t kMaxRows = 1 << 16;
 
 // The libraries are never freed, because methods use their rows.
 struct Registry {
-  std::mutex mutex;
+  platform::Mutex mutex;
   std::vector<std::unique_ptr<LoadedLibrary>> libraries;
 };
 
@@ -33,7 +30,7 @@ Registry& registry() {
 struct Handle {
   void* library = nullptr;
   ~Handle() {
-    if (library) ::dlclose(library);
+    if (library) close_shared_object(library);
   }
   void* keep() { return std::exchange(library, nullptr); }
 };
@@ -74,7 +71,7 @@ Error check_unique(const LoadedLibrary& added, const std::vector<Row>& rows, con
 }
 
 Result<const Library*> find_table(void* library, const char* path) {
-  const auto* table = static_cast<const Library*>(::dlsym(library, kSymbol));
+  const auto* table = static_cast<const Library*>(find_in_shared_object(library, kSymbol));
   RL_REQUIRE(
       table && std::memcmp(table->magic, kLibraryMagic, sizeof(kLibraryMagic)) == 0, NotSupported,
       "'%.300s' is a shared library, but not one of kernels or backends: it has no table `%s` (name the rows with "
@@ -116,21 +113,15 @@ Result<std::unique_ptr<LoadedLibrary>> read_library(const Library& table, const 
 }  // namespace
 
 Result<const LoadedLibrary*> load_library(const char* path) {
-  const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path, nullptr), &std::free);
-  RL_REQUIRE(resolved, AccessFailed, "cannot open '%.300s': %s", path, std::strerror(errno));
-  const std::lock_guard<std::mutex> lock(registry().mutex);
+  RL_ASSIGN(const std::string resolved, resolve_path(path));
+  const platform::Lock lock(registry().mutex);
   for (const auto& library : registry().libraries) {
-    if (library->path == resolved.get()) return static_cast<const LoadedLibrary*>(library.get());
+    if (library->path == resolved) return static_cast<const LoadedLibrary*>(library.get());
   }
-  RL_TRY(check_shared_object(resolved.get()));
   Handle handle;
-  handle.library = ::dlopen(resolved.get(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle.library) {
-    const char* reason = ::dlerror();
-    return fail(Error::AccessFailed, "cannot load '%.200s': %.250s", path, reason ? reason : "unknown reason");
-  }
-  RL_ASSIGN(const Library* table, find_table(handle.library, resolved.get()));
-  RL_ASSIGN(auto library, read_library(*table, resolved.get()));
+  RL_ASSIGN(handle.library, open_shared_object(resolved.c_str()));
+  RL_ASSIGN(const Library* table, find_table(handle.library, resolved.c_str()));
+  RL_ASSIGN(auto library, read_library(*table, resolved.c_str()));
   table->connect(&library_host());
   handle.keep();
   registry().libraries.push_back(std::move(library));
@@ -138,7 +129,7 @@ Result<const LoadedLibrary*> load_library(const char* path) {
 }
 
 std::vector<const LoadedLibrary*> loaded_libraries() {
-  const std::lock_guard<std::mutex> lock(registry().mutex);
+  const platform::Lock lock(registry().mutex);
   std::vector<const LoadedLibrary*> libraries;
   for (const auto& library : registry().libraries) libraries.push_back(library.get());
   return libraries;

@@ -1,4 +1,11 @@
-#include "module/elf.h"
+#include <dlfcn.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "module/shared_object.h"
 
 #if defined(__ELF__)
 
@@ -8,9 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
 
 namespace rushlight {
 namespace {
@@ -25,8 +30,7 @@ struct File {
   }
 };
 
-}  // namespace
-
+// Returns AccessFailed if the file cannot be read, is not a shared object, or is shorter than its segments.
 Error check_shared_object(const char* path) {
   const File file{::open(path, O_RDONLY | O_CLOEXEC)};
   struct stat status;
@@ -47,14 +51,41 @@ Error check_shared_object(const char* path) {
   return Error::Ok;
 }
 
+}  // namespace
 }  // namespace rushlight
 
 #else
 
 namespace rushlight {
+namespace {
 
 Error check_shared_object(const char*) { return Error::Ok; }
 
+}  // namespace
 }  // namespace rushlight
 
 #endif
+
+namespace rushlight {
+
+Result<std::string> resolve_path(const char* path) {
+  const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path, nullptr), &std::free);
+  RL_REQUIRE(resolved, AccessFailed, "cannot open '%.300s': %s", path, std::strerror(errno));
+  return std::string(resolved.get());
+}
+
+Result<void*> open_shared_object(const char* path) {
+  RL_TRY(check_shared_object(path));
+  void* const library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    const char* reason = ::dlerror();
+    return fail(Error::AccessFailed, "cannot load '%.200s': %.250s", path, reason ? reason : "unknown reason");
+  }
+  return library;
+}
+
+void* find_in_shared_object(void* library, const char* symbol) { return ::dlsym(library, symbol); }
+
+void close_shared_object(void* library) { ::dlclose(library); }
+
+}  // namespace rushlight

@@ -5,7 +5,22 @@
 #include "rushlight/core/data_loader.h"
 #include "rushlight/module/file_loader.h"
 
+// Files of the system by descriptors: those of the C library on Windows.
 namespace rushlight {
+
+struct OpenFile {
+  int file;
+  size_t size;
+};
+
+// Opens a regular file for reading. Returns AccessFailed, with the reason, if this is impossible.
+Result<OpenFile> open_file(const char* path);
+// Returns the size of an open regular file.
+Result<OpenFile> describe_file(int file);
+void close_file(int file);
+
+// Reads `size` bytes at `offset`. The position of the descriptor stays as it is.
+Error read_range(int file, size_t offset, size_t size, void* buffer);
 
 // Returns `size` bytes at `offset` of an open file. They are mapped if the system supports this, else read into
 // allocated memory. Changes are never written to the file.

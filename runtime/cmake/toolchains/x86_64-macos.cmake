@@ -1,0 +1,7 @@
+# macOS on x86-64, without Apple's SDK.
+set(CMAKE_SYSTEM_NAME Darwin)
+set(CMAKE_SYSTEM_PROCESSOR x86_64)
+set(ZIG_TARGET x86_64-macos)
+set(CMAKE_OSX_SYSROOT "")
+set(CMAKE_OSX_DEPLOYMENT_TARGET "")
+include(${CMAKE_CURRENT_LIST_DIR}/zig.cmake)
