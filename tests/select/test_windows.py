@@ -12,7 +12,7 @@ import pytest
 from models import selective
 
 sys.path.insert(0, str(selective.ROOT / "scripts"))
-from test_cross import environment  # noqa: E402
+from test_cross import environment  # type: ignore[import-not-found]  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("RUSHLIGHT_WINDOWS"), reason="`make windows` runs it: its builds take minutes"
