@@ -135,6 +135,7 @@ AROUND: dict[str, list[tuple[str, str]]] = {
         (TRACE + "void start(rushlight::Environment& environment) {", "}"),
         (TRACE + "void stop(rushlight::ETDumpGen& tracer) {", "}"),
     ],
+    "platforms.md": [("", "")],
     "embedding.md": [
         (
             """
