@@ -31,15 +31,13 @@ from rushlight.format.program import (
     NonConstBufferDevice,
     TensorDataLocation,
 )
+from rushlight.format.pte import SHARED_MEMORY_KEY
 from rushlight.format.segments import NamedDataEntry
 from rushlight.ir import meta
 from rushlight.ir.constants import changed_targets
 from rushlight.ir.facts import facts_of
 from rushlight.ir.spec import TensorSpec, dim_order_from_strides
 from rushlight.memory.outputs import MUTATIONS
-
-SHARED_MEMORY_KEY = "rushlight.shared_memory"
-"""Names the data that lists, as uint32, the planned memories which the methods of a program share."""
 
 
 class MethodEmitter(GraphEmitter):

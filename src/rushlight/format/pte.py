@@ -64,6 +64,9 @@ __all__ = [
 # The newest known schema version.
 MAX_VERSION = 0
 
+SHARED_MEMORY_KEY = "rushlight.shared_memory"
+"""Names the data that lists, as uint32, the planned memories which the methods of a program share."""
+
 DIGEST_KEY = "rushlight.sha256"
 """The name of the digest among the named data. It is the last segment, and covers all bytes before it."""
 

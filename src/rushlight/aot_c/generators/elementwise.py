@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from rushlight.aot_c.dtypes import (
@@ -105,7 +106,7 @@ def elementwise(
     names = [k.read(tensor, _POINTERS[i] + suffix) for i, tensor in enumerate(inputs)]
     target = k.write(out, f"out{suffix}")
     value = expression(k, compute, *_LOCALS[: len(inputs)])
-    with nest.emit(k.code) as at:
+    with k.code.block("") if suffix else nullcontext(), nest.emit(k.code) as at:
         for i, tensor in enumerate(inputs):
             if not re.search(rf"\b{_LOCALS[i]}\b", value):
                 continue
