@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import sys
+from math import gcd
 from pathlib import Path
 from random import Random
 
@@ -73,8 +74,8 @@ def test_small_problems_are_solved(problem: Problem) -> None:
     plan = ExactPlanner(0.2)(problem)
     check_plan(problem, plan)
     (peak,) = plan.peaks(problem).values()
-    assert peak == smallest_peak(problem)
-    # Where offsets need padding, the bound may miss the optimum by less than the padding.
+    # Sizes count as multiples of the common alignment: the peak and the bound may miss the optimum by less.
+    assert peak - smallest_peak(problem) < gcd(*(buffer.alignment for buffer in problem.buffers))
     assert plan.searches[1].bound <= peak
     if all(buffer.alignment == 1 for buffer in problem.buffers):
         assert plan.searches[1].bound == peak

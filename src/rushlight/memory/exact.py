@@ -27,6 +27,9 @@ MOST_UNITS = 1 << 29
 class ExactPlanner:
     """Plans each memory by first fit, and searches for a better plan if the peak is above the lower bound.
 
+    A size counts as the next multiple of the common alignment, so that the end of a plan may be above the
+    optimum by less than that alignment; the report does not call it optimal then.
+
     Attributes:
         seconds: the limit of the search of each memory, 0 for no search. The search ends after
             `seconds * STEPS_PER_SECOND` units of work, so that a program has the same plan on every machine.
