@@ -102,8 +102,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "4 passed, 0 failed, 0 skipped" in printed
     rows = list(csv.DictReader(report.open()))
     assert [row["Test ID"] for row in rows] == [
-        "tanh[portable]",
-        "tanh[cpu]",
+        "conv2d_relu[portable]",
+        "conv2d_relu[cpu]",
         "linear[portable]",
         "linear[cpu]",
     ]
@@ -136,7 +136,7 @@ def test_classes_become_tests(session: None) -> None:
     module = sys.modules[__name__]
     assert decorators.operator_test(Tanh) is None  # type: ignore[func-returns-value]
     try:
-        test_runner = decorators.TestRunner(flows.PORTABLE_TEST_FLOW, "tanh[portable]", "tanh")
+        test_runner = decorators.TestRunner(flows.PORTABLE_TEST_FLOW, "conv2d_relu[portable]", "conv2d_relu")
         module.test_plain(test_runner)  # type: ignore[attr-defined]
         module.test_dtype(test_runner, torch.float32)  # type: ignore[attr-defined]
         assert [summary.subtest_index for summary in test_runner._results] == [0, 1]

@@ -230,7 +230,7 @@ class XnnpackPartitioner(Partitioner):
             if is_quantized and not context.is_constant(weights[-1]):
                 continue
             for constant in (*weights[-1:], bias):
-                if context.is_constant(constant):
+                if isinstance(constant, Node) and context.is_constant(constant):
                     meta.clear_delegation_tag(constant)
 
 
