@@ -25,6 +25,7 @@ from rushlight.delegate.named_data import DataEntry
 from rushlight.format.program import ScalarType
 from rushlight.format.pte import read_pte
 from rushlight.ir.edge_ops import ops
+from rushlight.ir.spec import TensorSpec
 
 
 class Net(torch.nn.Module):
@@ -119,3 +120,25 @@ def test_data_files() -> None:
         "c": b"abcd",
     }
     assert len(again.buffers) == 2
+
+
+def test_values_of_a_file() -> None:
+    place = helpers.make_allocation_info(1, (3 << 32) + 5)
+    assert (place.memory_id, place.memory_offset_low, place.memory_offset_high) == (1, 5, 3)
+    with pytest.raises(ValueError, match="must not be negative"):
+        helpers.make_allocation_info(1, -1)
+    with pytest.raises(helpers.AddressSpaceOverflowException):
+        helpers.make_allocation_info(1, 1 << 64)
+    tensor = helpers.make_tensor_value(2, place, TensorSpec(torch.float16, [2, 3]))
+    assert (tensor.sizes, tensor.scalar_type, tensor.data_buffer_idx) == ([2, 3], ScalarType.HALF, 2)
+    assert tensor.allocation_info is place
+
+
+def test_schemas() -> None:
+    found = helpers.get_schema_for_operators(["torch.ops.aten.cat.default", "torch.ops.aten.nothing.default"])
+    assert found["aten::cat.default"].startswith("aten::cat(")
+    assert found["aten::nothing.default"] == "<No Schema Found>"
+    schema = torch.ops.aten.add.out._schema
+    assert helpers.extract_out_arguments(schema, {"out": 3, "alpha": 1}) == ("out", 3)
+    assert helpers.extract_out_arguments(schema, {}) == []
+    assert helpers.format_schema_name(schema) == "aten::add.out"

@@ -10,6 +10,8 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from rushlight.compat.graph_passes import (
     CSEPass,
+    DimOrderOpsRevertPass,
+    MemoryFormatOpsPass,
     OpReplacePass,
     ToDevicePass,
     constant_prop_pass,
@@ -156,3 +158,18 @@ def test_a_joint_graph_tells_where_gradients_and_parameters_begin() -> None:
     assert number("__et_training_parameters_index_forward") == 3
     with pytest.raises(ValueError, match="joint graph"):
         edge.to_executorch(ExecutorchBackendConfig(do_quant_fusion_and_const_prop=True))
+
+
+def test_layouts_by_memory_format_and_back() -> None:
+    class Converts(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.to(torch.float16, memory_format=torch.channels_last).clone()
+
+    module = edge_of(Converts(), torch.ones(1, 2, 3, 4)).graph_module
+    before = [(node.target, node.kwargs) for node in module.graph.nodes]
+    plain = DimOrderOpsRevertPass().call(module).graph_module
+    assert calls(plain) == ["_to_copy.default", "clone.default"]
+    conversion = next(node for node in plain.graph.nodes if node.op == "call_function")
+    assert conversion.kwargs["memory_format"] is torch.channels_last
+    again = MemoryFormatOpsPass().call(plain).graph_module
+    assert [(node.target, node.kwargs) for node in again.graph.nodes] == before

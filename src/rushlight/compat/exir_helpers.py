@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
+import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -18,13 +19,18 @@ from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule, Node
 from typing_extensions import deprecated as deprecated
 
-from rushlight.emit.tensors import SCALAR_TYPES
-from rushlight.format.program import ScalarType
+from rushlight.emit.tensors import SCALAR_TYPES, make_tensor
+from rushlight.format.program import AllocationDetails, ScalarType, Tensor
 from rushlight.ir.constants import NewConstants
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.fake import Evaluator
 from rushlight.ir.out_variants import find_out_variant
-from rushlight.ir.spec import contiguous_strides, dim_order_from_strides, strides_from_dim_order
+from rushlight.ir.spec import (
+    TensorSpec,
+    contiguous_strides,
+    dim_order_from_strides,
+    strides_from_dim_order,
+)
 from rushlight.ir.sym import IntLike, hint, upper_bound
 from rushlight.passes.rebuild import with_graph_module
 
@@ -182,6 +188,88 @@ def stride_from_dim_order(sizes: Sequence[int], dim_order: Sequence[int]) -> lis
 def calculate_aligned_num_bytes(num: int, alignment: int) -> int:
     """Returns the smallest multiple of `alignment` that is at least `num`."""
     return -(-num // alignment) * alignment
+
+
+class AddressSpaceOverflowException(Exception):
+    """An offset has more than 64 bits."""
+
+
+def make_allocation_info(mem_id: int, mem_offset: int) -> AllocationDetails:
+    """Returns how the file format writes a place in planned memory.
+
+    Args:
+        mem_id: the memory.
+        mem_offset: bytes from its start.
+
+    Raises:
+        ValueError: the offset is negative.
+        AddressSpaceOverflowException: it has more than 64 bits.
+    """
+    if mem_offset < 0:
+        raise ValueError(f"mem_offset {mem_offset} must not be negative")
+    if mem_offset >> 64:
+        raise AddressSpaceOverflowException(f"mem_offset {mem_offset} does not fit in 64 bits")
+    return AllocationDetails(mem_id, mem_offset & 0xFFFFFFFF, mem_offset >> 32)
+
+
+def make_tensor_value(
+    data_buffer_idx: int, allocation_info: AllocationDetails | None, spec: TensorSpec
+) -> Tensor:
+    """Returns how the file format writes a tensor.
+
+    Args:
+        data_buffer_idx: the index of its data, 0 without any.
+        allocation_info: its place in planned memory, or None.
+        spec: the tensor.
+    """
+    tensor = make_tensor(spec, data_buffer_idx, planned=False)
+    tensor.allocation_info = allocation_info
+    return tensor
+
+
+def get_schema_for_operators(ops: Iterable[str]) -> dict[str, str]:
+    """Returns the schema of each operator by its name.
+
+    Args:
+        ops: names such as "torch.ops.aten.cat.default".
+
+    Returns:
+        Schemas by names such as "aten::cat.default"; "<No Schema Found>" where there is no such operator.
+    """
+    known = {
+        f"{schema.name}.{schema.overload_name or 'default'}": str(schema)
+        for schema in torch._C._jit_get_all_schemas()
+    }
+    names = [re.sub(r"^torch\.ops\.([^.]+)\.", r"\1::", op) for op in ops]
+    return {name: known.get(name, "<No Schema Found>") for name in names}
+
+
+def extract_out_arguments(
+    schema: torch._C.FunctionSchema, keyword_args: Mapping[str, Any]
+) -> tuple[str, Any] | list[tuple[str, Any]]:
+    """Returns the name and the value of the argument that an out variant writes, a list of them if there is
+    not exactly one.
+    """
+    written = [a.name for a in schema.arguments if a.is_out and a.name in keyword_args]
+    if not written and "out" in keyword_args:
+        written = ["out"]
+    found = [(name, keyword_args[name]) for name in written]
+    return found[0] if len(found) == 1 else found
+
+
+def format_schema_name(schema: torch._C.FunctionSchema) -> str:
+    """Returns the name of an operator with that of its overload, such as "aten::add.Tensor"."""
+    return f"{schema.name}.{schema.overload_name}" if schema.overload_name else str(schema.name)
+
+
+@contextlib.contextmanager
+def no_dispatch() -> Iterator[None]:
+    """Leaves tensors of subclasses to their plain operators within the context."""
+    guard = torch._C._DisableTorchDispatch()
+    try:
+        yield
+    finally:
+        del guard
 
 
 def scalar_type_enum(dtype: torch.dtype) -> ScalarType:

@@ -15,9 +15,11 @@ from torch.fx.passes.infra.pass_base import PassBase, PassResult
 from typing_extensions import override
 
 from rushlight.compiler.config import DynamicMemoryPlanningMode
+from rushlight.frontend.edge import with_dim_order
 from rushlight.frontend.export import RemoveUnusedParametersPass
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.constants import Constants, NewConstants, constant_inputs
+from rushlight.ir.dim_order_ops import memory_format_of
 from rushlight.ir.edge_ops import aten_op, is_op, ops, to_backend_op, to_edge_op
 from rushlight.ir.fake import Evaluator
 from rushlight.ir.sym_ops import is_sym_op
@@ -283,6 +285,49 @@ class OpReplacePass(GraphPass):
                 node.target, changed = to_edge_op(op), True
         return changed
 
+
+class DimOrderOpsRevertPass(GraphPass):
+    """Before: dim_order_ops._to_dim_order_copy(x, dim_order=[0, 2, 3, 1])
+    Expected: aten._to_copy(x, memory_format=torch.channels_last); the same for clones and new tensors.
+    """
+
+    @override
+    def rewrite(self, module: GraphModule) -> bool:
+        changed = False
+        for node in module.graph.nodes:
+            op = aten_op(node.target) if node.op == "call_function" else None
+            replaced = None if op is None else _OF_MEMORY_FORMATS.get(op)
+            if replaced is not None:
+                kwargs = dict(node.kwargs)
+                order: Any = kwargs.pop("dim_order", None)
+                kwargs["memory_format"] = memory_format_of(order)
+                node.target, node.kwargs, changed = to_edge_op(replaced), kwargs, True
+        return changed
+
+
+class MemoryFormatOpsPass(GraphPass):
+    """Before: aten._to_copy(x, memory_format=torch.channels_last)
+    Expected: dim_order_ops._to_dim_order_copy(x, dim_order=[0, 2, 3, 1]), clones and new tensors too.
+    """
+
+    @override
+    def rewrite(self, module: GraphModule) -> bool:
+        changed = False
+        for node in module.graph.nodes:
+            op = aten_op(node.target) if node.op == "call_function" else None
+            replaced = None if op is None else _OF_DIM_ORDERS.get(op)
+            if replaced is not None:
+                node.kwargs = with_dim_order(node.args, node.kwargs)
+                node.target, changed = to_edge_op(replaced), True
+        return changed
+
+
+_OF_MEMORY_FORMATS = {
+    torch.ops.dim_order_ops._to_dim_order_copy.default: torch.ops.aten._to_copy.default,
+    torch.ops.dim_order_ops._clone_dim_order.default: torch.ops.aten.clone.default,
+    torch.ops.dim_order_ops._empty_dim_order.default: torch.ops.aten.empty.memory_format,
+}
+_OF_DIM_ORDERS = {aten: named for named, aten in _OF_MEMORY_FORMATS.items()}
 
 _NEVER_EDGE = (
     torch.ops.aten._assert_scalar.default,

@@ -194,6 +194,7 @@ MODULES: dict[str, Names] = {
             "fold_redundant_qdq_pass",
             "insert_write_back_for_buffers_pass",
             "legalize_portable_dim_order_pass",
+            "memory_format_ops_pass",
             "normalize_transpose_pass",
             "normalize_view_copy_base_pass",
             "prune_empty_tensors_pass",
@@ -247,7 +248,6 @@ MODULES: dict[str, Names] = {
         {
             "ALIGNMENT": "rushlight.ir.spec:DEFAULT_ALIGNMENT",
             "determine_tensor_dynanism": "rushlight.ir.spec:shape_dynamism",
-            "make_tensor_value": "rushlight.emit.tensors:make_tensor",
         },
     ),
     "executorch.exir.delegate": Names(

@@ -188,7 +188,7 @@ def _call(
             replacement = dim_order_ops.DIM_ORDER_OF_MEMORY_FORMAT.get(target) if dim_order else None
             if replacement is not None:
                 target, changed = replacement, True
-                kwargs = _with_dim_order(args, kwargs)
+                kwargs = with_dim_order(args, kwargs)
             target = to_edge_op(target)
     elif target is torch.ops.higher_order.cond:
         args = (*args[:3], list(args[3]))
@@ -199,7 +199,7 @@ def _call(
     return new
 
 
-def _with_dim_order(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def with_dim_order(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Keyword arguments in which the memory format is a dim order.
 
     To preserve a layout that is of no memory format is to make it row-major.
