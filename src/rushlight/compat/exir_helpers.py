@@ -21,6 +21,7 @@ from typing_extensions import deprecated as deprecated
 
 from rushlight.emit.tensors import SCALAR_TYPES, make_tensor
 from rushlight.format.program import AllocationDetails, ScalarType, Tensor
+from rushlight.ir import meta
 from rushlight.ir.constants import NewConstants
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.fake import Evaluator
@@ -99,7 +100,7 @@ def collect_free_symbols(inputs: Iterable[object]) -> set[str]:
 def get_greatest_ancestor_node_identifier(node: Node) -> str:
     """Returns what names the node of the exported program that a node comes from."""
     found: Any = node
-    while history := (found.meta.get(FROM_NODE_KEY) if isinstance(found, Node) else found.from_node):
+    while history := (meta.history_of(found) if isinstance(found, Node) else found.from_node):
         found = history[-1]
     if isinstance(found, Node):
         return f"{found.name}.{id(found.graph)}"

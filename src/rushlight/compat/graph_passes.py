@@ -70,7 +70,7 @@ def make_alloc_node(graph_module: GraphModule, val: Any, tensor_meta: object) ->
         memory_ops.alloc, (specs if isinstance(val, (list, tuple)) else specs[0],)
     )
     meta.set_val(node, val)
-    node.meta[meta.TENSOR_META] = tensor_meta
+    meta.set_tensor_meta(node, tensor_meta)
     return node
 
 

@@ -93,6 +93,16 @@ def set_val(node: Node, val: object) -> None:
     node.meta[VAL] = val
 
 
+def set_tensor_meta(node: Node, value: object) -> None:
+    """Sets the description of a node's tensor that passes of torch.fx read."""
+    node.meta[TENSOR_META] = value
+
+
+def history_of(node: Node) -> list[Any]:
+    """The steps by which torch made a node of others, the last one last."""
+    return list(node.meta.get(FROM_NODE) or ())
+
+
 def makes_symbols(node: Node) -> bool:
     """Whether the node makes a size or a number that depends on data."""
     return UNBACKED_BINDINGS in node.meta
