@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -120,6 +121,17 @@ def test_rows_have_the_dtypes_in_use(tmp_path: Path) -> None:
     text = (project / "selection.cmake").read_text()
     assert "set(RUSHLIGHT_SELECTED_DTYPES 0x48u)" in text
     assert "kernels/portable/add.cpp" in text and "kernels/portable/mul.cpp" not in text
+
+
+def test_sources_in_the_project_are_named_relative_to_it(tmp_path: Path) -> None:
+    """As where an installed package has unpacked them."""
+    operators = tmp_path / "operators.txt"
+    operators.write_text("aten::add.out float32\n")
+    project = tmp_path / "project"
+    tests = shutil.ignore_patterns("tests", "python")
+    shutil.copytree(selective.ROOT / "runtime", project / "runtime", ignore=tests)
+    selective.select([operators], project, "--portable", "--runtime", str(project / "runtime"))
+    assert '"${CMAKE_CURRENT_SOURCE_DIR}/runtime"' in (project / "CMakeLists.txt").read_text()
 
 
 def test_microkernels_are_those_of_the_programs(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> None:
         programs=programs,
     )
     name = re.sub(r"\W", "_", options.files[0].stem)
-    write_project(options.out, project_files(selection, sources, name))
+    write_project(options.out, project_files(selection, sources, name, options.out))
     operators = sorted({row.name for row in selection.rows})
     isas = [GENERIC, *sorted(selection.families)]
     if options.json:

@@ -92,20 +92,21 @@ def select(
     return Selection(rows, usage, frozenset(families), programs or {})
 
 
-def project_files(selection: Selection, sources: RuntimeSources, name: str) -> dict[str, str]:
+def project_files(selection: Selection, sources: RuntimeSources, name: str, folder: Path) -> dict[str, str]:
     """The files of the project.
 
     Args:
         selection: what the build has.
         sources: the runtime.
         name: the name of the CMake project.
+        folder: where the files will be. Sources below it are named relative to it, so that it can be moved.
 
     Returns:
         The text of each file, by its path in the project.
     """
     sources_of_build = _source_files(selection, sources)
     files = {
-        "CMakeLists.txt": _project(selection, sources, name),
+        "CMakeLists.txt": _project(selection, sources, name, folder),
         "selection.cmake": _selection(selection, sources_of_build),
         "selected_microkernels.h": _microkernels(selection, sources, sources_of_build),
     }
@@ -132,7 +133,7 @@ def write_project(folder: Path, files: Mapping[str, str]) -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def _project(selection: Selection, sources: RuntimeSources, name: str) -> str:
+def _project(selection: Selection, sources: RuntimeSources, name: str, folder: Path) -> str:
     definitions = " ".join(_runner_definitions(selection.programs))
     runner = f"""
 add_executable(runner programs.cpp ${{RUSHLIGHT_RUNTIME}}/device/runner.cpp)
@@ -140,12 +141,15 @@ target_link_libraries(runner PRIVATE Rushlight::device)
 target_compile_options(runner PRIVATE -fno-exceptions -fno-rtti)
 target_compile_definitions(runner PRIVATE {definitions})
 """
-    root = sources.root.resolve().as_posix()
+    root, folder = sources.root.resolve(), folder.resolve()
+    place = root.as_posix()
+    if root.is_relative_to(folder):
+        place = f"${{CMAKE_CURRENT_SOURCE_DIR}}/{root.relative_to(folder).as_posix()}"
     return f"""# Written by `rushlight select`.
 cmake_minimum_required(VERSION 3.22)
 project({name} LANGUAGES CXX)
 
-set(RUSHLIGHT_RUNTIME "{root}" CACHE PATH "The folder runtime of Rushlight's sources")
+set(RUSHLIGHT_RUNTIME "{place}" CACHE PATH "The folder runtime of Rushlight's sources")
 set(RUSHLIGHT_SELECTION ${{CMAKE_CURRENT_SOURCE_DIR}})
 set(RUSHLIGHT_INSTALL OFF)
 if(NOT CMAKE_SYSTEM_NAME STREQUAL "Generic")
