@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -186,10 +187,15 @@ class ExecutorchBackendConfig:
     def planner_of(self, method: str) -> Any:
         """Returns the memory planner of a method."""
         planner = for_method(self.memory_planning_pass, method, MemoryPlanningPass)
+        wanted: dict[str, object] = {}
         if self.memories:
-            planner.memories = check_memories(self.memories)
+            wanted["memories"] = check_memories(self.memories)
         if hasattr(planner, "enable_non_cpu_memory_planning"):
-            planner.enable_non_cpu_memory_planning = self.enable_non_cpu_memory_planning
+            wanted["enable_non_cpu_memory_planning"] = self.enable_non_cpu_memory_planning
+        changed = {name: value for name, value in wanted.items() if getattr(planner, name, None) != value}
+        if changed:
+            planner = copy.copy(planner)  # the planner is the user's; a shallow copy adds to the same reports
+            vars(planner).update(changed)
         return planner
 
     def may_optimize(self, signature: ExportGraphSignature) -> bool:
