@@ -186,7 +186,7 @@ js: build
 
 windows: build
 	scripts/system-packages windows
-	RUSHLIGHT_WINDOWS=1 $(BIN)/pytest -q tests/select/test_windows.py
+	RUSHLIGHT_WINDOWS=1 RUSHLIGHT_ZIG="$$($(BIN)/python scripts/test_cross.py --compiler)" $(BIN)/pytest -q tests/select/test_windows.py
 
 java: build
 	scripts/system-packages java

@@ -132,7 +132,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--build", action="append", help="of which to test; all by default")
+    parser.add_argument("--compiler", action="store_true", help="print the path of Clang, and stop")
     args = parser.parse_args()
+    if args.compiler:
+        print(environment() / "python-zig")
+        return 0
     machines = [machine for machine in MACHINES if not args.build or machine.build in args.build]
     folders = {machine.build: configure_and_build(machine.build, args.jobs) for machine in machines}
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(args.jobs) as pool:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from models import selective
-
-sys.path.insert(0, str(selective.ROOT / "scripts"))
-from test_cross import environment  # type: ignore[import-not-found]  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("RUSHLIGHT_WINDOWS"), reason="`make windows` runs it: its builds take minutes"
@@ -35,7 +31,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def built(project: Path) -> Path:
     """The folder of the build for Windows."""
-    options = [f"-DRUSHLIGHT_ZIG={environment() / 'python-zig'}", "-DRUSHLIGHT_BUILD_SHARED=ON"]
+    options = [f"-DRUSHLIGHT_ZIG={os.environ['RUSHLIGHT_ZIG']}", "-DRUSHLIGHT_BUILD_SHARED=ON"]
     for target in ("runner", "executor_runner", "rushlight_shared"):
         folder = selective.build(project, target, selective.WINDOWS, options)
     return folder
