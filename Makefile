@@ -79,7 +79,7 @@ operators: build
 # Headers are checked with the files that include them. Kernels and backends are left out: each of their files takes minutes.
 tidy: build
 	git ls-files $(addprefix runtime/,$(addsuffix /*.cpp,platform core exec program threads trace module cli)) \
-		| grep -vE '_(wasi|serial|bare)\.cpp$$' | xargs -n 4 -P $(WORKERS) $(BIN)/clang-tidy -p $(BUILD) --quiet
+		| grep -vE '_(wasi|serial|bare|windows)\.cpp$$' | xargs -n 4 -P $(WORKERS) $(BIN)/clang-tidy -p $(BUILD) --quiet
 
 types: $(VENV)/.environment
 	$(BIN)/mypy src/rushlight tests

@@ -37,8 +37,9 @@ Error order_from_strides(const std::vector<SizesType>& sizes, const std::vector<
              sizes.size(), strides.size());
   if (dim_order->empty()) {
     *dim_order = contiguous(sizes.size());
-    std::stable_sort(dim_order->begin(), dim_order->end(),
-                     [&](DimOrderType a, DimOrderType b) { return strides[a] > strides[b]; });
+    std::sort(dim_order->begin(), dim_order->end(), [&](DimOrderType a, DimOrderType b) {
+      return strides[a] != strides[b] ? strides[a] > strides[b] : a < b;
+    });
   }
   std::vector<StridesType> dense(sizes.size());
   if (dim_order->size() == sizes.size()) strides_from_dim_order(sizes, dim_order->data(), dense.data());
@@ -183,6 +184,7 @@ bool fill(const Tensor& tensor, const Scalar& value) {
 
 }  // namespace
 
+// NOLINTBEGIN(performance-unnecessary-value-param): the signatures are ExecuTorch's
 TensorPtr make_tensor_ptr(std::vector<SizesType> sizes, void* data, std::vector<DimOrderType> dim_order,
                           std::vector<StridesType> strides, ScalarType type, Device device, ShapeDynamism dynamism,
                           std::function<void(void*)> deleter) {
@@ -354,5 +356,7 @@ TensorPtr clone_tensor_ptr(const Tensor& tensor, ScalarType type) {
 Error resize_tensor_ptr(TensorPtr& tensor, const std::vector<SizesType>& sizes) {
   return resize_tensor(*tensor, sizes);
 }
+
+// NOLINTEND(performance-unnecessary-value-param)
 
 }  // namespace rushlight
