@@ -48,7 +48,7 @@ def test_branches_run_one_after_the_other() -> None:
     assert after.moved > 0 and after.peak <= 4 * x.nbytes
     assert after.memories[0].optimal and after.least <= after.peak
     method = rushlight.load(program.buffer)
-    torch.testing.assert_close(torch.as_tensor(method(x)), Branches()(x))
+    torch.testing.assert_close(torch.as_tensor(method(x)), Branches()(x), rtol=1e-4, atol=1e-4)
 
 
 class Writes(torch.nn.Module):
@@ -74,7 +74,7 @@ def test_accesses_to_state_keep_their_order() -> None:
     program, _ = compiled(module, (x,))
     method = rushlight.load(program.buffer)
     for _ in range(3):
-        torch.testing.assert_close(torch.as_tensor(method(x)), module(x))
+        torch.testing.assert_close(torch.as_tensor(method(x)), module(x), rtol=1e-4, atol=1e-4)
 
 
 def test_random_numbers_keep_their_order(builder: Any) -> None:
