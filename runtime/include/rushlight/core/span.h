@@ -26,7 +26,11 @@ class Span {
   constexpr Span() = default;
   constexpr Span(T* data, size_t size) : data_(data), size_(size) {}
   constexpr Span(T* begin, T* end) : data_(begin), size_(static_cast<size_t>(end - begin)) {}
-  constexpr Span(T& element) : data_(&element), size_(1) {}  // NOLINT
+  // A template, so that {} is an empty span and no element.
+  template <typename U,
+            std::enable_if_t<std::is_same_v<std::remove_cv_t<U>, std::remove_cv_t<T>> && std::is_convertible_v<U*, T*>,
+                             int> = 0>
+  constexpr Span(U& element) : data_(&element), size_(1) {}  // NOLINT
   template <size_t N>
   constexpr Span(T (&array)[N]) : data_(array), size_(N) {}  // NOLINT
   template <typename C, typename = std::enable_if_t<IsContainer<C>::value && !std::is_array_v<C> &&
