@@ -17,7 +17,7 @@ import operator
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -60,6 +60,7 @@ _NEW_FIELDS = frozenset(
 # Numbers of dtypes in ExecuTorch's schema where torch's has others.
 _DTYPES = {28: 14, 29: 16, 30: 15}
 _SYMBOL = re.compile(r"Symbol\('(\w+)'[^)]*\)")
+_NAME = re.compile(r"(?<!')\b[su]\d+\b(?!')")  # of a symbol, where it stands without Symbol('...')
 _DTYPES_BACK = {number: torch_number for torch_number, number in _DTYPES.items()}
 
 
@@ -484,6 +485,7 @@ def _from_json(
         name: ValueRanges(_bound(found["min_val"], -int_oo), _bound(found["max_val"], int_oo))
         for name, found in data["range_constraints"].items()
     }
+    _restore_symbols(graph_module, ranges)
     found = serialize.GraphModuleDeserializer().deserialize(
         _reader(schema.GraphModule)(graph_module),
         state_dict,
@@ -517,6 +519,28 @@ def _from_json(
         example_inputs=found.example_inputs,
         verifiers=[_verifier(dialect) for dialect in data.get("verifiers") or [""]],
     )
+
+
+def _restore_symbols(data: object, ranges: Mapping[str, ValueRanges[Any]]) -> None:
+    """Gives the names in expressions back what torch assumes of symbols; `data` is changed in place.
+
+    torch makes integers of all symbols, and positive ones of those of sizes, whose names begin with "s".
+    """
+
+    def symbol(match: re.Match[str]) -> str:
+        name = match[0]
+        is_size = name.startswith("s") and (name not in ranges or bool(ranges[name].lower >= 0))
+        return f"Symbol('{name}', {'positive=True, ' if is_size else ''}integer=True)"
+
+    if isinstance(data, list):
+        for item in data:
+            _restore_symbols(item, ranges)
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            if key == "expr_str" and isinstance(value, str):
+                data[key] = _NAME.sub(symbol, value)
+            else:
+                _restore_symbols(value, ranges)
 
 
 def _verifier(dialect: str) -> type[Verifier]:
