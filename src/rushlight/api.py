@@ -106,7 +106,7 @@ def compile(
             has a kernel, even if it does not belong to Core ATen.
         backend_config: options of memory planning and of the file. By default, the program reads an input
             from the caller's memory if only the CPU backend reads it, and plans memory for a copy of it
-            otherwise.
+            otherwise; nodes change places where that lowers the peak of memory.
         float32_matmul_precision: "highest" computes in full float32. With "high", large products and some
             convolutions are faster, and all steps together may add errors of up to 1e-3 of the largest
             result. An option of the default partitioner.
@@ -156,14 +156,15 @@ def compile(
         or EdgeCompileConfig(core_aten_only=False, preserve_ops=list(PRESERVED_OPS)),
         generate_etrecord=generate_etrecord,
     )
-    if backend_config is None and partitioner is None and _backends_alone_read_inputs(edge):
+    if backend_config is None:
+        reads_inputs = partitioner is None and _backends_alone_read_inputs(edge)
         backend_config = ExecutorchBackendConfig(
-            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False)
+            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=not reads_inputs, reorder=True)
         )
     if digest:
-        backend_config = replace(backend_config or ExecutorchBackendConfig(), digest=True)
+        backend_config = replace(backend_config, digest=True)
     if memories:
-        backend_config = replace(backend_config or ExecutorchBackendConfig(), memories=memories)
+        backend_config = replace(backend_config, memories=memories)
     return CompiledProgram(edge.to_executorch(backend_config))
 
 

@@ -43,7 +43,7 @@ def compiled(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], **option
 def test_branches_run_one_after_the_other() -> None:
     x = torch.randn(64, 64)
     _, before = compiled(Branches(), (x,), reorder=False)
-    program, after = compiled(Branches(), (x,))
+    program, after = compiled(Branches(), (x,), reorder=True)
     assert before.moved == 0 and before.peak > 8 * x.nbytes
     assert after.moved > 0 and after.peak <= 4 * x.nbytes
     assert after.memories[0].optimal and after.least <= after.peak
@@ -71,7 +71,7 @@ class Writes(torch.nn.Module):
 
 def test_accesses_to_state_keep_their_order() -> None:
     x, module = torch.randn(64, 64), Writes()
-    program, _ = compiled(module, (x,))
+    program, _ = compiled(module, (x,), reorder=True)
     method = rushlight.load(program.buffer)
     for _ in range(3):
         torch.testing.assert_close(torch.as_tensor(method(x)), module(x), rtol=1e-4, atol=1e-4)

@@ -89,7 +89,7 @@ X = torch.zeros(2, 3)
             PERMUTE,
             [X.to("meta"), [1, 0], X],
             InvalidTypeError,
-            r"argument 0 must be a tensor, not Tensor \(.*meta\)$",
+            r"argument 0 must be a tensor, not Tensor \(it is on device meta, and only tensors of the CPU",
         ),
     ],
 )

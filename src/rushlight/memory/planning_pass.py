@@ -79,7 +79,7 @@ class MemoryPlanningPass(PassBase):
         share_mutable_buffers: bool = False,
         alignment: int = DEFAULT_ALIGNMENT,
         search_seconds: float = DEFAULT_SECONDS,
-        reorder: bool = True,
+        reorder: bool = False,
         memories: Sequence[Memory] = (),
     ) -> None:
         if not 0 <= search_seconds < math.inf:

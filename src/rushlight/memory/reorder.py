@@ -2,7 +2,8 @@
 
 The result of every node stays the same: a node comes after those whose results it reads; accesses to the same
 bytes keep their order if one of them writes; random numbers, delegates, control flow and operators that this
-package does not know keep their order among themselves.
+package does not know keep their order among themselves. So do equal operators that one operator of the model
+became: the developer tools tell them apart by their order.
 """
 
 from __future__ import annotations
@@ -99,6 +100,7 @@ class _Reader:
         writer: dict[int, int] = {}  # by alias set: the last task that writes it
         readers: dict[int, list[int]] = {}  # and those that read it since
         ordered = -1  # the last task that keeps its order
+        alike: dict[tuple[str, str], int] = {}  # the last task of an operator with a debug handle
         for value in (n for n in graph_module.graph.nodes if n.op in ("placeholder", "get_attr")):
             made.update(v for s in self._sets(value) if (v := self._planned(s)) is not None)
         for step in self._calls(graph_module):
@@ -119,6 +121,12 @@ class _Reader:
                 if ordered >= 0:
                     after.add(ordered)
                 ordered = index
+            handle = meta.get_debug_handle(node)
+            if handle is not None:
+                twin = (str(handle), str(node.target))
+                if twin in alike:
+                    after.add(alike[twin])
+                alike[twin] = index
             values = [v for s in accessed.values() if (v := self._planned(s)) is not None]
             new = [v for v in values if v not in made]
             made.update(new)
