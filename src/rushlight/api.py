@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._higher_order_ops.executorch_call_delegate import executorch_call_delegate
@@ -19,12 +19,14 @@ from rushlight.compiler.executorch import ExecutorchProgramManager
 from rushlight.compiler.garbage import heap_frozen
 from rushlight.compiler.preserved_ops import PRESERVED_OPS
 from rushlight.delegate.partitioner import Partitioner
-from rushlight.devtools.etrecord.record import ETRecord
 from rushlight.frontend.export import export_module
 from rushlight.ir.errors import ExportError
 from rushlight.ir.program import DynamicShapes
 from rushlight.memory.hierarchy import Memory
 from rushlight.memory.planning_pass import MemoryPlanningPass
+
+if TYPE_CHECKING:
+    from rushlight.devtools.etrecord.record import ETRecord
 
 
 class CompiledProgram:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
@@ -18,7 +18,6 @@ from rushlight.compiler.preserve import CoreProgram, left_over
 from rushlight.compiler.to_backend import to_backend
 from rushlight.delegate.lowering import MethodProgramsPartitionerSpec
 from rushlight.delegate.partitioner import Partitioner
-from rushlight.devtools.etrecord.record import ETRecord
 from rushlight.frontend.export import as_programs
 from rushlight.ir.fingerprint import fingerprint
 from rushlight.ir.program import copy_program
@@ -27,6 +26,9 @@ from rushlight.ir.verifier import ATEN, EDGE, verify
 from rushlight.passes.base import AnyPass
 from rushlight.passes.pass_manager import ExportedProgramPassManager
 from rushlight.passes.transform import transform_program
+
+if TYPE_CHECKING:
+    from rushlight.devtools.etrecord.record import ETRecord
 
 Passes = (
     Sequence[AnyPass] | Mapping[str, Sequence[AnyPass]] | GraphModulePassManager | ExportedProgramPassManager
@@ -273,6 +275,8 @@ def _record(
 ) -> ETRecord | None:
     if not wanted:
         return None
+    from rushlight.devtools.etrecord.record import ETRecord
+
     record = ETRecord()
     record.add_exported_program(methods)
     record.add_edge_dialect_program(manager)

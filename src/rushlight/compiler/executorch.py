@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from torch.export import ExportedProgram
 
@@ -15,7 +15,6 @@ from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.compiler.locate import ExecutionError, LocatedOperator, locate
 from rushlight.compiler.pipelines import edge_to_planned, planned_to_program
 from rushlight.compiler.plan_memory import shares_state
-from rushlight.devtools.etrecord.record import ETRecord
 from rushlight.emit.program import EmitterOutput
 from rushlight.format.program import Program
 from rushlight.format.ptd import write_ptd, write_ptd_to_file
@@ -26,6 +25,9 @@ from rushlight.ir.fingerprint import Fingerprint, fingerprint, first_difference
 from rushlight.ir.json_types import JsonObject
 from rushlight.ir.meta import DebugHandle
 from rushlight.ir.shared_state import shared_state
+
+if TYPE_CHECKING:
+    from rushlight.devtools.etrecord.record import ETRecord
 
 DEFAULT_CONSTANT_ALIGNMENT = 16
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import enum
 import operator
+import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, Union
 
 from rushlight.format.wire import Field, Kind, Schema
@@ -97,7 +99,7 @@ def _bind_fields(
     enums: Mapping[str, Mapping[int, enum.IntEnum]],
     classes: Mapping[str, type],
 ) -> tuple[FieldBinding, ...]:
-    annotated = typing.get_type_hints(table.cls)
+    annotated = _annotations(table.cls)
     positions = {field.name: i for i, field in enumerate(fields(table.cls)) if field.init}
     wires = schema.tables[table_name]
     if positions.keys() != {wire.name for wire in wires}:
@@ -126,6 +128,20 @@ def _bind_fields(
             )
         )
     return tuple(bound)
+
+
+def _annotations(cls: type) -> dict[str, object]:
+    """The types of the attributes of a class, as `typing.get_type_hints` gives them, but quicker."""
+    return {
+        name: _type_of(base.__module__, hint) if isinstance(hint, str) else hint
+        for base in reversed(cls.__mro__)
+        for name, hint in base.__dict__.get("__annotations__", {}).items()
+    }
+
+
+@cache
+def _type_of(module: str, text: str) -> object:
+    return eval(text, vars(sys.modules[module]))
 
 
 def _alternatives(hint: object) -> tuple[object, ...]:
