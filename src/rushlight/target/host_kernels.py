@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import resources
 
 
@@ -15,6 +16,8 @@ def host_kernels() -> str:
 
 def loaded_kernels() -> str:
     """Returns the table of the shared libraries that `rushlight.runtime.load_library` has loaded."""
+    if "rushlight.runtime.libraries" not in sys.modules:
+        return ""  # No library can be loaded, and a compile does not need the native runtime.
     from rushlight.runtime.kernels import kernel_table
     from rushlight.runtime.libraries import loaded_libraries
 
