@@ -315,10 +315,15 @@ Error set_platform(const rushlight_platform* given) {
   RL_TRY(read_struct(given, &platform));
   RL_REQUIRE(!platform.allocate == !platform.release, InvalidArgument,
              "allocate and release are replaced together, and one of them is null");
+  RL_REQUIRE(!platform.thread_start == !platform.thread_join, InvalidArgument,
+             "thread_start and thread_join are replaced together, and one of them is null");
   rushlight::platform::Hooks hooks;
   hooks.now_ns = platform.now_ns;
   hooks.allocate = platform.allocate;
   hooks.release = platform.release;
+  hooks.panic = platform.panic;
+  hooks.thread_start = platform.thread_start;
+  hooks.thread_join = platform.thread_join;
   g_log = platform.log;
   if (g_log) hooks.log = send_log;
   rushlight::platform::set_hooks(hooks);

@@ -5,6 +5,8 @@
 
 #include "core/message.h"
 #include "platform/format.h"
+#include "rushlight/core/result.h"
+#include "rushlight/platform/platform.h"
 
 namespace rushlight {
 namespace {
@@ -101,5 +103,17 @@ Error fail(Error code, const char* format, ...) noexcept {
 const char* last_error_message() noexcept { return buffer_of_thread(); }
 
 void clear_last_error_message() noexcept { buffer_of_thread()[0] = '\0'; }
+
+void panic_without_value(Error error) noexcept {
+#if defined(RUSHLIGHT_NO_MESSAGES)
+  static_cast<void>(error);
+  platform::panic("");
+#else
+  char text[kMessageSize];
+  format_text(text, sizeof(text), "the value of a Result is read, which has the error %s: %s", to_string(error),
+              last_error_message());
+  platform::panic(text);
+#endif
+}
 
 }  // namespace rushlight

@@ -154,10 +154,15 @@ typedef struct rushlight_platform {
   void* (*allocate)(size_t size,
                     size_t alignment); /* memory of programs and methods; the alignment is a power of two */
   void (*release)(void* memory);       /* frees what allocate() returned */
+  void (*panic)(const char* message);  /* ends the program, which has an error that no caller can handle */
+  /* starts a thread that calls run(context); null if there can be no other thread */
+  void* (*thread_start)(void (*run)(void* context), void* context);
+  void (*thread_join)(void* thread); /* waits for the end of what thread_start() returned */
 } rushlight_platform;
 
-/* Replaces functions of the system; null members keep the default. `allocate` and `release` are replaced together. All
- * of them may be called from several threads at the same time. Call this before any other function. */
+/* Replaces functions of the system; null members keep the default. `allocate` and `release` are replaced together,
+ * and `thread_start` and `thread_join`. All of them may be called from several threads at the same time. Call this
+ * before any other function. */
 RUSHLIGHT_API rushlight_status rushlight_set_platform(const rushlight_platform* platform);
 
 /* Loads a shared library of custom kernels or backends, for methods that are loaded afterwards. */

@@ -34,6 +34,8 @@ Result<std::unique_ptr<LoadedMethod>> LoadedMethod::load(std::shared_ptr<LoadedP
   RL_ASSIGN(Method method, Method::load(source, name, used, own));
   loaded->method_ = std::make_unique<Method>(std::move(method));
   loaded->inputs_set_.resize(loaded->method_->inputs_size());
+  RL_LOG(Debug, "method %.*s is loaded: %zu bytes planned, %zu threads", static_cast<int>(name.size()), name.data(),
+         loaded->planned_bytes_, environment.threads ? environment.threads->thread_count() : size_t{1});
   return loaded;
 }
 

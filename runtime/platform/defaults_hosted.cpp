@@ -46,4 +46,9 @@ __attribute__((weak)) void rushlight_log(int level, const char* message) {
   rushlight::format_text(line, sizeof line, "rushlight %s: %s\n", names[level], message);
   std::fputs(line, stderr);
 }
+
+__attribute__((weak)) void rushlight_panic(const char* message) {
+  rushlight::platform::log(LogLevel::Error, "%s", message);
+  std::abort();
+}
 }

@@ -11,20 +11,33 @@ constexpr size_t kMessageSize = 512;
 
 void log_by_default(LogLevel level, const char* message) { rushlight_log(static_cast<int>(level), message); }
 
-constexpr Hooks kDefaults{rushlight_now_ns, log_by_default, rushlight_allocate, rushlight_release};
+// Variables of their own: a linker leaves out those that a program does not use.
+auto* now_ns_hook = rushlight_now_ns;
+auto* log_hook = log_by_default;
+void (*panic_hook)(const char* message) = rushlight_panic;
+auto* allocate_hook = rushlight_allocate;
+auto* release_hook = rushlight_release;
+auto* thread_start_hook = rushlight_thread_start;
+auto* thread_join_hook = rushlight_thread_join;
 
-Hooks hooks = kDefaults;
+template <typename Function>
+Function* either(Function* replacement, Function* standard) {
+  return replacement ? replacement : standard;
+}
 
 }  // namespace
 
 void set_hooks(const Hooks& replacement) {
-  hooks.now_ns = replacement.now_ns ? replacement.now_ns : kDefaults.now_ns;
-  hooks.log = replacement.log ? replacement.log : kDefaults.log;
-  hooks.allocate = replacement.allocate ? replacement.allocate : kDefaults.allocate;
-  hooks.release = replacement.release ? replacement.release : kDefaults.release;
+  now_ns_hook = either(replacement.now_ns, &rushlight_now_ns);
+  log_hook = either(replacement.log, &log_by_default);
+  panic_hook = either<void(const char*)>(replacement.panic, &rushlight_panic);
+  allocate_hook = either(replacement.allocate, &rushlight_allocate);
+  release_hook = either(replacement.release, &rushlight_release);
+  thread_start_hook = either(replacement.thread_start, &rushlight_thread_start);
+  thread_join_hook = either(replacement.thread_join, &rushlight_thread_join);
 }
 
-uint64_t now_ns() { return hooks.now_ns(); }
+uint64_t now_ns() { return now_ns_hook(); }
 
 void log(LogLevel level, const char* format, ...) {
   char message[kMessageSize];
@@ -32,11 +45,20 @@ void log(LogLevel level, const char* format, ...) {
   va_start(arguments, format);
   format_list(message, sizeof(message), format, arguments);
   va_end(arguments);
-  hooks.log(level, message);
+  log_hook(level, message);
 }
 
-void* allocate(size_t size, size_t alignment) { return hooks.allocate(size, alignment); }
+void* allocate(size_t size, size_t alignment) { return allocate_hook(size, alignment); }
 
-void release(void* memory) { hooks.release(memory); }
+void release(void* memory) { release_hook(memory); }
+
+void panic(const char* message) {
+  panic_hook(message);
+  rushlight_panic(message);
+}
+
+void* start_thread(void (*run)(void* context), void* context) { return thread_start_hook(run, context); }
+
+void join_thread(void* thread) { thread_join_hook(thread); }
 
 }  // namespace rushlight::platform

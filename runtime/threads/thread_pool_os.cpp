@@ -5,8 +5,9 @@
 #include <new>
 #include <thread>
 
+#include "rushlight/platform/platform.h"
 #include "rushlight/threads/thread_pool.h"
-#include "threads/system_thread.h"
+#include "threads/process_generation.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
@@ -48,16 +49,19 @@ bool spin(const Done& done) {
 class HostThreadPool::Workers {
  public:
   // There may be fewer threads if the system cannot start as many.
-  explicit Workers(size_t wanted)
-      : generation_(process_generation()), threads_(new SystemThread[wanted]), wanted_(wanted) {
+  explicit Workers(size_t wanted) : generation_(process_generation()), threads_(new void*[wanted]), wanted_(wanted) {
     const auto run = [](void* self) { static_cast<Workers*>(self)->work(); };
-    while (started_ < wanted && threads_[started_].start(run, this)) ++started_;
+    while (started_ < wanted) {
+      void* const thread = platform::start_thread(run, this);
+      if (thread == nullptr) break;
+      threads_[started_++] = thread;
+    }
   }
 
   ~Workers() {
     stop_.store(true);
     announce();
-    for (size_t i = 0; i < started_; ++i) threads_[i].join();
+    for (size_t i = 0; i < started_; ++i) platform::join_thread(threads_[i]);
   }
 
   uint64_t born() const { return generation_; }
@@ -109,7 +113,7 @@ class HostThreadPool::Workers {
   }
 
   const uint64_t generation_;
-  std::unique_ptr<SystemThread[]> threads_;
+  std::unique_ptr<void*[]> threads_;
   const size_t wanted_;
   size_t started_ = 0;
 

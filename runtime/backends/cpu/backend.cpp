@@ -24,10 +24,9 @@ class CpuBackend final : public BackendInterface {
     processed->Free();
     const cpu::Packing own = cpu::packing_of(*set);
     if (plan->table.vector_floats() != own.vector || plan->table.panel_floats() != own.panel) {
-      platform::log(platform::LogLevel::Warning,
-                    "CpuBackend: method %.*s was planned for %s and runs on %s: its weights are packed anew",
-                    static_cast<int>(context.method_name.size()), context.method_name.data(),
-                    plan->table.target().data(), set->name);
+      RL_LOG(Warning, "CpuBackend: method %.*s was planned for %s and runs on %s: its weights are packed anew",
+             static_cast<int>(context.method_name.size()), context.method_name.data(), plan->table.target().data(),
+             set->name);
     }
     const size_t threads = context.threads ? context.threads->thread_count() : 1;
     RL_ASSIGN(Executor * executor, Executor::make(plan, *set, static_cast<int64_t>(threads), *context.allocator));

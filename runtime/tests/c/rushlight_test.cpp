@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "rushlight/threads/thread_pool.h"
 #include "tests/support/program_builder.h"
 
 #ifdef RUSHLIGHT_SHARED_LIBRARY
@@ -346,6 +348,35 @@ TEST(CApi, UsesMemoryOfTheCaller) {
   EXPECT_EQ(g_allocated, g_released);
   platform = {};
   platform.struct_size = sizeof platform;
+  EXPECT_EQ(rushlight_set_platform(&platform), RUSHLIGHT_OK);
+}
+
+std::atomic<int> g_started{0}, g_joined{0};
+
+TEST(CApi, UsesThreadsOfTheCaller) {
+  rushlight_platform platform = {};
+  platform.struct_size = sizeof platform;
+  platform.thread_start = [](void (*run)(void*), void* context) -> void* {
+    ++g_started;
+    return new std::thread(run, context);
+  };
+  EXPECT_EQ(rushlight_set_platform(&platform), RUSHLIGHT_INVALID_ARGUMENT);  // without thread_join
+  platform.thread_join = [](void* thread) {
+    ++g_joined;
+    static_cast<std::thread*>(thread)->join();
+    delete static_cast<std::thread*>(thread);
+  };
+  ASSERT_EQ(rushlight_set_platform(&platform), RUSHLIGHT_OK);
+  {
+    rushlight::HostThreadPool pool(3);
+    std::atomic<int> calls{0};
+    pool.run(100, [](void* context, size_t) { ++*static_cast<std::atomic<int>*>(context); }, &calls);
+    EXPECT_EQ(calls, 100);
+    EXPECT_EQ(g_started, 2);
+  }
+  EXPECT_EQ(g_joined, 2);
+  platform = {};
+  platform.struct_size = offsetof(rushlight_platform, panic);  // of an application for the first version
   EXPECT_EQ(rushlight_set_platform(&platform), RUSHLIGHT_OK);
 }
 

@@ -2,8 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
+
+#include "rushlight/core/result.h"
+#include "rushlight/threads/thread_pool.h"
 
 namespace rushlight::platform {
 namespace {
@@ -25,6 +31,74 @@ TEST(Platform, DefaultsWork) {
   EXPECT_EQ(allocate(SIZE_MAX / 2, 64), nullptr);
 }
 
+TEST(Platform, DefaultThreadsRunAndEnd) {
+  std::atomic<int> calls{0};
+  void* threads[4];
+  for (void*& thread : threads) {
+    thread = start_thread([](void* context) { ++*static_cast<std::atomic<int>*>(context); }, &calls);
+    ASSERT_NE(thread, nullptr);
+  }
+  for (void* thread : threads) join_thread(thread);
+  EXPECT_EQ(calls, 4);
+}
+
+TEST(Platform, HooksReplaceThreads) {
+  static std::atomic<int> started, joined;
+  started = joined = 0;
+  Hooks hooks;
+  hooks.thread_start = [](void (*run)(void*), void* context) -> void* {
+    ++started;
+    return rushlight_thread_start(run, context);
+  };
+  hooks.thread_join = [](void* thread) {
+    ++joined;
+    rushlight_thread_join(thread);
+  };
+  set_hooks(hooks);
+  {
+    HostThreadPool pool(3);
+    std::atomic<int> calls{0};
+    pool.run(100, [](void* context, size_t) { ++*static_cast<std::atomic<int>*>(context); }, &calls);
+    EXPECT_EQ(calls, 100);
+    EXPECT_EQ(started, 2);
+  }
+  EXPECT_EQ(joined, 2);
+  // A system that has no threads: the caller does all work.
+  hooks.thread_start = [](void (*)(void*), void*) -> void* { return nullptr; };
+  set_hooks(hooks);
+  HostThreadPool pool(3);
+  std::atomic<int> calls{0};
+  pool.run(100, [](void* context, size_t) { ++*static_cast<std::atomic<int>*>(context); }, &calls);
+  EXPECT_EQ(calls, 100);
+  set_hooks({});
+}
+
+TEST(PlatformDeathTest, ThePanicHookGetsTheMessage) {
+  Hooks hooks;
+  hooks.panic = [](const char* message) {
+    std::fprintf(stderr, "panic of the application: %s", message);
+    std::_Exit(7);
+  };
+  set_hooks(hooks);
+  const auto read_an_error = [] {
+    const Result<int> result(fail(Error::NotFound, "no method 'backward'"));
+    std::_Exit(*result);
+  };
+  EXPECT_EXIT(read_an_error(), testing::ExitedWithCode(7),
+              "panic of the application: the value of a Result is read, which has the error NotFound: no method 'bac");
+  set_hooks({});
+}
+
+TEST(PlatformDeathTest, ThePanicOfTheSystemLogsAndAborts) {
+  EXPECT_DEATH(panic("a reason"), "rushlight error: a reason");
+  // Also if a hook returns.
+  Hooks hooks;
+  hooks.panic = [](const char*) {};
+  set_hooks(hooks);
+  EXPECT_DEATH(panic("a reason"), "rushlight error: a reason");
+  set_hooks({});
+}
+
 TEST(Platform, HooksReplaceTheDefaults) {
   Hooks hooks;
   hooks.now_ns = []() -> uint64_t { return 42; };
@@ -36,6 +110,12 @@ TEST(Platform, HooksReplaceTheDefaults) {
   void* memory = allocate(8, 8);  // not replaced
   EXPECT_NE(memory, nullptr);
   release(memory);
+  hooks.allocate = [](size_t size, size_t) -> void* { return size == 8 ? &logged : nullptr; };
+  hooks.release = [](void* given) { logged = given == &logged ? "released" : "something else"; };
+  set_hooks(hooks);
+  EXPECT_EQ(allocate(8, 8), &logged);
+  release(&logged);
+  EXPECT_EQ(logged, "released");
   set_hooks({});
   EXPECT_NE(now_ns(), 42u);
 }

@@ -76,6 +76,54 @@ TEST(Program, ReadsTheTablesOfTheCompilersCodec) {
                "method 'forward': planned memory 1 is on device type 1; only memory of the CPU is supported");
 }
 
+// A loader of an application: it copies what is asked for, counts its copies and may fail from some read on.
+class OwnLoader final : public DataLoader {
+ public:
+  explicit OwnLoader(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {}
+
+  Result<FreeableBuffer> load(size_t offset, size_t size, SegmentKind) override {
+    if (++reads == failing_read) return fail(Error::AccessFailed, "the radio is off");
+    if (size > bytes_.size() || offset > bytes_.size() - size) return Error::InvalidArgument;
+    ++held;
+    auto* const copy = new uint64_t[(size + 7) / 8];
+    std::memcpy(copy, bytes_.data() + offset, size);
+    const auto free = [](void* context, void* data, size_t) {
+      --static_cast<OwnLoader*>(context)->held;
+      delete[] static_cast<uint64_t*>(data);
+    };
+    return FreeableBuffer(copy, size, free, this);
+  }
+  Result<size_t> size() const override { return bytes_.size(); }
+  Error load_into(size_t offset, size_t size, SegmentKind kind, void* buffer) override {
+    RL_ASSIGN(const FreeableBuffer data, load(offset, size, kind));
+    std::memcpy(buffer, data.data(), size);
+    return Error::Ok;
+  }
+
+  int reads = 0, held = 0, failing_read = 0;
+
+ private:
+  std::vector<uint8_t> bytes_;
+};
+
+TEST(Program, ComesFromALoaderOfTheApplication) {
+  OwnLoader loader(build(add_program()));
+  {
+    const auto program = Program::load(&loader);
+    ASSERT_TRUE(program.ok()) << last_error_message();
+    EXPECT_EQ(*program->method_name(0), "forward");
+    EXPECT_GT(loader.held, 0);
+  }
+  EXPECT_EQ(loader.held, 0);
+  for (int read = 1, count = loader.reads; read <= count; ++read) {
+    loader.reads = 0;
+    loader.failing_read = read;
+    EXPECT_EQ(Program::load(&loader).error(), Error::AccessFailed);
+    EXPECT_MESSAGE("the radio is off");
+    EXPECT_EQ(loader.held, 0);
+  }
+}
+
 TEST(Program, NeedsAlignedMemory) {
   const std::vector<uint8_t> bytes = build(add_program());
   std::vector<uint8_t> shifted(bytes.size() + 1);

@@ -8,6 +8,9 @@
 
 namespace rushlight {
 
+// Ends the program: the value of a Result was read, which has an error instead.
+[[noreturn]] void panic_without_value(Error error) noexcept;
+
 // A value, or the error of the function that should have returned it.
 template <typename T>
 class [[nodiscard]] Result {
@@ -29,15 +32,19 @@ class [[nodiscard]] Result {
   bool ok() const { return error_ == Error::Ok; }
   Error error() const { return error_; }
 
-  // These functions may be called only if ok().
-  T& get() { return value_; }
-  const T& get() const { return value_; }
-  T& operator*() { return value_; }
-  const T& operator*() const { return value_; }
-  T* operator->() { return &value_; }
-  const T* operator->() const { return &value_; }
+  // These functions may be called only if ok(): the program ends otherwise (rushlight_panic).
+  T& get() { return require_value(), value_; }
+  const T& get() const { return require_value(), value_; }
+  T& operator*() { return get(); }
+  const T& operator*() const { return get(); }
+  T* operator->() { return &get(); }
+  const T* operator->() const { return &get(); }
 
  private:
+  void require_value() const {
+    if (!ok()) panic_without_value(error_);
+  }
+
   union {
     T value_;
   };

@@ -6,15 +6,30 @@
 // The functions of the system that the runtime uses. The runtime defines them weakly: a port replaces them when it is
 // linked, by defining functions of these names, or while it runs, with set_hooks(). All of them may be called from
 // several threads at the same time. Systems without an operating system have defaults that do nothing.
+//
+// RUSHLIGHT_LOG_LEVEL is the least level that RL_LOG() writes, as a number of platform::LogLevel: 0 for all messages, 4
+// for none. The texts of messages below it are not in the binary.
+#if !defined(RUSHLIGHT_LOG_LEVEL)
+#define RUSHLIGHT_LOG_LEVEL 0
+#endif
+
 extern "C" {
 // Returns a clock in nanoseconds that never goes back.
 uint64_t rushlight_now_ns();
 // Logs a message. `level` is a number of platform::LogLevel.
 void rushlight_log(int level, const char* message);
+// Ends the program, because it has an error that no caller can handle, such as the use of a value that does not exist.
+// The default logs the message and calls abort(); without an operating system it executes an instruction that traps.
+[[noreturn]] void rushlight_panic(const char* message);
 // Returns `size` bytes at a multiple of `alignment` (a power of two), or null. Loaders and Module use it; the core does
 // not.
 void* rushlight_allocate(size_t size, size_t alignment);
 void rushlight_release(void* memory);
+// Starts a thread that calls run(context). Returns what rushlight_thread_join() takes, or null if there can be no other
+// thread. HostThreadPool uses it.
+void* rushlight_thread_start(void (*run)(void* context), void* context);
+// Waits for the end of a thread. It is called once for each thread.
+void rushlight_thread_join(void* thread);
 }
 
 namespace rushlight::platform {
@@ -22,12 +37,21 @@ namespace rushlight::platform {
 // The importance of a log message.
 enum class LogLevel : uint8_t { Debug, Info, Warning, Error };
 
+// Whether the build has the log messages of a level.
+constexpr bool is_built(LogLevel level) {
+  constexpr int kLeast = RUSHLIGHT_LOG_LEVEL;
+  return static_cast<int>(level) >= kLeast;
+}
+
 // Functions that replace those of the system while the runtime runs; null keeps the default.
 struct Hooks {
   uint64_t (*now_ns)() = nullptr;  // a clock in nanoseconds that never goes back
   void (*log)(LogLevel level, const char* message) = nullptr;
   void* (*allocate)(size_t size, size_t alignment) = nullptr;  // used by loaders and Module, never by the core
   void (*release)(void* memory) = nullptr;
+  void (*panic)(const char* message) = nullptr;  // ends the program; if it returns, the default does
+  void* (*thread_start)(void (*run)(void* context), void* context) = nullptr;
+  void (*thread_join)(void* thread) = nullptr;
 };
 
 // Replaces functions of the system. Call it before any other function of the runtime.
@@ -35,7 +59,7 @@ void set_hooks(const Hooks& hooks);
 
 // Returns the time in nanoseconds.
 uint64_t now_ns();
-// Logs a message in printf format.
+// Logs a message in printf format. RL_LOG() does so only from RUSHLIGHT_LOG_LEVEL on.
 void log(LogLevel level, const char* format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 2, 3)))
@@ -44,5 +68,18 @@ void log(LogLevel level, const char* format, ...)
 // Returns `size` bytes at a multiple of `alignment` (a power of two), or null. release() frees them.
 void* allocate(size_t size, size_t alignment);
 void release(void* memory);
+// Ends the program with a message.
+[[noreturn]] void panic(const char* message);
+// Starts a thread, or returns null; waits for its end.
+void* start_thread(void (*run)(void* context), void* context);
+void join_thread(void* thread);
 
 }  // namespace rushlight::platform
+
+// RL_LOG(Warning, "%d methods", count) logs a message in printf format, if the build has messages of this level.
+#define RL_LOG(level, ...)                                                                   \
+  do {                                                                                       \
+    if constexpr (::rushlight::platform::is_built(::rushlight::platform::LogLevel::level)) { \
+      ::rushlight::platform::log(::rushlight::platform::LogLevel::level, __VA_ARGS__);       \
+    }                                                                                        \
+  } while (0)

@@ -1,0 +1,8 @@
+// WASI starts no threads: those of thread_pool_wasi.cpp are the host's.
+#include "rushlight/platform/platform.h"
+
+extern "C" {
+
+__attribute__((weak)) void* rushlight_thread_start(void (*)(void*), void*) { return nullptr; }
+__attribute__((weak)) void rushlight_thread_join(void*) {}
+}

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <cstdint>
+
+namespace rushlight {
+
+// Counts forks, from 1. Threads and locks of an earlier generation belong to another process.
+uint64_t process_generation();
+
+}  // namespace rushlight
