@@ -14,8 +14,10 @@ import torch
 import rushlight
 from models.catalog import image, import_torchvision
 from models.keyword_spotting import KeywordSpotting, keyword_spectra
+from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.cli.main import main
+from rushlight.delegate.partitioner import Partitioner
 from rushlight.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
 from rushlight.devtools.bundled_program.core import BundledProgram
 from rushlight.devtools.bundled_program.serialize import serialize_from_bundled_program_to_flatbuffer
@@ -250,10 +252,14 @@ BUDGETS = {
 HOST_BUDGETS = {
     "executor_runner, x86-64": 6_000_000,
     "executor_runner for MobileNetV2 on portable kernels, x86-64": 400_000,
+    "executor_runner for MobileNetV2 on CpuBackend, x86-64 with AVX2": 400_000,
 }
 """Bytes that the builds of `host_sizes` may have."""
 
-_SMALL = ("-DRUSHLIGHT_TRACING=OFF", "-DRUSHLIGHT_MESSAGES=OFF")
+SMALL = ("-DCMAKE_BUILD_TYPE=MinSizeRel",)
+"""The options of a build whose code is short."""
+
+_SILENT = ("-DRUSHLIGHT_TRACING=OFF", "-DRUSHLIGHT_MESSAGES=OFF")
 _MEMORIES = ("arena", "structures", "scratch")
 
 
@@ -269,14 +275,14 @@ def device_sizes(folder: Path) -> dict[str, int]:
     program = folder / "digits.pte"
     program.write_bytes(digits_program("int8"))
     project = select([program], folder / "digits", "--portable", "--embed")
-    runner = build(project, "runner", "cortex-m4", _SMALL)
+    runner = build(project, "runner", "cortex-m4", _SILENT)
     code, text = run(runner, "cortex-m4")
     if code != 0:
         raise RuntimeError(text)
     structures = int(text.split(" of structures")[0].split()[-1])
     ram = _static_data(runner) + structures
     application = ROOT / "examples" / "microcontroller"
-    digits = build(project, "application", "cortex-m4", _SMALL, application)
+    digits = build(project, "application", "cortex-m4", _SILENT, application)
     if run(digits, "cortex-m4", "application")[0] != 0:
         raise RuntimeError(f"{application} does not run the digits network")
     # The same application with a core that has no kernels.
@@ -284,7 +290,7 @@ def device_sizes(folder: Path) -> dict[str, int]:
     operators.write_text("")
     core = select([operators], folder / "core", "--portable")
     shutil.copy(project / "programs.cpp", core)
-    bare = build(core, "application", "cortex-m4", _SMALL, application)
+    bare = build(core, "application", "cortex-m4", _SILENT, application)
     model = program.stat().st_size
     return dict(zip(BUDGETS, (_flash(bare) - model, _flash(digits) - model, ram), strict=True))
 
@@ -296,12 +302,18 @@ def host_sizes(folder: Path) -> dict[str, int]:
         folder: an empty folder for the builds.
     """
     network = import_torchvision().models.mobilenet_v2(weights=None).eval()
-    program = folder / "mobilenet_v2.pte"
-    program.write_bytes(rushlight.compile(network, image(), partitioner=()).buffer)
-    project = select([program], folder / "mobilenet_v2", "--portable")
-    selected = next(build(project, "executor_runner").rglob("executor_runner"))
+    runners = [Path(sys.executable).parent / "executor_runner"]
+    forms: list[tuple[Sequence[Partitioner], str, Sequence[str], Sequence[str]]] = [
+        ((), "portable", ["--portable"], ()),
+        ([CpuPartitioner(target="avx2")], "plan", (), SMALL),
+    ]
+    for partitioner, name, selection, options in forms:
+        program = folder / f"{name}.pte"
+        program.write_bytes(rushlight.compile(network, image(), partitioner=partitioner).buffer)
+        project = select([program], folder / name, *selection)
+        runners += build(project, "executor_runner", options=options).rglob("executor_runner")
     sizes = []
-    for runner in (Path(sys.executable).parent / "executor_runner", selected):
+    for runner in runners:
         stripped = folder / "stripped"
         subprocess.run(["strip", "-o", stripped, runner], check=True)
         sizes.append(stripped.stat().st_size)

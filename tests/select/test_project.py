@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -134,6 +134,34 @@ def test_sources_in_the_project_are_named_relative_to_it(tmp_path: Path) -> None
     assert '"${CMAKE_CURRENT_SOURCE_DIR}/runtime"' in (project / "CMakeLists.txt").read_text()
 
 
+@pytest.mark.parametrize("level", range(5))
+def test_texts_of_log_messages_below_the_level_are_absent(level: int, tmp_path: Path) -> None:
+    names = ["Debug", "Info", "Warning", "Error"]
+    source = tmp_path / "messages.cpp"
+    calls = "".join(f'  RL_LOG({name}, "text of {name} %d", count);\n' for name in names)
+    source.write_text(
+        '#include "rushlight/platform/platform.h"\n\nvoid write([[maybe_unused]] int count) {\n'
+        + calls
+        + "}\n"
+    )
+    compiler = shutil.which("c++")
+    assert compiler is not None
+    include = selective.ROOT / "runtime" / "include"
+    options = [
+        "-std=c++17",
+        "-O0",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        f"-I{include}",
+        f"-DRUSHLIGHT_LOG_LEVEL={level}",
+    ]
+    object_file = tmp_path / "messages.o"
+    subprocess.run([compiler, *options, "-c", source, "-o", object_file], check=True)
+    built = object_file.read_bytes()
+    assert [name for name in names if f"text of {name}".encode() in built] == names[level:]
+
+
 def test_microkernels_are_those_of_the_programs(tmp_path: Path) -> None:
     torch.manual_seed(0)
     layers = [torch.nn.Conv2d(8, 8, 3, groups=8), torch.nn.Hardswish(), torch.nn.Conv2d(8, 16, 1)]
@@ -204,12 +232,15 @@ def test_networks_have_the_results_of_the_host(
 
 
 @needs_targets
+@pytest.mark.parametrize("options", [(), selective.SMALL], ids=["fast", "small"])
 @pytest.mark.parametrize("form", ["float32", "int8"])
-def test_plans_of_digits_have_the_results_of_the_whole_runtime(form: str, tmp_path: Path) -> None:
+def test_plans_of_digits_have_the_results_of_the_whole_runtime(
+    form: str, options: Sequence[str], tmp_path: Path
+) -> None:
     """CpuBackend with the steps and the instruction set of one plan."""
     program = selective.digits_program(form, plans=True)
     path = selective.with_cases(program, selective.digits_images(3).split(1), tmp_path, "digits")
     project = selective.select([path], tmp_path / "project", "--embed")
-    code, text = selective.run(selective.build(project, "runner"))
+    code, text = selective.run(selective.build(project, "runner", options=options))
     assert code == 0, text
     assert selective.outputs(text) == results_of_the_whole_runtime(program)

@@ -55,7 +55,9 @@ constexpr int64_t kRowsOfHalves = 10;
 int64_t most_rows(const Panels& p, int vectors) {
   if (has_pairs(p)) return p.kernels->gemm_rows;
   int64_t most = vectors == 1 && !is_low(p) ? p.kernels->packed->narrow_rows : p.kernels->gemm_rows;
-  if (vectors == 2 && p.kernels->width == 16 && cpu_features().avx512halves && !is_low(p)) most = kRowsOfHalves;
+  if (vectors == 2 && p.kernels->width == 16 && cpu_features().avx512halves && !is_low(p)) {
+    most = std::min(most, kRowsOfHalves);
+  }
   return tile_rows(most, p.row_gap);
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/cpu_features.h"
 #include "microkernels/tables/isas.h"
+#include "microkernels/tables/selected.h"
 
 namespace rushlight::microkernels {
 
@@ -13,7 +14,8 @@ extern const Bf16PairMicrokernels table;
 
 const Bf16PairMicrokernels* bf16_pair_microkernels(const F32Microkernels& kernels) {
 #if RL_HAS_AVX512
-  if (cpu_features().avx512bf16 && &kernels == f32_microkernels_named("avx512")) return &avx512bf16_pairs::table;
+  if (is_selected("f16") && cpu_features().avx512bf16 && &kernels == f32_microkernels_named("avx512"))
+    return &avx512bf16_pairs::table;
 #endif
   static_cast<void>(kernels);
   return nullptr;

@@ -85,8 +85,8 @@ const char* read_wanted_isa() {
   for (const char* name : kNames) {
     if (std::strcmp(wanted, name) == 0) return name;
   }
-  platform::log(
-      platform::LogLevel::Warning,
+  RL_LOG(
+      Warning,
       "RUSHLIGHT_ISA=%.40s names no instruction set and has no effect; the names are generic, avx2, avxvnni, avx512, "
       "avx512vnni, neon, neon_dotprod, neon_i8mm, rvv and rvv256",
       wanted);

@@ -37,6 +37,13 @@ constexpr bool is_selected(const char*) { return true; }
 
 #endif
 
+// Whether the build is to be small (CMAKE_BUILD_TYPE=MinSizeRel): tables then have fewer variants of long functions.
+#if defined(RUSHLIGHT_SMALL)
+inline constexpr bool kIsSmall = true;
+#else
+inline constexpr bool kIsSmall = false;
+#endif
+
 // Sets a member of the table `t` to a function, if the build has it.
 #define RL_SET_IF(name, member, function)        \
   do {                                           \

@@ -32,8 +32,8 @@ _WORD = re.compile(r"\w+")
 # Members of the tables of microkernels, where they are declared and where they are called. Those of the table
 # `packed` within another are `packed.member`.
 _MEMBER = re.compile(r"\(\*(\w+)\)\(")
-_CALL = re.compile(r"(?<!packed)(?:\.|->|::)(\w+)")
-_PACKED_CALL = re.compile(r"(?<=packed)(?:\.|->)(\w+)")
+_CALL = re.compile(r"(?<!packed)(?:\.|->|::)(\w+)\b(?!\(\))")
+_PACKED_CALL = re.compile(r"(?<=packed)(?:\.|->)(\w+)\b(?!\(\))")
 _FUNCTION = re.compile(r"\bUnaryOp::(\w+)")
 _OTHER_MEMBERS = frozenset({"packed.winograd", "packed.winograd_apart"})  # groups of functions
 _MAKE_STEP = "make_step"  # overloaded for every operation; a selection names its files

@@ -90,7 +90,7 @@ class ReduceStep final : public Step {
       tiles_->reduce_rows(op, from + step_, step_, count_ - 1, to, n);
     } else {
       for (int64_t i = 1; i < count_; ++i) {
-        tiles_->binary(op, to, 1, from + offset(*in_, kept_, kept_ + reduced_, i), 1, to, n, 0);
+        tiles_->reduce_rows(op, from + offset(*in_, kept_, kept_ + reduced_, i), 0, 1, to, n);
       }
     }
     if (reduction_ == Reduction::MEAN) {

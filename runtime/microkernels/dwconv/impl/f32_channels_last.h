@@ -5,6 +5,7 @@
 
 #include "microkernels/simd/vec.h"
 #include "microkernels/tables/f32_packed.h"
+#include "microkernels/tables/isas.h"
 #include "microkernels/tables/selected.h"
 
 namespace rushlight::microkernels::RL_ISA {
@@ -188,8 +189,16 @@ static void depthwise_lines(const DepthwiseRun& d) {
   d.rows == 2 ? depthwise_line<Kernel, Stride, 2>(d) : depthwise_line<Kernel, Stride, 1>(d);
 }
 
+// Whether there is code for a window alone. In a small build for x86-64, processors without AVX2 have none.
+static constexpr bool has_window(const char* name) {
+#if RL_WIDTH == 4 && (RL_HAS_AVX2 || RL_HAS_AVX512)
+  if (kIsSmall) return false;
+#endif
+  return is_selected(name);
+}
+
 static void depthwise_run(const DepthwiseRun& d) {
-  constexpr bool kHas3 = is_selected("window3"), kHas5 = is_selected("window5"), kHas7 = is_selected("window7");
+  constexpr bool kHas3 = has_window("window3"), kHas5 = has_window("window5"), kHas7 = has_window("window7");
   const int64_t kernel = d.dilation == 1 && d.kernel_h == d.kernel_w ? d.kernel_w : 0;
   if (kHas3 && kernel == 3 && d.stride == 1) return depthwise_lines<3, 1>(d);
   if (kHas3 && kernel == 3 && d.stride == 2) return depthwise_lines<3, 2>(d);

@@ -10,15 +10,16 @@
 #include "microkernels/simd/f16_types.h"
 #include "microkernels/simd/vec.h"
 #include "microkernels/tables/f32_packed.h"
+#include "microkernels/tables/selected.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
 #if RL_WIDTH >= 16
-inline constexpr int kNarrowRows = 14;
+inline constexpr int kNarrowRows = kIsSmall ? kTileRows : 14;
 #elif defined(__wasm__)  // whose code is downloaded
 inline constexpr int kNarrowRows = kTileRows;
 #else
-inline constexpr int kNarrowRows = 12;
+inline constexpr int kNarrowRows = kIsSmall ? kTileRows : 12;
 #endif
 
 // Terms of all sums that a tile adds in a round of its loop. Nothing but them costs instructions then.
@@ -100,11 +101,11 @@ RL_INLINE void store_tile(Floats (&acc)[Rows][Vectors], const Tile& t) {
 enum class Fetching { None, Dense, Sparse };
 
 // Whether there are tiles that do so: WebAssembly and RISC-V have no such instruction, and code for x86-64 without AVX2
-// is to be small.
+// and that of small builds is to be short.
 #if defined(__riscv) || RL_WIDTH == 4 && !defined(__aarch64__)
 inline constexpr bool kFetches = false;
 #else
-inline constexpr bool kFetches = true;
+inline constexpr bool kFetches = !kIsSmall;
 #endif
 
 template <typename Stored, int Rows, int Vectors, Fetching Ahead>
@@ -226,7 +227,7 @@ static void line_tile(const LineTile& t) {
 template <int Vectors, int... I>
 static void line_of(int rows, const LineTile& tile, std::integer_sequence<int, I...>) {
   static constexpr void (*by_rows[])(const LineTile&) = {&line_tile<I + 1, Vectors, 0>...};
-  static constexpr void (*by_twos[])(const LineTile&) = {&line_tile<I + 1, Vectors, 2>...};
+  static constexpr void (*by_twos[])(const LineTile&) = {&line_tile < I + 1, Vectors, kIsSmall ? 0 : 2 > ...};
   (tile.step == 2 ? by_twos : by_rows)[rows - 1](tile);
 }
 
