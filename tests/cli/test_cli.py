@@ -51,6 +51,35 @@ def test_run_on_torchs_kernels(program: Path, tmp_path: Path, capsys: Capture) -
     np.testing.assert_array_equal(np.load(tmp_path / "output_0.npy"), np.array([11, 21], np.float32))
 
 
+def test_commands_without_torch(program: Path, tmp_path: Path) -> None:
+    """Commands that compile, or compare with the model, need torch; the others do not load it."""
+    script = "import sys; sys.modules['torch'] = None; from rushlight.cli.main import main; sys.exit(main())"
+
+    def command(*arguments: object) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    page = tmp_path / "page.html"
+    for arguments in (
+        ["--help"],
+        ["info", program],
+        ["run", program],
+        ["inspect", program, "--html", page],
+        ["size", program],
+        ["bench", program, "--seconds", "0.01"],
+        ["diff", program, program],
+        ["completion", "bash"],
+        ["aot-c", program, "-o", tmp_path / "c"],
+        ["select", program, "-o", tmp_path / "project"],
+    ):
+        code, printed = command(*arguments)
+        assert code == 0, (arguments, printed)
+    code, printed = command("compare", program, "--module", "model.py:make")
+    assert code == 1 and "pip install 'rushlight[compile]'" in printed
+
+
 def test_steps_beside_the_native_kernels(program: Path, capsys: Capture) -> None:
     assert main(["run", str(program), "--aten", "--steps"]) == 0
     *_, step, output = capsys.readouterr().out.splitlines()

@@ -98,6 +98,20 @@ def make():
     return torch.nn.Sequential(first, Unit(12), Unit(12)).eval(), (torch.randn(1, 8, 8, 8),)
 """
 
+# The CPU backend computes a factor and a term of each channel first, of the sizes of the norm's statistics.
+NORMED = """
+import torch
+
+
+def make():
+    torch.manual_seed(0)
+    norm = torch.nn.GroupNorm(16, 16)
+    torch.nn.init.uniform_(norm.weight, 0.5, 2.0)
+    first, last = torch.nn.Conv1d(1, 16, 10, 5, bias=False), torch.nn.Conv1d(16, 16, 3)
+    layers = (first, norm, torch.nn.GELU(), last, torch.nn.Softmax(1), torch.nn.AvgPool1d(2))
+    return torch.nn.Sequential(*layers).eval(), (torch.randn(1, 1, 100),)
+"""
+
 
 def line(text: str) -> str:
     """The place of a line of the model, such as "model.py:18"."""
@@ -152,11 +166,11 @@ def test_a_right_program(
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("model", [RECURRENT, SHUFFLED], ids=["recurrent", "shuffled"])
+@pytest.mark.parametrize("model", [RECURRENT, SHUFFLED, NORMED], ids=["recurrent", "shuffled", "normed"])
 def test_values_that_are_easily_confused(
     backend: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A recurrent layer has states of one size, and becomes many equal kernels, of which some are views."""
+    """States of a recurrent layer, halves of a tensor and statistics of groups have equal sizes or names."""
     assert Compared(tmp_path, backend, model).first(capsys) is None
 
 

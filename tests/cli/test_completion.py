@@ -38,3 +38,6 @@ def test_every_help_has_an_example() -> None:
     (commands,) = [action.choices for action in parser()._actions if isinstance(action.choices, dict)]
     for name, command in commands.items():
         assert f"example: rushlight {name}" in (command.epilog or "") or name == "completion", name
+        assert (command.epilog or "").splitlines()[
+            0
+        ] in command.format_help().splitlines()  # one line to copy

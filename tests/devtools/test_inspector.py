@@ -404,6 +404,21 @@ def test_the_first_departure_is_named() -> None:
     assert compare_values(recorded.inspect(), tolerance=10.0).first is None
 
 
+def test_values_of_steps_with_one_identifier() -> None:
+    """Each value belongs to the step before it: the first of two steps for one operator has two results."""
+
+    def value(numel: int) -> s.Event:
+        entry = s.Value(s.ValueType.TENSOR, s.Tensor(ScalarType.FLOAT, [numel], [1], 0))
+        return s.Event(None, None, s.DebugEvent("", 0, 0, 7, None, entry))
+
+    events = [profile("statistics", 0, 0, 5, 7), value(2), value(3), profile("chain", 0, 5, 9, 7), value(4)]
+    dump = ETDumpFlatCC(0, [s.RunData("forward", -1, None, events)])
+    data = serialize_to_etdump_flatcc(dump, size_prefixed=True)
+    first, second = Inspector(etdump_data=data, debug_buffer=bytes(16)).events()
+    assert [tuple(value.shape) for value in first.debug_data] == [(2,), (3,)]
+    assert [tuple(value.shape) for value in second.debug_data] == [(4,)]
+
+
 def test_no_values_and_no_record(kernels: Recorded) -> None:
     with pytest.raises(ValueError, match="record values"):
         kernels.inspect().numeric_gaps("MSE")

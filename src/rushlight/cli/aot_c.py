@@ -20,13 +20,16 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "aot-c",
         help="write a program as plain C99: no interpreter, no parser, no heap",
-        epilog="example: rushlight aot-c model.pte --out model_c && cc -std=c99 -O2 -c model_c/model.c "
-        "-o model.o   (then call model_forward(in, out) of model_c/model.h)",
+        epilog="example: rushlight aot-c model.pte --out model_c && "
+        "cc -std=c99 -O2 -c model_c/model.c -o model.o\n"
+        "Then call model_forward(in, out) of model_c/model.h.",
     )
     parser.add_argument(
         "file", type=Path, metavar="FILE", help="a program (.pte) or one with test cases (.bpte)"
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder of the files")
+    parser.add_argument(
+        "-o", "--out", type=Path, required=True, metavar="FOLDER", help="the folder of the files"
+    )
     parser.add_argument(
         "--name",
         metavar="NAME",

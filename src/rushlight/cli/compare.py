@@ -21,7 +21,7 @@ def add_to(commands: Commands) -> None:
         help="name the first operator whose value departs from the model's",
         description="Runs the model in PyTorch beside the program on the same inputs, and compares the "
         "value of each operator, also inside delegates. By default the inputs are the model's examples.",
-        epilog=f"example: rushlight compare model.pte --module model.py:factory. {EPILOG}",
+        epilog=f"example: rushlight compare model.pte --module model.py:factory\n{EPILOG}",
     )
     add_program_options(parser)
     add_record_options(parser)

@@ -23,7 +23,7 @@ def add_to(commands: Commands) -> None:
         "diff",
         help="compare two programs",
         description="Lists methods, inputs, operators, delegates, memory, data and instructions that differ.",
-        epilog=f"example: rushlight diff before.pte after.pte. {EPILOG}",
+        epilog=f"example: rushlight diff before.pte after.pte\n{EPILOG}",
     )
     parser.add_argument("before", help="a .pte file")
     parser.add_argument("after", help="another .pte file")

@@ -7,7 +7,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 from rushlight import __version__
 from rushlight.cli import (
@@ -52,6 +52,23 @@ _COMMANDS = (
 _CHATTY = ("torchao", "torch.utils._pytree")
 
 
+class _HelpFormatter(argparse.HelpFormatter):
+    """Breaks each line of a text on its own. A line with an example stays whole, so that it can be copied."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(
+            indent + line
+            if line.startswith("example: ")
+            else super(_HelpFormatter, self)._fill_text(line, width, indent)
+            for line in text.splitlines()
+        )
+
+
+class _CommandParser(argparse.ArgumentParser):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, formatter_class=_HelpFormatter)
+
+
 def parser() -> argparse.ArgumentParser:
     """Makes the parser. Each subcommand stores its function as the option `command`."""
     top = argparse.ArgumentParser(
@@ -60,7 +77,11 @@ def parser() -> argparse.ArgumentParser:
         epilog=f"{EPILOG} COMMAND --help shows an example.",
     )
     top.add_argument("--version", action="version", version=f"rushlight {__version__}")
-    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    commands = top.add_subparsers(
+        metavar="COMMAND",
+        required=True,
+        parser_class=_CommandParser,
+    )
     for module in _COMMANDS:
         module.add_to(commands)
     return top
@@ -99,6 +120,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         is_named = error.strerror is not None and error.filename is not None
         return _failed(f"{error.strerror}: {str(error.filename)!r}" if is_named else str(error))
+    except ModuleNotFoundError as error:
+        needs = error.name in ("torch", "torchao")
+        return _failed(f"{error}: pip install 'rushlight[compile]'" if needs else str(error))
     except (RuntimeError, ValueError, ImportError) as error:
         return _failed(str(error))
     except Exception as error:  # the user's Python may raise any error

@@ -6,20 +6,22 @@ import argparse
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight.cli.arguments import load_libraries, method_name
 from rushlight.cli.backends import add_backend_options, partitioners
 from rushlight.cli.diff import instruction_names
 from rushlight.cli.factory import load_model
-from rushlight.devtools.etrecord.record import ETRecord, parse_etrecord_of
 from rushlight.devtools.inspector.inspector import Inspector
 from rushlight.devtools.inspector.perf import TimeScale
 from rushlight.format.program import Program
 from rushlight.format.pte import read_pte_file
 from rushlight.runtime import Method, Runtime
 from rushlight.runtime.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from rushlight.devtools.etrecord.record import ETRecord
 
 RUNS = 20
 
@@ -68,6 +70,8 @@ def record_of(options: argparse.Namespace) -> ETRecord:
     ours = _instructions(read_pte_file(path).program)
     found = record_file(options)
     if found is not None and (options.etrecord is not None or options.module is None):
+        from rushlight.devtools.etrecord.record import parse_etrecord_of
+
         return parse_etrecord_of(path, found)
     if options.module is None:
         raise InvalidArgumentError(

@@ -33,7 +33,9 @@ def add_to(commands: Commands) -> None:
         help="programs (.pte), programs with test cases (.bpte), lists with an operator and its dtypes in "
         "each line, such as `aten::add.out float32`, or selected_operators.yaml of ExecuTorch",
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder of the project")
+    parser.add_argument(
+        "-o", "--out", type=Path, required=True, metavar="FOLDER", help="the folder of the project"
+    )
     parser.add_argument(
         "--portable",
         action="store_true",

@@ -1,13 +1,16 @@
-"""The CPU backend: plans are made ahead of time and run by microkernels."""
+"""The CPU backend: plans are made ahead of time and run by microkernels.
+
+Names are loaded when they are used: plans are read without torch, and the quantizer alone needs torchao.
+"""
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from rushlight.backends.cpu.backend import CpuBackend
-from rushlight.backends.cpu.partitioner import CpuPartitioner
-
 if TYPE_CHECKING:
+    from rushlight.backends.cpu.backend import CpuBackend
+    from rushlight.backends.cpu.partitioner import CpuPartitioner
     from rushlight.backends.cpu.quantizer import CpuQuantizer
 
 __all__ = [
@@ -16,11 +19,14 @@ __all__ = [
     "CpuQuantizer",
 ]
 
+_HOMES = {
+    "CpuBackend": "rushlight.backends.cpu.backend",
+    "CpuPartitioner": "rushlight.backends.cpu.partitioner",
+    "CpuQuantizer": "rushlight.backends.cpu.quantizer",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Imports the quantizer, which needs torchao, when it is asked for."""
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from rushlight.backends.cpu import quantizer
-
-    return getattr(quantizer, name)
+    return getattr(importlib.import_module(_HOMES[name]), name)

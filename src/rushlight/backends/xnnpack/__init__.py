@@ -1,19 +1,22 @@
-"""XNNPACK: floating point and int8 operators on CPUs, in files that ExecuTorch runs too."""
+"""XNNPACK: floating point and int8 operators on CPUs, in files that ExecuTorch runs too.
+
+Names are loaded when they are used: payloads are read without torch, and the quantizer alone needs torchao.
+"""
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from rushlight.backends.xnnpack.backend import XnnpackBackend
-from rushlight.backends.xnnpack.nodes import ConfigPrecisionType
-from rushlight.backends.xnnpack.partitioner import (
-    XnnpackDynamicallyQuantizedPartitioner,
-    XnnpackFloatingPointPartitioner,
-    XnnpackPartitioner,
-    XnnpackQuantizedPartitioner,
-)
-
 if TYPE_CHECKING:
+    from rushlight.backends.xnnpack.backend import XnnpackBackend
+    from rushlight.backends.xnnpack.nodes import ConfigPrecisionType
+    from rushlight.backends.xnnpack.partitioner import (
+        XnnpackDynamicallyQuantizedPartitioner,
+        XnnpackFloatingPointPartitioner,
+        XnnpackPartitioner,
+        XnnpackQuantizedPartitioner,
+    )
     from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 
 __all__ = [
@@ -27,11 +30,19 @@ __all__ = [
     "get_symmetric_quantization_config",
 ]
 
+_HOMES = {
+    "ConfigPrecisionType": "rushlight.backends.xnnpack.nodes",
+    "XNNPACKQuantizer": "rushlight.backends.xnnpack.quantizer",
+    "XnnpackBackend": "rushlight.backends.xnnpack.backend",
+    "XnnpackDynamicallyQuantizedPartitioner": "rushlight.backends.xnnpack.partitioner",
+    "XnnpackFloatingPointPartitioner": "rushlight.backends.xnnpack.partitioner",
+    "XnnpackPartitioner": "rushlight.backends.xnnpack.partitioner",
+    "XnnpackQuantizedPartitioner": "rushlight.backends.xnnpack.partitioner",
+    "get_symmetric_quantization_config": "rushlight.backends.xnnpack.quantizer",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Imports the quantizer, which needs torchao, when it is asked for."""
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from rushlight.backends.xnnpack import quantizer
-
-    return getattr(quantizer, name)
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -1,21 +1,30 @@
-"""Bundled programs: a program with inputs and expected outputs of its methods in one file (.bpte)."""
+"""Bundled programs: a program with inputs and expected outputs of its methods in one file (.bpte).
+
+Names that need torch are loaded when they are used; files are read without it.
+"""
 
 from __future__ import annotations
 
-from rushlight.devtools.bundled_program.config import (
-    ConfigValue,
-    DataContainer,
-    MethodInputType,
-    MethodOutputType,
-    MethodTestCase,
-    MethodTestSuite,
-)
-from rushlight.devtools.bundled_program.core import BundledProgram, BundleError
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from rushlight.devtools.bundled_program.errors import BundleError
 from rushlight.devtools.bundled_program.serialize import (
     deserialize_from_flatbuffer_to_bundled_program,
     serialize_from_bundled_program_to_flatbuffer,
 )
 from rushlight.devtools.bundled_program.version import BUNDLED_PROGRAM_SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from rushlight.devtools.bundled_program.config import (
+        ConfigValue,
+        DataContainer,
+        MethodInputType,
+        MethodOutputType,
+        MethodTestCase,
+        MethodTestSuite,
+    )
+    from rushlight.devtools.bundled_program.core import BundledProgram
 
 __all__ = [
     "BUNDLED_PROGRAM_SCHEMA_VERSION",
@@ -30,3 +39,10 @@ __all__ = [
     "deserialize_from_flatbuffer_to_bundled_program",
     "serialize_from_bundled_program_to_flatbuffer",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "core" if name == "BundledProgram" else "config"
+    return getattr(importlib.import_module(f"{__name__}.{home}"), name)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from rushlight.devtools.bundled_program import schema
-from rushlight.devtools.bundled_program.core import BundledProgram
 from rushlight.devtools.bundled_program.version import BUNDLED_PROGRAM_SCHEMA_VERSION
 from rushlight.devtools.bundled_program.wire_tables import BUNDLED_PROGRAM
 from rushlight.format.binding import Binding, bind
@@ -13,6 +13,9 @@ from rushlight.format.buffers import byte_view
 from rushlight.format.decode import decode
 from rushlight.format.encode import encode
 from rushlight.format.errors import FormatError
+
+if TYPE_CHECKING:
+    from rushlight.devtools.bundled_program.core import BundledProgram
 
 
 @cache

@@ -184,6 +184,10 @@ def dataframe(rows: Iterable[Mapping[str, object]]) -> DataFrame:
     return pandas.DataFrame(list(rows))
 
 
+_Place: TypeAlias = tuple[int, int, int, str]
+"""Chain, instruction, and the number and name of a delegate's step."""
+
+
 @dataclass(frozen=True)
 class _Key:
     """Which event of a run an event is; `occurrence` counts those that are otherwise equal."""
@@ -196,7 +200,7 @@ class _Key:
     occurrence: int = 0
 
     @property
-    def place(self) -> tuple[int, int, int, str]:
+    def place(self) -> _Place:
         return self.chain, self.instruction, self.number, self.text
 
 
@@ -209,28 +213,47 @@ def _key(event: ProfileEvent | DebugEvent) -> _Key:
 
 @dataclass
 class _Run:
-    """The events of one run."""
+    """The events of one run. `owners` has the step of each of the values, as far as the order tells it."""
 
     times: dict[_Key, ProfileEvent]
-    values: dict[tuple[int, int, int, str], list[DebugEvent]]
+    values: dict[_Place, list[DebugEvent]]
+    owners: dict[_Place, list[_Key | None]]
     outputs: list[DebugEvent]
+
+    def values_of(self, key: _Key) -> list[DebugEvent]:
+        """The values at the place of an event; of a delegate's steps with one place, those of the event.
+
+        Rushlight records the values of a step right after its time. Of dumps in another order, the steps and
+        values are paired one by one where their numbers are equal.
+        """
+        values, owners = self.values.get(key.place, []), self.owners.get(key.place, [])
+        if key.number < 0:
+            return values
+        if None not in owners:
+            return [value for value, owner in zip(values, owners, strict=True) if owner == key]
+        steps = [other for other in self.times if other.place == key.place]
+        return [values[steps.index(key)]] if len(steps) == len(values) > 1 else values
 
 
 def _read(run: RunData) -> _Run:
     seen: Counter[_Key] = Counter()
-    result = _Run({}, {}, [])
+    latest: dict[_Place, _Key] = {}
+    result = _Run({}, {}, {}, [])
     for event in run.events or ():
         if event.profile_event is not None:
             key = _key(event.profile_event)
             numbered = _Key(*_fields(key), occurrence=seen[key])
             seen[key] += 1
             result.times[numbered] = event.profile_event
+            latest[key.place] = numbered
         elif event.debug_event is not None:
             entry = event.debug_event.debug_entry
             if entry.output is not None and entry.output.bool_val:
                 result.outputs.append(event.debug_event)
             else:
-                result.values.setdefault(_key(event.debug_event).place, []).append(event.debug_event)
+                place = _key(event.debug_event).place
+                result.values.setdefault(place, []).append(event.debug_event)
+                result.owners.setdefault(place, []).append(latest.get(place))
     return result
 
 
@@ -278,8 +301,7 @@ def _events(
     converter: TimeConverter | None,
 ) -> list[Event]:
     first = runs[0]
-    timed = Counter(key.place for key in first.times)
-    done: Counter[tuple[int, int, int, str]] = Counter()
+    timed = {key.place for key in first.times}
     events = []
     for key in first.times:
         event = _make(key)
@@ -289,11 +311,7 @@ def _events(
         event._start_time = [time.start_time for time in times]
         metadatas = [time.delegate_debug_metadata or "" for time in times]
         event._delegate_debug_metadatas = metadatas if any(metadatas) else []
-        values = first.values.get(key.place, [])
-        if timed[key.place] == len(values) > 1 and key.number >= 0:
-            values = values[done[key.place] : done[key.place] + 1]
-        done[key.place] += 1
-        event.debug_data = [inflate(value.debug_entry, buffer) for value in values]
+        event.debug_data = [inflate(value.debug_entry, buffer) for value in first.values_of(key)]
         events.append(event)
     for place, values in first.values.items():
         if place not in timed:
