@@ -7,6 +7,8 @@
 # make poison  C++ tests and CASES random modules with planned memory poisoned until it is written
 # make asan    the same and damaged files under AddressSanitizer and UndefinedBehaviorSanitizer; the first build takes
 #              two hours of a core
+# make fuzz    changed files for all readers, under the same sanitizers; SECONDS=300 in all, ISA=avx2 chooses microkernels; the first build
+#              takes half an hour of a core
 # make tsan    the C++ tests and the tests marked `threads` under ThreadSanitizer; the first build takes an hour of a core
 # make untraced the runtime without event tracing and its tests, a build of two minutes
 # make avx512  tests of AVX-512 code on an emulated PC, for machines without it; about five minutes on a free core
@@ -30,15 +32,18 @@ PEERS := .venv-peers
 BUILD := build/dev
 POISON := build/poison
 ASAN := build/asan
+FUZZ := build/fuzz
 UNTRACED := build/untraced
 TSAN := build/tsan
 INSTALL := $(BIN)/pip install -q --no-build-isolation --no-deps -C build-dir=$(BUILD) -e .
 WORKERS ?= 2
 CASES ?= 10000
 SEED ?= 0
+SECONDS ?= 300
+ISA ?=
 BASE ?= HEAD
 
-.PHONY: demo docs test venv build lint tidy types unit operators cpp untraced targets windows js java api golden interop torture poison asan tsan avx512 cross bench bench-check bench-browser bench-avx2 format clean system
+.PHONY: demo docs test venv build lint tidy types unit operators cpp untraced targets windows js java api golden interop torture poison asan fuzz tsan avx512 cross bench bench-check bench-browser bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -70,7 +75,7 @@ build: $(VENV)/.environment
 lint: $(VENV)/.environment
 	$(BIN)/ruff check src tests models examples benchmarks scripts
 	$(BIN)/ruff format -q --check src tests models examples benchmarks scripts
-	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.c' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format --dry-run -Werror
+	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'fuzz/*.h' 'fuzz/*.cpp' 'examples/*.c' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format --dry-run -Werror
 
 # The table of operators on all backends; it takes several minutes.
 operators: build
@@ -149,10 +154,22 @@ asan: build
 		-DRUSHLIGHT_SANITIZE=address,undefined -DRUSHLIGHT_POISON=ON -DRUSHLIGHT_BUILD_FUZZERS=ON)
 	$(BIN)/cmake --build $(ASAN) -j $(WORKERS)
 	$(BIN)/ctest --test-dir $(ASAN) --output-on-failure -j $(WORKERS)
-	cd $(ASAN) && runtime/fuzz/fuzz_program --seconds 60 --seed $(SEED) ../../tests/golden/format
-	cd $(ASAN) && runtime/fuzz/fuzz_bundled_program --seconds 60 --seed $(SEED) ../../tests/golden/devtools
+	[ -d $(FUZZ)/corpus ] || $(BIN)/python -W ignore -m tests.fuzz corpus $(FUZZ)/corpus
+	cd $(ASAN) && runtime/fuzz/fuzz_program --seconds 60 --seed $(SEED) ../../$(FUZZ)/corpus/program
+	cd $(ASAN) && runtime/fuzz/fuzz_bundled_program --seconds 60 --seed $(SEED) ../../$(FUZZ)/corpus/bundled_program
 	$(with_asan) $(call tests_on,$(ASAN),damage)
 	$(call torture_on,$(ASAN),--sanitized)
+
+fuzz: build
+	scripts/system-packages fuzz
+	$(BIN)/cmake -S runtime -B $(FUZZ) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DCMAKE_CXX_COMPILER=clang++ \
+		-DCMAKE_CXX_COMPILER_LAUNCHER=$$(command -v ccache) -DCMAKE_BUILD_TYPE=Fuzz -DCMAKE_CXX_FLAGS_FUZZ='-O1 -g1' \
+		-DRUSHLIGHT_SANITIZE=address,undefined -DRUSHLIGHT_BUILD_FUZZERS=ON -DRUSHLIGHT_BUILD_CLI=OFF -DRUSHLIGHT_BUILD_EXECUTORCH=OFF -DRUSHLIGHT_INSTALL=OFF
+	$(BIN)/cmake --build $(FUZZ) -j $(WORKERS)
+	[ -d $(FUZZ)/corpus ] || $(BIN)/python -W ignore -m tests.fuzz corpus $(FUZZ)/corpus
+	RUSHLIGHT_ISA=$(ISA) scripts/run_fuzzers $(FUZZ) $(SECONDS) $(SEED)
+	$(BIN)/python -W ignore -m tests.fuzz readers $(FUZZ)/corpus --mutator $(FUZZ)/fuzz/librushlight_mutator.so \
+		--seconds $$(($(SECONDS) / 5)) --seed $(SEED) --findings $(FUZZ)/findings
 
 # GCC takes the lanes of a vector that are set one after the other for uninitialized ones here.
 tsan: build
@@ -220,7 +237,7 @@ bench-avx2: build $(PEERS)/.installed
 format: $(VENV)/.environment
 	$(BIN)/ruff check --fix src tests models examples benchmarks scripts
 	$(BIN)/ruff format src tests models examples benchmarks scripts
-	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'examples/*.c' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format -i
+	git ls-files 'runtime/*.h' 'runtime/*.cpp' 'fuzz/*.h' 'fuzz/*.cpp' 'examples/*.c' 'examples/*.cpp' 'examples/*.h' | xargs $(BIN)/clang-format -i
 
 clean:
 	rm -rf build dist

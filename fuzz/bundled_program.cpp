@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rushlight/exec/bundled_test.h"
+#include "target.h"
 #include "tests/support/run_hostile.h"
 
 namespace rushlight {
@@ -36,10 +37,7 @@ void run_test_cases(const BundledProgram& bundle, std::string_view name, Method&
   for (size_t test = 0; count.ok() && test < *count && test < kMostTestCases; ++test) {
     read_values(bundle, name, test);
     if (load_bundled_input(method, bundle, test) != Error::Ok) continue;
-    if (method.reset_execution() != Error::Ok) return;
-    Error error = Error::Ok;
-    for (int step = 0; step < testing::kMostSteps && error == Error::Ok; ++step) error = method.step();
-    if (error == Error::EndOfMethod) static_cast<void>(verify_method_outputs(method, bundle, test));
+    if (method.execute() == Error::Ok) static_cast<void>(verify_method_outputs(method, bundle, test));
   }
 }
 
@@ -52,6 +50,7 @@ void run(const uint8_t* data, size_t size) {
   Environment environment;
   environment.kernels = default_kernels();
   environment.backends = default_backends();
+  environment.limits = testing::kHostileLimits;
   for (size_t i = 0; i < bundle->num_methods(); ++i) {
     const auto name = bundle->method_name(i);
     if (!name.ok()) continue;
@@ -74,3 +73,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   rushlight::run(words.front().bytes, size);
   return 0;
 }
+
+FUZZ_FORMAT(BundledProgram)

@@ -1,14 +1,16 @@
-// Runs a fuzz target over files, and the files of folders: replay [--seconds N] [--seed N] PATH[:BEGIN:END]...
-// With --seconds, every run is of one of them damaged at random within [BEGIN, END); one that ends the process is
-// written to damaged.bin.
+// Runs a fuzz target over files, and the files of folders: replay [--seconds N] [--seed N] PATH...
+// With --seconds, every run is of one of them with the changes of the target's mutator; one that ends the process, or
+// runs for more than ten seconds, is written to damaged.bin.
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -17,14 +19,13 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed);
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
 namespace {
 
-struct Input {
-  std::vector<uint8_t> bytes;
-  size_t begin, end;  // what is damaged
-};
+constexpr size_t kMostGrowth = 1 << 16;
+constexpr unsigned kMostSeconds = 10;
 
 std::vector<uint8_t> running;
 
@@ -35,66 +36,39 @@ void keep_running() {
   }
 }
 
-void read(const std::filesystem::path& path, size_t begin, size_t end, std::vector<Input>* inputs) {
+void end_slow_run(int) {
+  keep_running();
+  std::fprintf(stderr, "an input runs for more than %u seconds: damaged.bin\n", kMostSeconds);
+  std::_Exit(1);
+}
+
+void run(const std::vector<uint8_t>& bytes) {
+  running = bytes;
+  alarm(kMostSeconds);
+  LLVMFuzzerTestOneInput(running.data(), running.size());
+  alarm(0);
+}
+
+std::vector<uint8_t> contents(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  Input input{{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()}, begin, end};
-  input.end = std::min(input.end, input.bytes.size());
-  input.begin = std::min(input.begin, input.end);
-  inputs->push_back(std::move(input));
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-void read_all(const std::string& argument, std::vector<Input>* inputs) {
+void read_all(const std::string& argument, std::vector<std::vector<uint8_t>>* inputs) {
   std::error_code error;
-  if (std::filesystem::is_directory(argument, error)) {
-    for (const auto& entry : std::filesystem::directory_iterator(argument, error)) {
-      if (entry.is_regular_file(error)) read(entry.path(), 0, SIZE_MAX, inputs);
-    }
-    return;
+  if (!std::filesystem::is_directory(argument, error)) return inputs->push_back(contents(argument));
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(argument, error)) {
+    if (entry.is_regular_file(error)) paths.push_back(entry.path());
   }
-  const size_t last = argument.rfind(':'), first = last == 0 ? last : argument.rfind(':', last - 1);
-  if (last == std::string::npos || first == std::string::npos) return read(argument, 0, SIZE_MAX, inputs);
-  read(argument.substr(0, first), std::strtoull(argument.c_str() + first + 1, nullptr, 10),
-       std::strtoull(argument.c_str() + last + 1, nullptr, 10), inputs);
-}
-
-// Bits, bytes, words, and runs of other bytes of the input.
-void damage(const Input& input, std::mt19937_64& random) {
-  running = input.bytes;
-  const size_t length = input.end - input.begin;
-  if (length < 8) return;
-  for (uint64_t times = random() % 3 + 1; times > 0; --times) {
-    static constexpr uint32_t words[] = {0, 1, 2, 7, 255, 65535, 65536, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
-    uint8_t* const at = running.data() + input.begin + random() % (length - 7);
-    uint32_t word;
-    std::memcpy(&word, at, sizeof(word));
-    switch (random() % 6) {
-      case 0:
-        *at ^= static_cast<uint8_t>(1u << random() % 8);
-        continue;
-      case 1:
-        *at = static_cast<uint8_t>(random());
-        continue;
-      case 2:
-        word = words[random() % (sizeof(words) / sizeof(words[0]))];
-        break;
-      case 3:
-        word += static_cast<uint32_t>(random() % 17) - 8;
-        break;
-      case 4:
-        word = static_cast<uint32_t>(random());
-        break;
-      default:
-        std::memmove(at, input.bytes.data() + input.begin + random() % (length - 7), 1 + random() % 8);
-        continue;
-    }
-    std::memcpy(at, &word, sizeof(word));
-  }
+  std::sort(paths.begin(), paths.end());
+  for (const auto& path : paths) inputs->push_back(contents(path));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<Input> inputs;
+  std::vector<std::vector<uint8_t>> inputs;
   double seconds = 0;
   uint64_t seed = 0;
   for (int i = 1; i < argc; ++i) {
@@ -108,17 +82,19 @@ int main(int argc, char** argv) {
     }
   }
   if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(keep_running);
-  size_t count = 0;
-  for (const Input& input : inputs) {
-    running = input.bytes;
-    LLVMFuzzerTestOneInput(running.data(), running.size());
-    ++count;
-  }
+  std::signal(SIGALRM, end_slow_run);
+  for (const auto& input : inputs) run(input);
+  size_t count = inputs.size();
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   std::mt19937_64 random(seed);
+  std::vector<uint8_t> changed;
   while (!inputs.empty() && std::chrono::steady_clock::now() < end) {
-    damage(inputs[random() % inputs.size()], random);
-    LLVMFuzzerTestOneInput(running.data(), running.size());
+    const auto& input = inputs[random() % inputs.size()];
+    changed = input;
+    changed.resize(input.size() + kMostGrowth);
+    const auto number = static_cast<unsigned>(random());
+    changed.resize(LLVMFuzzerCustomMutator(changed.data(), input.size(), changed.size(), number));
+    run(changed);
     ++count;
   }
   std::printf("%zu inputs run\n", count);

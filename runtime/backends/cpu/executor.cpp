@@ -194,9 +194,10 @@ void Executor::set_addresses() {
   const auto values = plan_->table.values();
   for (uint32_t i = 0; i < slots_.size(); ++i) {
     const schema::Value value = values[i];
-    uint8_t* base = bases_[value.storage()];
+    uint8_t* const base = bases_[value.storage()];  // null for an argument without elements
     View& view = slots_[i].view;
-    view.data = base + expressions_[value.offset()] * static_cast<int64_t>(element_size(view.dtype));
+    const int64_t offset = expressions_[value.offset()] * static_cast<int64_t>(element_size(view.dtype));
+    view.data = base == nullptr ? nullptr : base + offset;
   }
 }
 

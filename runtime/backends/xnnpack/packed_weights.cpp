@@ -124,7 +124,7 @@ Result<PackedWeights> PackedWeights::get(const PackingKey& key, size_t count, vo
   Entry* entry = new (memory) Entry();
   entry->block = block;
   entry->name_size = is_shared ? key.name.size() : 0;
-  std::memcpy(entry->name, key.name.data(), entry->name_size);
+  if (is_shared) std::memcpy(entry->name, key.name.data(), entry->name_size);
   entry->hash = hash;
   entry->size = key.size;
   entry->bias_hash = key.bias_hash;

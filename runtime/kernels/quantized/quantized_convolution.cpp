@@ -21,9 +21,9 @@ int64_t source_of(const Convolution& c, int axis, int64_t position, int64_t tap,
 }
 
 // Computes with the loops of Cortex-M. Returns false if they cannot.
-bool convolve_on_cortex_m(KernelRuntimeContext& context, const Convolution& c, const Tensor& in, int64_t in_zero,
-                          const Tensor& weight, const RealParts& parts, const Requantizer& requantize,
-                          const Tensor& out) {
+[[maybe_unused]] bool convolve_on_cortex_m(KernelRuntimeContext& context, const Convolution& c, const Tensor& in,
+                                           int64_t in_zero, const Tensor& weight, const RealParts& parts,
+                                           const Requantizer& requantize, const Tensor& out) {
   cortex_m::Int8Convolution fast;
   if (c.dims > 2 || c.transposed || out.numel() == 0 || in.numel() == 0 || !set_output(requantize, &fast.output) ||
       !cortex_m_zero(in, in_zero, &fast.zero) || !cortex_m_window(c.window, &fast.window)) {

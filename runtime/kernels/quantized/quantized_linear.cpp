@@ -10,9 +10,9 @@ namespace rushlight::quantized {
 namespace {
 
 // Computes with the loops of Cortex-M. Returns false if they cannot.
-bool multiply_on_cortex_m(KernelRuntimeContext& context, const uint8_t* rows, const Tensor& in, int64_t in_zero,
-                          const GroupedWeight& w, const RealParts& parts, const Requantizer& requantize, int64_t count,
-                          uint8_t* results) {
+[[maybe_unused]] bool multiply_on_cortex_m(KernelRuntimeContext& context, const uint8_t* rows, const Tensor& in,
+                                           int64_t in_zero, const GroupedWeight& w, const RealParts& parts,
+                                           const Requantizer& requantize, int64_t count, uint8_t* results) {
   cortex_m::Int8Output output;
   int32_t zero;
   if (!set_output(requantize, &output) || !cortex_m_zero(in, in_zero, &zero)) return false;

@@ -15,6 +15,11 @@ inline double zeta(double s, double q) {
   if (q <= 0) {
     if (q == std::floor(q)) return std::numeric_limits<double>::infinity();
     if (s != std::floor(s)) return std::nan("");
+    // The terms below 0 are those of two sums over positive numbers, so that the time does not depend on q.
+    if (q < -64) {
+      const double below = std::ceil(-q), sign = std::fmod(s, 2) == 1 ? -1 : 1;
+      return sign * (zeta(s, -q - below + 1) - zeta(s, 1 - q)) + zeta(s, q + below);
+    }
   }
   double sum = 0;
   for (const double far = std::fmax(12, s + 8); q < far; q += 1) {

@@ -77,7 +77,7 @@ bool require_long(KernelRuntimeContext& context, const Tensor& indices) {
 }
 
 // Computes 8-bit maxima with the loops of Cortex-M. Returns false if they cannot.
-bool max_pool_on_cortex_m(const Pooling& pooling, const Tensor& in, Tensor& out, Tensor& indices) {
+[[maybe_unused]] bool max_pool_on_cortex_m(const Pooling& pooling, const Tensor& in, Tensor& out, Tensor& indices) {
   cortex_m::Int8Maxima maxima;
   if (in.element_size() != 1 || pooling.dims > 2 || !cortex_m_window(pooling.window, &maxima.window)) return false;
   maxima.in = cortex_m_shape(in, pooling.dims);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "rushlight/module/defaults.h"
@@ -9,27 +10,68 @@
 
 namespace rushlight::testing {
 
-inline constexpr size_t kMostPlannedBytes = size_t{1} << 24;
-inline constexpr int kMostSteps = 200;
+// What a host grants a method that it does not trust.
+inline constexpr Limits kHostileLimits{1000, size_t{1} << 22};
 
-// Loads every method of bytes that may be damaged, gives it inputs of zeros and runs some of its instructions: the
-// first error, or Ok. A method that asks for much memory is not run, as a host would not.
-inline Error run_hostile(const uint8_t* data, size_t size) {
+// Bytes for inputs that kernels may not like: zeros, small numbers, -1 or NaN, or anything.
+class InputBytes {
+ public:
+  // Equal files get equal inputs.
+  InputBytes(const uint8_t* data, size_t size) {
+    for (size_t i = 0; i < size; i += 1 + size / 1024) state_ = (state_ ^ data[i]) * 0x100000001b3u;  // FNV-1a
+  }
+  void fill(std::vector<uint8_t>& bytes, ScalarType dtype) {
+    const uint64_t kind = next() % 4;
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = kind == 0   ? 0
+                 : kind == 1 ? (i % element_size(dtype) == 0 ? static_cast<uint8_t>(next() % 4) : 0)
+                 : kind == 2 ? 0xff
+                             : static_cast<uint8_t>(next());
+      if (dtype == ScalarType::Bool) bytes[i] &= 1;
+    }
+  }
+
+ private:
+  uint64_t next() {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return state_ >> 8;
+  }
+  uint64_t state_ = 0xcbf29ce484222325u;
+};
+
+// Gives every tensor input of a method memory of its own, and values from `values`.
+inline Error set_hostile_inputs(Method& method, InputBytes& values, std::vector<std::vector<uint8_t>>* memory) {
+  memory->reserve(method.inputs_size());
+  for (size_t j = 0; j < method.inputs_size(); ++j) {
+    const EValue value = method.get_input(j);
+    if (!value.is_tensor()) continue;
+    TensorImpl tensor = *value.to_tensor().impl();
+    RL_REQUIRE(Tensor(&tensor).nbytes() <= kHostileLimits.memory, OutOfResources, "input %zu is large", j);
+    memory->emplace_back(Tensor(&tensor).nbytes());
+    std::vector<uint8_t>& bytes = memory->back();
+    values.fill(bytes, tensor.dtype);
+    if (bytes.empty()) bytes.reserve(1);
+    tensor.data = bytes.data();
+    RL_TRY(method.set_input(j, EValue(&tensor)));
+  }
+  return Error::Ok;
+}
+
+// Loads every method of bytes that may be damaged, gives it inputs and executes it within the limits: the first error,
+// or Ok. `data` has the tensors outside of the program.
+inline Error run_hostile(const uint8_t* data, size_t size, const std::shared_ptr<LoadedData>& outside = nullptr) {
   RL_ASSIGN(const auto program, LoadedProgram::from_buffer(data, size));
   Environment environment;
   environment.kernels = default_kernels();
   environment.backends = default_backends();
+  environment.limits = kHostileLimits;
+  InputBytes values(data, size);
   Error first = Error::Ok;
   for (size_t i = 0; i < program->program().num_methods(); ++i) {
     RL_ASSIGN(const auto name, program->program().method_name(i));
-    RL_ASSIGN(const auto meta, program->program().method_meta(name));
-    size_t planned = 0;
-    for (size_t j = 0; j < meta.num_memory_planned_buffers(); ++j) {
-      RL_ASSIGN(const size_t bytes, meta.memory_planned_buffer_size(j));
-      planned = bytes < kMostPlannedBytes ? planned + bytes : kMostPlannedBytes;
-    }
-    RL_REQUIRE(planned < kMostPlannedBytes, OutOfResources, "method %zu asks for too much memory", i);
-    auto loaded = LoadedMethod::load(program, name, environment);
+    auto loaded = LoadedMethod::load(program, name, environment, outside);
     if (!loaded.ok()) {
       first = loaded.error();
       continue;
@@ -37,17 +79,9 @@ inline Error run_hostile(const uint8_t* data, size_t size) {
     RL_TRY((*loaded)->allocate_outputs());
     Method& method = (*loaded)->method();
     std::vector<std::vector<uint8_t>> memory;
-    for (size_t j = 0; j < method.inputs_size(); ++j) {
-      EValue value = method.get_input(j);
-      if (!value.is_tensor()) continue;
-      TensorImpl tensor = *value.to_tensor().impl();
-      memory.emplace_back(Tensor(&tensor).nbytes() + 1);
-      tensor.data = memory.back().data();
-      RL_TRY(method.set_input(j, EValue(&tensor)));
-    }
-    Error error = Error::Ok;
-    for (int step = 0; step < kMostSteps && error == Error::Ok; ++step) error = method.step();
-    if (error != Error::Ok && error != Error::EndOfMethod) first = error;
+    RL_TRY(set_hostile_inputs(method, values, &memory));
+    const Error error = method.execute();
+    if (error != Error::Ok) first = error;
   }
   return first;
 }

@@ -1,0 +1,55 @@
+"""`python -m tests.fuzz`: see docs/fuzzing.md."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Seeds and drivers of fuzzers.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    corpus = commands.add_parser("corpus", help="write the seeds into folders by format")
+    corpus.add_argument("folder", type=Path)
+    readers = commands.add_parser("readers", help="give changed files to the readers in Python")
+    readers.add_argument("corpus", type=Path, help="the folder of seeds")
+    readers.add_argument("--mutator", type=Path, required=True, help="the shared library rushlight_mutator")
+    readers.add_argument("--seconds", type=float, default=60.0, help="for all readers together")
+    readers.add_argument("--seed", type=int, default=0)
+    readers.add_argument("--only", nargs="*", default=(), help="names of readers")
+    readers.add_argument("--findings", type=Path, default=Path("build/fuzz/findings"))
+    replay = commands.add_parser("replay", help="give one file to one reader")
+    replay.add_argument("reader")
+    replay.add_argument("file", type=Path)
+    options = parser.parse_args()
+    if options.command == "corpus":
+        from tests.fuzz.corpus import write_corpus
+
+        for kind, count in write_corpus(options.folder).items():
+            print(f"{count:6} {kind}")
+        return 0
+    from tests.fuzz.readers import READERS, attempt, run
+
+    if options.command == "replay":
+        fault = attempt(READERS[options.reader], options.file.read_bytes(), options.file.parent)
+        print(fault or "no fault")
+        return int(fault is not None)
+    names = options.only or list(READERS)
+    faults = 0
+    for name in names:
+        count, found = run(
+            name,
+            options.corpus,
+            options.mutator,
+            options.seconds / len(names),
+            options.seed,
+            options.findings,
+        )
+        print(f"{name}: {count} files, {found} findings", flush=True)
+        faults += found
+    return int(faults > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+"""Seeds of the fuzzers: small files of every format, and programs of every kind."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+from tests.fuzz.calls import calls, rows
+from tests.fuzz.single_call import single_call_program
+from tests.programs import CASES
+from tests.torture.configurations import NAMES, QUANTIZERS, compile_program, configurations_of, quantized
+
+import rushlight
+from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.compiler.config import ExecutorchBackendConfig
+from rushlight.devtools.bundled_program import BundledProgram
+from rushlight.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
+from rushlight.devtools.bundled_program.serialize import serialize_from_bundled_program_to_flatbuffer
+from rushlight.format.pte import read_pte
+from rushlight.runtime import Runtime
+
+MOST_BYTES = 1 << 16  # of a seed
+
+Write = Callable[[str, str, bytes], None]  # format, name of the file, contents
+
+
+def number_of_outs(name: str, arguments: int) -> int:
+    namespace, _, rest = name.partition("::")
+    base, _, overload = rest.partition(".")
+    try:
+        schema = getattr(getattr(getattr(torch.ops, namespace), base), overload or "default")._schema
+    except AttributeError:
+        return 1
+    return sum(argument.is_out for argument in schema.arguments) or min(1, arguments)
+
+
+def write_operators(write: Write) -> list[str]:
+    """A program for each call of each kernel; gives the kernels without one."""
+    missing = []
+    for library, name in rows():
+        count = 0
+        for i, call in enumerate(calls(library, name)):
+            try:
+                data = single_call_program(
+                    call, number_of_outs(name, len(call.args)), constant_tensors=i % 2 == 1
+                )
+            except (ValueError, KeyError, OverflowError):
+                continue
+            write("program", f"{library}-{name.replace('::', '-')}-{i}.pte", data)
+            count += 1
+        if count == 0:
+            missing.append(f"{library} {name}")
+    return missing
+
+
+def programs() -> Iterator[tuple[str, bytes]]:
+    """Programs of all kinds: control flow, dynamic sizes, state, delegates, quantized, several methods."""
+    for name, case in CASES.items():
+        exported = case.export()
+        for configuration in NAMES:
+            if configuration != "high":
+                yield f"{name}-{configuration}.pte", compile_program(exported, configuration)
+    for name in ("digits_cnn", "linear", "attention"):
+        case = CASES[name]
+        for quantizer in QUANTIZERS:
+            data = [case.inputs()]
+            program = quantized(case.export(), quantizer, data)
+            for configuration in configurations_of(quantizer):
+                yield (
+                    f"{name}-{quantizer}-{configuration}.pte".replace(" ", "-"),
+                    compile_program(program, configuration),
+                )
+    several = {name: CASES[name].export() for name in ("counter", "linear", "cond", "dynamic_batch")}
+    for partitioner in ((), (CpuPartitioner(),)):
+        compiled = rushlight.compile(
+            several, partitioner=partitioner, constant_methods={"version": 3, "name": "net"}
+        )
+        yield f"methods-{len(partitioner)}.pte", bytes(compiled.buffer)
+    digest = rushlight.compile(CASES["linear"].export(), digest=True)
+    yield "digest.pte", bytes(digest.buffer)
+
+
+def payloads(program: bytes) -> Iterator[tuple[str, bytes]]:
+    """The format and the bytes of every payload of a native backend."""
+    file = read_pte(program)
+    for plan in file.program.execution_plan:
+        for delegate in plan.delegates:
+            data = bytes(file.delegate_data[delegate.processed.index])
+            yield {"CpuBackend": "cpu_plan"}.get(delegate.id, "xnnpack_payload"), data
+
+
+def outside_data() -> tuple[bytes, bytes]:
+    """A program and the file of its constants."""
+    config = ExecutorchBackendConfig(external_constants=True)
+    compiled = rushlight.compile(CASES["conv_bn"].export(), partitioner=(), backend_config=config)
+    (data,) = compiled.manager.data_files.values()
+    return bytes(compiled.buffer), bytes(data)
+
+
+def bundles() -> Iterator[tuple[str, bytes]]:
+    """Programs with test cases."""
+    for name in ("add", "linear", "counter", "cond", "indexing"):
+        case = CASES[name]
+        exported = case.export()
+        inputs = case.inputs()
+        outputs = exported.module()(*inputs)
+        cases = [MethodTestCase(inputs, [outputs] if isinstance(outputs, torch.Tensor) else list(outputs))]
+        for partitioner in ((), (CpuPartitioner(),)):
+            compiled = rushlight.compile(exported, partitioner=partitioner)
+            bundle = BundledProgram(compiled.manager, [MethodTestSuite("forward", cases)])
+            kind = "plan" if partitioner else "kernels"
+            yield f"{name}-{kind}.bpte", serialize_from_bundled_program_to_flatbuffer(bundle)
+
+
+def records() -> Iterator[tuple[str, str, bytes]]:
+    """Event traces, records of compiles, and saved programs: the format, the name and the bytes."""
+    for name in ("linear", "cond", "dynamic_batch"):
+        case = CASES[name]
+        exported = case.export()
+        saved = io.BytesIO()
+        torch.export.save(exported, saved)
+        yield "pt2", f"{name}.pt2", saved.getvalue()
+        compiled = rushlight.compile(exported, partitioner=(), generate_etrecord=True)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "etrecord.bin"
+            compiled.manager.get_etrecord().save(path)
+            yield "etrecord", f"{name}.bin", path.read_bytes()
+        program = Runtime.get().load_program(compiled.buffer, enable_etdump=True, debug_buffer_size=1 << 14)
+        program.load_method("forward").execute(list(case.inputs()))
+        yield "etdump", f"{name}.etdp", _without_prefix(program.etdump()[0])
+
+
+def _without_prefix(dump: bytes) -> bytes:
+    """The tables after the four bytes that say their size."""
+    return dump[4:] if dump[8:12] == b"ED00" else dump
+
+
+KERNELS_YAML = """\
+- op: add.out
+  type_alias:
+    T0: [Float, Double]
+    T1: [Int]
+  dim_order_alias:
+    D0: [0, 1, 2, 3]
+    D1: [0, 2, 3, 1]
+  kernels:
+    - arg_meta: null
+      kernel_name: torch::executor::add_out
+    - arg_meta:
+        self: [T0, D0]
+        other: [T1, D1]
+        out: [T0, D1]
+      kernel_name: mine::add_mixed
+- func: mine::f.out(Tensor? x, int[2] d=[0, 1], *, Tensor(a!) out) -> Tensor(a!)
+  kernels:
+    - kernel_name: mine::f_out
+"""
+
+
+def write_corpus(folder: Path) -> dict[str, int]:
+    """Writes all seeds into folders by format; gives their numbers."""
+    counts: dict[str, int] = {}
+
+    def write(kind: str, name: str, data: bytes) -> None:
+        if len(data) > MOST_BYTES:
+            return
+        path = folder / kind / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        counts[kind] = counts.get(kind, 0) + 1
+
+    missing = write_operators(write)
+    if missing:
+        print("kernels without a seed:", *missing)
+    for name, made in programs():
+        write("program", name, made)
+        for i, (kind, payload) in enumerate(payloads(made)):
+            write(kind, f"{name}-{i}.bin", payload)
+    program, data = outside_data()
+    write("outside", "program.pte", program)
+    write("data_file", "data.ptd", data)
+    for name, bundle in bundles():
+        write("bundled_program", name, bundle)
+    for kind, name, record in records():
+        write(kind, name, record)
+    write("yaml", "kernels.yaml", KERNELS_YAML.encode())
+    return counts

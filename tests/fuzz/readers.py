@@ -1,0 +1,128 @@
+"""Runs the readers in Python over changed files: a result, or an error that the reader declares."""
+
+from __future__ import annotations
+
+import io
+import random
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz import mutators
+
+from rushlight.backends.cpu.plan.payload import read_plan
+from rushlight.backends.xnnpack.payload import read_payload
+from rushlight.cli.factory import load_model
+from rushlight.devtools.bundled_program.serialize import deserialize_from_flatbuffer_to_bundled_program
+from rushlight.devtools.errors import DevtoolsError
+from rushlight.devtools.etdump import deserialize_from_etdump_flatcc
+from rushlight.devtools.etrecord import parse_etrecord
+from rushlight.format.errors import FormatError
+from rushlight.format.ptd import read_ptd, write_ptd
+from rushlight.format.pte import read_pte, write_pte
+from rushlight.format.text import format_pte
+from rushlight.runtime.errors import RushlightError
+from rushlight.select.kernels_yaml import read_kernels
+
+MOST_SECONDS = 1.0  # of one file; more is a hang
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A reader: the folder of its seeds, what it does with a file, and the errors that it may raise."""
+
+    seeds: str
+    read: Callable[[bytes, Path], object]
+    errors: tuple[type[Exception], ...]
+    mutator: str  # a format of the mutator of tables, or "archive" or "text"
+
+
+def _pte(data: bytes, scratch: Path) -> None:
+    file = read_pte(data)
+    format_pte(file)
+    write_pte(file)
+
+
+def _in_file(suffix: str, read: Callable[[Path], object]) -> Callable[[bytes, Path], object]:
+    def run(data: bytes, scratch: Path) -> object:
+        path = scratch / f"changed{suffix}"
+        path.write_bytes(data)
+        return read(path)
+
+    return run
+
+
+READERS = {
+    "pte": Reader("program", _pte, (FormatError,), "program"),
+    "ptd": Reader("data_file", lambda data, _: write_ptd(read_ptd(data)), (FormatError,), "data_file"),
+    "bpte": Reader(
+        "bundled_program",
+        lambda data, _: deserialize_from_flatbuffer_to_bundled_program(data),
+        (FormatError,),
+        "bundled_program",
+    ),
+    "etdump": Reader(
+        "etdump", lambda data, _: deserialize_from_etdump_flatcc(data, False), (FormatError,), "etdump"
+    ),
+    "plan": Reader("cpu_plan", lambda data, _: read_plan(data), (FormatError,), "cpu_plan"),
+    "xnnpack": Reader(
+        "xnnpack_payload", lambda data, _: read_payload(data), (FormatError,), "xnnpack_payload"
+    ),
+    "etrecord": Reader(
+        "etrecord", lambda data, _: parse_etrecord(io.BytesIO(data)), (DevtoolsError,), "archive"
+    ),
+    "pt2": Reader("pt2", _in_file(".pt2", lambda path: load_model(str(path))), (RushlightError,), "archive"),
+    "yaml": Reader("yaml", _in_file(".yaml", lambda path: read_kernels(path, None)), (ValueError,), "text"),
+}
+
+
+def attempt(reader: Reader, data: bytes, scratch: Path) -> str | None:
+    """Reads a file; returns what is wrong, or None."""
+    begin = time.thread_time()
+    try:
+        reader.read(data, scratch)
+    except reader.errors as error:
+        if not str(error):
+            return f"{type(error).__name__} has no message"
+    except Exception:  # any other is a finding
+        return traceback.format_exc()
+    seconds = time.thread_time() - begin
+    return f"it took {seconds:.1f} s" if seconds > MOST_SECONDS else None
+
+
+def _mutator(reader: Reader, library: Path) -> mutators.Mutate:
+    special: dict[str, mutators.Mutate] = {"archive": mutators.archive, "text": mutators.text}
+    return special.get(reader.mutator) or mutators.tables(library, reader.mutator)
+
+
+def run(name: str, corpus: Path, library: Path, seconds: float, seed: int, findings: Path) -> tuple[int, int]:
+    """Reads changed seeds for a time; writes each new finding with its traceback.
+
+    Returns:
+        The numbers of files read, and of findings.
+    """
+    reader = READERS[name]
+    seeds = [path.read_bytes() for path in sorted((corpus / reader.seeds).iterdir())]
+    mutate = _mutator(reader, library)
+    chosen = random.Random(seed)
+    findings.mkdir(parents=True, exist_ok=True)
+    known: dict[str, Any] = {}
+    count = 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        data = mutate(chosen.choice(seeds), chosen)
+        while chosen.randrange(4) == 0:
+            data = mutate(data, chosen) if reader.mutator != "archive" else data
+        count += 1
+        fault = attempt(reader, data, findings)
+        if fault is None or (key := "".join(fault.splitlines()[-4:-1]) or fault) in known:
+            continue
+        path = findings / f"{name}-{len(known)}"
+        known[key] = path
+        path.write_bytes(data)
+        path.with_suffix(".txt").write_text(f"python -m tests.fuzz replay {name} {path}\n\n{fault}")
+        print(f"{name}: {path}\n{fault}", flush=True)
+    return count, len(known)
