@@ -1,4 +1,4 @@
-// Loads a .pte file, runs one of its methods and prints the outputs.
+#include "cli/executor_runner.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -187,7 +187,9 @@ Error run(const Options& options, const Source& source) {
   return fail(error, "%s", message.c_str());
 }
 
-int run_main(int argc, char** argv) {
+}  // namespace
+
+int executor_runner(int argc, char** argv) {
   Options options;
   switch (parse_options(argc, argv, &options)) {
     case ParseResult::Run:
@@ -205,7 +207,4 @@ int run_main(int argc, char** argv) {
   return error == Error::Ok ? static_cast<int>(kDone) : failed(error);
 }
 
-}  // namespace
 }  // namespace rushlight
-
-int main(int argc, char** argv) { return rushlight::run_main(argc, argv); }

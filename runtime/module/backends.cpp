@@ -12,7 +12,7 @@ struct Provision {
 };
 
 constexpr Provision kProvisions[] = {
-    {"XnnpackBackend", "a build of Rushlight with XNNPACK (install libxnnpack-dev, then build again)"},
+    {"XnnpackBackend", "a build of Rushlight with its XNNPACK backend (-DRUSHLIGHT_BUILD_XNNPACK=ON)"},
     {"CpuBackend", "a build of Rushlight with its CPU backend"},
     {"OpenvinoBackend", "pip install rushlight[openvino]"},
     {"CoreMLBackend", "ExecuTorch on an Apple device; for other machines lower with another partitioner"},

@@ -5,6 +5,7 @@
 namespace rushlight::python {
 
 void bind_bundled(nanobind::module_& module);
+void bind_executor_runner(nanobind::module_& module);
 void bind_kernels(nanobind::module_& module);
 void bind_libraries(nanobind::module_& module);
 void bind_openvino(nanobind::module_& module);

@@ -4,6 +4,7 @@ NB_MODULE(_native, module) {
   // Objects that live until the interpreter ends are not leaks that a user could repair.
   nanobind::set_leak_warnings(false);
   module.doc() = "The native runtime.";
+  rushlight::python::bind_executor_runner(module);
   rushlight::python::bind_kernels(module);
   rushlight::python::bind_libraries(module);
   rushlight::python::bind_openvino(module);

@@ -66,6 +66,9 @@ def test_sources_of_a_checkout(tmp_path: Path) -> None:
 def test_sources_of_an_installed_package(tmp_path: Path) -> None:
     """An archive is unpacked once, and again when it is another."""
     source, archive, target = tmp_path / "source.cpp", tmp_path / "sources.tar.xz", tmp_path / "runtime"
+    headers = tmp_path / "include"
+    headers.mkdir()
+    (headers / "rushlight.h").write_text("int b;")
 
     def pack(text: str) -> None:
         source.write_text(text)
@@ -73,13 +76,13 @@ def test_sources_of_an_installed_package(tmp_path: Path) -> None:
             files.add(source, "exec/method.cpp")
 
     pack("int a;")
-    unpacked = _unpacked(archive, target) / "exec" / "method.cpp"
-    assert unpacked.read_text() == "int a;"
+    unpacked = _unpacked(archive, headers, target) / "exec" / "method.cpp"
+    assert unpacked.read_text() == "int a;" and (target / "include" / "rushlight.h").is_file()
     unpacked.write_text("int changed;")
-    _unpacked(archive, target)
+    _unpacked(archive, headers, target)
     assert unpacked.read_text() == "int changed;"
     pack("int b;")
-    _unpacked(archive, target)
+    _unpacked(archive, headers, target)
     assert unpacked.read_text() == "int b;"
 
 

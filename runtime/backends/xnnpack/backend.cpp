@@ -1,5 +1,3 @@
-#include <xnnpack.h>
-
 #include <new>
 
 #include "backends/xnnpack/executor.h"
@@ -16,7 +14,7 @@ class XnnpackBackend final : public BackendInterface {
   explicit XnnpackBackend(Span<const KernelTable> kernels) : kernels_(kernels) {}
 
   bool is_available() const override {
-    static const bool is_initialized = xnn_initialize(nullptr) == xnn_status_success;
+    static const bool is_initialized = xnnpack::initialize_library();
     return is_initialized;
   }
 

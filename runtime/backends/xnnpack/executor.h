@@ -58,7 +58,7 @@ class Executor {
   Span<Step*> steps_;
   uint8_t** scratch_ = nullptr;      // [steps]
   size_t* scratch_sizes_ = nullptr;  // [steps], bytes
-  pthreadpool_t threads_ = nullptr;
+  pthreadpool* threads_ = nullptr;
   bool is_changed_ = true;  // shapes or addresses since the last set_up()
   bool has_new_shapes_ = false;
 };

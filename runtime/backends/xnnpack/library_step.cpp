@@ -433,27 +433,6 @@ class LibraryStep final : public Step {
 
 }  // namespace
 
-// The library compares all results with bounds, infinite ones if need be: such a comparison turns NaN into a bound.
-bool is_better_by_kernel(Kind kind) {
-  switch (kind) {
-    case Kind::XNNAdd:
-    case Kind::XNNSubtract:
-    case Kind::XNNMultiply:
-    case Kind::XNNDiv:
-    case Kind::XNNMinimum:
-    case Kind::XNNMaximum:
-    case Kind::XNNClamp:
-    case Kind::XNNSoftmax:
-    case Kind::XNNAvgPooling2d:
-    case Kind::XNNMaxPooling2d:
-    case Kind::XNNGlobalAvgPooling2d:
-    case Kind::XNNConvTranspose2d:
-      return true;
-    default:
-      return false;
-  }
-}
-
 Result<Step*> make_library_step(const Graph& graph, const Node& node, const Operand* operands,
                                 MemoryAllocator& allocator) {
   const Row* row = find_row(node.kind);
@@ -473,5 +452,7 @@ Result<Step*> make_library_step(const Graph& graph, const Node& node, const Oper
   step->~LibraryStep();
   return error;
 }
+
+bool initialize_library() { return xnn_initialize(nullptr) == xnn_status_success; }
 
 }  // namespace rushlight::xnnpack

@@ -10,6 +10,28 @@ bool has_numbers(const Graph& graph, const Node& node) {
   return is_quantized(graph.values[node.output]);
 }
 
+// Whether XNNPACK's operator gives numbers where an input is NaN, and Rushlight's kernel is no slower. The library
+// compares all results with bounds, infinite ones if need be: such a comparison turns NaN into a bound.
+bool is_better_by_kernel(Kind kind) {
+  switch (kind) {
+    case Kind::XNNAdd:
+    case Kind::XNNSubtract:
+    case Kind::XNNMultiply:
+    case Kind::XNNDiv:
+    case Kind::XNNMinimum:
+    case Kind::XNNMaximum:
+    case Kind::XNNClamp:
+    case Kind::XNNSoftmax:
+    case Kind::XNNAvgPooling2d:
+    case Kind::XNNMaxPooling2d:
+    case Kind::XNNGlobalAvgPooling2d:
+    case Kind::XNNConvTranspose2d:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 Result<Step*> make_step(const Graph& graph, const Node& node, const Operand* operands, const Options& options,
@@ -33,13 +55,18 @@ Result<Step*> make_step(const Graph& graph, const Node& node, const Operand* ope
     if (tiled) return tiled;
   }
 #endif
-  if (options.own_kernels || is_better_by_kernel(node.kind)) {
+  const bool prefers_kernel = options.own_kernels || is_better_by_kernel(node.kind);
+  if (prefers_kernel) {
     auto step = make_kernel_step(graph, node, options.kernels, allocator);
-    return step.ok() ? std::move(step) : make_library_step(graph, node, operands, allocator);
+    if (step.ok()) return step;
   }
   auto step = make_library_step(graph, node, operands, allocator);
-  return step.ok() || step.error() != Error::NotSupported ? std::move(step)
-                                                          : make_kernel_step(graph, node, options.kernels, allocator);
+  if (step.ok() || step.error() != Error::NotSupported) return step;
+  if (!prefers_kernel) {
+    auto kernel_step = make_kernel_step(graph, node, options.kernels, allocator);
+    if (kernel_step.ok() || kernel_step.error() != Error::NotSupported) return kernel_step;
+  }
+  return make_scalar_step(graph, node, allocator);
 }
 
 }  // namespace rushlight::xnnpack

@@ -75,11 +75,12 @@ struct Options {
 Result<Step*> make_step(const Graph& graph, const Node& node, const Operand* operands, const Options& options,
                         size_t threads, MemoryAllocator& allocator);
 
-// Makes a step that calls an operator of XNNPACK. Returns NotSupported if the linked library has none.
+// Makes a step that calls an operator of XNNPACK. Returns NotSupported if the linked library has none, or if the build
+// has no XNNPACK.
 Result<Step*> make_library_step(const Graph& graph, const Node& node, const Operand* operands,
                                 MemoryAllocator& allocator);
-// Whether XNNPACK's operator gives numbers where an input is NaN, and Rushlight's kernel is no slower.
-bool is_better_by_kernel(Kind kind);
+// Whether XNNPACK runs on this processor; true in a build without it.
+bool initialize_library();
 // Makes a step on microkernels: convolutions and products of float32 with constant weights, and means of float32. Sets
 // `*step` to null if none suits; `is_exact` rules out algorithms that change the order of magnitude of rounding errors.
 Error make_f32_step(const Graph& graph, const Node& node, const Operand* operands, bool is_exact, size_t threads,
@@ -98,5 +99,7 @@ Result<Step*> make_move_step(const Node& node, MemoryAllocator& allocator);
 // Makes a step that calls kernels of the tables. It takes all kinds except those of make_move_step().
 Result<Step*> make_kernel_step(const Graph& graph, const Node& node, Span<const KernelTable> kernels,
                                MemoryAllocator& allocator);
+// Makes a step that computes one result after the other, for nodes that nothing else takes.
+Result<Step*> make_scalar_step(const Graph& graph, const Node& node, MemoryAllocator& allocator);
 
 }  // namespace rushlight::xnnpack

@@ -1,5 +1,7 @@
 #include "backends/xnnpack/threads.h"
 
+#include <pthreadpool.h>
+
 #include <mutex>
 
 namespace rushlight::xnnpack {
@@ -9,7 +11,7 @@ constexpr size_t kMaxThreads = 256;
 
 }  // namespace
 
-pthreadpool_t shared_threads(size_t count) {
+pthreadpool* shared_threads(size_t count) {
   static std::mutex mutex;
   static pthreadpool_t pools[kMaxThreads + 1] = {};
   if (count > kMaxThreads) count = kMaxThreads;

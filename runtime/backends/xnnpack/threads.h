@@ -1,13 +1,13 @@
 #pragma once
 
-#include <pthreadpool.h>
-
 #include <cstddef>
+
+struct pthreadpool;
 
 namespace rushlight::xnnpack {
 
 // XNNPACK's threads, of which there is one set per number in the process; null for one thread, or if there is no
-// memory.
-pthreadpool_t shared_threads(size_t count);
+// memory, or no XNNPACK in the build.
+pthreadpool* shared_threads(size_t count);
 
 }  // namespace rushlight::xnnpack

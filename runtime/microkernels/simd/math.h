@@ -151,9 +151,9 @@ RL_INLINE Floats gelu(Floats x) {
 RL_INLINE Floats gelu_tanh(Floats x) { return x / one_and_exp(-1.59576912160573072f * (x + 0.044715f * (x * x * x))); }
 
 RL_INLINE Floats sqrt(Floats x) {
-#if defined(__AVX2__) && RL_WIDTH == 8
+#if defined(__AVX2__) && RL_WIDTH == 8 && !defined(__clang__)  // whose later releases have no such builtin
   return __builtin_ia32_sqrtps256(x);
-#elif defined(__SSE2__) && RL_WIDTH == 4
+#elif defined(__SSE2__) && RL_WIDTH == 4 && !defined(__clang__)
   return __builtin_ia32_sqrtps(x);
 #else
   Floats value;

@@ -6,6 +6,7 @@ import argparse
 import json
 
 from rushlight.cli.arguments import Commands
+from rushlight.runtime.errors import NotFoundError
 from rushlight.runtime.libraries import cmake_dir, include_dir, library_dir
 
 PLACES = {"cmake_dir": cmake_dir, "include_dir": include_dir, "library_dir": library_dir}
@@ -29,12 +30,18 @@ def add_to(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Prints one folder, or all with their names."""
-    if options.json:
-        chosen = {name: place for name, place in PLACES.items() if options.place in (None, name)}
-        print(json.dumps({name: str(place()) for name, place in chosen.items()}))
-        return
     if options.place:
-        print(PLACES[options.place]())
+        folder = str(PLACES[options.place]())
+        print(json.dumps({options.place: folder}) if options.json else folder)
         return
+    folders = {}
     for name, place in PLACES.items():
-        print(f"{name:12} {place()}")
+        try:
+            folders[name] = str(place())
+        except NotFoundError:  # wheels have sources instead of libraries
+            continue
+    if options.json:
+        print(json.dumps(folders))
+        return
+    for name, folder in folders.items():
+        print(f"{name:12} {folder}")

@@ -26,6 +26,7 @@ from rushlight.cli import (
     run,
     select,
     size,
+    upgrade,
 )
 from rushlight.cli.exit_codes import EPILOG, ERROR, OK
 from rushlight.cli.factory import user_line
@@ -44,6 +45,7 @@ _COMMANDS = (
     kernels,
     select,
     aot_c,
+    upgrade,
     config,
     completion,
 )

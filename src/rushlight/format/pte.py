@@ -222,6 +222,21 @@ def read_pte(data: object) -> PTEFile:
     return file
 
 
+def has_data_among_tables(data: object) -> bool:
+    """Returns whether a `.pte` file keeps constants or payloads among its tables, as old files do.
+
+    Args:
+        data: a buffer object with a `.pte` file.
+
+    Raises:
+        FormatError: the file is invalid.
+    """
+    view = byte_view(data)
+    program: Program = decode(program_binding(), view[: read_program_layout(view).tables_size])
+    constants = any(len(buffer.storage) for buffer in program.constant_buffer)
+    return constants or any(len(blob.data) for blob in program.backend_delegate_data)
+
+
 def program_fingerprint(data: object) -> int:
     """Returns a number that tells programs apart, which the runtime writes into event traces.
 

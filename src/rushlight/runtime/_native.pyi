@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
+def executor_runner(arguments: Sequence[str]) -> int:
+    """Runs executor_runner with a command line, and returns its exit status."""
+
 def call_kernel(name: str, args: Sequence[Any], library: str | None = None, threads: int = 1) -> list[Any]: ...
 
 def kernel_names(library: str | None = None) -> list[str]: ...

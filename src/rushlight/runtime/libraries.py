@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,9 +88,16 @@ def library_dir() -> Path:
     """Returns the folder of the static libraries.
 
     Raises:
-        NotFoundError: the package was installed without headers and libraries.
+        NotFoundError: the package has sources instead, as wheels have; `find_package(rushlight)` compiles
+            them.
     """
-    return _existing("lib")
+    folder = _existing("lib")
+    if not (folder / "librushlight_core.a").is_file():
+        raise NotFoundError(
+            f"{folder} has no libraries: wheels have the sources of the runtime, which "
+            "find_package(rushlight) compiles (rushlight config --cmake-dir)"
+        )
+    return folder
 
 
 def runtime_sources(folder: Path) -> Path:
@@ -112,11 +120,11 @@ def runtime_sources(folder: Path) -> Path:
         raise NotFoundError(
             f"{archive} does not exist: rushlight was installed without the sources of its runtime"
         )
-    return _unpacked(archive, folder / "runtime")
+    return _unpacked(archive, package / "include", folder / "runtime")
 
 
-def _unpacked(archive: Path, target: Path) -> Path:
-    """Unpacks an archive, unless `target` has its files, as a file there says."""
+def _unpacked(archive: Path, headers: Path, target: Path) -> Path:
+    """Unpacks an archive and copies the headers, unless `target` has them, as a file there says."""
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     mark = target / ".archive"
     if mark.is_file() and mark.read_text(encoding="utf-8") == digest:
@@ -126,6 +134,7 @@ def _unpacked(archive: Path, target: Path) -> Path:
         if hasattr(tarfile, "data_filter"):  # in the later ones of the releases of a Python
             files.extraction_filter = tarfile.data_filter
         files.extractall(target)
+    shutil.copytree(headers, target / "include", dirs_exist_ok=True)
     mark.write_text(digest, encoding="utf-8")
     return target
 

@@ -1,0 +1,15 @@
+// Of a build without XNNPACK, where kernels, microkernels and scalar steps run all nodes.
+#include "backends/xnnpack/step.h"
+#include "backends/xnnpack/threads.h"
+
+namespace rushlight::xnnpack {
+
+bool initialize_library() { return true; }
+
+pthreadpool* shared_threads(size_t) { return nullptr; }
+
+Result<Step*> make_library_step(const Graph&, const Node& node, const Operand*, MemoryAllocator&) {
+  return fail(Error::NotSupported, "this build has no XNNPACK for a %s", name_of(node.kind));
+}
+
+}  // namespace rushlight::xnnpack

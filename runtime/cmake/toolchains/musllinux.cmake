@@ -1,0 +1,6 @@
+# Extensions for Linux systems with musl (musllinux_1_2), by zig. RUSHLIGHT_MACHINE is x86_64 or aarch64.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR ${RUSHLIGHT_MACHINE})
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES RUSHLIGHT_MACHINE)
+set(ZIG_TARGET ${RUSHLIGHT_MACHINE}-linux-musl)
+include(${CMAKE_CURRENT_LIST_DIR}/zig.cmake)

@@ -1,0 +1,197 @@
+"""Builds wheels into `dist`: wheels.py [--target manylinux-x86_64 ...] [--python 3.10 ...] [--jobs N].
+
+For each target and each Python (3.10, 3.11, and the stable ABI of 3.12 and later) it compiles the extension,
+adds the Python sources and a bill of materials, writes the wheel and lets auditwheel check its tag. The bytes
+of a wheel depend on the sources, the compilers and SOURCE_DATE_EPOCH alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import nanobind
+import sbom
+from common import DIST, ROOT, epoch, files_below, run, version
+
+TOOLS = Path(sys.executable).parent
+ABI3 = "3.12"  # from this Python on, one wheel is for all later ones
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kind of system. `triple` is what Python writes into the names of extensions."""
+
+    name: str
+    machine: str
+    toolchain: str
+    tag: str
+    triple: str
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("manylinux-x86_64", "x86_64", "manylinux", "manylinux_2_28_x86_64", "x86_64-linux-gnu"),
+        Target("manylinux-aarch64", "aarch64", "manylinux", "manylinux_2_28_aarch64", "aarch64-linux-gnu"),
+        Target("musllinux-x86_64", "x86_64", "musllinux", "musllinux_1_2_x86_64", "x86_64-linux-musl"),
+        Target("musllinux-aarch64", "aarch64", "musllinux", "musllinux_1_2_aarch64", "aarch64-linux-musl"),
+    )
+}
+
+
+def interpreter(python: str) -> Path:
+    """The program of a release of Python."""
+    found = shutil.which(f"python{python}")
+    if found is None:
+        raise SystemExit(f"python{python} is not installed, and its headers are needed for its wheels")
+    command = [found, "-c", "import sys; print(sys.executable)"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        # A version manager, which runs only the releases that were chosen.
+        environment = {**os.environ, "PYENV_VERSION": python}
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    return Path(done.stdout.strip())
+
+
+def build(target: Target, python: str, jobs: int) -> Path:
+    """Compiles the extension, and returns the folder of what CMake installs of it."""
+    folder = ROOT / "build/wheels" / f"{target.name}-{python}"
+    settings = {
+        "CMAKE_BUILD_TYPE": "Release",
+        "CMAKE_MAKE_PROGRAM": TOOLS / "ninja",
+        "CMAKE_TOOLCHAIN_FILE": ROOT / f"runtime/cmake/toolchains/{target.toolchain}.cmake",
+        "RUSHLIGHT_ZIG": TOOLS / "python-zig",
+        "RUSHLIGHT_MACHINE": target.machine,
+        "RUSHLIGHT_STABLE_ABI": "ON" if python == ABI3 else "OFF",
+        "SKBUILD_STATE": "wheel",
+        "Python_EXECUTABLE": interpreter(python),
+        "nanobind_DIR": nanobind.cmake_dir(),
+    }
+    words = [f"-D{key}={value}" for key, value in settings.items()]
+    run(TOOLS / "cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *words, stdout=subprocess.DEVNULL)
+    run(TOOLS / "ninja", f"-j{jobs}", "-C", folder, "--quiet", "_native", "runtime_sources")
+    installed = folder / "installed"
+    shutil.rmtree(installed, ignore_errors=True)
+    run(
+        *(TOOLS / "cmake", "--install", folder, "--component", "python", "--prefix", installed),
+        stdout=subprocess.DEVNULL,
+    )
+    for extension in (installed / "rushlight/runtime").glob("_native*.so"):
+        name = "_native.abi3.so"
+        if python != ABI3:
+            name = f"_native.cpython-{python.replace('.', '')}-{target.triple}.so"
+        extension.rename(extension.with_name(name))
+    return installed
+
+
+def metadata(folder: Path) -> Path:
+    """The folder `.dist-info` of the build backend, with the licence of nanobind."""
+    module = "scikit_build_core.build"
+    code = f"import sys; from {module} import prepare_metadata_for_build_wheel as p; p(sys.argv[1])"
+    run(sys.executable, "-c", code, folder, cwd=ROOT, stdout=subprocess.DEVNULL)
+    (made,) = folder.glob("*.dist-info")
+    for file in importlib.metadata.files("nanobind") or []:
+        if file.name.startswith("LICENSE") and "dist-info" in str(file):
+            (made / "licenses/nanobind").mkdir(parents=True, exist_ok=True)
+            shutil.copy(file.locate(), made / "licenses/nanobind" / file.name)
+    return made
+
+
+def components(target: Target) -> list[sbom.Component]:
+    """What the extension contains beside Rushlight."""
+    release = importlib.metadata.version("nanobind")
+    found = [sbom.Component("nanobind", release, "BSD-3-Clause", f"pkg:pypi/nanobind@{release}")]
+    if target.toolchain == "manylinux":
+        compiler = f"{target.machine}-linux-gnu-g++"
+        done = subprocess.run([compiler, "-dumpfullversion"], check=True, capture_output=True, text=True)
+        number = done.stdout.strip()
+        licence = "GPL-3.0-or-later WITH GCC-exception-3.1"
+        found.append(sbom.Component("libstdc++", number, licence, f"pkg:generic/gcc@{number}"))
+    else:
+        number = importlib.metadata.version("ziglang")
+        licence = "Apache-2.0 WITH LLVM-exception"
+        found.append(sbom.Component("libc++", f"of zig {number}", licence, f"pkg:pypi/ziglang@{number}"))
+    return [*found, *sbom.PAGE]
+
+
+def write(target: Target, python: str, installed: Path) -> Path:
+    """Writes the wheel."""
+    tag = f"cp{python.replace('.', '')}"
+    tags = f"{tag}-{'abi3' if python == ABI3 else tag}-{target.tag}"
+    contents: dict[str, bytes] = {}
+    for path in files_below(installed):
+        contents[str(path.relative_to(installed))] = path.read_bytes()
+    listed = subprocess.run(
+        ["git", "ls-files", "src/rushlight"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    for name in listed.stdout.split():
+        contents[name.removeprefix("src/")] = (ROOT / name).read_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        made = metadata(Path(folder))
+        for path in files_below(made):
+            contents[f"{made.name}/{path.relative_to(made)}"] = path.read_bytes()
+        information = made.name
+    contents[f"{information}/WHEEL"] = (
+        f"Wheel-Version: 1.0\nGenerator: rushlight {version()}\nRoot-Is-Purelib: false\nTag: {tags}\n"
+    ).encode()
+    contents[f"{information}/sboms/rushlight.cdx.json"] = sbom.bill(components(target))
+    record = f"{information}/RECORD"
+    lines = []
+    for name in sorted(contents):
+        digest = base64.urlsafe_b64encode(hashlib.sha256(contents[name]).digest()).rstrip(b"=").decode()
+        lines.append(f"{name},sha256={digest},{len(contents[name])}\n")
+    contents[record] = "".join([*lines, f"{record},,\n"]).encode()
+    DIST.mkdir(exist_ok=True)
+    wheel = DIST / f"rushlight-{version()}-{tags}.whl"
+    moment = time.gmtime(max(epoch(), 315532800))[:6]  # a zip file knows no time before 1980
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as files:
+        for name in [*sorted(contents.keys() - {record}), record]:
+            entry = zipfile.ZipInfo(name, moment)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o100755 if name.endswith(".so") else 0o100644) << 16
+            files.writestr(entry, contents[name], compresslevel=9)
+    return wheel
+
+
+def check_tag(wheel: Path, target: Target) -> None:
+    """Fails unless auditwheel finds that the wheel keeps the rules of its tag."""
+    done = subprocess.run(
+        [sys.executable, "-m", "auditwheel", "show", str(wheel)], capture_output=True, text=True
+    )
+    said = " ".join(done.stdout.split())
+    if done.returncode != 0 or f'constrains the platform tag to "{target.tag}"' not in said:
+        if done.returncode != 0 or f'"{target.tag}"' not in said:
+            raise SystemExit(
+                f"{wheel.name}: auditwheel does not find the tag {target.tag}:\n{said}{done.stderr}"
+            )
+
+
+def main() -> None:
+    """Builds all wheels that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--target", nargs="+", choices=list(TARGETS), default=list(TARGETS))
+    parser.add_argument("--python", nargs="+", default=["3.10", "3.11", ABI3])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    for name in options.target:
+        for python in options.python:
+            target = TARGETS[name]
+            wheel = write(target, python, build(target, python, options.jobs))
+            check_tag(wheel, target)
+            print(f"{wheel.name}: {wheel.stat().st_size:,} bytes", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Layouts of plans that released versions wrote, and how those become the present one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from rushlight.backends.cpu.plan.payload import write_plan
+from rushlight.backends.cpu.plan.tables import Plan
+from rushlight.backends.cpu.plan.wire_tables import CPU_PLAN
+from rushlight.format.errors import MalformedError
+
+CURRENT = CPU_PLAN.identifier.decode()
+"""The layout that this version writes and reads."""
+
+UPGRADES: dict[str, Callable[[bytes], Plan]] = {}
+"""For each older layout of a released version: the function that reads a payload of it as a plan.
+
+Version 0.1.0 has RCP2. RCP1 was never released, and its steps lack what RCP2 says of them."""
+
+
+def layout_of(payload: bytes) -> str:
+    """Returns the four letters that name the layout of a payload."""
+    return payload[4:8].decode("ascii", "replace")
+
+
+def can_upgrade(layout: str, upgrades: Mapping[str, Callable[[bytes], Plan]] = UPGRADES) -> bool:
+    """Returns whether plans of the layout need no new compile."""
+    return layout == CURRENT or layout in upgrades
+
+
+def upgraded(payload: bytes, upgrades: Mapping[str, Callable[[bytes], Plan]] = UPGRADES) -> bytes:
+    """Returns the payload in the present layout.
+
+    Raises:
+        MalformedError: the payload is damaged, or its layout says less than the present one needs.
+    """
+    layout = layout_of(payload)
+    if layout == CURRENT:
+        return payload
+    if layout not in upgrades:
+        raise MalformedError(
+            f"the plan has the layout {layout}, which cannot become {CURRENT} without the model: compile the "
+            "model again"
+        )
+    return write_plan(upgrades[layout](payload))

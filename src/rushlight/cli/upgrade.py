@@ -1,0 +1,101 @@
+"""`rushlight upgrade`: shows the versions in a program file, and writes it in the present ones."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rushlight.backends.cpu.plan import upgrade as plans
+from rushlight.cli.arguments import Commands
+from rushlight.format.errors import FormatError
+from rushlight.format.pte import PTEFile, has_data_among_tables, read_pte_file, write_pte_to_file
+from rushlight.format.wire_tables import PROGRAM
+from rushlight.runtime import Runtime
+from rushlight.runtime.errors import InvalidArgumentError
+
+PRESENT = "present"
+OLD = "old, can be upgraded"
+LOST = "old: compile the model again"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a file: what it is, its layout, and one of PRESENT, OLD and LOST."""
+
+    part: str
+    layout: str
+    state: str
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the subcommand."""
+    parser = commands.add_parser(
+        "upgrade",
+        help="show the versions in a program, and write it in the present ones",
+        description="Prints the layout of the program and of each plan of the CPU backend. With -o the "
+        "program is written in the present layouts; results stay the same.",
+        epilog="example: rushlight upgrade old.pte -o new.pte",
+    )
+    parser.add_argument("program", type=Path, help="a .pte file")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to write the program")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prints the parts, and writes the program."""
+    if options.output is not None and options.output.suffix != ".pte":
+        raise InvalidArgumentError(f"-o {options.output}: the name of a program ends in .pte")
+    file = read_pte_file(options.program)
+    parts = parts_of(file, options.program.read_bytes())
+    if options.json:
+        rows = [{"part": part.part, "layout": part.layout, "state": part.state} for part in parts]
+        print(json.dumps({"file": str(options.program), "parts": rows}, indent=2))
+    else:
+        for part in parts:
+            print(f"{part.part:40} {part.layout:24} {part.state}")
+    if options.output is None:
+        return
+    lost = [part for part in parts if part.state == LOST]
+    if lost:
+        raise FormatError(
+            f"{options.program}: {lost[0].part} has the layout of a {lost[0].layout}, which cannot become "
+            f"{plans.CURRENT} without the model: compile the model again"
+        )
+    write_pte_to_file(upgraded(file), options.output)
+    Runtime.get().load_program(options.output)
+
+
+def parts_of(file: PTEFile, data: bytes) -> list[Part]:
+    """Returns the program and its plans with their layouts."""
+    inside = has_data_among_tables(data)
+    identifier = PROGRAM.identifier.decode()
+    form = f"{identifier}, data among the tables" if inside else f"{identifier}, data in segments"
+    parts = [Part("program", form, OLD if inside else PRESENT)]
+    for plan in file.program.execution_plan:
+        for index, delegate in enumerate(plan.delegates):
+            if delegate.id != "CpuBackend":
+                continue
+            layout = plans.layout_of(bytes(file.delegate_data[delegate.processed.index])[:8])
+            state = LOST
+            if plans.can_upgrade(layout):
+                state = PRESENT if layout == plans.CURRENT else OLD
+            parts.append(Part(f"method {plan.name}, delegate {index}", f"CPU plan {layout}", state))
+    return parts
+
+
+def upgraded(file: PTEFile) -> PTEFile:
+    """Returns the program with all plans in the present layout."""
+    places = {
+        delegate.processed.index
+        for plan in file.program.execution_plan
+        for delegate in plan.delegates
+        if delegate.id == "CpuBackend"
+    }
+    blobs = [
+        plans.upgraded(bytes(blob)) if index in places else blob
+        for index, blob in enumerate(file.delegate_data)
+    ]
+    return replace(file, delegate_data=blobs)
