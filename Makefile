@@ -17,6 +17,10 @@
 # make js      the JavaScript package in build/js, and its tests in Node; about ten minutes
 # make windows selective builds for Windows, run in Wine; ten minutes
 # make java    the Java package in build/java, and its tests on OpenJDK with -Xcheck:jni; two minutes after make build
+# make soak    a million calls of small programs, with a check that memory does not grow; two minutes
+# make wheel   wheels for manylinux and musllinux in dist, tried in fresh environments; TARGETS='manylinux-x86_64' narrows it
+# make cpp-package an archive and a Debian package of the C++ part in dist; make sdist the Python sources
+# make release-check versions, changelog, API snapshot and golden programs of a release
 # make tidy    clang-tidy over the C++ code below the kernels; half a minute
 # make api     the public API as tests/golden/api.txt, for a change of it that is wanted
 # make golden  the payloads of the native backends in tests/golden/backends, for a change of them that is wanted
@@ -43,7 +47,9 @@ SECONDS ?= 300
 ISA ?=
 BASE ?= HEAD
 
-.PHONY: demo docs test venv build lint tidy types unit operators cpp untraced targets windows js java api golden interop torture poison asan fuzz tsan avx512 cross bench bench-check bench-browser bench-avx2 format clean system
+TARGETS ?= manylinux-x86_64 manylinux-aarch64 musllinux-x86_64 musllinux-aarch64
+
+.PHONY: soak wheel sdist cpp-package release-check demo docs test venv build lint tidy types unit operators cpp untraced targets windows js java api golden interop torture poison asan fuzz tsan avx512 cross bench bench-check bench-browser bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -209,6 +215,28 @@ java: build
 	scripts/system-packages java
 	$(BIN)/python scripts/build_java.py $(WORKERS)
 	RUSHLIGHT_JAVA=1 $(BIN)/pytest -q tests/java
+
+soak: build
+	$(BIN)/python -m tests.soak
+
+$(VENV)/.release: requirements/release.txt | $(VENV)/.environment
+	$(MAKE) system
+	$(BIN)/pip install -q -r requirements/release.txt
+	touch $@
+
+wheel: $(VENV)/.release
+	scripts/system-packages release
+	$(BIN)/python scripts/release/wheels.py --jobs $(WORKERS) --target $(TARGETS)
+	$(BIN)/python scripts/release/smoke.py dist/*-manylinux*_$$(uname -m).whl
+
+sdist: $(VENV)/.environment
+	$(BIN)/python scripts/release/sdist.py
+
+cpp-package: $(VENV)/.environment
+	$(BIN)/python scripts/release/cpp.py --jobs $(WORKERS)
+
+release-check: build
+	$(BIN)/python scripts/release/check.py
 
 # ExecuTorch goes in last: it needs a typing-extensions newer than a dependency of litert-torch declares.
 $(PEERS)/.installed: requirements/peers.txt requirements/torchvision.txt

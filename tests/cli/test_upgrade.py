@@ -13,9 +13,9 @@ import rushlight
 from rushlight.backends.cpu.plan import upgrade
 from rushlight.backends.cpu.plan.payload import read_plan
 from rushlight.cli.main import main
+from rushlight.format.codecs import program_binding
 from rushlight.format.encode import encode
 from rushlight.format.program import Buffer
-from rushlight.format.codecs import program_binding
 from rushlight.format.pte import has_data_among_tables, read_pte, write_pte
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "programs" / "0.1.0"
