@@ -96,6 +96,16 @@ def test_report_names_layers_and_the_runtime(folder: Path, capsys: pytest.Captur
     assert rushlight.load(folder / "net-static_int8.pte")(images).shape == (2, 10)
 
 
+def test_a_record_for_the_developer_tools(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["quantized_model.py:net", "--data", "quantized_model.py:data", "-o", "net.pte"]
+    assert main(["quantize", *arguments, "--etrecord", "net.etrecord"]) == 0
+    capsys.readouterr()
+    assert main(["compare", "net.pte"]) == 0
+    assert "no value departs" in capsys.readouterr().out
+    assert main(["profile", "net.pte", "--json"]) == 0
+    assert "quantized_model.py:13" in capsys.readouterr().out
+
+
 def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     images = np.random.default_rng(0).random((9, 1, 8, 8), np.float32)
     np.save("images.npy", images)

@@ -75,6 +75,16 @@ def add_output_option(parser: argparse.ArgumentParser, default: str) -> None:
     )
 
 
+def add_record_output_option(parser: argparse.ArgumentParser) -> None:
+    """Adds the option for the ETRecord that a subcommand writes beside a program."""
+    parser.add_argument(
+        "--etrecord",
+        type=Path,
+        metavar="FILE",
+        help="also write an ETRecord, with which the developer tools name the lines of the model",
+    )
+
+
 def check_output(path: Path | None) -> None:
     """Checks the path of an output file before long work starts.
 

@@ -12,6 +12,7 @@ from rushlight.cli.arguments import (
     Commands,
     add_library_option,
     add_output_option,
+    add_record_output_option,
     check_folder,
     check_output,
     load_libraries,
@@ -37,12 +38,7 @@ def add_to(commands: Commands) -> None:
     )
     add_output_option(parser, "FACTORY.pte")
     add_backend_options(parser)
-    parser.add_argument(
-        "--etrecord",
-        type=Path,
-        metavar="FILE",
-        help="also write an ETRecord, with which the developer tools name the lines of the model",
-    )
+    add_record_output_option(parser)
     parser.add_argument(
         "--digest",
         action="store_true",

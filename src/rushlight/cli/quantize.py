@@ -14,6 +14,7 @@ from rushlight.cli.arguments import (
     Commands,
     add_library_option,
     add_output_option,
+    add_record_output_option,
     check_folder,
     check_output,
     load_array,
@@ -52,6 +53,7 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument("factory", metavar="FILE.py:FACTORY", help="or package.module:FACTORY")
     add_output_option(parser, "FACTORY-CONFIG.pte")
+    add_record_output_option(parser)
     parser.add_argument(
         "--data",
         nargs="+",
@@ -127,6 +129,7 @@ def _run(options: argparse.Namespace) -> str:
         raise InvalidArgumentError("--html: there is no report to write; add --report or --sensitivity")
     check_output(options.output)
     check_folder("--html", options.html)
+    check_folder("--etrecord", options.etrecord)
     load_libraries(options)
     backends = partitioners(options)
     quantize = _quantize_package()
@@ -156,7 +159,8 @@ def _run(options: argparse.Namespace) -> str:
     else:
         chosen = quantize.hybrid(program, example, quantizer, data, min_snr_db=options.min_snr, found=found)
         quantized, left = chosen.program, left + chosen.left
-    compiled = rushlight.compile(quantized, partitioner=backends)
+    has_record = options.etrecord is not None
+    compiled = rushlight.compile(quantized, partitioner=backends, generate_etrecord=has_record)
     lines += explanation(options, backends)
     report = None
     if options.report:
@@ -171,10 +175,14 @@ def _run(options: argparse.Namespace) -> str:
         options.html.write_text(page(f"{name}, quantized and float", sections), encoding="utf-8")
     output = options.output or Path(f"{name}-{'quantized' if options.quantizer else options.config}.pte")
     compiled.save(output)
+    if has_record:
+        compiled.get_etrecord().save(options.etrecord)
     if left:
         lines.append(f"layers in float: {', '.join(left)}")
     lines.append(f"{output}: {size_text(output.stat().st_size)}")
     facts |= {"file": str(output), "bytes": output.stat().st_size, "float": left}
+    if has_record:
+        facts["etrecord"] = str(options.etrecord)
     return json.dumps(facts, indent=2) if options.json else "\n".join(lines)
 
 

@@ -51,6 +51,7 @@ class ETRecordReservedFileNames(str, Enum):
 
 _Names = ETRecordReservedFileNames
 _FINGERPRINT = "rushlight.program_fingerprint"
+_EDGE = f"{_Names.EDGE_DIALECT_EXPORTED_PROGRAM.value}/"
 _PROGRAM_PARTS = ("_state_dict", "_constants", "_example_inputs")
 
 
@@ -350,7 +351,7 @@ class ETRecord:
         if self.exported_program is not None:
             _write(archive, _Names.EXPORTED_PROGRAM.value, self.exported_program)
         for method, program in self.edge_programs.items():
-            _write(archive, f"{_Names.EDGE_DIALECT_EXPORTED_PROGRAM.value}/{method}", program)
+            _write(archive, f"{_EDGE}{method}", program)
         for name, program in (self.graph_map or {}).items():
             _write(archive, name if "/" in name else f"{name}/forward", program)
 
@@ -421,6 +422,16 @@ def parse_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> ETRecor
         DevtoolsError: the file is no record, is damaged, or has programs of another version.
         OSError: the file cannot be read.
     """
+    record = open_etrecord(etrecord_path)
+    record.read_all()
+    return record
+
+
+def open_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> _SavedRecord:
+    """Reads a record as `parse_etrecord`, but each program at its first use, which may raise its errors.
+
+    Reading a program takes about a millisecond for each operator, and most tools use one program of several.
+    """
     where = etrecord_path if isinstance(etrecord_path, (str, os.PathLike)) else "the file"
     try:
         with zipfile.ZipFile(etrecord_path) as archive:
@@ -438,14 +449,14 @@ def parse_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> ETRecor
             f"ETRecord identifier missing: {where} is a zip archive without the entry "
             f"{_Names.ETRECORD_IDENTIFIER.value}, so it is no ETRecord or it is damaged"
         )
-    record = _read(entries, str(where))
+    record = _SavedRecord(entries, str(where))
     record._fingerprint = _fingerprint_of(comment)
     record.path = None if where == "the file" else os.fspath(where)
     return record
 
 
 def parse_etrecord_of(program: Path, etrecord_path: Path) -> ETRecord:
-    """Reads the record of a program.
+    """Reads the record of a program, as `open_etrecord`.
 
     Args:
         program: a .pte file.
@@ -456,7 +467,7 @@ def parse_etrecord_of(program: Path, etrecord_path: Path) -> ETRecord:
         FormatError: the header of the program is damaged.
         OSError: a file cannot be read.
     """
-    record = parse_etrecord(etrecord_path)
+    record = open_etrecord(etrecord_path)
     wanted, found = record.program_fingerprint, program_fingerprint(program.read_bytes())
     if wanted and wanted != found:
         raise DevtoolsError(
@@ -466,29 +477,74 @@ def parse_etrecord_of(program: Path, etrecord_path: Path) -> ETRecord:
     return record
 
 
-def _read(entries: Mapping[str, bytes], where: str) -> ETRecord:
-    programs = {
-        name: read_program(_files(entries, name, where), name)
-        for name in entries
-        if name not in _MAPS and not name.endswith(_PROGRAM_PARTS)
-    }
-    prefix = f"{_Names.EDGE_DIALECT_EXPORTED_PROGRAM.value}/"
-    edge = {name.removeprefix(prefix): p for name, p in programs.items() if name.startswith(prefix)}
-    old = programs.get(_Names.EDGE_DIALECT_EXPORTED_PROGRAM.value)  # of ExecuTorch before several methods
-    if old is not None:
-        edge = edge or {"forward": old}
-    own = (_Names.EXPORTED_PROGRAM.value, _Names.EDGE_DIALECT_EXPORTED_PROGRAM.value)
-    return ETRecord(
-        programs.get(_Names.EXPORTED_PROGRAM.value),
-        _json(entries, _Names.EXPORT_GRAPH_ID, where) or 0,
-        next(iter(edge.values())) if len(edge) == 1 else edge or None,
-        {name: p for name, p in programs.items() if name not in own and not name.startswith(prefix)},
-        _json(entries, _Names.DEBUG_HANDLE_MAP_NAME, where),
-        _json(entries, _Names.DELEGATE_MAP_NAME, where),
-        _json(entries, _Names.INSTRUCTION_ID_TO_NUM_OUTS_MAP_NAME, where),
-        _tensors(entries, _Names.REFERENCE_OUTPUTS, where),
-        _tensors(entries, _Names.REPRESENTATIVE_INPUTS, where),
-    )
+class _SavedRecord(ETRecord):
+    """A record whose programs are read from the entries of its file when they are first used.
+
+    Args:
+        entries: the entries of the file.
+        where: names the file in messages.
+
+    Raises:
+        DevtoolsError: an entry is missing, or one that is no program is damaged.
+    """
+
+    def __init__(self, entries: Mapping[str, bytes], where: str) -> None:
+        super().__init__(
+            export_graph_id=_json(entries, _Names.EXPORT_GRAPH_ID, where) or 0,
+            _debug_handle_map=_json(entries, _Names.DEBUG_HANDLE_MAP_NAME, where),
+            _delegate_map=_json(entries, _Names.DELEGATE_MAP_NAME, where),
+            _instruction_id_to_num_outs_map=_json(entries, _Names.INSTRUCTION_ID_TO_NUM_OUTS_MAP_NAME, where),
+            _reference_outputs=_tensors(entries, _Names.REFERENCE_OUTPUTS, where),
+            _representative_inputs=_tensors(entries, _Names.REPRESENTATIVE_INPUTS, where),
+        )
+        self._files = {
+            name: _files(entries, name, where)
+            for name in entries
+            if name not in _MAPS and not name.endswith(_PROGRAM_PARTS)
+        }
+        for name in self._PARTS:
+            delattr(self, name)  # `__getattr__` is asked for what is not there
+
+    _PARTS = ("exported_program", "edge_dialect_program", "graph_map")
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._PARTS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        value = getattr(self, f"_read_{name}")()
+        setattr(self, name, value)
+        return value
+
+    def read_all(self) -> None:
+        """Reads all programs.
+
+        Raises:
+            DevtoolsError: a program is damaged, or has another version.
+        """
+        for name in self._PARTS:
+            getattr(self, name)
+
+    def _program_of(self, name: str) -> ExportedProgram:
+        return read_program(self._files.pop(name), name)
+
+    def _read_exported_program(self) -> ExportedProgram | None:
+        name = _Names.EXPORTED_PROGRAM.value
+        return self._program_of(name) if name in self._files else None
+
+    def _read_edge_dialect_program(self) -> ExportedProgram | dict[str, ExportedProgram] | None:
+        names = {name.removeprefix(_EDGE): name for name in self._files if name.startswith(_EDGE)}
+        old = _Names.EDGE_DIALECT_EXPORTED_PROGRAM.value  # of ExecuTorch before several methods
+        if not names and old in self._files:
+            names = {"forward": old}
+        edge = {method: self._program_of(name) for method, name in names.items()}
+        return next(iter(edge.values())) if len(edge) == 1 else edge or None
+
+    def _read_graph_map(self) -> dict[str, ExportedProgram]:
+        own = (_Names.EXPORTED_PROGRAM.value, _Names.EDGE_DIALECT_EXPORTED_PROGRAM.value)
+        return {
+            name: self._program_of(name)
+            for name in list(self._files)
+            if name not in own and not name.startswith(_EDGE)
+        }
 
 
 _MAPS = frozenset(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -315,23 +316,32 @@ def run_graph(program: ExportedProgram, inputs: Sequence[object], replaced: Repl
 
 
 class _Recorder(Interpreter):
-    """Keeps the value of each call as it is right after the call."""
+    """Keeps the value of each call as it is right after the call, as a copy if some call may write to it."""
 
     def __init__(self, module: torch.fx.GraphModule, replaced: Replaced) -> None:
         super().__init__(module)
         self.values: dict[Node, Any] = {}
         self._replaced = replaced
+        self._is_changed = any(_may_write(node) for node in module.graph.nodes if node.op == "call_function")
 
     def run_node(self, n: Node) -> Any:
         value = super().run_node(n)
         if n.op == "call_function":
-            self.values[n] = pytree.tree_map_only(torch.Tensor, torch.clone, value)
+            self.values[n] = (
+                pytree.tree_map_only(torch.Tensor, torch.clone, value) if self._is_changed else value
+            )
             given = self._replaced.get(n)
             if given:
                 leaves, spec = pytree.tree_flatten(value)
                 chosen = (given.get(place, leaf) for place, leaf in enumerate(leaves))
                 value = pytree.tree_unflatten(chosen, spec)
         return value
+
+
+def _may_write(node: Node) -> bool:
+    """Whether a call may write to its arguments; of operators without a schema, only `getitem` does not."""
+    schema = getattr(node.target, "_schema", None)
+    return node.target is not operator.getitem if schema is None else bool(schema.is_mutable)
 
 
 def arrange(value: torch.Tensor, reference: object) -> torch.Tensor | None:
@@ -357,8 +367,13 @@ def arrange(value: torch.Tensor, reference: object) -> torch.Tensor | None:
 
 
 def _distance(value: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
-    difference = (value.double() - reference.double()).abs().nan_to_num(nan=torch.inf)
-    return difference.sum()
+    difference = (wide(value) - wide(reference)).abs_().nan_to_num_(nan=torch.inf)
+    return difference.sum(dtype=torch.float64)
+
+
+def wide(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor in a dtype in which differences are exact enough: float32, or else float64."""
+    return tensor if tensor.dtype == torch.float32 else tensor.double()
 
 
 def _kernel(event: Event) -> _Kernel | None:

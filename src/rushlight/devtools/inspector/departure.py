@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from rushlight.devtools.inspector.alignment import Pair, Reference
+from rushlight.devtools.inspector.alignment import Pair, Reference, wide
 from rushlight.devtools.inspector.gaps import inputs_of, pairs_of
 from rushlight.devtools.inspector.numerical_comparator import (
     MaxComparator,
@@ -230,9 +230,13 @@ def _computed(pair: Pair, operators: Mapping[int, list[Operator]]) -> list[Opera
 
 def _errors(reference: torch.Tensor, value: torch.Tensor) -> tuple[float, float]:
     """The largest absolute difference, and the largest finite absolute value of the reference."""
-    a, b = (tensor.double() for tensor in (reference, value))
+    if not reference.numel():
+        return 0.0, 0.0
+    a, b = wide(reference), wide(value)
+    error, scale = float((a - b).abs_().max()), float(a.abs().max())
+    if math.isfinite(error) and math.isfinite(scale):
+        return error, scale
     same = (a == b) | (a.isnan() & b.isnan())
     difference = torch.where(same, 0.0, (a - b).abs()).nan_to_num(nan=torch.inf)
     finite = a[a.isfinite()].abs()
-    error = float(difference.max()) if difference.numel() else 0.0
-    return error, float(finite.max()) if finite.numel() else 0.0
+    return float(difference.max()), float(finite.max()) if finite.numel() else 0.0

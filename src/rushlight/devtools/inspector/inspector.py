@@ -400,9 +400,9 @@ def _read_dump(data: bytes, name: str) -> ETDumpFlatCC:
 
 def _read_record(record: Any) -> ETRecord | None:
     if isinstance(record, (str, os.PathLike)):
-        from rushlight.devtools.etrecord.record import parse_etrecord
+        from rushlight.devtools.etrecord.record import open_etrecord
 
-        return parse_etrecord(record)
+        return open_etrecord(record)
     if record is not None and not hasattr(record, "edge_dialect_program"):
         raise TypeError(f"etrecord is an ETRecord or the path of one, not {type(record).__name__}")
     return record  # type: ignore[no-any-return]

@@ -182,8 +182,7 @@ def _finish_product(
     if wanted is None:
         lowering.set(node, out)
         return
-    lowering.set_quantized(node, out, wanted.params)
-    lowering.clamped.update(wanted.clamps)
+    _done(lowering, node, out)
 
 
 def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
@@ -406,11 +405,12 @@ def _has_sizes(tensor: Tensor, sizes: tuple[Size, ...]) -> bool:
 
 
 def _done(lowering: QuantizedLowering, node: Node, out: Tensor) -> bool:
-    """Notes that a node is `out`, which means what is wanted of it."""
+    """Notes that a node is `out`, the result of the latest step, which means what is wanted of it."""
     wanted = lowering.wanted(node)
     assert wanted is not None
     lowering.set_quantized(node, out, wanted.params)
     lowering.clamped.update(wanted.clamps)
+    lowering.steps[-1].nodes += wanted.nodes
     return True
 
 

@@ -48,10 +48,14 @@ class StoredWeight:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What becomes of a node's result that is read but once: clamped, perhaps moved, then quantized."""
+    """What becomes of a node's result that is read but once: clamped, perhaps moved, then quantized.
+
+    nodes: the clamps, and the quantization, that a step computes whose result is moved by nothing.
+    """
 
     params: QuantParams
     clamps: tuple[Node, ...]
+    nodes: tuple[Node, ...]
 
 
 class QuantizedLowering(Lowering):
@@ -198,17 +202,21 @@ class QuantizedLowering(Lowering):
     def wanted(self, node: Node) -> Wanted | None:
         """How a node's result is quantized, if nothing else is done with it but clamping and moving."""
         clamps: list[Node] = []
+        moved = False
         low, high = -math.inf, math.inf
         while len(node.users) == 1:
             (user,) = node.users
             params = quantize_params(user)
             if params is not None:
-                return Wanted(params.as_int8().clamped(low, high), tuple(clamps))
+                computed = () if moved else (*clamps, user)
+                return Wanted(params.as_int8().clamped(low, high), tuple(clamps), computed)
             bounds = clamp_bounds(user)
             if bounds is not None:
                 low, high = (min(max(bound, bounds[0]), bounds[1]) for bound in (low, high))
                 clamps.append(user)
-            elif not is_op(user, *MOVES):
+            elif is_op(user, *MOVES):
+                moved = True
+            else:
                 return None
             node = user
         return None
