@@ -502,7 +502,7 @@ function showMemory() {
       {
         type: "line", step: "end", xAxisIndex: 1, yAxisIndex: 1, data: arena.use, symbol: "none", color: color("accent"),
         areaStyle: { opacity: 0.18 },
-        markPoint: { symbolSize: 9, symbol: "circle", itemStyle: { color: color("hot") }, label: { show: true, position: "right", formatter: `peak ${bytes(arena.peak)}`, color: color("text") }, data: [{ coord: [arena.peak_at, arena.peak] }] },
+        markPoint: { symbolSize: 9, symbol: "circle", itemStyle: { color: color("hot") }, label: { show: true, position: "right", offset: [0, -11], formatter: `peak ${bytes(arena.peak)}`, color: color("text") }, data: [{ coord: [arena.peak_at, arena.peak] }] },
       },
     ],
   });
