@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from tests.passes.support import Build, calls, edge_of
+from torch.export import export
 from torch.export.experimental import _export_forward_backward
 from torch.export.graph_signature import InputKind, OutputKind
 
 from rushlight.compat.graph_passes import (
+    ConstPropPass,
     CSEPass,
     DimOrderOpsRevertPass,
+    EdgeToBackendOpsPass,
     MemoryFormatOpsPass,
     OpReplacePass,
+    ReplaceBrokenOpsWithFunctionalOpsPass,
     ToDevicePass,
     constant_prop_pass,
+    convert_constant_dim_order_pass,
     dead_code_elimination_pass,
     generate_missing_debug_handles,
     insert_write_back_for_buffers_pass,
@@ -22,10 +29,11 @@ from rushlight.compat.graph_passes import (
     propagate_dynamic_shape,
     weights_to_outputs_pass,
 )
-from rushlight.compiler.config import ExecutorchBackendConfig
+from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.compiler.edge import to_edge
 from rushlight.ir import memory_ops, meta
-from rushlight.ir.edge_ops import EdgeOpOverload
+from rushlight.ir.edge_ops import EdgeOpOverload, ops
+from rushlight.runtime import Runtime
 
 aten = torch.ops.aten
 
@@ -173,3 +181,144 @@ def test_layouts_by_memory_format_and_back() -> None:
     assert conversion.kwargs["memory_format"] is torch.channels_last
     again = MemoryFormatOpsPass().call(plain).graph_module
     assert [(node.target, node.kwargs) for node in again.graph.nodes] == before
+
+
+class Sliced(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.arange(6.0).reshape(3, 2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.weight.unsqueeze(1).expand(3, 4, 2).sum(1)
+
+
+def test_views_of_constants_are_computed() -> None:
+    inputs = (torch.ones(3, 2),)
+    program = export(Sliced(), inputs)
+    assert constant_prop_pass(program) is program
+    (spec,) = [spec for spec in program.graph_signature.input_specs if spec.kind is InputKind.CONSTANT_TENSOR]
+    assert spec.target == "_prop_tensor_constant0" and spec.persistent
+    assert program.constants["_prop_tensor_constant0"].is_contiguous() and not program.state_dict
+    assert torch.equal(program.module()(*inputs), Sliced()(*inputs))
+
+
+def test_outputs_may_be_constants() -> None:
+    class Sum(torch.nn.Module):
+        def forward(self) -> torch.Tensor:
+            return torch.tensor(3) + torch.tensor(5)
+
+    program = constant_prop_pass(to_edge(export(Sum(), ())).exported_program())
+    program._validate()
+    (output,) = program.graph_signature.user_outputs
+    assert str(output).startswith("_prop_tensor_constant") and program.module()() == 8
+
+
+def test_weights_stay_quantized_and_bodies_stay_as_they_are(caplog: pytest.LogCaptureFixture) -> None:
+    class Quantized(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("weight", torch.ones(3, dtype=torch.int8))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            qd = torch.ops.quantized_decomposed
+            weight = qd.dequantize_per_tensor.default(self.weight, 0.5, 0, -128, 127, torch.int8)
+            return torch.cond(x.sum() > 0, lambda y: y + 1, lambda y: y - 1, (x * weight,))
+
+    config = EdgeCompileConfig(_check_ir_validity=False)
+    program = to_edge(export(Quantized(), (torch.ones(3),)), compile_config=config).exported_program()
+    constant_prop_pass(program)
+    assert "dequantize_per_tensor" in program.graph_module.code
+    assert "does not constant propagate in control flow" in caplog.text
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_layouts_of_constants(persistent: bool) -> None:
+    class Permuted(torch.nn.Module):
+        held: torch.Tensor
+        last: torch.Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("held", torch.randn(4, 3, 2).permute(2, 0, 1), persistent=persistent)
+            self.register_buffer("last", torch.randn(1, 2, 4, 3).to(memory_format=torch.channels_last))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + self.held + self.last
+
+    module, inputs = Permuted(), (torch.ones(2, 4, 1),)
+    expected = module(*inputs)
+    program = to_edge(export(module, inputs)).exported_program()
+    assert convert_constant_dim_order_pass(program) is program
+    held = {**program.state_dict, **program.constants}
+    assert held["held"].is_contiguous() and not held["last"].is_contiguous()
+    assert torch.equal(program.module()(*inputs), expected)
+    (value,) = [node.meta["val"] for node in program.graph.nodes if node.name == "b_held"]
+    assert value.is_contiguous()
+
+
+def test_views_become_copies() -> None:
+    class Transposed(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.t() + 1
+
+    inputs = (torch.randn(2, 3),)
+    module = export(Transposed(), inputs).graph_module
+    changed = ReplaceBrokenOpsWithFunctionalOpsPass().call(module).graph_module
+    targets = [node.target for node in changed.graph.nodes if node.op == "call_function"]
+    assert targets[0] is aten.t_copy.default
+    assert torch.equal(changed(*inputs)[0], Transposed()(*inputs))
+
+
+def test_operators_over_known_values_are_computed_while_tracing() -> None:
+    one = torch.ones(2)
+
+    class AddOnes(ConstPropPass):
+        def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+            if op is ops.edge.aten.mul.Tensor:
+                args = (args[0], super().call_operator(aten.add.Tensor, (one, one), {}, meta))
+            return super().call_operator(op, args, kwargs, meta)
+
+    class Scaled(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * x
+
+    module = to_edge(export(Scaled(), (torch.ones(2),))).exported_program().graph_module
+    changed = AddOnes().call(module).graph_module
+    assert [node.target for node in changed.graph.nodes if node.op == "call_function"] == [
+        ops.edge.aten.mul.Tensor
+    ]
+    assert torch.equal(changed(torch.full((2,), 3.0))[0], torch.full((2,), 6.0))
+
+
+def test_arithmetic_of_sizes_becomes_operators_of_the_runtime() -> None:
+    class AddSize(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + (x.shape[0] - 1)
+
+    program = export(AddSize(), (torch.ones(3, 2),), dynamic_shapes={"x": {0: torch.export.Dim("n", max=8)}})
+    code = to_edge(program).transform([EdgeToBackendOpsPass()]).exported_program().graph_module.code
+    assert "executorch_prim_sub_Scalar" in code and "operator.sub" not in code
+
+
+def test_results_that_nobody_computes_have_no_memory() -> None:
+    """The gradient of the input of a convolution is None, and comes before those of its parameters."""
+
+    class Loss(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.convolution = torch.nn.Conv2d(2, 3, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.convolution(x).exp().sum()
+
+    module, inputs = Loss(), (torch.randn(1, 2, 3, 3),)
+    joint = _export_forward_backward(export(module, inputs).run_decompositions({}))
+    results = (
+        Runtime.get()
+        .load_program(to_edge(joint).to_executorch().buffer)
+        .load_method("forward")
+        .execute(inputs)
+    )
+    module(*inputs).backward()
+    for parameter, gradient in zip(module.convolution.parameters(), results[1:3], strict=True):
+        assert parameter.grad is not None and torch.allclose(gradient, parameter.grad)

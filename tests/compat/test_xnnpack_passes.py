@@ -8,15 +8,18 @@ import pytest
 import torch
 from tests.compat.test_transforms import ROWS, built, counts, edge_program, run
 from torch import nn
+from torch.export import export
 
 from rushlight.compat.transforms.batch_norm import FuseBatchNormWithConvPass
 from rushlight.compat.transforms.linear import AddmmToLinearPass
 from rushlight.compat.xnnpack_passes.activations import FuseActivationPass
+from rushlight.compat.xnnpack_passes.batch_norm import DecomposeBatchNormPass
 from rushlight.compat.xnnpack_passes.clones import XNNPACKRemoveCloneOpsPass
 from rushlight.compat.xnnpack_passes.concatenations import DecomposeConcatenatePass
 from rushlight.compat.xnnpack_passes.custom_metadata import PropagateCustomMetaPass
 from rushlight.compat.xnnpack_passes.expansions import RemoveNoopExpandCopyPass
 from rushlight.compat.xnnpack_passes.manager import XNNPACKPass, XNNPACKPassManager
+from rushlight.compiler.edge import to_edge
 from rushlight.ir.edge_ops import ops
 from rushlight.testing.graph_builder import single_op_builder
 
@@ -104,3 +107,38 @@ def test_a_manager_runs_classes_of_passes() -> None:
     torch.testing.assert_close(after.module()(image), model(image), rtol=1e-4, atol=1e-4)
     with pytest.raises(RuntimeError, match="holds classes of passes"):
         XNNPACKPassManager(program, [SeesProgram(program)]).transform()
+
+
+@pytest.mark.parametrize(
+    ("norm", "shape"),
+    [
+        (nn.BatchNorm1d(3), (2, 3)),
+        (nn.BatchNorm1d(3), (2, 3, 4)),
+        (nn.BatchNorm2d(3), (2, 3, 4, 5)),
+        (nn.BatchNorm2d(3, affine=False), (2, 3, 4, 5)),
+    ],
+)
+def test_batch_norms_become_convolutions(norm: nn.Module, shape: tuple[int, ...]) -> None:
+    norm.train()(torch.randn(8, *shape[1:]) * 2 + 1)
+    norm.eval()
+    inputs = (torch.randn(shape),)
+    program = to_edge(export(norm, inputs)).exported_program()
+    decomposed = XNNPACKPassManager(program, [DecomposeBatchNormPass]).transform()
+    targets = [node.target for node in decomposed.graph.nodes if node.op == "call_function"]
+    assert targets.count(edge.convolution.default) == 1
+    assert not any("batch_norm" in str(target) for target in targets)
+    torch.testing.assert_close(decomposed.module()(*inputs), norm(*inputs))
+
+
+def test_batch_norms_that_cannot_become_convolutions_stay() -> None:
+    class Given(nn.Module):
+        def forward(self, x: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
+            return nn.functional.batch_norm(x, mean, variance)
+
+    for model, inputs in (
+        (Given(), (torch.randn(2, 3, 4), torch.zeros(3), torch.ones(3))),
+        (nn.BatchNorm3d(3).eval(), (torch.randn(1, 3, 2, 2, 2),)),
+    ):
+        program = to_edge(export(model, inputs)).exported_program()
+        result = DecomposeBatchNormPass(program)(program.graph_module)
+        assert result is not None and not result.modified

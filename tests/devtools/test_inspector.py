@@ -497,3 +497,9 @@ def test_slices_of_a_real_trace_nest(tmp_path: Path) -> None:
                 open_until.pop()
             assert not open_until or end <= open_until[-1] + 1e-3
             open_until.append(end)
+
+
+@pytest.mark.parametrize("comparator", [MSEComparator, L1Comparator, SNRComparator])
+def test_tensors_of_different_shapes_are_not_compared(comparator: Any) -> None:
+    with pytest.raises(ValueError, match=r"shapes \(3,\) and \(4,\)"):
+        comparator().element_compare(torch.ones(3), torch.ones(4))

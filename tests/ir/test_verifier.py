@@ -9,8 +9,9 @@ import torch
 from torch._export.verifier import SpecViolationError
 
 from rushlight.ir import meta
-from rushlight.ir.dtype_rules import LETTERS, rule_of
+from rushlight.ir.dtype_rules import rule_of
 from rushlight.ir.edge_ops import ops
+from rushlight.ir.edge_ops import to_edge_op as edge_op
 from rushlight.ir.errors import ExportError
 from rushlight.ir.verifier import ATEN, EDGE, RULES, DialectError, Options, edge_verifier, verify, violations
 
@@ -33,7 +34,7 @@ BROKEN: list[tuple[Any, ...]] = [
     (6, EDGE, aten.add.Tensor, (FLOAT, FLOAT), {}, "is not an Edge operator"),
     (7, EDGE, edge.clone.default, (FLOAT,), {}, "names layouts by dim order"),
     (8, EDGE, edge.add.Tensor, (FLOAT, 1), {}, "argument other is the number 1"),
-    (9, EDGE, edge.add.Tensor, (FLOAT, INT), {}, "torch.float32 and torch.int64, which must be equal"),
+    (9, EDGE, edge.mm.default, (FLOAT, INT), {}, "does not take self torch.float32, mat2 torch.int64"),
     (9, EDGE, edge.embedding.default, (FLOAT, FLOAT), {}, "argument indices is torch.float32"),
     (9, EDGE, edge.where.self, (FLOAT, FLOAT, FLOAT), {}, "argument condition is torch.float32"),
 ]
@@ -117,12 +118,14 @@ def test_every_row_of_the_dtype_table_is_of_an_operator() -> None:
     from rushlight.ir import dtype_rules
 
     for name, rule in dtype_rules._rules().items():
-        packet, overload = name.removeprefix("aten::").split(".")
-        schema = getattr(getattr(aten, packet), overload)._schema
-        assert rule_of(schema) is rule
-        arguments = {argument.name for argument in schema.arguments}
-        assert set(rule.arguments) <= arguments, name
-        assert {*rule.arguments.values(), rule.result or "T"} <= set(LETTERS), name
+        packet, _, overload = name.removeprefix("aten::").partition(".")
+        op = getattr(getattr(aten, packet), overload or "default")
+        assert rule_of(op._schema) is rule
+        constraint = edge_op(op)._schema.dtype_constraint
+        assert set(constraint.type_constraint[0]) == {
+            *constraint.essential_tensor_io_names,
+            *constraint.optional_tensor_io_names,
+        }, name
 
 
 def test_bodies_of_control_flow_are_verified(export_case: Any) -> None:
@@ -133,3 +136,44 @@ def test_bodies_of_control_flow_are_verified(export_case: Any) -> None:
     node = next(node for node in body.graph.nodes if node.op == "call_function")
     node.target = aten.sin.default
     assert [violation.node for violation in violations(module, EDGE)] == [node]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "legal"),
+    [
+        (torch.float32, torch.int64, True),
+        (torch.bool, torch.uint8, True),
+        (torch.uint16, torch.float32, True),
+        (torch.uint16, torch.int32, False),
+        (torch.complex64, torch.complex64, True),
+    ],
+)
+def test_mixed_dtypes(left: torch.dtype, right: torch.dtype, legal: bool) -> None:
+    """Sums of mixed dtypes are legal if torch promotes them; kernels judge complex ones."""
+    result = torch.ones(2).to(torch.promote_types(left, right)) if legal else FLOAT
+    module = module_of(edge.add.Tensor, (torch.ones(2).to(left), torch.ones(2).to(right)), {}, result)
+    assert bool(violations(module, EDGE)) is not legal
+
+
+def test_rules_can_be_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rushlight.ir.dtype_rules import FURTHER_RULES, FunctionDtypeConstraint
+
+    rule: dict[str, Any] = {
+        "type_alias": {"T0": ["Float"], "T1": ["Int"]},
+        "type_constraint": [{"self": "T0", "src": "T1", "__ret_0": "T0"}],
+    }
+    monkeypatch.setitem(FURTHER_RULES, "aten::masked_scatter", rule)
+    schema = rule_of(aten.masked_scatter.default._schema)
+    assert schema is not None and schema.aliases["T1"] == {torch.int32}
+    with pytest.raises(RuntimeError, match="lacks \\['mask'\\]"):
+        FunctionDtypeConstraint(["self", "mask"], [], schema.aliases, schema.constraints)
+
+
+def test_constraints_are_of_whole_calls() -> None:
+    norm = edge.native_layer_norm.default._schema.dtype_constraint
+    results = {f"__ret_{index}": torch.float32 for index in range(3)}
+    assert norm.validate({"input": torch.float32, "bias": None, **results})
+    assert not norm.validate({"input": torch.float32, "bias": torch.int32, **results})
+    assert not norm.validate({"input": torch.float32}) and not norm.validate({**results, "other": None})
+    assert norm["weight"] == {torch.float16, torch.bfloat16, torch.float32, torch.float64}
+    assert norm["other"] == set()

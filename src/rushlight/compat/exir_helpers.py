@@ -75,8 +75,13 @@ def eval_expr(symint: IntLike) -> int | None:
 
 
 def eval_upper_bound(maybe_symint: IntLike) -> int:
-    """Returns the largest value of a size; sys.maxsize - 1 stands for one without a bound."""
+    """Returns the largest value of a size.
+
+    A size without a bound has the one of the example inputs; sys.maxsize - 1 stands for one that follows from
+    data.
+    """
     bound = upper_bound(maybe_symint)
+    bound = hint(maybe_symint) if bound is None else bound
     return sys.maxsize - 1 if bound is None else bound
 
 
@@ -174,10 +179,10 @@ def dim_order_from_stride(stride: Sequence[IntLike]) -> tuple[int, ...]:
     """Returns the dimensions from the outermost to the innermost.
 
     Raises:
-        ValueError: a stride is 0, so that it says nothing of the order.
+        RuntimeError: a stride is 0, so that it says nothing of the order.
     """
     if any(isinstance(step, int) and step == 0 for step in stride):
-        raise ValueError("0 in strides is not supported: it says nothing of the order of dimensions")
+        raise RuntimeError("0 in strides is not supported: it says nothing of the order of dimensions")
     return dim_order_from_strides(stride)
 
 

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import logging
 import operator
 from collections.abc import Callable, Collection, Hashable
 from typing import Any, ClassVar
 
 import torch
+from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec
+from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec, TensorArgument
 from torch.fx import GraphModule, Node
 from torch.fx.node import Argument, map_aggregate
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
 from typing_extensions import override
 
+from rushlight.compat.exir_helpers import no_dispatch
 from rushlight.compiler.config import DynamicMemoryPlanningMode
 from rushlight.frontend.edge import with_dim_order
 from rushlight.frontend.export import RemoveUnusedParametersPass
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.constants import Constants, NewConstants, constant_inputs
+from rushlight.ir.control_flow import is_control_flow
 from rushlight.ir.dim_order_ops import memory_format_of
 from rushlight.ir.edge_ops import aten_op, is_op, ops, to_backend_op, to_edge_op
 from rushlight.ir.fake import Evaluator
-from rushlight.ir.sym_ops import is_sym_op
+from rushlight.ir.quantization import dequantizes
+from rushlight.ir.sym_ops import PYTHON_TO_PRIM, is_sym_op
 from rushlight.memory.write_back import WriteBackMutationsPass
 from rushlight.passes.assign_debug_handles import AssignDebugHandlesPass
 from rushlight.passes.base import GraphPass, eliminate_dead_code, graph_modules
-from rushlight.passes.fold_constants import _is_pure as is_pure
+from rushlight.passes.export_pass import ExportPass
+from rushlight.passes.fold_constants import is_pure
 from rushlight.passes.fold_quantize_pairs import FoldQuantizePairsPass
 from rushlight.passes.prune_empty_cat import PruneEmptyCatPass
 from rushlight.passes.remove_noops import RemoveNoopConversionsPass, RemoveNoopSlicesPass
@@ -120,9 +127,11 @@ def constant_prop_pass(
     skipped = {ops.edge.aten.full.default} if custom_skip_targets is None else set(custom_skip_targets)
 
     def folds(node: Node) -> bool:
-        return node.target not in skipped and is_pure(node)
+        return node.target not in skipped and is_pure(node, views=True) and not dequantizes(node)
 
     graph = exported_program.graph
+    if any(is_control_flow(node) for node in graph.nodes):
+        logging.warning("constant_prop_pass does not constant propagate in control flow modules")
     constants = Constants(constant_inputs(exported_program), graph, folds)
     added, evaluator = NewConstants(exported_program), Evaluator.of(exported_program.graph_module)
     for node in list(graph.nodes):
@@ -133,13 +142,22 @@ def constant_prop_pass(
         computed = constants.value(node)
         if computed is not None:
             value = computed.contiguous()
-            new = added.add(_PROPAGATED, value, evaluator.like(value), node)
+            new = added.add(_PROPAGATED, value, evaluator.like(value), node, first=0)
             constants.add(new, value)
             node.replace_all_uses_with(new)
     eliminate_dead_code(graph)
+    _name_outputs(exported_program)
     _keep_used_constants(exported_program)
     exported_program.graph_module.recompile()
     return exported_program
+
+
+def _name_outputs(program: ExportedProgram) -> None:
+    """Lets the signature name the nodes that the graph returns."""
+    results: Any = program.graph.output_node().args[0]
+    for spec, node in zip(program.graph_signature.output_specs, results, strict=True):
+        if isinstance(spec.arg, TensorArgument) and isinstance(node, Node):
+            spec.arg = TensorArgument(node.name)
 
 
 def _keep_used_constants(program: ExportedProgram) -> None:
@@ -155,10 +173,90 @@ def _keep_used_constants(program: ExportedProgram) -> None:
             program.constants.pop(target, None)
         elif spec.kind is InputKind.BUFFER and target.startswith(_PROPAGATED):
             program.constants[target] = program.state_dict.pop(target)
-            kept.append(InputSpec(InputKind.CONSTANT_TENSOR, spec.arg, target))
+            kept.append(InputSpec(InputKind.CONSTANT_TENSOR, spec.arg, target, persistent=True))
         else:
             kept.append(spec)
     program.graph_signature.input_specs = kept
+
+
+def convert_constant_dim_order_pass(exported_program: ExportedProgram) -> ExportedProgram:
+    """Makes constants and buffers row-major whose layout is neither row-major nor channels last.
+
+    Args:
+        exported_program: the program, which is changed.
+
+    Returns:
+        The same program.
+    """
+    nodes = {node.name: node for node in exported_program.graph.nodes if node.op == "placeholder"}
+    for spec in exported_program.graph_signature.input_specs:
+        if spec.kind not in (InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+            continue
+        target = str(spec.target)
+        held = exported_program.constants
+        if spec.kind is InputKind.BUFFER and spec.persistent:
+            held = exported_program.state_dict
+        tensor = held.get(target)
+        if isinstance(tensor, torch.Tensor) and not _has_plain_layout(tensor):
+            held[target] = tensor.contiguous()
+            node = nodes[spec.arg.name]
+            meta.set_val(node, meta.get_val(node).contiguous())
+    return exported_program
+
+
+def _has_plain_layout(tensor: torch.Tensor) -> bool:
+    return tensor.is_contiguous() or (
+        tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)
+    )
+
+
+class ReplaceBrokenOpsWithFunctionalOpsPass(ExportPass):
+    """Before: aten.t(x), a view. Expected: aten.t_copy(x), which owns its memory."""
+
+    @override
+    def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+        overload = aten_op(op)
+        if overload is not None and overload.is_view:
+            packet = getattr(getattr(torch.ops, overload.namespace), f"{op_name(overload)}_copy", None)
+            copy = getattr(packet, overload._overloadname, None)
+            op = op if copy is None else copy
+        return super().call_operator(op, args, kwargs, meta)
+
+
+def op_name(op: OpOverload) -> str:
+    """Returns the name of an operator without its namespace and overload."""
+    return str(op._schema.name).split("::")[1]
+
+
+class ConstPropPass(ExportPass):
+    """Computes operators whose arguments are all known, while a graph is traced.
+
+    Args:
+        propogate_quant: computes quantize and dequantize operators alone; by default all others.
+    """
+
+    def __init__(self, propogate_quant: bool = False) -> None:
+        super().__init__()
+        self.propogate_quant = propogate_quant
+
+    @override
+    def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+        overload = aten_op(op)
+        quantizes = overload is not None and overload.namespace == "quantized_decomposed"
+        if quantizes is not self.propogate_quant or not _is_known([args, kwargs]):
+            return super().call_operator(op, args, kwargs, meta)
+        with no_dispatch():
+            return op(*args, **kwargs)
+
+
+def _is_known(value: object) -> bool:
+    """Whether an argument is a number or a tensor with data, not a value of the graph."""
+    if isinstance(value, (tuple, list)):
+        return all(map(_is_known, value))
+    if isinstance(value, dict):
+        return all(map(_is_known, value.values()))
+    known = (float, int, bool, str, torch.Tensor, torch.device, torch.dtype, torch.layout)
+    return isinstance(value, known) and not isinstance(value, FakeTensor)
 
 
 class CSEPass(PassBase):
@@ -249,14 +347,18 @@ class ReplaceSymSizeOpPass(GraphPass):
 
 
 class EdgeToBackendOpsPass(GraphPass):
-    """Calls the backend operators that were registered for edge operators with `bind_pattern_to_op`."""
+    """Calls the backend operators that were registered for edge operators with `bind_pattern_to_op`, and the
+    operators of the runtime for arithmetic of symbolic scalars.
+    """
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
         changed = False
         for node in module.graph.nodes:
-            op = aten_op(node.target) if node.op == "call_function" else None
-            backend = None if op is None else to_backend_op(op)
+            if node.op != "call_function":
+                continue
+            op = aten_op(node.target)
+            backend = PYTHON_TO_PRIM.get(node.target) if op is None else to_backend_op(op)
             if backend is not None and node.target is not backend:
                 node.target, changed = backend, True
         return changed

@@ -22,6 +22,12 @@ class Names:
 
 
 _PASSES = {
+    "DebugPass": "rushlight.compat.debug_pass:DebugPass",
+    "PassRegistry": "rushlight.compat.pass_registry:PassRegistry",
+    # Functions with the names of their modules.
+    "insert_write_back_for_buffers_pass": "rushlight.compat.graph_passes:insert_write_back_for_buffers_pass",
+    "remove_unused_parameters_pass": "rushlight.compat.graph_passes:remove_unused_parameters_pass",
+    "weights_to_outputs_pass": "rushlight.compat.graph_passes:weights_to_outputs_pass",
     "MemoryPlanningPass": "rushlight.memory.planning_pass:MemoryPlanningPass",
     "ExportPass": "rushlight.passes.export_pass:ExportPass",
     "ExportedProgramPassManager": "rushlight.passes.pass_manager:ExportedProgramPassManager",
@@ -52,8 +58,6 @@ _BACKEND = {
     "ExportedProgram": "torch.export:ExportedProgram",
 }
 
-_PYTREE = "torch.utils._pytree"
-
 _CALL = "torch._higher_order_ops.executorch_call_delegate"
 
 _PROGRAM = ("rushlight.exir", "rushlight.compiler")
@@ -62,6 +66,7 @@ _PASSES_OF_XNNPACK = "rushlight.compat.xnnpack_passes"
 
 _XNNPACK_PASSES = {
     "ConvertToLinearPass": "rushlight.compat.transforms.linear:AddmmToLinearPass",
+    "DecomposeBatchNorm": f"{_PASSES_OF_XNNPACK}.batch_norm:DecomposeBatchNormPass",
     "DecomposeConcatenate": f"{_PASSES_OF_XNNPACK}.concatenations:DecomposeConcatenatePass",
     "FuseActivationPass": f"{_PASSES_OF_XNNPACK}.activations:FuseActivationPass",
     "FuseBatchNormPass": "rushlight.compat.transforms.batch_norm:FuseBatchNormWithConvPass",
@@ -151,7 +156,14 @@ MODULES: dict[str, Names] = {
     "executorch.exir.dialects": Names(),
     "executorch.exir.dialects._ops": Names(("rushlight.ir.edge_ops",)),
     "executorch.exir.dialects.edge": Names(),
-    "executorch.exir.dialects.edge._ops": Names(("rushlight.ir.edge_ops",)),
+    "executorch.exir.dialects.edge._ops": Names(
+        ("rushlight.ir.edge_ops", "rushlight.ir.dtype_rules"),
+        {
+            "_edge_dialect_info": "rushlight.ir.dtype_rules:FURTHER_RULES",
+            "EdgeDialectArgument": "rushlight.ir.edge_schema:EdgeArgument",
+            "EdgeDialectFunctionSchema": "rushlight.ir.edge_schema:EdgeSchema",
+        },
+    ),
     "executorch.exir.dim_order_utils": Names(
         ("rushlight.ir.dim_order_ops",),
         {
@@ -171,7 +183,9 @@ MODULES: dict[str, Names] = {
         {"_get_control_flow_submodules": "rushlight.ir.control_flow:control_flow_submodules"},
     ),
     "executorch.exir.memory": Names(("rushlight.ir.memory_ops",)),
-    "executorch.exir.memory_planning": Names(("rushlight.memory.algorithms",)),
+    "executorch.exir.memory_planning": Names(
+        ("rushlight.memory.algorithms", "rushlight.compat.memory_checks"),
+    ),
     "executorch.exir.pass_base": Names(
         ("rushlight.passes.export_pass", "rushlight.passes.program_pass", _HELPERS),
         {
@@ -188,6 +202,7 @@ MODULES: dict[str, Names] = {
         for module in (
             "const_prop_pass",
             "constant_prop_pass",
+            "convert_constant_dim_order_pass",
             "cse_pass",
             "debug_handle_generator_pass",
             "dynamic_shape_prop_pass",
@@ -197,11 +212,13 @@ MODULES: dict[str, Names] = {
             "memory_format_ops_pass",
             "normalize_transpose_pass",
             "normalize_view_copy_base_pass",
+            "pass_registry",
             "prune_empty_tensors_pass",
             "remove_graph_asserts_pass",
             "remove_mixed_type_operators",
             "remove_noop_pass",
             "remove_unused_parameters_pass",
+            "replace_broken_ops_with_function_ops_pass",
             "replace_aten_with_edge_pass",
             "replace_edge_with_backend_pass",
             "replace_sym_size_op_pass",
@@ -225,7 +242,9 @@ MODULES: dict[str, Names] = {
     "executorch.exir.passes.sym_shape_eval_pass": Names(("rushlight.passes.sym_shapes",)),
     "executorch.exir.passes.spec_prop_pass": Names(("rushlight.passes.spec_prop",)),
     "executorch.exir.passes.external_constants_pass": Names(("rushlight.passes.move_constants_to_files",)),
-    "executorch.exir.passes.quantize_io_pass": Names(("rushlight.passes.quantized_ends",)),
+    "executorch.exir.passes.quantize_io_pass": Names(
+        ("rushlight.passes.quantized_ends", "rushlight.compat.quantized_io")
+    ),
     "executorch.exir.passes.init_mutable_pass": Names(("rushlight.passes.initialized_mutable_buffer",)),
     "executorch.exir.passes.propagate_device_config": Names(
         names={"PropagateDeviceConfig": "rushlight.compiler.config:PropagateDeviceConfig"}
@@ -261,6 +280,7 @@ MODULES: dict[str, Names] = {
         ("rushlight.delegate.lowered", "rushlight.compat.submodules")
     ),
     "executorch.exir.verification": Names(),
+    "executorch.exir.verification.arg_validator": Names(("rushlight.compat.arg_validator",)),
     "executorch.exir.verification.verifier": Names(
         ("rushlight.compat.verification",),
         {"SpecViolationError": "torch._export.verifier:SpecViolationError"},
@@ -347,6 +367,12 @@ MODULES: dict[str, Names] = {
         {"AddmmToLinearTransform": f"{_TRANSFORMS}.linear:AddmmToLinearPass"},
     ),
     "executorch.backends.transforms.collapse_view_copy": Names((f"{_TRANSFORMS}.views",)),
+    "executorch.backends.transforms.decompose_sdpa": Names(
+        names={
+            "DecomposeScaledDotProductAttention": f"{_TRANSFORMS}.attention:"
+            "DecomposeScaledDotProductAttentionPass"
+        }
+    ),
     "executorch.backends.transforms.duplicate_dynamic_quant_chain": Names(
         ("rushlight.quantize.dynamic_chains",)
     ),
@@ -382,6 +408,7 @@ MODULES: dict[str, Names] = {
         f"executorch.backends.xnnpack._passes.{module}": Names(names={name: _XNNPACK_PASSES[name]})
         for module, name in (
             ("convert_to_linear", "ConvertToLinearPass"),
+            ("decompose_batch_norm", "DecomposeBatchNorm"),
             ("decompose_cat", "DecomposeConcatenate"),
             ("fuse_activation_pass", "FuseActivationPass"),
             ("fuse_batch_norm", "FuseBatchNormPass"),
@@ -506,17 +533,7 @@ MODULES: dict[str, Names] = {
     "executorch.extension": Names(),
     "executorch.extension.export_util": Names(("rushlight.compat.export_util",)),
     "executorch.extension.export_util.utils": Names(("rushlight.compat.export_util",)),
-    "executorch.extension.pytree": Names(
-        names={
-            "tree_flatten": f"{_PYTREE}:tree_flatten",
-            "tree_unflatten": f"{_PYTREE}:tree_unflatten",
-            "tree_map": f"{_PYTREE}:tree_map",
-            "TreeSpec": f"{_PYTREE}:TreeSpec",
-            "from_str": f"{_PYTREE}:treespec_loads",
-            "register_custom": f"{_PYTREE}:_register_pytree_node",
-            "broadcast_to_and_flatten": f"{_PYTREE}:_broadcast_to_and_flatten",
-        }
-    ),
+    "executorch.extension.pytree": Names(("rushlight.compat.pytree",)),
     "executorch.extension.pybindings": Names(),
     "executorch.extension.pybindings.aten_lib": Names(("rushlight.runtime.aten_lib",)),
     "executorch.extension.pybindings.portable_lib": Names(("rushlight.runtime.portable_lib",)),

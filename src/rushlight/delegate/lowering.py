@@ -30,6 +30,10 @@ class MethodProgramsPartitionerSpec:
     method_to_partitioner: Mapping[str, Partitioner]
 
 
+class PartitionerError(CompileError, AssertionError):
+    """A partitioner does not do what partitioners must."""
+
+
 def _lowered(
     program: ExportedProgram,
     backend_id: str,
@@ -87,7 +91,7 @@ def lower_methods(
 
     Raises:
         CompileError: tags cannot be followed.
-        AssertionError: a partitioner changed more than tags.
+        AssertionError: a partitioner changed more than tags, or gave none.
     """
     results = dict(spec.method_to_edge_program)
     cuts: dict[str, list[Cut]] = {}
@@ -101,7 +105,10 @@ def lower_methods(
         before = _fingerprint(program.graph_module)
         partition = partitioner(program)
         if partition.partition_tags is None:
-            raise CompileError(f"{type(partitioner).__name__} gave no partition_tags for method {method}")
+            raise PartitionerError(
+                f"{type(partitioner).__name__} gave no partition_tags for method {method}: a partitioner "
+                "needs a `partition_tags` field containing a mapping of tags to delegate spec"
+            )
         if partition.tagged_exported_program is not program:
             program = copy_program(partition.tagged_exported_program, facts)
             tagged[method] = program

@@ -109,7 +109,7 @@ def _members(graph: Graph, tags: dict[str, DelegationSpec]) -> dict[Node, str]:
         tag = meta.get_delegation_tag(node)
         if node.op == "output" and tag is not None:
             raise CompileError(
-                "the output node carries a delegation tag; only computing nodes can be delegated"
+                f"output node {node.name} should not be tagged: only computing nodes can be delegated"
             )
         if node.op != "call_function":
             continue
@@ -138,11 +138,26 @@ def _tagged_constants(owner: ExportedProgram, tags: dict[str, DelegationSpec]) -
             spec = specs[node.name]
             if spec.kind not in _CONSTANT_KINDS:
                 raise CompileError(
-                    f"placeholder {node.name} is an input of the user, not a constant, and cannot carry the "
-                    f"delegation tag {meta.get_delegation_tag(node)}"
+                    "placeholder node for non-params, non-buffer, and non-tensor constants should not be "
+                    f"tagged: {node.name} is an input of the user, and has the delegation tag "
+                    f"{meta.get_delegation_tag(node)}"
                 )
+            if meta.must_not_be_copied(node):
+                _check_one_part(node)
             tagged[node] = spec
     return tagged
+
+
+def _check_one_part(node: Node) -> None:
+    """Checks that all users of a constant that must not be copied have its tag."""
+    tag = meta.get_delegation_tag(node)
+    for user in node.users:
+        its_tag = meta.get_delegation_tag(user)
+        if its_tag != tag:
+            raise CompileError(
+                f"constant data node ({node.name}) is tagged with ({tag}) but has user ({user.name}) which "
+                f"has tag ({its_tag}); without no_copy in its metadata, each side gets a copy"
+            )
 
 
 def _find_boundary(

@@ -45,7 +45,9 @@ def emit_operator(state: MethodState, node: Node, op: OpOverload, lookup: Lookup
         else:
             value = argument.default_value
         if value is None and isinstance(argument.type, torch.TensorType):
-            value = state.values.fresh(empty_tensor())
+            # Kernels ask for one dtype of all results, also of those that they do not compute.
+            dtypes = [spec.dtype for spec in meta.tensor_specs(node)]
+            value = state.values.fresh(empty_tensor(dtypes[0] if dtypes else torch.uint8))
         arguments.append(state.values.constant(value, argument.type))
         if argument.name in written_names:
             written.append(value)

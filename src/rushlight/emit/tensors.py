@@ -90,6 +90,6 @@ def make_tensor(spec: TensorSpec, data_buffer_idx: int = 0, planned: bool = True
     )
 
 
-def empty_tensor() -> Tensor:
+def empty_tensor(dtype: torch.dtype) -> Tensor:
     """A tensor of no elements, for a result that nobody asked for."""
-    return Tensor(ScalarType.BYTE, 0, [0], [0], False, 0, 0, None, TensorShapeDynamism.STATIC)
+    return Tensor(SCALAR_TYPES[dtype], 0, [0], [0], False, 0, 0, None, TensorShapeDynamism.STATIC)

@@ -183,10 +183,15 @@ class NewConstants:
         assert after is not None
         self._before: Node = after
 
-    def add(self, name: str, tensor: torch.Tensor, val: torch.Tensor, origin: Node) -> Node:
-        """A new buffer; it and its placeholder bear `name` with a number that makes it unique."""
+    def add(
+        self, name: str, tensor: torch.Tensor, val: torch.Tensor, origin: Node, first: int | None = None
+    ) -> Node:
+        """A new buffer; it and its placeholder bear `name` with a number that makes it unique.
+
+        The number is at least `first`, by default the number of inputs before it.
+        """
         program = self._program
-        number = self._position
+        number = self._position if first is None else first
         while f"{name}{number}" in program.state_dict:
             number += 1
         unique = f"{name}{number}"

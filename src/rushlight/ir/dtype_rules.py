@@ -1,93 +1,261 @@
-"""Dtype rules of edge operators: which tensor arguments share a dtype, and which dtypes each takes.
+"""Dtype rules of edge operators: which dtypes the tensor arguments and results of a call may have together.
 
-A row gives a letter to each tensor argument it constrains; arguments of one letter have one dtype. `Results`
-are written `->`. Operators without a row take any dtypes that torch accepts for them.
+The rows are facts of ExecuTorch's edge dialect. A letter stands for a set of dtypes, and all places with one
+letter have one dtype; a number after the letter makes it another place with the same set. `|` separates
+alternatives, of which one must hold. `promoted` is the dtype that torch gives to a mix of `self` and `other`.
+A row continues on indented lines. Operators without a row take any dtypes that torch accepts for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
+from typing import Any, TypeAlias
 
 import torch
 
-FLOAT = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
-COMPLEX = frozenset({torch.complex32, torch.complex64, torch.complex128})
-SIGNED = frozenset({torch.int8, torch.int16, torch.int32, torch.int64})
-UNSIGNED = frozenset({torch.uint8, torch.uint16, torch.uint32})
 BOOL = frozenset({torch.bool})
-REAL = FLOAT | SIGNED | UNSIGNED
-NUMBER = REAL | COMPLEX
-ANY = NUMBER | BOOL | {torch.float8_e5m2, torch.float8_e4m3fn, torch.uint64}
-INDEX = frozenset({torch.int32, torch.int64})
-LONG = frozenset({torch.int64})
-MASK = frozenset({torch.bool, torch.uint8})
+SIGNED = frozenset({torch.int8, torch.int16, torch.int32, torch.int64})
+HALF = frozenset({torch.float16, torch.bfloat16})
+FLOAT = HALF | {torch.float32, torch.float64}
+INTEGER = SIGNED | {torch.uint8}
+NUMBER = INTEGER | FLOAT
+REAL = NUMBER | BOOL
+ANY = REAL | {torch.uint16}
+COMPLEX = frozenset({torch.complex64, torch.complex128})
+
+COVERED = ANY | COMPLEX
+"""The dtypes that the table speaks of. A call with another dtype is left to torch and to the kernels."""
 
 LETTERS: dict[str, frozenset[torch.dtype]] = {
-    "T": ANY,
-    "N": NUMBER,
-    "F": FLOAT | COMPLEX,
-    "I": INDEX,
-    "L": LONG,
+    "A": ANY,
     "B": BOOL,
-    "M": MASK,
-    "X": INDEX | MASK,
+    "C": ANY | COMPLEX,
+    "D": frozenset({torch.float64}),
+    "E": ANY - HALF - {torch.float64},
+    "F": FLOAT,
+    "G": FLOAT | {torch.int64},
+    "H": HALF,
+    "I": frozenset({torch.int32, torch.int64}),
+    "J": INTEGER | BOOL,
+    "K": INTEGER | BOOL | {torch.uint16},
+    "L": frozenset({torch.int64}),
+    "M": BOOL | {torch.uint8},
+    "N": NUMBER,
+    "O": NUMBER | {torch.uint16},
+    "P": ANY - {torch.uint8},
+    "R": REAL,
+    "S": frozenset({torch.float32}),
+    "V": (ANY - HALF - {torch.float64}) - BOOL,
+    "W": BOOL | {torch.int64},
+    "X": frozenset({torch.int32, torch.int64, torch.bool, torch.uint8}),
+    "U": frozenset({torch.uint16}),
 }
 """The dtypes that each letter of the table stands for."""
 
 _TABLE = """
-add.Tensor sub.Tensor mul.Tensor minimum.default      self=T other=T -> T
-div.Tensor                                            self=F other=F -> F
-div.Tensor_mode                                       self=N other=N -> N
-mm.default                                            self=N mat2=N -> N
-bmm.default                                           self=N mat2=N -> N
-addmm.default                                         self=N mat1=N mat2=N -> N
-convolution.default                                   input=N weight=N bias=N -> N
-avg_pool2d.default                                    self=N -> N
-native_layer_norm.default                             input=F
-native_group_norm.default                             input=F
-_native_batch_norm_legit_no_training.default          input=F
-_softmax.default _log_softmax.default                 self=F
-logical_and.default logical_or.default                -> B
-logical_xor.default logical_not.default               -> B
-eq.Tensor ne.Tensor lt.Tensor le.Tensor               -> B
-gt.Tensor ge.Tensor eq.Scalar ne.Scalar               -> B
-lt.Scalar le.Scalar gt.Scalar ge.Scalar               -> B
-isnan.default isinf.default                           -> B
-any.default any.dim                                   -> M
-embedding.default                                     weight=T indices=I -> T
-index_select.default                                  self=T index=I -> T
-gather.default                                        self=T index=X -> T
-scatter.src                                           self=T index=X src=T -> T
-scatter_add.default                                   self=T index=X src=T -> T
-scatter.value                                         self=T index=X -> T
-index.Tensor                                          self=T indices=X -> T
-index_put.default                                     self=T indices=X values=T -> T
-where.self                                            condition=M
-cat.default                                           -> T
-view_copy.default permute_copy.default                self=T -> T
-expand_copy.default slice_copy.Tensor                 self=T -> T
-select_copy.int unsqueeze_copy.default                self=T -> T
-squeeze_copy.dims clone.default alias_copy.default    self=T -> T
-relu.default hardtanh.default constant_pad_nd.default self=T -> T
-argmax.default argmin.default                         -> L
+arange.default arange.start_step                              -> N
+empty.memory_format full.default ones.default zeros.default   -> A
+scalar_tensor.default                                         -> A
+convolution.default                 input=N weight=N bias=A -> N
+native_layer_norm.default           input=F weight=F bias=F -> F F F
+_log_softmax.default _softmax.default elu.default gelu.default glu.default  self=F -> F
+leaky_relu.default var.dim                                    self=F -> F
+_to_copy.default full_like.default                            self=A -> A2
+abs.default hardtanh.default neg.default relu.default         self=N -> N
+alias_copy.default as_strided_copy.default clone.default      self=A -> A
+constant_pad_nd.default detach_copy.default fill.Scalar       self=A -> A
+lift_fresh_copy.default repeat.default select_copy.int        self=A -> A
+split_copy.Tensor split_with_sizes_copy.default t_copy.default  self=A -> A
+transpose_copy.int unbind_copy.int view_copy.default          self=A -> A
+expand_copy.default permute_copy.default slice_copy.Tensor    self=C -> C
+squeeze_copy.dim squeeze_copy.dims unsqueeze_copy.default     self=C -> C
+amax.default amin.default pixel_shuffle.default sign.default tril.default  self=R -> R
+argmax.default argmin.default                                 self=N -> L
+avg_pool2d.default                                            self=G -> G
+bitwise_not.default                                           self=J -> J
+ceil.default floor.default round.default                      self=O -> O
+cumsum.default                                                self=A -> N
+eq.Scalar ge.Scalar gt.Scalar le.Scalar lt.Scalar ne.Scalar   self=A -> B
+isinf.default isnan.default                                   self=A -> B
+logical_not.default                                           self=R -> B
+mean.dim                                                      self=A -> F
+nonzero.default                                               self=R -> L
+sum.dim_IntList                                               self=A -> R
+max_pool2d_with_indices.default                               self=N -> N L
+max.dim min.dim                                               self=R -> R L
+index_select.default                self=A index=I -> A
+scatter_add.default                 self=R index=L src=R -> R
+index.Tensor                        self=R indices=X -> R
+index_put.default                   self=R indices=X values=R -> R
+masked_fill.Scalar                  self=R mask=B -> R
+addmm.default                       self=N mat1=N mat2=N -> N
+bmm.default mm.default              self=N mat2=N -> N
+copy.default select_scatter.default slice_scatter.default     self=A src=A2 -> A
+fill.Tensor                         self=A value=A2 -> A
+cat.default stack.default           tensors=A -> A
+embedding.default                   weight=A indices=I -> A
+acos.default acosh.default asin.default asinh.default atan.default  self=F -> F | self=K -> S
+atanh.default cos.default cosh.default div.Scalar erf.default       self=F -> F | self=K -> S
+exp.default log.default logit.default reciprocal.default            self=F -> F | self=K -> S
+rsqrt.default sigmoid.default sin.default sinh.default sqrt.default self=F -> F | self=K -> S
+tan.default tanh.default                                            self=F -> F | self=K -> S
+any.default                                                         self=P -> B | self=M -> M
+bitwise_and.Scalar bitwise_or.Scalar bitwise_xor.Scalar             self=K -> K | self=W -> L
+rsub.Scalar sub.Scalar                                              self=N -> N | self=V -> S
+add.Scalar                                           self=R -> R | self=E -> S | self=W -> L
+clamp.default fmod.Scalar remainder.Scalar           self=N -> N | self=E -> S | self=W -> L
+mul.Scalar pow.Tensor_Scalar                         self=A -> A | self=E -> S | self=W -> L
+ge.Tensor gt.Tensor le.Tensor        self=R other=R2 -> B | self=A other=F -> B | self=F other=U -> B
+logical_and.default logical_or.default  self=R other=R2 -> B | self=A other=F -> B | self=F other=U -> B
+logical_xor.default lt.Tensor        self=R other=R2 -> B | self=A other=F -> B | self=F other=U -> B
+ne.Tensor  self=R other=R2 -> B | self=A other=F -> B | self=F other=U -> B | self=U other=U -> B
+add.Tensor minimum.default
+    self=R other=R2 -> promoted | self=F other=U -> F | self=U other=F -> F
+div.Tensor_mode floor_divide.default fmod.Tensor remainder.Tensor
+    self=R other=N -> promoted | self=N other=B -> promoted | self=F other=U -> F | self=U other=F -> F
+pow.Tensor_Tensor
+    self=R exponent=N -> promoted | self=N exponent=B -> promoted
+    | self=F exponent=U -> F | self=U exponent=F -> F
+mul.Tensor
+    self=R other=R2 -> promoted | self=F other=U -> F | self=U other=F -> F | self=U other=U -> U
+sub.Tensor
+    self=N other=N2 -> promoted | self=F other=U -> F | self=U other=F -> F
+where.self
+    condition=M self=R other=R2 -> promoted
+    | condition=M self=F other=U -> F | condition=M self=U other=F -> F
+bitwise_and.Tensor bitwise_or.Tensor bitwise_xor.Tensor
+    self=J other=J2 -> promoted | self=U other=U -> U
+div.Tensor
+    self=R other=R2 -> divided | self=F other=U -> F | self=U other=F -> F | self=U other=U -> S
 """
+
+FURTHER_RULES: dict[str, dict[str, Any]] = {}
+"""Rules of further operators by name, such as "my_ops::scale", in the format of ExecuTorch's `edge.yaml`.
+
+`type_alias` has the names of dtypes of each set, such as `{"T0": ["Float", "Half"]}`, and `type_constraint`
+the alternatives, such as `[{"self": "T0", "__ret_0": "T0"}]`. A rule must be there before the operator is
+used.
+"""
+
+DTYPES = {
+    "Bool": torch.bool,
+    "Byte": torch.uint8,
+    "Char": torch.int8,
+    "Short": torch.int16,
+    "Int": torch.int32,
+    "Long": torch.int64,
+    "Half": torch.float16,
+    "BFloat16": torch.bfloat16,
+    "Float": torch.float32,
+    "Double": torch.float64,
+    "UInt16": torch.uint16,
+    "ComplexFloat": torch.complex64,
+    "ComplexDouble": torch.complex128,
+}
+"""The dtypes by the names that `FURTHER_RULES` has for them."""
+
+Constraint: TypeAlias = dict[str, str]
+"""The name of a set of dtypes for each tensor argument and result."""
 
 
 @dataclass(frozen=True)
 class DtypeRule:
-    """Letters of the constrained arguments by name, and of the results."""
+    """The alternatives of an operator, and the dtypes that each name in them stands for."""
 
-    arguments: dict[str, str]
-    result: str | None
-
-    def allowed(self, argument: str) -> frozenset[torch.dtype]:
-        """The dtypes that an argument may have."""
-        return LETTERS[self.arguments[argument]] if argument in self.arguments else ANY
+    aliases: dict[str, frozenset[torch.dtype]]
+    constraints: tuple[Constraint, ...]
 
 
-NO_RULE = DtypeRule({}, None)
+class AllowedDtypeSet:
+    """The dtypes of one name in a rule; one place with a dtype leaves this one for the others.
+
+    Args:
+        types: the dtypes.
+    """
+
+    def __init__(self, types: Iterable[torch.dtype]) -> None:
+        self.types = set(types)
+        self._only: torch.dtype | None = None
+
+    def reduce_to(self, t: torch.dtype) -> bool:
+        """Leaves one dtype, and returns whether it was one of them."""
+        if t not in self:
+            return False
+        self._only = t
+        return True
+
+    def clear(self) -> None:
+        """Allows all dtypes again."""
+        self._only = None
+
+    def __contains__(self, key: torch.dtype) -> bool:
+        return key in self.types if self._only is None else key == self._only
+
+
+class FunctionDtypeConstraint:
+    """Which dtypes the tensors of a call may have together.
+
+    Args:
+        essential_tensor_io_names: the arguments and results that every call has.
+        optional_tensor_io_names: the arguments that a call may leave out.
+        type_alias: the dtypes of each name of a set.
+        type_constraint: the alternatives, each with the name of a set for every argument and result.
+
+    Raises:
+        RuntimeError: an alternative lacks an argument.
+    """
+
+    def __init__(
+        self,
+        essential_tensor_io_names: Sequence[str],
+        optional_tensor_io_names: Sequence[str],
+        type_alias: Mapping[str, Iterable[torch.dtype]],
+        type_constraint: Sequence[Constraint],
+    ) -> None:
+        self.essential_tensor_io_names = list(essential_tensor_io_names)
+        self.optional_tensor_io_names = list(optional_tensor_io_names)
+        self.type_alias = {alias: AllowedDtypeSet(types) for alias, types in type_alias.items()}
+        self.type_constraint = list(type_constraint)
+        for constraint in self.type_constraint:
+            lacking = {*essential_tensor_io_names, *optional_tensor_io_names} - set(constraint)
+            if lacking:
+                raise RuntimeError(
+                    f"type_constraint must name all tensors; {constraint} lacks {sorted(lacking)}"
+                )
+
+    def validate(self, types: Mapping[str, torch.dtype | None]) -> bool:
+        """Returns whether a call may have these dtypes.
+
+        Args:
+            types: the dtype of each argument and result by its name, `__ret_0` and so on for results without
+                a name; None for an empty list, which may be of any dtype.
+        """
+        if any(name not in self for name in types):
+            return False
+        if any(name not in types for name in self.essential_tensor_io_names):
+            return False
+        return any(self._fits(constraint, types) for constraint in self.type_constraint)
+
+    def _fits(self, constraint: Constraint, types: Mapping[str, torch.dtype | None]) -> bool:
+        try:
+            return all(
+                dtype is None or self.type_alias[constraint[name]].reduce_to(dtype)
+                for name, dtype in types.items()
+            )
+        finally:
+            for allowed in self.type_alias.values():
+                allowed.clear()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.type_constraint[0]
+
+    def __getitem__(self, arg_name: str) -> set[torch.dtype]:
+        if arg_name not in self:
+            return set()
+        return set().union(*(self.type_alias[names[arg_name]].types for names in self.type_constraint))
 
 
 @cache
@@ -96,21 +264,62 @@ def _rules() -> dict[str, DtypeRule]:
 
 
 def _parse(table: str) -> Iterator[tuple[str, DtypeRule]]:
-    for line in table.strip().splitlines():
-        names, arguments, result = [], {}, None
-        words = iter(line.split())
-        for word in words:
-            if word == "->":
-                result = next(words)
-            elif "=" in word:
-                name, letter = word.split("=")
-                arguments[name] = letter
-            else:
-                names.append(word)
-        for name in names:
-            yield f"aten::{name}", DtypeRule(arguments, result)
+    for line in table.strip().replace("\n    ", " ").splitlines():
+        words = line.split()
+        start = next(i for i, word in enumerate(words) if "=" in word or word == "->")
+        for name in words[:start]:
+            overload = name.removesuffix(".default")
+            yield f"aten::{overload}", _rule(name, " ".join(words[start:]))
 
 
-def rule_of(schema: torch._C.FunctionSchema) -> DtypeRule:
-    """The rule of an operator's schema, `NO_RULE` if the table has none."""
-    return _rules().get(f"{schema.name}.{schema.overload_name or 'default'}", NO_RULE)
+def _rule(name: str, text: str) -> DtypeRule:
+    op, overload = name.split(".")
+    results = result_names(getattr(getattr(torch.ops.aten, op), overload)._schema)
+    aliases: dict[str, frozenset[torch.dtype]] = {}
+    constraints: list[Constraint] = []
+    for alternative in text.split("|"):
+        before, _, after = alternative.partition("->")
+        names = dict(word.split("=") for word in before.split())
+        if after.strip() in _MIXED:
+            for pair in _pairs(names, _MIXED[after.strip()]):
+                constraints.append({key: f"={dtype}" for key, dtype in pair.items()})
+                aliases.update((f"={dtype}", frozenset({dtype})) for dtype in pair.values())
+            continue
+        constraint = {**names, **dict(zip(results, after.split(), strict=False))}
+        constraints.append(constraint)
+        aliases.update((letter, LETTERS[letter[0]]) for letter in constraint.values())
+    return DtypeRule(aliases, tuple(constraints))
+
+
+def _divided(dtype: torch.dtype) -> torch.dtype:
+    return dtype if dtype.is_floating_point else torch.float32
+
+
+_MIXED = {"promoted": lambda dtype: dtype, "divided": _divided}
+
+
+def _pairs(names: Mapping[str, str], result: object) -> Iterator[dict[str, torch.dtype]]:
+    """Every choice of dtypes for the arguments, with the dtype of the result."""
+    for dtypes in product(*(sorted(LETTERS[letter[0]], key=str) for letter in names.values())):
+        chosen = dict(zip(names, dtypes, strict=True))
+        left, right = (dtype for name, dtype in chosen.items() if name != "condition")
+        # torch mixes the two to float32, which no kernel of ExecuTorch computes.
+        if {left, right} != HALF:
+            assert callable(result)
+            yield {**chosen, "__ret_0": result(torch.promote_types(left, right))}
+
+
+def result_names(schema: torch._C.FunctionSchema) -> list[str]:
+    """Returns the names of an operator's results: `__ret_0` and so on for those without one."""
+    return [item.name or f"__ret_{index}" for index, item in enumerate(schema.returns)]
+
+
+def rule_of(schema: torch._C.FunctionSchema) -> DtypeRule | None:
+    """Returns the rule of an operator, None if there is none."""
+    name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
+    further = FURTHER_RULES.get(name)
+    if further is None:
+        return _rules().get(name)
+    named = further["type_alias"].items()
+    aliases = {alias: frozenset(DTYPES[dtype] for dtype in dtypes) for alias, dtypes in named}
+    return DtypeRule(aliases, tuple(further["type_constraint"]))

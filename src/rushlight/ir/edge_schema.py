@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import torch
 
-from rushlight.ir.dtype_rules import ANY, LETTERS, DtypeRule, rule_of
+from rushlight.ir.dtype_rules import COVERED, FunctionDtypeConstraint, result_names, rule_of
 
 
 class EdgeArgument:
     """An argument of an edge operator: torch's, and the dtypes that it allows."""
 
-    def __init__(self, argument: torch._C.Argument, allowed_types: frozenset[torch.dtype]) -> None:
+    def __init__(self, argument: torch._C.Argument, allowed_types: set[torch.dtype]) -> None:
         self.argument = argument
         self.allowed_types = allowed_types
 
@@ -27,23 +28,37 @@ class EdgeSchema:
 
     def __init__(self, schema: torch._C.FunctionSchema) -> None:
         self.schema = schema
-        self.dtype_rule: DtypeRule = rule_of(schema)
+
+    @cached_property
+    def dtype_constraint(self) -> FunctionDtypeConstraint:
+        """Which dtypes the tensors of a call may have together; any, if the table has no row."""
+        arguments = [item for item in self.schema.arguments if takes_tensor(item.type)]
+        optional = [item.name for item in arguments if _may_lack(item.type)]
+        names = zip(result_names(self.schema), self.schema.returns, strict=True)
+        results = [name for name, item in names if takes_tensor(item.type)]
+        essential = [item.name for item in arguments if item.name not in optional] + results
+        rule = rule_of(self.schema)
+        if rule is not None:
+            return FunctionDtypeConstraint(essential, optional, rule.aliases, rule.constraints)
+        every = [item.name for item in arguments] + results
+        aliases = {f"T{index}": COVERED for index in range(len(every))}
+        constraint = dict(zip(every, aliases, strict=True))
+        return FunctionDtypeConstraint(essential, optional, aliases, [constraint])
 
     @property
     def arguments(self) -> list[EdgeArgument | torch._C.Argument]:
         """torch's arguments; those that take tensors also tell their `allowed_types`."""
         return [
-            EdgeArgument(item, self.dtype_rule.allowed(item.name)) if takes_tensor(item.type) else item
+            EdgeArgument(item, self.dtype_constraint[item.name]) if takes_tensor(item.type) else item
             for item in self.schema.arguments
         ]
 
     @property
     def returns(self) -> list[EdgeArgument | torch._C.Argument]:
         """torch's results; tensors also tell their `allowed_types`."""
-        letter = self.dtype_rule.result
-        allowed = LETTERS[letter] if letter else ANY
         return [
-            EdgeArgument(item, allowed) if takes_tensor(item.type) else item for item in self.schema.returns
+            EdgeArgument(item, self.dtype_constraint[name]) if takes_tensor(item.type) else item
+            for name, item in zip(result_names(self.schema), self.schema.returns, strict=True)
         ]
 
     def __getattr__(self, name: str) -> Any:
@@ -62,3 +77,10 @@ def takes_tensor(kind: object) -> bool:
     if isinstance(kind, torch.TensorType):
         return True
     return isinstance(kind, (torch.OptionalType, torch.ListType)) and takes_tensor(kind.getElementType())
+
+
+def _may_lack(kind: object) -> bool:
+    """Whether a schema type is an optional tensor, or a list that may hold None."""
+    if isinstance(kind, torch.ListType):
+        kind = kind.getElementType()
+    return isinstance(kind, torch.OptionalType)

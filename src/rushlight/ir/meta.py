@@ -185,6 +185,16 @@ def clear_delegation_tag(node: Node) -> None:
     node.meta.pop(DELEGATION_TAG, None)
 
 
+def has_gradient(node: Node) -> bool:
+    """Returns whether a weight is one that training on the device changes."""
+    return bool(node.meta.get("weight_has_gradient"))
+
+
+def must_not_be_copied(node: Node) -> bool:
+    """Returns whether a partitioner asks for a constant to be in one part only."""
+    return bool(node.meta.get("no_copy"))
+
+
 def get_cluster(node: Node) -> str | None:
     """Returns the name of the cluster of quantized operators that a quantizer's pass set, or None."""
     return node.meta.get("cluster")

@@ -7,8 +7,10 @@ the user's Python.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -17,8 +19,9 @@ from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import GraphModule, Node
 
 from rushlight.ir import meta
-from rushlight.ir.dtype_rules import LETTERS
+from rushlight.ir.dtype_rules import COMPLEX, COVERED, result_names, rule_of
 from rushlight.ir.edge_ops import BackendOpOverload, EdgeOpOverload
+from rushlight.ir.edge_schema import takes_tensor
 from rushlight.ir.errors import VerificationError
 from rushlight.ir.sym_ops import ALWAYS_ATEN, is_sym_op
 
@@ -192,41 +195,59 @@ def _takes_tensors(node: Node, options: Options) -> str | None:
 
 def _dtypes_agree(node: Node, options: Options) -> str | None:
     target = node.target
-    if not isinstance(target, EdgeOpOverload):
+    if not isinstance(target, EdgeOpOverload) or rule_of(target._op._schema) is None:
         return None
-    rule = target._schema.dtype_rule
-    if not rule.arguments and rule.result is None:
+    found = list(tensor_dtypes(node, target._op))
+    # torch and the target's kernels judge dtypes that the table does not speak of, and complex ones, for
+    # which this package has more kernels than ExecuTorch.
+    judged = COVERED if stands_for_executorch() else COVERED - COMPLEX
+    if any(dtype is not None and dtype not in judged for _, dtype in found):
         return None
-    bound: dict[str, tuple[str, torch.dtype]] = {}
-    for name, letter, dtype in _bound_dtypes(node, target._op, rule.arguments):
-        if dtype not in LETTERS[letter]:
+    return _why_not(target, tuple(found))
+
+
+@cache
+def _why_not(target: EdgeOpOverload, dtypes: tuple[tuple[str, torch.dtype | None], ...]) -> str | None:
+    constraint = target._schema.dtype_constraint
+    if constraint.validate(dict(dtypes)):
+        return None
+    for name, dtype in dtypes:
+        if dtype is not None and dtype not in constraint[name]:
+            if name.startswith("__ret_"):
+                return f"its result is {dtype}"
             return f"its argument {name} is {dtype}, which it does not take: convert it with .to()"
-        known = bound.setdefault(letter, (name, dtype))
-        if known[1] != dtype and letter not in "MX":
-            both = f"{known[0]} and {name} are {known[1]} and {dtype}"
-            return f"its arguments {both}, which must be equal: convert one with .to()"
-    result = meta.get_tensor(node)
-    if rule.result is not None and result is not None:
-        known_result = bound.get(rule.result)
-        if result.dtype not in LETTERS[rule.result]:
-            return f"its result is {result.dtype}"
-        if known_result is not None and known_result[1] != result.dtype:
-            return f"its result is {result.dtype} and its argument {known_result[0]} {known_result[1]}"
-    return None
+    given = ", ".join(f"{name} {dtype}" for name, dtype in dtypes if not name.startswith("__ret_"))
+    results = [str(dtype) for name, dtype in dtypes if name.startswith("__ret_")]
+    return f"it does not take {given} together with the result {', '.join(results)}: convert one with .to()"
 
 
-def _bound_dtypes(
-    node: Node, op: OpOverload, letters: dict[str, str]
-) -> Iterator[tuple[str, str, torch.dtype]]:
+def stands_for_executorch() -> bool:
+    """Returns whether `install_as_executorch()` was called; its import hook itself tells this."""
+    return any(getattr(finder, "stands_for_executorch", False) for finder in sys.meta_path)
+
+
+def tensor_dtypes(node: Node, op: OpOverload) -> Iterator[tuple[str, torch.dtype | None]]:
+    """Yields the dtype of each tensor argument and result of a call by its name, None for an empty list.
+
+    Arguments that the call leaves out, and results without a tensor, are not named.
+    """
     for index, argument in enumerate(op._schema.arguments):
-        letter = letters.get(argument.name)
-        if letter is None:
-            continue
-        value = node.args[index] if index < len(node.args) else node.kwargs.get(argument.name)
-        for item in value if isinstance(value, (list, tuple)) else (value,):
-            tensor = meta.get_tensor(item) if isinstance(item, Node) else None
-            if tensor is not None:
-                yield argument.name, letter, tensor.dtype
+        if takes_tensor(argument.type):
+            value = node.args[index] if index < len(node.args) else node.kwargs.get(argument.name)
+            yield from _dtype_of(argument.name, value)
+    val = meta.get_val(node)
+    results = val if isinstance(val, (list, tuple)) and len(op._schema.returns) > 1 else [val]
+    for name, result in zip(result_names(op._schema), results, strict=False):
+        yield from _dtype_of(name, result)
+
+
+def _dtype_of(name: str, value: object) -> Iterator[tuple[str, torch.dtype | None]]:
+    listed = list(value) if isinstance(value, (list, tuple)) else [value]
+    tensors = [meta.get_tensor(item) if isinstance(item, Node) else item for item in listed]
+    dtypes = [item.dtype for item in tensors if isinstance(item, torch.Tensor)]
+    # A list is judged by its first tensor.
+    if dtypes or (isinstance(value, (list, tuple)) and not value):
+        yield name, dtypes[0] if dtypes else None
 
 
 def _operator(node: Node) -> OpOverload | None:

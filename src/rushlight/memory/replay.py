@@ -257,7 +257,8 @@ class _Replay:
         self.read_all(changed, node)
         specs = _leaves(meta.get_spec(node))
         places = [self.place(spec) for target in targets for spec in meta.tensor_specs(target)]
-        places += [self.place(spec) for spec in specs[len(places) :] if spec is not None]
+        computed = [spec for spec in specs if spec is not None]
+        places += [self.place(spec) for spec in computed[len(places) :]]
         self.may_write(node, given, places, specs[0] if specs else None)
         results: list[Tensor | None] = []
         if changed:

@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from rushlight.ir import memory_ops
 from rushlight.ir import meta as keys
-from rushlight.ir.edge_ops import EdgeOpOverload, Overload
+from rushlight.ir.edge_ops import EdgeOpOverload, Overload, to_edge_op
 from rushlight.ir.errors import PassError
 from rushlight.ir.fake import fake_mode_of
 from rushlight.ir.program import lazy_module
@@ -296,6 +296,15 @@ class ExportPass(PassBase):
         args = (body, init, xs, additional_inputs)
         return self._fx("call_function", torch.ops.higher_order.scan, args, {}, meta)
 
+    def call_size_operator_all(
+        self, tensor_proxy: ProxyValue, meta: NodeMetadata, *, edge_dialect: bool = False
+    ) -> list[ProxyValue | int]:
+        """Returns the sizes of a tensor as arguments of operators, see `call_size_operator`."""
+        return [
+            self.call_size_operator(tensor_proxy, dim, meta, edge_dialect=edge_dialect)
+            for dim in range(len(tensor_proxy.data.shape))
+        ]
+
     def call_delegate(
         self,
         lowered_module: torch.nn.Module,
@@ -486,11 +495,15 @@ class ExportPass(PassBase):
     def call_size_operator(
         self, tensor_proxy: ProxyValue, dim: int, meta: NodeMetadata, *, edge_dialect: bool = False
     ) -> ProxyValue | int:
-        """The size of a dim: an int, or a call of `sym_size.int` if it is symbolic."""
+        """The size of a dim: an int, or a call of `sym_size.int` if it is symbolic.
+
+        With `edge_dialect` the call is one of the edge operator.
+        """
         size: Any = tensor_proxy.to_tensor().shape[dim]
         if not isinstance(size, torch.SymInt):
             return int(size)
-        return self.call_operator(torch.ops.aten.sym_size.int, (tensor_proxy, dim), {}, meta)
+        op = torch.ops.aten.sym_size.int
+        return self.call_operator(to_edge_op(op) if edge_dialect else op, (tensor_proxy, dim), {}, meta)
 
 
 def _data_of(tree: Any) -> Any:

@@ -35,7 +35,7 @@ class FoldConstantsPass(ProgramPass):
     @override
     def rewrite(self, program: MethodProgram) -> bool:
         graph = program.graph
-        constants = Constants(constant_inputs(program), graph, _is_pure)
+        constants = Constants(constant_inputs(program), graph, is_pure)
         folded = _choose(constants, list(graph.nodes))
         if not folded:
             return False
@@ -67,19 +67,23 @@ def _choose(constants: Constants, nodes: list[Node]) -> list[Node]:
             del foldable[node]
 
 
-def _is_pure(node: Node) -> bool:
-    """Whether a node's result follows from its inputs, has a known size and shares no memory."""
+def is_pure(node: Node, views: bool = False) -> bool:
+    """Whether a node's result follows from its inputs and has a known size.
+
+    Without `views`, it shares no memory with an input either.
+    """
     if has_effect(node):
         return False
     if node.target is operator.getitem:
         return True
     op = aten_op(node.target)
-    if op is None or torch.Tag.nondeterministic_seeded in op.tags or op.is_view:
+    if op is None or torch.Tag.nondeterministic_seeded in op.tags or (op.is_view and not views):
         return False
     if op._schema.name.split("::")[1] in _UNINITIALISED:
         return False
     static = all(_is_static(val) for val in _parts(meta.get_val(node)))
-    return static and not any(arg is not None and arg.alias_info is not None for arg in op._schema.arguments)
+    aliases = [argument.alias_info for argument in op._schema.arguments if argument.alias_info is not None]
+    return static and not any(alias.is_write or not views for alias in aliases)
 
 
 def _parts(val: object) -> list[object]:

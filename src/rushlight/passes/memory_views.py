@@ -40,11 +40,12 @@ class UseMemoryViewsPass(GraphPass):
         for node in module.graph.nodes:
             if not is_view_copy(node) or any(user.op == "output" for user in node.users):
                 continue
-            base, spec = _base_spec(node), meta.get_spec(node)
+            base, spec = _base_spec(node), _own_spec(node)
             if base is None or not isinstance(spec, TensorSpec) or not _may_share(base, spec):
                 continue
             node.target = memory_ops.view
             node.kwargs = {}
+            meta.set_spec(node, spec)
             changed = True
         return changed
 
@@ -56,6 +57,12 @@ def is_view_copy(node: object) -> bool:
         and node.op == "call_function"
         and aten_op(node.target) is torch.ops.aten.view_copy.default
     )
+
+
+def _own_spec(node: Node) -> object:
+    """The node's spec; one from its value if it has none yet."""
+    val = meta.get_tensor(node)
+    return TensorSpec.from_tensor(val) if val is not None and not meta.has_spec(node) else meta.get_spec(node)
 
 
 def _base_spec(node: Node) -> TensorSpec | None:

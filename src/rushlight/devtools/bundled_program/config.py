@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
 from torch.utils._pytree import tree_leaves
@@ -17,7 +17,7 @@ ConfigValue: TypeAlias = torch.Tensor | int | bool | float
 MethodInputType: TypeAlias = Sequence[ConfigValue]
 MethodOutputType: TypeAlias = Sequence[torch.Tensor]
 
-DataContainer: TypeAlias = list[Any] | tuple[Any, ...] | dict[Any, Any]
+DataContainer: TypeAlias = list | tuple | dict  # type: ignore[type-arg]  # users pass its members to isinstance
 """What inputs and expected outputs may be nested in."""
 
 

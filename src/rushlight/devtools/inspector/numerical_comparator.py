@@ -120,12 +120,24 @@ def as_float(value: object) -> torch.Tensor:
     return torch.as_tensor(value).detach().to(torch.float64)
 
 
+def difference_of(a: object, b: object) -> torch.Tensor:
+    """The elements of one tensor minus those of another, in float64.
+
+    Raises:
+        ValueError: the shapes differ, or a value is neither a tensor nor a number.
+    """
+    left, right = as_float(a), as_float(b)
+    if left.shape != right.shape:
+        raise ValueError(f"tensors of the shapes {tuple(left.shape)} and {tuple(right.shape)} are compared")
+    return left - right
+
+
 class MSEComparator(NumericalComparatorBase):
     """The mean of the squared differences."""
 
     def element_compare(self, a: object, b: object) -> float:
         """Returns the distance."""
-        return float((as_float(a) - as_float(b)).square().mean())
+        return float(difference_of(a, b).square().mean())
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
         """Whether the distance is larger than that of values with an allowed error."""
@@ -137,7 +149,7 @@ class L1Comparator(NumericalComparatorBase):
 
     def element_compare(self, a: object, b: object) -> float:
         """Returns the distance."""
-        return float((as_float(a) - as_float(b)).abs().sum())
+        return float(difference_of(a, b).abs().sum())
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
         """Whether the distance is larger than that of values with an allowed error."""
@@ -149,7 +161,7 @@ class MaxComparator(NumericalComparatorBase):
 
     def element_compare(self, a: object, b: object) -> float:
         """Returns the distance."""
-        difference = (as_float(a) - as_float(b)).abs()
+        difference = difference_of(a, b).abs()
         return float(difference.max()) if difference.numel() else 0.0
 
 
@@ -159,7 +171,7 @@ class SNRComparator(NumericalComparatorBase):
     def element_compare(self, a: object, b: object) -> float:
         """Returns the ratio."""
         reference = as_float(a)
-        noise = (reference - as_float(b)).square().mean()
+        noise = difference_of(a, b).square().mean()
         return float(10 * torch.log10(reference.square().mean() / noise))
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:

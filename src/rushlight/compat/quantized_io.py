@@ -1,0 +1,274 @@
+"""Passes that let a quantized program take and give integers, as ExecuTorch's `quantize_io_pass`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import OutputKind, TensorArgument
+from torch.fx import GraphModule, Node
+from torch.fx.passes.infra.pass_base import PassBase, PassResult
+from typing_extensions import override
+
+from rushlight.emit.tensors import SCALAR_TYPES
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import EdgeOpOverload, ops
+from rushlight.ir.fake import Evaluator
+from rushlight.ir.quantization import INTEGERS, QuantParams, dequantize_params, quantize_params
+
+_KEYS = ("scale", "zp", "quant_min", "quant_max", "dtype")
+_CONVERTIBLE = (torch.int8, torch.uint8, torch.bool, torch.int16, torch.uint16)
+
+Arguments = tuple[float, int, int, int, torch.dtype]
+"""Scale, zero point, least and greatest integer, and dtype of a quantized tensor."""
+
+
+def get_config_method_name(
+    prefix: str | None = "forward", arg_type: str = "input", index: int = 0, key: str = "scale"
+) -> str:
+    """Returns the name of the constant method that tells how an input or output is quantized.
+
+    Args:
+        prefix: the method, None for a name without it.
+        arg_type: "input" or "output".
+        index: which of them.
+        key: "scale", "zp", "quant_min", "quant_max" or "dtype".
+    """
+    assert arg_type in ("input", "output"), f'arg_type must be "input" or "output", not {arg_type!r}'
+    assert index >= 0, f"index {index} must not be negative"
+    assert key in _KEYS, f"key must be one of {_KEYS}, not {key!r}"
+    return f"{'' if prefix is None else prefix + '_'}{arg_type}{index}_{key}"
+
+
+def quantize_input(
+    exported_program: ExportedProgram, input_index: int, qparams: Mapping[str, Any] | None = None
+) -> Arguments:
+    """Lets a program, which is changed, take integers for an input that it quantizes first.
+
+    Args:
+        exported_program: the program.
+        input_index: which of the user's inputs.
+        qparams: "scale", "zp" and "dtype" of the integers that come; they are quantized anew if the program
+            has other ones. None means those of the program.
+
+    Returns:
+        How the input is quantized.
+
+    Raises:
+        ValueError: the input has several users or is not quantized per tensor, or the dtypes cannot be
+            converted.
+    """
+    name = str(exported_program.graph_signature.user_inputs[input_index])
+    return _quantize_input(exported_program.graph_module, name, input_index, qparams)
+
+
+def quantize_output(exported_program: ExportedProgram, output_index: int) -> Arguments:
+    """Lets a program, which is changed, give integers for an output that it dequantizes last.
+
+    Returns:
+        How the output is quantized.
+
+    Raises:
+        ValueError: there is no such output, or it is not dequantized per tensor.
+    """
+    arguments = _quantize_output(exported_program.graph_module, output_index)
+    output = exported_program.graph.output_node().args[0]
+    assert isinstance(output, (list, tuple))
+    for spec, node in zip(exported_program.graph_signature.output_specs, output, strict=True):
+        if spec.kind is OutputKind.USER_OUTPUT and isinstance(node, Node):
+            spec.arg = TensorArgument(node.name)
+    return arguments
+
+
+def _quantize_input(
+    module: GraphModule, name: str, index: int, wanted: Mapping[str, Any] | None
+) -> Arguments:
+    placeholder = next(node for node in module.graph.nodes if node.name == name)
+    if len(placeholder.users) != 1:
+        raise ValueError(f"input {index} ({name}) has {len(placeholder.users)} users, not one quantize")
+    (quantize,) = placeholder.users
+    params = quantize_params(quantize, *INTEGERS)
+    if params is None:
+        raise ValueError(f"input {index} ({name}) is not quantized per tensor; {quantize.target} reads it")
+    given = params if wanted is None else _wanted(params, wanted)
+    meta.set_val(
+        placeholder,
+        Evaluator.of(module).like(torch.empty(0)).new_empty(meta.get_shape(placeholder), dtype=given.dtype),
+    )
+    if given is params:
+        quantize.replace_all_uses_with(placeholder)
+        module.graph.erase_node(quantize)
+    else:
+        family = ops.edge if isinstance(quantize.target, EdgeOpOverload) else torch.ops
+        dequantize = family.quantized_decomposed.dequantize_per_tensor.default
+        with module.graph.inserting_before(quantize):
+            inverse = module.graph.call_function(dequantize, (placeholder, *_arguments(given)))
+        meta.copy_all(quantize, inverse)
+        quantized = meta.get_tensor(quantize)
+        assert quantized is not None
+        meta.set_val(inverse, quantized.to(torch.float32))
+        quantize.replace_input_with(placeholder, inverse)
+    module.recompile()
+    return _arguments(given)
+
+
+def _wanted(params: QuantParams, wanted: Mapping[str, Any]) -> QuantParams:
+    """The parameters that are asked for, or those of the program if they are the same."""
+    lacking = [key for key in ("scale", "zp", "dtype") if key not in wanted]
+    assert not lacking, f"qparams lacks {', '.join(lacking)}"
+    dtype: torch.dtype = wanted["dtype"]
+    if dtype != params.dtype and not {dtype, params.dtype} <= set(_CONVERTIBLE):
+        raise ValueError(f"integers of {dtype} cannot be quantized anew to {params.dtype}")
+    same = math.isclose(wanted["scale"], params.scale, rel_tol=1e-5) and wanted["zp"] == params.zero_point
+    if same and dtype == params.dtype:
+        return params
+    limits = torch.iinfo(dtype)
+    return QuantParams(wanted["scale"], wanted["zp"], limits.min, limits.max, dtype)
+
+
+def _quantize_output(module: GraphModule, index: int) -> Arguments:
+    output = module.graph.output_node()
+    results = output.args[0]
+    assert isinstance(results, (list, tuple))
+    if index >= len(results):
+        raise ValueError(f"there is no output {index}: the program has {len(results)}")
+    dequantize = results[index]
+    params = dequantize_params(dequantize, *INTEGERS)
+    if params is None or not isinstance(dequantize, Node):
+        raise ValueError(f"output {index} ({dequantize}) is not dequantized per tensor")
+    source = dequantize.args[0]
+    output.args = ((*results[:index], source, *results[index + 1 :]),)
+    if not dequantize.users:
+        module.graph.erase_node(dequantize)
+    module.recompile()
+    return _arguments(params)
+
+
+def _arguments(params: QuantParams) -> Arguments:
+    return params.scale, params.zero_point, params.quant_min, params.quant_max, params.dtype
+
+
+class _QuantizeEnds(PassBase):
+    """Changes the manager's program and the given graph, and tells what it did in constant methods."""
+
+    kind = ""
+
+    def __init__(
+        self, edge_program_manager: Any, method_name: str | None, exported_program: ExportedProgram | None
+    ) -> None:
+        super().__init__()
+        self.edge_program_manager = edge_program_manager
+        self.param_prefix_name = method_name
+        self.exported_program = exported_program
+
+    def program(self) -> ExportedProgram:
+        """Returns the program whose ends are changed."""
+        if self.edge_program_manager is None:
+            assert self.exported_program is not None, "give an edge_program_manager or an exported_program"
+            return self.exported_program
+        program: ExportedProgram = self.edge_program_manager.exported_program()
+        return program
+
+    def edge_manager_update_quant_config_method(self, idx: int, arguments: Arguments) -> None:
+        """Adds the constant methods of one input or output to the manager."""
+        if self.edge_program_manager is None:
+            return
+        methods = dict(self.edge_program_manager._config_methods or {})
+        for key, value in zip(_KEYS, (*arguments[:4], SCALAR_TYPES[arguments[4]]), strict=True):
+            methods[get_config_method_name(self.param_prefix_name, self.kind, idx, key)] = value
+        self.edge_program_manager._config_methods = methods
+
+
+class QuantizeInputs(_QuantizeEnds):
+    """Lets a program take integers for inputs that it quantizes first.
+
+    Args:
+        edge_program_manager: the manager, whose constant methods then tell how the inputs are quantized, or
+            None.
+        quantized_inputs_idx: the inputs, or the parameters of each that `quantize_input` takes.
+        method_name: the start of the names of the constant methods.
+        exported_program: the program, without a manager.
+
+    Attributes:
+        quant_args: how each input is quantized, by its index.
+    """
+
+    kind = "input"
+
+    def __init__(
+        self,
+        edge_program_manager: Any,
+        quantized_inputs_idx: Mapping[int, Mapping[str, Any] | None] | Sequence[int],
+        method_name: str | None = None,
+        exported_program: ExportedProgram | None = None,
+    ) -> None:
+        super().__init__(edge_program_manager, method_name, exported_program)
+        listed = isinstance(quantized_inputs_idx, Mapping)
+        self.quantized_inputs_idx_dict: dict[int, Mapping[str, Any] | None] = (
+            dict(quantized_inputs_idx) if listed else dict.fromkeys(quantized_inputs_idx)  # type: ignore[arg-type]
+        )
+        self.quant_args: dict[int, Arguments] = {}
+
+    @override
+    def call(self, graph_module: GraphModule) -> PassResult:
+        """Changes the program and the graph that is given."""
+        program = self.program()
+        for index, params in self.quantized_inputs_idx_dict.items():
+            name = str(program.graph_signature.user_inputs[index])
+            self.quant_args[index] = quantize_input(program, index, params)
+            if graph_module is not program.graph_module:
+                _quantize_input(graph_module, name, index, params)
+            self.edge_manager_update_quant_config_method(index, self.quant_args[index])
+        return PassResult(graph_module, True)
+
+    def edge_manager_update_quant_config_methods_all(self) -> None:
+        """Adds the constant methods of all inputs to the manager."""
+        for index, arguments in self.quant_args.items():
+            self.edge_manager_update_quant_config_method(index, arguments)
+
+
+class QuantizeOutputs(_QuantizeEnds):
+    """Lets a program give integers for outputs that it dequantizes last.
+
+    Args:
+        edge_program_manager: the manager, whose constant methods then tell how the outputs are quantized, or
+            None.
+        quantized_outputs_idx_list: the outputs.
+        method_name: the start of the names of the constant methods.
+        exported_program: the program, without a manager.
+
+    Attributes:
+        dequant_args: how each output is quantized, by its index.
+    """
+
+    kind = "output"
+
+    def __init__(
+        self,
+        edge_program_manager: Any,
+        quantized_outputs_idx_list: Sequence[int],
+        method_name: str | None = None,
+        exported_program: ExportedProgram | None = None,
+    ) -> None:
+        super().__init__(edge_program_manager, method_name, exported_program)
+        self.quantized_outputs_idx_list = list(quantized_outputs_idx_list)
+        self.dequant_args: dict[int, Arguments] = {}
+
+    @override
+    def call(self, graph_module: GraphModule) -> PassResult:
+        """Changes the program and the graph that is given."""
+        program = self.program()
+        for index in self.quantized_outputs_idx_list:
+            self.dequant_args[index] = quantize_output(program, index)
+            if graph_module is not program.graph_module:
+                _quantize_output(graph_module, index)
+            self.edge_manager_update_quant_config_method(index, self.dequant_args[index])
+        return PassResult(graph_module, True)
+
+    def edge_manager_update_quant_config_methods_all(self) -> None:
+        """Adds the constant methods of all outputs to the manager."""
+        for index, arguments in self.dequant_args.items():
+            self.edge_manager_update_quant_config_method(index, arguments)

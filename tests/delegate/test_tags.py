@@ -1,0 +1,71 @@
+"""Tests of tags that cannot be followed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.export import export
+
+from rushlight.compiler.edge import EdgeProgramManager, to_edge
+from rushlight.delegate.backend import CompileSpec
+from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
+from rushlight.ir.errors import CompileError
+
+
+class TwoUses(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(2, 2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x + self.weight) * (x - self.weight)
+
+
+class Tagger(Partitioner):
+    """Gives the tag `part` to the nodes of some names."""
+
+    def __init__(self, names: set[str], tags: Any = None, no_copy: bool = False) -> None:
+        super().__init__()
+        self.names = names
+        self.tags = (
+            {"part": DelegationSpec("NoSuchBackend", [CompileSpec("a", b"")])} if tags is None else tags
+        )
+        self.no_copy = no_copy
+
+    def partition(self, edge_exported_program: torch.export.ExportedProgram) -> PartitionResult:
+        for node in edge_exported_program.graph.nodes:
+            if node.name in self.names:
+                node.meta["delegation_tag"] = "part"
+                node.meta["no_copy"] = self.no_copy
+        return PartitionResult(
+            tagged_exported_program=edge_exported_program,
+            partition_tags=None if self.tags == "none" else self.tags,
+        )
+
+
+def manager() -> EdgeProgramManager:
+    return to_edge(export(TwoUses(), (torch.ones(2, 2),)))
+
+
+def test_inputs_of_the_user_cannot_be_tagged() -> None:
+    with pytest.raises(CompileError, match="non-tensor constants should not be tagged: x is an input"):
+        manager().to_backend(Tagger({"x", "aten_add_tensor"}))
+
+
+def test_the_output_cannot_be_tagged() -> None:
+    with pytest.raises(CompileError, match="output node output should not be tagged"):
+        manager().to_backend(Tagger({"output", "output_1"}))
+
+
+def test_constants_that_must_not_be_copied_have_users_of_one_tag() -> None:
+    text = r"is tagged with \(part\) but has user \(aten_sub_tensor\) which has tag \(None\)"
+    with pytest.raises(CompileError, match=text):
+        manager().to_backend(Tagger({"p_weight", "aten_add_tensor"}, no_copy=True))
+
+
+def test_partitioners_without_tags_are_refused() -> None:
+    with pytest.raises(AssertionError, match="needs a `partition_tags` field") as raised:
+        manager().to_backend(Tagger(set(), tags="none"))
+    assert isinstance(raised.value, CompileError)
