@@ -26,12 +26,11 @@ class TwoUses(torch.nn.Module):
 class Tagger(Partitioner):
     """Gives the tag `part` to the nodes of some names."""
 
-    def __init__(self, names: set[str], tags: Any = None, no_copy: bool = False) -> None:
+    def __init__(self, names: set[str], with_tags: bool = True, no_copy: bool = False) -> None:
         super().__init__()
         self.names = names
-        self.tags = (
-            {"part": DelegationSpec("NoSuchBackend", [CompileSpec("a", b"")])} if tags is None else tags
-        )
+        part = DelegationSpec("NoSuchBackend", [CompileSpec("a", b"")])
+        self.tags: Any = {"part": part} if with_tags else None
         self.no_copy = no_copy
 
     def partition(self, edge_exported_program: torch.export.ExportedProgram) -> PartitionResult:
@@ -41,7 +40,7 @@ class Tagger(Partitioner):
                 node.meta["no_copy"] = self.no_copy
         return PartitionResult(
             tagged_exported_program=edge_exported_program,
-            partition_tags=None if self.tags == "none" else self.tags,
+            partition_tags=self.tags,
         )
 
 
@@ -67,5 +66,5 @@ def test_constants_that_must_not_be_copied_have_users_of_one_tag() -> None:
 
 def test_partitioners_without_tags_are_refused() -> None:
     with pytest.raises(AssertionError, match="needs a `partition_tags` field") as raised:
-        manager().to_backend(Tagger(set(), tags="none"))
+        manager().to_backend(Tagger(set(), with_tags=False))
     assert isinstance(raised.value, CompileError)

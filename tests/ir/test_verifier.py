@@ -177,3 +177,13 @@ def test_constraints_are_of_whole_calls() -> None:
     assert not norm.validate({"input": torch.float32}) and not norm.validate({**results, "other": None})
     assert norm["weight"] == {torch.float16, torch.bfloat16, torch.float32, torch.float64}
     assert norm["other"] == set()
+
+
+def test_dtypes_of_no_call_are_left_to_kernels_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rushlight.ir import verifier
+
+    module = module_of(edge.argmax.default, (torch.ones(2, dtype=torch.bool),), {}, torch.tensor(0))
+    assert not violations(module, EDGE)
+    monkeypatch.setattr(verifier, "stands_for_executorch", lambda: True)
+    (found,) = violations(module, EDGE)
+    assert "argument self is torch.bool, which it does not take" in str(found)

@@ -19,7 +19,7 @@ from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import GraphModule, Node
 
 from rushlight.ir import meta
-from rushlight.ir.dtype_rules import COMPLEX, COVERED, result_names, rule_of
+from rushlight.ir.dtype_rules import COVERED, FLOAT, result_names, rule_of
 from rushlight.ir.edge_ops import BackendOpOverload, EdgeOpOverload
 from rushlight.ir.edge_schema import takes_tensor
 from rushlight.ir.errors import VerificationError
@@ -198,12 +198,21 @@ def _dtypes_agree(node: Node, options: Options) -> str | None:
     if not isinstance(target, EdgeOpOverload) or rule_of(target._op._schema) is None:
         return None
     found = list(tensor_dtypes(node, target._op))
-    # torch and the target's kernels judge dtypes that the table does not speak of, and complex ones, for
-    # which this package has more kernels than ExecuTorch.
-    judged = COVERED if stands_for_executorch() else COVERED - COMPLEX
-    if any(dtype is not None and dtype not in judged for _, dtype in found):
+    if any(dtype is not None and _is_left_to_kernels(target, name, dtype) for name, dtype in found):
         return None
     return _why_not(target, tuple(found))
+
+
+def _is_left_to_kernels(target: EdgeOpOverload, name: str, dtype: torch.dtype) -> bool:
+    """Whether the table does not say if a place of a call may have a dtype: torch and kernels judge it.
+
+    Without ExecuTorch's names these are also dtypes that ExecuTorch's operator never has in a place of many
+    dtypes, since this package has more kernels. Indices, masks and floating-point numbers are no such places.
+    """
+    if dtype not in COVERED:
+        return True
+    allowed = target._schema.dtype_constraint[name]
+    return dtype not in allowed and len(allowed) > len(FLOAT) and not stands_for_executorch()
 
 
 @cache
