@@ -9,7 +9,7 @@ import torch
 from tests.passes.support import calls, edge_of
 from torch.export import Dim, ExportedProgram, export
 from torch.fx import Graph, GraphModule
-from torch.fx.passes.infra.pass_base import PassResult
+from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
 from rushlight.compiler.edge import to_edge
 from rushlight.ir import meta
@@ -68,6 +68,20 @@ def test_passes_of_users_may_change_their_copy(relu: ExportedProgram) -> None:
     result = run_passes(relu, [Impure()])
     assert result.modified and calls(result.exported_program.graph_module) == ["neg.default"]
     assert calls(relu.graph_module) == ["relu.default"]
+
+
+def test_passes_that_were_made_with_the_program_see_its_graph(relu: ExportedProgram) -> None:
+    class Named(PassBase):
+        def __init__(self, exported_program: ExportedProgram) -> None:
+            super().__init__()
+            self.exported_program = exported_program
+
+        def call(self, graph_module: GraphModule) -> PassResult:
+            assert graph_module is self.exported_program.graph_module
+            return PassResult(graph_module, ReluToNeg().rewrite(self.exported_program.graph_module))
+
+    result = run_passes(relu, [Named(relu)])
+    assert calls(result.exported_program.graph_module) == calls(relu.graph_module) == ["neg.default"]
 
 
 def test_changes_that_a_pass_does_not_report_are_found(relu: ExportedProgram) -> None:

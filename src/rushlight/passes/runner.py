@@ -40,7 +40,7 @@ def run_passes(
     """Runs passes in order.
 
     Args:
-        program: what the first pass gets; it is not changed.
+        program: what the first pass gets. It is not changed, unless a pass of the user was made with it.
         passes: passes over programs, passes over graph modules, functions from a graph module to a
             `PassResult`, and managers of such passes.
         verify: checks a graph against its dialect; called after each pass if RUSHLIGHT_CHECK_PASSES is set.
@@ -124,8 +124,12 @@ class _Runner:
         return modified
 
     def _run_users(self, item: AnyPass, name: str) -> bool:
-        """Runs a pass of the user on a copy, and checks that later stages find what they need."""
-        program = self._own()
+        """Runs a pass of the user on a copy, and checks that later stages find what they need.
+
+        A pass that was made with the program itself changes that one, whose graph it must see.
+        """
+        held = any(value is self.program for value in getattr(item, "__dict__", {}).values())
+        program = self.program if held else self._own()
         known, before = FactsOf(program), fingerprint(program)
         if isinstance(item, ExportedProgramPassBase):
             modified = self._take(item(program))

@@ -114,7 +114,7 @@ def create_constant_placeholder(
     existing = _requested(graph, name)
     if existing is not None:
         if existing.name in signature.buffers_to_mutate:
-            raise RuntimeError(f"{name} is a mutable buffer, which cannot stand for a constant")
+            raise RuntimeError(f"{name} already exists as a mutable buffer, which is no constant")
         return existing
     if kind not in _STORED:
         raise RuntimeError(f"a constant placeholder is a parameter, a buffer or a constant, not {kind.name}")
@@ -179,9 +179,9 @@ def create_mutable_buffer(exp_program: ExportedProgram, name: str, data: torch.T
     _check_signature(exp_program)
     graph, signature = exp_program.graph, exp_program.graph_signature
     if name.removeprefix("b_") in exp_program.state_dict:
-        raise RuntimeError(f"the state dict has {name.removeprefix('b_')} already")
+        raise RuntimeError(f"{name.removeprefix('b_')} already exists in state_dict")
     if _requested(graph, name) is not None:
-        raise RuntimeError(f"the graph has a placeholder for {name} already")
+        raise RuntimeError(f"a placeholder for {name} already exists in the graph")
     specs, results = list(signature.input_specs), list(signature.output_specs)
     later = (InputKind.CONSTANT_TENSOR, InputKind.USER_INPUT)
     index = next((i for i, spec in enumerate(specs) if spec.kind in later), len(specs))
@@ -192,7 +192,7 @@ def create_mutable_buffer(exp_program: ExportedProgram, name: str, data: torch.T
     target = node.name.removeprefix("b_")
     if target in exp_program.state_dict:
         graph.erase_node(node)
-        raise RuntimeError(f"the state dict has {target} already")
+        raise RuntimeError(f"{target} already exists in state_dict")
     exp_program.state_dict[target] = data
     argument = TensorArgument(node.name)
     specs.insert(index, InputSpec(InputKind.BUFFER, argument, target, persistent=True))
