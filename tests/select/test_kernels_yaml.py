@@ -174,3 +174,20 @@ def test_the_command_reports_errors(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "none.yaml" in capsys.readouterr().err
     assert main(["bind", "--library", "x", "--out", str(tmp_path)]) == 1
     assert "library x has no operators" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("    - arg_meta: null\n      kernel_name: torch::executor::add_out", "    - mine::f", "no mapping"),
+        ("    D0: [0, 1, 2, 3]", "    D0: [{a: 0}, 1, 2, 3]", "the dim order D0 is"),
+        ("    D0: [0, 1, 2, 3]", "    D0: 5", "`dim_order_alias` is no mapping from aliases to lists"),
+        ("    T1: [Int]", "    T1: Int", "`type_alias` is no mapping from aliases to lists"),
+        ("- op: add.out", "- op: add.out\n  3: x\n  y: x", "unknown key '3'"),
+    ],
+)
+def test_values_of_other_types_are_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "functions.yaml"
+    path.write_text(ADD.replace(old, new))
+    with pytest.raises(ValueError, match=f"functions.yaml: .*{message}"):
+        read_kernels(path, None)

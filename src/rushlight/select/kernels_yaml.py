@@ -216,7 +216,7 @@ def _entries(path: Path) -> list[dict[str, Any]]:
 
 def _add_entry(index: KernelIndex, entry: Mapping[str, Any]) -> None:
     known = {"op", "func", "kernels", "type_alias", "dim_order_alias", "variants", "namespace", "tags"}
-    unknown = sorted(set(entry) - known)
+    unknown = sorted(str(key) for key in set(entry) - known)
     if unknown:
         raise ValueError(f"an entry has the unknown key {unknown[0]!r}; known are {', '.join(sorted(known))}")
     if ("op" in entry) == ("func" in entry):
@@ -233,6 +233,10 @@ def _add_entry(index: KernelIndex, entry: Mapping[str, Any]) -> None:
         raise ValueError(f"{name} has no list `kernels`")
     entries = index.kernels.setdefault(name, [])
     for kernel in kernels:
+        if not isinstance(kernel, dict):
+            raise ValueError(
+                f"{name}: {kernel!r} in `kernels` is no mapping with `arg_meta` and `kernel_name`"
+            )
         function = _cpp_function(str(kernel.get("kernel_name", "")), name)
         for key in _keys(kernel.get("arg_meta"), entry, name):
             if any(other.key == key for other in entries):
@@ -259,6 +263,9 @@ def _keys(arg_meta: Any, entry: Mapping[str, Any], operator: str) -> list[str | 
         raise ValueError(
             f"{operator}: `arg_meta` is no mapping from parameters to [type alias, dim order alias]"
         )
+    for key, aliases in (("type_alias", types), ("dim_order_alias", orders)):
+        if not isinstance(aliases, dict) or not all(isinstance(value, list) for value in aliases.values()):
+            raise ValueError(f"{operator}: `{key}` is no mapping from aliases to lists")
     metas: list[tuple[str, list[int]]] = []
     for parameter, meta in arg_meta.items():
         if not isinstance(meta, list) or len(meta) != 2:
@@ -268,7 +275,10 @@ def _keys(arg_meta: Any, entry: Mapping[str, Any], operator: str) -> list[str | 
             raise ValueError(f"{operator}: {alias} is not in `type_alias`")
         if order not in orders:
             raise ValueError(f"{operator}: {order} is not in `dim_order_alias`")
-        metas.append((alias, [int(axis) for axis in orders[order]]))
+        axes = orders[order]
+        if not all(type(axis) is int for axis in axes):
+            raise ValueError(f"{operator}: the dim order {order} is {axes}, and not a list of dimensions")
+        metas.append((alias, axes))
     used = list(dict.fromkeys(alias for alias, _ in metas))
     keys: list[str | None] = []
     for choice in itertools.product(*([_dtype(name, operator) for name in types[alias]] for alias in used)):
