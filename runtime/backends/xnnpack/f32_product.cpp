@@ -19,7 +19,7 @@ struct Extents {
       : depth(c.kernel_h * c.kernel_w * c.inputs),
         matrix(depth * microkernels::packing_of(microkernels::f32_microkernels()).columns(c.outputs)),
         bias(round_up(c.out_channels(), 64) + 64),
-        zeros(c.inputs + 16) {}
+        zeros(c.groups * c.inputs + 16) {}
   int64_t total(const Conv& c) const { return c.groups * matrix + bias + zeros; }
 };
 

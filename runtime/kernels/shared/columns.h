@@ -47,14 +47,16 @@ void for_each_column(const Columns& columns, const ImageLayout& image, const Ten
     for (int64_t row = 0; row < image.channels * w.taps(); ++row) {
       const int64_t channel = row / w.taps();
       const int64_t ky = row / w.kernel[2] % w.kernel[1], kx = row % w.kernel[2];
-      for (int64_t position = 0; position < columns.positions(); ++position) {
-        const int64_t y = position / columns.count[1] * w.stride[1] - w.padding[1] + ky * w.dilation[1];
-        const int64_t x = position % columns.count[1] * w.stride[2] - w.padding[2] + kx * w.dilation[2];
-        const bool inside = y >= 0 && y < image.size[1] && x >= 0 && x < image.size[2];
-        body(inside
-                 ? n * image.batch_stride + channel * image.channel_stride + y * image.stride[1] + x * image.stride[2]
-                 : int64_t{-1},
-             n * batch_stride + row * row_stride + position * column_stride);
+      const int64_t plane = n * image.batch_stride + channel * image.channel_stride;
+      int64_t at = n * batch_stride + row * row_stride;
+      for (int64_t line = 0; line < columns.count[0]; ++line) {
+        const int64_t y = line * w.stride[1] - w.padding[1] + ky * w.dilation[1];
+        const bool is_inside = y >= 0 && y < image.size[1];
+        int64_t x = kx * w.dilation[2] - w.padding[2];
+        for (int64_t i = 0; i < columns.count[1]; ++i, x += w.stride[2], at += column_stride) {
+          const bool has_pixel = is_inside && x >= 0 && x < image.size[2];
+          body(has_pixel ? plane + y * image.stride[1] + x * image.stride[2] : int64_t{-1}, at);
+        }
       }
     }
   }

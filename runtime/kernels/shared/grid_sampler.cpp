@@ -5,7 +5,6 @@
 
 #include "kernels/shared/axes.h"
 #include "kernels/shared/dtype_switch.h"
-#include "kernels/shared/index_loop.h"
 #include "kernels/shared/window.h"
 
 namespace rushlight {
@@ -47,14 +46,22 @@ struct Axis {
   }
 };
 
-template <typename T, typename W>
-W value_at(const T* plane, const ImageLayout& image, const int64_t (&at)[3]) {
+constexpr int kMostTaps = 16;
+
+// The elements of a plane that a result is a sum of.
+template <typename W>
+struct Taps {
+  int64_t offsets[kMostTaps];  // or -1 outside of the image
+  W weights[kMostTaps];
+};
+
+inline int64_t offset_of(const ImageLayout& image, const int64_t (&at)[3]) {
   int64_t offset = 0;
   for (int i = 0; i < 3; ++i) {
-    if (at[i] < 0 || at[i] >= image.size[i]) return 0;
+    if (at[i] < 0 || at[i] >= image.size[i]) return -1;
     offset += at[i] * image.stride[i];
   }
-  return static_cast<W>(plane[offset]);
+  return offset;
 }
 
 template <typename W>
@@ -68,14 +75,17 @@ void cubic_weights(W t, W (&weights)[4]) {
   weights[3] = far(2 - t);
 }
 
-// `x` has the positions in the axes of the image, unnormalized but without padding; axes that the image lacks are 0.
-template <typename T, typename W>
-W sample(const T* plane, const ImageLayout& image, const Axis<W> (&axes)[3], int first, int64_t interpolation,
-         const W (&x)[3]) {
+// Returns the number of taps. `x` has the positions in the axes of the image, unnormalized but without padding; axes
+// that the image lacks are 0. Bicubic weights are those of columns for each line; `wy` has those of lines.
+template <typename W>
+int find_taps(const ImageLayout& image, const Axis<W> (&axes)[3], int first, int64_t interpolation, const W (&x)[3],
+              Taps<W>* taps, W (&wy)[4]) {
   int64_t at[3] = {0, 0, 0};
   if (interpolation == 1) {
     for (int i = first; i < 3; ++i) at[i] = static_cast<int64_t>(std::nearbyint(axes[i].placed(x[i])));
-    return value_at<T, W>(plane, image, at);
+    taps->offsets[0] = offset_of(image, at);
+    taps->weights[0] = 1;
+    return 1;
   }
   if (interpolation == 0) {
     W base[3] = {0, 0, 0}, share[3] = {0, 0, 0};
@@ -84,32 +94,51 @@ W sample(const T* plane, const ImageLayout& image, const Axis<W> (&axes)[3], int
       base[i] = std::floor(place);
       share[i] = place - base[i];
     }
-    W sum = 0;
-    for (int corner = 0; corner < 1 << (3 - first); ++corner) {
+    const int corners = 1 << (3 - first);
+    for (int corner = 0; corner < corners; ++corner) {
       W weight = 1;
       for (int i = first; i < 3; ++i) {
         const int step = corner >> (2 - i) & 1;
         at[i] = static_cast<int64_t>(base[i]) + step;
         weight *= step ? share[i] : 1 - share[i];
       }
-      sum += weight * value_at<T, W>(plane, image, at);
+      taps->offsets[corner] = offset_of(image, at);
+      taps->weights[corner] = weight;
     }
-    return sum;
+    return corners;
   }
-  W wy[4], wx[4];
+  W wx[4];
   const W by = std::floor(safe(x[1])), bx = std::floor(safe(x[2]));
   cubic_weights(safe(x[1]) - by, wy);
   cubic_weights(safe(x[2]) - bx, wx);
-  W sum = 0;
   for (int i = 0; i < 4; ++i) {
-    W row = 0;
     at[1] = static_cast<int64_t>(axes[1].placed(by + static_cast<W>(i - 1)));
     for (int j = 0; j < 4; ++j) {
       at[2] = static_cast<int64_t>(axes[2].placed(bx + static_cast<W>(j - 1)));
-      row += wx[j] * value_at<T, W>(plane, image, at);
+      taps->offsets[4 * i + j] = offset_of(image, at);
+      taps->weights[4 * i + j] = wx[j];
     }
-    sum += wy[i] * row;
   }
+  return 16;
+}
+
+// The sum of the products of taps [first, first + Count).
+template <int Count, typename T, typename W>
+W sum_of(const T* plane, const Taps<W>& taps, int first = 0) {
+  W sum = 0;
+  for (int i = first; i < first + Count; ++i) {
+    sum += taps.weights[i] * (taps.offsets[i] < 0 ? W(0) : static_cast<W>(plane[taps.offsets[i]]));
+  }
+  return sum;
+}
+
+template <typename T, typename W>
+W value_of(const T* plane, const Taps<W>& taps, int count, const W (&wy)[4]) {
+  if (count == 1) return taps.offsets[0] < 0 ? W(0) : static_cast<W>(plane[taps.offsets[0]]);
+  if (count == 4) return sum_of<4>(plane, taps);
+  if (count == 8) return sum_of<8>(plane, taps);
+  W sum = 0;
+  for (int i = 0; i < 4; ++i) sum += wy[i] * sum_of<4>(plane, taps, 4 * i);
   return sum;
 }
 
@@ -141,15 +170,44 @@ void grid_sample(KernelRuntimeContext& context, const Tensor& in, const Tensor& 
     using W = std::conditional_t<std::is_same_v<T, double>, double, float>;
     Axis<W> axes[3];
     for (int i = 0; i < 3; ++i) axes[i] = {image.size[i], static_cast<Padding>(padding), align_corners};
-    for_each_index(context, out, 32, [&](const int64_t* index, int64_t offset) {
-      const T* point = grid.const_data_ptr<T>() + index[0] * grid.stride(0);
-      for (int64_t i = 0; i < dims; ++i) point += index[2 + i] * grid.stride(1 + i);
-      W x[3] = {0, 0, 0};
-      for (int64_t i = 0; i < dims; ++i) {
-        x[2 - i] = axes[2 - i].unnormalized(static_cast<W>(point[i * grid.stride(dims + 1)]));
+    // Positions are found once for all channels, in blocks: a plane's elements then stay in cache.
+    const ImageLayout result(out, dims);
+    const int64_t volume = result.volume(), work = 32 + 8 * image.channels;
+    const int64_t grain = std::max<int64_t>(1, 32768 / work);
+    context.parallel_for(0, image.batch * volume, grain, [&](int64_t begin, int64_t end) {
+      constexpr int64_t kBlock = 16;
+      Taps<W> taps[kBlock];
+      W wy[kBlock][4];
+      int64_t to[kBlock];
+      int count = 0;
+      int64_t length = 0;
+      for (int64_t next = begin; next < end; next += length) {
+        const int64_t n = next / volume;
+        length = std::min({kBlock, end - next, (n + 1) * volume - next});
+        for (int64_t i = 0; i < length; ++i) {
+          int64_t rest = next + i - n * volume;
+          const T* point = grid.const_data_ptr<T>() + n * grid.stride(0);
+          to[i] = n * result.batch_stride;
+          for (int axis = 2; axis >= first; --axis) {
+            const int64_t at = rest % result.size[axis];
+            rest /= result.size[axis];
+            point += at * grid.stride(1 + axis - first);
+            to[i] += at * result.stride[axis];
+          }
+          W x[3] = {0, 0, 0};
+          for (int64_t d = 0; d < dims; ++d) {
+            x[2 - d] = axes[2 - d].unnormalized(static_cast<W>(point[d * grid.stride(dims + 1)]));
+          }
+          count = find_taps(image, axes, first, interpolation, x, &taps[i], wy[i]);
+        }
+        const T* plane = in.const_data_ptr<T>() + n * image.batch_stride;
+        T* target = out.mutable_data_ptr<T>();
+        for (int64_t c = 0; c < image.channels; ++c, plane += image.channel_stride, target += result.channel_stride) {
+          for (int64_t i = 0; i < length; ++i) {
+            target[to[i]] = static_cast<T>(value_of(plane, taps[i], count, wy[i]));
+          }
+        }
       }
-      const T* plane = in.const_data_ptr<T>() + index[0] * image.batch_stride + index[1] * image.channel_stride;
-      out.mutable_data_ptr<T>()[offset] = static_cast<T>(sample<T, W>(plane, image, axes, first, interpolation, x));
     });
   });
 }

@@ -164,6 +164,7 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
   float* gathered = scratch + pointer_floats();
   Panels product{};
   product.kernels = kernels;
+  product.halves = f32_half_microkernels(*kernels);
   product.rows = rows;
   product.taps = gathers_ ? 1 : taps() * pieces();
   product.k = gathers_ ? depth() : piece_;
@@ -187,14 +188,15 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
     float* to = is_apart_ ? pixel(m) : out_.data + m * out_step_;
     product.m = product.row_step = count;
     product.ahead = m + count == m1 ? ahead : next_rows(m + count, std::min(block, m1 - m - count));
+    if (gathers_) {
+      gather(m, count, gathered);
+      for (int64_t i = 0; i < count; ++i) rows[i] = gathered + i * depth();
+    } else {
+      address(m, count, rows);
+      if (prologue.applies) apply_prologue(m, count, rows, gathered);
+    }
     for (int64_t g = 0; g < groups; ++g) {
-      if (gathers_) {
-        gather(m, count, gathered);
-        for (int64_t i = 0; i < count; ++i) rows[i] = gathered + i * depth();
-      } else {
-        address(m, count, g * channels, rows);
-        if (prologue.applies) apply_prologue(m, count, rows, gathered);
-      }
+      product.channel = g * channels;
       product.b = weights.from(g * depth() * width);
       product.bias = bias ? bias + g * outputs : nullptr;
       product.c = to + g * outputs;
@@ -218,15 +220,14 @@ int64_t PackedConvolution::row_gap() const {
 
 // rows[(tap * pieces() + piece) * count + i]: where that piece of the pixel that row m + i has under the tap begins, or
 // zeros.
-void PackedConvolution::address(int64_t m, int64_t count, int64_t channel, const float** rows) const {
+void PackedConvolution::address(int64_t m, int64_t count, const float** rows) const {
   if (is_plain_) {
-    const float* const base = in_.images[0].data + channel;
+    const float* const base = in_.images[0].data;
     for (int64_t i = 0; i < count; ++i) rows[i] = base + (m + i) * in_step_;
     return;
   }
   for (int64_t i = 0, piece = 0; i < in_.count; ++i) {
     Image in = in_.images[i];
-    in.data += channel;
     const int64_t end = i + 1 < in_.count ? piece + in.sizes[3] / piece_ : pieces();
     for (; piece < end; ++piece, in.data += piece_) address(in, m, count, piece, rows);
   }

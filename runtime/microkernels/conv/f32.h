@@ -31,7 +31,7 @@ class PackedConvolution {
   Epilogue epilogue;             // without its residual
   PackedWeights weights;         // of each group a packed [kernel_h * kernel_w * channels, outputs]
   const float* bias = nullptr;   // [groups * outputs, and 64 more that can be read], or null
-  const float* zeros = nullptr;  // [channels + 16]
+  const float* zeros = nullptr;  // [groups * channels + 16]
   bool rounds = false;           // whether the input of weights in bfloat16 may be rounded to it
 
   // Takes note of the operands' shapes; `residual` may be null. Returns InvalidProgram if they do not fit.
@@ -84,7 +84,7 @@ class PackedConvolution {
   void part(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1, const Ahead& ahead) const;
   void part_of_lines(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const;
   void fill_lines(int64_t row, float* to) const;
-  void address(int64_t m, int64_t count, int64_t channel, const float** rows) const;
+  void address(int64_t m, int64_t count, const float** rows) const;
   void address(const Image& in, int64_t m, int64_t count, int64_t piece, const float** rows) const;
   void gather(int64_t m, int64_t count, float* to) const;
   int64_t row_gap() const;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/cpu_features.h"
 #include "core/rounding.h"
 #include "microkernels/image.h"
 
@@ -43,20 +42,31 @@ void round_rows(const Panels& p, const Part& part) {
   const int64_t k = part.last - part.first;
   const RowDivision division(p.m, p.kernels->gemm_rows);
   for (int64_t g = 0, m = 0; g < division.groups; m += division.count(g), ++g) {
-    p.pairs->pack_lhs(p.rows + m, part.first, static_cast<int>(division.count(g)), k, p.rounded + m * pairs_of(k));
+    const int rows = static_cast<int>(division.count(g));
+    p.pairs->pack_lhs(p.rows + m, p.channel + part.first, rows, k, p.rounded + m * pairs_of(k));
   }
 }
 
-// Rows of the widest tile where vectors pass in two halves: the next tile begins before the last is stored if both are
-// small, and all addresses of rows have registers. Weights are read more often, for which these processors have time.
-constexpr int64_t kRowsOfHalves = 10;
+// How wide the tiles of a panel are.
+struct TileShape {
+  int vectors;  // of the panel
+  int halves;   // of vectors, if the tile has few of them, else 0
+};
+
+TileShape shape_of(const Panels& p, int vectors, int64_t columns) {
+  if (!p.halves || is_low(p) || has_pairs(p)) return {vectors, 0};
+  const int64_t halves = divide_up(columns, p.halves->width);
+  return {vectors, halves <= 3 ? static_cast<int>(halves) : 0};
+}
 
 // Rows of a tile at most.
-int64_t most_rows(const Panels& p, int vectors) {
-  if (has_pairs(p)) return p.kernels->gemm_rows;
-  int64_t most = vectors == 1 && !is_low(p) ? p.kernels->packed->narrow_rows : p.kernels->gemm_rows;
-  if (vectors == 2 && p.kernels->width == 16 && cpu_features().avx512halves && !is_low(p)) {
-    most = std::min(most, kRowsOfHalves);
+int64_t most_rows(const Panels& p, const TileShape& shape) {
+  int64_t most = p.kernels->gemm_rows;
+  if (shape.halves > 0) {
+    most = p.halves->rows[shape.halves - 1];
+  } else if (!has_pairs(p) && !is_low(p)) {
+    if (shape.vectors == 1) most = p.kernels->packed->narrow_rows;
+    if (shape.vectors == 2 && p.halves) most = p.halves->whole_rows;
   }
   return tile_rows(most, p.row_gap);
 }
@@ -89,17 +99,19 @@ struct Sums {
   bool is_one(const PanelTile& part) const { return part.taps <= taps && part.k <= terms; }
 };
 
-void multiply_sum(const Panels& p, int rows, int vectors, const PanelTile& tile) {
+void multiply_sum(const Panels& p, int rows, const TileShape& shape, const PanelTile& tile) {
   if (is_low(p)) {
-    p.kernels->packed->f16_panel(p.b.type, rows, vectors, tile);
+    p.kernels->packed->f16_panel(p.b.type, rows, shape.vectors, tile);
+  } else if (shape.halves > 0) {
+    p.halves->panel(rows, shape.halves, tile);
   } else {
-    p.kernels->packed->panel(rows, vectors, tile);
+    p.kernels->packed->panel(rows, shape.vectors, tile);
   }
 }
 
 // A tile of a part, sum by sum; what was summed up before waits in a small block.
-void multiply_sums(const Panels& p, int rows, int vectors, const PanelTile& part, const Sums& sums) {
-  const int64_t step = vectors * p.kernels->width;
+void multiply_sums(const Panels& p, int rows, const TileShape& shape, const PanelTile& part, const Sums& sums) {
+  const int64_t step = shape.vectors * p.kernels->width;
   const int64_t item = is_low(p) ? sizeof(uint16_t) : sizeof(float);
   alignas(64) float before[kMostTile];
   PanelTile tile = part;
@@ -113,9 +125,9 @@ void multiply_sums(const Panels& p, int rows, int vectors, const PanelTile& part
       const bool is_last = tap + tile.taps == part.taps && first + tile.k == part.k;
       tile.c = is_last ? part.c : before;
       tile.c_step = is_last ? part.c_step : step;
-      tile.columns = is_last ? part.columns : step;
+      tile.columns = is_last || shape.halves > 0 ? part.columns : step;
       tile.epilogue = is_last ? part.epilogue : Epilogue{};
-      multiply_sum(p, rows, vectors, tile);
+      multiply_sum(p, rows, shape, tile);
       const int64_t terms = tile.taps * tile.k;
       tile.b = static_cast<const char*>(tile.b) + terms * step * item;
       if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + terms * tile.ahead_step;
@@ -144,7 +156,7 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   const int64_t width = kernels.width;
   PanelTile tile{};
   tile.row_step = p.row_step;
-  tile.first = part.first;
+  tile.first = p.channel + part.first;
   tile.taps = part.taps_end - part.tap;
   tile.k = part.last - part.first;
   tile.c_step = p.c_step;
@@ -170,7 +182,8 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   // Of all rows at once, since every tile would wait for it.
   const bool applies = tile.epilogue.applies;
   tile.epilogue.applies = false;
-  const int64_t most = most_rows(p, vectors);
+  const TileShape shape = shape_of(p, vectors, tile.columns);
+  const int64_t most = most_rows(p, shape);
   const RowDivision division(p.m, most);
   const Sums sums(tile);
   const bool is_one_sum = sums.is_one(tile);
@@ -197,9 +210,9 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
     if (has_pairs(p)) {
       multiply_pairs(p, m, static_cast<int>(count), vectors, tile);
     } else if (is_one_sum) {
-      multiply_sum(p, static_cast<int>(count), vectors, tile);
+      multiply_sum(p, static_cast<int>(count), shape, tile);
     } else {
-      multiply_sums(p, static_cast<int>(count), vectors, tile, sums);
+      multiply_sums(p, static_cast<int>(count), shape, tile, sums);
     }
     if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + steps * tile.ahead_step;
     m += count;

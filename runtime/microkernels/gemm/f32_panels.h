@@ -7,6 +7,7 @@
 #include "microkernels/tables/bf16_pairs.h"
 #include "microkernels/tables/f16.h"
 #include "microkernels/tables/f32.h"
+#include "microkernels/tables/f32_halves.h"
 #include "microkernels/tables/f32_packed.h"
 
 namespace rushlight::microkernels {
@@ -63,9 +64,11 @@ struct FirstWeights {
 // A block of rows times panels of a packed matrix [taps * k, n].
 struct Panels {
   const F32Microkernels* kernels;
-  const float* const* rows;  // [taps, row_step]
+  const F32HalfMicrokernels* halves;  // those of `kernels`, or null
+  const float* const* rows;           // [taps, row_step]
   int64_t row_step;
   int64_t row_gap;  // floats from most rows to the next, or 0
+  int64_t channel;  // of each row, at which the LHS begins
   int64_t m, taps, k, n;
   PackedWeights b;
   Ahead ahead;     // what is read after the last panel, if not the next one

@@ -11,8 +11,8 @@
 
 #include "microkernels/simd/inline.h"
 
-// Masked loads and stores, where vectors are as long as AVX-512's.
-#if defined(__AVX512F__) && RL_WIDTH == 16
+// Masked loads and stores of AVX-512, for vectors of 512 bits or of half as many.
+#if (defined(__AVX512F__) && RL_WIDTH == 16) || (defined(__AVX512VL__) && RL_WIDTH == 8)
 #define RL_MASKS 1
 #endif
 // One instruction permutes a vector.
@@ -39,10 +39,10 @@ RL_INLINE void store(float* p, Floats v) { *reinterpret_cast<UnalignedFloats*>(p
 
 // sum + x * y, fused. g++ would choose forms of the instruction that overwrite x, and copy registers.
 RL_INLINE Floats add_product(Floats sum, Floats x, Floats y) {
-#if defined(__FMA__) && RL_WIDTH == 8
+#if defined(__FMA__) && RL_WIDTH == 8 && !defined(RL_MASKS)
   asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "x"(y));
   return sum;
-#elif defined(__AVX512F__) && RL_WIDTH == 16
+#elif defined(RL_MASKS)
   asm("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
   return sum;
 #else
@@ -97,8 +97,24 @@ RL_INLINE Floats at_most(Floats x, Floats high) { return high < x ? high : x; }
 
 #if RL_MASKS
 
+#if RL_WIDTH == 16
+typedef __mmask16 Lanes;
+RL_INLINE Floats load_lanes(Lanes lanes, const float* p) { return _mm512_maskz_loadu_ps(lanes, p); }
+RL_INLINE Floats load_lanes(Lanes lanes, const float* p, Floats others) {
+  return _mm512_mask_loadu_ps(others, lanes, p);
+}
+RL_INLINE void store_lanes(Lanes lanes, float* p, Floats v) { _mm512_mask_storeu_ps(p, lanes, v); }
+#else
+typedef __mmask8 Lanes;
+RL_INLINE Floats load_lanes(Lanes lanes, const float* p) { return _mm256_maskz_loadu_ps(lanes, p); }
+RL_INLINE Floats load_lanes(Lanes lanes, const float* p, Floats others) {
+  return _mm256_mask_loadu_ps(others, lanes, p);
+}
+RL_INLINE void store_lanes(Lanes lanes, float* p, Floats v) { _mm256_mask_storeu_ps(p, lanes, v); }
+#endif
+
 // The first n lanes, 0 <= n <= kWidth.
-RL_INLINE __mmask16 first_lanes(int64_t n) { return static_cast<__mmask16>((1u << n) - 1); }
+RL_INLINE Lanes first_lanes(int64_t n) { return static_cast<Lanes>((1u << n) - 1); }
 
 // Copies n floats, 0 <= n < 2 * kWidth.
 RL_INLINE void copy_few(float* to, const float* from, int64_t n) {
@@ -106,15 +122,15 @@ RL_INLINE void copy_few(float* to, const float* from, int64_t n) {
     store(to, load(from));
     to += kWidth, from += kWidth, n -= kWidth;
   }
-  const __mmask16 lanes = first_lanes(n);
-  _mm512_mask_storeu_ps(to, lanes, _mm512_maskz_loadu_ps(lanes, from));
+  const Lanes lanes = first_lanes(n);
+  store_lanes(lanes, to, load_lanes(lanes, from));
 }
 
 // The first n floats, 0 < n <= kWidth; the other lanes are `fill`.
 RL_INLINE Floats load_few(const float* p, int64_t n, float fill = 0.0f) {
-  return _mm512_mask_loadu_ps(splat(fill), first_lanes(n), p);
+  return load_lanes(first_lanes(n), p, splat(fill));
 }
-RL_INLINE void store_few(float* p, Floats v, int64_t n) { _mm512_mask_storeu_ps(p, first_lanes(n), v); }
+RL_INLINE void store_few(float* p, Floats v, int64_t n) { store_lanes(first_lanes(n), p, v); }
 
 #else
 

@@ -187,7 +187,7 @@ struct F32PackedMicrokernels {
 
   // `rounds` times gemm_rows * gemm_vectors * width independent multiplications and additions, on so many `sums`.
   void (*saturate)(int64_t rounds, float* sums);
-  // 1 <= rows <= gemm_rows (narrow_rows if the panel is one vector wide).
+  // 1 <= rows <= gemm_rows (narrow_rows if the panel is one vector wide). The epilogue's `op` is left to apply().
   void (*panel)(int rows, int vectors, const PanelTile& tile);
   // 1 <= rows <= gemm_rows.
   void (*line)(int rows, int vectors, const LineTile& tile);

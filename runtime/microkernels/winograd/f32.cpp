@@ -133,6 +133,7 @@ void PackedWinograd::product(int64_t point, int64_t count, const float* input, f
   const Packing packing = packing_of(*kernels);
   Panels p{};
   p.kernels = kernels;
+  p.halves = f32_half_microkernels(*kernels);
   p.rows = rows;
   p.row_step = p.m = count;
   p.row_gap = channels;

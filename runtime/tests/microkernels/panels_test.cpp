@@ -73,6 +73,54 @@ TEST_P(PanelsTest, DeepProductsOntoTheirResidual) {
   }
 }
 
+// Tiles of half vectors and of fewer rows, which only some processors choose, give the bits of the others. The second
+// tap's rows are read from their third number on.
+TEST_P(PanelsTest, HalfVectorsAreTheSame) {
+  const F32HalfMicrokernels* const halves = f32_half_microkernels_of(kernels);
+  if (halves == nullptr) return;  // vectors of this set are not halved
+  const int64_t panel = packing_of(kernels).panel;
+  std::vector<char> next(4096);
+  for (const int64_t k : {int64_t{1}, int64_t{6}, int64_t{19}, int64_t{300}}) {
+    for (int64_t n = 1; n <= panel + 5; ++n) {
+      for (const int64_t m : {int64_t{1}, int64_t{7}, int64_t{10}, int64_t{11}, int64_t{29}}) {
+        for (const bool fetches : {false, true}) {
+          const int64_t taps = 2, step = n + 3, length = k + 2;
+          const auto a = numbers(taps * m * length), b = numbers(taps * k * n), bias = numbers(n + panel);
+          const auto start = numbers(m * step);
+          const PackedMatrix packed(kernels, b, taps * k, n);
+          const auto rows = rows_of(a, length);
+          Panels p{};
+          p.kernels = &kernels;
+          p.rows = rows.data();
+          p.row_step = p.m = m;
+          p.row_gap = length;
+          p.channel = 2;
+          p.taps = taps;
+          p.k = k;
+          p.n = n;
+          p.b = packed.data();
+          p.bias = bias.data();
+          p.c_step = step;
+          p.epilogue.residual_step = step;
+          p.epilogue.clamps = true;
+          p.epilogue.low = -3;
+          p.epilogue.high = 3;
+          if (fetches) p.ahead = {next.data(), static_cast<int64_t>(next.size())};
+          std::vector<float> whole = start, halved = start;
+          p.c = whole.data();
+          p.epilogue.residual = whole.data();
+          multiply(p, 0, (n + panel - 1) / panel);
+          p.halves = halves;
+          p.c = halved.data();
+          p.epilogue.residual = halved.data();
+          multiply(p, 0, (n + panel - 1) / panel);
+          ASSERT_EQ(whole, halved) << k << " " << n << " " << m;
+        }
+      }
+    }
+  }
+}
+
 // One row and each count of rows times every count of vectors that a row has left, with weights of every type.
 TEST_P(PanelsTest, FewRowsAndWeightsOfSixteenBits) {
   const int64_t vector = kernels.width, panel = packing_of(kernels).panel, k = 11;

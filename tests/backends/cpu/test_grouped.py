@@ -13,6 +13,7 @@ from tests.backends.cpu.support import assert_close, expected, kinds, lower, run
 from torch import nn
 from torch.export import Dim
 
+import rushlight
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.plan.tables import Elementwise, Gemm, GroupedConv2d
 
@@ -30,6 +31,14 @@ SHAPES = [
     (16, 32, 8, 3, 1, 2, 2, 12, 13),
     (20, 60, 20, (4, 2), 1, 1, 1, 13, 13),
     (8, 8, 4, 3, 4, 0, 1, 11, 11),  # rows that no window reads
+]
+# The same, of groups that are products.
+WIDER_SHAPES = [
+    (48, 48, 3, 3, 1, 1, 1, 14, 15),  # 16 outputs
+    (72, 72, 3, 3, 2, 1, 1, 9, 13),  # 24 outputs
+    (60, 80, 2, 3, 1, 1, 1, 5, 6),  # 40 outputs
+    (100, 24, 2, 3, 1, 2, 2, 6, 5),  # 12 outputs, deep sums
+    (48, 96, 4, 1, 1, 0, 1, 7, 9),  # windows of one pixel
 ]
 
 
@@ -49,10 +58,31 @@ def test_grouped_convolutions(shape: tuple[int, ...], activation: type[nn.Module
         assert_close(run(program, inputs, threads), expected(model, inputs))
 
 
+@pytest.mark.parametrize("shape", WIDER_SHAPES)
+@pytest.mark.parametrize("activation", [nn.ReLU6, nn.SiLU])
+def test_wider_groups(shape: tuple[int, ...], activation: type[nn.Module]) -> None:
+    torch.manual_seed(0)
+    model, inputs = nn.Sequential(conv(shape), activation()), (torch.randn(2, shape[0], *shape[-2:]),)
+    program, _ = lower(model, inputs)
+    assert Gemm in kinds(program)
+    for threads in (1, 2):
+        assert_close(run(program, inputs, threads), expected(model, inputs))
+
+
+def test_wider_groups_in_bfloat16() -> None:
+    torch.manual_seed(0)
+    model, inputs = nn.Conv2d(48, 96, 1, groups=4).bfloat16(), (torch.randn(1, 48, 7, 9).bfloat16(),)
+    with torch.no_grad():
+        exact = model.double()(inputs[0].double())
+    compiled = rushlight.compile(model.bfloat16(), inputs)
+    (result,) = rushlight.load(compiled)(*inputs)
+    assert (result.double() - exact).abs().max() < 0.02 * exact.abs().max()
+
+
 @pytest.mark.parametrize("isa", ["avx2", "generic"])
 def test_other_instruction_sets(isa: str) -> None:
-    tests = f"{Path(__file__)}::test_grouped_convolutions"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "SiLU", tests]
+    tests = [f"{Path(__file__)}::{name}" for name in ("test_grouped_convolutions", "test_wider_groups")]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "SiLU", *tests]
     done = subprocess.run(command, env=os.environ | {"RUSHLIGHT_ISA": isa}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 

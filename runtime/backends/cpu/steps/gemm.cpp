@@ -29,7 +29,7 @@ class GemmStep final : public Step {
     c.bias = binder.optional_constant(op.bias(), round_up(c.groups * c.outputs, 64));
     residual_ = binder.optional_input(op.residual());
     out_ = binder.output(op.output());
-    c.zeros = zeros(binder, c.channels + 16);
+    c.zeros = zeros(binder, c.groups * c.channels + 16);
     return binder.error();
   }
 

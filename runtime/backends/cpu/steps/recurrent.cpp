@@ -102,6 +102,7 @@ class RecurrentStep final : public Step {
     } else {
       microkernels::Panels product{};
       product.kernels = tiles_;
+      product.halves = microkernels::f32_half_microkernels(*tiles_);
       product.rows = rows;
       product.row_step = product.m = batch();
       product.taps = 1;

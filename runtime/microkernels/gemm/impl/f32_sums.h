@@ -13,7 +13,7 @@ namespace rushlight::microkernels::RL_ISA {
 #if RL_MASKS
 template <int Vectors>
 struct TileColumns {
-  __mmask16 lanes[Vectors];
+  Lanes lanes[Vectors];
 
   explicit RL_MEMBER TileColumns(int64_t columns) {
     RL_UNROLL for (int j = 0; j < Vectors; ++j) {
@@ -57,9 +57,7 @@ RL_INLINE void add_rows(const float* from, int64_t step, int64_t columns, Floats
   if (columns < Vectors * kWidth) {
     const TileColumns<Vectors> few(columns);
     RL_UNROLL for (int i = 0; i < Rows; ++i, from = next_row(from, step)) {
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-        acc[i][j] += static_cast<Floats>(_mm512_maskz_loadu_ps(few.lanes[j], from + j * kWidth));
-      }
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) { acc[i][j] += load_lanes(few.lanes[j], from + j * kWidth); }
     }
     return;
   }
@@ -105,7 +103,7 @@ RL_INLINE void store_sums(Floats (&acc)[Rows][Vectors], const Tile& t) {
   if (columns != Vectors * kWidth) {
     const TileColumns<Vectors> few(columns);
     RL_UNROLL for (int i = 0; i < Rows; ++i, c = next_row(c, step)) {
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) _mm512_mask_storeu_ps(c + j * kWidth, few.lanes[j], acc[i][j]);
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) store_lanes(few.lanes[j], c + j * kWidth, acc[i][j]);
     }
     return;
   }

@@ -1,0 +1,28 @@
+// Tiles of vectors half as long as those that a panel is packed for.
+#pragma once
+
+#include "microkernels/gemm/impl/f32_panel_tile.h"
+#include "microkernels/tables/f32_halves.h"
+
+namespace rushlight::microkernels::RL_ISA {
+
+// With ten rows all their addresses have registers, with eight the sums of three halves.
+inline constexpr int kHalfRows = 10, kRowsOfThree = 8;
+
+static void half_panel(int rows, int halves, const PanelTile& tile) {
+  if (halves == 1) return panel_across<kHalfRows, 1, 2 * kWidth>(rows, tile);
+  if (halves == 2) return panel_across<kHalfRows, 2>(rows, tile);
+  panel_across<kRowsOfThree, 3, 4 * kWidth>(rows, tile);
+}
+
+static constexpr F32HalfMicrokernels make_half_table() {
+  F32HalfMicrokernels t{};
+  t.width = kWidth;
+  t.whole_rows = 10;
+  t.rows[0] = t.rows[1] = kHalfRows;
+  t.rows[2] = kRowsOfThree;
+  t.panel = &half_panel;
+  return t;
+}
+
+}  // namespace rushlight::microkernels::RL_ISA

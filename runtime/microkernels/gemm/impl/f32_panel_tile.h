@@ -1,0 +1,159 @@
+// A tile of a product with a matrix packed ahead of time.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "microkernels/gemm/impl/f32_sums.h"
+#include "microkernels/gemm/impl/f32_tile_shape.h"
+#include "microkernels/simd/f16_types.h"
+#include "microkernels/simd/vec.h"
+#include "microkernels/tables/f32_packed.h"
+#include "microkernels/tables/selected.h"
+
+namespace rushlight::microkernels::RL_ISA {
+
+// Terms of all sums that a tile adds in a round of its loop. Nothing but them costs instructions then.
+inline constexpr int kTerms = kTileRows * kTileVectors > 16 ? 2 : 4;
+
+// How a packed matrix is stored: as this, Float16 or BFloat16Bits.
+struct Float32 {
+  using Item = float;
+};
+
+// Two vectors of bfloat16 are loaded as one, whose even and odd columns become the vectors: that is a shift and a mask,
+// for which the sums of the largest tile leave no register.
+template <typename Stored, int Rows, int Vectors>
+inline constexpr bool kIsDealt = std::is_same_v<Stored, BFloat16Bits> && Vectors == 2 && Rows < kTileRows;
+
+template <typename Stored, int Rows, int Vectors>
+RL_INLINE void load_stored(const typename Stored::Item* p, Floats (&row)[Vectors]) {
+  if constexpr (kIsDealt<Stored, Rows, Vectors>) {
+    Stored::widen_pairs(p, row[0], row[1]);
+  } else if constexpr (sizeof(typename Stored::Item) == 2) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = Stored::widen(load_shorts(p + j * kWidth));
+  } else {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load(p + j * kWidth);
+  }
+}
+
+template <int... I>
+RL_INLINE void deal_vectors(Floats& a, Floats& b, std::integer_sequence<int, I...>) {
+  const Floats even = __builtin_shufflevector(a, b, (2 * I)...);
+  b = __builtin_shufflevector(a, b, (2 * I + 1)...);
+  a = even;
+}
+template <int... I>
+RL_INLINE void join_vectors(Floats& a, Floats& b, std::integer_sequence<int, I...>) {
+  const Floats low = __builtin_shufflevector(a, b, (I / 2 + I % 2 * kWidth)...);
+  b = __builtin_shufflevector(a, b, (kWidth / 2 + I / 2 + I % 2 * kWidth)...);
+  a = low;
+}
+
+// Rows of sums from the order of columns to that of load_stored(), and back.
+template <typename Stored, int Rows, int Vectors>
+RL_INLINE void deal(Floats (&acc)[Rows][Vectors]) {
+  if constexpr (kIsDealt<Stored, Rows, Vectors>) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      deal_vectors(acc[i][0], acc[i][1], std::make_integer_sequence<int, kWidth>{});
+    }
+  }
+}
+template <typename Stored, int Rows, int Vectors>
+RL_INLINE void join(Floats (&acc)[Rows][Vectors]) {
+  if constexpr (kIsDealt<Stored, Rows, Vectors>) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      join_vectors(acc[i][0], acc[i][1], std::make_integer_sequence<int, kWidth>{});
+    }
+  }
+}
+
+// Whether a tile fetches memory ahead with every term, or once for some, which then are a line of cache at most.
+enum class Fetching { None, Dense, Sparse };
+
+// Whether there are tiles that do so: WebAssembly and RISC-V have no such instruction, and code for x86-64 without AVX2
+// and that of small builds is to be short.
+#if defined(__riscv) || RL_WIDTH == 4 && !defined(__aarch64__)
+inline constexpr bool kFetches = false;
+#else
+inline constexpr bool kFetches = !kIsSmall;
+#endif
+
+// Step: numbers of the panel from one term to the next.
+template <typename Stored, int Rows, int Vectors, Fetching Ahead, int Step>
+static void panel_tile(const PanelTile& t) {
+  Floats acc[Rows][Vectors];
+  start_sums<Rows, Vectors>(acc, t);
+  deal<Stored>(acc);
+  const typename Stored::Item* b = static_cast<const typename Stored::Item*>(t.b);
+  [[maybe_unused]] const char* ahead = static_cast<const char*>(t.ahead);
+  const float* const* rows = t.rows;
+  const float* residual = t.epilogue.residual;
+  int64_t residual_rows = residual ? Rows : 0;
+  const auto fetch_residual = [&] {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) __builtin_prefetch(residual + j * kWidth, 0, 3);
+    residual += t.epilogue.residual_step;
+    --residual_rows;
+  };
+  // Terms between two such rows: operands would wait for all at once.
+  const int64_t piece = residual ? t.k / (Rows + 1) / kTerms * kTerms + kTerms : t.k;
+  for (int64_t tap = 0; tap < t.taps; ++tap, rows += t.row_step) {
+    const float* a[Rows];
+    RL_UNROLL for (int i = 0; i < Rows; ++i) a[i] = rows[i] + t.first;
+    const auto fetch = [&](int terms) {
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += terms * t.ahead_step;
+    };
+    const auto add_term = [&](int64_t k) {
+      Floats row[Vectors];
+      load_stored<Stored, Rows>(b, row);
+      RL_UNROLL for (int i = 0; i < Rows; ++i) {
+        const Floats x = splat(a[i][k]);
+        RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = add_product(acc[i][j], x, row[j]);
+      }
+      b += Step;
+    };
+    int64_t k = 0;
+    while (true) {
+      const int64_t end = residual_rows > 0 && k + piece < t.k ? k + piece : t.k;
+      for (; k + kTerms <= end; k += kTerms) {
+        if constexpr (Ahead == Fetching::Sparse) fetch(kTerms);
+        RL_UNROLL for (int i = 0; i < kTerms; ++i) {
+          if constexpr (Ahead == Fetching::Dense) fetch(1);
+          add_term(k + i);
+        }
+      }
+      if (end == t.k) break;
+      fetch_residual();
+    }
+    for (; k < t.k; ++k) {
+      if constexpr (Ahead != Fetching::None) fetch(1);
+      add_term(k);
+    }
+  }
+  join<Stored>(acc);
+  add_addend<Rows, Vectors>(acc, t);
+  store_sums<Rows, Vectors>(acc, t);
+}
+
+using PanelTileFunction = void (*)(const PanelTile&);
+
+template <typename Stored, int Vectors, Fetching Ahead, int Step = Vectors * kWidth, int... I>
+static void panel_of(int rows, const PanelTile& tile, std::integer_sequence<int, I...>) {
+  static constexpr PanelTileFunction by_rows[] = {&panel_tile<Stored, I + 1, Vectors, Ahead, Step>...};
+  by_rows[rows - 1](tile);
+}
+
+template <int Most, int Vectors, int Step = Vectors * kWidth>
+static void panel_across(int rows, const PanelTile& tile) {
+  using Rows = std::make_integer_sequence<int, Most>;
+  if constexpr (kFetches) {
+    if (tile.ahead && tile.ahead_step > 64 / kTerms) {
+      return panel_of<Float32, Vectors, Fetching::Dense, Step>(rows, tile, Rows{});
+    }
+    if (tile.ahead) return panel_of<Float32, Vectors, Fetching::Sparse, Step>(rows, tile, Rows{});
+  }
+  panel_of<Float32, Vectors, Fetching::None, Step>(rows, tile, Rows{});
+}
+
+}  // namespace rushlight::microkernels::RL_ISA
