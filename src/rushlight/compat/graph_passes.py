@@ -131,7 +131,7 @@ def constant_prop_pass(
 
     graph = exported_program.graph
     if any(is_control_flow(node) for node in graph.nodes):
-        logging.warning("constant_prop_pass does not constant propagate in control flow modules")
+        logging.warning("constant_prop_pass leaves the bodies of control flow as they are")
     constants = Constants(constant_inputs(exported_program), graph, folds)
     added, evaluator = NewConstants(exported_program), Evaluator.of(exported_program.graph_module)
     for node in list(graph.nodes):

@@ -40,9 +40,7 @@ class PassRegistry:
     def register_list(cls, pass_name: str, pass_list: list[object]) -> None:
         """Registers passes under a name. A name that exists keeps its passes, which a warning says."""
         if pass_name in cls.registry:
-            warnings.warn(
-                f"Pass {pass_name} already exists inside of the PassRegistry. Will ignore.", stacklevel=2
-            )
+            warnings.warn(f"{pass_name} is registered already and keeps its passes", stacklevel=2)
             return
         cls.registry[pass_name] = pass_list
 
@@ -57,6 +55,6 @@ class PassRegistry:
             known = ", ".join(sorted(cls.registry)) or "none"
             raise ExportError(
                 ExportErrorType.MISSING_PROPERTY,
-                f"Pass {key} does not exists inside of the PassRegistry, which has: {known}",
+                f"no pass is registered as {key}; there are: {known}",
             )
         return cls.registry[key]
