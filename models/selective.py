@@ -302,7 +302,7 @@ def host_sizes(folder: Path) -> dict[str, int]:
         folder: an empty folder for the builds.
     """
     network = import_torchvision().models.mobilenet_v2(weights=None).eval()
-    runners = [Path(sys.executable).parent / "executor_runner"]
+    runners = [ROOT / "build" / "dev" / "runtime" / "executor_runner"]  # of `make build`
     forms: list[tuple[Sequence[Partitioner], str, Sequence[str], Sequence[str]]] = [
         ((), "portable", ["--portable"], ()),
         ([CpuPartitioner(target="avx2")], "plan", (), SMALL),

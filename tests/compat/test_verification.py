@@ -72,12 +72,12 @@ def test_views_are_not_preserved() -> None:
 
 
 def test_dtypes_that_do_not_agree_are_refused() -> None:
-    class Sum(torch.nn.Module):
+    class Product(torch.nn.Module):
         def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-            return x + y
+            return torch.mm(x, y)
 
-    program = to_edge(export(Sum(), (torch.ones(2), torch.ones(2)))).exported_program()
+    program = to_edge(export(Product(), (torch.ones(2, 2), torch.ones(2, 2)))).exported_program()
     second = next(node for node in program.graph.nodes if node.name == "y")
-    second.meta["val"] = second.meta["val"].to(torch.complex64)
-    with pytest.raises(SpecViolationError, match="must be equal"):
+    second.meta["val"] = second.meta["val"].to(torch.float64)
+    with pytest.raises(SpecViolationError, match="does not take self torch.float32, mat2 torch.float64"):
         EXIREdgeDialectVerifier()(program)

@@ -42,14 +42,13 @@ BROKEN: list[tuple[Any, ...]] = [
 
 def graph_of(target: Any, args: Any, kwargs: Any, result: Any = FLOAT) -> Any:
     graph = torch.fx.Graph()
-    nodes = []
-    for index, value in enumerate(args):
-        if isinstance(value, torch.Tensor):
-            node = graph.placeholder(f"x{index}")
-            meta.set_val(node, value)
-            nodes.append(node)
-        else:
-            nodes.append(value)
+
+    def placeholder(value: Any) -> Any:
+        node = graph.placeholder(f"x{len(graph.nodes)}")
+        meta.set_val(node, value)
+        return node
+
+    nodes = torch.utils._pytree.tree_map_only(torch.Tensor, placeholder, args)
     node = graph.create_node("call_function", target, tuple(nodes), kwargs, name="guilty")
     if result is not None:
         meta.set_val(node, result)
@@ -153,6 +152,18 @@ def test_mixed_dtypes(left: torch.dtype, right: torch.dtype, legal: bool) -> Non
     result = torch.ones(2).to(torch.promote_types(left, right)) if legal else FLOAT
     module = module_of(edge.add.Tensor, (torch.ones(2).to(left), torch.ones(2).to(right)), {}, result)
     assert bool(violations(module, EDGE)) is not legal
+
+
+def test_lists_of_several_dtypes_are_left_to_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`cat` promotes; ExecuTorch judges a list by its first tensor."""
+    from rushlight.ir import verifier
+
+    module = module_of(
+        edge.cat.default, ([torch.ones(2, dtype=torch.int64), torch.ones(2)],), {}, torch.ones(4)
+    )
+    assert not violations(module, EDGE)
+    monkeypatch.setattr(verifier, "stands_for_executorch", lambda: True)
+    assert "does not take tensors torch.int64 together" in str(violations(module, EDGE)[0])
 
 
 def test_rules_can_be_added(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,11 +37,12 @@ constexpr bool is_selected(const char*) { return true; }
 
 #endif
 
-// Whether the build is to be small (CMAKE_BUILD_TYPE=MinSizeRel): tables then have fewer variants of long functions.
+// Whether the build (CMAKE_BUILD_TYPE=MinSizeRel) or this file is to be small: tables then have fewer variants of long
+// functions. Each file has a value of its own.
 #if defined(RUSHLIGHT_SMALL)
-inline constexpr bool kIsSmall = true;
+static constexpr bool kIsSmall = true;
 #else
-inline constexpr bool kIsSmall = false;
+static constexpr bool kIsSmall = false;
 #endif
 
 // Sets a member of the table `t` to a function, if the build has it.

@@ -197,10 +197,22 @@ def _dtypes_agree(node: Node, options: Options) -> str | None:
     target = node.target
     if not isinstance(target, EdgeOpOverload) or rule_of(target._op._schema) is None:
         return None
+    if _has_mixed_list(node) and not stands_for_executorch():
+        return None  # the table has one dtype for a list: torch and kernels judge this call
     found = list(tensor_dtypes(node, target._op))
     if any(dtype is not None and _is_left_to_kernels(target, name, dtype) for name, dtype in found):
         return None
     return _why_not(target, tuple(found))
+
+
+def _has_mixed_list(node: Node) -> bool:
+    """Whether an argument is a list of tensors of several dtypes, such as those that `cat` promotes."""
+    for value in node.args:
+        if isinstance(value, (list, tuple)):
+            tensors = [meta.get_tensor(item) for item in value if isinstance(item, Node)]
+            if len({tensor.dtype for tensor in tensors if tensor is not None}) > 1:
+                return True
+    return False
 
 
 def _is_left_to_kernels(target: EdgeOpOverload, name: str, dtype: torch.dtype) -> bool:

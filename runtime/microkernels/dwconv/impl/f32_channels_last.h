@@ -189,7 +189,7 @@ static void depthwise_lines(const DepthwiseRun& d) {
   d.rows == 2 ? depthwise_line<Kernel, Stride, 2>(d) : depthwise_line<Kernel, Stride, 1>(d);
 }
 
-// Whether there is code for a window alone. In a small build for x86-64, processors without AVX2 have none.
+// Whether there is code for a window alone. On x86-64, processors without AVX2 have none.
 static constexpr bool has_window(const char* name) {
 #if RL_WIDTH == 4 && (RL_HAS_AVX2 || RL_HAS_AVX512)
   if (kIsSmall) return false;
