@@ -97,6 +97,9 @@ struct Source {
   }
 
   Error load_program(const Options& options) {
+    RL_REQUIRE(!options.is_bundled, InvalidArgument,
+               "'%s' is not a bundled program: --model_path runs a program without test cases",
+               options.model_path.c_str());
     RL_REQUIRE(options.testset_idx < 0, InvalidArgument, "--testset_idx needs a bundled program, a .bpte file");
     RL_ASSIGN(program, LoadedProgram::from_file(options.model_path.c_str()));
     return options.verify_digest ? program->program().verify_digest() : Error::Ok;

@@ -91,6 +91,7 @@ bool parse_print(const char* text, PrintMode* mode) {
 bool set_option(const std::string& name, char* value, Options* options) {
   if (name == "--model_path" || name == "--bundled_program_path") {
     options->model_path = value;
+    options->is_bundled = name == "--bundled_program_path";
   } else if (name == "--method_name") {
     options->method_name = value;
   } else if (name == "--inputs") {

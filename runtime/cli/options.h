@@ -8,7 +8,8 @@ namespace rushlight {
 enum class PrintMode { Summary, All, None };
 
 struct Options {
-  std::string model_path;  // a .pte or .bpte file
+  std::string model_path;   // a .pte or .bpte file
+  bool is_bundled = false;  // whether it must be a .bpte file
   std::string method_name = "forward";
   std::vector<const char*> input_paths;
   std::vector<const char*> data_paths;

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +86,14 @@ def test_steps_beside_the_native_kernels(program: Path, capsys: Capture) -> None
     *_, step, output = capsys.readouterr().out.splitlines()
     assert step.split() == ["0.0", "aten::add.out", "float32[2]", "0"]
     assert output == "output 0: float32[2] [11., 21.]"
+
+
+@pytest.mark.parametrize("command", ["run", "info", "inspect", "size", "profile", "bench"])
+def test_bundled_programs_are_refused(tmp_path: Path, capsys: Capture, command: str) -> None:
+    path = tmp_path / "add.bpte"
+    shutil.copy(Path(__file__).parents[1] / "golden" / "devtools" / "add.bpte", path)
+    assert main([command, str(path)]) == 1
+    assert f"`executor_runner --bundled_program_path {path}`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("method", "value"), [("version", "3"), ("label", "'digits'")])

@@ -180,6 +180,8 @@ def test_wrong_options_of_the_runner(file: str, program: bytes, tmp_path: Path) 
     plain.write_bytes(program)
     done = run("--model_path", str(plain), "--testset_idx", "0")
     assert done.returncode == 1 and "--testset_idx needs a bundled program" in done.stderr
+    done = run("--bundled_program_path", str(plain))
+    assert done.returncode == 1 and f"'{plain}' is not a bundled program" in done.stderr
     for option, value, message in (
         ("--testset_idx", "-1", "takes a number from 0 on"),
         ("--rtol", "x", "takes a number that is not negative"),

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from rushlight.format.pte import refuse_bundled_program
 from rushlight.runtime import Method, MethodMeta, Program, Runtime, TensorInfo, load_library
 from rushlight.runtime.errors import InvalidArgumentError, NotSupportedError
 
@@ -137,9 +138,17 @@ def load_libraries(options: argparse.Namespace) -> None:
         load_library(path)
 
 
+def check_no_bundled_program(path: Path) -> None:
+    """Raises FormatError if a file is a bundled program; a file that does not exist passes."""
+    if path.is_file():
+        with path.open("rb") as file:
+            refuse_bundled_program(path, file.read(8))
+
+
 def load_program(options: argparse.Namespace) -> Program:
     """Loads the libraries, then the program of the options."""
     load_libraries(options)
+    check_no_bundled_program(Path(options.program))
     return Runtime.get().load_program(
         options.program, data_path=options.data or None, threads=getattr(options, "threads", None)
     )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rushlight.backends.cpu.plan.payload import read_plan
-from rushlight.cli.arguments import Commands, size_text
+from rushlight.cli.arguments import Commands, check_no_bundled_program, size_text
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall, Tensor, TensorDataLocation
 from rushlight.format.pte import PTEFile, read_pte_file
 from rushlight.ir.json_types import JsonObject
@@ -82,6 +82,7 @@ def collect(path: Path) -> JsonObject:
         FileMissingError, InvalidProgramError: the program cannot be loaded.
         MalformedError: a payload of CpuBackend is damaged.
     """
+    check_no_bundled_program(path)
     program = Runtime.get().load_program(path)
     file = read_pte_file(path)
     return {

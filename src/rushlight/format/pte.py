@@ -160,6 +160,27 @@ def write_pte_to_file(
     return write_pieces(pieces, target)
 
 
+BUNDLE_IDENTIFIER = b"BP08"
+"""Bytes 4 to 8 of a bundled program."""
+
+
+def refuse_bundled_program(path: Path, data: bytes) -> None:
+    """Checks that a file is no bundled program, which `executor_runner` runs.
+
+    Args:
+        path: the name of the file, for the message.
+        data: its first 8 bytes, or more.
+
+    Raises:
+        FormatError: the file is a bundled program.
+    """
+    if data[4:8] == BUNDLE_IDENTIFIER:
+        raise FormatError(
+            f"{path} is a bundled program, not a .pte file: "
+            f"`executor_runner --bundled_program_path {path}` runs its test cases"
+        )
+
+
 def read_pte_file(path: Path) -> PTEFile:
     """Reads a `.pte` file from a path.
 
@@ -168,6 +189,7 @@ def read_pte_file(path: Path) -> PTEFile:
         OSError: the file cannot be read.
     """
     data = path.read_bytes()
+    refuse_bundled_program(path, data)
     try:
         return read_pte(data)
     except FormatError as error:

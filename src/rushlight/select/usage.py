@@ -19,14 +19,13 @@ from rushlight.format.program import (
     Tensor,
     TensorList,
 )
-from rushlight.format.pte import PTEFile, read_pte
+from rushlight.format.pte import BUNDLE_IDENTIFIER, PTEFile, read_pte
 from rushlight.target.kernel_table import parse_kernel_table
 
 Dtypes = frozenset[ScalarType] | None
 """Dtypes of tensors; None for any."""
 
 CPU_BACKEND = "CpuBackend"
-BUNDLE_IDENTIFIER = b"BP08"
 
 # The dtypes whose names in torch are not the lower-case names of the format.
 _TORCH_NAMES = {
