@@ -112,21 +112,23 @@ RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_
   }
 }
 
-// One row of outputs of any window.
+// The first row of outputs of any window; d.lines has those of all d.rows rows, plane by plane.
 template <int Outputs, bool Inside, bool Whole>
 RL_INLINE void depthwise_any_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_t left, float* to) {
   Floats acc[Outputs];
   const Floats bias = d.bias ? load_channels<Whole>(d.bias + c, left) : Floats{};
   RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[i] = bias;
-  for (int64_t ky = 0; ky < d.planes * d.kernel_h; ++ky) {
-    if (!d.lines[ky]) continue;
-    const float* weights = d.weights + ky * d.weight_step + c;
+  const int64_t lines = d.kernel_h + (d.rows - 1) * d.stride;
+  for (int64_t k = 0; k < d.planes * d.kernel_h; ++k) {
+    const float* const line = d.lines[k / d.kernel_h * lines + k % d.kernel_h];
+    if (!line) continue;
+    const float* weights = d.weights + k * d.weight_step + c;
     for (int64_t kx = 0; kx < d.kernel_w; ++kx, weights += d.tap_step) {
       const Floats weight = load_channels<Whole>(weights, left);
       int64_t column = at + kx * d.dilation;
       RL_UNROLL for (int i = 0; i < Outputs; ++i, column += d.stride) {
         if (!Inside && (column < 0 || column >= d.columns)) continue;
-        const Floats x = load_channels<Whole>(d.lines[ky] + column * d.column_step + c, left);
+        const Floats x = load_channels<Whole>(line + column * d.column_step + c, left);
         acc[i] = add_fused(acc[i], weight, x);
       }
     }
@@ -205,7 +207,8 @@ static void depthwise_run(const DepthwiseRun& d) {
   if (kHas5 && kernel == 5 && d.stride == 1) return depthwise_lines<5, 1>(d);
   if (kHas5 && kernel == 5 && d.stride == 2) return depthwise_lines<5, 2>(d);
   if (kHas7 && kernel == 7 && d.stride == 1) return depthwise_lines<7, 1>(d);
-  depthwise_line<0, 0, 1>(d);
+  DepthwiseRun row = d;
+  for (int64_t r = 0; r < d.rows; ++r, row.lines += d.stride, row.out += d.out_row_step) depthwise_line<0, 0, 1>(row);
 }
 
 #ifdef RL_PERMUTES
