@@ -27,6 +27,8 @@ UNARY: dict[str, tuple[list[Any], Function]] = {
     "log": ([], torch.log),
     "tanh": ([], torch.tanh),
     "erf": ([], torch.erf),
+    "sin": ([], torch.sin),
+    "cos": ([], torch.cos),
     "sigmoid": ([], torch.sigmoid),
     "silu": ([], functional.silu),
     "hardsigmoid": ([], functional.hardsigmoid),
@@ -61,7 +63,7 @@ def test_gelu_by_tanh() -> None:
     check("aten::gelu.out", [x, "tanh"], functional.gelu(x, approximate="tanh"), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("function", [torch.exp, torch.tanh, torch.erf, torch.log])
+@pytest.mark.parametrize("function", [torch.exp, torch.tanh, torch.erf, torch.log, torch.sin, torch.cos])
 def test_functions_are_within_two_units_of_the_last_place(function: Function) -> None:
     bits = torch.arange(0, 2**31, 20011, dtype=torch.int64)
     x = torch.cat([bits, bits - 2**31]).to(torch.int32).view(torch.float32)

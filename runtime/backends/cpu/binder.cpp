@@ -210,6 +210,7 @@ microkernels::UnaryOp unary_op(schema::UnaryFunction function) {
   static_assert(static_cast<int>(Schema::ERF) == static_cast<int>(Tile::Erf));
   static_assert(static_cast<int>(Schema::SILU) == static_cast<int>(Tile::Silu));
   static_assert(static_cast<int>(Schema::GELU_TANH) == static_cast<int>(Tile::GeluTanh));
+  static_assert(static_cast<int>(Schema::COS) == static_cast<int>(Tile::Cos));
   return static_cast<Tile>(function);
 }
 

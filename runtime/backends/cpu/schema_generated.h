@@ -43,6 +43,8 @@ enum class UnaryFunction : int8_t {
   SILU = 19,
   GELU = 20,
   GELU_TANH = 21,
+  SIN = 22,
+  COS = 23,
 };
 
 // A float32 function of two numbers; p is its parameter.

@@ -15,6 +15,7 @@ bool add_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, co
 bool add_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, const Scalar& alpha, Tensor& out);
 bool clamp_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& min,
                const std::optional<Scalar>& max, Tensor& out);
+bool cos_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool div_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool div_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 bool eq_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
@@ -50,6 +51,7 @@ bool rsqrt_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool rsub_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, const Scalar& alpha, Tensor& out);
 bool sigmoid_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool silu_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool sin_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool sqrt_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool square_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool sub_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, const Scalar& alpha, Tensor& out);

@@ -150,6 +150,34 @@ RL_INLINE Floats gelu(Floats x) {
 // By tanh of a cubic (Hendrycks and Gimpel, 2016), where (1 + tanh u) / 2 = 1 / (1 + e^-2u).
 RL_INLINE Floats gelu_tanh(Floats x) { return x / one_and_exp(-1.59576912160573072f * (x + 0.044715f * (x * x * x))); }
 
+// sin or cos, 1.6 ulp.
+template <bool IsCosine>
+RL_INLINE Floats sine_or_cosine(Floats x) {
+  // Beyond this the products of the quarter turns below are not exact.
+  const float most = 12800.0f;
+  if (__builtin_expect(any(abs(x) > most), 0)) {
+    Floats value = x;
+    for (int i = 0; i < kWidth; ++i) value[i] = IsCosine ? __builtin_cosf(x[i]) : __builtin_sinf(x[i]);
+    return value;
+  }
+  // As in exp_of_rest(): the number of quarter turns, which leave at most pi / 4.
+  const float magic = 12582912.0f;
+  const Floats shifted = x * 0.636619772f + magic;
+  const Floats whole = shifted - magic;
+  const Ints quarters = as_ints(shifted) + (IsCosine ? 1 : 0);
+  // pi / 2 in four parts; all but the last have at most 11 bits, so that products by 13 bits are exact.
+  const float third = 7.5495336204767227e-08f, fourth = 2.5633440682570896e-12f;
+  const Floats a = (x - whole * 1.5703125f) - whole * 4.8375129699707031e-04f;
+  const Floats b = a - whole * third;
+  const Floats r = b + (((a - b) - whole * third) - whole * fourth);
+  const Floats z = r * r;
+  const Floats s = polynomial(z, {-1.951495797e-04f, 8.332158439e-03f, -1.666665524e-01f}) * (z * r) + r;
+  const Floats c = polynomial(z, {2.443278572e-05f, -1.388731296e-03f, 4.166664556e-02f}) * (z * z) + (1.0f - 0.5f * z);
+  return as_floats(as_ints(select(-(quarters & 1), c, s)) ^ ((quarters & 2) << 30));
+}
+RL_INLINE Floats sin(Floats x) { return sine_or_cosine<false>(x); }
+RL_INLINE Floats cos(Floats x) { return sine_or_cosine<true>(x); }
+
 RL_INLINE Floats sqrt(Floats x) {
 #if defined(__AVX2__) && RL_WIDTH == 8 && !defined(__clang__)  // whose later releases have no such builtin
   return __builtin_ia32_sqrtps256(x);

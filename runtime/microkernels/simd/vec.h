@@ -77,6 +77,19 @@ RL_INLINE Floats permuted(Floats x, Ints index) {
 RL_INLINE Floats as_floats(Ints v) { return reinterpret_cast<Floats>(v); }
 RL_INLINE Ints as_ints(Floats v) { return reinterpret_cast<Ints>(v); }
 
+// Whether a lane of a mask is set.
+RL_INLINE bool any(Ints mask) {
+#if defined(__AVX2__) && RL_WIDTH == 8
+  return _mm256_movemask_ps((__m256)mask) != 0;
+#else
+  typedef int64_t Pairs __attribute__((vector_size(kWidth * 4)));
+  const Pairs pairs = reinterpret_cast<Pairs>(mask);
+  int64_t some = 0;
+  RL_UNROLL for (int i = 0; i < kWidth / 2; ++i) some |= pairs[i];
+  return some != 0;
+#endif
+}
+
 // mask is all ones or all zeros in each lane.
 RL_INLINE Floats select(Ints mask, Floats yes, Floats no) { return mask ? yes : no; }
 // NaN in `x` stays: the x86 instructions give their second operand where a comparison fails.

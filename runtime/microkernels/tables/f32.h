@@ -61,6 +61,8 @@ enum class UnaryOp : uint8_t {
   Silu,
   Gelu,
   GeluTanh,
+  Sin,
+  Cos,
 };
 
 enum class BinaryOp : uint8_t {

@@ -196,6 +196,8 @@ TEST_P(F32Test, FunctionsAreWithinUnitsOfTheLastPlace) {
                                 {UnaryOp::Erf, [](double x) { return std::erf(x); }},
                                 {UnaryOp::Rsqrt, [](double x) { return 1 / std::sqrt(x); }},
                                 {UnaryOp::Sqrt, [](double x) { return std::sqrt(x); }},
+                                {UnaryOp::Sin, [](double x) { return std::sin(x); }, 1.6},
+                                {UnaryOp::Cos, [](double x) { return std::cos(x); }, 1.6},
                                 {UnaryOp::Sigmoid, [](double x) { return x < -87 ? NAN : 1 / (1 + std::exp(-x)); }, 3}};
   std::vector<float> x, y;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 65521) {
@@ -223,6 +225,26 @@ TEST_P(F32Test, FunctionsAreWithinUnitsOfTheLastPlace) {
       }
     }
   }
+}
+
+TEST_P(F32Test, SineAndCosineAreExactNextToQuarterTurns) {
+  std::vector<float> x;
+  for (int quarters = -9000; quarters <= 9000; ++quarters) {
+    const float near = static_cast<float>(quarters * 1.57079632679489662);
+    for (float v : {near, std::nextafter(near, 1e9f), std::nextafter(near, -1e9f)}) x.push_back(v);
+  }
+  std::vector<float> y(x.size());
+  for (const UnaryOp op : {UnaryOp::Sin, UnaryOp::Cos}) {
+    kernels.unary(op, x.data(), y.data(), static_cast<int64_t>(x.size()), 0, 0);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double exact = op == UnaryOp::Sin ? std::sin(double{x[i]}) : std::cos(double{x[i]});
+      ASSERT_NEAR(y[i], exact, 1.6 * 1.2e-7 * std::fabs(exact)) << x[i];
+    }
+  }
+  const float zeros[] = {-0.0f, 0.0f};
+  float sines[2];
+  kernels.unary(UnaryOp::Sin, zeros, sines, 2, 0, 0);
+  EXPECT_TRUE(sines[0] == 0.0f && std::signbit(sines[0]) && !std::signbit(sines[1]));
 }
 
 TEST_P(F32Test, GeluIsWithinThreeTenMillionthsAndEndsExactly) {

@@ -39,6 +39,13 @@ def norm(kind: type[nn.Module], channels: int) -> nn.Module:
     return module
 
 
+class Sine(nn.Module):
+    """The activation of implicit networks."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sin(x)
+
+
 class Residual(nn.Module):
     """A block of a residual network; `project`: of another width."""
 
@@ -154,7 +161,7 @@ CASES: dict[str, Case] = {
         ((2, 6, 19, 9),),
     ),
     "chain": Case(lambda x: torch.tanh(x * 2 + 1) * torch.sigmoid(x) - x.abs() / 3, MATRIX),
-    "chain_long": Case(lambda x: sum((torch.sin(x) * i + x for i in range(12)), x), MATRIX),
+    "chain_long": Case(lambda x: sum((torch.asinh(x) * i + x for i in range(12)), x), MATRIX),
     "clamp": Case(lambda x: torch.clamp(x, -0.5, 0.25) * torch.clamp(x, min=0.1), MATRIX),
     "conv": Case(nn.Conv2d(6, 8, 3, stride=2, padding=1), IMAGE),
     "conv_1d": Case(nn.Conv1d(6, 8, 3, stride=2, padding=1), ((2, 6, 11),)),
@@ -232,6 +239,8 @@ CASES: dict[str, Case] = {
     "selu": Case(lambda x: F.selu(x) * x, ROWS),
     "embedded": Case(Embedded(), IMAGE),
     "expand": Case(lambda x: (x + 1)[:, None].expand(5, 3, 8) * 2, MATRIX),
+    "angles": Case(lambda x: torch.sin(30 * x) + torch.cos(x) * 2, MATRIX),
+    "angles_of_linear": Case(nn.Sequential(nn.Linear(8, 20), Sine(), nn.Linear(20, 3)), MATRIX),
     "gelu": Case(lambda x: F.gelu(x) - F.gelu(-x), ROWS),
     "gelu_tanh": Case(lambda x: F.gelu(x, approximate="tanh") * x, ROWS),
     "group_norm": Case(nn.GroupNorm(3, 6), IMAGE),
@@ -340,7 +349,7 @@ CASES: dict[str, Case] = {
 }
 
 # Operators outside of plans, which the rest of the program runs on.
-OUTSIDE = {"chain_long": {"sin"}}
+OUTSIDE = {"chain_long": {"asinh"}}
 
 
 def inputs_of(case: Case) -> tuple[torch.Tensor, ...]:

@@ -75,6 +75,7 @@ EXACT: dict[str, tuple[Any, Inputs]] = {
         ),
         (special(9, 7),),
     ),
+    "angles": (lambda x: (torch.sin(x), torch.cos(x)), (special(9, 7),)),
     "maximum": (
         lambda x, y: (torch.maximum(x, y), torch.minimum(x, y)),
         (special(9, 7), special(7, 9).t().contiguous()),

@@ -82,6 +82,12 @@ RL_INLINE void with_unary(UnaryOp op, float p, float q, const Body& body) {
     case UnaryOp::GeluTanh:
       if constexpr (is_selected(UnaryOp::GeluTanh)) body([](Floats v) { return gelu_tanh(v); });
       return;
+    case UnaryOp::Sin:
+      if constexpr (is_selected(UnaryOp::Sin)) body([](Floats v) { return sin(v); });
+      return;
+    case UnaryOp::Cos:
+      if constexpr (is_selected(UnaryOp::Cos)) body([](Floats v) { return cos(v); });
+      return;
   }
 }
 

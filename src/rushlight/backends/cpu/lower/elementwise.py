@@ -74,6 +74,8 @@ FUNCTIONS = {
     aten.erf.default: UnaryFunction.ERF,
     aten.sigmoid.default: UnaryFunction.SIGMOID,
     aten.silu.default: UnaryFunction.SILU,
+    aten.sin.default: UnaryFunction.SIN,
+    aten.cos.default: UnaryFunction.COS,
 }
 """Operators that apply a function without parameters."""
 

@@ -46,6 +46,8 @@ class UnaryFunction(IntEnum):
     SILU = 19
     GELU = 20
     GELU_TANH = 21
+    SIN = 22
+    COS = 23
 
 
 class BinaryFunction(IntEnum):

@@ -488,6 +488,8 @@ CPU_PLAN = Schema(
             "SILU": 19,
             "GELU": 20,
             "GELU_TANH": 21,
+            "SIN": 22,
+            "COS": 23,
         },
         "BinaryFunction": {
             "NONE": -1,
