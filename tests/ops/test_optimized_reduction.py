@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.ops.optimized_check import check
+from tests.ops.optimized_check import check, run
 from torch.nn import functional
 
 pytestmark = pytest.mark.threads
@@ -168,3 +168,61 @@ def test_any_and_logical_not_of_bool(shape: tuple[int, ...], dim: int) -> None:
     check("aten::any.out", [x, dim, False], x.any(dim))
     check("aten::any.out", [x, dim, True], x.any(dim, keepdim=True))
     check("aten::logical_not.out", [x], ~x)
+
+
+def check_topk(x: torch.Tensor, k: int, dim: int, largest: bool, is_sorted: bool = True) -> None:
+    """Values as eager's; each position is that of its value, and no two of a row are equal."""
+    want, places = torch.topk(x, k, dim, largest, True)
+    for threads in (1, 2):
+        got, at = run("aten::topk.values", [x, k, dim, largest, is_sorted], [want, places], threads=threads)
+        numbers = got if is_sorted else got.sort(dim, descending=largest).values
+        torch.testing.assert_close(numbers, want, rtol=0, atol=0, equal_nan=True, check_stride=False)
+        torch.testing.assert_close(x.gather(dim, at), got, rtol=0, atol=0, equal_nan=True)
+        ordered = at.sort(dim).values
+        assert bool((ordered.diff(dim=dim) != 0).all())
+
+
+TOPK_SHAPES = [
+    ((7,), 0, 3), ((1,), 0, 1), ((5, 64), 1, 2), ((64, 1024), 1, 20), ((3, 1000), -1, 1), ((2, 777), 1, 700),
+    ((2, 77, 300), 1, 5), ((300, 33), 0, 40), ((1, 100003), 1, 300), ((2, 3, 8), 2, 8), ((4, 0, 9), 2, 3),
+    ((2, 333), 1, 0), ((0, 5), 1, 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape,dim,k", TOPK_SHAPES, ids=str)
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_topk(shape: tuple[int, ...], dim: int, k: int, largest: bool, dtype: torch.dtype) -> None:
+    check_topk(torch.randn(shape).to(dtype), k, dim, largest)
+    check_topk(torch.randn(shape).to(dtype), k, dim, largest, False)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("k", [1, 5, 40, 256])
+def test_topk_of_equal_and_not_finite_elements(k: int, largest: bool) -> None:
+    rows = [
+        torch.zeros(256),
+        torch.randn(256).relu(),
+        torch.arange(256.0),
+        torch.arange(256.0).flip(0),
+        torch.cat([torch.full((128,), -0.0), torch.zeros(128)]),
+        torch.full((256,), math.nan),
+        torch.where(torch.rand(256) < 0.1, math.nan, torch.randn(256)),
+        torch.where(torch.rand(256) < 0.1, math.inf, torch.randn(256)),
+        torch.where(torch.rand(256) < 0.5, -math.inf, torch.randn(256)),
+        torch.randn(256) * 1e-41,
+        -torch.rand(256),
+    ]
+    x = torch.stack(rows)
+    check_topk(x, k, 1, largest)
+    check_topk(x.t(), k, 0, largest)
+    # Of equal elements those are taken that eager takes.
+    want = torch.topk(x, k, 1, largest)
+    got = run("aten::topk.values", [x, k, 1, largest, True], want, threads=1)
+    finite = ~x.isnan().any(1)
+    assert torch.equal(got[1][finite], want[1][finite])
+
+
+def test_topk_of_another_dim_order() -> None:
+    check_topk(torch.randn(40, 200).t(), 7, 0, False)
+    check_topk(torch.randn(2, 6, 5, 7).to(memory_format=torch.channels_last), 3, 1, True)

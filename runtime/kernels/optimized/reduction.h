@@ -30,5 +30,7 @@ bool native_layer_norm_out(KernelRuntimeContext& context, const Tensor& in, Span
 bool softmax_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool half_to_float, Tensor& out);
 bool sum_int_list_out(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims,
                       bool keepdim, std::optional<ScalarType> dtype, Tensor& out);
+bool topk_values(KernelRuntimeContext& context, const Tensor& in, int64_t k, int64_t dim, bool largest, bool sorted,
+                 Tensor& values, Tensor& indices);
 
 }  // namespace rushlight::optimized

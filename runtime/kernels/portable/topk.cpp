@@ -1,7 +1,5 @@
-#include <algorithm>
-
 #include "kernels/portable/reduction.h"
-#include "kernels/shared/sorting.h"
+#include "kernels/shared/largest.h"
 
 namespace rushlight::portable {
 
@@ -20,18 +18,9 @@ void topk_values(KernelRuntimeContext& context, const Tensor& in, int64_t k, int
     const Rows rows({in, values, indices}, axis);
     Indexed<C>* items = context.allocate_temporary_array<Indexed<C>>(static_cast<size_t>(n));
     if (!items) return;
-    const auto before = [largest](const Indexed<C>& a, const Indexed<C>& b) {
-      return goes_before(a.value, b.value, largest);
-    };
     rows.for_each_serially([&](const int64_t* offsets) {
       read_items(in, offsets[0], rows.stride(0), n, items);
-      // Eager PyTorch takes the same ones of equal elements, in the same order, with the same standard library.
-      if (k * 64 <= n) {
-        std::partial_sort(items, items + k, items + n, before);
-      } else {
-        std::nth_element(items, items + k - 1, items + n, before);
-        if (sorted) std::sort(items, items + k - 1, before);
-      }
+      select_first(items, n, k, largest, sorted);
       write_items(items, k, values, offsets[1], rows.stride(1), indices, offsets[2], rows.stride(2));
     });
   });

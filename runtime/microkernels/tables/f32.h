@@ -148,6 +148,12 @@ struct F32Microkernels {
   // 1 or 0.
   void (*compare)(CompareOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, uint8_t* y, int64_t n);
   // y[i] = c ? a : b; steps are 1 or 0.
+  // keys[i] is an integer in the order of x[i], or in the opposite order: -0 is 0, and every NaN is above all numbers.
+  // maxima[g] is at most the largest key of those x[i] whose i is g modulo `groups`, and a key of one of them or
+  // INT32_MIN. `groups` is a multiple of `width`, or 0.
+  void (*order_keys)(bool largest, const float* x, int64_t n, int64_t groups, int32_t* keys, int32_t* maxima);
+  // The i < n with keys[i] >= least, ascending; returns their number. `positions` has n elements.
+  int64_t (*find_keys)(const int32_t* keys, int64_t n, int32_t least, int32_t* positions);
   void (*where)(const uint8_t* c, int64_t c_step, const float* a, int64_t a_step, const float* b, int64_t b_step,
                 float* y, int64_t n);
 

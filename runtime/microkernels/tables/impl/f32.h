@@ -11,6 +11,7 @@
 #include "microkernels/pool/impl/f32.h"
 #include "microkernels/reduce/impl/f32.h"
 #include "microkernels/tables/selected.h"
+#include "microkernels/reduce/impl/f32_order.h"
 #include "microkernels/winograd/impl/f32.h"
 #include "microkernels/winograd/impl/f32_channels_last.h"
 
@@ -48,6 +49,8 @@ static constexpr F32Microkernels make_table(const char* name) {
   RL_SET(softmax, softmax);
   RL_SET(softmax_columns, softmax_columns);
   RL_SET(max_pool, max_pool);
+  RL_SET(order_keys, order_keys);
+  RL_SET(find_keys, find_keys);
   t.packed = &kPackedTable;
   return t;
 }
