@@ -5,6 +5,7 @@
 #include "backends/cpu/image.h"
 #include "backends/cpu/loops.h"
 #include "backends/cpu/step.h"
+#include "microkernels/transpose.h"
 
 namespace rushlight::cpu {
 
@@ -138,6 +139,13 @@ class CopyStep final : public Step {
     float* to = out_->floats() + to_offset + first * to_step;
     const float* from = in_->floats() + from_offset + first * from_step;
     const int64_t columns = std::min(kSquare, loops_.inner() - first);
+    constexpr int64_t kRows = 16, kLeast = 4;
+    if (to_step == 1 && rows >= kLeast && columns >= kLeast) {
+      for (int64_t r = 0; r < rows; r += kRows) {
+        microkernels::transpose(from + r, from_step, columns, std::min(kRows, rows - r), to + r * to_row, to_row);
+      }
+      return;
+    }
     for (int64_t r = 0; r < rows; r += 8) {
       const int64_t count = std::min<int64_t>(8, rows - r);
       for (int64_t c = 0; c < columns; ++c) {

@@ -1,3 +1,4 @@
+// Transpositions of elements of any size.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 #endif
 #endif
 
-namespace rushlight {
+namespace rushlight::microkernels {
 namespace detail {
 
 #if RL_TRANSPOSE_VECTORS
@@ -130,4 +131,4 @@ void transpose_square(const T* from, int64_t from_stride, T* to) {
   }
 }
 
-}  // namespace rushlight
+}  // namespace rushlight::microkernels
