@@ -23,6 +23,12 @@ bool convolution_out(KernelRuntimeContext& context, const Tensor& in, const Tens
                      const std::optional<Tensor>& bias, Span<const int64_t> stride, Span<const int64_t> padding,
                      Span<const int64_t> dilation, bool transposed, Span<const int64_t> output_padding, int64_t groups,
                      Tensor& out);
+void fft_c2c_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, int64_t normalization,
+                 bool forward, Tensor& out);
+void fft_c2r_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, int64_t normalization,
+                 int64_t last_dim_size, Tensor& out);
+void fft_r2c_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, int64_t normalization,
+                 bool onesided, Tensor& out);
 bool linear_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
                 const std::optional<Tensor>& bias, Tensor& out);
 bool max_pool2d_with_indices_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> kernel,

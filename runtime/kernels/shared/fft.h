@@ -69,4 +69,19 @@ void transform_real_lines(KernelRuntimeContext& context, const Tensor& in, int64
 void transform_lines_to_real(KernelRuntimeContext& context, const Tensor& in, int64_t axis, double scale,
                              const Tensor& out);
 
+// The transforms of lines that a kernel calls.
+struct LineTransforms {
+  decltype(&transform_lines) complex;
+  decltype(&transform_real_lines) from_real;
+  decltype(&transform_lines_to_real) to_real;
+};
+
+// The kernels over them.
+void fourier_complex(KernelRuntimeContext& context, const LineTransforms& lines, const Tensor& in,
+                     Span<const int64_t> dims, int64_t normalization, bool forward, const Tensor& out);
+void fourier_from_real(KernelRuntimeContext& context, const LineTransforms& lines, const Tensor& in,
+                       Span<const int64_t> dims, int64_t normalization, bool onesided, const Tensor& out);
+void fourier_to_real(KernelRuntimeContext& context, const LineTransforms& lines, const Tensor& in,
+                     Span<const int64_t> dims, int64_t normalization, int64_t last_dim_size, const Tensor& out);
+
 }  // namespace rushlight

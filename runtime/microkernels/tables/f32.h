@@ -65,6 +65,20 @@ enum class UnaryOp : uint8_t {
   Cos,
 };
 
+// A pass of a Fourier transform (Stockham's order) over the lines in the lanes of vectors: a point is a vector of real
+// parts, then one of imaginary parts.
+//   out[q + stride * (radix * p + j)] = twiddle(p, j) * sum over k of root^(j k) * in[q + stride * (p + parts * k)]
+// for q < stride, p < parts and j < radix, where root is exp(-2 pi i / radix). An inverse transform has 2 pi i.
+struct FftPass {
+  int radix;  // 2, 4, or odd and at most kMostFftRadix
+  bool inverse;
+  int64_t parts;
+  int64_t stride;
+  const float* twiddles;  // [parts, radix - 1, 2]: for j > 0 exp(-2 pi i p j / (radix * parts))
+  const float* roots;     // [radix, 2]: exp(-2 pi i k / radix)
+};
+inline constexpr int kMostFftRadix = 61;
+
 enum class BinaryOp : uint8_t {
   Add,
   AddScaled,  // a + p * b
@@ -134,6 +148,12 @@ struct F32Microkernels {
   double (*squared_deviations)(const float* x, int64_t n, float mean);
   // NaN if there is one; n > 0.
   float (*extreme)(bool largest, const float* x, int64_t n);
+  // keys[i] is an integer in the order of x[i], or in the opposite order: -0 is 0, and every NaN is above all numbers.
+  // maxima[g] is at most the largest key of those x[i] whose i is g modulo `groups`, and a key of one of them or
+  // INT32_MIN. `groups` is a multiple of `width`, or 0.
+  void (*order_keys)(bool largest, const float* x, int64_t n, int64_t groups, int32_t* keys, int32_t* maxima);
+  // The i < n with keys[i] >= least, ascending; returns their number. `positions` has n elements.
+  int64_t (*find_keys)(const int32_t* keys, int64_t n, int32_t least, int32_t* positions);
   // y = (x - mean) * scale * weight + bias; weight and bias [n] or null. y may be x.
   void (*normalize)(const float* x, float* y, int64_t n, float mean, float scale, const float* weight,
                     const float* bias);
@@ -145,15 +165,17 @@ struct F32Microkernels {
   // -infinity at first.
   void (*max_pool)(const DepthwisePlane& plane, const float* input, float* out, int64_t* indices, float* scratch);
 
+  void (*fft_pass)(const FftPass& pass, const float* in, float* out);
+  // Points 0 to n, times `scale`, of the transform of 2 n real numbers x, from the transform `in` of the n points
+  // x[2 j] + i x[2 j + 1]. roots[k] is exp(-pi i k / n), as two floats; k <= n / 2.
+  void (*fft_of_real)(int64_t n, const float* roots, float scale, const float* in, float* out);
+  // From points 0 to n, of which the first and the last are real, the n points whose inverse transform is `scale` times
+  // x[2 j] + i x[2 j + 1], where x is their inverse transform of 2 n real numbers (without a factor).
+  void (*fft_to_real)(int64_t n, const float* roots, float scale, const float* in, float* out);
+
   // 1 or 0.
   void (*compare)(CompareOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, uint8_t* y, int64_t n);
   // y[i] = c ? a : b; steps are 1 or 0.
-  // keys[i] is an integer in the order of x[i], or in the opposite order: -0 is 0, and every NaN is above all numbers.
-  // maxima[g] is at most the largest key of those x[i] whose i is g modulo `groups`, and a key of one of them or
-  // INT32_MIN. `groups` is a multiple of `width`, or 0.
-  void (*order_keys)(bool largest, const float* x, int64_t n, int64_t groups, int32_t* keys, int32_t* maxima);
-  // The i < n with keys[i] >= least, ascending; returns their number. `positions` has n elements.
-  int64_t (*find_keys)(const int32_t* keys, int64_t n, int32_t least, int32_t* positions);
   void (*where)(const uint8_t* c, int64_t c_step, const float* a, int64_t a_step, const float* b, int64_t b_step,
                 float* y, int64_t n);
 

@@ -5,13 +5,14 @@
 #include "microkernels/dwconv/impl/f32_channels_last.h"
 #include "microkernels/elementwise/impl/f32.h"
 #include "microkernels/elementwise/impl/f32_copy.h"
+#include "microkernels/fft/impl/f32.h"
 #include "microkernels/gemm/impl/f32.h"
 #include "microkernels/gemm/impl/f32_panel.h"
 #include "microkernels/gemm/impl/f32_vector.h"
 #include "microkernels/pool/impl/f32.h"
 #include "microkernels/reduce/impl/f32.h"
-#include "microkernels/tables/selected.h"
 #include "microkernels/reduce/impl/f32_order.h"
+#include "microkernels/tables/selected.h"
 #include "microkernels/winograd/impl/f32.h"
 #include "microkernels/winograd/impl/f32_channels_last.h"
 
@@ -39,18 +40,21 @@ static constexpr F32Microkernels make_table(const char* name) {
   RL_SET(copy_strided, copy_strided);
   RL_SET(unary, unary);
   RL_SET(binary, binary);
+  RL_SET(fft_pass, fft_pass);
+  RL_SET(fft_of_real, fft_of_real);
+  RL_SET(fft_to_real, fft_to_real);
   RL_SET(compare, compare);
   RL_SET(where, where);
   RL_SET(reduce_rows, reduce_rows);
   RL_SET(sum, sum_row);
   RL_SET(squared_deviations, squared_deviations);
   RL_SET(extreme, extreme);
+  RL_SET(order_keys, order_keys);
+  RL_SET(find_keys, find_keys);
   RL_SET(normalize, normalize);
   RL_SET(softmax, softmax);
   RL_SET(softmax_columns, softmax_columns);
   RL_SET(max_pool, max_pool);
-  RL_SET(order_keys, order_keys);
-  RL_SET(find_keys, find_keys);
   t.packed = &kPackedTable;
   return t;
 }

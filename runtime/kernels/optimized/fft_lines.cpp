@@ -1,0 +1,279 @@
+#include "kernels/optimized/fft_lines.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <new>
+
+#include "microkernels/tables/f32.h"
+#include "microkernels/transpose.h"
+#include "microkernels/workers.h"
+
+namespace rushlight::optimized {
+
+namespace {
+
+using microkernels::FftPass;
+
+constexpr int64_t kMostLanes = 16;
+constexpr int kMostPasses = 32;
+
+// exp(-2 pi i k / n), or with 2 pi i.
+void set_root(int64_t k, int64_t n, bool inverse, float* root) {
+  const double angle = 2 * 3.14159265358979323846 * static_cast<double>(k % n) / static_cast<double>(n);
+  root[0] = static_cast<float>(std::cos(angle));
+  root[1] = static_cast<float>(inverse ? std::sin(angle) : -std::sin(angle));
+}
+
+// A transform of n complex points.
+class Passes {
+ public:
+  // Makes the tables. If there is no memory, records the failure and returns false.
+  bool prepare(KernelRuntimeContext& context, int64_t n, bool inverse) {
+    int64_t rest = n, stride = 1;
+    while (rest > 1) {
+      int radix = 4;
+      if (rest % 4 != 0) {
+        for (radix = 2; rest % radix != 0;) ++radix;
+      }
+      const int64_t parts = rest / radix;
+      float* const twiddles = context.allocate_temporary_array<float>(static_cast<size_t>(2 * parts * (radix - 1)));
+      float* const roots = context.allocate_temporary_array<float>(static_cast<size_t>(2 * radix));
+      if (!twiddles || !roots) return false;
+      for (int64_t p = 0; p < parts; ++p) {
+        for (int64_t j = 1; j < radix; ++j) set_root(p * j, rest, inverse, twiddles + 2 * (p * (radix - 1) + j - 1));
+      }
+      for (int64_t k = 0; k < radix; ++k) set_root(k, radix, inverse, roots + 2 * k);
+      passes_[count_++] = {radix, inverse, parts, stride, twiddles, roots};
+      rest = parts;
+      stride *= radix;
+    }
+    return true;
+  }
+
+  // Transforms what is in `from`, and returns where the result is: in `from` or in `to`.
+  float* run(const microkernels::F32Microkernels& kernels, float* from, float* to) const {
+    for (int i = 0; i < count_; ++i) {
+      kernels.fft_pass(passes_[i], from, to);
+      std::swap(from, to);
+    }
+    return from;
+  }
+
+ private:
+  int count_ = 0;
+  FftPass passes_[kMostPasses];
+};
+
+// Whether the passes take a transform of n points.
+bool has_small_factors(int64_t n) {
+  for (int64_t p = 2; p <= microkernels::kMostFftRadix && n > 1; ++p) {
+    while (n % p == 0) n /= p;
+  }
+  return n == 1;
+}
+
+// Lines of a tensor along an axis, as floats: complex points have two each.
+struct Lines {
+  float* data;
+  int64_t components;
+  int64_t step;  // floats from a point to the next
+  int64_t offsets[kMostLanes];
+
+  Lines(const Tensor& tensor, int64_t axis)
+      : data(static_cast<float*>(const_cast<void*>(tensor.const_data_ptr()))),
+        components(tensor.scalar_type() == ScalarType::Float ? 1 : 2),
+        step(tensor.stride(axis) * components) {}
+
+  // Sets the offsets of `count` lines, from line `first` on.
+  void find(const Tensor& tensor, int64_t axis, int64_t first, int64_t count) {
+    for (int64_t lane = 0; lane < count; ++lane) {
+      int64_t rest = first + lane, offset = 0;
+      for (int64_t i = tensor.dim() - 1; i >= 0; --i) {
+        if (i == axis) continue;
+        offset += rest % tensor.size(i) * tensor.stride(i);
+        rest /= tensor.size(i);
+      }
+      offsets[lane] = offset * components;
+    }
+  }
+
+  // The distance of neighbouring lines, or 0 if they have different ones.
+  int64_t distance(int64_t count) const {
+    const int64_t distance = count > 1 ? offsets[1] - offsets[0] : step;
+    for (int64_t lane = 1; lane < count; ++lane) {
+      if (offsets[lane] - offsets[lane - 1] != distance) return 0;
+    }
+    return distance;
+  }
+
+  // Reads `points` of `count` lines to rows of `width` floats, a row for each component. Other lanes become zero.
+  void read(int64_t count, int64_t points, int64_t width, float* rows) const {
+    if (count < width) std::fill_n(rows, points * components * width, 0.0f);
+    const int64_t apart = distance(count);
+    if (step == components && apart != 0) {
+      return microkernels::transpose(data + offsets[0], apart, count, points * components, rows, width);
+    }
+    if (apart == components) {
+      for (int64_t i = 0; i < points; ++i) {
+        const float* const from = data + offsets[0] + i * step;
+        for (int64_t c = 0; c < components; ++c) {
+          float* const row = rows + (i * components + c) * width;
+          for (int64_t lane = 0; lane < count; ++lane) row[lane] = from[lane * components + c];
+        }
+      }
+      return;
+    }
+    for (int64_t i = 0; i < points; ++i) {
+      for (int64_t c = 0; c < components; ++c) {
+        for (int64_t lane = 0; lane < count; ++lane) {
+          rows[(i * components + c) * width + lane] = data[offsets[lane] + i * step + c];
+        }
+      }
+    }
+  }
+
+  void write(int64_t count, int64_t points, int64_t width, const float* rows) const {
+    const int64_t apart = distance(count);
+    if (step == components && apart != 0) {
+      return microkernels::transpose(rows, width, points * components, count, data + offsets[0], apart);
+    }
+    for (int64_t i = 0; i < points; ++i) {
+      for (int64_t c = 0; c < components; ++c) {
+        const float* const row = rows + (i * components + c) * width;
+        for (int64_t lane = 0; lane < count; ++lane) data[offsets[lane] + i * step + c] = row[lane];
+      }
+    }
+  }
+};
+
+// Whether the lanes take lines of n points; `lines` of them.
+bool takes(int64_t n, int64_t lines) { return has_small_factors(n) && (n <= 8192 || lines >= 4); }
+
+// Calls body(first line, lines, first memory, second memory) for the lines of `tensor` along `axis`, some at a time,
+// with memory for n + 1 complex points of each.
+template <typename Body>
+void for_lines(KernelRuntimeContext& context, const Tensor& tensor, int64_t axis, int64_t n, const Body& body) {
+  const int64_t lines = tensor.numel() / tensor.size(axis), width = microkernels::f32_microkernels().width;
+  const int64_t groups = (lines + width - 1) / width;
+  const int64_t workers =
+      groups * n * width * 16 < microkernels::kSerialWork ? 1 : std::min(groups, microkernels::worker_count(context));
+  const int64_t floats = (2 * (n + 1) * width + 15) / 16 * 16;
+  float* const memory = context.allocate_temporary_array<float>(static_cast<size_t>(2 * workers * floats));
+  if (!memory) return;
+  microkernels::for_workers(context, workers, groups, [&](int64_t worker, int64_t begin, int64_t end) {
+    float* const own = memory + 2 * worker * floats;
+    for (int64_t i = begin; i < end; ++i) {
+      body(i * width, std::min(width, lines - i * width), own, own + floats);
+    }
+  });
+}
+
+void scale_rows(float* rows, int64_t count, float scale) {
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  if (scale != 1) kernels.unary(microkernels::UnaryOp::Affine, rows, rows, count * kernels.width, scale, -0.0f);
+}
+
+// exp(-pi i k / n) for k <= n / 2.
+const float* half_roots(KernelRuntimeContext& context, int64_t n) {
+  float* const roots = context.allocate_temporary_array<float>(static_cast<size_t>(n + 2));
+  for (int64_t k = 0; roots && 2 * k <= n; ++k) set_root(k, 2 * n, false, roots + 2 * k);
+  return roots;
+}
+
+void complex_lines(KernelRuntimeContext& context, const Tensor& tensor, int64_t axis, bool inverse, double scale) {
+  const int64_t n = tensor.size(axis);
+  if (tensor.scalar_type() != ScalarType::ComplexFloat || tensor.numel() == 0 || !takes(n, tensor.numel() / n)) {
+    return transform_lines(context, tensor, axis, inverse, scale);
+  }
+  Passes passes;
+  if (!passes.prepare(context, n, inverse)) return;
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  for_lines(context, tensor, axis, n, [&](int64_t first, int64_t count, float* a, float* b) {
+    Lines lines(tensor, axis);
+    lines.find(tensor, axis, first, count);
+    lines.read(count, n, kernels.width, a);
+    float* const result = passes.run(kernels, a, b);
+    scale_rows(result, 2 * n, static_cast<float>(scale));
+    lines.write(count, n, kernels.width, result);
+  });
+}
+
+void lines_from_real(KernelRuntimeContext& context, const Tensor& in, int64_t axis, double scale, const Tensor& out) {
+  const int64_t n = in.size(axis), points = out.size(axis);
+  const bool is_even = n % 2 == 0;
+  if (in.scalar_type() != ScalarType::Float || in.numel() == 0 || points > n / 2 + 1 || !takes(n, in.numel() / n)) {
+    return transform_real_lines(context, in, axis, scale, out);
+  }
+  Passes passes;
+  const float* const roots = is_even ? half_roots(context, n / 2) : nullptr;
+  if ((is_even && !roots) || !passes.prepare(context, is_even ? n / 2 : n, false)) return;
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  const int64_t width = kernels.width;
+  for_lines(context, in, axis, n, [&](int64_t first, int64_t count, float* a, float* b) {
+    Lines from(in, axis), to(out, axis);
+    from.find(in, axis, first, count);
+    to.find(out, axis, first, count);
+    if (is_even) {
+      from.read(count, n, width, a);
+      float* const result = passes.run(kernels, a, b);
+      float* const spectrum = result == a ? b : a;
+      kernels.fft_of_real(n / 2, roots, static_cast<float>(scale), result, spectrum);
+      return to.write(count, points, width, spectrum);
+    }
+    from.read(count, n, width, b);
+    for (int64_t i = 0; i < n; ++i) {
+      std::memcpy(a + 2 * i * width, b + i * width, static_cast<size_t>(width) * sizeof(float));
+      std::fill_n(a + (2 * i + 1) * width, width, 0.0f);
+    }
+    float* const result = passes.run(kernels, a, b);
+    scale_rows(result, 2 * points, static_cast<float>(scale));
+    to.write(count, points, width, result);
+  });
+}
+
+void lines_to_real(KernelRuntimeContext& context, const Tensor& in, int64_t axis, double scale, const Tensor& out) {
+  const int64_t n = out.size(axis), half = n / 2, given = std::min(in.size(axis), half + 1);
+  const bool is_even = n % 2 == 0;
+  if (out.scalar_type() != ScalarType::Float || out.numel() == 0 || !takes(n, out.numel() / n)) {
+    return transform_lines_to_real(context, in, axis, scale, out);
+  }
+  Passes passes;
+  const float* const roots = is_even ? half_roots(context, half) : nullptr;
+  if ((is_even && !roots) || !passes.prepare(context, is_even ? half : n, true)) return;
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  const int64_t width = kernels.width, row = 2 * width;
+  for_lines(context, out, axis, n, [&](int64_t first, int64_t count, float* a, float* b) {
+    Lines from(in, axis), to(out, axis);
+    from.find(in, axis, first, count);
+    to.find(out, axis, first, count);
+    from.read(count, given, width, a);
+    std::fill(a + given * row, a + (half + 1) * row, 0.0f);
+    // Points that are their own conjugates are real.
+    std::fill_n(a + width, width, 0.0f);
+    if (is_even) {
+      std::fill_n(a + half * row + width, width, 0.0f);
+      kernels.fft_to_real(half, roots, static_cast<float>(scale), a, b);
+      return to.write(count, n, width, passes.run(kernels, b, a));
+    }
+    for (int64_t i = 1; i <= half; ++i) {
+      for (int64_t lane = 0; lane < width; ++lane) {
+        a[(n - i) * row + lane] = a[i * row + lane];
+        a[(n - i) * row + width + lane] = -a[i * row + width + lane];
+      }
+    }
+    float* const result = passes.run(kernels, a, b);
+    float* const real = result == a ? b : a;
+    for (int64_t i = 0; i < n; ++i) {
+      std::memcpy(real + i * width, result + i * row, static_cast<size_t>(width) * sizeof(float));
+    }
+    scale_rows(real, n, static_cast<float>(scale));
+    to.write(count, n, width, real);
+  });
+}
+
+}  // namespace
+
+const LineTransforms kLineTransforms = {&complex_lines, &lines_from_real, &lines_to_real};
+
+}  // namespace rushlight::optimized
