@@ -88,6 +88,8 @@ enum class Interpolation : int8_t {
   NEAREST = 0,
   BILINEAR = 1,
   BILINEAR_ALIGN_CORNERS = 2,
+  BICUBIC = 3,
+  BICUBIC_ALIGN_CORNERS = 4,
 };
 
 // How the range of numbers becomes a scale and a zero point.
@@ -946,7 +948,7 @@ inline constexpr flatbuffer::Field kEpilogue[] = {
   {"q", flatbuffer::Kind::Scalar, 4, false, 0},
 };
 inline constexpr flatbuffer::Bounds kEpilogueBounds[] = {
-  {2, true, -1, 21},
+  {2, true, -1, 23},
 };
 inline constexpr flatbuffer::Field kPrologue[] = {
   {"low", flatbuffer::Kind::Scalar, 4, false, 0},
@@ -992,7 +994,7 @@ inline constexpr flatbuffer::Field kInstruction[] = {
   {"q", flatbuffer::Kind::Scalar, 4, false, 0},
 };
 inline constexpr flatbuffer::Bounds kInstructionBounds[] = {
-  {0, true, -1, 21},
+  {0, true, -1, 23},
   {1, true, -1, 6},
 };
 inline constexpr flatbuffer::Field kBottleneckConvolution[] = {
@@ -1373,7 +1375,7 @@ inline constexpr flatbuffer::Field kResize2d[] = {
   {"scale_w", flatbuffer::Kind::Scalar, 4, false, 0},
 };
 inline constexpr flatbuffer::Bounds kResize2dBounds[] = {
-  {2, true, 0, 2},
+  {2, true, 0, 4},
 };
 inline constexpr flatbuffer::OperandInfo kResize2dOperands[] = {
   {"input", 4, false, false, flatbuffer::Effect::Reads},

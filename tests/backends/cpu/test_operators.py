@@ -286,6 +286,19 @@ CASES: dict[str, Case] = {
     "resample_bilinear_factor": Case(
         lambda x: F.interpolate(x, scale_factor=(1.7, 0.6), mode="bilinear") * 2, IMAGE
     ),
+    "resample_bicubic": Case(
+        nn.Sequential(nn.Conv2d(6, 8, 1), nn.Upsample(scale_factor=2, mode="bicubic"), nn.ReLU()), IMAGE
+    ),
+    "resample_bicubic_factor": Case(
+        lambda x: F.interpolate(x, scale_factor=(1.7, 0.6), mode="bicubic") * 2, IMAGE
+    ),
+    "resample_bicubic_size": Case(lambda x: F.interpolate(x, (5, 40), mode="bicubic") * 2, IMAGE),
+    "resample_bicubic_same_size": Case(
+        lambda x: F.interpolate(x, scale_factor=(1.3, 2.2), mode="bicubic") * 2, ((1, 8, 2, 2),)
+    ),
+    "resample_bicubic_corners": Case(
+        lambda x: F.interpolate(x, (20, 1), mode="bicubic", align_corners=True) * 2, IMAGE
+    ),
     "resample_bilinear_corners": Case(
         lambda x: F.interpolate(x, (20, 1), mode="bilinear", align_corners=True) * 2, IMAGE
     ),

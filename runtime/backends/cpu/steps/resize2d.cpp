@@ -1,4 +1,4 @@
-// Images of another size: the nearest pixel, or weights of the nearest four.
+// Images of another size: the nearest pixel, or weights of the nearest four or sixteen.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,6 +17,19 @@ struct Place {
   int64_t first, second;
   float share;
 };
+
+// Four weights of neighbouring inputs, and where these are.
+struct Taps {
+  int64_t at[4];
+  float weight[4];
+};
+
+// Keys: Cubic convolution interpolation for digital image processing, 1981.
+float cubic(float x) {
+  constexpr float a = -0.75f;
+  x = std::fabs(x);
+  return x < 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : ((x - 5) * x + 8) * x * a - 4 * a;
+}
 
 class Resize2dStep final : public Step {
  public:
@@ -42,7 +55,7 @@ class Resize2dStep final : public Step {
   }
 
   size_t scratch_floats(int64_t workers) const override {
-    return mode_ == Interpolation::NEAREST ? 0 : static_cast<size_t>(workers * line_floats());
+    return mode_ == Interpolation::NEAREST ? 0 : static_cast<size_t>(workers * worker_floats());
   }
 
   Error run(Run& run) override {
@@ -52,13 +65,20 @@ class Resize2dStep final : public Step {
     const int64_t height = out_.sizes[1];
     for_workers(run.context, out_.numel() < kSerialWork ? 1 : run.workers, out_.sizes[0] * height,
                 [&](int64_t worker, int64_t begin, int64_t end) {
+                  float* const line = run.scratch + worker * worker_floats();
+                  Taps* const columns = reinterpret_cast<Taps*>(line + line_floats());
+                  for (int64_t x = 0; is_cubic() && x < out_.sizes[2]; ++x) {
+                    columns[x] = taps(x, scale_w_, in_.sizes[2]);
+                  }
                   for (int64_t i = begin; i < end; ++i) {
                     const float* image = in_.data + i / height * in_.strides[0];
                     float* to = out_.data + i / height * out_.strides[0] + i % height * out_.strides[1];
                     if (mode_ == Interpolation::NEAREST) {
                       nearest(image, i % height, to);
+                    } else if (is_cubic()) {
+                      between_four(image, i % height, columns, line, to);
                     } else {
-                      between(image, i % height, run.scratch + worker * line_floats(), to);
+                      between(image, i % height, line, to);
                     }
                   }
                 });
@@ -66,10 +86,17 @@ class Resize2dStep final : public Step {
   }
 
   const char* name() const override { return "resampling"; }
-  int64_t work() const override { return mode_ == Interpolation::NEAREST ? 0 : 4 * out_.numel(); }
+  int64_t work() const override { return mode_ == Interpolation::NEAREST ? 0 : (is_cubic() ? 8 : 4) * out_.numel(); }
 
  private:
   int64_t line_floats() const { return round_up(in_.sizes[2] * in_.sizes[3], 16); }
+
+  int64_t worker_floats() const {
+    constexpr int64_t kTapFloats = sizeof(Taps) / sizeof(float);
+    return line_floats() + (is_cubic() ? round_up(out_.sizes[2] * kTapFloats, 16) : 0);
+  }
+
+  bool is_cubic() const { return mode_ == Interpolation::BICUBIC || mode_ == Interpolation::BICUBIC_ALIGN_CORNERS; }
 
   int64_t index(int64_t at, float scale, int64_t size) const {
     return std::min(static_cast<int64_t>(std::floor(static_cast<float>(at) * scale)), size - 1);
@@ -113,6 +140,39 @@ class Resize2dStep final : public Step {
       const Place columns = place(x, scale_w_, width);
       mix(line + columns.first * channels, line + columns.second * channels, columns.share, channels, to);
     }
+  }
+
+  Taps taps(int64_t at, float scale, int64_t size) const {
+    const float x = mode_ == Interpolation::BICUBIC_ALIGN_CORNERS ? scale * static_cast<float>(at)
+                                                                  : scale * (static_cast<float>(at) + 0.5f) - 0.5f;
+    const int64_t first = std::min(static_cast<int64_t>(std::floor(x)), size - 1);
+    const float share = std::clamp(x - static_cast<float>(first), 0.0f, 1.0f);
+    Taps taps;
+    for (int64_t j = 0; j < 4; ++j) {
+      taps.at[j] = std::clamp<int64_t>(first + j - 1, 0, size - 1);
+      taps.weight[j] = cubic(share - static_cast<float>(j - 1));
+    }
+    return taps;
+  }
+
+  static void mix(const float* from, const Taps& taps, int64_t stride, int64_t n, float* __restrict to) {
+    const float *const a = from + taps.at[0] * stride, *const b = from + taps.at[1] * stride;
+    const float *const c = from + taps.at[2] * stride, *const d = from + taps.at[3] * stride;
+    const float u = taps.weight[0], v = taps.weight[1], w = taps.weight[2], z = taps.weight[3];
+    for (int64_t i = 0; i < n; ++i) to[i] = (u * a[i] + v * b[i]) + (w * c[i] + z * d[i]);
+  }
+
+  void between_four(const float* image, int64_t y, const Taps* columns, float* line, float* to) const {
+    const int64_t channels = in_.sizes[3], width = in_.sizes[2];
+    const Taps rows = taps(y, scale_h_, in_.sizes[1]);
+    if (in_.strides[2] == channels) {
+      mix(image, rows, in_.strides[1], width * channels, line);
+    } else {
+      for (int64_t x = 0; x < width; ++x) {
+        mix(image + x * in_.strides[2], rows, in_.strides[1], channels, line + x * channels);
+      }
+    }
+    for (int64_t x = 0; x < out_.sizes[2]; ++x, to += out_.strides[2]) mix(line, columns[x], channels, channels, to);
   }
 
   Interpolation mode_ = Interpolation::NEAREST;

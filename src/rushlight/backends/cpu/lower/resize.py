@@ -22,12 +22,20 @@ NEAREST = (
     aten.upsample_nearest2d.default,
 )
 BILINEAR = (aten.upsample_bilinear2d.vec, aten.upsample_bilinear2d.default)
+BICUBIC = (aten.upsample_bicubic2d.vec, aten.upsample_bicubic2d.default)
+
+KINDS = {
+    **dict.fromkeys(NEAREST, (Interpolation.NEAREST, Interpolation.NEAREST)),
+    **dict.fromkeys(BILINEAR, (Interpolation.BILINEAR, Interpolation.BILINEAR_ALIGN_CORNERS)),
+    **dict.fromkeys(BICUBIC, (Interpolation.BICUBIC, Interpolation.BICUBIC_ALIGN_CORNERS)),
+}
+"""By operator, how it interpolates without and with aligned corners."""
 
 
 def _factors(node: Node, axes: int) -> list[float | None]:
     """The factors that the user gave for each axis, if any."""
-    first = 3 if aten_op(node.target) in BILINEAR else 2
-    if aten_op(node.target) in (NEAREST[0], NEAREST[1], BILINEAR[0]):
+    first = 2 if aten_op(node.target) in NEAREST else 3
+    if aten_op(node.target) in (NEAREST[0], NEAREST[1], BILINEAR[0], BICUBIC[0]):
         given = argument(node, first)
         return [None] * axes if given is None else [float(factor) for factor in given]
     numbers = [argument(node, first + axis) for axis in range(axes)]
@@ -35,22 +43,20 @@ def _factors(node: Node, axes: int) -> list[float | None]:
 
 
 def resize(lowering: Lowering, node: Node) -> None:
-    """Lowers nearest and bilinear upsampling of rows [n, c, w] or images [n, c, h, w]."""
+    """Lowers nearest, bilinear and bicubic upsampling of rows [n, c, w] or images [n, c, h, w]."""
     x = lowering.tensor(node.args[0])
     out, image = output_of(lowering, node)
-    is_bilinear = aten_op(node.target) in BILINEAR
-    corners = is_bilinear and bool(argument(node, 2))
+    corners = aten_op(node.target) not in NEAREST and bool(argument(node, 2))
     factors = _factors(node, x.rank - 2)
     scales = [
         _scale(int(before), int(after), _factor_in_use(node, int(before), int(after), factor), corners)
         for before, after, factor in zip(x.sizes[2:], out.sizes[2:], factors, strict=True)
     ]
     scale_h, scale_w = [1.0] * (2 - len(scales)) + scales
-    bilinear = Interpolation.BILINEAR_ALIGN_CORNERS if corners else Interpolation.BILINEAR
     step = Resize2d(
         input=image_of(lowering, x, node),
         output=image,
-        interpolation=bilinear if is_bilinear else Interpolation.NEAREST,
+        interpolation=KINDS[aten_op(node.target)][corners],
         scale_h=scale_h,
         scale_w=scale_w,
     )
@@ -86,5 +92,5 @@ def check_resize(node: Node, constants: Constants) -> str | None:
 
 
 ROWS: dict[object, Row] = {
-    **rows((*NEAREST, *BILINEAR), Row(check_resize, resize)),
+    **rows((*NEAREST, *BILINEAR, *BICUBIC), Row(check_resize, resize)),
 }

@@ -49,6 +49,7 @@ PRESERVED_OPS = (
     aten.gru.input,
     aten.prelu.default,
     aten.upsample_nearest1d.vec,
+    aten.upsample_bicubic2d.vec,
 )
 """Operators that this backend takes as they are: they are not decomposed."""
 

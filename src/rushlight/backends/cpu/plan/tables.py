@@ -97,6 +97,8 @@ class Interpolation(IntEnum):
     NEAREST = 0
     BILINEAR = 1
     BILINEAR_ALIGN_CORNERS = 2
+    BICUBIC = 3
+    BICUBIC_ALIGN_CORNERS = 4
 
 
 class QuantizationChoice(IntEnum):

@@ -46,7 +46,7 @@ CPU_PLAN = Schema(
         "Epilogue": (
             Field("low", 0, Kind.SCALAR, "f", default=float("-inf")),
             Field("high", 1, Kind.SCALAR, "f", default=float("inf")),
-            Field("function", 2, Kind.ENUM, "b", "UnaryFunction", default=-1, bounds=(-1, 21)),
+            Field("function", 2, Kind.ENUM, "b", "UnaryFunction", default=-1, bounds=(-1, 23)),
             Field("p", 3, Kind.SCALAR, "f"),
             Field("q", 4, Kind.SCALAR, "f"),
         ),
@@ -77,7 +77,7 @@ CPU_PLAN = Schema(
             Field("counts_padding", 3, Kind.BOOL, "B"),
         ),
         "Instruction": (
-            Field("unary", 0, Kind.ENUM, "b", "UnaryFunction", default=-1, bounds=(-1, 21)),
+            Field("unary", 0, Kind.ENUM, "b", "UnaryFunction", default=-1, bounds=(-1, 23)),
             Field("binary", 1, Kind.ENUM, "b", "BinaryFunction", default=-1, bounds=(-1, 6)),
             Field("target", 2, Kind.SCALAR, "B"),
             Field("a", 3, Kind.SCALAR, "B"),
@@ -278,7 +278,7 @@ CPU_PLAN = Schema(
         "Resize2d": (
             Field("input", 0, Kind.SCALAR, "I"),
             Field("output", 1, Kind.SCALAR, "I"),
-            Field("interpolation", 2, Kind.ENUM, "b", "Interpolation", bounds=(0, 2)),
+            Field("interpolation", 2, Kind.ENUM, "b", "Interpolation", bounds=(0, 4)),
             Field("scale_h", 3, Kind.SCALAR, "f", default=1.0),
             Field("scale_w", 4, Kind.SCALAR, "f", default=1.0),
         ),
@@ -525,6 +525,8 @@ CPU_PLAN = Schema(
             "NEAREST": 0,
             "BILINEAR": 1,
             "BILINEAR_ALIGN_CORNERS": 2,
+            "BICUBIC": 3,
+            "BICUBIC_ALIGN_CORNERS": 4,
         },
         "QuantizationChoice": {
             "ASYMMETRIC": 0,
