@@ -317,28 +317,29 @@ const double* numbers_of(KernelRuntimeContext& context, const Tensor& tensor, bo
   }
   LoopNest nest = LoopNest::over(tensor.sizes());
   nest.add(tensor);
-  int64_t next = 0;
+  double* next = numbers;
   const Convert load = load_function(type, compute_type(type));
   for_each_row(nest, 0, nest.numel(), [&](const int64_t* offsets, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-      const void* from = at(tensor, offsets[0] + i * nest.inner_stride(0));
-      double& to = numbers[next++];
+    double* const row = next;
+    next += n;
+    load(at(tensor, offsets[0]), nest.inner_stride(0), row, 1, n);
+    // Numbers of the compute type, which is not larger, become double from the last to the first one.
+    for (double* to = next; to != row;) {
+      const auto i = static_cast<size_t>(--to - row);
       if (compute_type(type) == ScalarType::Double) {
-        load(from, 1, &to, 1, 1);
-        if (invert) to = 1.0 / to;
+        if (invert) *to = 1.0 / *to;
       } else if (compute_type(type) == ScalarType::Float) {
         float value;
-        load(from, 1, &value, 1, 1);
+        std::memcpy(&value, reinterpret_cast<const uint8_t*>(row) + i * sizeof(value), sizeof(value));
         if (invert) {
           value = 1.0f / value;
           round_to(type, &value, 1);
         }
-        to = value;
+        *to = value;
       } else {
         int64_t value;
-        load(from, 1, &value, 1, 1);
-        to = static_cast<double>(value);
-        if (invert) to = 1.0f / static_cast<float>(value);
+        std::memcpy(&value, to, sizeof(value));
+        *to = invert ? 1.0f / static_cast<float>(value) : static_cast<double>(value);
       }
     }
   });

@@ -229,19 +229,33 @@ void row_maxima(const WindowRow& row, const uint8_t* from, int32_t place, int32_
 
 namespace {
 
+// Whether results may be all numbers of int8, so that SSAT bounds them.
+bool is_whole_int8(const Int8Output& output) {
+  return output.least + output.zero == -128 && output.most + output.zero == 127;
+}
+
+RL_INLINE uint8_t saturated(float real, const Int8Output& output) {
+  return static_cast<uint8_t>(__ssat(__qadd(round_to_int32(real * output.inverse), output.zero), 8));
+}
+
+RL_INLINE float real_number(int8_t number, const Int8Operand& operand) {
+  return static_cast<float>(number - operand.zero) * operand.scale;
+}
+
+// Computes op(a, b), which is op(b, a).
 template <typename Op>
 RL_INLINE void binary(const Int8Operand& a, const Int8Operand& b, int32_t n, const Int8Output& output, uint8_t* out,
                       const Op& op) {
-  const Int8Operand left = a, right = b;
+  const Int8Operand left = a.step == 0 ? b : a, right = a.step == 0 ? a : b;
   const Int8Output to = output;
-  const auto *x = reinterpret_cast<const int8_t*>(a.data), *y = reinterpret_cast<const int8_t*>(b.data);
+  const auto *x = reinterpret_cast<const int8_t*>(left.data), *y = reinterpret_cast<const int8_t*>(right.data);
   const uint8_t* const end = out + n;
-  if ((left.flip | right.flip) == 0 && left.step == 1 && right.step == 1) {
-    while (out != end) {
-      const float p = static_cast<float>(*x++ - left.zero) * left.scale;
-      const float q = static_cast<float>(*y++ - right.zero) * right.scale;
-      *out++ = requantized(op(p, q), to);
+  if ((left.flip | right.flip) == 0 && left.step == 1 && is_whole_int8(to)) {
+    if (right.step == 0) {
+      const float q = real_number(*y, right);
+      while (out != end) *out++ = saturated(op(real_number(*x++, left), q), to);
     }
+    while (out != end) *out++ = saturated(op(real_number(*x++, left), real_number(*y++, right)), to);
   }
   for (; out != end; x += left.step, y += right.step) {
     const float p = real_number(static_cast<uint8_t>(*x), left), q = real_number(static_cast<uint8_t>(*y), right);

@@ -44,11 +44,9 @@ struct RealNumbers {
 }  // namespace
 
 int32_t correction(const int8_t* weights, int32_t depth, int32_t zero) {
-  int32_t sum = 0;
-  for (int32_t n = depth; n > 0; n -= 16) {
-    sum = vaddvaq_s8(sum, vldrbq_z_s8(weights, vctp8q(static_cast<uint32_t>(n))));
-    weights += 16;
-  }
+  int32_t sum = 0, n = depth;
+  for (; n > 15; n -= 16, weights += 16) sum = vaddvaq_s8(sum, vldrbq_s8(weights));
+  if (n > 0) sum = vaddvaq_s8(sum, vldrbq_z_s8(weights, vctp8q(static_cast<uint32_t>(n))));
   return -zero * sum;
 }
 
@@ -113,14 +111,22 @@ void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, c
                  *d = count > 3 ? c + depth : a;
     const int8_t* x = patch;
     int32_t sums[4] = {0, 0, 0, 0};
-    for (int32_t n = depth; n > 0; n -= 16) {
+    int32_t n = depth;
+    for (; n > 15; n -= 16) {
+      const int8x16_t numbers = vldrbq_s8(x);
+      sums[0] = vmladavaq_s8(sums[0], vldrbq_s8(a), numbers);
+      sums[1] = vmladavaq_s8(sums[1], vldrbq_s8(b), numbers);
+      sums[2] = vmladavaq_s8(sums[2], vldrbq_s8(c), numbers);
+      sums[3] = vmladavaq_s8(sums[3], vldrbq_s8(d), numbers);
+      x += 16, a += 16, b += 16, c += 16, d += 16;
+    }
+    if (n > 0) {
       const mve_pred16_t valid = vctp8q(static_cast<uint32_t>(n));
       const int8x16_t numbers = vldrbq_s8(x);
       sums[0] = vmladavaq_s8(sums[0], vldrbq_z_s8(a, valid), numbers);
       sums[1] = vmladavaq_s8(sums[1], vldrbq_z_s8(b, valid), numbers);
       sums[2] = vmladavaq_s8(sums[2], vldrbq_z_s8(c, valid), numbers);
       sums[3] = vmladavaq_s8(sums[3], vldrbq_z_s8(d, valid), numbers);
-      x += 16, a += 16, b += 16, c += 16, d += 16;
     }
     const int32x4_t products = {sums[0], sums[1], sums[2], sums[3]};
     const int32x4_t whole = vaddq_s32(products, vldrwq_gather_offset_z_s32(&channels->correction, fields, exists));

@@ -8,7 +8,7 @@
 namespace rushlight::microkernels::cortex_m {
 namespace {
 
-// Calls body(channel, y, in, out) for each row of the output; `in` is the channel's plane.
+// Calls body(y, in, out) for each row of the output; `in` is the channel's plane.
 template <typename Body>
 void for_each_row(const ImageShape& in_shape, const ImageShape& out_shape, const uint8_t* in, uint8_t* out,
                   const Body& body) {
@@ -16,7 +16,7 @@ void for_each_row(const ImageShape& in_shape, const ImageShape& out_shape, const
     for (int32_t channel = 0; channel < out_shape.channels; ++channel) {
       const uint8_t* const from = in + image * in_shape.batch_stride + channel * in_shape.channel_stride;
       uint8_t* to = out + image * out_shape.batch_stride + channel * out_shape.channel_stride;
-      for (int32_t y = 0; y < out_shape.height; ++y, to += out_shape.row_stride) body(image, channel, y, from, to);
+      for (int32_t y = 0; y < out_shape.height; ++y, to += out_shape.row_stride) body(y, from, to);
     }
   }
 }
@@ -55,7 +55,7 @@ void average_pool(const Int8Means& m, const uint8_t* in, uint8_t* out) {
   constexpr int32_t kLongRow = 16;
   const bool is_simple = all_inside(w, m.in, m.out) && w.kernel_w < kLongRow && m.out.width > 1;
   const WindowRow row = row_of(w, m.in, m.out, m.flip);
-  for_each_row(m.in, m.out, in, out, [&](int32_t, int32_t, int32_t y, const uint8_t* plane, uint8_t* to) {
+  for_each_row(m.in, m.out, in, out, [&](int32_t y, const uint8_t* plane, uint8_t* to) {
     if (is_simple) {
       return row_means(row, m, plane + y * w.stride_h * m.in.row_stride, m.out.width, to);
     }
@@ -93,26 +93,45 @@ void max_pool(const Int8Maxima& m, const uint8_t* in, uint8_t* out, int64_t* ind
     return end > first ? (end - first + dilation - 1) / dilation : 0;
   };
   const int32_t reach_h = (w.kernel_h - 1) * w.dilation_h, reach_w = (w.kernel_w - 1) * w.dilation_w;
-  // Columns of the output whose windows have all columns inside: [begin, end).
-  const int32_t begin = std::min((w.pad_w + w.stride_w - 1) / w.stride_w, m.out.width);
-  const int32_t room = m.in.width - 1 + w.pad_w - reach_w;
-  const int32_t end = std::max(begin, std::min<int32_t>(room < 0 ? 0 : room / w.stride_w + 1, m.out.width));
   WindowRow row = row_of(w, m.in, m.out, m.flip);
   row.index_stride = m.indices.column_stride;
-  for_each_row(m.in, m.out, in, out, [&](int32_t image, int32_t channel, int32_t y, const uint8_t* plane, uint8_t* to) {
-    int64_t* const places =
-        indices + image * m.indices.batch_stride + channel * m.indices.channel_stride + y * m.indices.row_stride;
-    const int32_t top = y * w.stride_h - w.pad_h, y0 = first_inside(top, w.dilation_h);
-    row.kernel_h = taps_inside(y0, std::min(top + reach_h + 1, m.in.height), w.dilation_h);
-    for (int32_t x = 0; x < m.out.width;) {
-      const int32_t left = x * w.stride_w - w.pad_w, x0 = first_inside(left, w.dilation_w);
-      const int32_t count = x == begin && end > begin ? end - begin : 1;
-      row.kernel_w = taps_inside(x0, std::min(left + reach_w + 1, m.in.width), w.dilation_w);
-      row_maxima(row, plane + y0 * m.in.row_stride + x0 * m.in.column_stride, y0 * m.in.width + x0, count,
-                 to + x * m.out.column_stride, places + x * m.indices.column_stride);
-      x += count;
+  // Columns of the output whose windows have all columns inside, [begin, end), are computed together; windows of all
+  // channels, which have the same taps, where there are more of these.
+  const bool is_by_channel = m.out.channels > m.out.width;
+  int32_t begin = 0, end = 0;
+  if (is_by_channel) {
+    row.stride = m.in.channel_stride, row.step = 0;
+    row.out_stride = m.out.channel_stride, row.index_stride = m.indices.channel_stride;
+  } else {
+    const int32_t room = m.in.width - 1 + w.pad_w - reach_w;
+    begin = std::min((w.pad_w + w.stride_w - 1) / w.stride_w, m.out.width);
+    end = std::max(begin, std::min<int32_t>(room < 0 ? 0 : room / w.stride_w + 1, m.out.width));
+  }
+  for (int32_t image = 0; image < m.out.batch; ++image) {
+    for (int32_t y = 0; y < m.out.height; ++y) {
+      const int32_t top = y * w.stride_h - w.pad_h, y0 = first_inside(top, w.dilation_h);
+      row.kernel_h = taps_inside(y0, std::min(top + reach_h + 1, m.in.height), w.dilation_h);
+      for (int32_t x = 0; x < m.out.width;) {
+        const int32_t left = x * w.stride_w - w.pad_w, x0 = first_inside(left, w.dilation_w);
+        const int32_t count = x == begin && end > begin ? end - begin : 1;
+        row.kernel_w = taps_inside(x0, std::min(left + reach_w + 1, m.in.width), w.dilation_w);
+        const uint8_t* from = in + image * m.in.batch_stride + y0 * m.in.row_stride + x0 * m.in.column_stride;
+        uint8_t* to = out + image * m.out.batch_stride + y * m.out.row_stride + x * m.out.column_stride;
+        int64_t* places =
+            indices + image * m.indices.batch_stride + y * m.indices.row_stride + x * m.indices.column_stride;
+        const int32_t place = y0 * m.in.width + x0;
+        x += count;
+        if (is_by_channel) {
+          row_maxima(row, from, place, m.out.channels, to, places);
+          continue;
+        }
+        for (int32_t channel = 0; channel < m.out.channels; ++channel) {
+          row_maxima(row, from, place, count, to, places);
+          from += m.in.channel_stride, to += m.out.channel_stride, places += m.indices.channel_stride;
+        }
+      }
     }
-  });
+  }
 }
 
 }  // namespace rushlight::microkernels::cortex_m

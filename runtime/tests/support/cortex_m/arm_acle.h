@@ -27,6 +27,16 @@ inline int32_t __smlad(int16x2_t a, int16x2_t b, int32_t sum) {
   return sum + lower_half(a) * lower_half(b) + upper_half(a) * upper_half(b);
 }
 
+inline int32_t __qadd(int32_t a, int32_t b) {
+  const int64_t sum = int64_t{a} + b;
+  return static_cast<int32_t>(sum < INT32_MIN ? INT32_MIN : sum > INT32_MAX ? INT32_MAX : sum);
+}
+
+inline int32_t __ssat(int32_t x, int bits) {
+  const int32_t most = (1 << (bits - 1)) - 1;
+  return x > most ? most : x < -most - 1 ? -most - 1 : x;
+}
+
 inline uint32_t __usada8(uint8x4_t a, uint8x4_t b, uint32_t sum) {
   for (int i = 0; i < 32; i += 8) {
     const int32_t difference = static_cast<int32_t>(a >> i & 0xff) - static_cast<int32_t>(b >> i & 0xff);
