@@ -1,5 +1,8 @@
 #include "device/environment.h"
 
+#if defined(RUSHLIGHT_HAS_OWN_KERNELS)
+#include "own_kernels.h"
+#endif
 #if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
 #include "rushlight/kernels/optimized.h"
 #endif
@@ -17,6 +20,9 @@ namespace rushlight::device {
 
 Environment environment() {
   static const KernelTable kernels[] = {
+#if defined(RUSHLIGHT_HAS_OWN_KERNELS)
+      RUSHLIGHT_OWN_TABLES,
+#endif
 #if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
       optimized_kernels(),
 #endif

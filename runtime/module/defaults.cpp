@@ -4,6 +4,9 @@
 
 #include "rushlight/module/library.h"
 
+#if defined(RUSHLIGHT_HAS_OWN_KERNELS)
+#include "own_kernels.h"
+#endif
 #if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
 #include "rushlight/kernels/optimized.h"
 #endif
@@ -27,6 +30,9 @@ namespace rushlight {
 
 Span<const KernelTable> default_kernels() {
   static const KernelTable tables[] = {
+#if defined(RUSHLIGHT_HAS_OWN_KERNELS)
+      RUSHLIGHT_OWN_TABLES,
+#endif
 #if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
       optimized_kernels(),
 #endif

@@ -100,6 +100,86 @@ def test_operators_without_kernels_are_refused(tmp_path: Path, capsys: pytest.Ca
     assert main([*arguments, "--own", "mine::twice.out"]) == 0
 
 
+def test_sources_of_own_kernels_join_the_build(tmp_path: Path) -> None:
+    """Their kernels replace those of the runtime for their dtypes, and need no other argument."""
+    helper = tmp_path / "helper.cpp"
+    helper.write_text("float tripled(float x) { return 3 * x; }\n")
+    source = tmp_path / "kernels.cpp"
+    source.write_text(OWN_KERNELS)
+    model = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Sigmoid())
+    inputs = torch.full((1, 2, 2), 0.5)
+    program = bytes(rushlight.compile(model, (inputs,), partitioner=()).buffer)
+    path = selective.with_cases(program, [inputs], tmp_path, "model")
+    project = tmp_path / "project"
+    sources = ["--own-sources", str(source), str(helper)]
+    selective.select([path], project, "--portable", "--embed", *sources)
+    folder = selective.build(project, "runner")
+    code, text = selective.run(folder)
+    assert code == 0, text
+    expected = torch.sigmoid(torch.full((1, 4), 1.5))
+    shown = [int(word, 16) for word in selective.outputs(text)[0].split()[3:]]
+    got = torch.tensor(shown, dtype=torch.int64).to(torch.int32).view(torch.float32)
+    torch.testing.assert_close(got, expected.flatten())
+    # Without them the project has no trace of them.
+    selective.select([path], project, "--portable", "--embed")
+    assert not (project / "own_kernels.h").exists()
+    assert "OWN" not in (project / "selection.cmake").read_text()
+
+
+OWN_KERNELS = """
+#include "rushlight/core/library.h"
+
+float tripled(float x);
+
+namespace {
+
+using namespace rushlight;
+
+void relu_out(KernelRuntimeContext& context, const Tensor& x, Tensor& out) {
+  const Error error = resize_tensor(out, x.sizes());
+  if (error != Error::Ok) return context.fail(error);
+  const float* from = x.const_data_ptr<float>();
+  for (int64_t i = 0; i < x.numel(); ++i) out.mutable_data_ptr<float>()[i] = tripled(from[i]);
+}
+
+constexpr Kernel kRows[] = {
+    {"mine::unused.out", boxed<&relu_out>, DtypeSet{ScalarType::Float}},
+    {"aten::relu.out", boxed<&relu_out>, DtypeSet{ScalarType::Float}},
+};
+
+}  // namespace
+
+// RUSHLIGHT_KERNEL_LIBRARY("in a comment", kRows);
+RUSHLIGHT_KERNEL_LIBRARY("mine", kRows);
+"""
+
+
+def test_operators_of_own_sources_have_kernels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    operators = tmp_path / "operators.txt"
+    operators.write_text("mine::unused.out float32\n")
+    project = tmp_path / "project"
+    project.mkdir()
+    source = project / "kernels.cpp"
+    source.write_text(OWN_KERNELS)
+    arguments = [str(operators), "--out", str(project), "--portable", "--own-sources"]
+    from rushlight.cli.main import main
+
+    assert main(["select", *arguments, str(source), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["operators"] == ["aten::relu.out", "mine::unused.out"]
+    # A source below the project is named relative to it.
+    assert '"table_0=${CMAKE_CURRENT_LIST_DIR}/kernels.cpp"' in (project / "selection.cmake").read_text()
+    other = tmp_path / "other.cpp"
+    for text, message in [
+        (None, "there is no such file"),
+        ("int x;\n", "none of the files defines a table of kernels"),
+        (OWN_KERNELS + 'RUSHLIGHT_KERNEL_LIBRARY("again", kRows);\n', "the file has 2 tables"),
+    ]:
+        if text is not None:
+            other.write_text(text)
+        assert main(["select", *arguments, str(other)]) == 1
+        assert message in capsys.readouterr().err
+
+
 def test_selection_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "operators.txt"
     path.write_text("aten::mm.out float32\naten::add.out float32\n")

@@ -12,6 +12,7 @@ from pathlib import Path
 from rushlight.cli.arguments import Commands
 from rushlight.runtime.errors import InvalidArgumentError
 from rushlight.runtime.libraries import runtime_sources
+from rushlight.select.own import read_own_sources
 from rushlight.select.project import project_files, select, write_project
 from rushlight.select.sources import GENERIC, KINDS, RuntimeSources
 from rushlight.select.usage import read_usage
@@ -61,6 +62,15 @@ def add_to(commands: Commands) -> None:
         help="operators that your application has its own kernels for",
     )
     parser.add_argument(
+        "--own-sources",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="C++ sources of your own kernels, which join the build; each table of kernels is a "
+        "RUSHLIGHT_KERNEL_LIBRARY, and its kernels come before those of the runtime",
+    )
+    parser.add_argument(
         "--runtime", type=Path, metavar="FOLDER", help="the folder `runtime` of Rushlight's sources"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -72,6 +82,7 @@ def run(options: argparse.Namespace) -> None:
     if options.out.is_file():
         raise InvalidArgumentError(f"--out {options.out}: this is a file; give the name of a folder")
     sources = RuntimeSources(options.runtime or runtime_sources(options.out))
+    own = read_own_sources(options.own_sources)
     usage = reduce(or_, [read_usage(path) for path in options.files])
     programs = {}
     if options.embed:
@@ -85,10 +96,11 @@ def run(options: argparse.Namespace) -> None:
         isas=options.isa,
         own_operators=options.own,
         programs=programs,
+        own_sources=own,
     )
     name = re.sub(r"\W", "_", options.files[0].stem)
     write_project(options.out, project_files(selection, sources, name, options.out))
-    operators = sorted({row.name for row in selection.rows})
+    operators = sorted({row.name for row in selection.rows} | own.operators)
     isas = [GENERIC, *sorted(selection.families)]
     if options.json:
         facts = {"folder": str(options.out), "operators": operators, "steps": sorted(usage.steps)}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rushlight.format.program import ScalarType
 from rushlight.format.pte import read_pte
+from rushlight.select.own import OwnSources, own_header, own_variables
 from rushlight.select.sources import FAMILIES, GENERIC, KINDS, KernelText, RuntimeSources
 from rushlight.select.usage import Dtypes, Usage, is_bundled_program, program_of
 
@@ -35,12 +36,14 @@ class Selection:
         usage: what the programs use.
         families: families of instruction sets besides the generic one, such as `avx2`.
         programs: by name, programs or programs with test cases that the runner has inside.
+        own: the user's own kernels, whose sources the build compiles too.
     """
 
     rows: Sequence[KernelText]
     usage: Usage
     families: frozenset[str] = frozenset()
     programs: Mapping[str, bytes] = field(default_factory=dict)
+    own: OwnSources = OwnSources()
 
 
 def select(
@@ -51,6 +54,7 @@ def select(
     isas: Iterable[str] | None = None,
     own_operators: Iterable[str] = (),
     programs: Mapping[str, bytes] | None = None,
+    own_sources: OwnSources | None = None,
 ) -> Selection:
     """Finds the kernels for what programs use.
 
@@ -63,6 +67,7 @@ def select(
             kernels outside of plans.
         own_operators: operators that the user's own kernels have.
         programs: programs that the runner has inside, by name.
+        own_sources: sources of the user's own kernels that join the build.
 
     Raises:
         ValueError: the runtime has no kernel for an operator, or an instruction set is unknown.
@@ -75,11 +80,13 @@ def select(
         for row in sources.rows[kind]
         if usage.every_operator or row.name in usage.operators
     ]
-    missing = usage.operators.keys() - {row.name for row in rows} - set(own_operators)
+    own = own_sources or OwnSources()
+    missing = usage.operators.keys() - {row.name for row in rows} - set(own_operators) - own.operators
     if missing:
         raise ValueError(
-            f"the runtime has no kernels for {', '.join(sorted(missing))}; name the operators of your own "
-            "kernels with --own"
+            f"the runtime has no kernels for {', '.join(sorted(missing))}; give the C++ sources "
+            "of your own kernels with --own-sources, or name the operators that your application brings "
+            "with --own"
         )
     families = set(usage.targets if isas is None else isas)
     if isas is None and any(row.kind == "optimized" for row in rows):
@@ -89,7 +96,7 @@ def select(
     if unknown:
         names = ", ".join([GENERIC, *FAMILIES])
         raise ValueError(f"{', '.join(sorted(unknown))}: no such instruction set; the names are {names}")
-    return Selection(rows, usage, frozenset(families), programs or {})
+    return Selection(rows, usage, frozenset(families), programs or {}, own)
 
 
 def project_files(selection: Selection, sources: RuntimeSources, name: str, folder: Path) -> dict[str, str]:
@@ -107,13 +114,15 @@ def project_files(selection: Selection, sources: RuntimeSources, name: str, fold
     sources_of_build = _source_files(selection, sources)
     files = {
         "CMakeLists.txt": _project(selection, sources, name, folder),
-        "selection.cmake": _selection(selection, sources_of_build),
+        "selection.cmake": _selection(selection, sources_of_build, folder),
         "selected_microkernels.h": _microkernels(selection, sources, sources_of_build),
     }
     for kind in KINDS:
         rows = [row for row in selection.rows if row.kind == kind]
         if rows:
             files[f"{kind}_table.cpp"] = _table(kind, rows, selection.usage, sources)
+    if selection.own.tables:
+        files["own_kernels.h"] = own_header(selection.own)
     if selection.usage.steps:
         files["cpu_steps.cpp"] = _absent_steps(_steps_without_files(selection.usage, sources))
     if selection.programs:
@@ -124,7 +133,7 @@ def project_files(selection: Selection, sources: RuntimeSources, name: str, fold
 def write_project(folder: Path, files: Mapping[str, str]) -> None:
     """Writes the files of a project. Files that are current stay untouched, so that nothing is built anew."""
     folder.mkdir(parents=True, exist_ok=True)
-    for generated in ("optimized_table.cpp", "quantized_table.cpp", "portable_table.cpp", "cpu_steps.cpp"):
+    for generated in (*(f"{kind}_table.cpp" for kind in KINDS), "cpu_steps.cpp", "own_kernels.h"):
         if generated not in files:
             (folder / generated).unlink(missing_ok=True)
     for name, text in files.items():
@@ -187,7 +196,7 @@ def _source_files(selection: Selection, sources: RuntimeSources) -> set[str]:
     return sources.closure(files, selection.families)
 
 
-def _selection(selection: Selection, files: Iterable[str]) -> str:
+def _selection(selection: Selection, files: Iterable[str], folder: Path) -> str:
     listed = "\n".join(f"  {path}" for path in sorted(files))
     isas = " ".join(f"RL_HAS_{family.upper()}=1" for family in sorted(selection.families))
     dtypes = selection.usage.dtypes
@@ -198,7 +207,7 @@ set(RUSHLIGHT_SELECTED_SOURCES
 set(RUSHLIGHT_SELECTED_ISAS {isas})
 set(RUSHLIGHT_SELECTED_DTYPES {bits:#x}u)
 set(RUSHLIGHT_SELECTED_BACKENDS {"cpu" if selection.usage.steps else ""})
-"""
+{own_variables(selection.own, folder) if selection.own.tables else ""}"""
 
 
 def _microkernels(selection: Selection, sources: RuntimeSources, files: Iterable[str]) -> str:

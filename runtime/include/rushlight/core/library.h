@@ -90,7 +90,9 @@ constexpr Library describe_library(const char* name, Span<const Kernel> kernels,
 }  // namespace rushlight
 
 // Defines the contents of a shared library, at global scope of one of its source files. `kernels` and `backends` are
-// arrays of rows, or {}. In a static library the macro does nothing: the application then passes the tables itself.
+// arrays of rows, or {}. In a static library the macro does nothing: the application then passes the tables itself. In
+// a source that `rushlight select --own-sources` names, RUSHLIGHT_KERNEL_LIBRARY defines the table that joins the
+// build.
 #if defined(RUSHLIGHT_SHARED_LIBRARY)
 #define RUSHLIGHT_LIBRARY(name, kernels, backends)                                                       \
   extern "C" __attribute__((visibility("default"), used)) const ::rushlight::Library rushlight_library;  \
@@ -100,5 +102,16 @@ constexpr Library describe_library(const char* name, Span<const Kernel> kernels,
 #else
 #define RUSHLIGHT_LIBRARY(name, kernels, backends) static_assert(true)
 #endif
+#if defined(RUSHLIGHT_OWN_KERNELS)  // the name of the function
+#define RUSHLIGHT_KERNEL_LIBRARY(name, kernels)                        \
+  namespace rushlight::own {                                           \
+  ::rushlight::KernelTable RUSHLIGHT_OWN_KERNELS() {                   \
+    static constexpr auto sorted = ::rushlight::sorted_table(kernels); \
+    return {sorted.data(), sorted.size()};                             \
+  }                                                                    \
+  }                                                                    \
+  static_assert(true)
+#else
 #define RUSHLIGHT_KERNEL_LIBRARY(name, kernels) RUSHLIGHT_LIBRARY(name, kernels, {})
+#endif
 #define RUSHLIGHT_BACKEND_LIBRARY(name, backends) RUSHLIGHT_LIBRARY(name, {}, backends)
