@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -20,6 +21,8 @@ from rushlight.cli.inspect import collect, write_page
 from rushlight.cli.main import main
 from rushlight.devtools.view.page import embedded
 from rushlight.devtools.view.program import MethodGraph
+from rushlight.format.program import Tensor
+from rushlight.format.pte import read_pte_file
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PARTITIONERS: dict[str, Any] = {"cpu": None, "kernels": (), "xnnpack": (XnnpackPartitioner(),)}
@@ -105,6 +108,32 @@ def test_summary_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     facts = json.loads(capsys.readouterr().out)
     assert facts["graphs"][0]["nodes"][0]["kind"] == "input"
     assert {row["place"] for row in facts["partition"]} == {"kernel"}
+
+
+def test_the_plan_of_each_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A small fast memory and a large slow one: each tensor is shown in its own memory, at its offset."""
+    memories = [rushlight.Memory("fast", 1, 512), rushlight.Memory("slow", 2, cost=4.0)]
+    path = tmp_path / "net.pte"
+    rushlight.compile(Net(), (torch.randn(2, 16),), partitioner=(), memories=memories).save(path)
+    plan = read_pte_file(path).program.execution_plan[0]
+    assert all(size > 0 for size in plan.non_const_buffer_sizes[1:3])
+    assert main(["inspect", str(path)]) == 0
+    parts = re.split(r"^memory of method forward, memory (\d+): ", capsys.readouterr().out, flags=re.M)
+    assert parts[1::2] == ["1", "2"]
+    for number, text in zip((1, 2), parts[2::2], strict=True):
+        table = text.partition("bytes:")[0].splitlines()[3:]
+        shown = {tuple(map(int, line.split()[:2])) for line in table}
+        planned = {
+            (value.val.allocation_info.memory_offset, 4 * math.prod(value.val.sizes))
+            for value in plan.values
+            if isinstance(value.val, Tensor)
+            and value.val.allocation_info is not None
+            and value.val.allocation_info.memory_id == number
+        }
+        assert shown == planned and shown
+    assert main(["inspect", str(path), "--json"]) == 0
+    arenas = json.loads(capsys.readouterr().out)["graphs"][0]["arenas"]
+    assert [arena["memory"] for arena in arenas] == [1, 2]
 
 
 def test_wrong_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from rushlight.cli.arguments import Commands, check_folder, size_text
 from rushlight.cli.records import add_record_file_option, record_file
 from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.view.page import page
-from rushlight.devtools.view.program import MethodGraph, method_graphs
+from rushlight.devtools.view.program import Arena, MethodGraph, method_graphs
 from rushlight.format.pte import program_fingerprint, read_pte_file
 from rushlight.ir.json_types import JsonObject
 from rushlight.ir.text_table import text_table
@@ -197,3 +197,23 @@ def _print_graph(graph: MethodGraph) -> None:
         at = graph.nodes[arena.peak_at]
         place = ", ".join(at.modules[-1:]) or at.name
         print(f"memory of {arena.name}: {size_text(arena.size)}, {size_text(arena.peak)} in use at {place}")
+        if arena.memory:
+            _print_plan(arena, graph)
+
+
+def _print_plan(arena: Arena, graph: MethodGraph) -> None:
+    """Prints where the largest tensors of a memory lie, and from which operator to which they are there."""
+    largest = sorted(arena.blocks, key=lambda block: (-block.size, block.offset, block.start))
+    rows = [
+        [
+            str(block.offset),
+            str(block.size),
+            block.name,
+            f"{block.start} {graph.nodes[block.start].name}",
+            f"{block.end} {graph.nodes[block.end].name}",
+        ]
+        for block in largest[:_SHOWN]
+    ]
+    print(text_table(["offset", "bytes", "tensor", "from operator", "to operator"], rows))
+    if len(largest) > _SHOWN:
+        print(f"and {len(largest) - _SHOWN} smaller tensors (--json and --html have all)")

@@ -107,6 +107,7 @@ class Arena:
         use: the bytes in use from a node on, as (node, bytes).
         peak: the largest number of bytes in use.
         peak_at: the node, by index, at which they do.
+        memory: the number of a planned memory of the method; 0 for the memory of a delegate.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Arena:
     use: list[tuple[int, int]] = field(default_factory=list)
     peak: int = 0
     peak_at: int = 0
+    memory: int = 0
 
 
 @dataclass
@@ -366,7 +368,7 @@ class _Reader:
 
     def _method_arenas(self) -> None:
         arenas = {
-            number: Arena(f"method {self._plan.name}, memory {number}", size)
+            number: Arena(f"method {self._plan.name}, memory {number}", size, memory=number)
             for number, size in enumerate(self._plan.non_const_buffer_sizes)
             if number
         }
