@@ -24,7 +24,7 @@ NEAREST = (
 BILINEAR = (aten.upsample_bilinear2d.vec, aten.upsample_bilinear2d.default)
 BICUBIC = (aten.upsample_bicubic2d.vec, aten.upsample_bicubic2d.default)
 
-KINDS = {
+KINDS: dict[object, tuple[Interpolation, Interpolation]] = {
     **dict.fromkeys(NEAREST, (Interpolation.NEAREST, Interpolation.NEAREST)),
     **dict.fromkeys(BILINEAR, (Interpolation.BILINEAR, Interpolation.BILINEAR_ALIGN_CORNERS)),
     **dict.fromkeys(BICUBIC, (Interpolation.BICUBIC, Interpolation.BICUBIC_ALIGN_CORNERS)),
