@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
 namespace rushlight::xnnpack {
 namespace {
 
@@ -60,6 +63,21 @@ TEST(PackedWeights, AreNotSharedIfAnythingDiffers) {
   const auto f = nameless.pack(&calls);
   EXPECT_EQ(calls, 6);
   EXPECT_EQ(d->floats()[0], 9);
+}
+
+// A name that leads nowhere, or is too long to be kept.
+TEST(PackedWeights, WithoutANameAreNotShared) {
+  int calls = 0;
+  const std::string longest(5000, 'w');
+  for (const std::string_view name : {std::string_view(), std::string_view(longest)}) {
+    const Weights weights(name);
+    const auto first = weights.pack(&calls);
+    const auto second = weights.pack(&calls);
+    ASSERT_TRUE(first.ok() && second.ok());
+    EXPECT_NE(first->floats(), second->floats());
+    EXPECT_EQ(second->floats()[2], 3);
+  }
+  EXPECT_EQ(calls, 4);
 }
 
 }  // namespace

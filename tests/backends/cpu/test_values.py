@@ -238,3 +238,17 @@ def test_parts_of_nothing_are_empty(half: int) -> None:
     module = rushlight.load(rushlight.compile(program).buffer)
     inputs = torch.randn(2 * half, 5), torch.randn(half)
     torch.testing.assert_close(module(*inputs), Parts()(*inputs))
+
+
+@pytest.mark.damage
+def test_columns_of_an_input_without_rows() -> None:
+    """Columns that begin behind the first one have no address in an input without memory."""
+
+    class Columns(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.exp(x[:, 2:]) * torch.tanh(x[:, 1:3])
+
+    program, _ = lower(Columns(), (torch.randn(3, 4),), ({0: Dim("rows", min=0, max=5)},))
+    for rows in (0, 5):
+        inputs = (torch.randn(rows, 4),)
+        assert_close(run(program, inputs), expected(Columns(), inputs))
