@@ -10,7 +10,10 @@
 namespace rushlight {
 
 Result<OpenFile> open_file(const char* path) {
-  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  int file;
+  do {
+    file = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer would wait for one
+  } while (file < 0 && errno == EINTR);
   RL_REQUIRE(file >= 0, AccessFailed, "cannot open '%.300s': %s", path, std::strerror(errno));
   Result<OpenFile> opened = describe_file(file);
   if (opened.ok()) return opened;

@@ -21,6 +21,25 @@ void unmap(void*, void* data, size_t size) {
   ::munmap(reinterpret_cast<void*>(address - lead), size + lead);
 }
 
+// Reads the pages of `size` bytes at offset `offset` of a file, which stand `lead` bytes after `mapped`: a disk that
+// fails, or a file that has become shorter, is an error here instead of a signal where the program reads the bytes
+// first. Systems that cannot report this read while the program computes.
+Error read_mapped(void* mapped, size_t lead, size_t size, [[maybe_unused]] size_t offset) {
+#if defined(MADV_POPULATE_READ)
+  int failed;
+  do {
+    failed = ::madvise(mapped, size + lead, MADV_POPULATE_READ) != 0 ? errno : 0;
+  } while (failed == EINTR);
+  RL_REQUIRE(failed != EFAULT && failed != EIO && failed != ENOMEM && failed != EHWPOISON, AccessFailed,
+             "cannot read %zu bytes at offset %zu of a file: it has become shorter, or the disk fails", size, offset);
+  if (failed == 0) return Error::Ok;  // Linux before 5.14 does not know the advice
+#endif
+#if defined(MADV_WILLNEED)
+  ::madvise(mapped, size + lead, MADV_WILLNEED);
+#endif
+  return Error::Ok;
+}
+
 }  // namespace
 
 Result<FreeableBuffer> map_file(int file, size_t offset, size_t size, MlockConfig lock) {
@@ -36,11 +55,9 @@ Result<FreeableBuffer> map_file(int file, size_t offset, size_t size, MlockConfi
                "cannot keep %zu bytes of a file in memory: %s (raise the limit of locked memory, or use "
                "UseMlockIgnoreErrors)",
                size, std::strerror(errno));
-    return buffer;
+    if (is_locked) return buffer;
   }
-#if defined(MADV_WILLNEED)
-  ::madvise(mapped, size + lead, MADV_WILLNEED);  // the system reads the file while the program computes
-#endif
+  RL_TRY(read_mapped(mapped, lead, size, offset));
   return buffer;
 }
 

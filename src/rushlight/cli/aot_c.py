@@ -11,6 +11,7 @@ from rushlight.aot_c.program import c_program
 from rushlight.aot_c.project import check_program, cmake_project
 from rushlight.cli.arguments import Commands
 from rushlight.devtools.bundled_program.serialize import deserialize_from_flatbuffer_to_bundled_program
+from rushlight.files import write_file
 from rushlight.runtime.errors import InvalidArgumentError
 from rushlight.select.usage import is_bundled_program, program_of
 
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
         files["main.c"] = check_program(program, name, bundle.method_test_suites)
     options.out.mkdir(parents=True, exist_ok=True)
     for file, text in files.items():
-        (options.out / file).write_text(text, encoding="utf-8")
+        write_file(options.out / file, text)
     if options.json:
         facts = {
             "folder": str(options.out),

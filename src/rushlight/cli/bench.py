@@ -22,7 +22,9 @@ from rushlight.cli.arguments import (
     read_inputs,
     size_text,
 )
+from rushlight.cli.interrupts import cancellable
 from rushlight.cli.roofline import roofline
+from rushlight.runtime import Method
 
 
 def add_to(commands: Commands) -> None:
@@ -61,13 +63,7 @@ def run(options: argparse.Namespace) -> None:
     method = load_method(program, options)
     loaded = time.perf_counter() - start
     inputs = read_inputs(method.metadata, options.inputs)
-    first = _timed(method.execute, inputs)
-    for _ in range(options.warmup):
-        method.execute(inputs)
-    runs: list[float] = []
-    end = time.perf_counter() + options.seconds
-    while not runs or time.perf_counter() < end:
-        runs.append(_timed(method.execute, inputs))
+    first, runs = cancellable(method, lambda: _measure(method, inputs, options.warmup, options.seconds))
     low, median, high = (float(value) for value in np.percentile(runs, [0, 50, 90]))
     planned, structures, scratch = method.memory()
     memory = {"planned": planned, "structures": structures, "scratch": scratch}
@@ -95,6 +91,18 @@ def run(options: argparse.Namespace) -> None:
     print(f"memory     {', '.join(f'{size_text(size)} {kind}' for kind, size in memory.items())}")
     if found is not None:
         print("\n".join(found.lines()))
+
+
+def _measure(method: Method, inputs: list[object], warmup: int, seconds: float) -> tuple[float, list[float]]:
+    """The seconds of the first run, and of each run after those for warming up."""
+    first = _timed(method.execute, inputs)
+    for _ in range(warmup):
+        method.execute(inputs)
+    runs: list[float] = []
+    end = time.perf_counter() + seconds
+    while not runs or time.perf_counter() < end:
+        runs.append(_timed(method.execute, inputs))
+    return first, runs
 
 
 def _timed(function: Callable[[list[Any]], object], inputs: list[object]) -> float:

@@ -12,4 +12,7 @@ USAGE = 2
 DIFFERENT = 3
 """`diff` found a difference, or `compare` a value that departs."""
 
+INTERRUPTED = 130
+"""Ctrl-C ended the command."""
+
 EPILOG = f"Exit codes: {OK} no difference, {DIFFERENT} a difference, {ERROR} an error, {USAGE} wrong usage."

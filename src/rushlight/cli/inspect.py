@@ -14,6 +14,7 @@ from rushlight.cli.records import add_record_file_option, record_file
 from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.view.page import page
 from rushlight.devtools.view.program import Arena, MethodGraph, method_graphs
+from rushlight.files import write_file
 from rushlight.format.pte import program_fingerprint, read_pte_file
 from rushlight.ir.json_types import JsonObject
 from rushlight.ir.text_table import text_table
@@ -121,7 +122,7 @@ def write_page(target: Path, path: Path, facts: JsonObject) -> None:
         path: the program.
         facts: what `collect` returned.
     """
-    target.write_text(page(path.name, facts["graphs"], facts["size"], facts["partition"]), "utf-8")
+    write_file(target, page(path.name, facts["graphs"], facts["size"], facts["partition"]))
 
 
 def _partition(graph: MethodGraph, record: ETRecord | None) -> list[JsonObject]:

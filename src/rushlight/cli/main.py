@@ -28,7 +28,7 @@ from rushlight.cli import (
     size,
     upgrade,
 )
-from rushlight.cli.exit_codes import EPILOG, ERROR, OK
+from rushlight.cli.exit_codes import EPILOG, ERROR, INTERRUPTED, OK
 from rushlight.cli.factory import user_line
 
 _COMMANDS = (
@@ -108,15 +108,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the arguments; None means those of the process.
 
     Returns:
-        OK, DIFFERENT or, after an error, which is printed, ERROR. Wrong usage exits the process with USAGE.
+        OK, DIFFERENT, INTERRUPTED after Ctrl-C or, after an error, which is printed, ERROR. Wrong usage
+        exits the process with USAGE.
     """
-    options = parser().parse_args(arguments)
-    for name in _CHATTY:
-        logging.getLogger(name).setLevel(logging.ERROR)
     try:
+        options = parser().parse_args(arguments)
+        for name in _CHATTY:
+            logging.getLogger(name).setLevel(logging.ERROR)
         with warnings.catch_warnings():
             warnings.showwarning = _print_warning
             return int(options.command(options) or OK)
+    except KeyboardInterrupt:
+        return _failed("interrupted", INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()
     except OSError as error:
@@ -135,9 +138,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return OK
 
 
-def _failed(message: str) -> int:
+def _failed(message: str, code: int = ERROR) -> int:
     print(f"rushlight: {message}", file=sys.stderr)
-    return ERROR
+    return code
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from rushlight.cli.arguments import Commands, add_program_options, at_least, che
 from rushlight.cli.records import RUNS, add_record_options, record_of, traced
 from rushlight.devtools.inspector.events import Event
 from rushlight.devtools.inspector.inspector import Inspector, check_trace_path
+from rushlight.files import write_file
 from rushlight.ir.text_table import text_table
 
 
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
         options, lambda method: read_inputs(method.metadata, options.inputs), options.runs, record
     )
     if options.etdump:
-        options.etdump.write_bytes(dump)
+        write_file(options.etdump, dump)
     if options.trace:
         inspector.save_trace(options.trace)
     rows = costs(inspector, options.by)

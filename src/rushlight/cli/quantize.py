@@ -23,6 +23,7 @@ from rushlight.cli.arguments import (
 )
 from rushlight.cli.backends import add_backend_options, explanation, partitioners
 from rushlight.cli.factory import load_function, load_model
+from rushlight.files import write_file
 from rushlight.ir.json_types import JsonObject
 from rushlight.runtime.errors import InvalidArgumentError
 
@@ -172,7 +173,7 @@ def _run(options: argparse.Namespace) -> str:
         lines += [report.text(), ""]
         sections = [*report.sections(), *sections]
     if options.html is not None:
-        options.html.write_text(page(f"{name}, quantized and float", sections), encoding="utf-8")
+        write_file(options.html, page(f"{name}, quantized and float", sections))
     output = options.output or Path(f"{name}-{'quantized' if options.quantizer else options.config}.pte")
     compiled.save(output)
     if has_record:

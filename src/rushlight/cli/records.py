@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from rushlight.cli.arguments import load_libraries, method_name
 from rushlight.cli.backends import add_backend_options, partitioners
 from rushlight.cli.diff import instruction_names
 from rushlight.cli.factory import load_model
+from rushlight.cli.interrupts import cancellable
 from rushlight.devtools.inspector.inspector import Inspector
 from rushlight.devtools.inspector.perf import TimeScale
 from rushlight.format.program import Program
@@ -105,6 +107,11 @@ def _short(names: list[str] | None) -> str:
     return ", ".join(names[:4]) + (f" ... ({len(names)})" if len(names) > 4 else "")
 
 
+def _repeat(method: Method, inputs: list[Any], runs: int) -> None:
+    for _ in range(runs):
+        method.execute(inputs)
+
+
 def traced(
     options: argparse.Namespace,
     inputs: Callable[[Method], list[Any]],
@@ -137,8 +144,7 @@ def traced(
         )
         method = program.load_method(method_name(program.method_names, options))
         given = inputs(method)
-        for _ in range(runs):
-            method.execute(given)
+        cancellable(method, partial(_repeat, method, given, runs))
         with warnings.catch_warnings():
             is_last = room >= _LAST_ROOM
             warnings.simplefilter("default" if is_last else "ignore")

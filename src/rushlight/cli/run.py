@@ -20,6 +20,8 @@ from rushlight.cli.arguments import (
     method_name,
     read_inputs,
 )
+from rushlight.cli.interrupts import cancellable
+from rushlight.files import replacing
 from rushlight.runtime.errors import InvalidArgumentError, NotSupportedError
 
 
@@ -72,14 +74,16 @@ def _save(folder: Path, outputs: Sequence[object]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for index, value in enumerate(outputs):
         if isinstance(value, np.ndarray):
-            np.save(folder / f"output_{index}.npy", value)
+            with replacing(folder / f"output_{index}.npy") as file:
+                np.save(file, value)
 
 
 def _run(options: argparse.Namespace) -> list[Any]:
     if options.steps:
         raise NotSupportedError("--steps needs --aten: the native runtime does not stop between instructions")
     method = load_method(load_program(options), options)
-    return method.execute(read_inputs(method.metadata, options.inputs))
+    inputs = read_inputs(method.metadata, options.inputs)
+    return cancellable(method, lambda: method.execute(inputs))
 
 
 def _run_on_torch(options: argparse.Namespace) -> list[Any]:

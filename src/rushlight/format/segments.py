@@ -7,9 +7,9 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO
 
+from rushlight.files import replacing
 from rushlight.format.buffers import byte_view
 from rushlight.format.errors import EncodeError, MalformedError
 from rushlight.format.flat_tensor import TensorLayout
@@ -182,20 +182,8 @@ def write_pieces(pieces: Iterable[Piece], target: str | os.PathLike[str] | Binar
     """
     if not isinstance(target, (str, os.PathLike)):
         return _write_all(pieces, target)
-    path = Path(target)
-    if path.exists() and not path.is_file():
-        with path.open("wb") as file:
-            return _write_all(pieces, file)
-    path = path.resolve()
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    try:
-        with temporary.open("xb") as file:
-            count = _write_all(pieces, file)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return count
+    with replacing(target) as file:
+        return _write_all(pieces, file)
 
 
 def _write_all(pieces: Iterable[Piece], file: BinaryIO) -> int:

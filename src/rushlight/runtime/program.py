@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, BinaryIO, Protocol, Union
 
+from rushlight.files import write_file
 from rushlight.runtime import _native
 from rushlight.runtime._native import Method, MethodMeta
 from rushlight.runtime.errors import BackendMissingWarning, FileMissingError
@@ -122,11 +123,9 @@ def read_etdump(program: _native.Program) -> tuple[bytes, bytes]:
 def write_etdump(program: _native.Program, etdump_path: PathLike, debug_buffer_path: PathLike | None) -> None:
     """Writes the event trace of a native program, see `Program.write_etdump_result_to_file`."""
     dump, debug = read_etdump(program)
-    with open(etdump_path, "wb") as file:
-        file.write(dump)
+    write_file(etdump_path, dump)
     if debug_buffer_path is not None:
-        with open(debug_buffer_path, "wb") as file:
-            file.write(debug)
+        write_file(debug_buffer_path, debug)
 
 
 class Program:

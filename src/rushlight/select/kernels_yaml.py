@@ -17,6 +17,7 @@ from operator import or_
 from pathlib import Path
 from typing import Any
 
+from rushlight.files import write_file
 from rushlight.format.program import ScalarType
 from rushlight.select.usage import Usage, read_usage, read_yaml
 
@@ -496,7 +497,7 @@ def _write(path: Path, text: str) -> None:
     """Writes a file unless it has this text, so that nothing is built again."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
+        write_file(path, text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

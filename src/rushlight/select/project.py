@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rushlight.files import write_file
 from rushlight.format.program import ScalarType
 from rushlight.format.pte import read_pte
 from rushlight.select.own import OwnSources, own_header, own_variables
@@ -139,7 +140,7 @@ def write_project(folder: Path, files: Mapping[str, str]) -> None:
     for name, text in files.items():
         path = folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+            write_file(path, text)
 
 
 def _project(selection: Selection, sources: RuntimeSources, name: str, folder: Path) -> str:

@@ -21,6 +21,7 @@ from torch.export import ExportedProgram
 from rushlight.delegate.lowered import get_lowered_submodules
 from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.etrecord.serde import ProgramFiles, read_program, write_program
+from rushlight.files import write_file
 from rushlight.format.pte import program_fingerprint
 from rushlight.ir.json_types import JsonObject
 from rushlight.ir.program import copy_program
@@ -343,7 +344,7 @@ class ETRecord:
             # Other readers take every further entry for a program, but leave the comment unread.
             archive.comment = json.dumps({_FINGERPRINT: self.program_fingerprint}).encode()
         if isinstance(path, (str, os.PathLike)):
-            _write_file(os.fspath(path), buffer.getvalue())
+            write_file(os.fspath(path), buffer.getvalue())
         else:
             path.write(buffer.getvalue())
 
@@ -598,18 +599,6 @@ def _write(archive: zipfile.ZipFile, name: str, program: ExportedProgram) -> Non
     archive.writestr(name, files.program)
     for part in _PROGRAM_PARTS:
         archive.writestr(name + part, getattr(files, part[1:]))
-
-
-def _write_file(path: str, data: bytes) -> None:
-    part = f"{path}.part"
-    try:
-        with open(part, "wb") as file:
-            file.write(data)
-        os.replace(part, path)
-    except BaseException:
-        if os.path.exists(part):
-            os.remove(part)
-        raise
 
 
 def _reference_outputs(bundle: Bundle) -> dict[str, list[Any]]:

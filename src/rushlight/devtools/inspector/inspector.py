@@ -24,6 +24,7 @@ from rushlight.devtools.inspector.events import (
 )
 from rushlight.devtools.inspector.operators import Operator, base_name, look_up, operators_of
 from rushlight.devtools.inspector.perf import TimeScale, ratio
+from rushlight.files import write_file
 from rushlight.ir.json_types import JsonObject
 from rushlight.ir.text_table import text_table
 
@@ -285,9 +286,9 @@ class Inspector:
         check_trace_path(path)
         events = trace_events(self.event_blocks)
         if Path(path).suffix == ".json":
-            Path(path).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}))
+            write_file(path, json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}))
         else:
-            Path(path).write_bytes(perfetto_trace(events))
+            write_file(path, perfetto_trace(events))
 
     # ---- Numbers ----
 

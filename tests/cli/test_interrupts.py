@@ -1,0 +1,195 @@
+"""Ctrl-C while a command works: no half file, exit code 130, and the next command works."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.runtime.test_limits import Endless, X, compiled
+
+from rushlight.cli.exit_codes import ERROR, INTERRUPTED, OK
+from rushlight.cli.interrupts import cancellable
+from rushlight.cli.main import main
+from rushlight.runtime import Runtime
+
+MODEL = """
+import os
+import signal
+import torch
+
+def at(place):
+    if os.environ.get("INTERRUPT_AT") == place:
+        signal.raise_signal(signal.SIGINT)
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.linear = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        at("forward")
+        return torch.relu(self.linear(x)) + torch.softmax(x, 1)
+
+def factory():
+    at("factory")
+    return Net(), (torch.ones(2, 8),)
+
+at("import")
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    (tmp_path / "interrupted_net.py").write_text(MODEL)
+    return f"{tmp_path / 'interrupted_net.py'}:factory"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("place", ["import", "factory", "forward"])
+def test_ctrl_c_in_the_code_of_the_model(
+    model: str,
+    tmp_path: Path,
+    place: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "net.pte").write_bytes(b"the old file")
+    command = ["compile", model, "-o", str(folder / "net.pte")]
+    with monkeypatch.context() as patch:
+        patch.setenv("INTERRUPT_AT", place)
+        assert main(command) == INTERRUPTED
+    assert capsys.readouterr().err.endswith("rushlight: interrupted\n")
+    assert contents(folder) == {"net.pte": b"the old file"}
+    assert main(command) == OK
+    assert main(["run", str(folder / "net.pte")]) == OK
+
+
+def test_ctrl_c_at_any_moment_of_a_compile(model: str, tmp_path: Path) -> None:
+    """Wherever the signal arrives, files are whole or not there, and later results are equal."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    command = ["compile", model, "-o", str(folder / "net.pte"), "--etrecord", str(folder / "net.etrecord")]
+    assert main(command) == OK
+    start = time.perf_counter()
+    assert main(command) == OK
+    seconds = time.perf_counter() - start
+    wanted = contents(folder)["net.pte"]
+    for path in folder.iterdir():
+        path.unlink()
+    previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    codes = set()
+    try:
+        for i in range(6):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, seconds * (i + 0.5) / 6)
+                codes.add(main(command))
+            except KeyboardInterrupt:  # before or after the block that reports it
+                pass
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            found = contents(folder)
+            assert set(found) <= {"net.pte", "net.etrecord"}
+            assert found.get("net.pte", wanted) == wanted
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+    assert ERROR not in codes
+    assert main(command) == OK
+    assert contents(folder)["net.pte"] == wanted
+
+
+@pytest.fixture(scope="module")
+def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("endless") / "endless.pte"
+    path.write_bytes(compiled(Endless(), X))
+    return path
+
+
+def interrupt_runs(main_thread: int, done: threading.Event) -> None:
+    """Sends SIGINT to the thread once a run has begun."""
+    while not done.wait(0.02):
+        if any(thread.name == "rushlight-run" for thread in threading.enumerate()):
+            done.wait(0.05)
+            signal.pthread_kill(main_thread, signal.SIGINT)
+            return
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("command", ["run", "bench", "profile"])
+def test_ctrl_c_while_a_program_runs(
+    endless: Path, tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    files = {
+        "run": ["--outputs", str(folder)],
+        "bench": [],
+        "profile": ["--etdump", str(tmp_path / "run.etdp"), "--trace", str(tmp_path / "run.json")],
+    }
+    if command == "profile":
+        record(endless)
+    done = threading.Event()
+    watcher = threading.Thread(target=interrupt_runs, args=(threading.get_ident(), done))
+    watcher.start()
+    try:
+        assert main([command, str(endless), *files[command]]) == INTERRUPTED
+    finally:
+        done.set()
+        watcher.join()
+    assert "rushlight: interrupted" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def record(path: Path) -> None:
+    """Writes the record of the endless program beside it."""
+    import torch
+
+    import rushlight
+
+    exported = torch.export.export(Endless(), (X,))
+    compiled = rushlight.compile(exported, partitioner=(), generate_etrecord=True)
+    compiled.save(path)
+    compiled.get_etrecord().save(path.with_suffix(".etrecord"))
+
+
+@pytest.mark.threads
+def test_a_cancelled_method_runs_again(program: Path) -> None:
+    method = Runtime.get().load_program(program).load_method("forward")
+    x = np.ones(2, np.float32)
+    begun, ended = threading.Event(), threading.Event()
+    main_thread = threading.get_ident()
+
+    def interrupt() -> None:
+        begun.wait()
+        signal.pthread_kill(main_thread, signal.SIGINT)
+
+    def work() -> None:
+        begun.set()
+        try:
+            while True:
+                method.execute([x])
+        finally:
+            ended.set()
+
+    sender = threading.Thread(target=interrupt)
+    sender.start()
+    with pytest.raises(KeyboardInterrupt):
+        cancellable(method, work)
+    sender.join()
+    assert ended.is_set()
+    np.testing.assert_array_equal(method.execute([x])[0], [11, 21])
+
+
+def test_errors_of_the_work(program: Path) -> None:
+    method = Runtime.get().load_program(program).load_method("forward")
+    with pytest.raises(ValueError, match="2 are given"):
+        cancellable(method, lambda: method.execute([1, 2]))
+    assert cancellable(method, lambda: 3) == 3
