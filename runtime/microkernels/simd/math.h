@@ -173,7 +173,8 @@ RL_INLINE Floats sine_or_cosine(Floats x) {
   const Floats z = r * r;
   const Floats s = polynomial(z, {-1.951495797e-04f, 8.332158439e-03f, -1.666665524e-01f}) * (z * r) + r;
   const Floats c = polynomial(z, {2.443278572e-05f, -1.388731296e-03f, 4.166664556e-02f}) * (z * z) + (1.0f - 0.5f * z);
-  return as_floats(as_ints(select(-(quarters & 1), c, s)) ^ ((quarters & 2) << 30));
+  const Floats value = as_floats(as_ints(select(-(quarters & 1), c, s)) ^ ((quarters & 2) << 30));
+  return IsCosine ? value : select(x == 0.0f, x, value);
 }
 RL_INLINE Floats sin(Floats x) { return sine_or_cosine<false>(x); }
 RL_INLINE Floats cos(Floats x) { return sine_or_cosine<true>(x); }
