@@ -37,6 +37,8 @@ ANNOTATION = "quantization_annotation"
 INPUT_PRODUCTS = "rushlight_input_products"
 REQUESTED_NAME = "requested_name"
 FUSED_ACTIVATION = "XNN_FUSED_ACTIVATION"
+IMPLICIT_QUANTIZATION = "IS_IMPLICIT_Q_DQ_TAG"
+CHANNELS_LAST = "XNN_NHWC_NODE"
 
 # Keys that describe where a node came from, and so go over to what replaces it.
 ORIGIN_KEYS = (
@@ -220,6 +222,26 @@ def set_fused_activation(node: Node, bounds: object) -> None:
     node.meta[FUSED_ACTIVATION] = bounds
 
 
+def is_implicit_quantization(node: Node) -> bool:
+    """Returns whether a pass has added a quantize or dequantize node that a backend must not run as such."""
+    return bool(node.meta.get(IMPLICIT_QUANTIZATION, False))
+
+
+def set_implicit_quantization(node: Node) -> None:
+    """Marks a quantize or dequantize node that a pass has added."""
+    node.meta[IMPLICIT_QUANTIZATION] = True
+
+
+def get_channels_last(node: Node) -> bool | None:
+    """Returns whether a backend keeps a value with its channels last; None if no pass has chosen it."""
+    return node.meta.get(CHANNELS_LAST)
+
+
+def set_channels_last(node: Node, is_last: bool) -> None:
+    """Sets whether a backend keeps a value with its channels last."""
+    node.meta[CHANNELS_LAST] = is_last
+
+
 def get_requested_name(node: Node) -> str | None:
     """Returns the name that was asked for when a placeholder was added; torch.fx may have given another."""
     return node.meta.get(REQUESTED_NAME)
@@ -339,6 +361,12 @@ def get_input_products(node: Node) -> torch.Tensor | None:
 def set_input_products(node: Node, products: torch.Tensor) -> None:
     """Sets the sums of products of an operator's inputs, a square matrix."""
     node.meta[INPUT_PRODUCTS] = products
+
+
+def source_function_of(node: Node) -> Any:
+    """The module class or function of the model that a node comes from, None if torch has noted none."""
+    stack = node.meta.get("source_fn_stack")
+    return stack[-1][1] if stack else None
 
 
 def get_stack_trace(node: Node) -> str | None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from torch._ops import OpOverload
-from torch.fx import Node
+from torch.fx import Graph, Node
 from torch.fx.node import Argument
 
-from rushlight.ir.edge_ops import EdgeOpOverload, Overload, to_edge_op
-from rushlight.ir.fake import Evaluator
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import EdgeOpOverload, Overload, aten_op, to_edge_op
+from rushlight.ir.fake import Evaluator, tensor_key
 from rushlight.passes.base import insert_call
 
 
@@ -36,3 +37,22 @@ def static_shape(tensor: Any) -> list[int] | None:
 
 def _all_ints(sizes: Sequence[object]) -> bool:
     return all(isinstance(size, int) for size in sizes)
+
+
+def refresh(evaluator: Evaluator, graph: Graph, changed: Iterable[Node]) -> None:
+    """Computes the values of the nodes behind others anew, where shapes, strides or dtypes differ.
+
+    Args:
+        evaluator: computes the values.
+        graph: the graph.
+        changed: the nodes whose values are new already.
+    """
+    stale = {user for node in changed for user in node.users}
+    for node in graph.nodes:
+        tensor = meta.get_tensor(node)
+        if node not in stale or tensor is None or meta.makes_symbols(node) or aten_op(node.target) is None:
+            continue
+        value = evaluator.value(node.target, node.args, node.kwargs)
+        if tensor_key(value) != tensor_key(tensor):
+            meta.set_val(node, value)
+            stale.update(node.users)

@@ -8,10 +8,46 @@ from typing import Any
 
 from torch.export import ExportedProgram
 
+from rushlight.compat.graph_passes import ConstPropPass, DimOrderOpsRevertPass
+from rushlight.compat.transforms.batch_norm import FuseBatchNormWithConvPass
+from rushlight.compat.transforms.items import RemoveGetItemPass
+from rushlight.compat.transforms.linear import AddmmToLinearPass
+from rushlight.compat.xnnpack_passes.activations import FuseActivationPass
+from rushlight.compat.xnnpack_passes.batch_norm import DecomposeBatchNormPass
+from rushlight.compat.xnnpack_passes.clones import XNNPACKRemoveCloneOpsPass
+from rushlight.compat.xnnpack_passes.compositions import ConvertToSDPAPass, ConvertToUpsampleBilinear2d
+from rushlight.compat.xnnpack_passes.concatenations import DecomposeConcatenatePass
+from rushlight.compat.xnnpack_passes.convolutions import Conv1dUnsqueezePass
+from rushlight.compat.xnnpack_passes.copies import RemoveRedundantCopyPass
+from rushlight.compat.xnnpack_passes.custom_metadata import PropagateCustomMetaPass
+from rushlight.compat.xnnpack_passes.layouts import ChannelsLastTaggedReshapePass
+from rushlight.compat.xnnpack_passes.padding import InsertPadQDQPass
+from rushlight.compat.xnnpack_passes.prelu import PReLUReshapePass
 from rushlight.passes.base import PassBase
 from rushlight.passes.export_pass import ExportPass
 from rushlight.passes.program_pass import ExportedProgramPassBase
 from rushlight.passes.transform import transform_program
+
+DEFAULT_PASSES: tuple[type[PassBase], ...] = (
+    XNNPACKRemoveCloneOpsPass,
+    DimOrderOpsRevertPass,
+    ConvertToUpsampleBilinear2d,
+    AddmmToLinearPass,
+    PropagateCustomMetaPass,
+    ConvertToSDPAPass,
+    ConstPropPass,
+    FuseBatchNormWithConvPass,
+    DecomposeBatchNormPass,
+    FuseActivationPass,
+    DecomposeConcatenatePass,
+    RemoveGetItemPass,
+    InsertPadQDQPass,
+    Conv1dUnsqueezePass,
+    PReLUReshapePass,
+    ChannelsLastTaggedReshapePass,
+    RemoveRedundantCopyPass,
+)
+"""The passes that turn an edge program into one that an XNNPACK subgraph can be written from, in order."""
 
 
 class XNNPACKPass(ExportPass):
@@ -37,14 +73,14 @@ class XNNPACKPassManager:
     Args:
         exported_program: the program.
         passes: the classes of the passes. Those that take an `exported_program` get the program as the passes
-            before have left it. None means no pass.
+            before have left it. None or an empty list means DEFAULT_PASSES.
     """
 
     def __init__(
         self, exported_program: ExportedProgram, passes: Sequence[Callable[..., Any]] | None = None
     ) -> None:
         self._exported_program = exported_program
-        self.passes = list(passes or ())
+        self.passes: list[Callable[..., Any]] = list(passes or DEFAULT_PASSES)
 
     @property
     def exported_program(self) -> ExportedProgram:

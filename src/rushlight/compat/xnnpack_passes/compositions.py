@@ -1,0 +1,113 @@
+"""Writes the decompositions of attention and of bilinear resizes as the operators that they come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from torch.fx.passes.utils.matcher_utils import InternalMatch
+from typing_extensions import override
+
+from rushlight.compat.xnnpack_helpers import check_or_raise
+from rushlight.compat.xnnpack_passes.patterns import (
+    bilinear_2d_graphs,
+    has_equal_axes,
+    inputs_of,
+    matches,
+    sdpa_graphs,
+)
+from rushlight.compat.xnnpack_passes.program_graph import ProgramGraphPass
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import is_op, ops
+from rushlight.ir.fake import Evaluator
+from rushlight.passes.base import eliminate_dead_code, insert_call
+
+aten = torch.ops.aten
+
+
+class ConvertToSDPAPass(ProgramGraphPass):
+    """Writes attention with a mask of two dimensions that was decomposed as one operator.
+
+    Before: y = bmm(softmax(bmm(q * s, permute_copy(k) * s) + mask), v), with its views and checks of the mask
+    Expected: y = scaled_dot_product_attention(q, k, v, mask, scale=s * s)
+    """
+
+    @override
+    def rewrite(self, module: GraphModule) -> bool:
+        changed = False
+        for pattern in sdpa_graphs():
+            for match in matches(pattern, module):
+                scale = _scale(match)
+                inputs = inputs_of(pattern, match)
+                if scale is None or len(meta.get_shape(inputs[-1])) != 2 or not has_equal_axes(match):
+                    continue
+                op = ops.edge.aten.scaled_dot_product_attention.default
+                (result,) = match.returning_nodes
+                new = insert_call(Evaluator.of(module), result, op, tuple(inputs), scale=scale)
+                result.replace_all_uses_with(new)
+                eliminate_dead_code(module.graph)
+                changed = True
+        return changed
+
+
+def _scale(match: InternalMatch) -> float | None:
+    """The factor of the scores: both operands are multiplied by its root, as a number of their dtype."""
+    roots: list[Any] = []
+    for node in match.nodes_map.values():
+        if is_op(node, aten.mul.Scalar):
+            dtype = meta.get_dtype(node) or torch.float32
+            roots.append(torch.tensor(node.args[1], dtype=dtype).item())
+    return float(roots[0] * roots[1]) if len(roots) == 2 else None
+
+
+class ConvertToUpsampleBilinear2d(ProgramGraphPass):
+    """Writes bilinear resizes that torch has decomposed as one operator, which takes the size of the result.
+
+    Resizes whose scale is another one than that of the sizes stay.
+
+    Before: y = the sums and products of four selections of the pixels of x
+    Expected: y = upsample_bilinear2d.vec(x, [8, 8], align_corners, None)
+
+    Raises:
+        RuntimeError: the height or the width of a result is dynamic.
+    """
+
+    @override
+    def rewrite(self, module: GraphModule) -> bool:
+        changed = False
+        for pattern, align_corners in bilinear_2d_graphs().items():
+            for match in matches(pattern, module):
+                (result,) = match.returning_nodes
+                *constants, source = inputs_of(pattern, match)
+                size = list(meta.get_shape(result)[-2:])
+                check_or_raise(
+                    all(isinstance(length, int) for length in size),
+                    f"XNNPACK Upsample Bilinear2d does not support dynamic shape: {result.name} is {size}",
+                )
+                before = list(meta.get_shape(source)[-2:])
+                ratios = [_ratio(a, b, align_corners) for a, b in zip(before, size, strict=True)]
+                if not all(self._fits(node, ratios) for node in constants):
+                    continue
+                op = ops.edge.aten.upsample_bilinear2d.vec
+                args = (source, size, align_corners, None)
+                result.replace_all_uses_with(insert_call(Evaluator.of(module), result, op, args))
+                eliminate_dead_code(module.graph)
+                changed = True
+        return changed
+
+    def _fits(self, constant: Node, ratios: list[float]) -> bool:
+        """Whether a stored number is the one that the decomposition has at its place."""
+        value = self.stored(constant)
+        if value is None or value.numel() != 1:
+            return False
+        if any(is_op(user, aten.mul.Tensor) for user in constant.users):
+            return any(abs(value.item() - ratio) < 1e-6 for ratio in ratios)
+        return value.item() == (0.5 if value.is_floating_point() else 1)
+
+
+def _ratio(before: Any, after: Any, align_corners: bool) -> float:
+    """The pixels of the source for one of the result; with aligned corners, the distances between pixels."""
+    if not align_corners:
+        return float(before / after)
+    return float((before - 1) / (after - 1)) if after > 1 else 0.0
