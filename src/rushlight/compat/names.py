@@ -373,7 +373,14 @@ MODULES: dict[str, Names] = {
         (f"{_TRANSFORMS}.linear",),
         {"AddmmToLinearTransform": f"{_TRANSFORMS}.linear:AddmmToLinearPass"},
     ),
+    "executorch.backends.transforms.aten_to_dialect_pass": Names((f"{_TRANSFORMS}.dialects",)),
+    "executorch.backends.transforms.channels_last_layout": Names((f"{_TRANSFORMS}.channels_last",)),
+    "executorch.backends.transforms.channels_last_ops": Names(
+        (f"{_TRANSFORMS}.channels_last",), effects=(f"{_TRANSFORMS}.channels_last",)
+    ),
     "executorch.backends.transforms.collapse_view_copy": Names((f"{_TRANSFORMS}.views",)),
+    "executorch.backends.transforms.convert_dtype_pass": Names((f"{_TRANSFORMS}.dtypes",)),
+    "executorch.backends.transforms.decompose_channels_last_pass": Names((f"{_TRANSFORMS}.channels_last",)),
     "executorch.backends.transforms.decompose_sdpa": Names(
         names={
             "DecomposeScaledDotProductAttention": f"{_TRANSFORMS}.attention:"
@@ -387,6 +394,7 @@ MODULES: dict[str, Names] = {
     "executorch.backends.transforms.fuse_cascaded_view_ops": Names(
         names={"FuseCascadedViewOps": f"{_TRANSFORMS}.views:FuseCascadedViewOpsPass"}
     ),
+    "executorch.backends.transforms.fuse_duplicate_users_pass": Names((f"{_TRANSFORMS}.duplicates",)),
     "executorch.backends.transforms.fuse_view_copy": Names(
         names={"FuseViewCopyTransform": f"{_TRANSFORMS}.views:FuseViewCopyPass"}
     ),

@@ -374,6 +374,11 @@ def get_stack_trace(node: Node) -> str | None:
     return node.meta.get(STACK_TRACE)
 
 
+def add_to_stack_trace(node: Node, text: str) -> None:
+    """Appends the place of a rewriting to the stack trace of a node."""
+    node.meta[STACK_TRACE] = f"{node.meta.get(STACK_TRACE) or ''}\n{text}"
+
+
 _FRAME = re.compile(
     r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)(?:\n[ \t]+(?P<code>[^\n]*))?'
 )
