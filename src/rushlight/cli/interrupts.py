@@ -27,9 +27,13 @@ def cancellable(method: Method, work: Callable[[], _T]) -> _T:
     """
     results: list[_T] = []
     errors: list[BaseException] = []
-    done = threading.Event()
+    begun, cancelled, done = threading.Event(), threading.Event(), threading.Event()
 
     def run() -> None:
+        begun.set()
+        if cancelled.is_set():
+            done.set()
+            return
         try:
             results.append(work())
         except BaseException as error:  # raised again below
@@ -37,11 +41,13 @@ def cancellable(method: Method, work: Callable[[], _T]) -> _T:
         finally:
             done.set()
 
-    threading.Thread(target=run, name="rushlight-run").start()
+    thread = threading.Thread(target=run, name="rushlight-run")
     try:
+        thread.start()
         done.wait()  # Thread.join forgets the thread after Ctrl-C in Python 3.12 and before
     except KeyboardInterrupt:
-        while not done.is_set():
+        cancelled.set()  # a thread that begins later does nothing
+        while begun.is_set() and not done.is_set():
             method.cancel()  # only a call that is running ends
             done.wait(0.05)
         raise
