@@ -77,8 +77,9 @@ def test_ctrl_c_in_the_code_of_the_model(
 
 
 def test_ctrl_c_at_any_moment_of_a_compile(model: str, tmp_path: Path) -> None:
-    """Wherever the signal arrives, files are whole or not there. Each compile has a process, since a signal at
-    any moment leaves torch's own state broken.
+    """Wherever the signal arrives, files are whole or not there.
+
+    Each compile has a process, since a signal at any moment leaves torch's own state broken.
     """
     folder = tmp_path / "out"
     folder.mkdir()
