@@ -5,8 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "core/transpose.h"
 #include "microkernels/tables/f32.h"
-#include "microkernels/transpose.h"
 #include "microkernels/workers.h"
 
 namespace rushlight::optimized {
@@ -112,7 +112,7 @@ struct Lines {
     if (count < width) std::fill_n(rows, points * components * width, 0.0f);
     const int64_t apart = distance(count);
     if (step == components && apart != 0) {
-      return microkernels::transpose(data + offsets[0], apart, count, points * components, rows, width);
+      return transpose(data + offsets[0], apart, count, points * components, rows, width);
     }
     if (apart == components) {
       for (int64_t i = 0; i < points; ++i) {
@@ -136,7 +136,7 @@ struct Lines {
   void write(int64_t count, int64_t points, int64_t width, const float* rows) const {
     const int64_t apart = distance(count);
     if (step == components && apart != 0) {
-      return microkernels::transpose(rows, width, points * components, count, data + offsets[0], apart);
+      return transpose(rows, width, points * components, count, data + offsets[0], apart);
     }
     for (int64_t i = 0; i < points; ++i) {
       for (int64_t c = 0; c < components; ++c) {

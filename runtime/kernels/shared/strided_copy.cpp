@@ -4,9 +4,9 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/transpose.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/dtype_switch.h"
-#include "microkernels/transpose.h"
 
 namespace rushlight {
 namespace {
@@ -91,7 +91,7 @@ void copy_square(const T* from, int64_t from_stride, T* to, int64_t to_stride, b
   if (more) {
     for (int64_t c = kSide; c < 2 * kSide; ++c) __builtin_prefetch(to + c * to_stride, 1);
   }
-  microkernels::transpose_square(from, from_stride, block);
+  transpose_square(from, from_stride, block);
   for (int64_t c = 0; c < kSide; ++c) std::memcpy(to + c * to_stride, block + c * kSide, kLineBytes);
 }
 
@@ -101,7 +101,7 @@ void copy_part(const T* from, int64_t from_stride, int64_t height, int64_t width
                int64_t to_step) {
   constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T));
   alignas(kLineBytes) T block[kSide * kSide];
-  microkernels::transpose(from, from_stride, height, width, block, kSide);
+  transpose(from, from_stride, height, width, block, kSide);
   for (int64_t c = 0; c < width; ++c) {
     const T* const row = block + c * kSide;
     for (int64_t i = 0; i < height; ++i) to[c * to_stride + i * to_step] = row[i];

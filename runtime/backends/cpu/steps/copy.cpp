@@ -5,7 +5,7 @@
 #include "backends/cpu/image.h"
 #include "backends/cpu/loops.h"
 #include "backends/cpu/step.h"
-#include "microkernels/transpose.h"
+#include "core/transpose.h"
 
 namespace rushlight::cpu {
 
@@ -142,7 +142,7 @@ class CopyStep final : public Step {
     constexpr int64_t kRows = 16, kLeast = 4;
     if (to_step == 1 && rows >= kLeast && columns >= kLeast) {
       for (int64_t r = 0; r < rows; r += kRows) {
-        microkernels::transpose(from + r, from_step, columns, std::min(kRows, rows - r), to + r * to_row, to_row);
+        rushlight::transpose(from + r, from_step, columns, std::min(kRows, rows - r), to + r * to_row, to_row);
       }
       return;
     }

@@ -12,8 +12,8 @@
 #endif
 #endif
 
-namespace rushlight::microkernels {
-namespace detail {
+namespace rushlight {
+namespace transposition {
 
 #if RL_TRANSPOSE_VECTORS
 
@@ -80,7 +80,7 @@ struct Square {
 
 #endif
 
-}  // namespace detail
+}  // namespace transposition
 
 // Sets to[c * to_stride + r] to from[r * from_stride + c] for r < rows and c < columns. Strides count elements.
 template <typename T>
@@ -88,7 +88,7 @@ void transpose(const T* from, int64_t from_stride, int64_t rows, int64_t columns
   int64_t r = 0;
 #if RL_TRANSPOSE_VECTORS
   if constexpr (sizeof(T) < 16) {
-    using Square = detail::Square<sizeof(T)>;
+    using Square = transposition::Square<sizeof(T)>;
     constexpr int64_t kSize = Square::kSize;
     constexpr int64_t kBytes = static_cast<int64_t>(sizeof(T));
     for (; r + kSize <= rows; r += kSize) {
@@ -114,7 +114,7 @@ void transpose_square(const T* from, int64_t from_stride, T* to) {
   constexpr int64_t kSide = 64 / static_cast<int64_t>(sizeof(T));
 #if RL_TRANSPOSE_VECTORS
   if constexpr (sizeof(T) < 16) {
-    using Square = detail::Square<sizeof(T)>;
+    using Square = transposition::Square<sizeof(T)>;
     constexpr int64_t kSize = Square::kSize;
     constexpr int64_t kBytes = static_cast<int64_t>(sizeof(T));
     for (int64_t r = 0; r < kSide; r += kSize) {
@@ -131,4 +131,4 @@ void transpose_square(const T* from, int64_t from_stride, T* to) {
   }
 }
 
-}  // namespace rushlight::microkernels
+}  // namespace rushlight
