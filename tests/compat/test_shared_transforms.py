@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import pytest
@@ -155,6 +156,22 @@ def test_maxima_with_indices_and_permutes() -> None:
     values, indices = last.max_pool2d_with_indices.default(IMAGE, [2, 2])
     expected = aten.max_pool2d_with_indices.default(FIRST, [2, 2])
     torch.testing.assert_close((values, indices), tuple(item.permute(0, 2, 3, 1) for item in expected))
+
+    class Pool(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return torch.ops.channels_last.max_pool2d_with_indices(x, [2, 2])  # type: ignore[no-any-return]
+
+    given = edge_program(Pool(), IMAGE)
+    found = run(layout.DecomposeChannelsLastPass(), given.graph_module, IMAGE)
+    assert found == {
+        "aten.permute_copy.default": 3,
+        "aten.max_pool2d_with_indices.default": 1,
+        "getitem": 2,
+    }
+    result = layout.DecomposeChannelsLastPass()(given.graph_module)
+    assert result is not None
+    for item in result.graph_module.graph.find_nodes(op="call_function", target=operator.getitem):
+        assert isinstance(item.args[0], Node)
     module = single_op_builder([IMAGE], last.permute_copy.default, (IMAGE, [0, 3, 1, 2]))
     nodes = [node for node in module.graph.nodes if layout.is_permute_copy(node)]
     assert [node.target for node in nodes] == [layout.LAYOUT_PERMUTE_COPY]

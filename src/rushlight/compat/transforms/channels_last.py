@@ -144,5 +144,13 @@ class DecomposeChannelsLastPass(ExportPass):
         ]
         return results[0] if len(results) == 1 else tuple(results)  # type: ignore[return-value]
 
+    @override
+    def call_getitem(self, value: Any, key: int, meta: NodeMetadata) -> ProxyValue:
+        """Takes a result; an expanded operator has several nodes for its results, not one."""
+        if isinstance(value, tuple):
+            result: ProxyValue = value[key]
+            return result
+        return super().call_getitem(value, key, meta)
+
     def _permuted(self, tensor: Any, dims: list[int], meta: NodeMetadata) -> ProxyValue:
         return super().call_operator(ATEN_PERMUTE_COPY, (tensor, dims), {}, meta)
