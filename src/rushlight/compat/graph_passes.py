@@ -266,22 +266,37 @@ class CSEPass(PassBase):
         """Changes the graph module that is given."""
         changed = False
         for module in list(graph_modules(graph_module)):
-            first: dict[Hashable, Node] = {}
-            for node in list(module.graph.nodes):
-                key = _key(node)
-                if key is None:
-                    continue
-                same = first.setdefault(key, node)
-                if same is not node:
-                    node.replace_all_uses_with(same)
-                    module.graph.erase_node(node)
-                    changed = True
+            changed |= share_equal_calls(module, call_key)
             module.recompile()
         return PassResult(graph_module, changed)
 
 
-def _key(node: Node) -> Hashable | None:
-    """What two equal calls have in common, None for a node that must stay."""
+def share_equal_calls(module: GraphModule, key_of: Callable[[Node], Hashable | None]) -> bool:
+    """Replaces each node by the first one with its key.
+
+    Args:
+        module: the module, whose graph is changed.
+        key_of: returns what equal nodes have in common, None for a node that must stay.
+
+    Returns:
+        Whether a node was replaced.
+    """
+    changed = False
+    first: dict[Hashable, Node] = {}
+    for node in list(module.graph.nodes):
+        key = key_of(node)
+        if key is None:
+            continue
+        same = first.setdefault(key, node)
+        if same is not node:
+            node.replace_all_uses_with(same)
+            module.graph.erase_node(node)
+            changed = True
+    return changed
+
+
+def call_key(node: Node) -> Hashable | None:
+    """Returns what two equal calls have in common, None for a node that must stay."""
     if node.op == "get_attr":
         return node.op, str(node.target)
     if node.op != "call_function":

@@ -11,29 +11,22 @@ from torch.nn.utils.fusion import fuse_conv_bn_weights
 from typing_extensions import override
 
 from rushlight.compat.transforms.constants import get_param_tensor, is_param_node
+from rushlight.compat.transforms.program_graph import ProgramGraphPass
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import is_op
 from rushlight.ir.fake import Evaluator
-from rushlight.passes.base import GraphPass
 
 aten = torch.ops.aten
 
 _NORMS = (aten.native_batch_norm.default, aten._native_batch_norm_legit_no_training.default)
 
 
-class FuseBatchNormWithConvPass(GraphPass):
+class FuseBatchNormWithConvPass(ProgramGraphPass):
     """Folds a batch norm into the convolution in front of it, whose weight and bias become attributes.
 
     Before: y = batch_norm(convolution(x, w, b, ...), ...)[0]
     Expected: y = convolution(x, _fused_with_bn_weight_0, _fused_with_bn_bias_0, ...)
-
-    Args:
-        exported_program: the program that stores the parameters.
     """
-
-    def __init__(self, exported_program: ExportedProgram) -> None:
-        super().__init__()
-        self.exported_program = exported_program
 
     @override
     def rewrite(self, module: GraphModule) -> bool:

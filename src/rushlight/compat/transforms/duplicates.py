@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 from typing import Any
 
-import torch
 from torch.fx import GraphModule, Node
 from typing_extensions import override
 
-from rushlight.passes.base import GraphPass, has_effect
+from rushlight.compat.graph_passes import call_key, share_equal_calls
+from rushlight.passes.base import GraphPass
 
 
 class FuseDuplicateUsersPass(GraphPass):
@@ -25,49 +25,8 @@ class FuseDuplicateUsersPass(GraphPass):
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
-        changed = False
-        known: dict[Hashable, Node] = {}
-        for node in list(module.graph.nodes):
-            if (
-                node.op != "call_function"
-                or node.target in self._excluded_targets
-                or not node.all_input_nodes
-            ):
-                continue
-            key = None if has_effect(node) or _is_random(node) else _key(node)
-            if key is None:
-                continue
-            first = known.setdefault(key, node)
-            if first is not node:
-                node.replace_all_uses_with(first)
-                module.graph.erase_node(node)
-                changed = True
-        return changed
+        return share_equal_calls(module, self._key)
 
-
-def _is_random(node: Node) -> bool:
-    tags = getattr(node.target, "tags", ())
-    return torch.Tag.nondeterministic_seeded in tags
-
-
-def _key(node: Node) -> Hashable | None:
-    """What equal calls have in common; None if an argument cannot be compared."""
-    try:
-        key = (node.target, _comparable(node.args), _comparable(node.kwargs))
-        hash(key)
-    except TypeError:
-        return None
-    return key
-
-
-def _comparable(value: Any) -> Hashable:
-    """A value that equal arguments of equal types have in common."""
-    if isinstance(value, (list, tuple)):
-        return (list, *map(_comparable, value))
-    if isinstance(value, dict):
-        return (dict, *((key, _comparable(value[key])) for key in sorted(value)))
-    if isinstance(value, slice):
-        return (slice, *map(_comparable, (value.start, value.stop, value.step)))
-    if isinstance(value, torch.Tensor):
-        return (torch.Tensor, id(value))
-    return (type(value), repr(value)) if isinstance(value, float) else (type(value), value)
+    def _key(self, node: Node) -> Hashable | None:
+        is_user = node.op == "call_function" and bool(node.all_input_nodes)
+        return call_key(node) if is_user and node.target not in self._excluded_targets else None

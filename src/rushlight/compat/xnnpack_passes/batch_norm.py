@@ -5,36 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 from typing_extensions import override
 
-from rushlight.compat.transforms.constants import get_param_tensor, is_param_node
+from rushlight.compat.transforms.program_graph import ProgramGraphPass
 from rushlight.compat.transforms.rewriting import in_dialect_of
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import is_op
 from rushlight.ir.fake import Evaluator
-from rushlight.passes.base import GraphPass, add_constant, insert_call
+from rushlight.passes.base import add_constant, insert_call
 
 aten = torch.ops.aten
 
 _NORMS = (aten.native_batch_norm.default, aten._native_batch_norm_legit_no_training.default)
 
 
-class DecomposeBatchNormPass(GraphPass):
+class DecomposeBatchNormPass(ProgramGraphPass):
     """Before: y = _native_batch_norm_legit_no_training(x, gamma, beta, mean, variance, momentum, eps)[0]
     Expected: y = convolution(x, w, b, groups=channels), with one weight and one bias for each channel.
 
     Inputs of two dimensions get a third one for the convolution. Norms that need their statistics outside, or
     whose parameters are no constants, stay.
-
-    Args:
-        exported_program: the program that stores the parameters.
     """
-
-    def __init__(self, exported_program: ExportedProgram) -> None:
-        super().__init__()
-        self.exported_program = exported_program
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
@@ -55,18 +47,13 @@ class DecomposeBatchNormPass(GraphPass):
             return False
         if any(user.args[1:] != (0,) for user in node.users):
             return False
-        stored = [parameter is None or self._value(parameter) is not None for parameter in node.args[1:5]]
+        stored = [parameter is None or self.stored(parameter) is not None for parameter in node.args[1:5]]
         return all(stored) and node.args[3] is not None and node.args[4] is not None
-
-    def _value(self, parameter: Any) -> torch.Tensor | None:
-        if not is_param_node(self.exported_program, parameter):
-            return None
-        return get_param_tensor(self.exported_program, parameter)
 
     def _decompose(self, module: GraphModule, evaluator: Evaluator, node: Node) -> None:
         source: Any = node.args[0]
         epsilon: Any = node.args[-1]
-        gamma, beta, mean, variance = (self._value(p) if p is not None else None for p in node.args[1:5])
+        gamma, beta, mean, variance = map(self.stored, node.args[1:5])
         assert mean is not None and variance is not None
         # In float64, so that the weights are rounded once.
         scale = (variance.double() + epsilon).rsqrt() * (1.0 if gamma is None else gamma.double())

@@ -9,6 +9,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.passes.utils.matcher_utils import InternalMatch
 from typing_extensions import override
 
+from rushlight.compat.transforms.program_graph import ProgramGraphPass
 from rushlight.compat.xnnpack_helpers import check_or_raise
 from rushlight.compat.xnnpack_passes.patterns import (
     bilinear_2d_graphs,
@@ -17,7 +18,6 @@ from rushlight.compat.xnnpack_passes.patterns import (
     matches,
     sdpa_graphs,
 )
-from rushlight.compat.xnnpack_passes.program_graph import ProgramGraphPass
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import is_op, ops
 from rushlight.ir.fake import Evaluator

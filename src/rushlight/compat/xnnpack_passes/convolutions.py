@@ -9,8 +9,9 @@ from torch.fx import GraphModule, Node
 from typing_extensions import override
 
 from rushlight.compat.quantized_nodes import is_dequant, is_quant
+from rushlight.compat.transforms.program_graph import ProgramGraphPass
 from rushlight.compat.transforms.rewriting import in_dialect_of
-from rushlight.compat.xnnpack_passes.program_graph import ProgramGraphPass, insert_implicit_pair
+from rushlight.compat.xnnpack_passes.implicit_pairs import insert_implicit_pair
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import is_op
 from rushlight.ir.errors import PassError

@@ -9,8 +9,8 @@ from torch.fx import GraphModule, Node
 from typing_extensions import override
 
 from rushlight.compat.quantized_nodes import is_dequant, is_quant
+from rushlight.compat.transforms.program_graph import ProgramGraphPass
 from rushlight.compat.xnnpack_passes.layouts import ChannelsLastTaggedReshapePass, has_channels_last
-from rushlight.compat.xnnpack_passes.program_graph import ProgramGraphPass
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import is_op
 

@@ -16,8 +16,8 @@ from rushlight.compat.quantized_nodes import (
     is_tagged_as_implicit_q_dq,
     tag_as_implicit_q_dq,
 )
+from rushlight.compat.transforms.program_graph import ProgramGraphPass
 from rushlight.compat.transforms.rewriting import refresh
-from rushlight.compat.xnnpack_passes.program_graph import ProgramGraphPass
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import EdgeOpOverload, is_op, ops
 from rushlight.ir.fake import Evaluator

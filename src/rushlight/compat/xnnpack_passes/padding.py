@@ -9,7 +9,8 @@ from torch.fx import GraphModule, Node
 from typing_extensions import override
 
 from rushlight.compat.quantized_nodes import is_quant
-from rushlight.compat.xnnpack_passes.program_graph import ProgramGraphPass, insert_implicit_pair
+from rushlight.compat.transforms.program_graph import ProgramGraphPass
+from rushlight.compat.xnnpack_passes.implicit_pairs import insert_implicit_pair
 from rushlight.ir.edge_ops import argument, is_op
 from rushlight.ir.fake import Evaluator
 

@@ -6,8 +6,8 @@ import torch
 from torch.fx import GraphModule
 from typing_extensions import override
 
+from rushlight.compat.transforms.program_graph import ProgramGraphPass
 from rushlight.compat.xnnpack_helpers import check_or_raise
-from rushlight.compat.xnnpack_passes.program_graph import ProgramGraphPass
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import is_op
 from rushlight.ir.fake import Evaluator
