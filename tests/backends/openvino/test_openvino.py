@@ -26,8 +26,6 @@ from rushlight.ir.errors import CompileError
 from rushlight.quantize import quantize, static_int8
 from rushlight.runtime import Runtime, RushlightError
 
-pytestmark = pytest.mark.xdist_group("openvino")
-
 
 class Convolutions(nn.Module):
     def __init__(self) -> None:
