@@ -26,7 +26,7 @@ WHOLE = "whole"
 
 
 class Operators(torch.nn.Module):
-    """Operators that the other networks lack: [batch, 3, 16, 16] float32 to [batch, 16] probabilities."""
+    """Operators that the other networks lack: [batch, 3, 16, 16] float32 to [batch, 256] probabilities."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Operators(torch.nn.Module):
         x = x * torch.sigmoid(self.gate(x.mean((2, 3), keepdim=True)))
         x = torch.nn.functional.avg_pool2d(x, 2)
         x = torch.nn.functional.max_pool2d(x, 3, 2, 1)
-        return torch.softmax(x.mean((2, 3)), -1)
+        return torch.softmax(x.flatten(1), -1)
 
 
 def operators_program() -> bytes:

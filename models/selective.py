@@ -116,7 +116,9 @@ def program_of_network(
     """
     program = export_float(network.eval(), (samples[:1],), None)
     if form == "int8":
-        program = quantize(program, None, CpuQuantizer().set_global(static_int8()), samples.split(1))
+        quantizer = CpuQuantizer().set_global(static_int8())
+        quantizer.set_operator_type(torch.ops.aten.softmax.int, static_int8())
+        program = quantize(program, None, quantizer, samples.split(1))
     partitioner = None if plans else ()
     return bytes(rushlight.compile(program, partitioner=partitioner, memories=memories).buffer)
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import functools
+import signal
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -40,6 +42,14 @@ def case(case_name: str) -> Any:
 def program(case_name: str) -> Any:
     """The exported program of a case, made once a session; tests must not change it."""
     return exported(case_name)
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Python's handler of SIGINT, which a process that a shell started in the background does not have."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,8 @@ import pytest
 from rushlight.files import replacing, write_file
 from rushlight.format.segments import write_pieces
 
+pytestmark = pytest.mark.usefixtures("ctrl_c")
+
 
 def interrupt(_: object = None) -> None:
     """What the system does after Ctrl-C."""

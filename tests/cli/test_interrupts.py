@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -46,12 +45,7 @@ at("import")
 """
 
 
-@pytest.fixture(autouse=True)
-def handler() -> Iterator[None]:
-    """Python's handler of Ctrl-C, which a process that a shell started in the background does not have."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("ctrl_c")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from rushlight.ir import quantized_ops
 from rushlight.ir.out_variants import find_out_variant
-from rushlight.ir.quantized_reference import pack, unpack
+from rushlight.ir.quantized_reference import exponentials, pack, unpack
 
 qd = torch.ops.quantized_decomposed
 rl = torch.ops.rushlight
@@ -89,6 +89,16 @@ def test_lookup() -> None:
     assert torch.equal(rl.quantized_lookup(x, table), table)
     raised = torch.arange(256, dtype=torch.uint8)
     assert torch.equal(rl.quantized_lookup(raised, table), table)
+
+
+def test_softmax() -> None:
+    torch.manual_seed(0)
+    x = quantize(torch.randn(3, 40), 0.03, 5)
+    got = rl.quantized_softmax(x, exponentials(0.03), 1, 1 / 256, -128, -128, 127)
+    assert_within_a_quantum(got, quantize(torch.softmax(dequantize(x, 0.03, 5), 1), 1 / 256, -128))
+    # A table of zeros, which only a damaged program has, gives no infinite numbers.
+    zeros = torch.zeros(256, dtype=torch.int32)
+    assert (rl.quantized_softmax(x, zeros, 1, 1 / 256, -128, -128, 127) == -128).all()
 
 
 @pytest.mark.parametrize("kind", ["tensor", "symmetric", "token"])

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from rushlight.ir import quantized_ops  # noqa: F401  (defines the operators)
-from rushlight.ir.quantized_reference import pack
+from rushlight.ir.quantized_reference import exponentials, pack
 from rushlight.runtime import call_kernel
 
 RANGES = {torch.int8: (-128, 127), torch.uint8: (0, 255)}
@@ -79,6 +79,24 @@ def test_quantized_mean_and_avg_pool2d(dtype: torch.dtype) -> None:
         ]:
             args = [x, 0.05, 4, kernel, stride, padding, ceil_mode, count, 0.0213, 7, low, high]
             run("quantized_avg_pool2d.out", args, own.quantized_avg_pool2d(*args))
+
+
+@pytest.mark.parametrize("dtype", RANGES)
+@pytest.mark.parametrize(
+    "shape,dim", [((10,), 0), ((3, 10), -1), ((2, 5, 7), 1), ((4, 300), 1), ((1, 1), 0), ((), 0), ((0, 3), 1)]
+)
+def test_quantized_softmax(shape: tuple[int, ...], dim: int, dtype: torch.dtype) -> None:
+    low, high = RANGES[dtype]
+    x = wholes(shape, dtype)
+    for scale in (0.07, 1e-3, 3.0):
+        args: list[Any] = [x, exponentials(scale), dim, 1 / 256, low, low, high]
+        want = own.quantized_softmax(*args)
+        run("quantized_softmax.out", args, want)
+        real = torch.softmax(x.double() * scale, dim) if shape else torch.ones(())
+        assert ((want.double() - low) / 256 - real.clamp(max=255 / 256)).abs().le(0.5001 / 256).all()
+    transposed = wholes((6, 5, 4), dtype).permute(2, 0, 1)
+    args = [transposed, exponentials(0.02), 1, 0.003, 5, low + 3, high]
+    run("quantized_softmax.out", args, own.quantized_softmax(*args))
 
 
 CONVOLUTIONS = [
@@ -219,6 +237,10 @@ def test_what_does_not_fit_is_said() -> None:
         call_kernel("rushlight::quantized_linear.out", [q, 1.0, 0, w, torch.ones(3), None, 1.0, 0, 0, 9, out])
     with pytest.raises(Exception, match="not 256"):
         call_kernel("rushlight::quantized_lookup.out", [q, torch.ones(255), torch.ones(2, 6)])
+    for table, message in [(exponentials(0.1)[1:], "not 256 of int32"), (exponentials(0.1).long(), "int64")]:
+        with pytest.raises(Exception, match=message):
+            args = [q, table.contiguous(), 1, 0.1, 0, 0, 9, torch.ones(2, 6, dtype=torch.int8)]
+            call_kernel("rushlight::quantized_softmax.out", args)
     with pytest.raises(Exception, match="index 10"):
         args = [wholes((10, 4)), torch.ones(10), None, -128, 127, torch.tensor([10])]
         call_kernel("quantized_decomposed::embedding_byte.out", [*args, torch.ones(1, 4)])

@@ -99,8 +99,13 @@ def quantized_edge(
 ) -> tuple[ExportedProgram, ExportedProgram]:
     """(the quantized program, its edge program): the inputs are the calibration data too."""
     program = quantize(model.eval(), inputs, CpuQuantizer().set_global(config), [inputs])
+    return program, edge_of_quantized(program)
+
+
+def edge_of_quantized(program: ExportedProgram) -> ExportedProgram:
+    """The edge program of a quantized program."""
     edge = to_edge(program, compile_config=EdgeCompileConfig(core_aten_only=False)).exported_program()
-    return program, copy_program(edge)
+    return copy_program(edge)
 
 
 def counted(program: ExportedProgram) -> Counter[Any]:

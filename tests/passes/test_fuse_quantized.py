@@ -6,11 +6,12 @@ from collections import Counter
 from typing import Any
 
 import torch
-from tests.passes.support import counted, edge_of, output_scale, quantized_edge
+from tests.passes.support import counted, edge_of, edge_of_quantized, output_scale, quantized_edge
 from torch.nn import functional as F
 
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.passes.fuse_quantized import FuseQuantizedPass
-from rushlight.quantize import static_int8
+from rushlight.quantize import quantize, static_int8
 
 qd = torch.ops.quantized_decomposed
 rl = torch.ops.rushlight
@@ -60,6 +61,23 @@ def test_static_programs_are_int8_from_end_to_end() -> None:
     # A quantum may be off at each of the few operators in a row.
     assert (got - expected).abs().max() <= 3.01 * output_scale(program)
     assert expected.abs().max() > 20 * output_scale(program)
+
+
+def test_softmax_is_quantized_where_it_is_named() -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 10), torch.nn.Softmax(1))
+    inputs = (torch.randn(4, 8),)
+    for named in (False, True):
+        quantizer = CpuQuantizer().set_global(static_int8())
+        if named:
+            quantizer.set_operator_type(aten.softmax.int, static_int8())
+        program = quantize(model, inputs, quantizer, [inputs])
+        result = FuseQuantizedPass(lambda op, dtype: True)(edge_of_quantized(program)).exported_program
+        found = counted(result)
+        assert found[rl.quantized_softmax.default] == named and found[aten._softmax.default] == (not named)
+        got, expected = result.module()(*inputs), program.module()(*inputs)
+        assert (got - expected).abs().max() <= (1.01 / 256 if named else 1e-6)
+        assert expected.max() > 0.2
 
 
 def test_what_the_target_lacks_stays() -> None:

@@ -20,6 +20,7 @@ from tests.select.test_project import needs_targets, symbols
 import rushlight
 from models import selective
 from rushlight.ir import quantized_ops  # noqa: F401  (defines the operators)
+from rushlight.ir.quantized_reference import exponentials
 from rushlight.runtime import Runtime
 
 own, decomposed = torch.ops.rushlight, torch.ops.quantized_decomposed
@@ -240,6 +241,16 @@ class Cases:
 
         self.add(call, self.bytes(*shape, dtype=dtype))
 
+    def softmax(self, *shape: int, dim: int = -1, scale: float = 0.06) -> None:
+        dtype, table = self.dtype(), exponentials(scale)
+        output = self.output(dtype, 1.0)
+
+        def call(x: torch.Tensor) -> torch.Tensor:
+            result: torch.Tensor = own.quantized_softmax.default(x, table, dim, *output)
+            return result
+
+        self.add(call, self.bytes(*shape, dtype=dtype))
+
     def quantize(self, *shape: int, scale: float = 0.02) -> None:
         dtype = self.dtype()
         parameters = (scale, self.zero(dtype), *RANGES[dtype], dtype)
@@ -338,6 +349,10 @@ def elementwise() -> Cases:
         cases.lookup(*shape)
         cases.quantize(*shape)
         cases.dequantize(*shape)
+    for shape in [(1,), (3, 10), (2, 2, 37), (1, 300)]:
+        cases.softmax(*shape)
+    cases.softmax(4, 5, 6, dim=1)
+    cases.softmax(3, 17, scale=1e-4)
     cases.quantize(5, scale=1e-33)
     cases.dequantize(5, scale=1e-42)
     return cases

@@ -62,5 +62,7 @@ void quantized_mean_out(KernelRuntimeContext& context, const Tensor& in, double 
 void quantized_mul_out(KernelRuntimeContext& context, const Tensor& a, double a_scale, int64_t a_zero, int64_t, int64_t,
                        const Tensor& b, double b_scale, int64_t b_zero, int64_t, int64_t, double scale, int64_t zero,
                        int64_t least, int64_t most, Tensor& out);
+void quantized_softmax_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& exponentials, int64_t dim,
+                           double scale, int64_t zero, int64_t least, int64_t most, Tensor& out);
 
 }  // namespace rushlight::quantized

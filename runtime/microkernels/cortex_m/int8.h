@@ -135,6 +135,12 @@ void multiply_elements(const Int8Operand& a, const Int8Operand& b, int32_t n, co
 // out[i] = table[in[i] ^ flip].
 void look_up(const uint8_t* in, uint8_t flip, const uint8_t* table, int32_t n, uint8_t* out);
 
+// Computes softmax of a row of n < 2^16 numbers. Bytes XOR `flip` are here in the order of the numbers, without a sign;
+// exponentials[d] [256] stands for the number that is d less than the largest one. The results are these exponentials
+// times 1 / sum, as float32, or 0 where the sum is 0.
+void softmax(const uint8_t* in, uint8_t flip, const int32_t* exponentials, int32_t n, const Int8Output& output,
+             uint8_t* out);
+
 // Quantizes; NaN becomes 0.
 void quantize(const float* in, int32_t n, const Int8Output& output, uint8_t* out);
 void dequantize(const Int8Operand& in, int32_t n, float* out);

@@ -1,5 +1,7 @@
 // The DSP extension of Armv7E-M: SMLAD adds two products of 16-bit numbers to a sum, SXTB16 extends two of the four
 // bytes of a word.
+#include <algorithm>
+
 #include "microkernels/cortex_m/int8.h"
 #include "microkernels/cortex_m/loops.h"
 
@@ -34,6 +36,12 @@ RL_INLINE int32_t add_products(uint32_t a, uint32_t b, int32_t sum) {
 
 RL_INLINE uint32_t subtract_halves(uint32_t a, uint32_t b) {
   return static_cast<uint32_t>(__ssub16(static_cast<int16x2_t>(a), static_cast<int16x2_t>(b)));
+}
+
+// The larger of each two bytes without a sign.
+RL_INLINE uint32_t larger_bytes(uint32_t a, uint32_t b) {
+  __usub8(static_cast<uint8x4_t>(a), static_cast<uint8x4_t>(b));  // sets the flags that SEL reads
+  return static_cast<uint32_t>(__sel(static_cast<uint8x4_t>(a), static_cast<uint8x4_t>(b)));
 }
 
 // Multiplies one patch by one row of weights.
@@ -275,6 +283,24 @@ void multiply_elements(const Int8Operand& a, const Int8Operand& b, int32_t n, co
 
 void look_up(const uint8_t* in, uint8_t flip, const uint8_t* table, int32_t n, uint8_t* out) {
   for (const uint8_t* const end = out + n; out != end;) *out++ = table[*in++ ^ flip];
+}
+
+void softmax(const uint8_t* in, uint8_t flip, const int32_t* exponentials, int32_t n, const Int8Output& output,
+             uint8_t* out) {
+  const uint32_t flips = flip * 0x01010101u;
+  uint32_t most = 0;
+  int32_t i = 0;
+  for (; i < n - 3; i += 4) most = larger_bytes(load_word(in + i) ^ flips, most);
+  int32_t largest = 0;
+  for (; most != 0; most >>= 8) largest = std::max<int32_t>(largest, most & 0xff);
+  for (; i < n; ++i) largest = std::max<int32_t>(largest, in[i] ^ flip);
+  int64_t sum = 0;
+  for (int32_t k = 0; k < n; ++k) sum += exponentials[largest - (in[k] ^ flip)];
+  const float inverse = sum == 0 ? 0.0f : 1.0f / static_cast<float>(sum);
+  const Int8Output to = output;
+  for (const uint8_t* const end = in + n; in != end;) {
+    *out++ = requantized(static_cast<float>(exponentials[largest - (*in++ ^ flip)]) * inverse, to);
+  }
 }
 
 void quantize(const float* in, int32_t n, const Int8Output& output, uint8_t* out) {

@@ -235,6 +235,34 @@ void look_up(const uint8_t* in, uint8_t flip, const uint8_t* table, int32_t n, u
   vstrbq_p_u8(out, vldrbq_gather_offset_z_u8(table, places, valid), valid);
 }
 
+void softmax(const uint8_t* in, uint8_t flip, const int32_t* exponentials, int32_t n, const Int8Output& output,
+             uint8_t* out) {
+  const uint8x16_t flips = vdupq_n_u8(flip);
+  uint32_t largest = 0;
+  for (int32_t i = 0; i < n; i += 16) {
+    const mve_pred16_t valid = vctp8q(static_cast<uint32_t>(n - i));
+    largest = vmaxvq_p_u8(static_cast<uint8_t>(largest), veorq_u8(vldrbq_z_u8(in + i, valid), flips), valid);
+  }
+  const uint32x4_t wide_flips = vdupq_n_u32(flip), most = vdupq_n_u32(largest);
+  const auto below = [&](uint32x4_t bytes) { return vsubq_u32(most, veorq_u32(bytes, wide_flips)); };
+  // Numbers after the last four.
+  const int32_t rest = n & ~3;
+  const mve_pred16_t valid = vctp32q(static_cast<uint32_t>(n & 3));
+  const int32x4_t last = vldrwq_gather_shifted_offset_z_s32(exponentials, below(vldrbq_z_u32(in + rest, valid)), valid);
+  int64_t sum = vaddlvaq_s32(0, last);
+  for (int32_t i = 0; i < rest; i += 4) {
+    sum = vaddlvaq_s32(sum, vldrwq_gather_shifted_offset_s32(exponentials, below(vldrbq_u32(in + i))));
+  }
+  const float inverse = sum == 0 ? 0.0f : 1.0f / static_cast<float>(sum);
+  const Requantization requantize(output);
+  const auto result = [&](int32x4_t powers) { return requantize(vmulq_n_f32(vcvtq_f32_s32(powers), inverse)); };
+  for (int32_t i = 0; i < rest; i += 4) {
+    const int32x4_t powers = vldrwq_gather_shifted_offset_s32(exponentials, below(vldrbq_u32(in + i)));
+    vstrbq_s32(signed_bytes(out + i), result(powers));
+  }
+  vstrbq_p_s32(signed_bytes(out + rest), result(last), valid);
+}
+
 void quantize(const float* in, int32_t n, const Int8Output& output, uint8_t* out) {
   const Requantization requantize(output);
   for (; n > 0; n -= 4, in += 4, out += 4) {

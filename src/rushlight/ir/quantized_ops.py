@@ -18,6 +18,10 @@ quantized_lookup
     of one int8 or uint8 tensor.
 quantized_mean, quantized_avg_pool2d
     The real mean over dims, or pooling as aten.avg_pool2d, quantized anew.
+quantized_softmax
+    exponentials int32 [256]: entry d is exp(-d * the input's scale), times 2^23 and rounded. With d = the
+    largest number of the row along dim, minus the number, real = exponentials[d] * (1 / the sum of these
+    along dim), in float32, quantized anew. Sums are exact.
 dynamic_linear
     input float32 [..., I]; weight int8 [O, I], symmetric; weight_scales float32 [O], [1] or, by groups of
     I / G along the input, [O, G]; bias float32 [O]. Quantizes the input to int8 by its own range, of the
@@ -91,6 +95,9 @@ _NEW: dict[str, dict[str, Callable[..., object]]] = {
         ),
         f"quantized_avg_pool2d(Tensor input, {_INPUT}, {_POOL}, {_OUTPUT}) -> Tensor": (
             reference.quantized_avg_pool2d
+        ),
+        f"quantized_softmax(Tensor input, Tensor exponentials, int dim, {_OUTPUT}) -> Tensor": (
+            reference.quantized_softmax
         ),
         f"dynamic_linear({_DYNAMIC}) -> Tensor": reference.dynamic_linear,
         f"dynamic_linear_4bit({_DYNAMIC}) -> Tensor": reference.dynamic_linear_4bit,

@@ -172,6 +172,32 @@ def quantized_avg_pool2d(
     return quantize_tensor(real, output_scale, output_zero_point, output_min, output_max, input.dtype)
 
 
+def exponentials(scale: float) -> Tensor:
+    """Returns the table of `quantized_softmax` for an input of this scale: int32 [256]."""
+    steps = torch.arange(256, dtype=torch.float64)
+    return torch.round(torch.exp(-steps * scale) * 2**23).to(torch.int32)
+
+
+def quantized_softmax(
+    input: Tensor,
+    exponentials: Tensor,
+    dim: int,
+    output_scale: float,
+    output_zero_point: int,
+    output_min: int,
+    output_max: int,
+) -> Tensor:
+    """Computes softmax of a quantized tensor along a dimension and quantizes the result."""
+    numbers = input.to(torch.int64)
+    if numbers.numel() == 0:
+        return input.clone()
+    powers = exponentials[numbers.amax(dim, keepdim=True) - numbers]
+    total = powers.sum(dim, keepdim=True, dtype=torch.int64)
+    inverse = torch.where(total == 0, 0.0, 1.0 / total.to(torch.float32))
+    real = powers.to(torch.float32) * inverse
+    return quantize_tensor(real, output_scale, output_zero_point, output_min, output_max, input.dtype)
+
+
 def unpack(weight: Tensor, bits: int) -> Tensor:
     """[R, C] bytes to int8 [R, C * 8 / bits]; see `pack`."""
     if bits == 4:

@@ -18,6 +18,7 @@ from rushlight.ir.quantization import (
     linear_operands,
     quantize_params,
 )
+from rushlight.ir.quantized_reference import exponentials
 from rushlight.passes.quantized_rewriter import MOVEMENT, Rewriter, aten
 
 rl = ops.backend.rushlight
@@ -29,8 +30,8 @@ def fuse_static(rewriter: Rewriter) -> None:
     """Before: y = quantize(aten.relu(aten.convolution(dequantize(x), dequantize(w), bias, ...)), s, z, ...)
     Expected: y = rushlight.quantized_convolution(x, ..., w, scales, bias, ..., s, z, z, 127)
 
-    Linear, addition, multiplication, means and average pooling likewise, with a clamp behind them and with
-    views or permutes between, which then move quantized tensors.
+    Linear, addition, multiplication, means, average pooling and softmax likewise, with a clamp behind them
+    and with views or permutes between, which then move quantized tensors.
     """
     for node in list(rewriter.program.graph.nodes):
         params = quantize_params(node)
@@ -159,10 +160,23 @@ def _avg_pool(rewriter: Rewriter, node: Node, params: QuantParams, low: int, hig
     return rl.quantized_avg_pool2d.default, (*source, *window, params.scale, params.zero_point, low, high)
 
 
+def _softmax(rewriter: Rewriter, node: Node, params: QuantParams, low: int, high: int) -> Fused | None:
+    if not is_op(node, aten._softmax.default) or node.args[2]:
+        return None
+    source = _input(node.args[0], params.dtype)
+    target = rl.quantized_softmax.default
+    if source is None or not rewriter.available(target, params.dtype):
+        return None
+    tensor, scale, _zero_point = source
+    table = rewriter.constant("_exponentials", exponentials(scale), node)
+    return target, (tensor, table, node.args[1], params.scale, params.zero_point, low, high)
+
+
 _MATCHES: tuple[Callable[[Rewriter, Node, QuantParams, int, int], Fused | None], ...] = (
     _convolution,
     _linear,
     _binary,
     _mean,
     _avg_pool,
+    _softmax,
 )

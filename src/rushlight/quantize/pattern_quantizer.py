@@ -127,10 +127,19 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         for kind, config in self.module_type_config.items():
             if type_name(kind) in types:
                 return config
-        for operator_type, config in self.operator_type_config.items():
-            if node.target is operator_type or getattr(node.target, "overloadpacket", None) is operator_type:
-                return config
+        if any(self._is_of_type(node, operator_type) for operator_type in self.operator_type_config):
+            return self._named_config(node)
         return self.global_config
+
+    def _named_config(self, node: Node) -> QuantizationConfig | None:
+        """The configuration that `set_operator_type` gave the operator."""
+        for operator_type, config in self.operator_type_config.items():
+            if self._is_of_type(node, operator_type):
+                return config
+        return None
+
+    def _is_of_type(self, node: Node, operator_type: object) -> bool:
+        return operator_type in (node.target, getattr(node.target, "overloadpacket", None))
 
     # ---- The quantizer's interface ----
 
@@ -155,7 +164,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
             if pattern is None or is_annotated(node):
                 continue
             config = self.config_of(node)
-            if config is not None:
+            if config is not None and not (pattern.named and self._named_config(node) is None):
                 self._annotate(node, pattern, config, model)
         self._warn_of_idle(model)
         return model
@@ -287,7 +296,10 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
             return
         nodes = [source for source in sources if isinstance(source, Node)]
         if kind is Kind.UNARY:
-            write_match_annotation(match, {nodes[0]: config.input_activation}, config.output_activation)
+            output, known = config.output_activation, match.pattern.output
+            if known is not None and output is not None and output.dtype == known.dtype:
+                output = known
+            write_match_annotation(match, {nodes[0]: config.input_activation}, output)
             return
         if kind is Kind.SHARED:
             source = nodes[0]

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 from torch.fx import Node
+from torchao.quantization.pt2e.quantizer import FixedQParamsQuantizationSpec
 
 aten = torch.ops.aten
 
@@ -35,6 +36,8 @@ class Pattern:
         weight_only: whether weight-only configurations apply.
         always: quantize the operator also after an operator in float. Without it, UNARY, SHARED and CONCAT
             follow only quantized operators.
+        named: quantize the operator only where `set_operator_type` names it.
+        output: the parameters of the output, for operators whose range is known.
         accept: a further condition on the operator, and on whether the configuration is dynamic.
     """
 
@@ -47,6 +50,8 @@ class Pattern:
     weight_only: bool = False
     weight_axis: int = 0
     always: bool = True
+    named: bool = False
+    output: FixedQParamsQuantizationSpec | None = None
     accept: Callable[[Node, bool], bool] = field(default=lambda node, dynamic: True)
 
 
@@ -74,6 +79,11 @@ ADD = frozenset({aten.add.Tensor, aten.add_.Tensor})
 MUL = frozenset({aten.mul.Tensor, aten.mul_.Tensor})
 CAT = frozenset({aten.cat.default})
 EMBEDDING = frozenset({aten.embedding.default})
+SOFTMAX = frozenset({aten.softmax.int, aten._softmax.default})
+# Numbers from 0 to 1, which softmax gives.
+PROBABILITIES = FixedQParamsQuantizationSpec(
+    dtype=torch.int8, scale=1 / 256, zero_point=-128, quant_min=-128, quant_max=127
+)
 BATCH_NORM = frozenset(
     {aten.batch_norm.default, aten._native_batch_norm_legit.default, aten.cudnn_batch_norm.default}
 )

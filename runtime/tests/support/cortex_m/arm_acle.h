@@ -37,6 +37,29 @@ inline int32_t __ssat(int32_t x, int bits) {
   return x > most ? most : x < -most - 1 ? -most - 1 : x;
 }
 
+// The flags that __usub8() sets and __sel() reads, a bit for each byte.
+inline uint32_t& greater_or_equal() {
+  thread_local uint32_t flags = 0;
+  return flags;
+}
+
+inline uint8x4_t __usub8(uint8x4_t a, uint8x4_t b) {
+  uint32_t result = 0;
+  greater_or_equal() = 0;
+  for (int byte = 0; byte < 4; ++byte) {
+    const uint32_t x = a >> 8 * byte & 0xff, y = b >> 8 * byte & 0xff;
+    result |= (x - y & 0xff) << 8 * byte;
+    greater_or_equal() |= static_cast<uint32_t>(x >= y) << byte;
+  }
+  return result;
+}
+
+inline uint8x4_t __sel(uint8x4_t a, uint8x4_t b) {
+  uint32_t chosen = 0;
+  for (int byte = 0; byte < 4; ++byte) chosen |= (greater_or_equal() >> byte & 1) * (0xffu << 8 * byte);
+  return (a & chosen) | (b & ~chosen);
+}
+
 inline uint32_t __usada8(uint8x4_t a, uint8x4_t b, uint32_t sum) {
   for (int i = 0; i < 32; i += 8) {
     const int32_t difference = static_cast<int32_t>(a >> i & 0xff) - static_cast<int32_t>(b >> i & 0xff);

@@ -126,6 +126,12 @@ inline uint8x16_t vldrbq_gather_offset_z_u8(const uint8_t* from, uint8x16_t offs
 inline int32x4_t vldrwq_gather_offset_z_s32(const int32_t* from, uint32x4_t offsets, mve_pred16_t valid) {
   return helium::each<int32x4_t>([&](int i) { return helium::load<int32_t>(from, offsets[i]); }, valid);
 }
+inline int32x4_t vldrwq_gather_shifted_offset_z_s32(const int32_t* from, uint32x4_t places, mve_pred16_t valid) {
+  return helium::each<int32x4_t>([&](int i) { return from[places[i]]; }, valid);
+}
+inline int32x4_t vldrwq_gather_shifted_offset_s32(const int32_t* from, uint32x4_t places) {
+  return vldrwq_gather_shifted_offset_z_s32(from, places, 0xffff);
+}
 inline float32x4_t vldrwq_gather_offset_z_f32(const float* from, uint32x4_t offsets, mve_pred16_t valid) {
   return helium::each<float32x4_t>([&](int i) { return helium::load<float>(from, offsets[i]); }, valid);
 }
@@ -183,6 +189,7 @@ inline int32x4_t vaddq_s32(int32x4_t a, int32x4_t b) {
 }
 inline int32x4_t vaddq_n_s32(int32x4_t a, int32_t b) { return vaddq_s32(a, vdupq_n_s32(b)); }
 inline int32x4_t vsubq_n_s32(int32x4_t a, int32_t b) { return vaddq_s32(a, vdupq_n_s32(-b)); }
+inline uint32x4_t vsubq_u32(uint32x4_t a, uint32x4_t b) { return a - b; }
 inline uint32x4_t vmulq_n_u32(uint32x4_t a, uint32_t b) { return a * vdupq_n_u32(b); }
 inline int32x4_t vmlaq_n_s32(int32x4_t sum, int32x4_t a, int32_t b) {
   return vaddq_s32(
@@ -208,6 +215,14 @@ inline int32_t vaddvaq_s8(int32_t sum, int8x16_t a) {
 }
 inline uint32_t vaddvaq_p_u8(uint32_t sum, uint8x16_t a, mve_pred16_t valid) {
   for (int i = 0; i < 16; ++i) sum += helium::is_valid<uint8x16_t>(valid, i) ? a[i] : 0;
+  return sum;
+}
+inline uint8_t vmaxvq_p_u8(uint8_t most, uint8x16_t a, mve_pred16_t valid) {
+  for (int i = 0; i < 16; ++i) most = helium::is_valid<uint8x16_t>(valid, i) && a[i] > most ? a[i] : most;
+  return most;
+}
+inline int64_t vaddlvaq_s32(int64_t sum, int32x4_t a) {
+  for (int i = 0; i < 4; ++i) sum += a[i];
   return sum;
 }
 inline uint32_t vaddvaq_u8(uint32_t sum, uint8x16_t a) { return vaddvaq_p_u8(sum, a, 0xffff); }

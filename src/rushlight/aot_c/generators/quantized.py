@@ -1,4 +1,4 @@
-"""Operators on numbers of one byte: convolution, linear, add, mul, pooling, mean, lookup."""
+"""Operators on numbers of one byte: convolution, linear, add, mul, pooling, mean, softmax, lookup."""
 
 from __future__ import annotations
 
@@ -287,6 +287,41 @@ def _lookup(k: Kernel) -> None:
         k.code.add(f"out[{to}] = table[{index}];")
 
 
+def _softmax(k: Kernel) -> None:
+    source, table, out = k.tensor(0), k.tensor(1), k.tensor(7)
+    require_bytes(k, source, out)
+    k.require(
+        table.numel == 256 and table.is_row_major and table.dtype == ScalarType.INT,
+        "the exponentials do not fit",
+    )
+    k.require_shape(out, source.sizes)
+    if out.numel == 0:
+        return
+    axes = axes_of(k, [k.integer(2)], source.rank)
+    rows = Nest(2)
+    length, stride, step = 1, 0, 0
+    for d, size in enumerate(source.sizes):
+        if d in axes:
+            length, stride, step = size, source.strides[d], out.strides[d]
+        else:
+            rows.push(size, source.strides[d], out.strides[d])
+    k.read(source, "in")
+    k.read(table, "exponentials")
+    k.write(out)
+    requantize = Requantizer(k, 3)
+    each = f"for (int32_t at = 0; at < {length}; ++at)"
+    with rows.collapse().emit(k.code) as (row, result):
+        number = f"in[{terms(row, ('at', stride))}]"
+        k.code.add(f"int32_t largest = in[{row}];")
+        k.code.add(f"{each} largest = {number} > largest ? {number} : largest;")
+        k.code.add("int64_t sum = 0;")
+        k.code.add(f"{each} sum += exponentials[largest - {number}];")
+        k.code.add("const float share = sum == 0 ? 0.0f : 1.0f / (float)sum;")
+        with k.code.block(each):
+            k.code.add(f"const float real = (float)exponentials[largest - {number}] * share;")
+            k.code.add(f"out[{terms(result, ('at', step))}] = {requantize('real', out)};")
+
+
 # ---- Weights in groups ----
 
 
@@ -424,6 +459,7 @@ GENERATORS: dict[str, Generator] = {
     "rushlight::quantized_avg_pool2d.out": _avg_pool,
     "rushlight::quantized_mean.out": _mean,
     "rushlight::quantized_lookup.out": _lookup,
+    "rushlight::quantized_softmax.out": _softmax,
     "rushlight::linear_4bit.out": _linear_4bit,
     "quantized_decomposed::mixed_linear.out": _mixed_linear,
     "quantized_decomposed::embedding_byte.out": _embedding(8, False),

@@ -41,6 +41,9 @@ class CpuQuantizer(PatternQuantizer):
     convolutions, additions and multiplications (with ReLU or clamp), concatenations, average pooling and
     means, functions of one number after quantized operators, and operators that only move or clamp values.
     Dynamic and weight-only configurations also quantize the weights of embeddings.
+
+    It quantizes softmax only if `set_operator_type(torch.ops.aten.softmax.int, static_int8())` asks for it,
+    since 8 bits are few for attention. Small devices then compute it without floats' exponentials.
     """
 
     name: ClassVar[str] = "CpuQuantizer"
@@ -53,6 +56,7 @@ class CpuQuantizer(PatternQuantizer):
         Pattern("mul", p.MUL, Kind.BINARY, p.CLAMP),
         Pattern("cat", p.CAT, Kind.CONCAT, always=False),
         Pattern("function", _FUNCTIONS, Kind.UNARY, always=False),
+        Pattern("softmax", p.SOFTMAX, Kind.UNARY, named=True, output=p.PROBABILITIES),
         Pattern("shared", p.MOVEMENT | p.MEANS | _POOLS | p.CLAMP, Kind.SHARED, always=False),
     )
 

@@ -1,0 +1,50 @@
+#include "kernels/quantized/bytes.h"
+#include "kernels/quantized/operators.h"
+#include "kernels/shared/axes.h"
+#include "kernels/shared/row_major.h"
+#include "kernels/shared/rows.h"
+#include "kernels/shared/shape.h"
+
+namespace rushlight::quantized {
+
+void quantized_softmax_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& exponentials, int64_t dim,
+                           double scale, int64_t zero, int64_t least, int64_t most, Tensor& out) {
+  int64_t axis;
+  RL_KERNEL_REQUIRE(context, is_byte(in), InvalidType, "the input is %s, not int8 or uint8",
+                    dtype_name(in.scalar_type()));
+  RL_KERNEL_REQUIRE(context, exponentials.scalar_type() == ScalarType::Int && exponentials.numel() == 256,
+                    InvalidArgument, "the exponentials are %lld numbers of %s, not 256 of int32",
+                    static_cast<long long>(exponentials.numel()), dtype_name(exponentials.scalar_type()));
+  if (!require_output(context, out, least, most) || !normalize_dim(context, dim, in.dim(), &axis) ||
+      !resize_out_like(context, out, in)) {
+    return;
+  }
+  const RowMajorInput table(context, exponentials);
+  if (context.failed()) return;
+  const int32_t* const powers = table.data<int32_t>();
+  const Rows rows({in, out}, axis);
+  const int64_t length = rows.length(0);
+  const uint8_t flip = cortex_m_flip(in) ^ 0x80;  // bytes XOR this are in the order of the numbers
+  const Requantizer requantize(scale, zero, least, most);
+  cortex_m::Int8Output output;
+  const bool has_loop = cortex_m::kHasInt8 && rows.stride(0) == 1 && rows.stride(1) == 1 && length < 1 << 16 &&
+                        set_output(requantize, &output);
+  rows.for_each(context, [&](const int64_t* offsets) {
+    const uint8_t* const from = in.const_data_ptr<uint8_t>() + offsets[0];
+    uint8_t* const to = out.mutable_data_ptr<uint8_t>() + offsets[1];
+    if constexpr (cortex_m::kHasInt8) {
+      if (has_loop) return cortex_m::softmax(from, flip, powers, static_cast<int32_t>(length), output, to);
+    }
+    const auto number = [&](int64_t i) { return from[i * rows.stride(0)] ^ flip; };
+    int largest = 0;
+    for (int64_t i = 0; i < length; ++i) largest = number(i) > largest ? number(i) : largest;
+    int64_t sum = 0;
+    for (int64_t i = 0; i < length; ++i) sum += powers[largest - number(i)];
+    const float inverse = sum == 0 ? 0.0f : 1.0f / static_cast<float>(sum);
+    for (int64_t i = 0; i < length; ++i) {
+      to[i * rows.stride(1)] = requantize(static_cast<float>(powers[largest - number(i)]) * inverse);
+    }
+  });
+}
+
+}  // namespace rushlight::quantized
