@@ -99,7 +99,7 @@ def test_ctrl_c_at_any_moment_of_a_compile(model: str, tmp_path: Path) -> None:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(seconds * share)
         process.send_signal(signal.SIGINT)
-        assert process.wait() in (OK, INTERRUPTED, -signal.SIGINT)
+        assert process.wait(timeout=600) in (OK, INTERRUPTED, -signal.SIGINT)
         found = contents(folder)
         assert set(found) <= names and found.get("net.pte", wanted) == wanted
 
