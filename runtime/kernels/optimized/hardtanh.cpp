@@ -5,8 +5,7 @@ namespace rushlight::optimized {
 
 bool hardtanh_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& min, const Scalar& max, Tensor& out) {
   const float low = min.to<float>(), high = max.to<float>();
-  // Otherwise the order of the comparisons matters.
-  return low <= high && map_unary(context, microkernels::UnaryOp::Clamp, in, out, low, high);
+  return low == low && high == high && map_unary(context, microkernels::UnaryOp::Clamp, in, out, low, high);
 }
 
 }  // namespace rushlight::optimized

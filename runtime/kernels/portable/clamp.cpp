@@ -1,3 +1,5 @@
+#include "kernels/shared/clamp.h"
+
 #include <limits>
 #include <optional>
 
@@ -5,25 +7,6 @@
 #include "kernels/shared/elementwise.h"
 
 namespace rushlight::portable {
-
-namespace {
-
-// The result is NaN if the element or a bound is NaN, and max if min > max.
-template <typename C>
-C at_least(C x, C low) {
-  return x < low || low != low ? low : x;
-}
-template <typename C>
-C at_most(C x, C high) {
-  return x > high || high != high ? high : x;
-}
-
-template <typename C>
-C limited(C x, C low, C high) {
-  return x != x ? x : low != low ? low : at_most(at_least(x, low), high);
-}
-
-}  // namespace
 
 void clamp_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& min,
                const std::optional<Scalar>& max, Tensor& out) {

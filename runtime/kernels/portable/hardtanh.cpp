@@ -1,4 +1,5 @@
 #include "kernels/portable/elementwise.h"
+#include "kernels/shared/clamp.h"
 #include "kernels/shared/elementwise.h"
 
 namespace rushlight::portable {
@@ -7,9 +8,7 @@ void hardtanh_out(KernelRuntimeContext& context, const Tensor& in, const Scalar&
   elementwise<kinds::kReal>(context, {in}, out, in.scalar_type(), [&](auto c) {
     using C = decltype(c);
     const ScalarType type = in.scalar_type();
-    return [low = number_in<C>(min, type), high = number_in<C>(max, type)](C x) {
-      return x < low ? low : x > high ? high : x;
-    };
+    return [low = number_in<C>(min, type), high = number_in<C>(max, type)](C x) { return limited(x, low, high); };
   });
 }
 

@@ -380,8 +380,8 @@ bool require_range(KernelRuntimeContext& context, int64_t quant_min, int64_t qua
       context.fail(Error::InvalidType, "nothing is quantized to %s", dtype_name(dtype));
       return false;
   }
-  if (quant_min < least || quant_max > most) {
-    context.fail(Error::InvalidArgument, "the range [%lld, %lld] is not within that of %s",
+  if (quant_min < least || quant_max > most || quant_min > quant_max) {
+    context.fail(Error::InvalidArgument, "the range [%lld, %lld] is empty or not within that of %s",
                  static_cast<long long>(quant_min), static_cast<long long>(quant_max), dtype_name(dtype));
     return false;
   }

@@ -499,7 +499,15 @@ def _clamp(k: Kernel) -> None:
     a = k.tensor(0)
     low, high = k.optional_number(1), k.optional_number(2)
     k.require(low is not None or high is not None, "neither min nor max is given")
-    common = common_type(a, *(n for n in (low, high) if n is not None))
+    _clamp_to(k, low, high, common_type(a, *(n for n in (low, high) if n is not None)))
+
+
+def _hardtanh(k: Kernel) -> None:
+    _clamp_to(k, k.number(1), k.number(2), k.tensor(0).dtype)
+
+
+def _clamp_to(k: Kernel, low: Number | None, high: Number | None, common: ScalarType) -> None:
+    """Limits argument 0 to bounds in dtype `common`, and writes argument 3."""
     low_text, low_known = _bound(k, low, common, True, "low")
     high_text, high_known = _bound(k, high, common, False, "high")
 
@@ -519,7 +527,7 @@ def _clamp(k: Kernel) -> None:
                 text = at_most(c, text, high_text, high_known)
         return _nan_stays(c, x, f"({text})")
 
-    elementwise(k, [a], k.tensor(3), common, expression)
+    elementwise(k, [k.tensor(0)], k.tensor(3), common, expression)
 
 
 def _clamp_tensor(k: Kernel) -> None:
@@ -561,15 +569,6 @@ def _clamp_one(is_low: bool) -> Generator:
 def _clamp_one_tensor(is_low: bool) -> Generator:
     limit = at_least if is_low else at_most
     return binary(lambda k, c, x, y: _nan_stays(c, x, limit(c, x, y)))
-
-
-def _hardtanh(k: Kernel) -> None:
-    a = k.tensor(0)
-    low = k.number_in(k.number_value(k.number(1), "low"), a.dtype)
-    high = k.number_in(k.number_value(k.number(2), "high"), a.dtype)
-    elementwise(
-        k, [a], k.tensor(3), a.dtype, lambda k, c, x: f"{x} < {low} ? {low} : {x} > {high} ? {high} : {x}"
-    )
 
 
 def _threshold(k: Kernel) -> None:

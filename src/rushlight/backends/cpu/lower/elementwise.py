@@ -278,11 +278,11 @@ def check_pow(node: Node, constants: Constants) -> str | None:
 
 
 def check_clamp(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if a bound is symbolic."""
-    numbers = [argument(node, 1), argument(node, 2)]
-    return (
-        None if all(n is None or isinstance(n, (int, float)) for n in numbers) else "its bounds are symbolic"
-    )
+    """Gives the reason if a bound is symbolic or NaN."""
+    numbers = [n for n in (argument(node, 1), argument(node, 2)) if n is not None]
+    if not all(isinstance(n, (int, float)) for n in numbers):
+        return "its bounds are symbolic"
+    return "a bound is NaN" if any(n != n for n in numbers) else None
 
 
 def check_add(node: Node, constants: Constants) -> str | None:
