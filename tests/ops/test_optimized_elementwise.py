@@ -13,7 +13,7 @@ Function = Callable[..., torch.Tensor]
 
 SPECIAL = [
     0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 1e-45, -1e-45, 1e-38, 3.4e38, -3.4e38, 88.8, -87.4,
-    -103.9, -104.5, 0.625, 0.92, 3.94, 17.0, -17.0, 6.0, 3.0, -3.0,
+    -103.9, -104.5, 0.625, 0.92, 3.94, 17.0, -17.0, 6.0, 3.0, -3.0, 0.5, -0.5, 1.5, 2.5, -2.5, 8388607.5,
 ]  # fmt: skip
 UNARY: dict[str, tuple[list[Any], Function]] = {
     "abs": ([], torch.abs),
@@ -29,6 +29,18 @@ UNARY: dict[str, tuple[list[Any], Function]] = {
     "erf": ([], torch.erf),
     "sin": ([], torch.sin),
     "cos": ([], torch.cos),
+    "log1p": ([], torch.log1p),
+    "expm1": ([], torch.expm1),
+    "log2": ([], torch.log2),
+    "log10": ([], torch.log10),
+    "mish": ([], functional.mish),
+    "softplus": ([2.0, 3.0], lambda x: functional.softplus(x, 2.0, 3.0)),
+    "elu": ([0.5, 2.0, 1], lambda x: torch.ops.aten.elu(x, 0.5, 2.0)),
+    "floor": ([], torch.floor),
+    "ceil": ([], torch.ceil),
+    "trunc": ([], torch.trunc),
+    "round": ([], torch.round),
+    "sign": ([], torch.sign),
     "sigmoid": ([], torch.sigmoid),
     "silu": ([], functional.silu),
     "hardsigmoid": ([], functional.hardsigmoid),
@@ -63,7 +75,27 @@ def test_gelu_by_tanh() -> None:
     check("aten::gelu.out", [x, "tanh"], functional.gelu(x, approximate="tanh"), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("function", [torch.exp, torch.tanh, torch.erf, torch.log, torch.sin, torch.cos])
+@pytest.mark.parametrize("name", ["floor", "ceil", "trunc", "round", "sign"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_roundings_have_the_bits_of_eager(name: str, dtype: torch.dtype) -> None:
+    bits = torch.arange(0, 2**31, 20011, dtype=torch.int64)
+    x = torch.cat([bits, bits - 2**31]).to(torch.int32).view(torch.float32).to(dtype)
+    x = torch.cat([x, torch.arange(-64, 64, dtype=dtype) / 4, torch.tensor([-0.0], dtype=dtype)])
+    want = getattr(torch, name)(x)
+    (got,) = run(f"aten::{name}.out", [x], [want], threads=1)
+    assert torch.equal(got.isnan(), want.isnan())
+    got, want = got[~want.isnan()], want[~want.isnan()]
+    assert torch.equal(got, want)
+    assert torch.equal(got.signbit(), want.signbit())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(torch.exp, torch.tanh, torch.erf, torch.log, torch.sin, torch.cos),
+        *(torch.log1p, torch.expm1, torch.log2, torch.log10),
+    ],
+)
 def test_functions_are_within_two_units_of_the_last_place(function: Function) -> None:
     bits = torch.arange(0, 2**31, 20011, dtype=torch.int64)
     x = torch.cat([bits, bits - 2**31]).to(torch.int32).view(torch.float32)
@@ -118,6 +150,20 @@ def test_binary(name: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> N
     arguments, function = BINARY[name]
     a, b = values(shapes[0]), values(shapes[1]).flip(-1) if shapes[1] else torch.tensor(0.75)
     check(name, [a, b, *arguments], function(a, b), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("shapes", BROADCASTS, ids=str)
+def test_atan2(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    a, b = values(shapes[0]), values(shapes[1]).flip(-1) if shapes[1] else torch.tensor(0.75)
+    check("aten::atan2.out", [a, b], torch.atan2(a, b), rtol=3e-7, atol=3e-45)
+
+
+def test_atan2_of_special_numbers() -> None:
+    a, b = torch.cartesian_prod(*[torch.tensor(SPECIAL)] * 2).t().contiguous()
+    want = torch.atan2(a, b)
+    (got,) = run("aten::atan2.out", [a, b], [want], threads=1)
+    torch.testing.assert_close(got, want, rtol=3e-7, atol=1e-44, equal_nan=True)
+    assert torch.equal(got.signbit()[~want.isnan()], want.signbit()[~want.isnan()])
 
 
 @pytest.mark.parametrize("name", ["add", "sub"])

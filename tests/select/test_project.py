@@ -252,7 +252,8 @@ def test_microkernels_are_those_of_the_programs(tmp_path: Path) -> None:
     assert {"packed.panel", "packed.depthwise", "window3"} <= words
     assert not {"packed.attention", "packed.lstm", "packed.winograd", "softmax", "window5", "f16"} & words
     assert (
-        f"RL_SELECTED_FUNCTIONS {(1 << 6) | (1 << 12):#x}u" in text or "RL_SELECTED_FUNCTIONS 0x40u" in text
+        f"RL_SELECTED_FUNCTIONS {(1 << 6) | (1 << 12):#x}ull" in text
+        or "RL_SELECTED_FUNCTIONS 0x40ull" in text
     )
 
 

@@ -211,6 +211,8 @@ microkernels::UnaryOp unary_op(schema::UnaryFunction function) {
   static_assert(static_cast<int>(Schema::SILU) == static_cast<int>(Tile::Silu));
   static_assert(static_cast<int>(Schema::GELU_TANH) == static_cast<int>(Tile::GeluTanh));
   static_assert(static_cast<int>(Schema::COS) == static_cast<int>(Tile::Cos));
+  static_assert(static_cast<int>(Schema::SOFTPLUS) == static_cast<int>(Tile::Softplus));
+  static_assert(static_cast<int>(Schema::SIGN) == static_cast<int>(Tile::Sign));
   return static_cast<Tile>(function);
 }
 
@@ -224,6 +226,7 @@ microkernels::BinaryOp binary_op(schema::BinaryFunction function) {
   static_assert(static_cast<int>(Schema::DIV) == static_cast<int>(Tile::Div));
   static_assert(static_cast<int>(Schema::MAXIMUM) == static_cast<int>(Tile::Maximum));
   static_assert(static_cast<int>(Schema::MINIMUM) == static_cast<int>(Tile::Minimum));
+  static_assert(static_cast<int>(Schema::ATAN2) == static_cast<int>(Tile::Atan2));
   return static_cast<Tile>(function);
 }
 

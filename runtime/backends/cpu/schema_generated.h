@@ -45,6 +45,18 @@ enum class UnaryFunction : int8_t {
   GELU_TANH = 21,
   SIN = 22,
   COS = 23,
+  LOG1P = 24,
+  EXPM1 = 25,
+  LOG2 = 26,
+  LOG10 = 27,
+  SOFTPLUS = 28,
+  MISH = 29,
+  ELU = 30,
+  FLOOR = 31,
+  CEIL = 32,
+  TRUNC = 33,
+  ROUND = 34,
+  SIGN = 35,
 };
 
 // A float32 function of two numbers; p is its parameter.
@@ -57,6 +69,7 @@ enum class BinaryFunction : int8_t {
   DIV = 4,
   MAXIMUM = 5,
   MINIMUM = 6,
+  ATAN2 = 7,
 };
 
 // A comparison (which gives bool), a logical operation, or arithmetic of integers.
@@ -137,6 +150,8 @@ enum class Operation : uint8_t {
   Int4Gemm = 32,
   QuantizedGather = 33,
   GroupedConv2d = 34,
+  Take = 35,
+  CumulativeSum = 36,
 };
 
 // Applies X to the name of each member of Operation.
@@ -174,7 +189,9 @@ enum class Operation : uint8_t {
   X(WeightOnlyGemm) \
   X(Int4Gemm) \
   X(QuantizedGather) \
-  X(GroupedConv2d)
+  X(GroupedConv2d) \
+  X(Take) \
+  X(CumulativeSum)
 
 // What a size, stride or offset is: operations on a stack, each followed by its operand if it has one.
 // 
@@ -566,6 +583,24 @@ struct Gather : flatbuffer::Table {
   bool wraps_negative() const { return scalar<bool>(10, false); }
 };
 
+// Elements of a tensor at places along an axis: output[i][j] = input[i][indices[i][j]] for the last axis of a matrix.
+struct Take : flatbuffer::Table {
+  using Table::Table;
+  flatbuffer::Operand input() const { return {"input", scalar<uint32_t>(4, 0)}; }
+  // Of the output's shape.
+  flatbuffer::Operand indices() const { return {"indices", scalar<uint32_t>(6, 0)}; }
+  flatbuffer::Operand output() const { return {"output", scalar<uint32_t>(8, 0)}; }
+  uint32_t axis() const { return scalar<uint32_t>(10, 0); }
+};
+
+// Sums of each element and those before it along an axis, in double.
+struct CumulativeSum : flatbuffer::Table {
+  using Table::Table;
+  flatbuffer::Operand input() const { return {"input", scalar<uint32_t>(4, 0)}; }
+  flatbuffer::Operand output() const { return {"output", scalar<uint32_t>(6, 0)}; }
+  uint32_t axis() const { return scalar<uint32_t>(8, 0); }
+};
+
 // A layer of an LSTM or a GRU in one direction; the products with its inputs are a step before.
 struct Recurrent : flatbuffer::Table {
   using Table::Table;
@@ -864,6 +899,8 @@ struct Step : flatbuffer::Table {
   Int4Gemm operation_as_Int4Gemm() const { return operation_type() == Operation::Int4Gemm ? table<Int4Gemm>(6) : Int4Gemm(); }
   QuantizedGather operation_as_QuantizedGather() const { return operation_type() == Operation::QuantizedGather ? table<QuantizedGather>(6) : QuantizedGather(); }
   GroupedConv2d operation_as_GroupedConv2d() const { return operation_type() == Operation::GroupedConv2d ? table<GroupedConv2d>(6) : GroupedConv2d(); }
+  Take operation_as_Take() const { return operation_type() == Operation::Take ? table<Take>(6) : Take(); }
+  CumulativeSum operation_as_CumulativeSum() const { return operation_type() == Operation::CumulativeSum ? table<CumulativeSum>(6) : CumulativeSum(); }
   uint32_t debug_handle() const { return scalar<uint32_t>(8, 0); }
 };
 
@@ -948,7 +985,7 @@ inline constexpr flatbuffer::Field kEpilogue[] = {
   {"q", flatbuffer::Kind::Scalar, 4, false, 0},
 };
 inline constexpr flatbuffer::Bounds kEpilogueBounds[] = {
-  {2, true, -1, 23},
+  {2, true, -1, 35},
 };
 inline constexpr flatbuffer::Field kPrologue[] = {
   {"low", flatbuffer::Kind::Scalar, 4, false, 0},
@@ -994,8 +1031,8 @@ inline constexpr flatbuffer::Field kInstruction[] = {
   {"q", flatbuffer::Kind::Scalar, 4, false, 0},
 };
 inline constexpr flatbuffer::Bounds kInstructionBounds[] = {
-  {0, true, -1, 23},
-  {1, true, -1, 6},
+  {0, true, -1, 35},
+  {1, true, -1, 7},
 };
 inline constexpr flatbuffer::Field kBottleneckConvolution[] = {
   {"window", flatbuffer::Kind::Table, 4, false, 5},
@@ -1299,6 +1336,32 @@ inline constexpr flatbuffer::OperandInfo kGatherOperands[] = {
   {"table_of_rows", 4, false, false, flatbuffer::Effect::Reads},
   {"indices", 6, false, false, flatbuffer::Effect::Reads},
   {"output", 8, false, false, flatbuffer::Effect::Writes},
+};
+inline constexpr flatbuffer::Field kTake[] = {
+  {"input", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"indices", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"axis", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Bounds kTakeBounds[] = {
+  {3, false, 0, 7},
+};
+inline constexpr flatbuffer::OperandInfo kTakeOperands[] = {
+  {"input", 4, false, false, flatbuffer::Effect::Reads},
+  {"indices", 6, false, false, flatbuffer::Effect::Reads},
+  {"output", 8, false, false, flatbuffer::Effect::Writes},
+};
+inline constexpr flatbuffer::Field kCumulativeSum[] = {
+  {"input", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"axis", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Bounds kCumulativeSumBounds[] = {
+  {2, false, 0, 7},
+};
+inline constexpr flatbuffer::OperandInfo kCumulativeSumOperands[] = {
+  {"input", 4, false, false, flatbuffer::Effect::Reads},
+  {"output", 6, false, false, flatbuffer::Effect::Writes},
 };
 inline constexpr flatbuffer::Field kRecurrent[] = {
   {"projected", flatbuffer::Kind::Scalar, 4, false, 0},
@@ -1614,7 +1677,7 @@ inline constexpr flatbuffer::Field kPlan[] = {
   {"storages", flatbuffer::Kind::Tables, 4, false, 2},
   {"values", flatbuffer::Kind::Tables, 4, false, 3},
   {"arguments", flatbuffer::Kind::Tables, 4, false, 4},
-  {"steps", flatbuffer::Kind::Tables, 4, false, 49},
+  {"steps", flatbuffer::Kind::Tables, 4, false, 51},
   {"arena_bytes", flatbuffer::Kind::Scalar, 8, false, 0},
 };
 
@@ -1651,6 +1714,8 @@ inline constexpr flatbuffer::TableInfo kTables[] = {
   {"Attention", kAttention, 10, nullptr, 0},
   {"MatMul", kMatMul, 3, nullptr, 0},
   {"Gather", kGather, 4, nullptr, 0},
+  {"Take", kTake, 4, kTakeBounds, 1},
+  {"CumulativeSum", kCumulativeSum, 3, kCumulativeSumBounds, 1},
   {"Recurrent", kRecurrent, 11, kRecurrentBounds, 1},
   {"Compare", kCompare, 4, kCompareBounds, 1},
   {"Where", kWhere, 4, nullptr, 0},
@@ -1672,10 +1737,10 @@ inline constexpr flatbuffer::TableInfo kTables[] = {
   {"Plan", kPlan, 10, nullptr, 0},
 };
 
-inline constexpr uint16_t kOperationMembers[] = {15, 16, 17, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 19};
+inline constexpr uint16_t kOperationMembers[] = {15, 16, 17, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 19, 32, 33};
 
 inline constexpr flatbuffer::UnionInfo kUnions[] = {
-  {"Operation", kOperationMembers, 34},
+  {"Operation", kOperationMembers, 36},
 };
 
 }  // namespace descriptors
@@ -1716,8 +1781,10 @@ inline constexpr flatbuffer::OperandList kOperationOperands[] = {
   {"Int4Gemm", descriptors::kInt4GemmOperands, 9},
   {"QuantizedGather", descriptors::kQuantizedGatherOperands, 4},
   {"GroupedConv2d", descriptors::kGroupedConv2dOperands, 4},
+  {"Take", descriptors::kTakeOperands, 3},
+  {"CumulativeSum", descriptors::kCumulativeSumOperands, 2},
 };
 
-inline constexpr flatbuffer::Schema kPlanSchema = {descriptors::kTables, descriptors::kUnions, 50, 5, "RCP2"};
+inline constexpr flatbuffer::Schema kPlanSchema = {descriptors::kTables, descriptors::kUnions, 52, 5, "RCP2"};
 
 }  // namespace rushlight::cpu::schema

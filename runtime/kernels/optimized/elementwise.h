@@ -13,15 +13,21 @@ namespace rushlight::optimized {
 bool abs_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool add_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, const Scalar& alpha, Tensor& out);
 bool add_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, const Scalar& alpha, Tensor& out);
+bool atan2_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool ceil_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool clamp_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& min,
                const std::optional<Scalar>& max, Tensor& out);
 bool cos_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool div_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool div_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool elu_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& alpha, const Scalar& scale,
+             const Scalar& input_scale, Tensor& out);
 bool eq_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 bool eq_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool erf_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool exp_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool expm1_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool floor_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool ge_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 bool ge_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool gelu_out(KernelRuntimeContext& context, const Tensor& in, std::string_view approximate, Tensor& out);
@@ -33,12 +39,16 @@ bool hardtanh_out(KernelRuntimeContext& context, const Tensor& in, const Scalar&
 bool le_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 bool le_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool leaky_relu_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& slope, Tensor& out);
+bool log10_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool log1p_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool log2_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool log_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool logical_not_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool lt_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 bool lt_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool maximum_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool minimum_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool mish_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool mul_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool mul_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 bool ne_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
@@ -47,16 +57,21 @@ bool neg_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool pow_tensor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 bool reciprocal_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool relu_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool round_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool rsqrt_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool rsub_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, const Scalar& alpha, Tensor& out);
 bool sigmoid_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool sign_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool silu_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool sin_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool softplus_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& beta, const Scalar& threshold,
+                  Tensor& out);
 bool sqrt_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool square_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool sub_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, const Scalar& alpha, Tensor& out);
 bool sub_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, const Scalar& alpha, Tensor& out);
 bool tanh_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool trunc_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool where_self_out(KernelRuntimeContext& context, const Tensor& condition, const Tensor& a, const Tensor& b,
                     Tensor& out);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/optimized/elementwise_map.h"
 #include "kernels/optimized/elementwise_rows.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/convert.h"
@@ -58,7 +59,7 @@ bool for_rows(KernelRuntimeContext& context, ScalarType type, const RowOperand& 
 bool run_binary(KernelRuntimeContext& context, BinaryOp op, ScalarType type, const RowOperand& a, const RowOperand& b,
                 const Tensor& out) {
   // A fused product and sum would be rounded otherwise than eager's.
-  if (out.scalar_type() != type || op == BinaryOp::AddScaled) return false;
+  if (out.scalar_type() != type || op == BinaryOp::AddScaled || op == BinaryOp::Atan2) return false;
   if (!resize_to_rows(context, out, {&a, &b})) return true;
   LoopNest nest;
   if (!make_element_rows(&nest, out, {&a, &b})) return false;
@@ -102,9 +103,18 @@ bool f16_unary(KernelRuntimeContext& context, microkernels::UnaryOp op, const Te
   const microkernels::F16Microkernels& kernels = microkernels::f16_microkernels();
   const uint16_t* const x = in.const_data_ptr<uint16_t>();
   uint16_t* const y = out.mutable_data_ptr<uint16_t>();
-  const int64_t grain = op >= microkernels::UnaryOp::Exp ? kElementGrain / 8 : kElementGrain;
+  const microkernels::F16Type type = f16_type(in.scalar_type());
+  const int64_t grain = is_costly(op) ? kElementGrain / 8 : kElementGrain;
   context.parallel_for(0, in.numel(), grain, [&](int64_t begin, int64_t end) {
-    kernels.unary(f16_type(in.scalar_type()), op, x + begin, y + begin, end - begin, p, q);
+    if (op < microkernels::UnaryOp::Exp) return kernels.unary(type, op, x + begin, y + begin, end - begin, p, q);
+    // The others have code for float32 alone.
+    float numbers[kChunk];
+    for (int64_t i = begin; i < end; i += kChunk) {
+      const int64_t n = std::min(kChunk, end - i);
+      kernels.widen(type, x + i, n, numbers);
+      microkernels::f32_microkernels().unary(op, numbers, numbers, n, p, q);
+      kernels.narrow(type, numbers, n, y + i);
+    }
   });
   return true;
 }

@@ -19,8 +19,6 @@ namespace {
 constexpr int64_t kGrain = 16 * 1024;
 constexpr int64_t kCostlyGrain = 2 * 1024;
 
-bool is_costly(UnaryOp op) { return op >= UnaryOp::Exp; }
-
 // The one element of a tensor that is not float32 but takes part in float32 arithmetic.
 bool read_number(const Tensor& tensor, float* number) {
   if (tensor.numel() != 1) return false;
@@ -108,7 +106,8 @@ bool run_binary(KernelRuntimeContext& context, BinaryOp op, const Operand& a, co
   const int64_t b_step = a_step ? step(nest, 2) : 1;
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   float* to = out.mutable_data_ptr<float>();
-  context.parallel_for(0, nest.numel(), kGrain, [&](int64_t begin, int64_t end) {
+  const int64_t grain = op == BinaryOp::Atan2 ? kCostlyGrain : kGrain;
+  context.parallel_for(0, nest.numel(), grain, [&](int64_t begin, int64_t end) {
     for_each_row(nest, begin, end, [&](const int64_t* offset, int64_t n) {
       kernels.binary(op, a.at(offset[1]), a_step, b.at(offset[2]), b_step, to + offset[0], n, p);
     });

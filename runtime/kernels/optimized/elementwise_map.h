@@ -7,6 +7,11 @@
 
 namespace rushlight::optimized {
 
+// Whether a function takes dozens of instructions.
+constexpr bool is_costly(microkernels::UnaryOp op) {
+  return op >= microkernels::UnaryOp::Exp && op <= microkernels::UnaryOp::Elu;
+}
+
 // Each resizes `out` and computes with all threads. False where it does not cover the arguments: elements that are not
 // float32 (but for an operand of one element which takes part as a number), operands whose innermost dim in out's order
 // is neither adjacent nor repeated.

@@ -20,17 +20,24 @@ RL_INLINE Floats with_sign(Floats magnitude, Floats sign) {
 }
 RL_INLINE Floats power_of_two(Ints exponent) { return as_floats((exponent + 127) << 23); }
 
-// e^(x - n log 2) for the integer n next to x / log 2, of which n is set.
-RL_INLINE Floats exp_of_rest(Floats x, Ints* n) {
+// What exp_of_rest() and expm1() have in common: r = x - n log 2 for the integer n next to x / log 2, and the result
+// (e^r - 1 - r) / r.
+RL_INLINE Floats exp_series(Floats x, Floats* r, Ints* n) {
   // Adding 1.5 * 2^23 rounds to an integer, in the low bits.
   const float magic = 12582912.0f;
   const Floats shifted = x * 1.44269504f + magic;
   *n = as_ints(shifted) - as_ints(splat(magic));
   const Floats whole = shifted - magic;
-  const Floats r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
-  const Floats p =
-      polynomial(r, {1.381432055e-03f, 8.368850686e-03f, 4.166840017e-02f, 1.666651964e-01f, 4.999999404e-01f});
-  return (p * r) * r + r + 1.0f;
+  *r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
+  return polynomial(*r, {1.381432055e-03f, 8.368850686e-03f, 4.166840017e-02f, 1.666651964e-01f, 4.999999404e-01f}) *
+         *r;
+}
+
+// e^(x - n log 2) for the integer n next to x / log 2, of which n is set.
+RL_INLINE Floats exp_of_rest(Floats x, Ints* n) {
+  Floats r;
+  const Floats p = exp_series(x, &r, n);
+  return p * r + r + 1.0f;
 }
 
 // e^x, 1.03 ulp; results below the normal range are rounded once.
@@ -40,6 +47,18 @@ RL_INLINE Floats exp(Floats x) {
   // Two factors, since 2^n itself may be out of range.
   const Ints half = n >> 1;
   return value * power_of_two(half) * power_of_two(n - half);
+}
+
+// e^x - 1.
+RL_INLINE Floats expm1(Floats x) {
+  Floats r;
+  Ints n;
+  const Floats p = exp_series(at_most(at_least(x, splat(-26.0f)), splat(89.0f)), &r, &n);
+  // Half of the result, since 2^n may be out of range.
+  const Floats scale = power_of_two(n - 1);
+  const Floats half = (p * r + r) * scale + (scale - 0.5f);
+  // Half of a denormal number may have lost a bit, and -0 its sign.
+  return select(abs(x) < 1e-30f, x, half + half);
 }
 
 // e^x for x <= 0, or 0 where that is not far above the least normal number: denormal results are slow.
@@ -93,8 +112,9 @@ RL_INLINE Floats erf(Floats x) {
   return select(a < 0.921875f, small, select(x != x, x, large));
 }
 
-// Natural logarithm, 0.9 ulp; of 0 -infinity, of negative numbers NaN.
-RL_INLINE Floats log(Floats x) {
+// Logarithm of x - x * error, where the error is that of a rounding. Of 2 it is high + low * unit, where `unit` is that
+// of e. Of 0 -infinity, of negative numbers NaN.
+RL_INLINE Floats log_to_base(Floats x, Floats error, float high, float low, float unit) {
   const Ints tiny = x < 1.17549435e-38f;
   const Ints ordinary = (x > 0.0f) & (x < __builtin_inff());
   const Floats scaled = select(ordinary, select(tiny, x * 8388608.0f, x), splat(1.0f));
@@ -108,11 +128,24 @@ RL_INLINE Floats log(Floats x) {
       polynomial(f, {6.746634096e-02f, -1.167564541e-01f, 1.188816205e-01f, -1.240558997e-01f, 1.421955228e-01f,
                      -1.666799635e-01f, 2.000211924e-01f, -2.500000894e-01f, 3.333331347e-01f});
   const Floats z = f * f;
-  const Floats tail = z * (p * f - 0.5f) + e * -2.12194440e-4f;
-  const Floats value = e * 0.693359375f + (tail + f);
+  const Floats tail = z * (p * f - 0.5f) + (e * low - error);
+  const Floats value = e * high + (tail + f) * unit;
   const Floats infinity = splat(__builtin_inff());
   const Floats finite = select(x == 0.0f, -infinity, value);
   return select(x < 0.0f, splat(__builtin_nanf("")), select((x == infinity) | (x != x), x, finite));
+}
+
+// Natural logarithm, 0.9 ulp.
+RL_INLINE Floats log(Floats x) { return log_to_base(x, Floats{}, 0.693359375f, -2.12194440e-4f, 1.0f); }
+
+// Exact for powers of two.
+RL_INLINE Floats log2(Floats x) { return log_to_base(x, Floats{}, 1.0f, 0.0f, 1.44269504f); }
+RL_INLINE Floats log10(Floats x) { return log_to_base(x, Floats{}, 0.301025390625f, 1.060349411e-05f, 0.434294482f); }
+
+// log(1 + x).
+RL_INLINE Floats log1p(Floats x) {
+  const Floats u = x + 1.0f;
+  return select(x == 0.0f, x, log_to_base(u, ((u - 1.0f) - x) / u, 0.693359375f, -2.12194440e-4f, 1.0f));
 }
 
 // 1 + e^x, 2.5 ulp; infinite from x = 88.4 on.
@@ -178,6 +211,63 @@ RL_INLINE Floats sine_or_cosine(Floats x) {
 }
 RL_INLINE Floats sin(Floats x) { return sine_or_cosine<false>(x); }
 RL_INLINE Floats cos(Floats x) { return sine_or_cosine<true>(x); }
+
+// The angle of the point (x, y), in [-pi, pi].
+RL_ONCE_STATIC Floats atan2(Floats y, Floats x) {
+  const Floats ay = abs(y), ax = abs(x);
+  const Ints is_steep = ay > ax;
+  // Their sum is finite.
+  const Floats scale = select((ay > 1e37f) | (ax > 1e37f), splat(0.25f), splat(1.0f));
+  const Floats most = select(is_steep, ay, ax) * scale, least = select(is_steep, ax, ay) * scale;
+  // The tangent q of the angle to the next one of 0 and pi / 4. Two infinities are at pi / 4, two zeros at 0.
+  const Ints is_equal = (least == most) & (most > 0.0f);
+  const Ints is_middle = (least > 0.414213562f * most) | is_equal;
+  const Floats above = select(is_equal, Floats{}, select(is_middle, least - most, least));
+  const Floats q = above / select(is_equal | (most == 0.0f), splat(1.0f), select(is_middle, least + most, most));
+  const Floats z = q * q;
+  const Floats rest =
+      polynomial(z, {8.060308961e-02f, -1.387984999e-01f, 1.997792608e-01f, -3.333295525e-01f}) * (z * q) + q;
+  const Ints is_left = as_ints(x) >> 31;
+  const Floats angle = select(is_middle, rest + 0.785398163f, rest);
+  const Floats steep = select(is_steep, (1.57079637f - angle) - 4.37113883e-8f, angle);
+  const Floats value = select(is_left, (3.14159274f - steep) - 8.74227766e-8f, steep);
+  return select((x != x) | (y != y), x + y, with_sign(value, y));
+}
+
+// log(1 + e^(p x)) / p, or x where p x > q.
+RL_INLINE Floats softplus(Floats x, Floats p, Floats q) {
+  const Floats scaled = x * p;
+  return select(scaled > q, x, log1p(exp(scaled)) / p);
+}
+
+// x tanh(log(1 + e^x)). The tanh is n / (n + 2) with n = e^x (e^x + 2), and 1 from x = 9.1 on.
+RL_INLINE Floats mish(Floats x) {
+  const Floats e = exp(at_most(x, splat(30.0f)));
+  const Floats n = e * (e + 2.0f);
+  return x * (n / (n + 2.0f));
+}
+
+// The integer next to |x|, even of two, below 2^23, beyond which all floats are integers.
+RL_INLINE Floats rounded_magnitude(Floats x) { return (abs(x) + 8388608.0f) - 8388608.0f; }
+// Of an integer next to x where |x| < 2^23; elsewhere x.
+RL_INLINE Floats integer_of(Floats x, Floats value) { return select(abs(x) < 8388608.0f, with_sign(value, x), x); }
+RL_INLINE Floats one_where(Ints mask) { return as_floats(mask & as_ints(splat(1.0f))); }
+
+RL_INLINE Floats round(Floats x) { return integer_of(x, rounded_magnitude(x)); }
+RL_INLINE Floats trunc(Floats x) {
+  const Floats r = rounded_magnitude(x);
+  return integer_of(x, r - one_where(r > abs(x)));
+}
+RL_INLINE Floats floor(Floats x) {
+  const Floats r = with_sign(rounded_magnitude(x), x);
+  return integer_of(x, r - one_where(r > x));
+}
+RL_INLINE Floats ceil(Floats x) {
+  const Floats r = with_sign(rounded_magnitude(x), x);
+  return integer_of(x, r + one_where(r < x));
+}
+// 1, -1 or 0; of NaN 0.
+RL_INLINE Floats sign(Floats x) { return one_where(x > 0.0f) - one_where(x < 0.0f); }
 
 RL_INLINE Floats sqrt(Floats x) {
 #if defined(__AVX2__) && RL_WIDTH == 8 && !defined(__clang__)  // whose later releases have no such builtin

@@ -12,9 +12,9 @@ enum class F16Type : uint8_t { Float16, BFloat16 };
 
 struct F16Microkernels {
   const char* name;
-  // y[i] = op(x[i]), i < n; y may be x.
+  // y[i] = op(x[i]), i < n, for a function that is neither costly nor rounds; y may be x.
   void (*unary)(F16Type type, UnaryOp op, const uint16_t* x, uint16_t* y, int64_t n, float p, float q);
-  // y[i] = op(a[i * a_step], b[i * b_step]); a step is 1 or 0, not both 0. y may be an operand with step 1.
+  // y[i] = op(a[i * a_step], b[i * b_step]), not Atan2; a step is 1 or 0, not both 0. y may be an operand with step 1.
   void (*binary)(F16Type type, BinaryOp op, const uint16_t* a, int64_t a_step, const uint16_t* b, int64_t b_step,
                  uint16_t* y, int64_t n);
   // In double over blocks that are summed in float.

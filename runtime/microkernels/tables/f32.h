@@ -63,6 +63,18 @@ enum class UnaryOp : uint8_t {
   GeluTanh,
   Sin,
   Cos,
+  Log1p,
+  Expm1,
+  Log2,
+  Log10,
+  Softplus,  // log(1 + e^(p x)) / p, or x where p x > q
+  Mish,
+  Elu,  // q x where x > 0, else p (e^x - 1)
+  Floor,
+  Ceil,
+  Trunc,
+  Round,  // ties to even
+  Sign,
 };
 
 // A pass of a Fourier transform (Stockham's order) over the lines in the lanes of vectors: a point is a vector of real
@@ -87,6 +99,7 @@ enum class BinaryOp : uint8_t {
   Div,
   Maximum,
   Minimum,
+  Atan2,  // of the point (b, a)
 };
 
 enum class CompareOp : uint8_t { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual };

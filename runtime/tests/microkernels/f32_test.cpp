@@ -189,16 +189,33 @@ TEST_P(F32Test, FunctionsAreWithinUnitsOfTheLastPlace) {
     UnaryOp op;
     double (*exact)(double);
     double units = 2.5;
+    float p = 0, q = 0;
   };
-  const Function functions[] = {{UnaryOp::Exp, [](double x) { return std::exp(x); }},
-                                {UnaryOp::Log, [](double x) { return std::log(x); }},
-                                {UnaryOp::Tanh, [](double x) { return std::tanh(x); }},
-                                {UnaryOp::Erf, [](double x) { return std::erf(x); }},
-                                {UnaryOp::Rsqrt, [](double x) { return 1 / std::sqrt(x); }},
-                                {UnaryOp::Sqrt, [](double x) { return std::sqrt(x); }},
-                                {UnaryOp::Sin, [](double x) { return std::sin(x); }, 1.6},
-                                {UnaryOp::Cos, [](double x) { return std::cos(x); }, 1.6},
-                                {UnaryOp::Sigmoid, [](double x) { return x < -87 ? NAN : 1 / (1 + std::exp(-x)); }, 3}};
+  const Function functions[] = {
+      {UnaryOp::Exp, [](double x) { return std::exp(x); }},
+      {UnaryOp::Log, [](double x) { return std::log(x); }},
+      {UnaryOp::Tanh, [](double x) { return std::tanh(x); }},
+      {UnaryOp::Erf, [](double x) { return std::erf(x); }},
+      {UnaryOp::Rsqrt, [](double x) { return 1 / std::sqrt(x); }},
+      {UnaryOp::Sqrt, [](double x) { return std::sqrt(x); }},
+      {UnaryOp::Sin, [](double x) { return std::sin(x); }, 1.6},
+      {UnaryOp::Cos, [](double x) { return std::cos(x); }, 1.6},
+      {UnaryOp::Log1p, [](double x) { return std::log1p(x); }, 2},
+      {UnaryOp::Expm1, [](double x) { return std::expm1(x); }, 2},
+      {UnaryOp::Log2, [](double x) { return std::log2(x); }},
+      {UnaryOp::Log10, [](double x) { return std::log10(x); }},
+      {UnaryOp::Softplus, [](double x) { return x > 20 ? x : std::log1p(std::exp(x)); }, 3, 1, 20},
+      {UnaryOp::Softplus, [](double x) { return x * 0.5 > 4 ? x : std::log1p(std::exp(x * 0.5)) / 0.5; }, 3, 0.5f, 4},
+      {UnaryOp::Mish, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, 4},
+      {UnaryOp::Elu, [](double x) { return x > 0 ? 3 * x : -2 * std::expm1(x); }, 2, -2, 3},
+      {UnaryOp::Floor, [](double x) { return std::floor(x); }, 0},
+      {UnaryOp::Ceil, [](double x) { return std::ceil(x); }, 0},
+      {UnaryOp::Trunc, [](double x) { return std::trunc(x); }, 0},
+      {UnaryOp::Round, [](double x) { return std::nearbyint(x); }, 0},
+      {UnaryOp::Sign, [](double x) { return x > 0   ? 1.0
+                                            : x < 0 ? -1.0
+                                                    : 0.0; }, 0},
+      {UnaryOp::Sigmoid, [](double x) { return x < -87 ? NAN : 1 / (1 + std::exp(-x)); }, 3}};
   std::vector<float> x, y;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 65521) {
     const uint32_t pattern = static_cast<uint32_t>(bits);
@@ -208,11 +225,12 @@ TEST_P(F32Test, FunctionsAreWithinUnitsOfTheLastPlace) {
   }
   y.resize(x.size());
   for (const Function& function : functions) {
-    kernels.unary(function.op, x.data(), y.data(), static_cast<int64_t>(x.size()), 0, 0);
+    kernels.unary(function.op, x.data(), y.data(), static_cast<int64_t>(x.size()), function.p, function.q);
     for (size_t i = 0; i < x.size(); ++i) {
       const double exact = function.exact(x[i]);
       const float rounded = static_cast<float>(exact);
-      if (function.op == UnaryOp::Sigmoid && x[i] < -87) continue;
+      // The power is a denormal number, as in eager.
+      if ((function.op == UnaryOp::Sigmoid || function.op == UnaryOp::Mish) && x[i] < -87) continue;
       if (std::isnan(rounded)) {
         ASSERT_TRUE(std::isnan(y[i])) << x[i];
       } else if (std::isinf(rounded)) {
@@ -225,6 +243,56 @@ TEST_P(F32Test, FunctionsAreWithinUnitsOfTheLastPlace) {
       }
     }
   }
+}
+
+TEST_P(F32Test, FunctionsKeepTheSignOfZeroAndRoundTiesToEven) {
+  const float x[] = {0.0f, -0.0f, 1e-40f, -1e-40f, 0.5f, -0.5f, 1.5f, -2.5f, 8388607.5f, -8388607.5f, 0.49999997f};
+  constexpr int64_t kCount = sizeof(x) / sizeof(float);
+  float y[kCount];
+  const auto expect = [&](UnaryOp op, float (*function)(float), int64_t n) {
+    kernels.unary(op, x, y, n, 1, 1);
+    for (int64_t i = 0; i < n; ++i) {
+      EXPECT_EQ(y[i], function(x[i])) << "op " << static_cast<int>(op) << " of " << x[i];
+      EXPECT_EQ(std::signbit(y[i]), std::signbit(function(x[i]))) << "op " << static_cast<int>(op) << " of " << x[i];
+    }
+  };
+  expect(UnaryOp::Floor, [](float v) { return std::floor(v); }, kCount);
+  expect(UnaryOp::Ceil, [](float v) { return std::ceil(v); }, kCount);
+  expect(UnaryOp::Trunc, [](float v) { return std::trunc(v); }, kCount);
+  expect(UnaryOp::Round, [](float v) { return std::nearbyint(v); }, kCount);
+  // Numbers next to 0 are their own results.
+  expect(UnaryOp::Log1p, [](float v) { return v; }, 4);
+  expect(UnaryOp::Expm1, [](float v) { return v; }, 4);
+  expect(UnaryOp::Elu, [](float v) { return v; }, 4);
+  for (int exponent = -126; exponent < 128; ++exponent) {
+    const float power = std::ldexp(1.0f, exponent);
+    kernels.unary(UnaryOp::Log2, &power, y, 1, 0, 0);
+    EXPECT_EQ(y[0], static_cast<float>(exponent));
+  }
+}
+
+TEST_P(F32Test, AnglesOfPoints) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> values = {0.0f,       1e-45f, 1e-38f,     1e-20f, 3e-4f,   0.3f,
+                               0.4142136f, 1.0f,   2.4142137f, 3e38f,  infinity};
+  for (int i = 1; i < 400; ++i) values.push_back(static_cast<float>(i) * 0.0171f);
+  const size_t half = values.size();
+  for (size_t i = 0; i < half; ++i) values.push_back(-values[i]);
+  const int64_t n = static_cast<int64_t>(values.size());
+  std::vector<float> angles(values.size());
+  for (const float y : values) {
+    kernels.binary(BinaryOp::Atan2, &y, 0, values.data(), 1, angles.data(), n, 0);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double exact = std::atan2(double{y}, double{values[i]});
+      const float rounded = static_cast<float>(exact);
+      const double unit = static_cast<double>(std::nextafter(std::fabs(rounded), infinity)) - std::fabs(rounded);
+      ASSERT_LE(std::fabs(angles[i] - exact), 3 * unit) << y << ", " << values[i];
+      ASSERT_EQ(std::signbit(angles[i]), std::signbit(exact)) << y << ", " << values[i];
+    }
+  }
+  const float some[] = {std::nanf(""), 1.0f}, others[] = {1.0f, std::nanf("")};
+  kernels.binary(BinaryOp::Atan2, some, 1, others, 1, angles.data(), 2, 0);
+  EXPECT_TRUE(std::isnan(angles[0]) && std::isnan(angles[1]));
 }
 
 TEST_P(F32Test, SineAndCosineAreExactNextToQuarterTurns) {

@@ -226,7 +226,7 @@ def _microkernels(selection: Selection, sources: RuntimeSources, files: Iterable
     )
     lines = "\n".join(f'  "{word} " \\' for word in words)
     return f"""// Written by `rushlight select`: what microkernels/tables/selected.h asks for.
-#define RL_SELECTED_FUNCTIONS {sum(1 << function for function in functions):#x}u
+#define RL_SELECTED_FUNCTIONS {sum(1 << function for function in functions):#x}ull
 #define RL_SELECTED \\
   " " \\
 {lines}

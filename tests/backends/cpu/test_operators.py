@@ -241,6 +241,22 @@ CASES: dict[str, Case] = {
     "expand": Case(lambda x: (x + 1)[:, None].expand(5, 3, 8) * 2, MATRIX),
     "angles": Case(lambda x: torch.sin(30 * x) + torch.cos(x) * 2, MATRIX),
     "angles_of_linear": Case(nn.Sequential(nn.Linear(8, 20), Sine(), nn.Linear(20, 3)), MATRIX),
+    "logarithms": Case(lambda x: torch.log1p(x) * torch.log2(x) + torch.log10(x), ROWS, is_positive=True),
+    "logsumexp": Case(lambda x: torch.logsumexp(x * 2, -1) + torch.logsumexp(x, 0).sum(), MATRIX),
+    "mish_of_linear": Case(nn.Sequential(nn.Linear(8, 20), nn.Mish(), nn.Linear(20, 3)), MATRIX),
+    "mish_of_convolution": Case(nn.Sequential(nn.Conv2d(6, 8, 3), nn.Mish()), IMAGE),
+    "roundings": Case(
+        lambda x: (
+            torch.floor(x * 3) + torch.ceil(x) * torch.round(x * 5) - torch.trunc(x * 2) * torch.sign(x)
+        ),
+        ROWS,
+    ),
+    "softplus": Case(lambda x: F.softplus(x * 3) + F.softplus(x, 2.0, 1.0) * F.logsigmoid(x), ROWS),
+    "softplus_of_linear": Case(nn.Sequential(nn.Linear(8, 20), nn.Softplus(2.0), nn.Linear(20, 3)), MATRIX),
+    "elu_of_linear": Case(nn.Sequential(nn.Linear(8, 20), nn.ELU(0.7), nn.Linear(20, 3)), MATRIX),
+    "atan2": Case(lambda x: torch.atan2(x * 2, x[:1] + 1) * torch.atan2(x[:1], x), ROWS),
+    "celu": Case(lambda x: F.celu(x * 2, 1.5) + torch.expm1(x), ROWS),
+    "frac": Case(lambda x: torch.frac(x * 4) + 1, ROWS),
     "gelu": Case(lambda x: F.gelu(x) - F.gelu(-x), ROWS),
     "gelu_tanh": Case(lambda x: F.gelu(x, approximate="tanh") * x, ROWS),
     "group_norm": Case(nn.GroupNorm(3, 6), IMAGE),

@@ -19,6 +19,7 @@ from rushlight.backends.cpu.plan import tables
 from rushlight.backends.cpu.plan.tables import (
     Compare,
     Convert,
+    CumulativeSum,
     Gather,
     GroupNormStatistics,
     Int8Lookup,
@@ -27,6 +28,7 @@ from rushlight.backends.cpu.plan.tables import (
     Normalize,
     Quantize,
     Resize2d,
+    Take,
     Where,
 )
 from rushlight.backends.cpu.plan.wire_tables import CPU_PLAN
@@ -71,6 +73,8 @@ CASES: dict[str, tuple[Kind, Any, tuple[torch.Tensor, ...]]] = {
     ),
     "resize": (Resize2d, lambda x: F.interpolate(x * 2, scale_factor=2), (torch.randn(1, 8, 4, 4),)),
     "gather": (Gather, nn.Embedding(3, 4), (INDICES,)),
+    "take": (Take, lambda x, i: torch.exp(torch.gather(x, 1, i)), (torch.randn(2, 4), INDICES)),
+    "cumulative sum": (CumulativeSum, lambda x: torch.exp(torch.cumsum(x, 1)), (torch.randn(3, 4),)),
 }
 
 

@@ -76,6 +76,19 @@ EXACT: dict[str, tuple[Any, Inputs]] = {
         (special(9, 7),),
     ),
     "angles": (lambda x: (torch.sin(x), torch.cos(x)), (special(9, 7),)),
+    "logarithms": (
+        lambda x: (torch.log1p(x), torch.expm1(x), torch.log2(x), torch.log10(x)),
+        (special(9, 7),),
+    ),
+    "activations": (
+        lambda x: (F.softplus(x), F.softplus(x, 2.0, 1.5), F.mish(x), F.elu(x, 0.5), F.logsigmoid(x)),
+        (special(9, 7),),
+    ),
+    "atan2": (lambda x, y: torch.atan2(x, y * 1), (special(9, 7), special(7, 9).t().contiguous())),
+    "roundings": (
+        lambda x: (torch.floor(x), torch.ceil(x), torch.trunc(x), torch.round(x), torch.sign(x)),
+        (torch.cat([special(9, 7) * 3, torch.tensor([[0.5, -0.5, 1.5, 2.5, -2.5, 8388607.5, -0.25]])]),),
+    ),
     "maximum": (
         lambda x, y: (torch.maximum(x, y), torch.minimum(x, y)),
         (special(9, 7), special(7, 9).t().contiguous()),
@@ -103,6 +116,18 @@ def test_special_numbers(name: str) -> None:
         assert torch.equal(got.isinf(), want.isinf())
         usual = want.isfinite()
         torch.testing.assert_close(got[usual], want[usual], rtol=2e-6, atol=1e-6)
+
+
+def test_signs_of_zeros() -> None:
+    def functions(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        rounded = torch.floor(x), torch.ceil(x), torch.trunc(x), torch.round(x), torch.sign(x)
+        return *rounded, torch.log1p(x), torch.expm1(x), F.elu(x), F.mish(x)
+
+    inputs = (torch.tensor([0.0, -0.0, 0.25, -0.25]),)
+    program, outside = lower(functions, inputs)
+    assert not outside
+    for got, want in zip(run(program, inputs), expected(functions, inputs), strict=True):
+        assert torch.equal(got.signbit(), want.signbit())
 
 
 class Transformed(nn.Module):

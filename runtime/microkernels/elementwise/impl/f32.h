@@ -18,8 +18,16 @@ RL_INLINE void map(const float* x, float* y, int64_t n, const Function& f) {
   if (i < n) store_few(y + i, f(load_few(x + i, n - i, 1.0f)), n - i);
 }
 
+// `rows` rows of n floats, `step` apart in x and in y.
+RL_ONCE_STATIC void unary_rows(UnaryOp op, const float* x, float* y, int64_t step, int64_t rows, int64_t n, float p,
+                               float q) {
+  with_unary(op, p, q, [&](const auto& f) {
+    for (int64_t i = 0; i < rows; ++i) map(x + i * step, y + i * step, n, f);
+  });
+}
+
 static void unary(UnaryOp op, const float* x, float* y, int64_t n, float p, float q) {
-  with_unary(op, p, q, [&](const auto& f) { map(x, y, n, f); });
+  unary_rows(op, x, y, 0, 1, n, p, q);
 }
 
 // Operands advance by 1 or stay.

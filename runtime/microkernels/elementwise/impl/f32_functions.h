@@ -9,9 +9,9 @@ namespace rushlight::microkernels::RL_ISA {
 
 RL_INLINE Floats reciprocal(Floats x) { return 1.0f / x; }
 
-// Calls body(function of a vector), for functions that the build has.
+// Calls body(function of a vector) for a function of few instructions that the build has.
 template <typename Body>
-RL_INLINE void with_unary(UnaryOp op, float p, float q, const Body& body) {
+RL_INLINE void with_cheap_unary(UnaryOp op, float p, float q, const Body& body) {
   [[maybe_unused]] const Floats low = splat(p), high = splat(q);
   switch (op) {
     case UnaryOp::Abs:
@@ -58,6 +58,16 @@ RL_INLINE void with_unary(UnaryOp op, float p, float q, const Body& body) {
     case UnaryOp::ReciprocalSquare:
       if constexpr (is_selected(UnaryOp::ReciprocalSquare)) body([](Floats v) { return reciprocal(v * v); });
       return;
+    default:
+      return;
+  }
+}
+
+// Calls body(function of a vector), for functions that the build has.
+template <typename Body>
+RL_INLINE void with_unary(UnaryOp op, float p, float q, const Body& body) {
+  [[maybe_unused]] const Floats low = splat(p), high = splat(q);
+  switch (op) {
     case UnaryOp::Exp:
       if constexpr (is_selected(UnaryOp::Exp)) body([](Floats v) { return exp(v); });
       return;
@@ -88,6 +98,45 @@ RL_INLINE void with_unary(UnaryOp op, float p, float q, const Body& body) {
     case UnaryOp::Cos:
       if constexpr (is_selected(UnaryOp::Cos)) body([](Floats v) { return cos(v); });
       return;
+    case UnaryOp::Log1p:
+      if constexpr (is_selected(UnaryOp::Log1p)) body([](Floats v) { return log1p(v); });
+      return;
+    case UnaryOp::Expm1:
+      if constexpr (is_selected(UnaryOp::Expm1)) body([](Floats v) { return expm1(v); });
+      return;
+    case UnaryOp::Log2:
+      if constexpr (is_selected(UnaryOp::Log2)) body([](Floats v) { return log2(v); });
+      return;
+    case UnaryOp::Log10:
+      if constexpr (is_selected(UnaryOp::Log10)) body([](Floats v) { return log10(v); });
+      return;
+    case UnaryOp::Softplus:
+      if constexpr (is_selected(UnaryOp::Softplus)) body([=](Floats v) { return softplus(v, low, high); });
+      return;
+    case UnaryOp::Mish:
+      if constexpr (is_selected(UnaryOp::Mish)) body([](Floats v) { return mish(v); });
+      return;
+    case UnaryOp::Elu:
+      if constexpr (is_selected(UnaryOp::Elu))
+        body([=](Floats v) { return select(v > 0.0f, v * high, expm1(v) * low); });
+      return;
+    case UnaryOp::Floor:
+      if constexpr (is_selected(UnaryOp::Floor)) body([](Floats v) { return floor(v); });
+      return;
+    case UnaryOp::Ceil:
+      if constexpr (is_selected(UnaryOp::Ceil)) body([](Floats v) { return ceil(v); });
+      return;
+    case UnaryOp::Trunc:
+      if constexpr (is_selected(UnaryOp::Trunc)) body([](Floats v) { return trunc(v); });
+      return;
+    case UnaryOp::Round:
+      if constexpr (is_selected(UnaryOp::Round)) body([](Floats v) { return round(v); });
+      return;
+    case UnaryOp::Sign:
+      if constexpr (is_selected(UnaryOp::Sign)) body([](Floats v) { return sign(v); });
+      return;
+    default:
+      return with_cheap_unary(op, p, q, body);
   }
 }
 
@@ -95,9 +144,9 @@ RL_INLINE void with_unary(UnaryOp op, float p, float q, const Body& body) {
 RL_INLINE Floats maximum(Floats a, Floats b) { return select((a > b) | (a != a), a, b); }
 RL_INLINE Floats minimum(Floats a, Floats b) { return select((a < b) | (a != a), a, b); }
 
-// Calls body(function of two vectors).
+// Calls body(function of two vectors) for a function of few instructions.
 template <typename Body>
-RL_INLINE void with_binary(BinaryOp op, float p, const Body& body) {
+RL_INLINE void with_cheap_binary(BinaryOp op, float p, const Body& body) {
   const Floats scale = splat(p);
   switch (op) {
     case BinaryOp::Add:
@@ -114,7 +163,16 @@ RL_INLINE void with_binary(BinaryOp op, float p, const Body& body) {
       return body([](Floats u, Floats v) { return maximum(u, v); });
     case BinaryOp::Minimum:
       return body([](Floats u, Floats v) { return minimum(u, v); });
+    default:
+      return;
   }
+}
+
+// Calls body(function of two vectors).
+template <typename Body>
+RL_INLINE void with_binary(BinaryOp op, float p, const Body& body) {
+  if (op == BinaryOp::Atan2) return body([](Floats u, Floats v) { return atan2(u, v); });
+  with_cheap_binary(op, p, body);
 }
 
 }  // namespace rushlight::microkernels::RL_ISA

@@ -29,9 +29,7 @@ RL_INLINE Floats finish(Floats value, const Epilogue& e, const float* residual, 
 }
 
 static void apply(const Epilogue& e, float* c, int64_t step, int64_t rows, int64_t columns) {
-  with_unary(e.op, e.p, e.q, [=](const auto& f) {
-    for (int64_t i = 0; i < rows; ++i) map(c + i * step, c + i * step, columns, f);
-  });
+  unary_rows(e.op, c, c, step, rows, columns, e.p, e.q);
 }
 
 // Stores the sums of a tile.

@@ -76,6 +76,16 @@ FUNCTIONS = {
     aten.silu.default: UnaryFunction.SILU,
     aten.sin.default: UnaryFunction.SIN,
     aten.cos.default: UnaryFunction.COS,
+    aten.log1p.default: UnaryFunction.LOG1P,
+    aten.expm1.default: UnaryFunction.EXPM1,
+    aten.log2.default: UnaryFunction.LOG2,
+    aten.log10.default: UnaryFunction.LOG10,
+    aten.mish.default: UnaryFunction.MISH,
+    aten.floor.default: UnaryFunction.FLOOR,
+    aten.ceil.default: UnaryFunction.CEIL,
+    aten.trunc.default: UnaryFunction.TRUNC,
+    aten.round.default: UnaryFunction.ROUND,
+    aten.sign.default: UnaryFunction.SIGN,
 }
 """Operators that apply a function without parameters."""
 
@@ -125,23 +135,29 @@ def prelu(lowering: Lowering, node: Node) -> None:
 
 
 def elu(lowering: Lowering, node: Node) -> None:
-    """Lowers elu to scale * relu(x) + scale * alpha * (e^y - 1) for y = input_scale * min(x, 0).
+    """Lowers elu.
 
-    e^y - 1 is 2 t / (1 - t) for t = tanh(y / 2), which is as exact near 0 as elsewhere.
+    With a factor s of its input, it is scale * relu(x) + scale * alpha * (e^(s * min(x, 0)) - 1).
     """
     alpha, scale, input_scale = (float(argument(node, i, 1)) for i in (1, 2, 3))
+    if input_scale == 1:
+        _unary(lowering, node, UnaryFunction.ELU, p=alpha * scale, q=scale)
+        return
     chain = ChainBuilder(lowering, node, lowering.sizes(node))
     x = chain.take(node.args[0])
     below = chain.add(UnaryFunction.CLAMP, x, p=-INFINITY, q=0.0)
-    half = chain.add(UnaryFunction.AFFINE, below, p=0.5 * input_scale, q=0.0)
-    t = chain.add(UnaryFunction.TANH, half)
-    rest = chain.add(UnaryFunction.AFFINE, t, p=-1.0, q=1.0)
-    quotient = chain.add(BinaryFunction.DIV, t, rest)
+    power = chain.add(UnaryFunction.EXPM1, chain.add(UnaryFunction.AFFINE, below, p=input_scale, q=0.0))
     above = chain.add(UnaryFunction.RELU, x)
     if scale != 1:
         above = chain.add(UnaryFunction.AFFINE, above, p=scale, q=0.0)
-    chain.add(BinaryFunction.ADD_SCALED, above, quotient, p=2.0 * alpha * scale)
+    chain.add(BinaryFunction.ADD_SCALED, above, power, p=alpha * scale)
     chain.finish()
+
+
+def softplus(lowering: Lowering, node: Node) -> None:
+    """Lowers softplus."""
+    beta, threshold = float(argument(node, 1, 1)), float(argument(node, 2, 20))
+    _unary(lowering, node, UnaryFunction.SOFTPLUS, p=beta, q=threshold)
 
 
 def gelu(lowering: Lowering, node: Node) -> None:
@@ -254,6 +270,11 @@ def minimum(lowering: Lowering, node: Node) -> None:
     _binary(lowering, node, BinaryFunction.MINIMUM)
 
 
+def atan2(lowering: Lowering, node: Node) -> None:
+    """Lowers the angle of the point (b, a)."""
+    _binary(lowering, node, BinaryFunction.ATAN2)
+
+
 # ---- Which nodes are taken: the reason why one is not, or None ----
 
 
@@ -268,6 +289,12 @@ def check_elu(node: Node, constants: Constants) -> str | None:
     if not all(isinstance(n, (int, float)) for n in numbers):
         return "its parameters are symbolic"
     return None if numbers[2] > 0 else "its input has a negative factor"
+
+
+def check_softplus(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if a parameter is symbolic."""
+    numbers = [argument(node, i, 1) for i in (1, 2)]
+    return None if all(isinstance(n, (int, float)) for n in numbers) else "its parameters are symbolic"
 
 
 def check_pow(node: Node, constants: Constants) -> str | None:
@@ -303,6 +330,7 @@ ROWS: dict[object, Row] = {
     aten.leaky_relu.default: _row(leaky_relu),
     aten.prelu.default: _row(prelu, check_prelu),
     aten.elu.default: _row(elu, check_elu),
+    aten.softplus.default: _row(softplus, check_softplus),
     aten.gelu.default: _row(gelu),
     aten.pow.Tensor_Scalar: _row(power, check_pow),
     aten.add.Tensor: _row(add, check_add),
@@ -315,4 +343,5 @@ ROWS: dict[object, Row] = {
     aten.div.Scalar: _row(div),
     aten.maximum.default: _row(maximum),
     aten.minimum.default: _row(minimum),
+    aten.atan2.default: _row(atan2),
 }

@@ -1,4 +1,4 @@
-"""Rows of tables by indices."""
+"""Rows of tables, and elements, by indices."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from rushlight.backends.cpu.lower.nodes import operation, rank_of
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.lower.unsupported_quantized import unsupported_table_reason
 from rushlight.backends.cpu.plan.sizes import product
-from rushlight.backends.cpu.plan.tables import (
-    Gather,
-)
+from rushlight.backends.cpu.plan.tables import Gather, Take
 from rushlight.backends.cpu.plan.tensor import Tensor, stored
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants
@@ -53,6 +51,36 @@ def _gather(lowering: Lowering, node: Node, table: Tensor, indices: object, wrap
     lowering.set(node, out)
 
 
+def index_select(lowering: Lowering, node: Node) -> None:
+    """Lowers a choice of slices to a gather of rows, or of the same elements of each row."""
+    source, axis, indices = lowering.tensor(node.args[0]), int(node.args[1]), node.args[2]  # type: ignore[arg-type]
+    axis %= source.rank
+    places = lowering.tensor(indices)
+    row = product(source.sizes[1:])
+    if axis == 0 and isinstance(row, int):
+        flat = lowering.reshaped(source, (source.sizes[0], row), node)
+        _gather(lowering, node, lowering.with_inner(flat, 1, node), indices, wraps_negative=False)
+        return
+    sizes = lowering.sizes(node)
+    if places.rank == 0:
+        places = places.with_one(0)
+    for _ in range(axis + 1, len(sizes)):
+        places = places.with_one(places.rank)
+    _take(lowering, node, axis, places.expand(sizes))
+
+
+def gather(lowering: Lowering, node: Node) -> None:
+    """Lowers a choice of elements along a dimension."""
+    axis = int(node.args[1]) % lowering.tensor(node.args[0]).rank  # type: ignore[arg-type]
+    _take(lowering, node, axis, lowering.tensor(node.args[2]))
+
+
+def _take(lowering: Lowering, node: Node, axis: int, places: Tensor) -> None:
+    out = lowering.new(lowering.sizes(node))
+    lowering.emit(Take(input=lowering.tensor(node.args[0]), indices=places, output=out, axis=axis), node)
+    lowering.set(node, out)
+
+
 # ---- Which nodes are taken: the reason why one is not, or None ----
 
 
@@ -73,7 +101,19 @@ def check_embedding(node: Node, constants: Constants) -> str | None:
     return None if constants.is_constant(node.args[0]) else "its table is not constant"
 
 
+def check_take(node: Node, constants: Constants) -> str | None:
+    """Gives the reason if the input or the index of a gather is a scalar."""
+    source, index = node.args[0], node.args[2]
+    if rank_of(source) < 1:
+        return "its input is a scalar"
+    if operation(node) is aten.gather.default and rank_of(index) != rank_of(source):
+        return "its index has other dimensions than its input"
+    return None
+
+
 ROWS: dict[object, Row] = {
     aten.embedding.default: Row(check_embedding, embedding),
     aten.index.Tensor: Row(check_index, index),
+    aten.index_select.default: Row(check_take, index_select),
+    aten.gather.default: Row(check_take, gather),
 }

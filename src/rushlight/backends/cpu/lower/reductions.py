@@ -1,4 +1,4 @@
-"""Sums, means and extremes."""
+"""Sums, means, extremes and cumulative sums."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rushlight.backends.cpu.lower.nodes import rank_of
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.plan.sizes import same
 from rushlight.backends.cpu.plan.tables import (
+    CumulativeSum,
     Reduce,
     Reduction,
 )
@@ -66,6 +67,15 @@ def _drop(tensor: Tensor, axes: list[int]) -> Tensor:
     )
 
 
+def cumulative_sum(lowering: Lowering, node: Node) -> None:
+    """Lowers a cumulative sum."""
+    x = lowering.tensor(node.args[0])
+    out = lowering.new(x.sizes)
+    axis = int(node.args[1]) % x.rank  # type: ignore[arg-type]
+    lowering.emit(CumulativeSum(input=x, output=out, axis=axis), node)
+    lowering.set(node, out)
+
+
 # ---- Which nodes are taken: the reason why one is not, or None ----
 
 
@@ -86,4 +96,5 @@ ROWS: dict[object, Row] = {
     aten.mean.dim: Row(check_reduce, reduce),
     aten.amax.default: Row(check_extreme, reduce),
     aten.amin.default: Row(check_extreme, reduce),
+    aten.cumsum.default: Row(check_reduce, cumulative_sum),
 }

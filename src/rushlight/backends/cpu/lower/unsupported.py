@@ -48,6 +48,8 @@ PRESERVED_OPS = (
     aten.lstm.input,
     aten.gru.input,
     aten.prelu.default,
+    aten.softplus.default,
+    aten.mish.default,
     aten.upsample_nearest1d.vec,
     aten.upsample_bicubic2d.vec,
 )
@@ -56,7 +58,13 @@ PRESERVED_OPS = (
 _PRODUCTS = frozenset(
     {aten.linear.default, aten.addmm.default, aten.mm.default, aten.matmul.default, aten.convolution.default}
 )
-_LOOK_UPS = frozenset({aten.embedding.default, aten.index.Tensor})
+_LOOK_UPS = {
+    aten.embedding.default: 1,
+    aten.index.Tensor: 1,
+    aten.index_select.default: 2,
+    aten.gather.default: 2,
+}
+"""Operators with indices, and the position of this argument."""
 _MASKED = frozenset({aten.scaled_dot_product_attention.default})
 
 
@@ -91,7 +99,7 @@ def unsupported_reason(node: Node, constants: Constants) -> str | None:
             continue
         if op in MOVES and fake.dtype in (torch.int8, torch.uint8):
             continue
-        if op in _LOOK_UPS and source in _indices(node) and fake.dtype is torch.int64:
+        if op in _LOOK_UPS and source in _indices(node, _LOOK_UPS[op]) and fake.dtype is torch.int64:
             continue
         if op in _MASKED and source is argument(node, 3) and fake.dtype is torch.bool:
             continue
@@ -119,6 +127,6 @@ def _computes_with_symbol(node: Node, op: OpOverload) -> bool:
     return False
 
 
-def _indices(node: Node) -> Sequence[Any]:
-    given = argument(node, 1)
+def _indices(node: Node, position: int) -> Sequence[Any]:
+    given = argument(node, position)
     return [given] if isinstance(given, Node) else given

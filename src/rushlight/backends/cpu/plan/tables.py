@@ -48,6 +48,18 @@ class UnaryFunction(IntEnum):
     GELU_TANH = 21
     SIN = 22
     COS = 23
+    LOG1P = 24
+    EXPM1 = 25
+    LOG2 = 26
+    LOG10 = 27
+    SOFTPLUS = 28
+    MISH = 29
+    ELU = 30
+    FLOOR = 31
+    CEIL = 32
+    TRUNC = 33
+    ROUND = 34
+    SIGN = 35
 
 
 class BinaryFunction(IntEnum):
@@ -61,6 +73,7 @@ class BinaryFunction(IntEnum):
     DIV = 4
     MAXIMUM = 5
     MINIMUM = 6
+    ATAN2 = 7
 
 
 class Comparison(IntEnum):
@@ -660,6 +673,39 @@ class Gather(Operation[V], Generic[V]):
     output: V
     wraps_negative: bool = False
     """Whether negative indices count from the table's end."""
+
+
+@dataclass(kw_only=True)
+class Take(Operation[V], Generic[V]):
+    """Elements of a tensor at places along an axis: output[i][j] = input[i][indices[i][j]] for the last
+    axis of a matrix.
+    """
+
+    OPERANDS: ClassVar[tuple[Operand, ...]] = (
+        Operand("input", Effect.READS),
+        Operand("indices", Effect.READS),
+        Operand("output", Effect.WRITES),
+    )
+
+    input: V
+    indices: V
+    """Of the output's shape."""
+    output: V
+    axis: int = 0
+
+
+@dataclass(kw_only=True)
+class CumulativeSum(Operation[V], Generic[V]):
+    """Sums of each element and those before it along an axis, in double."""
+
+    OPERANDS: ClassVar[tuple[Operand, ...]] = (
+        Operand("input", Effect.READS, in_place=True),
+        Operand("output", Effect.WRITES),
+    )
+
+    input: V
+    output: V
+    axis: int = 0
 
 
 @dataclass(kw_only=True)

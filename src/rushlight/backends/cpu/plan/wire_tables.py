@@ -46,7 +46,7 @@ CPU_PLAN = Schema(
         "Epilogue": (
             Field("low", 0, Kind.SCALAR, "f", default=float("-inf")),
             Field("high", 1, Kind.SCALAR, "f", default=float("inf")),
-            Field("function", 2, Kind.ENUM, "b", "UnaryFunction", default=-1, bounds=(-1, 23)),
+            Field("function", 2, Kind.ENUM, "b", "UnaryFunction", default=-1, bounds=(-1, 35)),
             Field("p", 3, Kind.SCALAR, "f"),
             Field("q", 4, Kind.SCALAR, "f"),
         ),
@@ -77,8 +77,8 @@ CPU_PLAN = Schema(
             Field("counts_padding", 3, Kind.BOOL, "B"),
         ),
         "Instruction": (
-            Field("unary", 0, Kind.ENUM, "b", "UnaryFunction", default=-1, bounds=(-1, 23)),
-            Field("binary", 1, Kind.ENUM, "b", "BinaryFunction", default=-1, bounds=(-1, 6)),
+            Field("unary", 0, Kind.ENUM, "b", "UnaryFunction", default=-1, bounds=(-1, 35)),
+            Field("binary", 1, Kind.ENUM, "b", "BinaryFunction", default=-1, bounds=(-1, 7)),
             Field("target", 2, Kind.SCALAR, "B"),
             Field("a", 3, Kind.SCALAR, "B"),
             Field("b", 4, Kind.SCALAR, "B"),
@@ -242,6 +242,17 @@ CPU_PLAN = Schema(
             Field("indices", 1, Kind.SCALAR, "I"),
             Field("output", 2, Kind.SCALAR, "I"),
             Field("wraps_negative", 3, Kind.BOOL, "B"),
+        ),
+        "Take": (
+            Field("input", 0, Kind.SCALAR, "I"),
+            Field("indices", 1, Kind.SCALAR, "I"),
+            Field("output", 2, Kind.SCALAR, "I"),
+            Field("axis", 3, Kind.SCALAR, "I", bounds=(0, 7)),
+        ),
+        "CumulativeSum": (
+            Field("input", 0, Kind.SCALAR, "I"),
+            Field("output", 1, Kind.SCALAR, "I"),
+            Field("axis", 2, Kind.SCALAR, "I", bounds=(0, 7)),
         ),
         "Recurrent": (
             Field("projected", 0, Kind.SCALAR, "I"),
@@ -455,6 +466,8 @@ CPU_PLAN = Schema(
             ("Int4Gemm", "Int4Gemm"),
             ("QuantizedGather", "QuantizedGather"),
             ("GroupedConv2d", "GroupedConv2d"),
+            ("Take", "Take"),
+            ("CumulativeSum", "CumulativeSum"),
         ),
     },
     enums={
@@ -490,6 +503,18 @@ CPU_PLAN = Schema(
             "GELU_TANH": 21,
             "SIN": 22,
             "COS": 23,
+            "LOG1P": 24,
+            "EXPM1": 25,
+            "LOG2": 26,
+            "LOG10": 27,
+            "SOFTPLUS": 28,
+            "MISH": 29,
+            "ELU": 30,
+            "FLOOR": 31,
+            "CEIL": 32,
+            "TRUNC": 33,
+            "ROUND": 34,
+            "SIGN": 35,
         },
         "BinaryFunction": {
             "NONE": -1,
@@ -500,6 +525,7 @@ CPU_PLAN = Schema(
             "DIV": 4,
             "MAXIMUM": 5,
             "MINIMUM": 6,
+            "ATAN2": 7,
         },
         "Comparison": {
             "EQUAL": 0,

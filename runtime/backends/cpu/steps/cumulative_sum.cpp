@@ -1,0 +1,90 @@
+// Sums along a dimension, of each element and those before it.
+#include <algorithm>
+
+#include "backends/cpu/image.h"
+#include "backends/cpu/loops.h"
+#include "backends/cpu/step.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+constexpr int64_t kColumns = 256;
+// Rows that advance together where the elements of a row lie next to each other: each sum waits for the one before it.
+constexpr int64_t kRows = 8;
+
+class CumulativeSumStep final : public Step {
+ public:
+  Error bind(const schema::CumulativeSum& op, Binder& binder) {
+    in_ = binder.input(op.input());
+    out_ = binder.output(op.output());
+    axis_ = static_cast<int>(op.axis());
+    return binder.error();
+  }
+
+  Error prepare() override {
+    bool fits = in_->rank == out_->rank && axis_ < out_->rank;
+    for (int i = 0; fits && i < out_->rank; ++i) fits = in_->sizes[i] == out_->sizes[i];
+    RL_REQUIRE(fits, InvalidProgram, "operands of a cumulative sum do not fit");
+    View first_out = *out_, first_in = *in_;
+    first_out.sizes[axis_] = first_in.sizes[axis_] = 1;
+    const View* const views[] = {&first_out, &first_in};
+    loops_ = make_loops(views, 2);
+    block_ = loops_.inner_stride(1) == 1 ? kColumns : kRows;
+    return Error::Ok;
+  }
+
+  Error run(Run& run) override {
+    if (out_->numel() == 0) return Error::Ok;
+    const int64_t inner = loops_.inner(), blocks = (inner + block_ - 1) / block_;
+    for_workers(run.context, work() < kSerialWork ? 1 : run.workers, loops_.outer() * blocks,
+                [&](int64_t, int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    const int64_t first = i % blocks * block_;
+                    add(i / blocks, first, std::min(block_, inner - first));
+                  }
+                });
+    return Error::Ok;
+  }
+
+  const char* name() const override { return "cumulative sum"; }
+  int64_t work() const override { return out_->numel(); }
+
+ private:
+  void add(int64_t row, int64_t first, int64_t n) const {
+    const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
+    const int64_t next = out_->strides[axis_], next_from = in_->strides[axis_], length = out_->sizes[axis_];
+    float* to = out_->floats() + loops_.row(0, row) + first * to_step;
+    const float* from = in_->floats() + loops_.row(1, row) + first * from_step;
+    double sums[kColumns] = {};
+    if (to_step == 1 && from_step == 1) {
+      for (int64_t i = 0; i < length; ++i, to += next, from += next_from) add_next(sums, from, to, n);
+      return;
+    }
+    for (int64_t i = 0; i < length; ++i, to += next, from += next_from) {
+      for (int64_t j = 0; j < n; ++j) {
+        sums[j] += static_cast<double>(from[j * from_step]);
+        to[j * to_step] = static_cast<float>(sums[j]);
+      }
+    }
+  }
+  // Input and output lie apart, or in the same place.
+  static void add_next(double* __restrict sums, const float* from, float* to, int64_t n) {
+    for (int64_t j = 0; j < n; ++j) {
+      sums[j] += static_cast<double>(from[j]);
+      to[j] = static_cast<float>(sums[j]);
+    }
+  }
+
+  const View* in_ = nullptr;
+  const View* out_ = nullptr;
+  int axis_ = 0;
+  int64_t block_ = kColumns;
+  Loops loops_;  // of the first elements along the axis
+};
+
+}  // namespace
+
+Result<Step*> make_step(const schema::CumulativeSum& op, Binder& binder) { return binder.bind<CumulativeSumStep>(op); }
+
+}  // namespace rushlight::cpu

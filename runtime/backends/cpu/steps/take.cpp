@@ -1,0 +1,92 @@
+// Elements at places along a dimension, which are known when the plan runs.
+#include <atomic>
+#include <cstring>
+
+#include "backends/cpu/image.h"
+#include "backends/cpu/loops.h"
+#include "backends/cpu/step.h"
+
+namespace rushlight::cpu {
+
+namespace {
+
+class TakeStep final : public Step {
+ public:
+  Error bind(const schema::Take& op, Binder& binder) {
+    in_ = binder.input(op.input());
+    places_ = binder.input_of(op.indices(), ScalarType::Long);
+    out_ = binder.output(op.output());
+    axis_ = static_cast<int>(op.axis());
+    return binder.error();
+  }
+
+  Error prepare() override {
+    bool fits = in_->rank == out_->rank && places_->rank == out_->rank && axis_ < out_->rank;
+    for (int i = 0; fits && i < out_->rank; ++i) {
+      fits = places_->sizes[i] == out_->sizes[i] && (i == axis_ || in_->sizes[i] >= out_->sizes[i]);
+    }
+    RL_REQUIRE(fits, InvalidProgram, "operands of a take do not fit");
+    View from = *in_;
+    for (int i = 0; i < out_->rank; ++i) from.sizes[i] = out_->sizes[i];
+    from.strides[axis_] = 0;
+    const View* const views[] = {out_, places_, &from};
+    loops_ = make_loops(views, 3);
+    return Error::Ok;
+  }
+
+  Error run(Run& run) override {
+    if (out_->numel() == 0) return Error::Ok;
+    std::atomic<bool> fits{true};
+    for_workers(run.context, work() < kSerialWork ? 1 : run.workers, loops_.outer(),
+                [&](int64_t, int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    if (!row(i)) fits = false;
+                  }
+                });
+    RL_REQUIRE(fits, InvalidArgument, "an index is outside of a dimension of %lld",
+               static_cast<long long>(in_->sizes[axis_]));
+    return Error::Ok;
+  }
+
+  const char* name() const override { return "take"; }
+  int64_t work() const override { return out_->numel(); }
+
+ private:
+  // False, and nothing is read there, if a place is outside.
+  bool row(int64_t index) const {
+    const int64_t n = loops_.inner(), stride = in_->strides[axis_], size = in_->sizes[axis_];
+    const int64_t to_step = loops_.inner_stride(0), place_step = loops_.inner_stride(1);
+    const int64_t from_step = loops_.inner_stride(2);
+    float* const to = out_->floats() + loops_.row(0, index);
+    const int64_t* const places = static_cast<const int64_t*>(places_->data) + loops_.row(1, index);
+    const float* const from = in_->floats() + loops_.row(2, index);
+    const auto is_inside = [size](int64_t place) { return static_cast<uint64_t>(place) < static_cast<uint64_t>(size); };
+    if (place_step == 0) {
+      if (!is_inside(*places)) return false;
+      const float* const chosen = from + *places * stride;
+      if (to_step == 1 && from_step == 1) {
+        std::memcpy(to, chosen, static_cast<size_t>(n) * sizeof(float));
+      } else {
+        for (int64_t i = 0; i < n; ++i) to[i * to_step] = chosen[i * from_step];
+      }
+      return true;
+    }
+    bool fits = true;
+    for (int64_t i = 0; i < n; ++i) fits &= is_inside(places[i * place_step]);
+    if (!fits) return false;
+    for (int64_t i = 0; i < n; ++i) to[i * to_step] = from[i * from_step + places[i * place_step] * stride];
+    return true;
+  }
+
+  const View* in_ = nullptr;
+  const View* places_ = nullptr;
+  const View* out_ = nullptr;
+  int axis_ = 0;
+  Loops loops_;  // of the output, the indices, and the input at place 0
+};
+
+}  // namespace
+
+Result<Step*> make_step(const schema::Take& op, Binder& binder) { return binder.bind<TakeStep>(op); }
+
+}  // namespace rushlight::cpu

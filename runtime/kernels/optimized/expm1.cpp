@@ -1,0 +1,10 @@
+#include "kernels/optimized/elementwise.h"
+#include "kernels/optimized/elementwise_map.h"
+
+namespace rushlight::optimized {
+
+bool expm1_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
+  return map_unary(context, microkernels::UnaryOp::Expm1, in, out);
+}
+
+}  // namespace rushlight::optimized
