@@ -226,3 +226,79 @@ def test_topk_of_equal_and_not_finite_elements(k: int, largest: bool) -> None:
 def test_topk_of_another_dim_order() -> None:
     check_topk(torch.randn(40, 200).t(), 7, 0, False)
     check_topk(torch.randn(2, 6, 5, 7).to(memory_format=torch.channels_last), 3, 1, True)
+
+
+@pytest.mark.parametrize("shape,dims", SHAPES_AND_DIMS, ids=str)
+@pytest.mark.parametrize("keepdim", [True, False])
+def test_logsumexp(shape: tuple[int, ...], dims: list[int], keepdim: bool) -> None:
+    x = torch.randn(shape) * 8
+    check("aten::logsumexp.out", [x, dims, keepdim], torch.logsumexp(x.double(), dims, keepdim), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_logsumexp_of_special_numbers(dim: int) -> None:
+    x = torch.randn(40, 40)
+    x[3], x[:, 5] = -math.inf, -math.inf
+    x[7, 9], x[11, 13], x[15, 17] = math.inf, math.nan, 3e38
+    x[19, 21], x[19, 22] = math.inf, math.nan
+    x[23], x[:, 27] = 100.0, -200.0
+    check("aten::logsumexp.out", [x, [dim], False], torch.logsumexp(x, dim))
+
+
+@pytest.mark.parametrize("shape,dims", SHAPES_AND_DIMS, ids=str)
+def test_products(shape: tuple[int, ...], dims: list[int]) -> None:
+    x = 1 + torch.randn(shape) / 64
+    if len(dims) == 1:
+        want = x.double().prod(dims[0])
+        check("aten::prod.int_out", [x, dims[0], False, None], want, rtol=1e-4)
+        check("aten::prod.int_out", [-x, dims[0], True, None], (-x).double().prod(dims[0], True), rtol=1e-4)
+    check("aten::prod.out", [x, None], x.double().prod(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_products_of_special_numbers(dim: int) -> None:
+    x = 1 + torch.randn(37, 37) / 64
+    x[3, 4], x[5, 6], x[7, 8] = math.nan, math.inf, -math.inf
+    x[9, 10], x[11, 12], x[13, 14], x[13, 15] = 0.0, -0.0, 0.0, math.inf
+    check("aten::prod.int_out", [x, dim, False, None], x.prod(dim))
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, math.inf, 3.0])
+@pytest.mark.parametrize(
+    "a,b",
+    [
+        ((4, 3), (7, 3)), ((30, 3), (1000, 3)), ((40, 100), (29, 100)), ((3, 40, 64), (3, 50, 64)),
+        ((2, 1, 5, 16), (2, 1, 30, 16)), ((1, 2, 9), (4, 3, 9)), ((3, 1), (600, 1)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_distances(p: float, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    x, y = torch.randn(a), torch.randn(b)
+    want = torch.cdist(x.double(), y.double(), p)
+    for mode in (None, 2) if p == 2 else (None,):
+        check("aten::_cdist_forward.out", [x, y, p, mode], want, rtol=1e-4, atol=1e-4)
+
+
+def test_distances_of_equal_points_and_special_numbers() -> None:
+    x = torch.randn(30, 40)
+    mode = "donot_use_mm_for_euclid_dist"
+    check("aten::_cdist_forward.out", [x, x, 2.0, 2], torch.cdist(x, x, 2.0, mode), atol=0)
+    x[3, 5], x[7, 9], x[11, 0] = math.nan, math.inf, 1e-42
+    for p in (1.0, 2.0):
+        check("aten::_cdist_forward.out", [x, x[:9], p, 2], torch.cdist(x, x[:9], p, mode))
+    # Eager loses NaN here on some processors.
+    largest = (x[:, None] - x[None, :9]).abs().amax(-1)
+    check("aten::_cdist_forward.out", [x, x[:9], math.inf, None], largest)
+
+
+@pytest.mark.parametrize("alpha", [1, 2.5])
+@pytest.mark.parametrize("index", [torch.int64, torch.int32], ids=str)
+def test_sums_of_slices_by_indices(alpha: float, index: torch.dtype) -> None:
+    for shape in ((9,), (9, 70), (3, 9, 5), (4, 5, 9, 17)):
+        x = torch.randn(shape)
+        for dim in range(len(shape)):
+            sizes = list(shape)
+            sizes[dim] = 20
+            places, y = torch.randint(0, shape[dim], (20,)).to(index), torch.randn(sizes)
+            want = torch.index_add(x.double(), dim, places, y.double(), alpha=alpha)
+            check("aten::index_add.out", [x, dim, places, y, alpha], want)

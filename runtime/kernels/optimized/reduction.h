@@ -14,7 +14,11 @@ bool amin_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_
 bool any_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool keepdim, Tensor& out);
 bool argmax_out(KernelRuntimeContext& context, const Tensor& in, std::optional<int64_t> dim, bool keepdim, Tensor& out);
 bool argmin_out(KernelRuntimeContext& context, const Tensor& in, std::optional<int64_t> dim, bool keepdim, Tensor& out);
+bool cdist_forward_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, double p,
+                       std::optional<int64_t> mode, Tensor& out);
 bool log_softmax_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool half_to_float, Tensor& out);
+bool logsumexp_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, bool keepdim,
+                   Tensor& out);
 bool mean_out(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims, bool keepdim,
               std::optional<ScalarType> dtype, Tensor& out);
 bool native_batch_norm_legit_no_training_out(KernelRuntimeContext& context, const Tensor& in,
@@ -27,6 +31,9 @@ bool native_group_norm_out(KernelRuntimeContext& context, const Tensor& in, cons
 bool native_layer_norm_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> normalized_shape,
                            const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, double eps,
                            Tensor& out, Tensor& mean, Tensor& rstd);
+bool prod_int_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool keepdim,
+                  std::optional<ScalarType> dtype, Tensor& out);
+bool prod_out(KernelRuntimeContext& context, const Tensor& in, std::optional<ScalarType> dtype, Tensor& out);
 bool softmax_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool half_to_float, Tensor& out);
 bool sum_int_list_out(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims,
                       bool keepdim, std::optional<ScalarType> dtype, Tensor& out);

@@ -1,9 +1,11 @@
 #include "kernels/optimized/elementwise.h"
+#include "kernels/optimized/index.h"
 #include "kernels/optimized/nn.h"
 #include "kernels/optimized/quantized.h"
 #include "kernels/optimized/reduction.h"
 #include "kernels/optimized/with_fallback.h"
 #include "kernels/portable/elementwise.h"
+#include "kernels/portable/index.h"
 #include "kernels/portable/nn.h"
 #include "kernels/portable/reduction.h"
 #include "kernels/quantized/affine.h"
@@ -21,6 +23,7 @@ using namespace optimized;
 
 constexpr Kernel kRows[] = {
 #include "kernels/optimized/elementwise.inc"
+#include "kernels/optimized/index.inc"
 #include "kernels/optimized/nn.inc"
 #include "kernels/optimized/quantized.inc"
 #include "kernels/optimized/reduction.inc"

@@ -77,7 +77,11 @@ class ReduceStep final : public Step {
       std::fill_n(to, n, reduction_ == Reduction::SUM ? 0.0f : std::numeric_limits<float>::quiet_NaN());
       return;
     }
-    if (columns_ == 1 && is_even_ && (step_ == 1 || count_ == 1) && is_sum) {
+    if (columns_ == 1 && is_even_ && (step_ == 1 || count_ == 1)) {
+      if (!is_sum) {
+        *to = tiles_->extreme(reduction_ == Reduction::MAXIMUM, from, count_);
+        return;
+      }
       const double sum = tiles_->sum(from, count_);
       *to = static_cast<float>(reduction_ == Reduction::MEAN ? sum / static_cast<double>(count_) : sum);
       return;

@@ -31,6 +31,7 @@ class ScatterStep final : public Step {
     to_.sizes[axis_] = from_.sizes[axis_] = 1;
     const View* const views[] = {&to_, &from_};
     loops_ = make_loops(views, 2);
+    adds_along_ = adds_ && target_->strides[axis_] < loops_.inner_stride(0);
     return Error::Ok;
   }
 
@@ -43,6 +44,7 @@ class ScatterStep final : public Step {
       const int64_t place = given < 0 ? given + size : given;
       RL_REQUIRE(place >= 0 && place < size, InvalidArgument, "index %lld is outside of a dimension of %lld",
                  static_cast<long long>(given), static_cast<long long>(size));
+      if (adds_along_) continue;
       const int64_t to = place * target_->strides[axis_], from = i * source_->strides[axis_];
       switch (element_size(target_->dtype)) {
         case 1:
@@ -59,6 +61,7 @@ class ScatterStep final : public Step {
           move<uint64_t>(to, from);
       }
     }
+    if (adds_along_) add_along(places);
     return Error::Ok;
   }
 
@@ -89,6 +92,22 @@ class ScatterStep final : public Step {
       }
     }
   }
+  // For elements that lie nearer along the axis than in a slice.
+  void add_along(const int64_t* places) const {
+    const int64_t inner = loops_.inner(), outer = loops_.outer(), count = places_->sizes[0];
+    const int64_t size = target_->sizes[axis_], step = places_->strides[0];
+    const int64_t to_step = target_->strides[axis_], from_step = source_->strides[axis_];
+    for (int64_t row = 0; row < outer; ++row) {
+      for (int64_t j = 0; j < inner; ++j) {
+        float* const to = target_->floats() + loops_.row(0, row) + j * loops_.inner_stride(0);
+        const float* const from = source_->floats() + loops_.row(1, row) + j * loops_.inner_stride(1);
+        for (int64_t i = 0; i < count; ++i) {
+          const int64_t given = places[i * step];
+          to[(given < 0 ? given + size : given) * to_step] += from[i * from_step];
+        }
+      }
+    }
+  }
   // Source and target lie apart, so that compilers may use vectors.
   static void add_rows(float* __restrict to, const float* __restrict from, int64_t n) {
     for (int64_t i = 0; i < n; ++i) to[i] += from[i];
@@ -98,7 +117,7 @@ class ScatterStep final : public Step {
   const View* places_ = nullptr;
   const View* target_ = nullptr;
   int axis_ = 0;
-  bool adds_ = false;
+  bool adds_ = false, adds_along_ = false;
   View to_, from_;  // one slice each
   Loops loops_;
 };

@@ -1,0 +1,13 @@
+// Kernels return whether they cover the arguments; where they do not, the portable kernel of that name runs.
+#pragma once
+
+#include <cstdint>
+
+#include "rushlight/core/kernel_context.h"
+
+namespace rushlight::optimized {
+
+bool index_add_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
+                   const Tensor& source, const Scalar& alpha, Tensor& out);
+
+}  // namespace rushlight::optimized
