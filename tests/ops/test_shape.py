@@ -386,6 +386,8 @@ REFUSED: list[tuple[str, list[object], str]] = [
     ("aten::constant_pad_nd.out", [x(4), [-3, -2], 0, x(0)], "cannot be padded"),
     ("aten::unfold_copy.out", [x(4), 0, 5, 1, x(1, 5)], "windows of 5"),
     ("aten::repeat.out", [x(2, 2), [2], x(4)], "1 repeats"),
+    ("aten::roll.out", [x(2, 2), [], [], x(2, 2)], "0 shifts"),
+    ("aten::roll.out", [x(2, 2), [1, 2], [], x(2, 2)], "2 shifts"),
     ("aten::reflection_pad1d.out", [x(1, 4), [4, 0], x(1, 8)], "padded by 4"),
 ]
 

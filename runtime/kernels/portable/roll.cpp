@@ -6,7 +6,7 @@ namespace rushlight::portable {
 
 void roll_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> shifts, Span<const int64_t> dims,
               Tensor& out) {
-  RL_KERNEL_REQUIRE(context, shifts.size() == dims.size() || (dims.empty() && shifts.size() == 1), InvalidArgument,
+  RL_KERNEL_REQUIRE(context, shifts.size() == (dims.empty() ? 1 : dims.size()), InvalidArgument,
                     "%zu shifts do not suit %zu dims", shifts.size(), dims.size());
   if (!require_same_dtype(context, in, out) || !resize_out(context, out, in.sizes()) || in.numel() == 0) return;
   if (dims.empty()) {
