@@ -153,3 +153,26 @@ def test_torchs_own_decomposition_gives_no_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", FutureWarning)
         decompose(program)
+
+
+def test_constants_come_behind_parameters_and_buffers() -> None:
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = torch.full((2,), 3.0)
+            self.other = torch.full((2,), 5.0)
+            self.count = torch.nn.Buffer(torch.ones(2))
+            self.linear = torch.nn.Linear(2, 2, bias=False)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.linear(x * self.scale) + self.count * self.other
+
+    program = torch.export.export(Net(), (torch.randn(1, 2),), strict=True)
+    core = decompose(program)
+    assert [spec.target for spec in core.graph_signature.input_specs] == [
+        spec.target for spec in program.run_decompositions().graph_signature.input_specs
+    ]
+    named = [spec.arg.name for spec in core.graph_signature.input_specs]
+    assert named == [node.name for node in core.graph.find_nodes(op="placeholder")]
+    x = torch.randn(1, 2)
+    assert_same(program.module()(x), core.module()(x))

@@ -20,6 +20,7 @@ from rushlight.ir.fingerprint import fingerprint, first_difference
 from rushlight.passes.base import GraphPass, ProgramPass
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
 from rushlight.passes.runner import CHECK, PRINT, run_passes
+from rushlight.runtime import Runtime
 
 
 class ReluToNeg(GraphPass):
@@ -234,3 +235,38 @@ def test_marks_of_a_pass_are_facts_from_then_on(relu: ExportedProgram) -> None:
 
     result = run_passes(program, [mark, renew])
     assert facts_of(result.exported_program).constant_files == {"weight": "weights", "bias": "weights"}
+
+
+def add_square(module: GraphModule) -> None:
+    """Squares the result of a graph by a node without a value, as passes of users do."""
+    output = module.graph.output_node()
+    results: Any = output.args[0]
+    [result] = results
+    with module.graph.inserting_before(output):
+        square = module.graph.call_function(ops.edge.aten.mul.Tensor, (result, result))
+    output.args = ((square,),)
+
+
+def test_values_that_a_pass_of_the_user_left_out_are_computed(relu: ExportedProgram) -> None:
+    def square(module: GraphModule) -> PassResult:
+        add_square(module)
+        return PassResult(module, True)
+
+    program = run_passes(relu, [square, ReluToNeg()]).exported_program
+    [result] = program.graph.output_node().all_input_nodes
+    assert calls(program.graph_module) == ["neg.default", "mul.Tensor"]
+    assert tuple(meta.get_val(result).shape) == (2,)
+
+
+def test_values_are_computed_for_graphs_that_the_user_changed_in_place() -> None:
+    manager = to_edge(export(torch.nn.Linear(3, 2), (torch.ones(1, 3),)))
+    program = manager.exported_program()
+    add_square(program.graph_module)
+    inputs = torch.randn(1, 3)
+    [spec] = program.graph_signature.output_specs
+    spec.arg.name = program.graph.output_node().all_input_nodes[0].name
+    method = Runtime.get().load_program(manager.to_executorch().buffer).load_method("forward")
+    assert method is not None
+    [result] = method.execute([inputs])
+    weight, bias = program.state_dict["weight"], program.state_dict["bias"]
+    torch.testing.assert_close(result, (inputs @ weight.T + bias) ** 2)

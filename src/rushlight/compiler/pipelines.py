@@ -30,13 +30,14 @@ from rushlight.frontend.decompose import read_facts
 from rushlight.frontend.edge import ToEdgeDialectPass
 from rushlight.frontend.export import RemoveUnusedParametersPass
 from rushlight.ir.facts import MethodProgram, facts_of
+from rushlight.ir.fake import complete_values
 from rushlight.ir.program import copy_program
 from rushlight.ir.progress import working
 from rushlight.ir.verifier import ATEN, EDGE, Options, edge_verifier, verify
 from rushlight.memory.frees import FreeUnboundedPass
 from rushlight.memory.write_back import WriteBackMutationsPass
 from rushlight.passes.assign_debug_handles import AssignDebugHandlesPass
-from rushlight.passes.base import AnyPass
+from rushlight.passes.base import AnyPass, graph_modules
 from rushlight.passes.fold_batch_norm import FoldBatchNormPass
 from rushlight.passes.fold_constants import FoldConstantsPass
 from rushlight.passes.fold_quantize_pairs import FoldQuantizePairsPass
@@ -160,6 +161,8 @@ def edge_to_planned(
     """
     facts = replace(facts_of(program), shared_state=dict(shared_state))
     planned = copy_program(program, facts)
+    for module in graph_modules(planned.graph_module):  # users change graphs in place too
+        complete_values(module)
     planner = config.planner_of(method)
     shapes = for_method(config.sym_shape_eval_pass, method, ConstraintBasedSymShapeEvalPass)
     optimizations: list[AnyPass] = [

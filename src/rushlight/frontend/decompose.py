@@ -60,7 +60,27 @@ def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -
             core = _decompose_by_torch(program, preserve)
             result = make_program(core, core.graph_module, core.graph, core.graph_signature)
     result.facts = facts
+    _move_constants_behind_state(result)
     return result
+
+
+def _move_constants_behind_state(program: MethodProgram) -> None:
+    """Orders stored tensors as torch's decomposition does: parameters and buffers before constants."""
+    specs = program.graph_signature.input_specs
+    kinds = [spec.kind for spec in specs]
+    state = [i for i, kind in enumerate(kinds) if kind in (InputKind.PARAMETER, InputKind.BUFFER)]
+    moved = [
+        i for i, kind in enumerate(kinds) if kind is InputKind.CONSTANT_TENSOR and i < max(state, default=0)
+    ]
+    if not moved:
+        return
+    nodes = [node for node in program.graph.nodes if node.op == "placeholder"]
+    behind = nodes[state[-1]]
+    for index in reversed(moved):
+        behind.append(nodes[index])
+    stay = [spec for i, spec in enumerate(specs) if i not in moved]
+    place = state[-1] + 1 - len(moved)
+    specs[:] = [*stay[:place], *(specs[i] for i in moved), *stay[place:]]
 
 
 def _decompose_by_torch(program: ExportedProgram, preserve: Collection[OpOverload]) -> ExportedProgram:

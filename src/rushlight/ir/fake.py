@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,8 @@ from torch._dispatch.python import enable_python_dispatcher
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.node import Argument
 
-from rushlight.ir.meta import VAL, get_val
+from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.meta import VAL, get_val, has_val, set_val
 from rushlight.ir.spec import contiguous_strides
 
 if TYPE_CHECKING:
@@ -138,6 +140,32 @@ class Evaluator:
                 self._known[key] = _fresh(tensor)
         found: torch.Tensor = self._known[key]
         return found
+
+
+def complete_values(module: GraphModule) -> bool:
+    """Gives values to the calls of operators that have none, such as those that a pass of the user has added.
+
+    A node stays without a value where one of its arguments has none.
+
+    Args:
+        module: a graph module, whose nodes get values; bodies of control flow are not visited.
+
+    Returns:
+        Whether a node got a value.
+    """
+    missing = [node for node in module.graph.nodes if _lacks_value(node)]
+    evaluator = Evaluator.of(module) if missing else None
+    changed = False
+    for node in missing:
+        if evaluator is not None and all(map(has_val, node.all_input_nodes)):
+            set_val(node, evaluator.value(node.target, node.args, node.kwargs))
+            changed = True
+    return changed
+
+
+def _lacks_value(node: Node) -> bool:
+    called = node.op == "call_function" and not has_val(node)
+    return called and (aten_op(node.target) is not None or node.target is operator.getitem)
 
 
 def fake_mode_of(owner: Graph | GraphModule) -> FakeTensorMode:

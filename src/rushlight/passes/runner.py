@@ -19,6 +19,7 @@ from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
 from rushlight.ir.errors import PassError, VerificationError
 from rushlight.ir.facts import FactsOf, MethodProgram, with_marks
+from rushlight.ir.fake import complete_values
 from rushlight.ir.fingerprint import fingerprint, first_difference
 from rushlight.ir.program import copy_program, copy_signature, make_program
 from rushlight.ir.progress import counted
@@ -138,6 +139,8 @@ class _Runner:
         # Passes of users change programs in place, and may say that they did not.
         if modified or first_difference(before, fingerprint(self.program)) is not None:
             self._check_graphs(name)
+            for module in graph_modules(self.program.graph_module):
+                complete_values(module)
             modified = True
         return self._keep_facts(known, name) or modified
 
