@@ -349,3 +349,15 @@ def is_inplace_variant(qualified_opname: str, overload: str) -> bool:
     """Returns whether an operator writes its first argument."""
     arguments = get_op_overload(qualified_opname, overload)._schema.arguments
     return bool(arguments) and arguments[0].alias_info is not None and arguments[0].alias_info.is_write
+
+
+def get_submodule(graph_module: GraphModule, node: Node, arg_index: int) -> tuple[str, torch.nn.Module, Node]:
+    """Returns the name of the graph module that an argument of a node reads, the module, and the node.
+
+    Raises:
+        ValueError: the argument reads no attribute.
+    """
+    read = node.args[arg_index]
+    if not isinstance(read, Node) or read.op != "get_attr":
+        raise ValueError(f"argument {arg_index} of {node.name} reads no attribute of the graph module")
+    return str(read.target), graph_module.get_submodule(str(read.target)), node

@@ -96,6 +96,8 @@ _GRAPH_PASSES = "rushlight.compat.graph_passes"
 
 _HELPERS = "rushlight.compat.exir_helpers"
 
+_VARIANTS = "rushlight.compat.operator_variants"
+
 _SAVED = "rushlight.compat.saved_programs"
 
 _SERIALIZE = "rushlight.compat.serialize_helpers"
@@ -132,7 +134,14 @@ MODULES: dict[str, Names] = {
     "executorch.exir.debug_handle_utils": Names((_HELPERS,)),
     "executorch.exir.native": Names(),
     "executorch.exir.operator": Names(),
-    "executorch.exir.operator.convert": Names((_HELPERS,)),
+    "executorch.exir.operator.convert": Names(
+        (_HELPERS, _VARIANTS),
+        {
+            "_get_overload_schema": f"{_VARIANTS}:get_overload_schema",
+            "_pybind_schema_to_native_schema": f"{_VARIANTS}:native_schema",
+        },
+    ),
+    "executorch.exir.operator.util": Names((_VARIANTS,)),
     "executorch.exir.scalar_type": Names(names={"ScalarType": "rushlight.format.program:ScalarType"}),
     "executorch.exir.sym_util": Names((_HELPERS,)),
     "executorch.exir.tensor_layout": Names(
@@ -161,8 +170,18 @@ MODULES: dict[str, Names] = {
     "executorch.exir.capture": Names(("rushlight.compiler.config",)),
     "executorch.exir.capture._config": Names(("rushlight.compiler.config",)),
     "executorch.exir.dialects": Names(),
-    "executorch.exir.dialects._ops": Names(("rushlight.ir.edge_ops",)),
+    "executorch.exir.dialects._ops": Names(
+        ("rushlight.ir.edge_ops",),
+        {
+            "_DialectNamespace": "rushlight.ir.edge_ops:DialectNamespace",
+            "_OpNamespace": "rushlight.ir.edge_ops:OpNamespace",
+        },
+    ),
     "executorch.exir.dialects.edge": Names(),
+    "executorch.exir.dialects.edge.dtype": Names(),
+    "executorch.exir.dialects.edge.dtype.supported": Names(("rushlight.compat.edge_dtypes",)),
+    "executorch.exir.dialects.edge.op": Names(),
+    "executorch.exir.dialects.edge.op.api": Names((_VARIANTS,)),
     "executorch.exir.dialects.edge._ops": Names(
         ("rushlight.ir.edge_ops", "rushlight.ir.dtype_rules"),
         {
@@ -187,7 +206,10 @@ MODULES: dict[str, Names] = {
     ),
     "executorch.exir.graph_module": Names(
         ("rushlight.ir.control_flow",),
-        {"_get_control_flow_submodules": "rushlight.ir.control_flow:control_flow_submodules"},
+        {
+            "_get_control_flow_submodules": "rushlight.ir.control_flow:control_flow_submodules",
+            "_get_submodule": f"{_HELPERS}:get_submodule",
+        },
     ),
     "executorch.exir.memory": Names(("rushlight.ir.memory_ops",)),
     "executorch.exir.memory_planning": Names(
@@ -260,6 +282,7 @@ MODULES: dict[str, Names] = {
         ("rushlight.passes.propagate_device",),
         {
             "PropagateDeviceConfig": "rushlight.compiler.config:PropagateDeviceConfig",
+            "_get_target_device_from_compile_specs": "rushlight.passes.propagate_device:target_device_of",
             "_parse_device_spec_value": "rushlight.passes.propagate_device:parse_device",
         },
     ),
@@ -361,6 +384,7 @@ MODULES: dict[str, Names] = {
             "runner_main": f"{_SUITE}.runner:runner_main",
         }
     ),
+    "executorch.backends.test.suite.discovery": Names((f"{_SUITE}.discovery",)),
     "executorch.backends.test.suite.flow": Names((f"{_SUITE}.flow", f"{_SUITE}.flows")),
     "executorch.backends.test.suite.flows": Names(),
     "executorch.backends.test.suite.flows.portable": Names((f"{_SUITE}.flows",)),
@@ -374,11 +398,15 @@ MODULES: dict[str, Names] = {
         {"AddmmToLinearTransform": f"{_TRANSFORMS}.linear:AddmmToLinearPass"},
     ),
     "executorch.backends.transforms.aten_to_dialect_pass": Names((f"{_TRANSFORMS}.dialects",)),
+    "executorch.backends.transforms.canonicalize_view_copy_permute_pass": Names(
+        (f"{_TRANSFORMS}.view_permutes",)
+    ),
     "executorch.backends.transforms.channels_last_layout": Names((f"{_TRANSFORMS}.channels_last",)),
     "executorch.backends.transforms.channels_last_ops": Names(
         (f"{_TRANSFORMS}.channels_last",), effects=(f"{_TRANSFORMS}.channels_last",)
     ),
     "executorch.backends.transforms.collapse_view_copy": Names((f"{_TRANSFORMS}.views",)),
+    "executorch.backends.transforms.convert_conv1d_to_conv2d_pass": Names((f"{_TRANSFORMS}.conv1d",)),
     "executorch.backends.transforms.convert_dtype_pass": Names((f"{_TRANSFORMS}.dtypes",)),
     "executorch.backends.transforms.decompose_channels_last_pass": Names((f"{_TRANSFORMS}.channels_last",)),
     "executorch.backends.transforms.decompose_sdpa": Names(
@@ -387,14 +415,35 @@ MODULES: dict[str, Names] = {
             "DecomposeScaledDotProductAttentionPass"
         }
     ),
+    "executorch.backends.transforms.dim_maps": Names((f"{_TRANSFORMS}.dim_maps",)),
     "executorch.backends.transforms.duplicate_dynamic_quant_chain": Names(
         ("rushlight.quantize.dynamic_chains",)
     ),
+    "executorch.backends.transforms.enforce_contiguous_dim_order": Names(
+        names={
+            "EnforceContiguousDimOrder": f"{_TRANSFORMS}.dim_orders:EnforceContiguousDimOrderPass",
+            "_is_contiguous": f"{_TRANSFORMS}.dim_orders:is_row_major",
+            "_node_is_input_boundary_clone": f"{_TRANSFORMS}.dim_orders:is_input_clone",
+            "_node_is_output_boundary_clone": f"{_TRANSFORMS}.dim_orders:is_output_clone",
+        }
+    ),
     "executorch.backends.transforms.fuse_batch_norm_with_conv": Names((f"{_TRANSFORMS}.batch_norm",)),
+    "executorch.backends.transforms.fuse_cascaded_transpose_or_permute_ops": Names(
+        names={
+            "FuseCascadedTransposeOrPermuteOps": f"{_TRANSFORMS}.permute_chains:"
+            "FuseCascadedTransposeOrPermuteOpsPass"
+        }
+    ),
     "executorch.backends.transforms.fuse_cascaded_view_ops": Names(
         names={"FuseCascadedViewOps": f"{_TRANSFORMS}.views:FuseCascadedViewOpsPass"}
     ),
     "executorch.backends.transforms.fuse_duplicate_users_pass": Names((f"{_TRANSFORMS}.duplicates",)),
+    "executorch.backends.transforms.fuse_identical_input_transforms_pass": Names(
+        (f"{_TRANSFORMS}.identical_inputs",)
+    ),
+    "executorch.backends.transforms.fuse_transpose_or_permute_op_pairs_pass": Names(
+        (f"{_TRANSFORMS}.permute_chains",)
+    ),
     "executorch.backends.transforms.fuse_view_copy": Names(
         names={"FuseViewCopyTransform": f"{_TRANSFORMS}.views:FuseViewCopyPass"}
     ),
@@ -408,11 +457,46 @@ MODULES: dict[str, Names] = {
             "RemoveOrReplacePassInterface": f"{_TRANSFORMS}.permutes:RemoveOrReplacePass",
         },
     ),
+    "executorch.backends.transforms.permute_view_meta": Names((f"{_TRANSFORMS}.view_permutes",)),
+    "executorch.backends.transforms.postpone_permute_below_squeeze_view": Names(
+        names={
+            "PostponePermuteOpBelowSqueezeOrUnsqueezeLikeView": f"{_TRANSFORMS}.permute_chains:"
+            "PostponePermuteBelowSqueezeViewPass"
+        }
+    ),
+    "executorch.backends.transforms.propagate_view_copy_permute_pass": Names((f"{_TRANSFORMS}.propagation",)),
+    "executorch.backends.transforms.quantize_fused_convbn_bias_pass": Names((f"{_TRANSFORMS}.conv_biases",)),
     "executorch.backends.transforms.rank_0_to_rank_1": Names((f"{_TRANSFORMS}.arithmetic",)),
     "executorch.backends.transforms.remove_clone_ops": Names(
         names={"RemoveCloneOpsTransform": f"{_TRANSFORMS}.clones:RemoveCloneOpsPass"}
     ),
     "executorch.backends.transforms.remove_getitem_op": Names((f"{_TRANSFORMS}.items",)),
+    "executorch.backends.transforms.remove_permutes_around_elementwise_ops": Names(
+        names={
+            "RemovePermutesAroundElementwiseOps": f"{_TRANSFORMS}.permute_regions:"
+            "RemovePermutesAroundElementwiseOpsPass"
+        }
+    ),
+    "executorch.backends.transforms.replace_channels_last_input_clones": Names(
+        names={
+            "ReplaceChannelsLastInputClones": f"{_TRANSFORMS}.dim_orders:ReplaceChannelsLastInputClonesPass",
+            "_is_4d_channels_last": f"{_TRANSFORMS}.dim_orders:is_channels_last_image",
+            "_is_4d_contiguous": f"{_TRANSFORMS}.dim_orders:is_row_major_image",
+        }
+    ),
+    "executorch.backends.transforms.replace_nop_transpose_or_permute_with_view": Names(
+        (f"{_TRANSFORMS}.permute_chains",)
+    ),
+    "executorch.backends.transforms.replace_ops_with_channels_last_variants": Names(
+        (f"{_TRANSFORMS}.channels_last_variants",),
+        {
+            "ReplaceOpsWithChannelsLastVariants": f"{_TRANSFORMS}.channels_last_variants:"
+            "ReplaceOpsWithChannelsLastVariantsPass",
+            "_DEFAULT_OP_MAP": f"{_TRANSFORMS}.channels_last_variants:DEFAULT_OP_MAP",
+            "_NCHW_TO_NHWC_PERM": "rushlight.compat.xnnpack_helpers:PERM_NCHW_TO_NHWC",
+            "_NHWC_TO_NCHW_PERM": "rushlight.compat.xnnpack_helpers:PERM_NHWC_TO_NCHW",
+        },
+    ),
     "executorch.backends.transforms.replace_scalar_with_tensor": Names((f"{_TRANSFORMS}.arithmetic",)),
     "executorch.backends.transforms.replace_squeeze_unsqueeze_with_view": Names((f"{_TRANSFORMS}.views",)),
     "executorch.backends.transforms.utils": Names((f"{_TRANSFORMS}.constants",)),
@@ -463,6 +547,10 @@ MODULES: dict[str, Names] = {
     "executorch.backends.xnnpack.serialization": Names(),
     "executorch.backends.xnnpack.serialization.xnnpack_graph_schema": Names(
         ("rushlight.backends.xnnpack.graph",)
+    ),
+    "executorch.backends.xnnpack.serialization.xnnpack_graph_serialize": Names(
+        ("rushlight.compat.xnnpack_serialize",),
+        {"_HEADER_BYTEORDER": "rushlight.compat.xnnpack_serialize:BYTE_ORDER"},
     ),
     "executorch.backends.xnnpack.quantizer": Names(),
     "executorch.backends.xnnpack.quantizer.xnnpack_quantizer": Names(
@@ -586,8 +674,15 @@ MODULES["executorch.extension.pybindings._C"] = MODULES["executorch.extension.py
 
 # Why other parts of ExecuTorch are not here, by the start of the name of their modules.
 LEFT_OUT: dict[str, str] = {
+    "executorch.backends.xnnpack.partition.config.quant_affine_configs": "configurations that keep torchao's "
+    "affine operators whole; the compiler writes these as quantize and dequantize operators itself",
     "executorch.exir.backend.test": "ExecuTorch's tests; keep them beside the module, in its `__path__`",
+    "executorch.exir.control_flow": "control flow of ExecuTorch's former tracer; write torch.cond",
+    "executorch.exir.dialects.edge.arg": "a generator of sample inputs of ExecuTorch's tables of dtypes",
+    "executorch.exir.dialects.edge.spec": "a generator of ExecuTorch's tables of dtypes",
     "executorch.exir.native": "the package format (.ptn) of ExecuTorch's own native backend",
+    "executorch.exir.verification.interpreter": "an interpreter over an extension of ExecuTorch's tests; "
+    "executorch.extension.pybindings.aten_lib runs programs with torch's kernels",
     "executorch.extension.llm": "a runner of language models with tokenizers",
     "executorch.extension.training": "training on the device: outputs of a method own their memory here",
 }

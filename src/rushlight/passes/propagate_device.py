@@ -133,7 +133,16 @@ def _device_of(module: GraphModule, call: Node) -> Device | None:
         raise CompileError(
             f"the first argument of {call.name}, {attribute}, is no attribute with a LoweredBackendModule"
         )
-    for spec in lowered.compile_specs:
+    return target_device_of(lowered)
+
+
+def target_device_of(lowered_module: Any) -> Device | None:
+    """Returns the device that the compile specs of a lowered module name, None if they name none.
+
+    Raises:
+        ValueError: there is no such device.
+    """
+    for spec in lowered_module.compile_specs:
         if spec.key == TARGET_DEVICE_COMPILE_SPEC_KEY:
             return parse_device(bytes(spec.value))
     return None

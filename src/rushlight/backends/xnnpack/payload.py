@@ -16,8 +16,8 @@ from rushlight.format.errors import MalformedError
 from rushlight.format.segments import align_up
 
 ALIGNMENT = 16  # of the tables, the constants, and every constant, in bytes
-_MAGIC = b"XH00"
-_HEADER = struct.Struct("<4x4sHIIIQ")  # magic, header length, tables and their size, constants and their size
+MAGIC = b"XH00"
+HEADER = struct.Struct("<4x4sHIIIQ")  # magic, header length, tables and their size, constants and their size
 
 
 @cache
@@ -28,9 +28,9 @@ def _binding() -> Binding:
 def write_payload(tables: XNNGraph, constants: bytes = b"") -> bytes:
     """The payload of a graph. `constants` is what offsets of its constant data count from."""
     encoded = encode(_binding(), tables)
-    start = align_up(_HEADER.size, ALIGNMENT)
+    start = align_up(HEADER.size, ALIGNMENT)
     size = align_up(len(encoded), ALIGNMENT)
-    header = _HEADER.pack(_MAGIC, _HEADER.size, start, len(encoded), start + size, len(constants))
+    header = HEADER.pack(MAGIC, HEADER.size, start, len(encoded), start + size, len(constants))
     return b"".join((header, bytes(start - len(header)), encoded, bytes(size - len(encoded)), constants))
 
 
@@ -39,12 +39,12 @@ def read_payload(data: bytes) -> tuple[XNNGraph, memoryview]:
     view = byte_view(data)
     if len(view) < 8:
         raise MalformedError(f"a payload of {len(view)} bytes has no header")
-    if bytes(view[4:8]) != _MAGIC:
+    if bytes(view[4:8]) != MAGIC:
         return decode(_binding(), view), view[:0]
-    if len(view) < _HEADER.size:
+    if len(view) < HEADER.size:
         raise MalformedError(f"a payload of {len(view)} bytes has no header")
-    _, length, start, size, constants, constants_size = _HEADER.unpack_from(view)
-    if not _HEADER.size <= length <= len(view):
+    _, length, start, size, constants, constants_size = HEADER.unpack_from(view)
+    if not HEADER.size <= length <= len(view):
         raise MalformedError(f"the header claims {length} bytes", offset=8)
     if start + size > len(view) or constants + constants_size > len(view):
         raise MalformedError("tables or constants are outside of the payload", offset=10)

@@ -216,7 +216,8 @@ def _owner(program: ExportedProgram, node: Node) -> torch.nn.Module:
 def _as(old: object, data: torch.Tensor) -> torch.Tensor:
     """`data` as a parameter if the old tensor is one."""
     if isinstance(old, torch.nn.Parameter):
-        return torch.nn.Parameter(data, requires_grad=old.requires_grad)
+        trains = old.requires_grad and (data.is_floating_point() or data.is_complex())
+        return torch.nn.Parameter(data, requires_grad=trains)
     return data
 
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
 from torch.fx.node import Argument
+from torch.fx.passes.infra.pass_base import PassBase
 from typing_extensions import override
 
+from rushlight.compat.transforms.channels_last import is_permute_copy
+from rushlight.compat.transforms.dim_maps import normalized_axes, normalized_permutation
+from rushlight.compat.transforms.rewriting import InPlacePass
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import EdgeOpOverload, EdgeOpOverloadPacket, aten_op, is_op, ops
-from rushlight.passes.base import GraphPass
 
 aten = torch.ops.aten
+
+VIEWS = (aten.view_copy.default, aten.view.default)
+"""The operators that give a tensor another shape."""
 
 
 def get_edge_overload_packet(edge_op: EdgeOpOverload) -> EdgeOpOverloadPacket:
@@ -48,8 +54,30 @@ def get_transposed_dims(node: Node, dims: Sequence[int]) -> list[int]:
 
 def get_permuted_dims(node: Node, dims: Sequence[int]) -> list[int]:
     """Returns dimensions in the order that a permute gives them."""
-    assert is_op(node, aten.permute_copy.default), f"{node.name} is no permute"
-    return [dims[int(axis)] for axis in node.args[1]]  # type: ignore[union-attr, arg-type]
+    assert is_permute_copy(node), f"{node.name} is no permute"
+    return [dims[int(axis)] for axis in get_arg(node, "dims")]
+
+
+def permutation_of(node: object) -> list[int] | None:
+    """Returns the order in which a permute or transpose gives the dimensions; None for other nodes."""
+    if not isinstance(node, Node):
+        return None
+    if is_permute_copy(node):
+        return normalized_permutation(get_arg(node, "dims"))
+    if not is_op(node, aten.transpose_copy.int):
+        return None
+    order = list(range(len(meta.get_shape(node))))
+    pair = normalized_axes([get_arg(node, "dim0"), get_arg(node, "dim1")], len(order))
+    if pair is None:
+        return None
+    order[pair[0]], order[pair[1]] = pair[1], pair[0]
+    return order
+
+
+def source_of(node: Node) -> Node:
+    """Returns the tensor that a permute, transpose or view is given."""
+    source: Node = get_arg(node, "input", Node)
+    return source
 
 
 def _place(node: Node, name: str) -> int:
@@ -57,6 +85,8 @@ def _place(node: Node, name: str) -> int:
     if op is None:
         raise RuntimeError(f"{node.name} calls no operator, so that its arguments have no names")
     names = [declared.name for declared in op._schema.arguments]
+    if name == "input" and name not in names:
+        name = "self"  # torch.fx names it so
     if name not in names:
         raise ValueError(f"{op} has no argument {name!r}; it has {', '.join(names)}")
     return names.index(name)
@@ -80,6 +110,8 @@ def get_arg(node: Node, kwarg_name: str, expected_type: Any = Argument) -> Any:
     declared = op._schema.arguments[place]
     if kwarg_name in node.kwargs:
         value: Any = node.kwargs[kwarg_name]
+    elif declared.name in node.kwargs:
+        value = node.kwargs[declared.name]
     elif place < len(node.args):
         value = node.args[place]
     else:
@@ -104,7 +136,7 @@ def set_arg(node: Node, kwarg_name: str, value: Argument) -> None:
         node.update_kwarg(kwarg_name, value)
 
 
-class HierarchicalInplacePass(GraphPass):
+class HierarchicalInplacePass(InPlacePass):
     """A pass over a graph module and the bodies of its control flow; a subclass rewrites one of them."""
 
     @abstractmethod
@@ -133,6 +165,89 @@ class RemoveOrReplacePass(HierarchicalInplacePass):
         changed = False
         for target in self.targets:
             for node in graph_module.graph.find_nodes(op="call_function", target=target):
-                if node.users:
+                if node.users and node.target is target:
                     changed |= self.maybe_remove_or_replace(node)
         return changed
+
+
+class FuseOpPairsAcrossBranchesPass(PassBase):
+    """A pass that removes an operator together with those which undo it, however the graph branches between.
+
+    A subclass calls `find_and_fuse`, and says what may be fused.
+    """
+
+    def check_ok_to_fuse(self, producer: Node, consumers: list[Node]) -> bool:
+        """Returns whether an operator and those which undo it may be removed."""
+        return True
+
+    def can_fuse_for_chain(
+        self, producer: Node, consumer: Node, consumer_op_packets: set[EdgeOpOverloadPacket]
+    ) -> bool:
+        """Returns whether a node may undo the operator: whether it is one of some operators."""
+        return _is_of(consumer, consumer_op_packets)
+
+    def get_fuse_candidates(
+        self,
+        producer: Node,
+        consumer_op_packets: set[EdgeOpOverloadPacket],
+        bypass_ops: Collection[EdgeOpOverload],
+    ) -> list[Node]:
+        """Returns the nodes that undo an operator; none if a result of it goes anywhere else.
+
+        Args:
+            producer: the operator.
+            consumer_op_packets: operators that may undo it.
+            bypass_ops: operators that may lie between.
+        """
+        found: dict[Node, None] = {}
+        waiting = list(producer.users)
+        for node in waiting:
+            if node.target in bypass_ops:
+                waiting.extend(node.users)
+            elif self.can_fuse_for_chain(producer, node, consumer_op_packets):
+                found[node] = None
+            else:
+                return []
+        return list(found)
+
+    def find_and_fuse(
+        self,
+        graph_module: GraphModule,
+        producer_op_packets: set[EdgeOpOverloadPacket],
+        consumer_op_packets: set[EdgeOpOverloadPacket],
+        bypass_ops: Collection[EdgeOpOverload],
+    ) -> bool:
+        """Removes each of some operators with those that undo it, from one graph.
+
+        Returns:
+            Whether there were any.
+        """
+        changed = False
+        for node in list(graph_module.graph.nodes):
+            if not node.users or not _is_of(node, producer_op_packets):
+                continue
+            consumers = self.get_fuse_candidates(node, consumer_op_packets, bypass_ops)
+            if consumers and self.check_ok_to_fuse(node, consumers):
+                self.fuse(node, consumers, graph_module)
+                changed = True
+        if changed:
+            graph_module.recompile()
+        return changed
+
+    def get_fused_node(self, producer: Node, consumer: Node, graph_module: GraphModule) -> Node:
+        """Returns what the users of a node that is removed read: by default the node itself, which stays."""
+        return consumer
+
+    def fuse(self, node: Node, removal_candidates: list[Node], graph_module: GraphModule) -> None:
+        """Removes an operator and those that undo it."""
+        node.replace_all_uses_with(node.all_input_nodes[0])
+        graph_module.graph.erase_node(node)
+        for consumer in removal_candidates:
+            fused = self.get_fused_node(node, consumer, graph_module)
+            if fused is not consumer:
+                consumer.replace_all_uses_with(fused)
+                graph_module.graph.erase_node(consumer)
+
+
+def _is_of(node: Node, packets: Collection[EdgeOpOverloadPacket]) -> bool:
+    return isinstance(node.target, EdgeOpOverload) and get_edge_overload_packet(node.target) in packets

@@ -8,7 +8,7 @@ import torch
 from torch.fx import GraphModule, Node
 from typing_extensions import override
 
-from rushlight.compat.transforms.rewriting import replace, static_shape
+from rushlight.compat.transforms.rewriting import InPlacePass, replace, static_shape
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import argument, aten_op, is_op
 from rushlight.ir.fake import Evaluator
@@ -96,7 +96,7 @@ class FuseViewCopyPass(GraphPass):
         return chain
 
 
-class CollapseViewCopyPass(GraphPass):
+class CollapseViewCopyPass(InPlacePass):
     """Joins views of views, and removes those that give the shape there was.
 
     Before: y = view_copy(view_copy(x, [4, 3]), [12]). Expected: y = view_copy(x, [12])

@@ -1,0 +1,118 @@
+"""Variants of operators: functional, mutable and out, by their schemas."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+from torch._ops import OpOverload
+from torchgen.model import FunctionSchema, SchemaKind  # type: ignore[import-untyped]
+from torchgen.native_function_generation import (  # type: ignore[import-untyped]
+    functional_to_out_signature,
+    mutable_to_out_signature,
+    self_to_out_signature,
+)
+
+from rushlight.ir.edge_ops import aten_op
+
+
+def get_torch_op_overload(namespace: str, opname: str, overload: str | None) -> OpOverload:
+    """Returns an operator of torch by its library, its name and the name of its overload.
+
+    Raises:
+        AttributeError: there is no such operator.
+    """
+    found: OpOverload = getattr(getattr(getattr(torch.ops, namespace), opname), overload or "default")
+    return found
+
+
+def get_callable(name: str) -> OpOverload:
+    """Returns an operator of the library `aten` by a name such as "add.Tensor"."""
+    opname, _, overload = name.partition(".")
+    return get_torch_op_overload("aten", opname, overload)
+
+
+def get_overload_schema(op_overload: object) -> FunctionSchema | None:
+    """Returns the schema of an operator as torch's generator of code reads it; None if it cannot.
+
+    Raises:
+        TypeError: it is no operator.
+    """
+    op = aten_op(op_overload)
+    if op is None:
+        raise TypeError(f"{op_overload!r} is no operator")
+    return native_schema(op._schema)
+
+
+def native_schema(schema: torch._C.FunctionSchema) -> FunctionSchema | None:
+    """Returns a schema as torch's generator of code reads it; None if it cannot."""
+    name = schema.name.partition("::")[2] or schema.name
+    text = str(schema).partition("(")[2]
+    overload = f".{schema.overload_name}" if schema.overload_name else ""
+    try:
+        return FunctionSchema.parse(f"{name}{overload}({text}")
+    except (AssertionError, RuntimeError, ValueError):
+        return None
+
+
+def to_variant(op: OpOverload, variant: SchemaKind) -> OpOverload:
+    """Returns the functional or the out variant of an operator, which has the same arguments otherwise.
+
+    Raises:
+        ValueError: another variant is asked for.
+        RuntimeError: there is none.
+    """
+    if variant not in (SchemaKind.functional, SchemaKind.out):
+        raise ValueError(f"{variant} is neither functional nor out")
+    wanted = _arguments_of(op)
+    name = str(op._schema.name)
+    for overload in torch._C._jit_get_operation(name)[1]:
+        other = get_torch_op_overload(op.namespace, name.split("::")[1], overload)
+        schema = native_schema(other._schema)
+        if schema is not None and schema.kind() is variant and _arguments_of(other) == wanted:
+            return other
+    raise RuntimeError(f"{op} has no {variant.name} variant")
+
+
+def _arguments_of(op: OpOverload) -> FunctionSchema | None:
+    """The schema of an operator without results, out arguments, and what it writes."""
+    schema = native_schema(op._schema)
+    return None if schema is None else dataclasses.replace(schema.signature(), returns=())
+
+
+def gen_out_variant_schema(func_op_schema: str) -> str:
+    """Returns the schema of the out variant of an operator.
+
+    Args:
+        func_op_schema: a schema such as "aten::mul.Scalar(Tensor self, Scalar other) -> Tensor".
+
+    Raises:
+        ValueError: operators of this kind have no out variant.
+    """
+    namespace, _, text = func_op_schema.rpartition("::")
+    schema = FunctionSchema.parse(text)
+    makers = {
+        SchemaKind.functional: functional_to_out_signature,
+        SchemaKind.inplace: self_to_out_signature,
+        SchemaKind.mutable: mutable_to_out_signature,
+        SchemaKind.out: lambda given: given,
+    }
+    if schema.kind() not in makers:
+        raise ValueError(f"{func_op_schema} is {schema.kind().name}, which has no out variant")
+    made = makers[schema.kind()](schema)
+    return f"{namespace}::{made}" if namespace else str(made)
+
+
+def output_to_aliased_input_map(schema: torch._C.FunctionSchema) -> dict[int, int]:
+    """Returns for each result that is a written argument the position of the argument."""
+    written = {
+        frozenset(argument.alias_info.before_set): index
+        for index, argument in reversed(list(enumerate(schema.arguments)))
+        if argument.alias_info is not None and argument.alias_info.is_write
+    }
+    found = {}
+    for index, result in enumerate(schema.returns):
+        info = result.alias_info
+        if info is not None and info.is_write and frozenset(info.before_set) in written:
+            found[index] = written[frozenset(info.before_set)]
+    return found
