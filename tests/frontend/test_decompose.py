@@ -169,9 +169,8 @@ def test_constants_come_behind_parameters_and_buffers() -> None:
 
     program = torch.export.export(Net(), (torch.randn(1, 2),), strict=True)
     core = decompose(program)
-    assert [spec.target for spec in core.graph_signature.input_specs] == [
-        spec.target for spec in program.run_decompositions().graph_signature.input_specs
-    ]
+    expected = program.run_decompositions().graph_signature.input_specs
+    assert core.graph_signature.input_specs == expected
     named = [spec.arg.name for spec in core.graph_signature.input_specs]
     assert named == [node.name for node in core.graph.find_nodes(op="placeholder")]
     x = torch.randn(1, 2)

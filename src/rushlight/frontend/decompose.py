@@ -60,13 +60,16 @@ def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -
             core = _decompose_by_torch(program, preserve)
             result = make_program(core, core.graph_module, core.graph, core.graph_signature)
     result.facts = facts
-    _move_constants_behind_state(result)
+    _normalize_constants(result)
     return result
 
 
-def _move_constants_behind_state(program: MethodProgram) -> None:
-    """Orders stored tensors as torch's decomposition does: parameters and buffers before constants."""
+def _normalize_constants(program: MethodProgram) -> None:
+    """Describes constants as torch does: behind parameters and buffers, and not persistent."""
     specs = program.graph_signature.input_specs
+    for index, spec in enumerate(specs):
+        if spec.kind is InputKind.CONSTANT_TENSOR:
+            specs[index] = InputSpec(spec.kind, spec.arg, spec.target)  # the given program has the old one
     kinds = [spec.kind for spec in specs]
     state = [i for i, kind in enumerate(kinds) if kind in (InputKind.PARAMETER, InputKind.BUFFER)]
     moved = [
