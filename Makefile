@@ -96,12 +96,13 @@ types: $(VENV)/.environment
 	$(BIN)/mypy src/rushlight tests
 
 # Two libraries leave their process in a state that other tests fail in, so that their tests have processes of their own.
-# Ray leaves threads that read Python sources, which Python 3.11 does for one thread at a time only
-# (https://github.com/python/cpython/issues/106905). OpenVINO leaves the main thread with a signal stack that it has freed.
+# Ray leaves threads that parse Python sources, which Python 3.11 does for one thread at a time only
+# (https://github.com/python/cpython/issues/106905): pytest parses none with plain assertions. OpenVINO leaves the main
+# thread with a signal stack that it has freed.
 unit: build
 	scripts/system-packages cortex-m || echo 'tests on an emulated Cortex-M4 are skipped: their tools cannot be installed'
 	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests --ignore tests/interop --ignore tests/distributed --ignore tests/backends/openvino
-	$(BIN)/pytest -q tests/distributed
+	$(BIN)/pytest -q --assert=plain tests/distributed
 	$(BIN)/pytest -q tests/backends/openvino
 
 # The C++ tests are built here alone; `make build` leaves them out until this has been run once.
