@@ -30,7 +30,11 @@ class Process:
         root: Path = ROOT,
     ) -> None:
         self.was_late = False
-        environment = os.environ | {
+        # Installed sources have bytecode. Those of a working tree get it in the first process.
+        environment = {
+            name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+        } | {
+            "PYTHONPYCACHEPREFIX": str(ROOT / "build" / "bytecode"),
             "PYTHONPATH": os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH")))),
             "HF_HUB_OFFLINE": "1",
             "OMP_NUM_THREADS": str(threads),
