@@ -92,7 +92,8 @@ Ahead ahead_of(const Panels& p, int64_t column, const Part& part) {
 struct Sums {
   int64_t taps, terms;
   explicit Sums(const PanelTile& part) {
-    const int64_t of_tap = std::max<int64_t>(1, (part.k + kTermsOfSum / 2) / kTermsOfSum);
+    // 384 terms, a frequent width, stay one sum: each further sum takes the time of about 10 terms.
+    const int64_t of_tap = std::max<int64_t>(1, (part.k + kTermsOfSum / 2 - 1) / kTermsOfSum);
     taps = std::max<int64_t>(1, kTermsOfSum / std::max<int64_t>(1, part.k));
     terms = round_up(divide_up(part.k, of_tap), 4);
   }
