@@ -45,6 +45,7 @@ from rushlight.passes.functional_views import FunctionalViewsPass
 from rushlight.passes.fuse_quantized import FuseQuantizedPass
 from rushlight.passes.legalize_dim_order import LegalizeDimOrderPass
 from rushlight.passes.memory_views import NormalizeViewBasesPass, UseMemoryViewsPass
+from rushlight.passes.merge_branches import MergeBranchesPass
 from rushlight.passes.move_constants_to_files import MoveConstantsToFilesPass, default_file
 from rushlight.passes.promote_dtypes import PromoteDtypesPass
 from rushlight.passes.propagate_device import PropagateDevicePass
@@ -168,6 +169,7 @@ def edge_to_planned(
     optimizations: list[AnyPass] = [
         SimplifyPermutesPass(),
         FuseQuantizedPass(config.has_kernel),
+        MergeBranchesPass(),
         FoldBatchNormPass(),
         RemoveCopiesPass(),
         FoldConstantsPass(),

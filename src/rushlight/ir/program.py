@@ -14,7 +14,7 @@ import sympy
 import torch
 from torch._export.verifier import Verifier
 from torch.export import ExportedProgram, ModuleCallEntry, ModuleCallSignature
-from torch.export.graph_signature import ExportGraphSignature
+from torch.export.graph_signature import ExportGraphSignature, TensorArgument
 from torch.fx import Graph, GraphModule, Node
 from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.node import map_aggregate, map_arg
@@ -176,6 +176,13 @@ def copy_signature(signature: ExportGraphSignature) -> ExportGraphSignature:
     return ExportGraphSignature(
         [replace(spec) for spec in signature.input_specs], [replace(spec) for spec in signature.output_specs]
     )
+
+
+def rename_output(program: ExportedProgram, old: Node, new: Node) -> None:
+    """Lets the signature name `new` where it names `old`, which is an output of the graph or not."""
+    for spec in program.graph_signature.output_specs:
+        if isinstance(spec.arg, TensorArgument) and spec.arg.name == old.name:
+            spec.arg = TensorArgument(new.name)
 
 
 def copy_call_graph(entries: Iterable[ModuleCallEntry]) -> list[ModuleCallEntry]:

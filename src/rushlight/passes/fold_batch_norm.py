@@ -14,6 +14,7 @@ from rushlight.ir.constants import NewConstants, constant_inputs
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.facts import MethodProgram
 from rushlight.ir.fake import Evaluator
+from rushlight.ir.program import rename_output
 from rushlight.passes.base import ProgramPass, eliminate_dead_code
 
 _CONVOLUTION = torch.ops.aten.convolution.default
@@ -42,7 +43,7 @@ class FoldBatchNormPass(ProgramPass):
                 continue
             evaluator = evaluator or Evaluator.of(program.graph_module)
             added = added or NewConstants(program)
-            _fold(added, node, *match, constants, evaluator)
+            _fold(program, added, node, *match, constants, evaluator)
             changed = True
         if changed:
             eliminate_dead_code(program.graph)
@@ -70,6 +71,7 @@ def _match(norm: Node, constants: dict[str, torch.Tensor]) -> tuple[Node, Node] 
 
 
 def _fold(
+    program: MethodProgram,
     added: NewConstants,
     norm: Node,
     conv: Node,
@@ -102,6 +104,7 @@ def _fold(
     conv.args = (conv.args[0], parts[0], parts[1], *conv.args[3:])
     meta.join_debug_handles(conv, norm)
     item.replace_all_uses_with(conv)
+    rename_output(program, item, conv)
 
 
 def _scaled(weight: torch.Tensor, scale: torch.Tensor, transposed: bool, groups: int) -> torch.Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 import torch
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
+from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import Node
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from typing_extensions import override
@@ -15,6 +15,7 @@ from typing_extensions import override
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import EdgeOpOverload, aten_op, is_op, ops, to_edge_op
 from rushlight.ir.facts import MethodProgram
+from rushlight.ir.program import rename_output
 from rushlight.passes.base import ProgramPass
 
 DEFAULT_INPLACEABLE_OPS: frozenset[object] = frozenset({ops.edge.aten.index_put.default})
@@ -214,8 +215,6 @@ def _replace(program: ExportedProgram, node: Node, target: object) -> Node:
     meta.copy_origin(node, new)
     meta.set_val(new, meta.get_val(node))
     node.replace_all_uses_with(new)
-    for spec in program.graph_signature.output_specs:
-        if isinstance(spec.arg, TensorArgument) and spec.arg.name == node.name:
-            spec.arg = TensorArgument(new.name)
+    rename_output(program, node, new)
     node.graph.erase_node(node)
     return new

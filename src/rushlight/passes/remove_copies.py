@@ -13,6 +13,7 @@ from rushlight.ir import dim_order_ops, meta
 from rushlight.ir.constants import changed_targets
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.facts import MethodProgram
+from rushlight.ir.program import rename_output
 from rushlight.ir.spec import dim_order_from_strides
 from rushlight.ir.sym import IntLike
 from rushlight.passes.base import ProgramPass, eliminate_dead_code
@@ -56,7 +57,7 @@ class RemoveCopiesPass(ProgramPass):
             node.replace_all_uses_with(source)
             if node in returned:
                 returned.add(source)
-                _rename_output(program, node.name, source.name)
+                rename_output(program, node, source)
             changed = True
         if changed:
             eliminate_dead_code(program.graph)
@@ -88,9 +89,3 @@ def _changes_nothing(node: Node, source: Node) -> bool:
 def _keeps_order(node: Node) -> bool:
     order: Any = node.args[1]
     return [dim % len(order) for dim in order] == list(range(len(order)))
-
-
-def _rename_output(program: ExportedProgram, old: str, new: str) -> None:
-    for spec in program.graph_signature.output_specs:
-        if getattr(spec.arg, "name", None) == old:
-            spec.arg = type(spec.arg)(name=new)

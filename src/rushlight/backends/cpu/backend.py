@@ -39,6 +39,7 @@ from rushlight.ir.constants import Constants, constant_inputs, stored_tensor
 from rushlight.ir.errors import CompileError
 from rushlight.ir.progress import counted
 from rushlight.ir.spec import TensorSpec
+from rushlight.passes.merge_branches import MergeBranchesPass
 from rushlight.passes.spec_prop import with_known_layout
 
 _NAMES = {torch.float16: b"float16", torch.bfloat16: b"bfloat16"}
@@ -73,6 +74,9 @@ class CpuBackend(BackendDetails):
     @staticmethod
     @override
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
+        files = ConstantFiles(edge_program)
+        if not files.names:  # a merged weight would have no file
+            edge_program = MergeBranchesPass()(edge_program).exported_program
         constants = Constants(constant_inputs(edge_program), edge_program.graph, is_folded)
         graph = edge_program.graph
         stored = _needed_constants(edge_program, constants)
@@ -107,7 +111,7 @@ class CpuBackend(BackendDetails):
         _keep(lowering, states)
         builder.bind_symbols()
         steps = optimize(lowering.steps, Context(lowering.options, lowering.symbols))
-        plan = builder.finish(steps, ConstantFiles(edge_program).of)
+        plan = builder.finish(steps, files.of)
         check_plan(plan, [[tensor.version for _, tensor in step.operation.operands()] for step in steps])
         handles = debug_handles(plan, steps)
         return PreprocessResult(write_plan(plan), handles, store.get_named_data_store_output())
