@@ -169,6 +169,7 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
   product.taps = gathers_ ? 1 : taps() * pieces();
   product.k = gathers_ ? depth() : piece_;
   product.n = outputs;
+  product.zeros = zeros;
   product.row_gap = row_gap();
   product.c_step = out_step_;
   product.widened = widened(scratch);

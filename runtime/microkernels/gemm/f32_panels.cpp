@@ -110,6 +110,17 @@ void multiply_sum(const Panels& p, int rows, const TileShape& shape, const Panel
   }
 }
 
+// Whether `taps` lie over the padding for all rows of a tile.
+bool is_padding(const Panels& p, const float* const* rows, int64_t count, int64_t taps) {
+  if (!p.zeros) return false;
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    for (int64_t i = 0; i < count; ++i) {
+      if (rows[tap * p.row_step + i] != p.zeros) return false;
+    }
+  }
+  return true;
+}
+
 // A tile of a part, sum by sum; what was summed up before waits in a small block.
 void multiply_sums(const Panels& p, int rows, const TileShape& shape, const PanelTile& part, const Sums& sums) {
   const int64_t step = shape.vectors * p.kernels->width;
@@ -117,21 +128,32 @@ void multiply_sums(const Panels& p, int rows, const TileShape& shape, const Pane
   alignas(64) float before[kMostTile];
   PanelTile tile = part;
   tile.addend_step = step;
-  for (int64_t tap = 0; tap < part.taps; tap += tile.taps) {
+  const auto is_skipped = [&](int64_t tap) {
+    return is_padding(p, part.rows + tap * part.row_step, rows, std::min(sums.taps, part.taps - tap));
+  };
+  int64_t last_tap = (part.taps - 1) / sums.taps * sums.taps;
+  while (last_tap > 0 && is_skipped(last_tap)) last_tap -= sums.taps;
+  const auto advance = [&](int64_t terms) {
+    tile.b = static_cast<const char*>(tile.b) + terms * step * item;
+    if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + terms * tile.ahead_step;
+  };
+  for (int64_t tap = 0; tap <= last_tap; tap += sums.taps) {
     tile.taps = std::min(sums.taps, part.taps - tap);
+    if (tap < last_tap && is_skipped(tap)) {
+      advance(tile.taps * part.k);
+      continue;
+    }
     tile.rows = part.rows + tap * part.row_step;
     for (int64_t first = 0; first < part.k; first += tile.k) {
       tile.k = std::min(sums.terms, part.k - first);
       tile.first = part.first + first;
-      const bool is_last = tap + tile.taps == part.taps && first + tile.k == part.k;
+      const bool is_last = tap == last_tap && first + tile.k == part.k;
       tile.c = is_last ? part.c : before;
       tile.c_step = is_last ? part.c_step : step;
       tile.columns = is_last || shape.halves > 0 ? part.columns : step;
       tile.epilogue = is_last ? part.epilogue : Epilogue{};
       multiply_sum(p, rows, shape, tile);
-      const int64_t terms = tile.taps * tile.k;
-      tile.b = static_cast<const char*>(tile.b) + terms * step * item;
-      if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + terms * tile.ahead_step;
+      advance(tile.taps * tile.k);
       tile.bias = nullptr;
       tile.addend = before;
     }
@@ -175,10 +197,10 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
     f16_microkernels().widen(b.type, b.f16, steps * vectors * width, p.widened);
     tile.b = p.widened;
   }
-  const bool begins = part.tap == 0 && part.first == 0;
+  const bool begins = part.tap == 0 && part.first == 0, ends = part.taps_end == p.taps && part.last == p.k;
   tile.bias = begins && p.bias ? p.bias + column : nullptr;
   const float* const addend = begins ? p.epilogue.residual : p.c;
-  if (part.taps_end == p.taps && part.last == p.k) tile.epilogue = p.epilogue;
+  if (ends) tile.epilogue = p.epilogue;
   tile.epilogue.residual_step = begins ? p.epilogue.residual_step : p.c_step;
   // Of all rows at once, since every tile would wait for it.
   const bool applies = tile.epilogue.applies;
@@ -208,7 +230,9 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
       tile.ahead = m + count < p.m ? p.rows[m + count] : nullptr;
       tile.ahead_step = count * static_cast<int64_t>(sizeof(float));
     }
-    if (has_pairs(p)) {
+    if (!begins && !ends && is_padding(p, tile.rows, count, tile.taps)) {
+      // What was summed up before stays as it is.
+    } else if (has_pairs(p)) {
       multiply_pairs(p, m, static_cast<int>(count), vectors, tile);
     } else if (is_one_sum) {
       multiply_sum(p, static_cast<int>(count), shape, tile);

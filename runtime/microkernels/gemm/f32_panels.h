@@ -67,8 +67,9 @@ struct Panels {
   const F32HalfMicrokernels* halves;  // those of `kernels`, or null
   const float* const* rows;           // [taps, row_step]
   int64_t row_step;
-  int64_t row_gap;  // floats from most rows to the next, or 0
-  int64_t channel;  // of each row, at which the LHS begins
+  const float* zeros;  // what rows are where a tap lies over the padding, or null: tiles of such rows alone are skipped
+  int64_t row_gap;     // floats from most rows to the next, or 0
+  int64_t channel;     // of each row, at which the LHS begins
   int64_t m, taps, k, n;
   PackedWeights b;
   Ahead ahead;     // what is read after the last panel, if not the next one

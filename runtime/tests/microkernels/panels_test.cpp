@@ -18,6 +18,38 @@ class PanelsTest : public microkernels::F32Fixture {};
 
 INSTANTIATE_TEST_SUITE_P(Sets, PanelsTest, testing::ValuesIn(microkernels::all_sets()), microkernels::name_of);
 
+// A row of padding that is read gives NaN here. Its tap is a sum of its own, or a part.
+TEST_P(PanelsTest, TapsOverThePaddingAreSkipped) {
+  const int64_t panel = packing_of(kernels).panel, taps = 3, m = 2 * kernels.gemm_rows + 1;
+  for (const int64_t k : {int64_t{300}, 2 * kMostDepth}) {
+    const int64_t n = panel + 1;
+    auto b = numbers(taps * k * n);
+    const auto a = numbers(m * k);
+    const PackedMatrix packed(kernels, b, taps * k, n);
+    const std::vector<float> padding(static_cast<size_t>(k), std::numeric_limits<float>::quiet_NaN());
+    const std::vector<float> zeros(static_cast<size_t>(k), 0.0f);
+    const auto product = [&](const float* zero, const float* given) {
+      std::vector<const float*> rows;
+      for (int64_t i = 0; i < taps * m; ++i) rows.push_back(i / m == 1 ? zero : a.data() + i % m * k);
+      std::vector<float> c(static_cast<size_t>(m * n));
+      Panels p{};
+      p.kernels = &kernels;
+      p.rows = rows.data();
+      p.row_step = p.m = m;
+      p.zeros = given;
+      p.taps = taps;
+      p.k = k;
+      p.n = n;
+      p.b = packed.data();
+      p.c = c.data();
+      p.c_step = n;
+      multiply(p, 0, (n + panel - 1) / panel);
+      return c;
+    };
+    EXPECT_EQ(product(padding.data(), padding.data()), product(zeros.data(), nullptr));
+  }
+}
+
 // The residual lies where the result does; deep products of many rows are summed in parts, of few at once.
 TEST_P(PanelsTest, DeepProductsOntoTheirResidual) {
   const int64_t panel = packing_of(kernels).panel;

@@ -9,12 +9,14 @@ from rushlight.backends.cpu.optimize.fuse_prologues import fuse_prologues
 from rushlight.backends.cpu.optimize.merge_convolutions import merge_convolutions
 from rushlight.backends.cpu.optimize.place_concatenations import place_concatenations
 from rushlight.backends.cpu.optimize.select_algorithms import select_algorithms
+from rushlight.backends.cpu.optimize.trim_kernels import trim_kernels
 from rushlight.backends.cpu.plan.node import PlanNode
 
 PASSES: tuple[Pass, ...] = (
     # Over convolutions whose algorithm is open:
     place_concatenations,
     merge_convolutions,
+    trim_kernels,
     select_algorithms,
     # Over operations as the schema has them, and chains without registers:
     fuse_bottlenecks,
