@@ -291,7 +291,52 @@ TEST(CApi, RunsOnThreadsOfTheCaller) {
   rushlight_thread_pool_free(pool);
 }
 
+// A program that jumps to its first instruction for ever.
+std::vector<uint8_t> endless() {
+  PlanSpec plan;
+  plan.values = {value(false)};
+  plan.outputs = {0};
+  plan.chains = {{jump_false(0, 0)}};
+  ProgramSpec spec;
+  spec.plans = {plan};
+  return build(spec);
+}
+
+TEST(CApi, KeepsToItsLimits) {
+  rushlight_method_options options = {sizeof options, nullptr, nullptr, 0, 1000, 0};
+  Loaded loaded(endless(), &options);
+  ASSERT_EQ(loaded.status, RUSHLIGHT_OK) << rushlight_last_error();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(rushlight_method_execute(loaded.method), RUSHLIGHT_OUT_OF_RESOURCES);
+    EXPECT_NE(std::strstr(rushlight_last_error(), "the limit of 1000 instructions"), nullptr) << rushlight_last_error();
+  }
+  options.max_memory = 1000;
+  Loaded large(sums(1 << 10), &options);
+  EXPECT_EQ(large.status, RUSHLIGHT_OUT_OF_RESOURCES);
+  EXPECT_NE(std::strstr(rushlight_last_error(), "the limit of 1000 bytes"), nullptr) << rushlight_last_error();
+  options.max_memory = 1 << 20;
+  Loaded fitting(sums(1 << 10), &options);
+  EXPECT_EQ(fitting.status, RUSHLIGHT_OK) << rushlight_last_error();
+}
+
 #if !defined(RUSHLIGHT_SINGLE_THREAD) && !defined(__wasi__)
+TEST(CApi, AnotherThreadCancelsACall) {
+  const rushlight_method_options options = {sizeof options, nullptr, nullptr, 0, UINT64_MAX, 0};
+  Loaded loaded(endless(), &options);
+  ASSERT_EQ(loaded.status, RUSHLIGHT_OK) << rushlight_last_error();
+  for (int i = 0; i < 3; ++i) {
+    std::atomic<bool> is_done{false};
+    std::thread canceller([&] {
+      while (!is_done.load()) rushlight_method_cancel(loaded.method);  // until the call has begun and ended
+    });
+    EXPECT_EQ(rushlight_method_execute(loaded.method), RUSHLIGHT_CANCELLED);
+    EXPECT_NE(std::strstr(rushlight_last_error(), "the call was cancelled"), nullptr) << rushlight_last_error();
+    is_done.store(true);
+    canceller.join();
+  }
+  rushlight_method_cancel(nullptr);
+}
+
 TEST(CApi, MethodsOfOneProgramRunAtTheSameTime) {
   std::vector<uint8_t> bytes = sums(2);
   rushlight_program* program = nullptr;
@@ -324,6 +369,18 @@ TEST(CApi, MethodsOfOneProgramRunAtTheSameTime) {
   rushlight_thread_pool_free(pool);
 }
 #endif
+
+TEST(CApi, ComparesADigestOnRequest) {
+  const std::string folder = std::string(RUSHLIGHT_TEST_DATA) + "/programs/0.1.0/";
+  rushlight_program* program = nullptr;
+  ASSERT_EQ(rushlight_program_load((folder + "digest-kernels.pte").c_str(), &program), RUSHLIGHT_OK);
+  EXPECT_EQ(rushlight_program_verify_digest(program), RUSHLIGHT_OK) << rushlight_last_error();
+  rushlight_program_free(program);
+  ASSERT_EQ(rushlight_program_load((folder + "rows-kernels.pte").c_str(), &program), RUSHLIGHT_OK);
+  EXPECT_EQ(rushlight_program_verify_digest(program), RUSHLIGHT_INVALID_PROGRAM);
+  rushlight_program_free(program);
+  EXPECT_EQ(rushlight_program_verify_digest(nullptr), RUSHLIGHT_INVALID_ARGUMENT);
+}
 
 std::atomic<int> g_allocated{0}, g_released{0};
 

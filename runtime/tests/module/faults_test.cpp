@@ -14,48 +14,25 @@
 #include "rushlight/module/module.h"
 #include "rushlight/module/tensor_ptr.h"
 #include "rushlight/platform/platform.h"
+#include "tests/support/failing_memory.h"
 
 namespace rushlight {
 namespace {
 
-// ---- Memory of the platform and of allocators, which fails at one call ----
+using testing::fail_memory_of_platform;
+using testing::FailingAllocator;
+using testing::is_error_of_memory;
 
-long calls = 0;
-long failing_call = -1;
-long live = 0;  // pieces of the platform that are not released
-
-bool fails() { return calls++ == failing_call; }
-
-void* allocate(size_t size, size_t alignment) {
-  if (fails()) return nullptr;
-  void* memory = nullptr;
-  if (posix_memalign(&memory, std::max(alignment, sizeof(void*)), std::max<size_t>(size, 1)) != 0) return nullptr;
-  ++live;
-  return memory;
-}
-
-void release(void* memory) {
-  if (memory) --live;
-  std::free(memory);
-}
-
-class FailingAllocator final : public MemoryAllocator {
- public:
-  explicit FailingAllocator(std::vector<uint8_t>& memory) : MemoryAllocator(memory.data(), memory.size()) {}
-  void* allocate(size_t size, size_t alignment) override { return fails() ? nullptr : bump(size, alignment); }
-};
+testing::FailingMemory& memory = testing::failing_memory;
 
 class Faults : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    platform::Hooks hooks;
-    hooks.allocate = allocate;
-    hooks.release = release;
-    platform::set_hooks(hooks);
-    failing_call = -1;
+    fail_memory_of_platform();
+    memory.failing_call = -1;
   }
   void TearDown() override {
-    failing_call = -1;
+    memory.failing_call = -1;
     platform::set_hooks({});
   }
 };
@@ -111,9 +88,8 @@ std::vector<TensorPtr> inputs_of(const std::string& path) {
 
 void expect_of_memory(Error error) {
   if (error == Error::Ok) return;  // what failed was not needed
-  EXPECT_TRUE(error == Error::MemoryAllocationFailed || error == Error::DelegateMemoryAllocationFailed ||
-              error == Error::OutOfResources)
-      << to_string(error) << ": " << last_error_message() << " at allocation " << failing_call;
+  EXPECT_TRUE(is_error_of_memory(error)) << to_string(error) << ": " << last_error_message() << " at allocation "
+                                         << memory.failing_call;
   EXPECT_STRNE(last_error_message(), "");
 }
 
@@ -122,17 +98,17 @@ TEST_P(Faults, EachAllocationOfThePlatform) {
   const std::vector<TensorPtr> inputs = inputs_of(GetParam());
   Bytes wanted, given;
   ASSERT_EQ(load_and_run(GetParam(), inputs, &wanted), Error::Ok) << last_error_message();
-  const long before = live;
-  calls = 0;
+  const long before = memory.live;
+  memory.calls = 0;
   ASSERT_EQ(load_and_run(GetParam(), inputs, &wanted), Error::Ok);
-  const long count = calls;
+  const long count = memory.calls;
   ASSERT_GT(count, 0);
   for (long n = 0; n < count; ++n) {
-    calls = 0;
-    failing_call = n;
+    memory.calls = 0;
+    memory.failing_call = n;
     expect_of_memory(load_and_run(GetParam(), inputs, &given));
-    failing_call = -1;
-    ASSERT_EQ(live, before) << "a leak after allocation " << n;
+    memory.failing_call = -1;
+    ASSERT_EQ(memory.live, before) << "a leak after allocation " << n;
   }
   ASSERT_EQ(load_and_run(GetParam(), inputs, &given), Error::Ok);
   EXPECT_EQ(given, wanted);
@@ -147,11 +123,11 @@ TEST_P(Faults, EachAllocationOfALaterRun) {
   for (long n = 0;; ++n) {
     auto module = Module::load(GetParam().c_str(), options_of(GetParam()));
     ASSERT_TRUE(module.ok() && (*module)->method("forward").ok());
-    calls = 0;
-    failing_call = n;
+    memory.calls = 0;
+    memory.failing_call = n;
     expect_of_memory(run(**module, inputs, &given));
-    const bool was_last = calls <= n;
-    failing_call = -1;
+    const bool was_last = memory.calls <= n;
+    memory.failing_call = -1;
     ASSERT_EQ(run(**module, inputs, &given), Error::Ok) << last_error_message();
     EXPECT_EQ(given, wanted) << "after allocation " << n << " failed";
     if (was_last) break;
@@ -194,16 +170,16 @@ TEST_P(Faults, EachPieceOfTheAllocators) {
     }
     return method->execute();
   };
-  calls = 0;
+  memory.calls = 0;
   ASSERT_EQ(attempt(), Error::Ok) << last_error_message();
-  const long count = calls, before = live;
+  const long count = memory.calls, before = memory.live;
   ASSERT_GT(count, 3);
   for (long n = 0; n < count; ++n) {
-    calls = 0;
-    failing_call = n;
+    memory.calls = 0;
+    memory.failing_call = n;
     expect_of_memory(attempt());
-    failing_call = -1;
-    ASSERT_EQ(live, before) << "a leak after allocation " << n;
+    memory.failing_call = -1;
+    ASSERT_EQ(memory.live, before) << "a leak after allocation " << n;
   }
   EXPECT_EQ(attempt(), Error::Ok) << last_error_message();
   RecordProperty("allocations", static_cast<int>(count));
