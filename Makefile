@@ -5,8 +5,8 @@
 # make interop the contract with ExecuTorch's released wheel, both ways
 # make torture random modules in every configuration beside eager PyTorch; CASES=10000 SEED=0, TORTURE='--help' lists options
 # make poison  C++ tests and CASES random modules with planned memory poisoned until it is written
-# make asan    the same and damaged files under AddressSanitizer and UndefinedBehaviorSanitizer; the first build takes
-#              two hours of a core
+# make asan    the same and damaged files under AddressSanitizer and UndefinedBehaviorSanitizer; its first build takes
+#              half an hour of a core, or a few minutes after that of make fuzz where there is ccache
 # make fuzz    changed files for all readers, under the same sanitizers; SECONDS=300 in all, ISA=avx2 chooses microkernels; the first build
 #              takes half an hour of a core
 # make tsan    the C++ tests and the tests marked `threads` under ThreadSanitizer; the first build takes an hour of a core
@@ -153,27 +153,28 @@ tests_on = $(BIN)/pytest -q --native $(1)/runtime/python/_native*.so -m $(2) tes
 
 # Python is not built with the sanitizers, so that their libraries are loaded before it. What Python leaks does not count.
 # The threads of torch are OpenMP's, whose locks ThreadSanitizer does not see.
-with_asan = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
+with_asan = LD_PRELOAD="$$(clang++ -print-file-name=libclang_rt.asan-$$(uname -m).so)" PYTHONMALLOC=malloc \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 with_tsan = LD_PRELOAD="$$(g++ -print-file-name=libtsan.so)" PYTHONMALLOC=malloc TSAN_OPTIONS=die_after_fork=0:allocator_may_return_null=1 \
 	OMP_NUM_THREADS=1
 
+# What make asan and make fuzz compile with. Kernels have the same options in both, so that ccache compiles them once.
+sanitized := -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Asan -DCMAKE_CXX_FLAGS_ASAN='-O1 -g1' \
+	-DRUSHLIGHT_SANITIZE=address,undefined
+
 asan: build
-	$(call configure,$(ASAN),-DCMAKE_BUILD_TYPE=Asan -DCMAKE_CXX_FLAGS_ASAN='-O1 -g1' \
-		-DRUSHLIGHT_SANITIZE=address,undefined -DRUSHLIGHT_POISON=ON -DRUSHLIGHT_BUILD_FUZZERS=ON)
+	scripts/system-packages fuzz
+	$(call configure,$(ASAN),$(sanitized) -DRUSHLIGHT_POISON=ON)
 	$(BIN)/cmake --build $(ASAN) -j $(WORKERS)
 	$(BIN)/ctest --test-dir $(ASAN) --output-on-failure -j $(WORKERS)
-	[ -d $(FUZZ)/corpus ] || $(BIN)/python -W ignore -m tests.fuzz corpus $(FUZZ)/corpus
-	cd $(ASAN) && runtime/fuzz/fuzz_program --seconds 60 --seed $(SEED) ../../$(FUZZ)/corpus/program
-	cd $(ASAN) && runtime/fuzz/fuzz_bundled_program --seconds 60 --seed $(SEED) ../../$(FUZZ)/corpus/bundled_program
 	$(with_asan) $(call tests_on,$(ASAN),damage)
 	$(call torture_on,$(ASAN),--sanitized)
 
 fuzz: build
 	scripts/system-packages fuzz
-	$(BIN)/cmake -S runtime -B $(FUZZ) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DCMAKE_CXX_COMPILER=clang++ \
-		-DCMAKE_CXX_COMPILER_LAUNCHER=$$(command -v ccache) -DCMAKE_BUILD_TYPE=Fuzz -DCMAKE_CXX_FLAGS_FUZZ='-O1 -g1' \
-		-DRUSHLIGHT_SANITIZE=address,undefined -DRUSHLIGHT_BUILD_FUZZERS=ON -DRUSHLIGHT_BUILD_CLI=OFF -DRUSHLIGHT_BUILD_EXECUTORCH=OFF -DRUSHLIGHT_INSTALL=OFF
+	$(BIN)/cmake -S runtime -B $(FUZZ) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) $(sanitized) \
+		-DCMAKE_CXX_COMPILER_LAUNCHER=$$(command -v ccache) -DRUSHLIGHT_BUILD_FUZZERS=ON \
+		-DRUSHLIGHT_BUILD_CLI=OFF -DRUSHLIGHT_BUILD_EXECUTORCH=OFF -DRUSHLIGHT_INSTALL=OFF
 	$(BIN)/cmake --build $(FUZZ) -j $(WORKERS)
 	[ -d $(FUZZ)/corpus ] || $(BIN)/python -W ignore -m tests.fuzz corpus $(FUZZ)/corpus
 	RUSHLIGHT_ISA=$(ISA) scripts/run_fuzzers $(FUZZ) $(SECONDS) $(SEED)

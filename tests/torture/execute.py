@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import platform
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from torch.utils import _pytree as pytree
 
 import rushlight
 
-SANITIZERS = ("libasan.so", "libubsan.so")
+SANITIZERS = f"libclang_rt.asan-{platform.machine()}.so"
 
 
 @dataclass
@@ -52,19 +53,17 @@ def brief(error: BaseException) -> str:
 
 
 class Sanitized:
-    """A process with another extension module, before which the libraries of the sanitizers are loaded.
+    """A process with another extension module, before which the library of the sanitizers is loaded.
 
     What the sanitizers report goes to the standard error of this process.
     """
 
     def __init__(self, native: str) -> None:
-        libraries = [
-            subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True)
-            for name in SANITIZERS
-        ]
+        command = ["clang++", f"-print-file-name={SANITIZERS}"]
+        library = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
         environment = {
             **os.environ,
-            "LD_PRELOAD": " ".join(library.stdout.strip() for library in libraries),
+            "LD_PRELOAD": library,
             "PYTHONMALLOC": "malloc",
             "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
             "UBSAN_OPTIONS": "print_stacktrace=1",
