@@ -1,11 +1,12 @@
 """Builds echarts with only what the page of `rushlight inspect` draws: vendor_echarts.py OUTPUT.
 
-It needs npm. The result is `src/rushlight/devtools/view/page/vendor/echarts.min.js`.
+It needs npm. The result is `src/rushlight/devtools/view/page/vendor/echarts.min.js.xz`.
 All of echarts has twice its size.
 """
 
 from __future__ import annotations
 
+import lzma
 import subprocess
 import sys
 import tempfile
@@ -34,9 +35,8 @@ def main(output: Path) -> None:
         subprocess.run(command, check=True, cwd=folder)
         full = (folder / "node_modules/echarts/dist/echarts.min.js").read_text(encoding="utf-8")
         licence = full[full.index("/*") : full.index("*/") + 2]
-        output.write_text(
-            f"{licence}\n{(folder / 'echarts.js').read_text(encoding='utf-8')}", encoding="utf-8"
-        )
+        library = f"{licence}\n{(folder / 'echarts.js').read_text(encoding='utf-8')}".encode()
+        output.write_bytes(lzma.compress(library, check=lzma.CHECK_CRC32, preset=9 | lzma.PRESET_EXTREME))
 
 
 if __name__ == "__main__":

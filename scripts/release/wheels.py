@@ -18,13 +18,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import nanobind
 import sbom
 from common import DIST, ROOT, epoch, files_below, run, version
+from zip_archive import write_zip
 
 TOOLS = Path(sys.executable).parent
 ABI3 = "3.12"  # from this Python on, one wheel is for all later ones
@@ -138,7 +138,8 @@ def write(target: Target, python: str, installed: Path) -> Path:
         ["git", "ls-files", "src/rushlight"], cwd=ROOT, check=True, capture_output=True, text=True
     )
     for name in listed.stdout.split():
-        contents[name.removeprefix("src/")] = (ROOT / name).read_bytes()
+        if not name.startswith("src/rushlight/codegen/"):  # it generates sources of the repository
+            contents[name.removeprefix("src/")] = (ROOT / name).read_bytes()
     with tempfile.TemporaryDirectory() as folder:
         made = metadata(Path(folder))
         for path in files_below(made):
@@ -156,13 +157,8 @@ def write(target: Target, python: str, installed: Path) -> Path:
     contents[record] = "".join([*lines, f"{record},,\n"]).encode()
     DIST.mkdir(exist_ok=True)
     wheel = DIST / f"rushlight-{version()}-{tags}.whl"
-    moment = time.gmtime(max(epoch(), 315532800))[:6]  # a zip file knows no time before 1980
-    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as files:
-        for name in [*sorted(contents.keys() - {record}), record]:
-            entry = zipfile.ZipInfo(name, moment)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = (0o100755 if name.endswith(".so") else 0o100644) << 16
-            files.writestr(entry, contents[name], compresslevel=9)
+    contents = {name: contents[name] for name in [*sorted(contents.keys() - {record}), record]}
+    write_zip(wheel, contents, time.gmtime(max(epoch(), 315532800)))  # a zip file knows no time before 1980
     return wheel
 
 

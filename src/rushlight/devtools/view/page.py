@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,7 +35,8 @@ def page(name: str, methods: Sequence[MethodGraph], size: JsonObject, partition:
         "style": (_FOLDER / "page.css").read_text("utf-8"),
         "data": embedded(data),
         "scripts": "\n".join(
-            (_FOLDER / "vendor" / f"{library}.min.js").read_text("utf-8") for library in _LIBRARIES
+            lzma.decompress((_FOLDER / "vendor" / f"{library}.min.js.xz").read_bytes()).decode()
+            for library in _LIBRARIES
         ),
         "page": (_FOLDER / "page.js").read_text("utf-8"),
     }
