@@ -1,6 +1,6 @@
 #include "backends/cpu/loops.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace rushlight::cpu {
 
@@ -11,7 +11,12 @@ Loops make_loops(const View* const* views, int count) {
   for (int i = 0; i < views[0]->rank; ++i) {
     if (views[0]->sizes[i] != 1) order[rank++] = i;
   }
-  std::stable_sort(order, order + rank, [&](int a, int b) { return views[0]->strides[a] > views[0]->strides[b]; });
+  // By insertion: std::stable_sort would allocate memory.
+  for (int i = 1; i < rank; ++i) {
+    for (int j = i; j > 0 && views[0]->strides[order[j - 1]] < views[0]->strides[order[j]]; --j) {
+      std::swap(order[j - 1], order[j]);
+    }
+  }
   for (int i = 0; i < rank; ++i) {
     const int axis = order[i];
     const int64_t size = views[0]->sizes[axis];

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,19 @@
 #include "rushlight/module/tensor_ptr.h"
 #include "rushlight/platform/platform.h"
 #include "tests/support/failing_memory.h"
+
+namespace {
+long news = 0;  // calls of operator new
+}  // namespace
+
+void* operator new(size_t size) {
+  ++news;
+  void* const memory = std::malloc(std::max<size_t>(size, 1));
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace rushlight {
 namespace {
@@ -134,7 +148,7 @@ TEST_P(Faults, EachAllocationOfALaterRun) {
   }
 }
 
-// The allocators of the core, whose every piece may be missing.
+// The allocators of the core, whose every piece may be missing. No memory is taken with operator new.
 TEST_P(Faults, EachPieceOfTheAllocators) {
   if (GetParam().find("external-") != std::string::npos) return;  // its data come from another file
   auto loaded = LoadedProgram::from_file(GetParam().c_str());
@@ -159,7 +173,9 @@ TEST_P(Faults, EachPieceOfTheAllocators) {
       spans.push_back({begin, buffer.size() - 64});
     }
     HierarchicalAllocator planned(Span<Span<uint8_t>>(spans.data(), spans.size()));
+    long news_before = news;
     auto method = Method::load(program, "forward", {&method_memory, &planned, &temporary}, environment);
+    EXPECT_EQ(news, news_before);
     if (!method.ok()) return method.error();
     std::vector<std::vector<uint8_t>> results;
     for (size_t i = 0; i < inputs.size(); ++i) RL_TRY(method->set_input(i, EValue(*inputs[i])));
@@ -168,7 +184,10 @@ TEST_P(Faults, EachPieceOfTheAllocators) {
       results.emplace_back(1 << 16);
       RL_TRY(method->set_output_data_ptr(i, results.back().data(), results.back().size()));
     }
-    return method->execute();
+    news_before = news;
+    const Error error = method->execute();
+    EXPECT_EQ(news, news_before);
+    return error;
   };
   memory.calls = 0;
   ASSERT_EQ(attempt(), Error::Ok) << last_error_message();
