@@ -19,7 +19,7 @@
 # make java    the Java package in build/java, and its tests on OpenJDK with -Xcheck:jni; two minutes after make build
 # make soak    a million calls of small programs, with a check that memory does not grow; two minutes
 # make wheel   wheels for manylinux and musllinux in dist, tried in fresh environments; TARGETS='manylinux-x86_64' narrows it
-# make cpp-package an archive and a Debian package of the C++ part in dist; make sdist the Python sources
+# make cpp-package an archive and a Debian package of the C++ part in dist; make sdist the Python sources, which it builds
 # make release-check versions, changelog, API snapshot and golden programs of a release
 # make tidy    clang-tidy over the C++ code below the kernels; half a minute
 # make api     the public API as tests/golden/api.txt, for a change of it that is wanted
@@ -234,7 +234,7 @@ wheel: $(VENV)/.release
 	$(BIN)/python scripts/release/smoke.py dist/*-manylinux*_$$(uname -m).whl
 
 sdist: $(VENV)/.environment
-	$(BIN)/python scripts/release/sdist.py
+	$(BIN)/python scripts/release/sdist.py --jobs $(WORKERS)
 
 cpp-package: $(VENV)/.environment
 	$(BIN)/python scripts/release/cpp.py --jobs $(WORKERS)
