@@ -12,6 +12,7 @@ from benchmarks.process import ROOT
 from benchmarks.results import RATIOS, Results, ratio
 from benchmarks.show import COMPILE, LOWERING, compile_cells, lowering_cells, number, planned_cells
 from benchmarks.systems import PEER_NAMES, SYSTEMS
+from benchmarks.wide import ratios as field_ratios
 from benchmarks.worker import SAMPLES
 
 FIGURES = ROOT / "benchmarks" / "figures"
@@ -50,12 +51,21 @@ libraries are patched so that they do not detect it (`benchmarks/without_avx512.
 _KIND = {False: "", True: " int8"}
 
 
-def page(results: Results, without_avx512: Results | None = None) -> str:
+_FIELD = """## Networks that nothing is tuned for
+
+The networks of `models/field`, from torchvision, timm, transformers and of our own, in float32 with one
+thread. `python -m benchmarks.wide` measures them. Other work ran on the machine meanwhile, so that the ratio
+of processor times is the most reliable one. Machine: {machine}. Other systems: {systems}.
+"""
+
+
+def page(results: Results, without_avx512: Results | None = None, field: Results | None = None) -> str:
     """Makes the text of docs/benchmarks.md.
 
     Args:
         results: the figures of a processor with all its instructions.
         without_avx512: the figures of the same processor without AVX-512.
+        field: the figures of networks that nothing is tuned for.
     """
     parts = [_HEAD.format(tolerance=TOLERANCE, machine=_machine(results))]
     for threads in results.threads():
@@ -64,6 +74,8 @@ def page(results: Results, without_avx512: Results | None = None) -> str:
     parts += _others(results)
     if without_avx512 is not None:
         parts += [_WITHOUT_AVX512.format(machine=_machine(without_avx512)), *_ratios(without_avx512)]
+    if field is not None:
+        parts += _field(field)
     parts += _errors(results) + _quantized_networks(results) + _same_library(results)
     parts += _starts(results) + _compile(results) + _lowering(results) + _calls(results) + _reasons(results)
     return "\n".join(parts).rstrip("\n") + "\n"
@@ -207,6 +219,23 @@ def _compile(results: Results) -> list[str]:
     ]
 
 
+def _field(results: Results) -> list[str]:
+    """Makes the table of the networks that nothing is tuned for, the largest ratio first."""
+    found = [
+        (ratios, model)
+        for model in results.models(False)
+        if (ratios := field_ratios(results.block(model, 1, False)))
+    ]
+    body = [
+        [model, *(f"{value:.2f}" for value in (cpu, median)), SYSTEMS[peer].label]
+        for (median, _, cpu, peer), model in sorted(found, key=lambda row: row[0][2], reverse=True)
+    ]
+    systems = {row.system for row in results.rows if not row.system.startswith("rushlight")}
+    head = ["", "ratio of processor times", "ratio of times", "fastest other system"]
+    labels = ", ".join(SYSTEMS[name].label for name in SYSTEMS if name in systems)
+    return [_FIELD.format(machine=_machine(results), systems=labels), *_table(head, body)]
+
+
 def _others(results: Results) -> list[str]:
     """Makes a table of the networks outside the main tables: our time, that of the fastest peer, and planned
     memory.
@@ -338,7 +367,8 @@ def main() -> None:
         parser.error(f"{path} does not exist: `make bench` writes it")
     results = Results.read(path)
     without = options.figures / "avx2.json"
-    text = page(results, Results.read(without) if without.exists() else None)
+    field = options.figures / "field.json"
+    text = page(results, *(Results.read(path) if path.exists() else None for path in (without, field)))
     (options.docs / "benchmarks.md").write_text(text)
     (options.docs / "benchmarks.svg").write_text(chart(results))
 
