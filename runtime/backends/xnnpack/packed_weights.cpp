@@ -57,8 +57,10 @@ struct Registry {
 };
 
 Registry& registry() {
-  static Registry& instance = *new Registry;  // outlives every user
-  return instance;
+  // Its destructor does not run, so that it outlives every user.
+  alignas(Registry) static unsigned char memory[sizeof(Registry)];
+  static Registry* const instance = new (memory) Registry;
+  return *instance;
 }
 
 }  // namespace
