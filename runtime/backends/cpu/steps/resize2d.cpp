@@ -5,6 +5,7 @@
 
 #include "backends/cpu/image.h"
 #include "backends/cpu/step.h"
+#include "core/transpose.h"
 
 namespace rushlight::cpu {
 
@@ -48,15 +49,15 @@ class Resize2dStep final : public Step {
   Error prepare() override {
     RL_ASSIGN(in_, image_of(*in_view_));
     RL_ASSIGN(out_, image_of(*out_view_));
+    has_planes_ = !out_.has_channels_last();
+    pixel_step_ = has_planes_ ? out_.sizes[3] : out_.strides[2];
     RL_REQUIRE(in_.sizes[0] == out_.sizes[0] && in_.sizes[3] == out_.sizes[3] && in_.has_channels_last() &&
-                   out_.has_channels_last() && (out_.numel() == 0 || in_.numel() > 0),
+                   (!has_planes_ || out_.strides[2] == 1) && (out_.numel() == 0 || in_.numel() > 0),
                InvalidProgram, "operands of a resampling do not fit");
     return Error::Ok;
   }
 
-  size_t scratch_floats(int64_t workers) const override {
-    return mode_ == Interpolation::NEAREST ? 0 : static_cast<size_t>(workers * worker_floats());
-  }
+  size_t scratch_floats(int64_t workers) const override { return static_cast<size_t>(workers * worker_floats()); }
 
   Error run(Run& run) override {
     if (out_.numel() == 0) return Error::Ok;
@@ -65,14 +66,16 @@ class Resize2dStep final : public Step {
     const int64_t height = out_.sizes[1];
     for_workers(run.context, out_.numel() < kSerialWork ? 1 : run.workers, out_.sizes[0] * height,
                 [&](int64_t worker, int64_t begin, int64_t end) {
-                  float* const line = run.scratch + worker * worker_floats();
+                  float* const row = run.scratch + worker * worker_floats();
+                  float* const line = row + row_floats();
                   Taps* const columns = reinterpret_cast<Taps*>(line + line_floats());
                   for (int64_t x = 0; is_cubic() && x < out_.sizes[2]; ++x) {
                     columns[x] = taps(x, scale_w_, in_.sizes[2]);
                   }
                   for (int64_t i = begin; i < end; ++i) {
                     const float* image = in_.data + i / height * in_.strides[0];
-                    float* to = out_.data + i / height * out_.strides[0] + i % height * out_.strides[1];
+                    float* const place = out_.data + i / height * out_.strides[0] + i % height * out_.strides[1];
+                    float* const to = has_planes_ ? row : place;
                     if (mode_ == Interpolation::NEAREST) {
                       nearest(image, i % height, to);
                     } else if (is_cubic()) {
@@ -80,6 +83,7 @@ class Resize2dStep final : public Step {
                     } else {
                       between(image, i % height, line, to);
                     }
+                    if (has_planes_) transpose(row, pixel_step_, out_.sizes[2], pixel_step_, place, out_.strides[3]);
                   }
                 });
     return Error::Ok;
@@ -89,11 +93,15 @@ class Resize2dStep final : public Step {
   int64_t work() const override { return mode_ == Interpolation::NEAREST ? 0 : (is_cubic() ? 8 : 4) * out_.numel(); }
 
  private:
-  int64_t line_floats() const { return round_up(in_.sizes[2] * in_.sizes[3], 16); }
+  // A row of the output, of which the channels of a pixel lie together, if they do not in the output.
+  int64_t row_floats() const { return has_planes_ ? round_up(out_.sizes[2] * pixel_step_, 16) : 0; }
+  int64_t line_floats() const {
+    return mode_ == Interpolation::NEAREST ? 0 : round_up(in_.sizes[2] * in_.sizes[3], 16);
+  }
 
   int64_t worker_floats() const {
     constexpr int64_t kTapFloats = sizeof(Taps) / sizeof(float);
-    return line_floats() + (is_cubic() ? round_up(out_.sizes[2] * kTapFloats, 16) : 0);
+    return row_floats() + line_floats() + (is_cubic() ? round_up(out_.sizes[2] * kTapFloats, 16) : 0);
   }
 
   bool is_cubic() const { return mode_ == Interpolation::BICUBIC || mode_ == Interpolation::BICUBIC_ALIGN_CORNERS; }
@@ -113,7 +121,7 @@ class Resize2dStep final : public Step {
   void nearest(const float* image, int64_t y, float* to) const {
     const int64_t channels = in_.sizes[3];
     const float* line = image + index(y, scale_h_, in_.sizes[1]) * in_.strides[1];
-    for (int64_t x = 0; x < out_.sizes[2]; ++x, to += out_.strides[2]) {
+    for (int64_t x = 0; x < out_.sizes[2]; ++x, to += pixel_step_) {
       std::memcpy(to, line + index(x, scale_w_, in_.sizes[2]) * in_.strides[2],
                   static_cast<size_t>(channels) * sizeof(float));
     }
@@ -136,7 +144,7 @@ class Resize2dStep final : public Step {
         mix(upper + x * in_.strides[2], lower + x * in_.strides[2], rows.share, channels, line + x * channels);
       }
     }
-    for (int64_t x = 0; x < out_.sizes[2]; ++x, to += out_.strides[2]) {
+    for (int64_t x = 0; x < out_.sizes[2]; ++x, to += pixel_step_) {
       const Place columns = place(x, scale_w_, width);
       mix(line + columns.first * channels, line + columns.second * channels, columns.share, channels, to);
     }
@@ -172,7 +180,7 @@ class Resize2dStep final : public Step {
         mix(image + x * in_.strides[2], rows, in_.strides[1], channels, line + x * channels);
       }
     }
-    for (int64_t x = 0; x < out_.sizes[2]; ++x, to += out_.strides[2]) mix(line, columns[x], channels, channels, to);
+    for (int64_t x = 0; x < out_.sizes[2]; ++x, to += pixel_step_) mix(line, columns[x], channels, channels, to);
   }
 
   Interpolation mode_ = Interpolation::NEAREST;
@@ -180,6 +188,8 @@ class Resize2dStep final : public Step {
   const View* in_view_ = nullptr;
   const View* out_view_ = nullptr;
   Image in_, out_;
+  bool has_planes_ = false;  // each channel of the output is an image of its own
+  int64_t pixel_step_ = 0;   // floats to the next pixel of a row that is computed
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ from rushlight.backends.cpu.optimize.merge_convolutions import merge_convolution
 from rushlight.backends.cpu.optimize.place_concatenations import place_concatenations
 from rushlight.backends.cpu.optimize.select_algorithms import select_algorithms
 from rushlight.backends.cpu.optimize.trim_kernels import trim_kernels
+from rushlight.backends.cpu.optimize.write_planes import write_planes
 from rushlight.backends.cpu.plan.node import PlanNode
 
 PASSES: tuple[Pass, ...] = (
@@ -17,6 +18,7 @@ PASSES: tuple[Pass, ...] = (
     place_concatenations,
     merge_convolutions,
     trim_kernels,
+    write_planes,
     select_algorithms,
     # Over operations as the schema has them, and chains without registers:
     fuse_bottlenecks,
