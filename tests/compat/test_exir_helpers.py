@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from tests.passes.support import edge_of
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
 
 from rushlight.compat import exir_helpers as helpers
 from rushlight.compat.serialize_helpers import (
@@ -50,6 +51,7 @@ def test_layouts_and_dtypes() -> None:
     assert helpers.num_bytes_from_shape_and_dtype((2, 3), torch.float16) == 12
     assert helpers.contiguous_stride_from_shape((2, 3)) == (3, 1)
     assert helpers.dim_order_from_stride((1, 2)) == (1, 0)
+    assert helpers.get_dim_order(torch.channels_last, 4) == [0, 2, 3, 1]
     assert helpers.stride_from_dim_order([2, 3], [1, 0]) == [1, 2]
     assert helpers.calculate_aligned_num_bytes(17, 16) == 32
     with pytest.raises(RuntimeError, match="0 in strides"):
@@ -142,3 +144,29 @@ def test_schemas() -> None:
     assert helpers.extract_out_arguments(schema, {"out": 3, "alpha": 1}) == ("out", 3)
     assert helpers.extract_out_arguments(schema, {}) == []
     assert helpers.format_schema_name(schema) == "aten::add.out"
+
+
+def test_order_of_unknown_strides() -> None:
+    env = ShapeEnv()
+    a, b = env.create_unbacked_symint(), env.create_unbacked_symint()
+    assert helpers.dim_order_from_stride((a, 2 * a, 1)) == (1, 0, 2)
+    with pytest.raises(GuardOnDataDependentSymNode):
+        helpers.dim_order_from_stride((a, b))
+
+
+def test_out_variants_of_out_variants_and_of_operators_without_one() -> None:
+    topk = torch.ops.aten.topk
+    assert helpers.to_out_variant(topk.values) == (topk.values, ("values", "indices"))
+    assert helpers.to_out_variant(topk.default)[0] is topk.values
+    with torch.library._scoped_library("rushlight_near_miss", "DEF") as library:
+        library.define("half(Tensor x) -> Tensor")
+        with pytest.raises(
+            RuntimeError, match="Missing out variant for functional op.*No overload of it writes"
+        ):
+            helpers.to_out_variant(torch.ops.rushlight_near_miss.half.default)
+        library.define("third(Tensor x) -> Tensor")
+        library.define("third.out(Tensor x, int y, *, Tensor(a!) out) -> Tensor(a!)")
+        with pytest.raises(
+            RuntimeError, match=r"schema mismatched with functional op.\n.*third.out\(Tensor x, int y"
+        ):
+            helpers.to_out_variant(torch.ops.rushlight_near_miss.third.default)

@@ -137,3 +137,30 @@ def test_a_name_that_is_a_module_and_a_function(tmp_path: Path) -> None:
     )
     result = run(code, tmp_path)
     assert result.returncode == 0, result.stderr
+
+
+KEPT = """
+import torch
+from torch.export import export
+from executorch.exir import ExecutorchBackendConfig, to_edge
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        return x + self.weight.exp()
+
+def operators(**options):
+    program = to_edge(export(Net(), (torch.ones(3),))).to_executorch(ExecutorchBackendConfig(**options))
+    return [operator.name for operator in program.executorch_program.execution_plan[0].operators]
+
+assert operators() == ["aten::exp", "aten::add"]
+assert operators(do_quant_fusion_and_const_prop=True) == operators(optimize=True) == ["aten::add"]
+"""
+
+
+def test_lowered_graphs_keep_their_operators_unless_the_config_asks(tmp_path: Path) -> None:
+    result = run(INSTALL + KEPT, tmp_path)
+    assert result.returncode == 0, result.stderr

@@ -44,6 +44,23 @@ def test_nodes_move_into_a_submodule(names: list[str], results: int) -> None:
         create_submodule_from_nodes(gm, [], "none")
 
 
+def test_a_list_that_leaves_a_submodule_is_opened() -> None:
+    class First(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.split(x, 2)[0].neg()
+
+    x = torch.randn(4)
+    program = to_edge(export(First(), (x,))).exported_program()
+    gm = program.graph_module
+    nodes = [n for n in gm.graph.nodes if "split" in str(n.target)]
+    sub_gm, call = create_submodule_from_nodes(gm, nodes, "part")
+    returned = sub_gm.graph.output_node().args[0]
+    assert isinstance(returned, list) and len(returned) == 2 == len(call.meta["val"])
+    assert [user.args[1] for user in call.users] == [0]
+    gm.recompile()
+    torch.testing.assert_close(gm(x)[0], First()(x))
+
+
 def test_new_values_of_buffers_come_first() -> None:
     graph = Graph()
     x = graph.placeholder("x")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.export.experimental import _export_forward_backward
 
 import rushlight
 from rushlight.backends.cpu.partitioner import CpuPartitioner
@@ -17,7 +18,7 @@ from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.compiler.executorch import ExecutorchProgramManager
 from rushlight.exir import to_edge, to_edge_transform_and_lower
 from rushlight.ir.errors import CompileError
-from rushlight.passes.move_constants_to_files import delegate_external_constants_pass_unlifted
+from rushlight.passes.move_constants_to_files import DEFAULT_TAG, delegate_external_constants_pass_unlifted
 
 X = torch.randn(1, 512)
 
@@ -130,3 +131,25 @@ def test_adapters_share_the_file_of_their_foundation(kind: str, tmp_path: Path) 
     first, second = map(int, measured.stdout.split())
     assert first > weights / 2, "the first program reads the foundation"
     assert second < weights / 2, "the second one finds it in memory"
+
+
+class Loss(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor([1.0, 2.0, 3.0]))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x * self.weight).sum()
+
+
+def test_trained_weights_lie_outside_and_are_read_at_load(tmp_path: Path) -> None:
+    x = torch.tensor([1.0, 10.0, 100.0])
+    joint = _export_forward_backward(torch.export.export(Loss(), (x,)))
+    config = ExecutorchBackendConfig(external_mutable_weights=True)
+    program = to_edge(joint).to_executorch(config)
+    assert program._emitter_output.external_constant_map == {DEFAULT_TAG: {"weight": 0}}
+    program.save(tmp_path / "joint.pte")
+    program.write_tensor_data_to_file(str(tmp_path))
+    model = rushlight.load(tmp_path / "joint.pte", data_path=[str(tmp_path / f"{DEFAULT_TAG}.ptd")])
+    loss, gradient, weight = model(x)
+    assert loss == 321 and torch.equal(gradient, x) and weight.tolist() == [1, 2, 3]

@@ -18,6 +18,7 @@ from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessRe
 from rushlight.delegate.lowered import LoweredBackendModule, get_lowered_backend_modules
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.exir import EdgeProgramManager, to_edge
+from rushlight.format import program as schema
 
 pytestmark = needs_xnnpack
 
@@ -66,6 +67,12 @@ def whole(request: pytest.FixtureRequest, inner: Inner) -> LoweredBackendModule:
     program = to_edge(export(inner, INPUTS, dynamic_shapes=({0: rows}, {0: rows}))).exported_program()
     lowered: LoweredBackendModule = to_backend(request.param, program, [])
     return lowered
+
+
+def test_options_equal_those_of_the_program() -> None:
+    assert schema.CompileSpec("speed", b"fast") == CompileSpec("speed", b"fast")
+    assert CompileSpec("speed", b"fast") != schema.CompileSpec("speed", b"slow")
+    assert CompileSpec("speed", b"fast") != ("speed", b"fast")
 
 
 def test_a_whole_program(whole: LoweredBackendModule, inner: Inner) -> None:

@@ -51,3 +51,18 @@ def test_trace_goes_graph_by_graph(module: torch.fx.GraphModule) -> None:
 @pytest.mark.parametrize(("op", "there"), [(aten.exp.default, True), (aten.tan.default, False)])
 def test_operators_of_bodies(module: torch.fx.GraphModule, op: object, there: bool) -> None:
     assert contains_any_call_fn_target_op(module, {op}) is there
+
+
+def test_operators_that_another_dialect_wraps() -> None:
+    class Wrapped:
+        __name__ = "wrapped"
+        _op = aten.exp.default
+
+        def __call__(self, x: torch.Tensor) -> torch.Tensor:
+            return x.exp()
+
+    graph = torch.fx.Graph()
+    graph.output(graph.call_function(Wrapped(), (graph.placeholder("x"),)))
+    module = torch.fx.GraphModule({}, graph)
+    assert contains_any_call_fn_target_op(module, {aten.exp.default})
+    assert not contains_any_call_fn_target_op(module, {aten.tan.default})

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import sympy
@@ -23,6 +24,7 @@ from rushlight.emit.tensors import SCALAR_TYPES, make_tensor
 from rushlight.format.program import AllocationDetails, ScalarType, Tensor
 from rushlight.ir import meta
 from rushlight.ir.constants import NewConstants
+from rushlight.ir.dim_order_ops import dim_order_of
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.fake import Evaluator
 from rushlight.ir.out_variants import find_out_variant
@@ -30,6 +32,7 @@ from rushlight.ir.spec import (
     TensorSpec,
     contiguous_strides,
     dim_order_from_strides,
+    is_order_unknown,
     strides_from_dim_order,
 )
 from rushlight.ir.sym import IntLike, hint, upper_bound
@@ -180,10 +183,24 @@ def dim_order_from_stride(stride: Sequence[IntLike]) -> tuple[int, ...]:
 
     Raises:
         RuntimeError: a stride is 0, so that it says nothing of the order.
+        GuardOnDataDependentSymNode: nothing says which of two unknown strides is the larger one.
     """
     if any(isinstance(step, int) and step == 0 for step in stride):
         raise RuntimeError("0 in strides is not supported: it says nothing of the order of dimensions")
-    return dim_order_from_strides(stride)
+    order = dim_order_from_strides(stride)
+    for outer, inner in pairwise(stride[dim] for dim in order):
+        if is_order_unknown(outer, inner):
+            bool(outer < inner)  # torch raises the error, which names both
+    return order
+
+
+def get_dim_order(memory_format: torch.memory_format, ndim: int) -> list[int]:
+    """Returns the order of dimensions of a dense tensor of `ndim` dimensions in a memory format.
+
+    Raises:
+        ValueError: no order belongs to this format and number.
+    """
+    return list(dim_order_of(memory_format, ndim))
 
 
 def stride_from_dim_order(sizes: Sequence[int], dim_order: Sequence[int]) -> list[IntLike]:
@@ -314,10 +331,30 @@ def to_out_variant(op_overload: OpOverload) -> tuple[OpOverload, tuple[str, ...]
     Raises:
         RuntimeError: there is none.
     """
-    variant = find_out_variant(unwrap_op_overload(op_overload))
+    plain = unwrap_op_overload(op_overload)
+    if is_out_variant(plain._schema.name, plain._schema.overload_name):
+        return plain, get_out_args_from_opoverload(plain)
+    variant = find_out_variant(plain)
     if variant is None:
-        raise RuntimeError(f"{op_overload} has no out variant")
+        raise RuntimeError(f"Missing out variant for functional op: {plain._schema}{_near_misses(plain)}")
     return variant.op, tuple(variant.outs)
+
+
+def _near_misses(op: OpOverload) -> str:
+    """Names the overloads of an operator that write into given tensors, but take other arguments."""
+    packet = op.overloadpacket
+    near = [getattr(packet, name) for name in packet.overloads()]
+    schemas = [
+        str(other._schema)
+        for other in near
+        if is_out_variant(other._schema.name, other._schema.overload_name)
+    ]
+    if not schemas:
+        return ". No overload of it writes into given tensors; is the library that defines one loaded?"
+    return (
+        f"\nFound an out variant for operator name {op.name()} but its schema mismatched with functional op."
+        f"\nout variants:\t{'; '.join(schemas)}"
+    )
 
 
 def get_out_args_from_opoverload(op_overload: object) -> tuple[str, ...]:

@@ -194,7 +194,7 @@ MODULES: dict[str, Names] = {
         ("rushlight.ir.dim_order_ops",),
         {
             "get_memory_format": "rushlight.ir.dim_order_ops:memory_format_of",
-            "get_dim_order": "rushlight.ir.dim_order_ops:dim_order_of",
+            "get_dim_order": f"{_HELPERS}:get_dim_order",
         },
     ),
     "executorch.exir.dynamic_shape": Names(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from torch.export.graph_signature import OutputKind, OutputSpec
 from torch.fx import GraphModule, Node
@@ -19,7 +20,8 @@ def create_submodule_from_nodes(
     """Moves nodes into a submodule of `gm` called fused_<tag>.
 
     The submodule returns a list, whose items the graph reads with getitem. All getitems of a node with
-    several results move together with it.
+    several results move together with it. If such a node is given without them and without their users,
+    the submodule returns all its results, used or not.
 
     Args:
         gm: the graph module.
@@ -36,8 +38,15 @@ def create_submodule_from_nodes(
     if not node_list:
         raise ValueError("a submodule is made of at least one node")
     wanted = set(node_list)
+    opened: list[Node] = []
     for node in node_list:
-        wanted.update(user for user in node.users if user.target is operator.getitem)
+        items = {user.args[1]: user for user in node.users if user.target is operator.getitem}
+        if items and not any(user in wanted for item in items.values() for user in (item, *item.users)):
+            opened.extend(_every_item(gm, node, items))
+        wanted.update(items.values())
+    wanted.update(opened)
+    with gm.graph.inserting_before(gm.graph.output_node()):
+        reader = gm.graph.call_function(tuple, (opened,))  # makes all of them results of the submodule
     nodes = [node for node in gm.graph.nodes if node in wanted]
     name = f"fused_{tag}"
     sub_gm, inputs, outputs = fuse_as_graphmodule(gm, nodes, name, always_return_tuple=True)
@@ -48,12 +57,35 @@ def create_submodule_from_nodes(
     for user in call.users:
         meta.set_val(user, values[user.args[1]])
     erase_nodes(gm, nodes)
+    read = reader.all_input_nodes
+    gm.graph.erase_node(reader)
+    for node in read:
+        if not node.users:
+            gm.graph.erase_node(node)
     output = sub_gm.graph.output_node()
     output.args = (list(output.args[0]),)  # type: ignore[arg-type]
     sub_gm.recompile()
     if not skip_legalize_graph:
         legalize_graph(gm)
     return sub_gm, call
+
+
+def _every_item(gm: GraphModule, node: Node, items: Mapping[Any, Node]) -> list[Node]:
+    """Returns a getitem for each result of a node, the given ones and new ones, by index."""
+    values = meta.get_val(node)
+    every: list[Node] = []
+    last = node
+    for index, value in enumerate(values):
+        item = items.get(index)
+        if item is None:
+            with gm.graph.inserting_after(last):
+                item = gm.graph.call_function(operator.getitem, (node, index))
+            meta.set_val(item, value)
+        else:
+            last.append(item)
+        every.append(item)
+        last = item
+    return every
 
 
 def arrange_graph_outputs(

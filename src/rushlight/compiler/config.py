@@ -13,7 +13,7 @@ from torch._ops import OpOverload
 from torch.export import ExportGraphSignature
 
 from rushlight.ir.program import DynamicShapes
-from rushlight.ir.verifier import Options
+from rushlight.ir.verifier import Options, stands_for_executorch
 from rushlight.memory.hierarchy import Memory, check_memories
 from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.passes.base import AnyPass
@@ -118,6 +118,11 @@ class EdgeCompileConfig:
         )
 
 
+def _optimizes() -> bool:
+    """Whether constants and batch norm are folded if the caller does not say so."""
+    return not stands_for_executorch()
+
+
 @dataclass
 class ExecutorchBackendConfig:
     """How edge programs are lowered and written.
@@ -148,7 +153,9 @@ class ExecutorchBackendConfig:
             arguments and results in memory of the device, with copies at their borders. False plans all
             tensors in memory of the host.
         reinplace_extra_ops: further edge operators for which this is done.
-        optimize: fold constants and batch norm.
+        optimize: fold constants and batch norm. It is off by default after `install_as_executorch()`, because
+            users of ExecuTorch count the operators of lowered graphs; do_quant_fusion_and_const_prop turns it
+            on.
         digest: write a SHA-256 digest of the file into it, which a loader that asks for it checks.
         target: the kernel table that the program must run on, by default that of this package's runtime; None
             leaves kernels unchecked, as for programs that only another runtime will load.
@@ -173,7 +180,7 @@ class ExecutorchBackendConfig:
     run_reinplace_pass: bool = False
     enable_non_cpu_memory_planning: bool = True
     reinplace_extra_ops: frozenset[object] | None = None
-    optimize: bool = True
+    optimize: bool = field(default_factory=_optimizes)
     digest: bool = False
     target: KernelTable | None = field(default_factory=host_kernel_table)
     memories: Sequence[Memory] = ()

@@ -19,10 +19,14 @@ class BackendNotFoundError(CompileError, NotImplementedError):
 
 @dataclass
 class CompileSpec:
-    """An option of a backend, stored with the payload."""
+    """An option of a backend, stored with the payload; equal to the option of a program with its contents."""
 
     key: str
     value: bytes
+
+    def __eq__(self, other: object) -> bool:
+        contents = (getattr(other, "key", None), getattr(other, "value", None))
+        return type(other).__name__ == "CompileSpec" and contents == (self.key, self.value)
 
 
 @dataclass

@@ -11,7 +11,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
 
-from rushlight.emit.constants import tensor_bytes
+from rushlight.emit.constants import Data, tensor_bytes
 from rushlight.emit.errors import EmitError, UnsupportedOperatorsError, at_node
 from rushlight.emit.graph import GraphEmitter
 from rushlight.emit.pytree import argument_names, encode_treespec
@@ -29,6 +29,7 @@ from rushlight.format.program import (
     ExecutionPlan,
     ExtraTensorInfo,
     NonConstBufferDevice,
+    Tensor,
     TensorDataLocation,
 )
 from rushlight.format.pte import SHARED_MEMORY_KEY
@@ -153,16 +154,23 @@ class MethodEmitter(GraphEmitter):
             raise at_node(node, f"{name!r} holds {len(data)} bytes, its spec asks for {spec.nbytes()}")
         tag = self.facts.constant_files.get(name)
         if tag is not None:
-            info = _named(stored.extra_tensor_info, name)
-            stored.extra_tensor_info = replace(info, location=TensorDataLocation.EXTERNAL)
-            value = make_tensor(stored, planned=False)
-            layout = TensorLayout(value.scalar_type, value.sizes, value.dim_order)
-            entry = NamedDataEntry(data, tensor_layout=layout)
-            self.state.constants.external.setdefault(tag, {})[name] = entry
+            value = self._external(stored, name, tag, data)
             return self.state.values.bind(spec, self.state.values.fresh(value))
         index = self.state.constants.file.add(data)
         tensor_value = make_tensor(stored, index, planned=False)
         return self.state.values.bind(spec, self.state.values.fresh(tensor_value))
+
+    def _external(
+        self, stored: TensorSpec, name: str, tag: str, data: Data, *, planned: bool = False
+    ) -> Tensor:
+        """Moves the bytes of a tensor to the file `tag`, and returns the tensor that names them."""
+        info = _named(stored.extra_tensor_info, name)
+        stored.extra_tensor_info = replace(info, location=TensorDataLocation.EXTERNAL)
+        value = make_tensor(stored, planned=planned)
+        layout = TensorLayout(value.scalar_type, value.sizes, value.dim_order)
+        entry = NamedDataEntry(data, tensor_layout=layout)
+        self.state.constants.external.setdefault(tag, {})[name] = entry
+        return value
 
     def _state(self, node: Node, spec: TensorSpec, name: str) -> Ref:
         options = self.state.options
@@ -181,6 +189,10 @@ class MethodEmitter(GraphEmitter):
             real = not isinstance(tensor, torch._subclasses.FakeTensor)
             if real and (name in self.facts.kept_initial_state or bool(tensor.ne(0).any())):
                 data = tensor_bytes(_in_order(tensor, spec.dim_order))
+                tag = self.facts.constant_files.get(name)
+                if tag is not None:
+                    value = self._external(stored, name, tag, data, planned=True)
+                    return self.state.values.bind(spec, self.state.values.fresh(value))
                 index = self.state.constants.state.add(data)
         return self.state.values.bind(spec, self.state.values.fresh(make_tensor(stored, index)))
 

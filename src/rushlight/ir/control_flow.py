@@ -6,9 +6,8 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 import torch
+from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
-
-from rushlight.ir.edge_ops import EdgeOpOverload
 
 Submodule = tuple[str, GraphModule, Node]
 
@@ -84,11 +83,12 @@ def bfs_trace_with_node_process(gm: GraphModule, node_op: Callable[[Node], None]
 
 
 def contains_any_call_fn_target_op(graph_module: GraphModule, ops: Collection[object]) -> bool:
-    """Whether the graph or a body in it calls one of `ops`; an edge operator counts as the torch operator
-    that it wraps."""
+    """Whether the graph or a body in it calls one of `ops`; an operator of a dialect counts as the
+    torch operator that it wraps, its `_op`."""
     if any(
         node.op == "call_function"
-        and (node.target._op if isinstance(node.target, EdgeOpOverload) else node.target) in ops
+        and (node.target if isinstance(node.target, OpOverload) else getattr(node.target, "_op", node.target))
+        in ops
         for node in graph_module.graph.nodes
     ):
         return True

@@ -112,6 +112,14 @@ def _outer_first(a: Any, b: Any) -> int:
     return 0
 
 
+def is_order_unknown(a: IntLike, b: IntLike) -> bool:
+    """Whether neither values nor divisibility say which of two strides is the outer one."""
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    unknown = hint(a) is None or hint(b) is None
+    return unknown and _outer_first(a, b) == 0 and not statically_known_true(a == b)
+
+
 class TensorSpec:
     """A tensor of a program: dtype, shape, layout, and where the memory plan puts it.
 
