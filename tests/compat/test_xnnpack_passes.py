@@ -17,10 +17,10 @@ from rushlight.compat.xnnpack_passes.batch_norm import DecomposeBatchNormPass
 from rushlight.compat.xnnpack_passes.clones import XNNPACKRemoveCloneOpsPass
 from rushlight.compat.xnnpack_passes.concatenations import DecomposeConcatenatePass
 from rushlight.compat.xnnpack_passes.custom_metadata import PropagateCustomMetaPass
-from rushlight.compat.xnnpack_passes.expansions import RemoveNoopExpandCopyPass
 from rushlight.compat.xnnpack_passes.manager import XNNPACKPass, XNNPACKPassManager
 from rushlight.compiler.edge import to_edge
 from rushlight.ir.edge_ops import ops
+from rushlight.passes.remove_noops import RemoveNoopExpandCopyPass
 from rushlight.testing.graph_builder import single_op_builder
 
 edge, qd = ops.edge.aten, ops.edge.quantized_decomposed

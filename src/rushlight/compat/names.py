@@ -79,7 +79,7 @@ _XNNPACK_PASSES = {
     "PropagateCustomMetaPass": f"{_PASSES_OF_XNNPACK}.custom_metadata:PropagateCustomMetaPass",
     "RemoveCloneOpsTransform": "rushlight.compat.transforms.clones:RemoveCloneOpsPass",
     "RemoveGetItemPass": "rushlight.compat.transforms.items:RemoveGetItemPass",
-    "RemoveNoopExpandCopyPass": f"{_PASSES_OF_XNNPACK}.expansions:RemoveNoopExpandCopyPass",
+    "RemoveNoopExpandCopyPass": "rushlight.passes.remove_noops:RemoveNoopExpandCopyPass",
     "RemoveRedundantCopyPass": f"{_PASSES_OF_XNNPACK}.copies:RemoveRedundantCopyPass",
     "XNNPACKRemoveCloneOpsTransform": f"{_PASSES_OF_XNNPACK}.clones:XNNPACKRemoveCloneOpsPass",
 }

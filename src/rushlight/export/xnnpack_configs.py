@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.passes.base import AnyPass
-from rushlight.passes.remove_noops import RemoveNoopSlicesPass
+from rushlight.passes.remove_noops import RemoveNoopExpandCopyPass, RemoveNoopSlicesPass
 
 
 def get_xnnpack_edge_compile_config(skip_dim_order: bool = False) -> EdgeCompileConfig:
@@ -21,13 +21,13 @@ def get_xnnpack_edge_compile_config(skip_dim_order: bool = False) -> EdgeCompile
 
 
 def get_transform_passes(additional_passes: Sequence[AnyPass] | None = None) -> list[AnyPass]:
-    """Returns the passes to run before lowering: slices that select everything are removed, then the given
-    passes run.
+    """Returns the passes to run before lowering: slices that select everything and expansions to the same
+    shape are removed, then the given passes run.
 
     Args:
         additional_passes: further passes.
     """
-    return [RemoveNoopSlicesPass(), *(additional_passes or ())]
+    return [RemoveNoopSlicesPass(), RemoveNoopExpandCopyPass(), *(additional_passes or ())]
 
 
 def get_xnnpack_executorch_backend_config(

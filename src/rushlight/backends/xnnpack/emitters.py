@@ -207,7 +207,9 @@ def _product(
         if bias is not None and not builder.context.is_constant(bias):
             bias_id = builder.value(bias)
         elif bias is not None:
-            bias_id = builder.constant(builder.context.constant(bias), torch.float32 if is_bf16 else None)
+            bias_id = builder.constant(
+                builder.context.constant(bias).flatten(), torch.float32 if is_bf16 else None
+            )
     result, bounds = _fused(builder, node)
     out = builder.define(result)
     builder.same(node, result)

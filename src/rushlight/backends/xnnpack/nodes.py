@@ -160,6 +160,12 @@ def pair(value: Any, default: Sequence[int] = (1, 1)) -> tuple[int, int]:
     return (int(value[0]), int(value[-1])) if len(value) <= 2 else (int(value[-2]), int(value[-1]))
 
 
+def is_row(node: object, context: SupportContext) -> bool:
+    """Whether a node is a constant of shape [1, n], which is a bias as well as [n] is."""
+    tensor = tensor_of(node)
+    return tensor is not None and tensor.dim() == 2 and tensor.shape[0] == 1 and context.is_constant(node)
+
+
 def transposed_constant(context: SupportContext, node: object) -> Node | None:
     """The constant matrix (or what dequantizes it) whose transpose `node` computes, if it does that."""
     matrix = transposed(node)

@@ -23,6 +23,7 @@ from rushlight.backends.xnnpack.quantized import (
     QuantizedOp,
     QuantizedOps,
     activation_behind,
+    check_scales,
     dequantize_params,
     is_dynamic,
     is_dynamic_part,
@@ -149,6 +150,8 @@ class XnnpackPartitioner(Partitioner):
                 for node in part
             ):
                 continue  # nothing of it would be left to compute
+            for node in part:
+                check_scales(node, context)
             tag = f"xnnpack_{len(tags)}"
             tags[tag] = self.delegation_spec
             for node in part:

@@ -10,8 +10,9 @@ import torch
 from torch.fx import Graph, Node
 
 from rushlight.backends.xnnpack.nodes import SupportContext, folded_padding, operation, tensor_of
-from rushlight.ir import quantization
+from rushlight.ir import meta, quantization
 from rushlight.ir.edge_ops import argument, is_op
+from rushlight.ir.errors import CompileError
 from rushlight.ir.quantization import (
     CHOOSE_QPARAMS,
     DYNAMIC_DEQUANTIZE,
@@ -114,6 +115,37 @@ def is_dynamic_part(node: Node) -> bool:
     if node.target is operator.getitem:
         return is_op(node.args[0], *CHOOSE_QPARAMS)
     return is_op(node, *CHOOSE_QPARAMS, *DYNAMIC_QUANTIZE, *DYNAMIC_DEQUANTIZE)
+
+
+class InvalidParametersError(CompileError, ValueError):
+    """A tensor is quantized by a scale or zero point that XNNPACK lacks."""
+
+
+def check_scales(node: Node, context: SupportContext) -> None:
+    """Checks the literal or constant parameters by which a node quantizes or dequantizes a tensor.
+
+    Raises:
+        InvalidParametersError: a scale is not a finite, normal, positive float32, or a zero point is no int8.
+    """
+    params = quantize_params(node) or dequantize_params(node)
+    weight = None if params else quantized_weight(node, context.constant_value)
+    found = params.scale if params else weight.scale if weight else None
+    if found is None:
+        return
+    scales = torch.as_tensor(found, dtype=torch.float32).flatten()
+    bad = ~(torch.isfinite(scales) & (scales >= torch.finfo(torch.float32).tiny))
+    if bool(bad.any()):
+        index = int(bad.nonzero()[0])
+        value = float(torch.as_tensor(found, dtype=torch.float64).flatten()[index])
+        reason = f"its scale {index} is {value}, and XNNPACK takes finite, normal, positive ones; "
+        reason += "calibrate with data that is not constant"
+    elif params and not -128 <= params.zero_point <= 127:
+        reason = f"its zero point {params.zero_point} is not an int8"
+    else:
+        return
+    source = meta.source_of(node)
+    where = f"{node.name} ({operation(node)}{'' if source is None else f', {source}'})"
+    raise InvalidParametersError(f"Invalid quantization scale or zero point for {where}: {reason}")
 
 
 # ---- Operators over int8 ----

@@ -15,6 +15,7 @@ from rushlight.backends.xnnpack.nodes import (
     dynamic_axes,
     is_channels_last,
     is_dense,
+    is_row,
     is_static,
     lower_dims,
     operation,
@@ -113,7 +114,7 @@ def _transposed(node: Node, source: torch.Tensor) -> str | None:
     weight = tensor_of(node.args[1])
     assert weight is not None
     stride, padding, dilation, extra = (
-        [int(item) for item in node.args[i]]  # type: ignore[union-attr, arg-type]
+        list(pair(node.args[i])) if weight.dim() == 4 else [int(item) for item in node.args[i]]  # type: ignore[union-attr, arg-type]
         for i in (3, 4, 5, 7)
     )
     window = [int(size) for size in weight.shape[2:]]
@@ -146,7 +147,7 @@ def _linear(node: Node, context: SupportContext) -> str | None:
 def _addmm(node: Node, context: SupportContext) -> str | None:
     if argument(node, 3, 1) != 1 or argument(node, 4, 1) != 1:
         return "alpha or beta is not 1"
-    if rank_of(node.args[0]) != 1:
+    if rank_of(node.args[0]) != 1 and not is_row(node.args[0], context):
         return "the bias is not a vector"
     return _weights(node, context, node.args[2], node.args[0])
 

@@ -1,0 +1,111 @@
+"""What the XNNPACK partitioner takes, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.export import ExportedProgram, export
+from torch.fx import Node
+
+from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer
+from rushlight.exir import to_edge_transform_and_lower
+from rushlight.export.xnnpack_configs import get_transform_passes
+from rushlight.quantize.flow import quantize
+from rushlight.quantize.specs import static_int8
+from rushlight.runtime import load
+
+
+def lowered(module: torch.nn.Module, *inputs: torch.Tensor) -> Any:
+    return to_edge_transform_and_lower(export(module, inputs), partitioner=[XnnpackPartitioner()])
+
+
+def calls(manager: Any) -> list[str]:
+    nodes = manager.exported_program().graph.nodes
+    names = [
+        str(getattr(node.target, "__name__", node.target)) for node in nodes if node.op == "call_function"
+    ]
+    return [name for name in names if "getitem" not in name]
+
+
+class Product(torch.nn.Module):
+    """A product with a matrix that is not transposed, and a bias of one row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.matrix = torch.nn.Parameter(torch.randn(4, 5))
+        self.bias = torch.nn.Parameter(torch.randn(1, 5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.addmm(self.bias, x, self.matrix)
+
+
+def test_a_product_with_a_bias_of_one_row() -> None:
+    module, x = Product(), torch.randn(3, 4)
+    manager = lowered(module, x)
+    assert calls(manager) == ["executorch_call_delegate"]
+    torch.testing.assert_close(load(manager.to_executorch().buffer)(x), module(x))
+
+
+class Upward(torch.nn.Module):
+    """A transposed convolution whose step, padding and dilation are one number for both axes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(2, 3, 3, 3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.aten.convolution(x, self.weight, None, [2], [1], [1], True, [1], 1)
+
+
+def test_a_transposed_convolution_with_one_number_for_both_axes() -> None:
+    module, x = Upward().eval(), torch.randn(1, 2, 5, 6)
+    manager = lowered(module, x)
+    assert calls(manager) == ["executorch_call_delegate"]
+    torch.testing.assert_close(load(manager.to_executorch().buffer)(x), module(x), atol=1e-5, rtol=1e-5)
+
+
+def with_argument(program: ExportedProgram, position: int, value: object) -> None:
+    node = next(node for node in program.graph.nodes if "quantize_per_tensor" in str(node.target))
+    node.update_arg(position, value)
+
+
+def with_weight_scale(program: ExportedProgram, value: float) -> None:
+    node = next(node for node in program.graph.nodes if "dequantize_per_channel" in str(node.target))
+    scale = node.args[1]
+    assert isinstance(scale, Node)
+    program.state_dict[program.graph_signature.inputs_to_buffers[scale.name]][2] = value
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda program: with_argument(program, 1, float("nan")), "quantize_per_tensor.*its scale 0 is nan"),
+        (lambda program: with_argument(program, 1, 1e-39), "its scale 0 is 1e-39"),
+        (lambda program: with_argument(program, 2, 128), "its zero point 128 is not an int8"),
+        (
+            lambda program: with_weight_scale(program, float("inf")),
+            "dequantize_per_channel.*its scale 2 is inf",
+        ),
+    ],
+)
+def test_parameters_that_xnnpack_lacks(change: Callable[[ExportedProgram], None], message: str) -> None:
+    x = torch.randn(1, 4)
+    quantized = quantize(torch.nn.Linear(4, 4), (x,), XNNPACKQuantizer().set_global(static_int8()), [(x,)])
+    program = export(quantized, (x,)) if not isinstance(quantized, ExportedProgram) else quantized
+    change(program)
+    with pytest.raises(ValueError, match=f"(?s)Invalid quantization scale or zero point for .*{message}"):
+        to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+
+
+def test_passes_before_lowering_remove_what_changes_nothing() -> None:
+    class Same(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.expand(2, 3)[0:].neg()
+
+    program = export(Same(), (torch.ones(2, 3),))
+    manager = to_edge_transform_and_lower(program, transform_passes=get_transform_passes())
+    assert calls(manager) == ["aten.neg.default"]
