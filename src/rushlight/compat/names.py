@@ -150,7 +150,20 @@ MODULES: dict[str, Names] = {
     "executorch.exir.tracer": Names((_HELPERS,)),
     "executorch.exir.version": Names(names={"__version__": "rushlight:__version__"}),
     "executorch.exir._serialize": Names((_SERIALIZE,), _PTE),
-    "executorch.exir._serialize._cord": Names((_SERIALIZE,)),
+    "executorch.exir._serialize._cord": Names(("rushlight.compat.cord",)),
+    "executorch.exir._serialize._dataclass": Names(
+        names={
+            "_DataclassEncoder": "rushlight.compat.dataclass_json:DataclassEncoder",
+            "_json_to_dataclass": "rushlight.compat.dataclass_json:json_to_dataclass",
+        }
+    ),
+    "executorch.exir._serialize._flatbuffer_program": Names(
+        names={
+            "_flatbuffer_to_program": "rushlight.compat.program_tables:flatbuffer_to_program",
+            "_program_to_flatbuffer": "rushlight.compat.program_tables:program_to_flatbuffer",
+        }
+    ),
+    "executorch.exir._serialize._serialize": Names((_SERIALIZE,)),
     "executorch.exir._serialize._named_data_store": Names(("rushlight.delegate.named_data",)),
     "executorch.exir._serialize._program": Names((_SERIALIZE,), _PTE),
     "executorch.exir._serialize.data_serializer": Names((_SERIALIZE,)),
@@ -165,7 +178,10 @@ MODULES: dict[str, Names] = {
     "executorch.exir.backend.compile_spec": Names(names=_BACKEND),
     "executorch.extension.flat_tensor": Names(),
     "executorch.extension.flat_tensor.serialize": Names((_SERIALIZE,)),
-    "executorch.extension.flat_tensor.serialize.serialize": Names((_SERIALIZE,)),
+    "executorch.extension.flat_tensor.serialize.serialize": Names(
+        (_SERIALIZE,),
+        {"_deserialize_to_flat_tensor": "rushlight.compat.program_tables:deserialize_to_flat_tensor"},
+    ),
     "executorch.extension.flat_tensor.serialize.flat_tensor_schema": Names(("rushlight.format.flat_tensor",)),
     "executorch.exir.capture": Names(("rushlight.compiler.config",)),
     "executorch.exir.capture._config": Names(("rushlight.compiler.config",)),
@@ -634,6 +650,12 @@ MODULES: dict[str, Names] = {
         ("rushlight.devtools.inspector.numerical_comparator",)
     ),
     "executorch.devtools.intermediate_output_tap": Names(("rushlight.compat.intermediate_output_tap",)),
+    **{
+        f"executorch.devtools.intermediate_output_tap.{module}": Names(
+            ("rushlight.compat.intermediate_output_tap",)
+        )
+        for module in ("_convenience", "_reducers", "_selectors", "_spec", "_strip_pass", "_tap_pass")
+    },
     "executorch.devtools.pte_tool": Names(),
     "executorch.devtools.pte_tool.diff_pte": Names(("rushlight.compat.pte_tool",)),
     "executorch.devtools.size_analysis_tool": Names(),
@@ -643,6 +665,7 @@ MODULES: dict[str, Names] = {
     "executorch.devtools.backend_debug": Names(("rushlight.delegate.info",)),
     "executorch.devtools.backend_debug.delegation_info": Names(("rushlight.delegate.info",)),
     "executorch.export": Names(("rushlight.export",)),
+    "executorch.export.export": Names(("rushlight.export",)),
     "executorch.export.recipe": Names(("rushlight.export.recipe", "rushlight.export.recipe_parts")),
     "executorch.export.recipe_provider": Names(("rushlight.export.recipe",)),
     "executorch.export.recipe_registry": Names(
@@ -652,7 +675,9 @@ MODULES: dict[str, Names] = {
             "recipe_registry.register_backend_recipe_provider"
         },
     ),
-    "executorch.export.stages": Names(("rushlight.export.stages", "rushlight.export.quantize_stages")),
+    "executorch.export.stages": Names(
+        ("rushlight.export.stages", "rushlight.export.quantize_stages", "rushlight.export.stage")
+    ),
     "executorch.export.types": Names(("rushlight.export.types",)),
     "executorch.extension": Names(),
     "executorch.extension.export_util": Names(("rushlight.compat.export_util",)),

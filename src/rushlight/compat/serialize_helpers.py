@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any
 
-from rushlight.delegate.named_data import DataEntry
+from rushlight.compat.cord import Cord as Cord
+from rushlight.compat.cord import CordBuffer
+from rushlight.compiler.config import ExecutorchBackendConfig
+from rushlight.delegate.file_data import FileBackedData
+from rushlight.delegate.named_data import DataEntry, NamedDataStoreOutput
+from rushlight.emit.program import EmitterOutput
 from rushlight.format.flat_tensor import TensorLayout
 from rushlight.format.ptd import read_ptd, write_ptd
 from rushlight.format.pte import PTEFile as _PTEFile
 from rushlight.format.pte import read_pte, write_pte
 from rushlight.format.segments import NamedDataEntry
-
-
-class Cord:
-    """Bytes in several pieces.
-
-    Args:
-        data: the first piece.
-    """
-
-    def __init__(self, data: bytes | Cord | None = None) -> None:
-        self._pieces: list[bytes] = []
-        if data is not None:
-            self.append(data)
-
-    def append(self, data: bytes | Cord) -> None:
-        """Adds a piece at the end."""
-        self._pieces.extend(data._pieces if isinstance(data, Cord) else [bytes(data)])
-
-    def __len__(self) -> int:
-        return sum(map(len, self._pieces))
-
-    def __bytes__(self) -> bytes:
-        return b"".join(self._pieces)
-
-    def write_to_file(self, outfile: BinaryIO) -> None:
-        """Writes all pieces."""
-        for piece in self._pieces:
-            outfile.write(piece)
 
 
 def serialize_pte_binary(
@@ -94,7 +73,7 @@ def pad_to(data: bytes, length: int) -> bytes:
 class DataPayload:
     """What a data file holds: buffers, and where each name lies among them."""
 
-    buffers: Sequence[bytes]
+    buffers: Sequence[CordBuffer]
     named_data: dict[str, DataEntry] = field(default_factory=dict)
 
 
@@ -106,7 +85,19 @@ class FlatTensorConfig:
     segment_alignment: int = 128
 
 
-class FlatTensorSerializer:
+class DataSerializer(ABC):
+    """Writes data files and reads them. A derived class has a format."""
+
+    @abstractmethod
+    def serialize(self, data: DataPayload) -> Cord:
+        """Returns the bytes of a file."""
+
+    @abstractmethod
+    def deserialize(self, blob: Cord) -> DataPayload:
+        """Reads a file."""
+
+
+class FlatTensorSerializer(DataSerializer):
     """Writes and reads .ptd files.
 
     Args:
@@ -127,15 +118,61 @@ class FlatTensorSerializer:
 
     def deserialize_to_named_data_store_output(self, blob: bytes, name: str) -> Any:
         """Reads a .ptd file as the named data of one external file."""
-        from rushlight.delegate.named_data import NamedDataStoreOutput
-
         payload = self.deserialize(blob)
         return NamedDataStoreOutput(list(payload.buffers), {}, {name: payload.named_data})
 
 
-def _entry(buffers: Sequence[bytes], entry: DataEntry) -> NamedDataEntry:
+def serialize_for_executorch(
+    emitter_output: EmitterOutput,
+    config: ExecutorchBackendConfig,
+    data_serializer: DataSerializer,
+    named_data_store: NamedDataStoreOutput | None = None,
+) -> tuple[Cord, dict[str, Cord]]:
+    """Writes an emitted program, and its data files with the given serializer.
+
+    Args:
+        emitter_output: the program, with its external constants.
+        config: the alignments and the place of payloads.
+        data_serializer: writes each data file.
+        named_data_store: further named data: those of the program file, and of data files.
+
+    Returns:
+        The program file, and the data files by the name without a suffix.
+
+    Raises:
+        ValueError: the named data and the program have a name in common.
+    """
+    file = copy.copy(emitter_output.pte)
+    file.named_data = dict(file.named_data)
+    files = {tag: dict(entries) for tag, entries in emitter_output.external_constants.items()}
+    if named_data_store is not None:
+        _add_all(file.named_data, named_data_store.buffers, named_data_store.pte_data)
+        for tag, entries in named_data_store.external_data.items():
+            _add_all(files.setdefault(tag, {}), named_data_store.buffers, entries)
+    program = serialize_pte_binary(
+        file,
+        extract_delegate_segments=config.extract_delegate_segments,
+        segment_alignment=config.segment_alignment,
+        constant_tensor_alignment=config.constant_tensor_alignment,
+        delegate_alignment=config.delegate_alignment,
+    )
+    return program, {tag: data_serializer.serialize(_payload(entries)) for tag, entries in files.items()}
+
+
+def _add_all(
+    known: dict[str, NamedDataEntry], buffers: Sequence[CordBuffer], entries: Mapping[str, DataEntry]
+) -> None:
+    for key, entry in entries.items():
+        if key in known:
+            raise ValueError(f"the program and the named data both have {key!r}")
+        known[key] = _entry(buffers, entry)
+
+
+def _entry(buffers: Sequence[CordBuffer], entry: DataEntry) -> NamedDataEntry:
     layout: Any = entry.tensor_layout
-    return NamedDataEntry(buffers[entry.buffer_index], max(entry.alignment, 1), _layout(layout))
+    data = buffers[entry.buffer_index]
+    view = data.view() if isinstance(data, FileBackedData) else data
+    return NamedDataEntry(view, max(entry.alignment, 1), _layout(layout))
 
 
 def _layout(layout: Any) -> TensorLayout | None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 import torch
 
+from rushlight.delegate.file_data import FileBackedData
+
 
 @dataclass(frozen=True)
 class TensorLayout:
@@ -33,9 +35,14 @@ class NamedDataStoreOutput:
     other files by file and key.
     """
 
-    buffers: list[bytes]
+    buffers: list[bytes | FileBackedData]
     pte_data: dict[str, DataEntry]
     external_data: dict[str, dict[str, DataEntry]] = field(default_factory=dict)
+
+    @property
+    def views(self) -> list[bytes | memoryview]:
+        """The buffers as bytes; those in files are mapped."""
+        return [data.view() if isinstance(data, FileBackedData) else data for data in self.buffers]
 
 
 def kept_in_file(output: NamedDataStoreOutput, file: str) -> NamedDataStoreOutput:
@@ -55,7 +62,7 @@ class NamedDataStore:
     """Collects data by name. Each key is unique, and equal data are stored once."""
 
     def __init__(self) -> None:
-        self.buffers: list[bytes] = []
+        self.buffers: list[bytes | FileBackedData] = []
         self.pte_data: dict[str, DataEntry] = {}
         self.external_data: dict[str, dict[str, DataEntry]] = {}
         self._index_of_digest: dict[bytes, int] = {}
@@ -64,7 +71,7 @@ class NamedDataStore:
     def add_named_data(
         self,
         key: str,
-        data: bytes | torch.Tensor,
+        data: bytes | FileBackedData | torch.Tensor,
         alignment: int | None = 1,
         external_tag: str | None = None,
         tensor_layout: TensorLayout | None = None,
@@ -73,7 +80,7 @@ class NamedDataStore:
 
         Args:
             key: the name.
-            data: the bytes, or a tensor.
+            data: the bytes, also those of a file, or a tensor.
             alignment: the alignment in bytes, or None.
             external_tag: the name of a separate file, or None for the program file.
             tensor_layout: the layout if the data are a tensor.
@@ -89,7 +96,8 @@ class NamedDataStore:
             tensor_layout = tensor_layout or _layout_of(tensor)
             dense = tensor.permute(tensor_layout.dim_order).contiguous()
             data = dense.flatten().view(torch.uint8).numpy().tobytes() if dense.numel() else b""
-        self._add(key, data, hashlib.sha256(data).digest(), alignment, external_tag, tensor_layout)
+        digest = data.sha256() if isinstance(data, FileBackedData) else hashlib.sha256(data).digest()
+        self._add(key, data, digest, alignment, external_tag, tensor_layout)
 
     def add_by_content(
         self, data: bytes, alignment: int = 1, prefix: str = "", external_tag: str | None = None
@@ -113,7 +121,7 @@ class NamedDataStore:
     def _add(
         self,
         key: str,
-        data: bytes,
+        data: bytes | FileBackedData,
         digest: bytes,
         alignment: int,
         external_tag: str | None,

@@ -97,9 +97,10 @@ def _record(state: MethodState, index: int, module: LoweredModule) -> None:
     state.delegate_maps[index] = {"name": module.backend_id, "delegate_map": delegate_map}
     store = getattr(module, "named_data_store_output", None)
     if store is not None:
-        _add_named(state.constants.named, store.buffers, store.pte_data)
+        views = store.views
+        _add_named(state.constants.named, views, store.pte_data)
         for tag, entries in store.external_data.items():
-            _add_named(state.constants.external.setdefault(tag, {}), store.buffers, entries)
+            _add_named(state.constants.external.setdefault(tag, {}), views, entries)
 
 
 def _add_named(known: dict[str, NamedDataEntry], buffers: Sequence[Any], entries: Mapping[str, Any]) -> None:

@@ -35,7 +35,9 @@ def _as_changing(partitioners: Any) -> Any:
         partitioners = copy.copy(partitioners)
         partitioners.changes_graph = True
         return partitioners
-    return [_as_changing(item) for item in partitioners]
+    return (
+        [_as_changing(item) for item in partitioners] if isinstance(partitioners, Sequence) else partitioners
+    )
 
 
 class TorchExportStage(FixedStage):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 import torch
 from torch.export import ExportedProgram
@@ -49,13 +50,8 @@ def export_module(
             module.eval()
     try:
         with plain_words(module), working("export the model"):
-            return torch.export.export(
-                module,
-                inputs,
-                dict(example_kwargs) if example_kwargs else None,
-                dynamic_shapes=dynamic_shapes,
-                strict=strict,
-            )
+            given: dict[str, Any] = {"kwargs": dict(example_kwargs)} if example_kwargs else {}
+            return torch.export.export(module, inputs, **given, dynamic_shapes=dynamic_shapes, strict=strict)
     finally:
         for part, training in modes.items():
             part.training = training

@@ -366,7 +366,7 @@ def _store(store: NamedDataStoreOutput) -> JsonObject:
         return {key: _entry(entry) for key, entry in table.items()}
 
     return {
-        "buffers": [_text(bytes(buffer)) for buffer in store.buffers],
+        "buffers": [_text(bytes(view)) for view in store.views],
         "pte_data": entries(store.pte_data),
         "external_data": {tag: entries(table) for tag, table in store.external_data.items()},
     }

@@ -1,0 +1,72 @@
+"""Programs as the tables of a file alone, with the bytes of constants and delegates among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rushlight.format.buffers import byte_view
+from rushlight.format.codecs import flat_tensor_binding, program_binding
+from rushlight.format.decode import decode
+from rushlight.format.encode import encode
+from rushlight.format.flat_tensor import FlatTensor
+from rushlight.format.program import Program
+
+_ALIGNMENT = 16  # bytes, of constants and payloads as the schema has it
+
+
+@dataclass
+class FlatbufferResult:
+    """Encoded tables.
+
+    Attributes:
+        data: the bytes.
+        max_alignment: the largest alignment of anything in them, in bytes.
+    """
+
+    data: bytes
+    max_alignment: int
+
+
+def program_to_flatbuffer(
+    program: Program, *, constant_tensor_alignment: int | None = None, delegate_alignment: int | None = None
+) -> FlatbufferResult:
+    """Encodes a program.
+
+    Args:
+        program: the program.
+        constant_tensor_alignment: bytes, a power of two, of constants; 16 if it is None.
+        delegate_alignment: the same of payloads.
+
+    Raises:
+        ValueError: an alignment is no power of two.
+        EncodeError: a value does not fit its field.
+    """
+    alignment = _ALIGNMENT
+    for name, value in (
+        ("constant_tensor_alignment", constant_tensor_alignment),
+        ("delegate_alignment", delegate_alignment),
+    ):
+        if value is not None and (value < 1 or value & (value - 1)):
+            raise ValueError(f"{name} is {value}; it must be a power of two")
+        alignment = max(alignment, value or 1)
+    return FlatbufferResult(bytes(encode(program_binding(), program, align=alignment)), alignment)
+
+
+def flatbuffer_to_program(program_data: bytes) -> Program:
+    """Decodes the tables of a program.
+
+    Raises:
+        MalformedError: the bytes are no such tables.
+    """
+    program: Program = decode(program_binding(), byte_view(program_data))
+    return program
+
+
+def deserialize_to_flat_tensor(flatbuffer: bytes) -> FlatTensor:
+    """Decodes the tables of a data file (.ptd), without its bytes of tensors.
+
+    Raises:
+        MalformedError: the bytes are no such tables.
+    """
+    tables: FlatTensor = decode(flat_tensor_binding(), byte_view(flatbuffer))
+    return tables

@@ -1,0 +1,55 @@
+"""Bytes that stay in a file."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+
+import pytest
+
+from rushlight.delegate.file_data import FileBackedData
+from rushlight.delegate.named_data import NamedDataStore
+
+DATA = bytes(range(200))
+
+
+def moved(folder: Path, name: str = "source") -> FileBackedData:
+    (folder / name).write_bytes(DATA)
+    return FileBackedData.move_from(str(folder / name))
+
+
+def test_an_owned_file_is_removed(tmp_path: Path) -> None:
+    with moved(tmp_path) as data:
+        assert not (tmp_path / "source").exists() and len(list(tmp_path.iterdir())) == 1
+        view = data.view()
+    assert list(tmp_path.iterdir()) == [] and view == DATA
+    with pytest.raises(FileNotFoundError):
+        FileBackedData.move_from(str(tmp_path / "absent"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "kept"
+    path.write_bytes(DATA)
+    with FileBackedData(str(path)) as data:
+        assert len(data) == 200 and data.prefix(3) == DATA[:3] and data.to_bytes() == DATA
+        assert data.sha256() == hashlib.sha256(DATA).digest()
+        out = io.BytesIO()
+        data.write_to_file(out)
+        assert out.getvalue() == DATA
+    assert path.exists()
+    path.write_bytes(b"")
+    assert FileBackedData(str(path)).view() == b""
+
+
+def test_stores_keep_equal_files_once(tmp_path: Path) -> None:
+    with moved(tmp_path, "a") as first, moved(tmp_path, "b") as second:
+        store, other = NamedDataStore(), NamedDataStore()
+        store.add_named_data("a", first)
+        store.add_named_data("c", DATA)
+        other.add_named_data("b", second, external_tag="weights")
+        store.merge_named_data_store(other.get_named_data_store_output())
+        output = store.get_named_data_store_output()
+        assert output.buffers == [first] and output.views[0] == DATA
+        assert output.external_data["weights"]["b"].buffer_index == 0
