@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from rushlight.compat.capture import capture
+from rushlight.compat.capture import capture, patch_forward
 from rushlight.exir import CaptureConfig
 from rushlight.runtime import Runtime
 
@@ -24,3 +24,21 @@ def test_options_without_effect_are_refused() -> None:
         capture(torch.relu, (x,), CaptureConfig(pt2_mode=False))
     with pytest.raises(ValueError, match="constraints have no effect"):
         capture(torch.relu, (x,), constraints=[])
+
+
+def test_another_method_is_exported() -> None:
+    class Two(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + 1
+
+        def twice(self, x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+    module = Two()
+    with patch_forward(module, module.twice):
+        assert module(torch.ones(1)).item() == 2 == module.forward(torch.ones(1)).item()
+        with patch_forward(module, lambda self, x: self.twice(x) * 5):
+            assert module(torch.ones(1)).item() == 10
+        exported = torch.export.export(module, (torch.ones(1),))
+    assert exported.module()(torch.full((1,), 3.0)).item() == 6 and module(torch.full((1,), 3.0)).item() == 4
+    assert "forward" not in vars(module)

@@ -153,3 +153,12 @@ def test_trained_weights_lie_outside_and_are_read_at_load(tmp_path: Path) -> Non
     model = rushlight.load(tmp_path / "joint.pte", data_path=[str(tmp_path / f"{DEFAULT_TAG}.ptd")])
     loss, gradient, weight = model(x)
     assert loss == 321 and torch.equal(gradient, x) and weight.tolist() == [1, 2, 3]
+
+
+def test_a_manager_has_the_named_data_of_all_delegates() -> None:
+    x = torch.randn(1, 8)
+    methods = {name: torch.export.export(torch.nn.Linear(8, 8), (x,)) for name in ("first", "second")}
+    manager = to_edge_transform_and_lower(methods, partitioner=[XnnpackPartitioner()])
+    output = manager._named_data_store.get_named_data_store_output()
+    assert len(output.pte_data) == 4 and len(output.buffers) == 4
+    assert not to_edge(methods)._named_data_store.get_named_data_store_output().buffers

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import MethodType
 from typing import Any
 
 import torch
@@ -85,3 +87,23 @@ def capture(
         raise ValueError("constraints have no effect: give the dynamic dimensions as dynamic_shapes")
     module = f if isinstance(f, torch.nn.Module) else _Function(f)
     return CapturedProgram(export(module, args, dynamic_shapes=dynamic_shapes))
+
+
+@contextmanager
+def patch_forward(obj: torch.nn.Module, new_method: Callable[..., Any]) -> Iterator[None]:
+    """Makes another method the `forward` of a module while the context is open, so that it is exported.
+
+    Args:
+        obj: the module.
+        new_method: a method of it, or a function whose first parameter is the module.
+    """
+    bound = new_method if isinstance(new_method, MethodType) else MethodType(new_method, obj)
+    before = obj.__dict__.get("forward")
+    obj.forward = bound
+    try:
+        yield
+    finally:
+        if before is None:
+            del obj.forward
+        else:
+            obj.forward = before

@@ -108,6 +108,8 @@ _PTE = {
     "_serialize_pte_binary": f"{_SERIALIZE}:serialize_pte_binary",
 }
 
+_COMPARATORS = ("rushlight.compat.comparators", "rushlight.devtools.inspector.numerical_comparator")
+
 MODULES: dict[str, Names] = {
     "executorch": Names(),
     "executorch.version": Names(names={"__version__": "rushlight:__version__"}),
@@ -172,7 +174,9 @@ MODULES: dict[str, Names] = {
     "executorch.exir.serde.export_serialize": Names((_SAVED,)),
     "executorch.exir.serde.serialize": Names((_SAVED,)),
     "executorch.exir.dialects.backend": Names(),
-    "executorch.exir.dialects.backend._ops": Names(("rushlight.ir.edge_ops",)),
+    "executorch.exir.dialects.backend._ops": Names(
+        ("rushlight.ir.edge_ops",), {"_BACKEND_OP_LIB": "rushlight.ir.edge_ops:BACKEND_LIBRARIES"}
+    ),
     "executorch.exir.emit._emit_program": Names(("rushlight.emit.program",)),
     "executorch.exir.emit._emitter": Names(("rushlight.emit.program",)),
     "executorch.exir.backend.compile_spec": Names(names=_BACKEND),
@@ -184,6 +188,7 @@ MODULES: dict[str, Names] = {
     ),
     "executorch.extension.flat_tensor.serialize.flat_tensor_schema": Names(("rushlight.format.flat_tensor",)),
     "executorch.exir.capture": Names(("rushlight.compiler.config",)),
+    "executorch.exir.capture._capture": Names(("rushlight.compat.capture",)),
     "executorch.exir.capture._config": Names(("rushlight.compiler.config",)),
     "executorch.exir.dialects": Names(),
     "executorch.exir.dialects._ops": Names(
@@ -289,6 +294,10 @@ MODULES: dict[str, Names] = {
     "executorch.exir.passes.external_constants_pass": Names(("rushlight.passes.move_constants_to_files",)),
     "executorch.exir.passes.quantize_io_pass": Names(
         ("rushlight.passes.quantized_ends", "rushlight.compat.quantized_io")
+    ),
+    "executorch.exir.passes.quant_fusion_pass": Names(
+        ("rushlight.compat.quantized_fusion",),
+        {"_get_node_value_dict": "rushlight.compat.quantized_fusion:get_node_value_dict"},
     ),
     "executorch.exir.passes.init_mutable_pass": Names(("rushlight.passes.initialized_mutable_buffer",)),
     "executorch.exir.passes.propagate_device_config": Names(
@@ -634,18 +643,10 @@ MODULES: dict[str, Names] = {
             "EDGE_DIALECT_GRAPH_KEY": "rushlight.devtools.inspector.inspector:EDGE_DIALECT_GRAPH_KEY",
         },
     ),
-    "executorch.devtools.inspector.numerical_comparator": Names(
-        ("rushlight.devtools.inspector.numerical_comparator",)
-    ),
-    "executorch.devtools.inspector.numerical_comparator.l1_numerical_comparator": Names(
-        ("rushlight.devtools.inspector.numerical_comparator",)
-    ),
-    "executorch.devtools.inspector.numerical_comparator.mse_numerical_comparator": Names(
-        ("rushlight.devtools.inspector.numerical_comparator",)
-    ),
-    "executorch.devtools.inspector.numerical_comparator.snr_numerical_comparator": Names(
-        ("rushlight.devtools.inspector.numerical_comparator",)
-    ),
+    "executorch.devtools.inspector.numerical_comparator": Names(_COMPARATORS),
+    "executorch.devtools.inspector.numerical_comparator.l1_numerical_comparator": Names(_COMPARATORS),
+    "executorch.devtools.inspector.numerical_comparator.mse_numerical_comparator": Names(_COMPARATORS),
+    "executorch.devtools.inspector.numerical_comparator.snr_numerical_comparator": Names(_COMPARATORS),
     "executorch.devtools.inspector.numerical_comparator.numerical_comparator_base": Names(
         ("rushlight.devtools.inspector.numerical_comparator",)
     ),

@@ -16,14 +16,16 @@ from rushlight.compiler.garbage import heap_frozen
 from rushlight.compiler.pipelines import core_to_edge, exported_to_plain, plain_to_core
 from rushlight.compiler.preserve import CoreProgram, left_over
 from rushlight.compiler.to_backend import to_backend
+from rushlight.delegate.lowered import get_lowered_backend_modules
 from rushlight.delegate.lowering import MethodProgramsPartitionerSpec
+from rushlight.delegate.named_data import NamedDataStore
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.frontend.export import as_programs
 from rushlight.ir.fingerprint import fingerprint
 from rushlight.ir.program import copy_program
 from rushlight.ir.shared_state import shared_state
 from rushlight.ir.verifier import ATEN, EDGE, verify
-from rushlight.passes.base import AnyPass
+from rushlight.passes.base import AnyPass, graph_modules
 from rushlight.passes.pass_manager import ExportedProgramPassManager
 from rushlight.passes.transform import transform_program
 
@@ -189,6 +191,17 @@ class EdgeProgramManager:
     def methods(self) -> set[str]:
         """The names of the methods."""
         return set(self._edge_programs)
+
+    @property
+    def _named_data_store(self) -> NamedDataStore:
+        """What all lowered modules store by name, as ExecuTorch's manager has it."""
+        store = NamedDataStore()
+        for program in self._edge_programs.values():
+            for graph_module in graph_modules(program.graph_module):
+                for module in get_lowered_backend_modules(graph_module):
+                    if module.named_data_store_output is not None:
+                        store.merge_named_data_store(module.named_data_store_output)
+        return store
 
     @property
     def config_methods(self) -> set[str]:

@@ -1,0 +1,67 @@
+"""Fusion of quantized operators as a pass."""
+
+from __future__ import annotations
+
+import torch
+from torch.export import export
+
+from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer
+from rushlight.compat.quantized_fusion import (
+    QuantFusionPass,
+    get_node_value_dict,
+    quant_fusion_and_const_prop_pass,
+)
+from rushlight.compiler.config import EdgeCompileConfig
+from rushlight.compiler.edge import EdgeProgramManager
+from rushlight.exir import to_edge
+from rushlight.quantize.flow import quantize
+from rushlight.quantize.specs import static_int8
+
+
+class Sum(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(3, 5))
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x + y + self.weight.exp()
+
+
+def quantized() -> EdgeProgramManager:
+    inputs = (torch.randn(3, 5), torch.randn(3, 5))
+    program = quantize(Sum(), inputs, XNNPACKQuantizer().set_global(static_int8()), [inputs])
+    return to_edge(program, compile_config=EdgeCompileConfig(_check_ir_validity=False))
+
+
+def names(manager: EdgeProgramManager) -> list[str]:
+    nodes = manager.exported_program().graph.nodes
+    return [getattr(node.target, "__name__", "") for node in nodes if node.op == "call_function"]
+
+
+def test_the_pass_fuses() -> None:
+    manager = quantized()
+    assert names(manager).count("aten.add.Tensor") == 2
+    fused = manager.transform([QuantFusionPass(_fix_node_meta_val=True)])
+    assert names(fused).count("quantized_decomposed.add.default") == 2
+    assert "aten.add.Tensor" not in names(fused)
+    x, y = torch.randn(3, 5), torch.randn(3, 5)
+    before, after = (m.exported_program().module()(x, y) for m in (manager, fused))
+    torch.testing.assert_close(after, before, atol=0.05, rtol=0)
+
+
+def test_constants_are_computed_too() -> None:
+    manager = quantized()
+    program = quant_fusion_and_const_prop_pass(manager.exported_program())
+    found = [getattr(node.target, "__name__", "") for node in program.graph.nodes]
+    assert "quantized_decomposed.add.default" in found and "aten.add.Tensor" in names(manager)
+    plain = to_edge(export(Sum(), (torch.ones(3, 5), torch.ones(3, 5)))).exported_program()
+    program = quant_fusion_and_const_prop_pass(plain)
+    found = [node.target.__name__ for node in program.graph.nodes if node.op == "call_function"]
+    assert found == ["aten.add.Tensor", "aten.add.Tensor"]
+
+
+def test_values_by_placeholder() -> None:
+    module = Sum()
+    program = export(module, (torch.ones(3, 5), torch.ones(3, 5)))
+    values = get_node_value_dict(program)
+    assert list(values) == ["p_weight"] and torch.equal(values["p_weight"], module.weight)
