@@ -683,6 +683,9 @@ MODULES: dict[str, Names] = {
     "executorch.extension": Names(),
     "executorch.extension.export_util": Names(("rushlight.compat.export_util",)),
     "executorch.extension.export_util.utils": Names(("rushlight.compat.export_util",)),
+    "executorch.extension.llm": Names(),
+    "executorch.extension.llm.custom_ops": Names(effects=("rushlight.ir.llm_ops",)),
+    "executorch.extension.llm.custom_ops.custom_ops": Names(effects=("rushlight.ir.llm_ops",)),
     "executorch.extension.pytree": Names(("rushlight.compat.pytree",)),
     "executorch.extension.pybindings": Names(),
     "executorch.extension.pybindings.aten_lib": Names(("rushlight.runtime.aten_lib",)),
@@ -709,7 +712,8 @@ LEFT_OUT: dict[str, str] = {
     "executorch.exir.native": "the package format (.ptn) of ExecuTorch's own native backend",
     "executorch.exir.verification.interpreter": "an interpreter over an extension of ExecuTorch's tests; "
     "executorch.extension.pybindings.aten_lib runs programs with torch's kernels",
-    "executorch.extension.llm": "a runner of language models with tokenizers",
+    "executorch.extension.llm": "a part of the runner of language models, their tokenizers or export tools; "
+    "the operators of extension.llm.custom_ops exist, and torch.export captures models with them",
     "executorch.extension.training": "training on the device: outputs of a method own their memory here",
 }
 

@@ -1,0 +1,207 @@
+"""Operators of language models, `llama::*`: attention over a cache of keys and values, and its updates.
+
+They are compositions of torch's operators, so that every backend and kernel table runs them. The position of
+the first token is a number, also a symbolic one that is read from a tensor.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch.library import Library
+
+_LIBRARY = Library("llama", "FRAGMENT")
+
+_ATTENTION = "Tensor? attn_mask=None, float drpout_p=0., bool is_causal=False, float? scale=None"
+_SCHEMAS = (
+    "update_cache(Tensor value, Tensor(a!) cache, SymInt start_pos) -> Tensor",
+    "update_cache_with_indices(Tensor value, Tensor(a!) cache, SymInt start_pos, Tensor indices) -> Tensor",
+    f"custom_sdpa(Tensor query, Tensor key, Tensor value, SymInt start_pos, {_ATTENTION}) -> Tensor",
+    "sdpa_with_kv_cache(Tensor query, Tensor key, Tensor value, Tensor(a!) key_cache, "
+    f"Tensor(b!) value_cache, SymInt start_pos, SymInt seq_len, {_ATTENTION}) -> Tensor",
+    "fast_hadamard_transform(Tensor mat) -> Tensor",
+)
+
+
+def update_cache(value: torch.Tensor, cache: torch.Tensor, start_pos: int) -> torch.Tensor:
+    """Writes keys or values of new tokens into a cache.
+
+    Args:
+        value: [batch, tokens, heads, size].
+        cache: [batch, positions, heads, size] of the same dtype, which is changed.
+        start_pos: the position of the first token.
+
+    Returns:
+        A tensor of one element without a meaning.
+
+    Raises:
+        ValueError: the shapes or dtypes do not fit, or the tokens end behind the last position.
+    """
+    _check_value(value, cache)
+    tokens = value.shape[1]
+    if isinstance(start_pos, int) and isinstance(tokens, int):
+        if start_pos < 0 or start_pos + tokens > int(cache.shape[1]):
+            raise ValueError(f"{tokens} tokens from {start_pos} do not fit {cache.shape[1]} positions")
+    places = torch.add(torch.arange(tokens, device=cache.device), start_pos)
+    cache.index_copy_(1, places, value)
+    return value.new_zeros(1)
+
+
+def update_cache_with_indices(
+    value: torch.Tensor, cache: torch.Tensor, start_pos: int, indices: torch.Tensor
+) -> torch.Tensor:
+    """Writes keys or values of new tokens to given positions of a cache.
+
+    Args:
+        value: [batch, tokens, heads, size].
+        cache: [batch, positions, heads, size] of the same dtype, which is changed.
+        start_pos: is not read; the indices say all.
+        indices: int64 [batch, tokens], the position of each token. A token outside the cache is left out.
+
+    Returns:
+        A tensor of one element without a meaning.
+
+    Raises:
+        ValueError: the shapes or dtypes do not fit.
+    """
+    _check_value(value, cache)
+    if indices.dtype != torch.int64 or indices.shape != value.shape[:2]:
+        raise ValueError(
+            f"indices are int64 of shape {list(value.shape[:2])}, not {indices.dtype} of "
+            f"{list(indices.shape)}"
+        )
+    positions = cache.shape[1]
+    places = torch.where((indices < 0) | (indices >= positions), positions, indices)
+    longer = torch.cat([cache, torch.zeros_like(cache[:, :1])], 1)  # the last position takes what is left out
+    batch = torch.arange(cache.shape[0], device=cache.device)[:, None].expand(indices.shape)
+    cache.copy_(longer.index_put((batch, places), value)[:, :positions])
+    return value.new_zeros(1)
+
+
+def custom_sdpa(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    start_pos: int,
+    attn_mask: torch.Tensor | None = None,
+    drpout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> torch.Tensor:
+    """Attention of new tokens over the positions of a cache up to them.
+
+    Args:
+        query: [batch, tokens, heads, size].
+        key: [batch, positions, key heads, size]; the heads are a multiple of the key heads.
+        value: as `key`.
+        start_pos: the position of the first token. Positions from `start_pos + tokens` are not read.
+        attn_mask: [tokens, positions] or [tokens, start_pos + tokens], added to the products, or None.
+        drpout_p: 0, as there is no training.
+        is_causal: a token does not read the positions behind its own.
+        scale: factor of the products, by default 1 / sqrt(size).
+
+    Returns:
+        [batch, tokens, heads, size].
+
+    Raises:
+        ValueError: the shapes or dtypes do not fit.
+    """
+    _check_attention(query, key, value, attn_mask, drpout_p)
+    tokens, heads, size = query.shape[1:]
+    positions, key_heads = key.shape[1:3]
+    factor = 1 / math.sqrt(size) if scale is None else scale
+    q, k, v = (item.transpose(1, 2) for item in (query, key, value))
+    if heads != key_heads:
+        k, v = (item.repeat_interleave(heads // key_heads, 1) for item in (k, v))
+    place = torch.arange(positions, device=query.device)[None]
+    first = 0 if is_causal else tokens - 1  # without causality all tokens read as much as the last one
+    own = torch.arange(first, tokens, device=query.device)[:, None]
+    products = q @ k.transpose(2, 3) * factor
+    if attn_mask is not None:
+        missing = positions - attn_mask.shape[1]
+        products = products + torch.nn.functional.pad(attn_mask, (0, missing)).to(query.dtype)
+    products = products.masked_fill(place > torch.add(own, start_pos), -math.inf)
+    return (products.softmax(-1) @ v).transpose(1, 2).contiguous()
+
+
+def sdpa_with_kv_cache(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    start_pos: int,
+    seq_len: int,
+    attn_mask: torch.Tensor | None = None,
+    drpout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> torch.Tensor:
+    """Writes the keys and values of new tokens into caches, and returns `custom_sdpa` over these."""
+    update_cache(key, key_cache, start_pos)
+    update_cache(value, value_cache, start_pos)
+    return custom_sdpa(query, key_cache, value_cache, start_pos, attn_mask, drpout_p, is_causal, scale)
+
+
+def fast_hadamard_transform(mat: torch.Tensor) -> torch.Tensor:
+    """Products of the rows with the Hadamard matrix over the square root of its size.
+
+    Args:
+        mat: [..., n], n a power of two.
+
+    Raises:
+        ValueError: n is no power of two.
+    """
+    size = int(mat.shape[-1])
+    if size < 1 or size & (size - 1):
+        raise ValueError(f"a Hadamard transform of rows of {size} is not supported, only of a power of two")
+    result, half = mat.reshape(-1, size), 1
+    while half < size:
+        pairs = result.reshape(-1, size // (2 * half), 2, half)
+        first, second = pairs[:, :, 0], pairs[:, :, 1]
+        result = torch.stack([first + second, first - second], 2).reshape(-1, size)
+        half *= 2
+    return (result / math.sqrt(size)).reshape(mat.shape)
+
+
+def _check_value(value: torch.Tensor, cache: torch.Tensor) -> None:
+    if value.dim() != 4 or cache.dim() != 4 or value.dtype != cache.dtype:
+        raise ValueError(
+            "new values and their cache have 4 dimensions and one dtype; they are "
+            f"{value.dtype} {list(value.shape)} and {cache.dtype} {list(cache.shape)}"
+        )
+    if any(value.shape[dim] != cache.shape[dim] for dim in (0, 2, 3)):
+        raise ValueError(
+            f"values {list(value.shape)} and a cache {list(cache.shape)} differ but in positions"
+        )
+
+
+def _check_attention(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, dropout: float
+) -> None:
+    if query.dim() != 4 or key.dim() != 4 or key.shape != value.shape:
+        raise ValueError(
+            "query, key and value have 4 dimensions, key and value the same; they are "
+            f"{list(query.shape)}, {list(key.shape)} and {list(value.shape)}"
+        )
+    if not query.dtype.is_floating_point or {key.dtype, value.dtype} != {query.dtype}:
+        raise ValueError(
+            f"query, key and value are {query.dtype}, {key.dtype} and {value.dtype}, not one float"
+        )
+    if query.shape[2] % key.shape[2] or query.shape[3] != key.shape[3]:
+        raise ValueError(
+            f"{query.shape[2]} heads of {query.shape[3]} do not go with {key.shape[2]} key heads of "
+            f"{key.shape[3]}"
+        )
+    if dropout:
+        raise ValueError(f"drpout_p is {dropout}; there is no dropout outside training")
+    if mask is not None and mask.dim() != 2:
+        raise ValueError(f"attn_mask has 2 dimensions, not {mask.dim()}")
+
+
+for _schema in _SCHEMAS:
+    _name = _schema.partition("(")[0]
+    if not hasattr(torch.ops.llama, _name):
+        _LIBRARY.define(_schema)
+        _LIBRARY.impl(_name, globals()[_name], "CompositeImplicitAutograd")
