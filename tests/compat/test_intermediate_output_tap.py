@@ -11,6 +11,7 @@ from torch.export import Dim, export
 
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+from rushlight.compat import intermediate_output_tap
 from rushlight.compat.intermediate_output_tap import (
     FULL_TENSOR,
     STATS,
@@ -152,7 +153,7 @@ def test_a_reducer_of_the_user(net: Net) -> None:
     assert frame["rt_max"].to_list() == pytest.approx(frame["aot_max"].to_list(), abs=1e-5)
     with pytest.raises(ValueError, match="cannot have the name STATS"):
         tap_compare(net, X, rules=(select_by_op_type("relu.default"), replace(largest, name="STATS")))
-    with pytest.raises(KeyError, match="no reducer 'MEDIAN'"):
+    with pytest.raises(ValueError, match="no reducer 'MEDIAN'"):
         get_reducer("MEDIAN")
 
 
@@ -160,3 +161,9 @@ def test_statistics_need_static_sizes(net: Net) -> None:
     program = export(net, X, dynamic_shapes=({0: Dim("n", max=8)},))
     with pytest.raises(ValueError, match="take FULL_TENSOR"):
         tap_intermediate_outputs_(program)
+
+
+@pytest.mark.parametrize("name", ["select_by_op_type", "select_by_module_path", "select_by_module_class"])
+def test_a_selector_without_names_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} needs at least one name"):
+        getattr(intermediate_output_tap, name)()

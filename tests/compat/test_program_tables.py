@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 import torch
 from torch.export import export
@@ -16,8 +19,10 @@ from rushlight.compat.serialize_helpers import (
     serialize_for_executorch,
 )
 from rushlight.compiler.config import ExecutorchBackendConfig
+from rushlight.delegate.backend import CompileSpec
 from rushlight.delegate.named_data import NamedDataStore
 from rushlight.exir import to_edge
+from rushlight.format.program import BackendDelegate, BackendDelegateDataReference, DataLocation
 from rushlight.format.pte import read_pte
 
 
@@ -51,3 +56,12 @@ def test_files_of_an_emitted_program() -> None:
     manager._emitter_output.pte.named_data["note"] = read_pte(bytes(program)).named_data["note"]
     with pytest.raises(ValueError, match="both have 'note'"):
         serialize_for_executorch(manager._emitter_output, config, FlatTensorSerializer(), output)
+
+
+def test_compile_specs_of_partitioners_are_written() -> None:
+    program = to_edge(export(torch.nn.Linear(3, 2), (torch.ones(1, 3),))).to_executorch().executorch_program
+    place = BackendDelegateDataReference(DataLocation.INLINE, 0)
+    options: Any = [CompileSpec("speed", b"fast")]
+    plan = replace(program.execution_plan[0], delegates=[BackendDelegate("Fast", place, options)])
+    result = program_to_flatbuffer(replace(program, execution_plan=[plan]))
+    assert flatbuffer_to_program(result.data).execution_plan == [plan]

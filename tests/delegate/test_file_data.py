@@ -7,9 +7,10 @@ import io
 from pathlib import Path
 
 import pytest
+import torch
 
 from rushlight.delegate.file_data import FileBackedData
-from rushlight.delegate.named_data import NamedDataStore
+from rushlight.delegate.named_data import NamedDataStore, TensorLayout
 
 DATA = bytes(range(200))
 
@@ -53,3 +54,47 @@ def test_stores_keep_equal_files_once(tmp_path: Path) -> None:
         output = store.get_named_data_store_output()
         assert output.buffers == [first] and output.views[0] == DATA
         assert output.external_data["weights"]["b"].buffer_index == 0
+
+
+def store_of(*keys: str) -> NamedDataStore:
+    store = NamedDataStore()
+    for key in keys:
+        store.add_named_data(key, {"a": b"1234", "b": b"56", "c": b"1234", "d": b"7890"}[key])
+    return store
+
+
+def test_data_move_to_files_of_limited_size() -> None:
+    store, other = store_of("a", "b", "c", "d"), store_of("d", "c", "b", "a")
+    for each in (store, other):
+        each.externalize_pte_data(6, "part")
+    assert store.pte_data == {} and [sorted(file) for file in store.external_data.values()] == [
+        ["a", "b", "c"],
+        ["d"],
+    ]
+    assert list(store.external_data) == list(other.external_data)
+    assert all(tag.startswith("part_") for tag in store.external_data)
+    store.externalize_pte_data(6, "part")
+    assert len(store.external_data) == 2
+
+
+@pytest.mark.parametrize(
+    ("size", "prefix", "message"),
+    [
+        (0, "p", "must be a positive integer"),
+        (True, "p", "positive"),
+        (6, "", "empty"),
+        (3, "p", "'a' has 4 bytes"),
+    ],
+)
+def test_limits_that_cannot_be_met(size: int, prefix: str, message: str) -> None:
+    store = store_of("a", "b")
+    with pytest.raises(ValueError, match=message):
+        store.externalize_pte_data(size, prefix)
+    assert set(store.pte_data) == {"a", "b"} and not store.external_data
+
+
+def test_a_layout_of_another_tensor() -> None:
+    with pytest.raises(ValueError, match=r"'a' has the sizes \[2, 2\], not \[4\]"):
+        NamedDataStore().add_named_data(
+            "a", torch.ones(2, 2), tensor_layout=TensorLayout(torch.float32, (4,), (0,))
+        )

@@ -320,6 +320,8 @@ def unwrap_op_overload(target: object) -> OpOverload:
         TypeError: the target is no operator.
     """
     op = aten_op(target)
+    if op is None and isinstance(getattr(target, "_op", None), OpOverload):
+        return target._op  # type: ignore[no-any-return, attr-defined]
     if op is None:
         raise TypeError(f"{target!r} is no operator")
     return op

@@ -173,12 +173,12 @@ def get_reducer(name_or_reducer: str | StatReducer) -> StatReducer:
     """Returns a reducer by its name; a reducer is returned as it is.
 
     Raises:
-        KeyError: no reducer has the name.
+        ValueError: no reducer has the name.
     """
     if isinstance(name_or_reducer, StatReducer):
         return name_or_reducer
     if name_or_reducer not in _REDUCERS:
-        raise KeyError(f"there is no reducer {name_or_reducer!r}; there are {sorted(_REDUCERS)}")
+        raise ValueError(f"there is no reducer {name_or_reducer!r}; there are {sorted(_REDUCERS)}")
     return _REDUCERS[name_or_reducer]
 
 
@@ -210,7 +210,11 @@ def select_all_call_function(exclude: tuple[str, ...] = ("getitem",)) -> NodeSel
 def select_by_op_type(*op_targets: str) -> NodeSelector:
     """Selects calls of operators whose names end with one of the given texts, such as
     "aten.linear.default" or "linear.default".
+
+    Raises:
+        ValueError: no text is given.
     """
+    _check_given("select_by_op_type", op_targets)
     return lambda node: node.op == "call_function" and str(node.target).endswith(op_targets)
 
 
@@ -220,7 +224,11 @@ def select_by_module_path(*patterns: str, output_only: bool = True) -> NodeSelec
     Args:
         patterns: shell patterns of paths, such as "layers.*.attention".
         output_only: only nodes without a user in the same module, whose values leave it.
+
+    Raises:
+        ValueError: no pattern is given.
     """
+    _check_given("select_by_module_path", patterns)
     return _in_modules(
         lambda path, _: any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns), output_only
     )
@@ -232,8 +240,17 @@ def select_by_module_class(*class_names: str, output_only: bool = True) -> NodeS
     Args:
         class_names: names without their Python modules, such as "LayerNorm".
         output_only: only nodes without a user in the same module, whose values leave it.
+
+    Raises:
+        ValueError: no name is given.
     """
+    _check_given("select_by_module_class", class_names)
     return _in_modules(lambda _, kind: kind in class_names, output_only)
+
+
+def _check_given(selector: str, names: tuple[str, ...]) -> None:
+    if not names:
+        raise ValueError(f"{selector} needs at least one name; without one it would select nothing")
 
 
 def _in_modules(accepts: Callable[[str, str], bool], output_only: bool) -> NodeSelector:

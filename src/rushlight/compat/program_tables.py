@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rushlight.format.buffers import byte_view
 from rushlight.format.codecs import flat_tensor_binding, program_binding
 from rushlight.format.decode import decode
 from rushlight.format.encode import encode
 from rushlight.format.flat_tensor import FlatTensor
-from rushlight.format.program import Program
+from rushlight.format.program import CompileSpec, ExecutionPlan, Program
 
 _ALIGNMENT = 16  # bytes, of constants and payloads as the schema has it
 
@@ -49,7 +49,21 @@ def program_to_flatbuffer(
         if value is not None and (value < 1 or value & (value - 1)):
             raise ValueError(f"{name} is {value}; it must be a power of two")
         alignment = max(alignment, value or 1)
-    return FlatbufferResult(bytes(encode(program_binding(), program, align=alignment)), alignment)
+    tables = encode(program_binding(), with_own_options(program), align=alignment)
+    return FlatbufferResult(bytes(tables), alignment)
+
+
+def with_own_options(program: Program) -> Program:
+    """Returns a program whose delegates have compile specs of the format, not of partitioners."""
+
+    def plan(given: ExecutionPlan) -> ExecutionPlan:
+        delegates = [
+            replace(delegate, compile_specs=[CompileSpec(s.key, s.value) for s in delegate.compile_specs])
+            for delegate in given.delegates
+        ]
+        return replace(given, delegates=delegates)
+
+    return replace(program, execution_plan=[plan(given) for given in program.execution_plan])
 
 
 def flatbuffer_to_program(program_data: bytes) -> Program:

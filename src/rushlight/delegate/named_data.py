@@ -86,14 +86,20 @@ class NamedDataStore:
             tensor_layout: the layout if the data are a tensor.
 
         Raises:
-            ValueError: the key has other data already, or the alignment is not positive.
+            ValueError: the key has other data already, the alignment is not positive, or the tensor has other
+                sizes than its layout.
         """
         alignment = 1 if alignment is None else alignment
         if alignment < 1:
             raise ValueError(f"alignment of {key!r} is {alignment}; it must be positive")
         if isinstance(data, torch.Tensor):
             tensor = data.detach()
-            tensor_layout = tensor_layout or _layout_of(tensor)
+            layout = _layout_of(tensor)
+            if tensor_layout is not None and list(tensor_layout.sizes) != list(layout.sizes):
+                raise ValueError(
+                    f"{key!r} has the sizes {list(tensor.shape)}, not {list(tensor_layout.sizes)}"
+                )
+            tensor_layout = tensor_layout or layout
             dense = tensor.permute(tensor_layout.dim_order).contiguous()
             data = dense.flatten().view(torch.uint8).numpy().tobytes() if dense.numel() else b""
         digest = data.sha256() if isinstance(data, FileBackedData) else hashlib.sha256(data).digest()
@@ -137,6 +143,43 @@ class NamedDataStore:
         if known is not None:
             alignment = math.lcm(known.alignment, alignment)
         entries[key] = DataEntry(index, alignment, tensor_layout)
+
+    def externalize_pte_data(self, max_data_bytes: int, tag_prefix: str) -> None:
+        """Moves the data of the program file to other files, in the order of the keys.
+
+        Args:
+            max_data_bytes: the most bytes of data in one file. Data that several keys name count once.
+            tag_prefix: the start of the names of the files. A digest of the keys in a file ends its name.
+
+        Raises:
+            ValueError: an argument is not positive or empty, one piece of data is larger than a file, or a
+                file of this name has other data.
+        """
+        if isinstance(max_data_bytes, bool) or not isinstance(max_data_bytes, int) or max_data_bytes < 1:
+            raise ValueError(f"max_data_bytes is {max_data_bytes!r}; it must be a positive integer")
+        if not tag_prefix:
+            raise ValueError("tag_prefix is empty, so that files would have no name of their own")
+        groups: dict[int, list[str]] = {}
+        for key in sorted(self.pte_data):
+            groups.setdefault(self.pte_data[key].buffer_index, []).append(key)
+        files: list[list[str]] = []
+        room = 0
+        for index, keys in groups.items():
+            size = len(self.buffers[index])
+            if size > max_data_bytes:
+                raise ValueError(f"{keys[0]!r} has {size} bytes, and a file at most {max_data_bytes}")
+            if not files or size > room:
+                files.append([])
+                room = max_data_bytes
+            files[-1] += keys
+            room -= size
+        external = {tag: dict(entries) for tag, entries in self.external_data.items()}
+        for file in files:
+            tag = f"{tag_prefix}_{hashlib.sha256(chr(0).join(sorted(file)).encode()).hexdigest()}"
+            entries = {key: self.pte_data[key] for key in sorted(file)}
+            if external.setdefault(tag, entries) != entries:
+                raise ValueError(f"the file {tag!r} has other data already")
+        self.external_data, self.pte_data = external, {}
 
     def get_named_data_store_output(self) -> NamedDataStoreOutput:
         """Returns the stored data."""
