@@ -164,3 +164,16 @@ assert operators(do_quant_fusion_and_const_prop=True) == operators(optimize=True
 def test_lowered_graphs_keep_their_operators_unless_the_config_asks(tmp_path: Path) -> None:
     result = run(INSTALL + KEPT, tmp_path)
     assert result.returncode == 0, result.stderr
+
+
+def test_a_function_keeps_the_name_that_it_shares_with_its_module(tmp_path: Path) -> None:
+    """`executorch.export.export` is both, and importing the module must not hide the function."""
+    code = INSTALL + (
+        "import executorch.export.export\n"
+        "from executorch.export.export import ExportSession\n"
+        "from executorch.export import export\n"
+        "import rushlight.export as ours\n"
+        "assert export is ours.export and ExportSession is ours.ExportSession\n"
+    )
+    result = run(code, tmp_path)
+    assert result.returncode == 0, result.stderr

@@ -665,7 +665,7 @@ MODULES: dict[str, Names] = {
     "executorch.devtools.visualization.visualization_utils": Names(("rushlight.compat.visualization",)),
     "executorch.devtools.backend_debug": Names(("rushlight.delegate.info",)),
     "executorch.devtools.backend_debug.delegation_info": Names(("rushlight.delegate.info",)),
-    "executorch.export": Names(("rushlight.export",)),
+    "executorch.export": Names(("rushlight.export",), {"export": "rushlight.export:export"}),
     "executorch.export.export": Names(("rushlight.export",)),
     "executorch.export.recipe": Names(("rushlight.export.recipe", "rushlight.export.recipe_parts")),
     "executorch.export.recipe_provider": Names(("rushlight.export.recipe",)),
