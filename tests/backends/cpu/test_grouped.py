@@ -23,7 +23,7 @@ SHAPES = [
     (64, 64, 8, 3, 2, 1, 1, 15, 14),  # groups of 8
     (40, 40, 5, 3, 2, 1, 1, 7, 7),  # not whole vectors
     (16, 32, 16, 3, 1, 1, 1, 9, 10),  # two outputs of one input
-    (80, 80, 10, 3, 1, 1, 1, 1, 5),  # one row
+    (80, 80, 10, 5, 1, 2, 1, 1, 5),  # one row
     (12, 12, 2, 3, 1, 0, 1, 6, 6),  # groups that are no power of two: planes in memory
     (6, 9, 3, 3, 1, 1, 1, 8, 9),
     (24, 24, 12, 5, 1, 2, 1, 9, 7),
