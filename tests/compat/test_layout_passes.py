@@ -198,7 +198,10 @@ def test_biases_are_quantized(per_channel: bool, in_program: bool) -> None:
     kind = qd.dequantize_per_channel if per_channel else qd.dequantize_per_tensor
     assert conv.args[2].target is kind.default
     got = program.module()(image) if program is not None else module(image)
-    torch.testing.assert_close(got, expected, atol=1e-3, rtol=0)
+    # The bias, rounded to int32, may move a result over the border between two steps of its int8.
+    step = calls_of(graph_module, qd.dequantize_per_tensor.default)[-1].args[1]
+    torch.testing.assert_close(got, expected, atol=1.01 * step, rtol=0)
+    assert ((got - expected).abs() > 1e-3).float().mean() < 0.05
     before = counts(copy.deepcopy(graph_module))
     assert not rewriting(graph_module).modified  # type: ignore[union-attr]
     assert counts(graph_module) == before
