@@ -44,6 +44,11 @@ def test_the_pass_fuses() -> None:
     fused = manager.transform([QuantFusionPass(_fix_node_meta_val=True)])
     assert names(fused).count("quantized_decomposed.add.default") == 2
     assert "aten.add.Tensor" not in names(fused)
+    assert "executorch_exir_dialects_edge__ops_quantized_decomposed_add_default" in str(
+        fused.exported_program().graph_module.code
+    )
+    operators = fused.to_executorch().executorch_program.execution_plan[0].operators
+    assert "quantized_decomposed::add" in {operator.name for operator in operators}
     x, y = torch.randn(3, 5), torch.randn(3, 5)
     before, after = (m.exported_program().module()(x, y) for m in (manager, fused))
     torch.testing.assert_close(after, before, atol=0.05, rtol=0)
