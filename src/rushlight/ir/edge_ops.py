@@ -181,10 +181,7 @@ class _Ops:
 
 
 # Libraries whose operators only a pass introduces; `bind_pattern_to_op` adds to it.
-BACKEND_LIBRARIES: set[str] = {
-    *("executorch_prim", "quantized_decomposed", "rushlight"),
-    "DO_NOT_USE_TEST_ONLY",  # ExecuTorch's users test with it
-}
+BACKEND_LIBRARIES: set[str] = {"executorch_prim", "quantized_decomposed", "rushlight"}
 
 ops = _Ops()
 
