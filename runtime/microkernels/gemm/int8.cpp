@@ -140,7 +140,7 @@ void multiply_columns(const Int8Microkernels& kernels, const Int8Product& p, int
       if (p.out_kind == Int8Product::Out::Bytes) {
         for (int64_t j = 0; j < columns; ++j) {
           const int32_t bias = p.requantize.correction ? p.requantize.correction[column + j] : 0;
-          correction[j] = bias - (p.zeros[0] + kernels.lhs_offset) * sums[j];
+          correction[j] = wrapping_difference(bias, wrapping_difference(p.zeros[0], -1, kernels.lhs_offset), sums[j]);
         }
       }
       finish(kernels, p, row, column, {sums + kDotColumns, kDotColumns, rows, columns, p.out_stride}, sums, correction);

@@ -79,8 +79,13 @@ struct Requantize {
   Int8Sum sum = {};
 };
 
+// a - b * c, wrapped around: the zero points of a damaged program can have any value.
+inline int32_t wrapping_difference(int32_t a, int32_t b, int32_t c) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b) * static_cast<uint32_t>(c));
+}
+
 // out[i, j] = clamp(float(sums[i, j] - zero_i * rhs_sums[j]) * (scale_i * multiplier[j]) + offset[j], least, most),
-// zero_i being zeros[i * step] + zero_offset, scale_i scales[i * step].
+// zero_i being zero(i), scale_i scales[i * step].
 struct Dequantize {
   const int32_t* zeros;
   const float* scales;
@@ -91,6 +96,8 @@ struct Dequantize {
   const float* offset;      // [n] or null: 0
   float least, most;
   bool accumulate = false;  // to what `out` holds, before it is clamped
+
+  int32_t zero(int64_t row) const { return wrapping_difference(zeros[row * step], -1, zero_offset); }
 };
 
 // What a set of tiles makes of Requantize or Dequantize, once for all tiles of a panel of columns.

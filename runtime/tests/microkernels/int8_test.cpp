@@ -192,6 +192,25 @@ TEST_P(Int8Test, ResultsOfTilesAreThoseOfTheirSums) {
   }
 }
 
+TEST_P(Int8Test, ZeroPointsOfAnyValueWrapAround) {
+  const int64_t columns = kernels.lanes + 3, rows = 3;
+  const std::vector<int32_t> zeros{std::numeric_limits<int32_t>::max(), std::numeric_limits<int32_t>::min(),
+                                   2143289472};
+  const std::vector<int32_t> sums_of_columns(static_cast<size_t>(columns), -81);
+  std::vector<int32_t> sums(static_cast<size_t>(rows * columns), 5);
+  const std::vector<float> ones(static_cast<size_t>(columns), 1.0f), scales(3, 1.0f);
+  std::vector<float> out(sums.size());
+  const Dequantize how{zeros.data(), scales.data(), 1,      128,  sums_of_columns.data(),
+                       ones.data(),  nullptr,       -1e30f, 1e30f};
+  kernels.dequantize(how, {sums.data(), columns, rows, columns, columns}, out.data());
+  for (size_t i = 0; i < 3; ++i) {
+    const auto zero = static_cast<uint32_t>(zeros[i]) + 128u;
+    const auto want = static_cast<float>(static_cast<int32_t>(5u + 81u * zero));
+    for (int64_t j = 0; j < columns; ++j)
+      EXPECT_EQ(out[i * static_cast<size_t>(columns) + static_cast<size_t>(j)], want);
+  }
+}
+
 TEST_P(Int8Test, PipelinedResultsAreThoseOfTheirSums) {
   if (!kernels.gemm_pipelined) GTEST_SKIP() << "no tile waits for the next one";
   const int64_t rows = kernels.rows, width = kernels.vectors * kernels.lanes, out_stride = width + 3;

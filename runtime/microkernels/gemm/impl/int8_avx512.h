@@ -130,7 +130,7 @@ static void prepare_dequantize(int vectors, const Dequantize& how, int64_t colum
     if (how.offset) e.offset[j] = _mm512_maskz_loadu_ps(lanes, how.offset + j * kLanes);
     if (how.step != 0) continue;
     const Lanes rhs_sums = Lanes(load_columns(how.rhs_sums, j, columns));
-    e.first[j] = __m512i(-(how.zeros[0] + how.zero_offset) * rhs_sums);
+    e.first[j] = __m512i(-(how.zero(0) * rhs_sums));
     e.multiplier[j] = __m512(how.scales[0] * Reals(e.multiplier[j]));
   }
   e.least = _mm512_set1_ps(how.least), e.most = _mm512_set1_ps(how.most);
@@ -148,7 +148,7 @@ RL_INLINE void store_reals(const Sums (&acc)[Rows][Vectors], const DequantizeEnd
     float* to = static_cast<float*>(end.out) + j * kLanes;
     RL_UNROLL for (int i = 0; i < Rows; ++i, to += end.out_stride) {
       Sums sums = acc[i][j];
-      if constexpr (ByRow) sums = Sums(Lanes(sums) - (how.zeros[i] + how.zero_offset) * rhs_sums);
+      if constexpr (ByRow) sums = Sums(Lanes(sums) - how.zero(i) * rhs_sums);
       const Reals scaled = ByRow ? how.scales[i] * multiplier : multiplier;
       Reals x = multiply_add(Reals(reals_of_sums(sums)), scaled, offset);
       if (how.accumulate) x += Reals(_mm512_maskz_loadu_ps(lanes, to));

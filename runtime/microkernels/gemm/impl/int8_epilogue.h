@@ -306,7 +306,7 @@ static void dequantize(const Dequantize& how, const SumRows& r, float* out) {
     const Reals multiplier = load_reals(how.multiplier + j);
     const Reals offset = how.offset ? load_reals(how.offset + j) : Reals{};
     for (int64_t i = 0; i < r.rows; ++i) {
-      const int32_t zero = how.zeros[i * how.step] + how.zero_offset;
+      const int32_t zero = how.zero(i);
       const Lanes sum = load_lanes(r.sums + i * r.sums_stride + j) - zero * rhs_sums;
       Reals x = multiply_add(__builtin_convertvector(sum, Reals), how.scales[i * how.step] * multiplier, offset);
       if (how.accumulate) x += load_reals(out + i * r.out_stride + j);
@@ -315,8 +315,8 @@ static void dequantize(const Dequantize& how, const SumRows& r, float* out) {
   }
   for (; j < r.columns; ++j) {
     for (int64_t i = 0; i < r.rows; ++i) {
-      const int32_t zero = how.zeros[i * how.step] + how.zero_offset;
-      const float sum = static_cast<float>(r.sums[i * r.sums_stride + j] - zero * how.rhs_sums[j]);
+      const int32_t zero = how.zero(i);
+      const float sum = static_cast<float>(wrapping_difference(r.sums[i * r.sums_stride + j], zero, how.rhs_sums[j]));
       float x = multiply_add(sum, how.scales[i * how.step] * how.multiplier[j], how.offset ? how.offset[j] : 0.0f);
       if (how.accumulate) x += out[i * r.out_stride + j];
       x = x < how.least ? how.least : x;
