@@ -20,6 +20,7 @@
 # make soak    a million calls of small programs, with a check that memory does not grow; two minutes
 # make wheel   wheels for manylinux and musllinux in dist, tried in fresh environments; TARGETS='manylinux-x86_64' narrows it
 # make cpp-package an archive and a Debian package of the C++ part in dist; make sdist the Python sources, which it builds
+# make reproduce builds a wheel, the Python sources and the C++ package of HEAD twice, and compares the bytes; half an hour
 # make release-check versions, changelog, API snapshot and golden programs of a release
 # make tidy    clang-tidy over the C++ code below the kernels; half a minute
 # make api     the public API as tests/golden/api.txt, for a change of it that is wanted
@@ -49,7 +50,7 @@ BASE ?= HEAD
 
 TARGETS ?= manylinux-x86_64 manylinux-aarch64 musllinux-x86_64 musllinux-aarch64
 
-.PHONY: soak wheel sdist cpp-package release-check demo docs test venv build lint tidy types unit operators cpp untraced targets windows js java api golden interop torture poison asan fuzz tsan avx512 cross bench bench-check bench-browser bench-avx2 format clean system
+.PHONY: soak wheel sdist reproduce cpp-package release-check demo docs test venv build lint tidy types unit operators cpp untraced targets windows js java api golden interop torture poison asan fuzz tsan avx512 cross bench bench-check bench-browser bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -238,6 +239,10 @@ sdist: $(VENV)/.environment
 
 cpp-package: $(VENV)/.environment
 	$(BIN)/python scripts/release/cpp.py --jobs $(WORKERS)
+
+reproduce: $(VENV)/.release
+	scripts/system-packages release
+	$(BIN)/python scripts/release/reproduce.py --jobs $(WORKERS)
 
 release-check: build
 	$(BIN)/python scripts/release/check.py

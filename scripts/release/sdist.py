@@ -1,6 +1,6 @@
 """Writes the source distribution into `dist`, with the same bytes for the same commit: sdist.py [--jobs N].
 
-A wheel is built from it in a folder of its own, and tried in a fresh environment.
+A wheel is built from it in a folder of its own, and tried in a fresh environment, unless --only-write is given.
 """
 
 from __future__ import annotations
@@ -39,8 +39,12 @@ def main() -> None:
     """Writes, builds and tries it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--only-write", action="store_true")
     options = parser.parse_args()
     archive = write()
+    if options.only_write:
+        print(f"{archive.name}: {archive.stat().st_size:,} bytes")
+        return
     with tempfile.TemporaryDirectory() as folder:
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
         try_wheel(build(archive, Path(folder), options.jobs), python)
