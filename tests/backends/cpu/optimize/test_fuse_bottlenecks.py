@@ -85,6 +85,27 @@ def test_equals_eager_on_any_number_of_threads(name: str) -> None:
         assert torch.equal(torch.as_tensor(method.execute(list(inputs))[0]), got[0])
 
 
+@pytest.mark.parametrize("name", ["residual", "stride", "wide", "dilated", "no product", "stem"])
+@pytest.mark.parametrize("multiple", [1, 4])
+def test_images_of_any_size(name: str, multiple: int) -> None:
+    torch.manual_seed(0)
+    model, (batch, channels, *_) = CASES[name]
+    least, most = (64, 160) if name == "stem" else (8, 40)
+    dims = {
+        axis: multiple * torch.export.Dim(f"n{axis}", min=least // multiple, max=most // multiple)
+        for axis in (2, 3)
+    }
+    example = torch.randn(batch, channels, most - 12, most - 8)
+    program, outside = lower(model, (example,), (dims,))
+    assert not outside and Bottleneck in [type(step.operation) for step in plan_of(program).steps]
+    method = Runtime.get().load_program(program, threads=2).load_method("forward")
+    for height, width in ((most, most), (least, most - 4), (most - 8, least + 4)):
+        inputs = (torch.randn(batch, channels, height, width),)
+        assert_close(
+            [torch.as_tensor(value) for value in method.execute(list(inputs))], expected(model, inputs)
+        )
+
+
 def _convolutions(model: nn.Module, x: torch.Tensor) -> list[tuple[nn.Module, torch.Tensor]]:
     found: list[tuple[nn.Module, torch.Tensor]] = []
     hooks = [

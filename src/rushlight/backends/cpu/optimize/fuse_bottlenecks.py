@@ -5,6 +5,7 @@ from __future__ import annotations
 from rushlight.backends.cpu.optimize.context import Context
 from rushlight.backends.cpu.plan.aliases import Accesses
 from rushlight.backends.cpu.plan.node import PlanNode, nodes_of
+from rushlight.backends.cpu.plan.sizes import same, window_count
 from rushlight.backends.cpu.plan.tables import (
     Bottleneck,
     BottleneckConvolution,
@@ -85,7 +86,7 @@ def _may_be_first(gemm: Gemm[Tensor], context: Context) -> bool:
         (w.kernel_w, w.stride_w, w.pad_w, w.dilation_w),
     )
     return all(
-        isinstance(size, int) and out == (size + 2 * padding - (kernel - 1) * dilation - 1) // stride + 1
+        same(out, window_count(size + 2 * padding - (kernel - 1) * dilation, stride))
         for size, out, (kernel, stride, padding, dilation) in zip(
             gemm.input.sizes[1:3], gemm.output.sizes[1:3], axes, strict=True
         )

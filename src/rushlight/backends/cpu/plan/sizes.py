@@ -69,6 +69,13 @@ def divide(a: Size, b: Size) -> Size:
     return simplify(sympy.cancel(sympy.sympify(a) / b))
 
 
+def window_count(positions: Size, stride: int) -> Size:
+    """The number of windows whose first elements are among `positions`, with `stride` between them."""
+    if isinstance(positions, int):
+        return (positions - 1) // stride + 1
+    return simplify(FloorDiv(positions - 1, stride) + 1)
+
+
 def _falls(term: sympy.Expr) -> bool:
     return bool(term.free_symbols) and bool(term.could_extract_minus_sign())
 
