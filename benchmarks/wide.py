@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from models.catalog import import_field
+from models.catalog import MODELS, import_field
 from rich.console import Console
 from rich.table import Table
 
@@ -33,7 +33,9 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--models",
         nargs="+",
         metavar="model",
-        help=f"networks or groups of networks ({', '.join(dict.fromkeys(field.values()))}); all by default",
+        help="networks of models.catalog or models.field, or groups of the latter "
+        f"({', '.join(dict.fromkeys(field.values()))}), each perhaps with a batch: resnet18@4; "
+        "all of models.field by default",
     )
     parser.add_argument(
         "--systems",
@@ -57,10 +59,12 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
         if name not in SYSTEMS or SYSTEMS[name].int8:
             parser.error(f"there is no float32 system {name}; there are {', '.join(SYSTEMS)}")
     chosen = []
-    for name in options.models or field:
-        members = [name] if name in field else [model for model, group in field.items() if group == name]
-        if not members:
-            parser.error(f"there is no network or group {name}; there are {', '.join(field)}")
+    for given in options.models or field:
+        name, at, batch = given.partition("@")
+        members = [name] if name in MODELS else [model for model, group in field.items() if group == name]
+        members = [member + at + batch for member in members]
+        if not members or (at and not batch.isdecimal()):
+            parser.error(f"there is no network or group {given}; there are {', '.join(field)}")
         chosen += members
     options.models = list(dict.fromkeys(chosen))
     return options

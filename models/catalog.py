@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 import torch
 from torch import nn
@@ -246,6 +247,8 @@ class Case:
     module: nn.Module
     inputs: tuple[torch.Tensor, ...]
     is_trained: bool = False
+    dynamic_shapes: Any = None
+    """As torch.export takes them; None for the sizes of `inputs` alone."""
 
     def pictures(self, count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Digits of the size of `inputs`, as a trained network knows them, and their labels."""
@@ -310,16 +313,22 @@ def _fill_constants(module: nn.Module) -> None:
 def build(name: str, trained: bool = False) -> Case:
     """Model `name` in eval mode with its example inputs; the same values in every process.
 
+    name: of a network, or such a name with a batch: "resnet18@4" takes four images.
     trained: take weights trained on digits, rather than random ones, where int8 is judged by results.
     """
     import_field()
-    if name not in MODELS:
-        raise SystemExit(f"no model named {name}; there are {', '.join(MODELS)}")
+    network, _, batch = name.partition("@")
+    if network not in MODELS:
+        raise SystemExit(f"no model named {network}; there are {', '.join(MODELS)}")
     torch.manual_seed(0)
-    module, inputs = MODELS[name]()
+    module, inputs = MODELS[network]()
+    if batch and any(x.shape[:1] != (1,) for x in inputs):
+        raise SystemExit(f"{network} has an input without a batch of one")
     if trained and INT8.get(name) == "static":
         inputs = digits(inputs[0].shape[-1], 1, 1, COPIES)[:1]
         return Case(name, load_trained(name, module), inputs, is_trained=True)
     _fill_constants(module)
     _calibrate(module, inputs)
+    if batch:
+        inputs = tuple(torch.cat([x.roll(i, -1) for i in range(int(batch))]) for x in inputs)
     return Case(name, module.eval(), inputs)

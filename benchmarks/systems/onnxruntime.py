@@ -16,7 +16,14 @@ def write(case: Case, folder: Path, options: str) -> None:
     import torch
 
     path = folder / "model.onnx"
-    torch.onnx.export(case.module, case.inputs, path, dynamo=True, external_data=False)
+    torch.onnx.export(
+        case.module,
+        case.inputs,
+        path,
+        dynamo=True,
+        external_data=False,
+        dynamic_shapes=case.dynamic_shapes,
+    )
     if options == "int8":
         _quantize(case, path)
 

@@ -16,7 +16,9 @@ def write(case: Case, folder: Path, options: str) -> None:
     import openvino
     import torch
 
-    model = openvino.convert_model(torch.export.export(case.module, case.inputs))
+    model = openvino.convert_model(
+        torch.export.export(case.module, case.inputs, dynamic_shapes=case.dynamic_shapes)
+    )
     if options == "int8":
         import nncf
         from models.catalog import INT8

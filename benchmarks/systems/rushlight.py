@@ -28,6 +28,7 @@ def write(case: Case, folder: Path, options: str) -> None:
     compiled = rushlight.compile(
         program,
         case.inputs,
+        dynamic_shapes=case.dynamic_shapes,
         partitioner=chosen,
         float32_matmul_precision="high" if "high" in words else "highest",
     )

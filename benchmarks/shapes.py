@@ -1,0 +1,237 @@
+"""python -m benchmarks.shapes [--models ...] [--threads 1 2]
+
+Networks with a dynamic size. For each size it compares one program for all sizes with a program that was
+compiled for this size alone, and with the peers' programs for all sizes. All of them run in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.latency import TOLERANCE, last_line
+from benchmarks.process import MAIN, Process, serve
+from benchmarks.systems import SYSTEMS
+from benchmarks.worker import module_of
+
+if TYPE_CHECKING:
+    from models.catalog import Case
+
+OURS = "rushlight"
+PEERS = ("onnxruntime", "openvino")
+ANY = 0
+"""In place of a size: a program for all sizes."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A network's dynamic size."""
+
+    sizes: tuple[int, ...]
+    dimensions: tuple[int, ...]
+    """The dimensions of the one input that have this size."""
+    least: int
+    largest: int
+    multiple: int = 1
+
+
+SWEEPS = {
+    "bert": Sweep((17, 64, 100, 128, 256, 384, 512), (1,), 2, 512),
+    "mobilenet_v2": Sweep((160, 224, 320, 480, 640), (2, 3), 160, 640, 32),
+    "resnet18": Sweep((160, 224, 320, 480, 640), (2, 3), 160, 640, 32),
+    "mobilenet_v3_small": Sweep((160, 224, 320, 480, 640), (2, 3), 160, 640, 32),
+}
+"""Networks of `models.catalog` with one input."""
+
+
+def case_of(model: str, size: int) -> Case:
+    """The network for inputs of `size`, or, where `size` is ANY, for all sizes of its sweep."""
+    import torch
+    from models.catalog import build
+
+    sweep, case = SWEEPS[model], build(model)
+    if size == ANY:
+        count = torch.export.Dim(
+            "size", min=max(sweep.least // sweep.multiple, 2), max=sweep.largest // sweep.multiple
+        )
+        dynamic = {dimension: sweep.multiple * count for dimension in sweep.dimensions}
+        return dataclasses.replace(case, dynamic_shapes=(dynamic,))
+    return dataclasses.replace(case, inputs=(resized(case.inputs[0], size, sweep),))
+
+
+def resized(example: Any, size: int, sweep: Sweep) -> Any:
+    """An input of `size` that repeats or cuts the values of the example."""
+    for dimension in sweep.dimensions:
+        example = example.repeat_interleave(-(-size // example.shape[dimension]), dim=dimension)
+        example = example.narrow(dimension, 0, size)
+    return example.contiguous()
+
+
+def write(system: str, model: str, size: str, folder: str) -> None:
+    """A worker that prepares a program."""
+
+    def prepare() -> bool:
+        import logging
+
+        case = case_of(model, int(size))
+        logging.disable(logging.WARNING)
+        module_of(system).write(case, Path(folder), SYSTEMS[system].options)
+        return True
+
+    serve(lambda _: None, hello=prepare)
+
+
+def reference(model: str, folder: str) -> None:
+    """A worker that saves the inputs, and what eager PyTorch gives for them."""
+
+    def prepare() -> bool:
+        import torch
+
+        for size in SWEEPS[model].sizes:
+            case = case_of(model, size)
+            with torch.no_grad():
+                output = case.module(*case.inputs)
+            np.save(Path(folder) / f"input_{size}.npy", case.inputs[0].numpy())
+            np.save(Path(folder) / f"output_{size}.npy", output.numpy())
+        return True
+
+    serve(lambda _: None, hello=prepare)
+
+
+def run(system: str, files: str, folder: str, threads: str) -> None:
+    """A worker that runs a program: {"size", "seconds"} is answered by times in ms, {"check": size} by an
+    error.
+    """
+    import time
+
+    call: Callable[[Sequence[Any]], Sequence[Any]]
+
+    def load() -> bool:
+        nonlocal call
+        call = module_of(system).load(Path(files), int(threads))
+        return True
+
+    def answer(request: dict[str, Any]) -> Any:
+        if "check" in request:
+            expected = np.load(Path(folder) / f"output_{request['check']}.npy")
+            found = np.asarray(call([np.load(Path(folder) / f"input_{request['check']}.npy")])[0])
+            if found.shape != expected.shape:
+                return float("inf")
+            return float(np.abs(found - expected).max() / np.abs(expected).max())
+        inputs = [np.load(Path(folder) / f"input_{request['size']}.npy")]
+        call(inputs)
+        times: list[float] = []
+        end = time.perf_counter() + request["seconds"]
+        while not times or time.perf_counter() < end:
+            start = time.process_time()
+            call(inputs)
+            times.append((time.process_time() - start) * 1e3)
+        return times
+
+    serve(answer, hello=load)
+
+
+def measure(model: str, threads: int, options: argparse.Namespace, console: Console) -> None:
+    """Prints the table of a network."""
+    sweep = SWEEPS[model]
+    with tempfile.TemporaryDirectory() as scratch:
+        root = options.keep / model if options.keep else Path(scratch)
+        root.mkdir(parents=True, exist_ok=True)
+        log = root / "log"
+
+        def ready(process: Process, what: str) -> bool:
+            if process.answer() is None:
+                console.print(f"{what}: {last_line(log)}", style="red", markup=False)
+                return False
+            return True
+
+        def start(system: str, command: str, *arguments: str) -> Process:
+            python = SYSTEMS[system].python
+            return Process(python, "benchmarks.shapes", command, *arguments, log=log, threads=threads)
+
+        process = Process(MAIN, "benchmarks.shapes", "reference", model, str(root), log=log)
+        if not ready(process, f"{model}, eager"):
+            return
+        process.close()
+        workers: dict[tuple[str, int], Process] = {}
+        for system, size in [
+            (OURS, ANY),
+            *((name, ANY) for name in options.systems),
+            *((OURS, size) for size in sweep.sizes),
+        ]:
+            files = root / f"{system}-{size}"
+            if not (files / "done").exists():
+                files.mkdir(exist_ok=True)
+                process = start(system, "write", system, model, str(size), str(files))
+                if not ready(process, f"{model}, {system}"):
+                    continue
+                process.close()
+                (files / "done").touch()
+            process = start(system, "run", system, str(files), str(root), str(threads))
+            if ready(process, f"{model}, {system}"):
+                workers[system, size] = process
+        table = Table(title=f"{model}, threads: {threads}", title_justify="left")
+        for name in ("size", "ours, ms", "/ for this size", *(f"/ {name}" for name in options.systems)):
+            table.add_column(name, justify="right")
+        for size in sweep.sizes:
+            table.add_row(str(size), *_row(workers, size, options))
+        console.print(table)
+        for process in workers.values():
+            process.close()
+
+
+def _row(workers: dict[tuple[str, int], Process], size: int, options: argparse.Namespace) -> list[str]:
+    """Our time at a size, and its ratios to the others' times."""
+    chosen = [(OURS, ANY), (OURS, size), *((name, ANY) for name in options.systems)]
+    errors = {key: workers[key].ask({"check": size}) for key in chosen if key in workers}
+    times: dict[tuple[str, int], list[float]] = {key: [] for key in errors}
+    for turn in range(options.rounds):
+        for key in list(times)[:: 1 if turn % 2 else -1]:
+            found = workers[key].ask({"size": size, "seconds": options.seconds})
+            times[key].append(statistics.median(found))
+    ours = times[OURS, ANY]
+    cells = [f"{statistics.median(ours):.2f}"]
+    for key in chosen[1:]:
+        if key not in times:
+            cells.append("none")
+        elif errors[key] is None or not errors[key] <= TOLERANCE:
+            cells.append("wrong")
+        else:
+            ratio = statistics.median(a / b for a, b in zip(ours, times[key], strict=True))
+            cells.append(f"{ratio:.2f}")
+    if not errors[OURS, ANY] <= TOLERANCE:
+        cells[0] += " wrong"
+    return cells
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.shapes", description=__doc__)
+    parser.add_argument("--models", nargs="+", choices=tuple(SWEEPS), default=tuple(SWEEPS))
+    parser.add_argument("--systems", nargs="*", choices=PEERS, default=PEERS, help="peers")
+    parser.add_argument("--threads", nargs="+", type=int, default=[1])
+    parser.add_argument("--rounds", type=int, default=7, help="turns of each program (default: 7)")
+    parser.add_argument("--seconds", type=float, default=0.2, help="of a program in a turn (default: 0.2)")
+    parser.add_argument("--keep", type=Path, help="a folder for prepared programs, taken from there again")
+    options = parser.parse_args(arguments)
+    for model in options.models:
+        for threads in options.threads:
+            measure(model, threads, options, Console())
+
+
+if __name__ == "__main__":
+    workers = {"write": write, "reference": reference, "run": run}
+    if sys.argv[1:2] and sys.argv[1] in workers:
+        workers[sys.argv[1]](*sys.argv[2:])
+    else:
+        main()
