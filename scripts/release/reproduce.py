@@ -1,7 +1,7 @@
 """Builds a commit twice in folders of different names and compares the bytes: reproduce.py [--jobs N].
 
-The second build takes nothing from the compiler's cache. It makes one wheel for each target that is asked for,
-the Python sources, and the C++ package.
+The second build takes nothing from the compiler's cache. Each build makes a wheel for each target, the Python
+sources, and the C++ package.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def build(clone: Path, options: argparse.Namespace, environment: dict[str, str])
     ):
         run(sys.executable, scripts / script, *arguments, cwd=clone, env=environment)
     return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted((clone / "dist").iterdir())
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted((clone / "dist").iterdir())
     }
 
 

@@ -1,6 +1,6 @@
 """Writes the source distribution into `dist`, with the same bytes for the same commit: sdist.py [--jobs N].
 
-A wheel is built from it in a folder of its own, and tried in a fresh environment, unless --only-write is given.
+Unless --only-write is given, a wheel is built from it in a folder of its own and tried in a new environment.
 """
 
 from __future__ import annotations
