@@ -118,3 +118,52 @@ def test_damaged_arguments(library: str, name: str) -> None:
             assert_result_of_eager(call)
 
     run()
+
+
+def with_bytes(value: object, byte: int) -> object:
+    """A copy of an argument whose true elements of bool have another byte than 1."""
+    if isinstance(value, list):
+        return [with_bytes(item, byte) for item in value]
+    if not isinstance(value, torch.Tensor):
+        return value
+    copy = value.clone()
+    if value.dtype is torch.bool:
+        numbers = copy.view(torch.uint8)
+        numbers.mul_(byte)
+    return copy
+
+
+def is_bool(value: object) -> bool:
+    return (
+        any(map(is_bool, value)) if isinstance(value, list) else getattr(value, "dtype", None) is torch.bool
+    )
+
+
+BOOL_ROWS = [
+    (library, name)
+    for library, name in rows()
+    if any(any(map(is_bool, call.args)) for call in calls(library, name))
+]
+
+
+@pytest.mark.parametrize("library, name", BOOL_ROWS)
+def test_any_byte_but_zero_is_true(library: str, name: str) -> None:
+    """Planned memory can hold any bytes where a damaged program reads a bool."""
+    for call in calls(library, name):
+        count = outs_of(call)
+        if not any(map(is_bool, call.args[: len(call.args) - count])) or "rand" in name or "dropout" in name:
+            continue
+        results = []
+        for byte in (1, 64, 255):
+            arguments = [with_bytes(value, byte) for value in call.args]
+            try:
+                call_kernel(name, arguments, library)
+            except RushlightError:
+                break
+            results.append([with_bytes(value, 1) for value in arguments[len(arguments) - count :]])
+        for other in results[1:]:
+            for got, wanted in zip(other, results[0], strict=True):
+                if isinstance(wanted, torch.Tensor) and isinstance(got, torch.Tensor):
+                    if wanted.dtype is torch.bool:
+                        got, wanted = got.view(torch.uint8) != 0, wanted.view(torch.uint8) != 0
+                    assert_same([got], [wanted], call)

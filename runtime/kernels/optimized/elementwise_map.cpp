@@ -3,6 +3,7 @@
 #include "kernels/optimized/elementwise_f16.h"
 #include "kernels/optimized/elementwise_integer.h"
 #include "kernels/optimized/layout.h"
+#include "kernels/shared/element.h"
 #include "kernels/shared/loop_nest.h"
 #include "kernels/shared/promotion.h"
 #include "kernels/shared/shape.h"
@@ -33,7 +34,7 @@ bool read_number(const Tensor& tensor, float* number) {
       *number = static_cast<float>(*tensor.const_data_ptr<int32_t>());
       return true;
     case ScalarType::Bool:
-      *number = *tensor.const_data_ptr<bool>() ? 1.0f : 0.0f;
+      *number = element(tensor.const_data_ptr<bool>()) ? 1.0f : 0.0f;
       return true;
     default:
       return false;

@@ -3,6 +3,7 @@
 #include "kernels/shared/axes.h"
 #include "kernels/shared/columns.h"
 #include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/element.h"
 #include "kernels/shared/fill.h"
 
 namespace rushlight::portable {
@@ -32,8 +33,8 @@ void col2im_out(KernelRuntimeContext& context, const Tensor& in, Span<const int6
     using T = typename decltype(tag)::type;
     for_each_column(columns, image, in, [&](int64_t image_offset, int64_t column_offset) {
       if (image_offset < 0) return;
-      T& sum = out.mutable_data_ptr<T>()[image_offset];
-      sum = add_elements(sum, in.const_data_ptr<T>()[column_offset]);
+      T* const sum = out.mutable_data_ptr<T>() + image_offset;
+      *sum = add_elements(*sum, element(in.const_data_ptr<T>() + column_offset));
     });
   });
 }

@@ -1,6 +1,7 @@
 #include "kernels/portable/index.h"
 #include "kernels/shared/accumulator.h"
 #include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/element.h"
 #include "kernels/shared/index_slices.h"
 
 namespace rushlight::portable {
@@ -19,7 +20,7 @@ void index_add_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim,
     const T* from = source.const_data_ptr<T>();
     for_each_in_slices(index, axis, source, out, [&](int64_t read, int64_t write) {
       if constexpr (std::is_same_v<T, bool>) {
-        to[write] = to[write] || (from[read] && scale != 0);
+        to[write] = element(to + write) || (element(from + read) && scale != 0);
       } else {
         to[write] = static_cast<T>(static_cast<Number>(to[write]) + scale * static_cast<Number>(from[read]));
       }

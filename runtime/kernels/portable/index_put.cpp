@@ -3,6 +3,7 @@
 #include "kernels/shared/advanced_index.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/element.h"
 
 namespace rushlight::portable {
 namespace {
@@ -60,8 +61,8 @@ void put(KernelRuntimeContext& context, Span<const std::optional<Tensor>> indice
   switch_dtype<dtypes::kAll>(context, out.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_each_pair(index, strides, block, [&](int64_t to, int64_t from) {
-      T& element = out.mutable_data_ptr<T>()[to];
-      element = add_elements<T>(element, values.const_data_ptr<T>()[from]);
+      T* const sum = out.mutable_data_ptr<T>() + to;
+      *sum = add_elements<T>(element(sum), element(values.const_data_ptr<T>() + from));
     });
   });
 }

@@ -1,5 +1,6 @@
 #include "kernels/portable/prim.h"
 #include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/element.h"
 
 namespace rushlight::portable {
 
@@ -8,7 +9,7 @@ void local_scalar_dense(KernelRuntimeContext& context, const Tensor& in, EValue&
                     static_cast<long long>(in.numel()));
   switch_dtype<dtypes::kRealHB>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T value = *in.const_data_ptr<T>();
+    const T value = element(in.const_data_ptr<T>());
     if constexpr (std::is_same_v<T, bool>) {
       out = EValue(value);
     } else if constexpr (std::is_integral_v<T>) {

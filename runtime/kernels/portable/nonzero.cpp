@@ -1,6 +1,7 @@
 #include "kernels/portable/index.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/element.h"
 
 namespace rushlight::portable {
 
@@ -15,7 +16,7 @@ void nonzero_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
       if constexpr (std::is_same_v<T, ComplexHalf>) {
         return static_cast<ComplexFloat>(data[i]) != ComplexFloat(0);
       } else {
-        return data[i] != T(0);
+        return element(data + i) != T(0);
       }
     };
     int64_t count = 0;

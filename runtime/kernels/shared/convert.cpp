@@ -1,6 +1,7 @@
 #include "kernels/shared/convert.h"
 
 #include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/element.h"
 #include "kernels/shared/half.h"
 
 namespace rushlight {
@@ -46,7 +47,7 @@ To cast(From value) {
 
 template <typename From, typename To>
 RL_SMALL void convert_strided(const From* from, int64_t from_stride, To* to, int64_t to_stride, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i * to_stride] = cast<To>(from[i * from_stride]);
+  for (int64_t i = 0; i < n; ++i) to[i * to_stride] = cast<To>(element(from + i * from_stride));
 }
 
 template <typename T>
@@ -68,7 +69,7 @@ void convert(const void* from, int64_t from_stride, void* to, int64_t to_stride,
       } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, BFloat16>) {
         return narrow_bfloat16(source, target, n);
       } else {
-        for (int64_t i = 0; i < n; ++i) target[i] = cast<To>(source[i]);
+        for (int64_t i = 0; i < n; ++i) target[i] = cast<To>(element(source + i));
         return;
       }
     }

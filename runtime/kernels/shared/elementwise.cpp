@@ -55,7 +55,9 @@ class Runner {
  private:
   void add(int k, const Tensor& tensor, ScalarType loop_type, Convert convert, bool narrows) {
     const int64_t stride = nest_.inner_stride(k);
-    const bool direct = tensor.scalar_type() == loop_type && stride == 1 && !narrows;
+    // A bool that is read is converted: its byte can be another one than 0 and 1, see element().
+    const bool is_read_bool = k < inputs_ && loop_type == ScalarType::Bool;
+    const bool direct = tensor.scalar_type() == loop_type && stride == 1 && !narrows && !is_read_bool;
     operands_[k] = {at(tensor, 0), static_cast<int64_t>(tensor.element_size()), stride, convert, direct, narrows};
     const int64_t fits = kBlockBytes / static_cast<int64_t>(element_size(loop_type));
     if (!direct && fits < block_) block_ = fits;

@@ -4,6 +4,7 @@
 
 #include "kernels/shared/accumulator.h"
 #include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/element.h"
 #include "kernels/shared/fill.h"
 #include "kernels/shared/gather_loop.h"
 #include "kernels/shared/integer.h"
@@ -93,7 +94,9 @@ void reduce_into(KernelRuntimeContext& context, const Tensor& out, int64_t axis,
     const T first = identity<T>(reduction);
     visit([&](int64_t, int64_t at) { to[at] = first; });
   }
-  visit([&, step = source.step](int64_t i, int64_t at) { to[at] = combine<T>(reduction, to[at], from[i * step]); });
+  visit([&, step = source.step](int64_t i, int64_t at) {
+    to[at] = combine<T>(reduction, element(to + at), element(from + i * step));
+  });
   if (reduction != ScatterReduction::Mean) return;
   int32_t* counts = context.allocate_temporary_array<int32_t>(static_cast<size_t>(out.numel()));
   if (!counts) return;
