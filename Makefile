@@ -94,7 +94,7 @@ tidy: build
 		| grep -vE '_(wasi|serial|bare|windows)\.cpp$$' | xargs -n 4 -P $(WORKERS) $(BIN)/clang-tidy -p $(BUILD) --quiet
 
 types: $(VENV)/.environment
-	$(BIN)/mypy src/rushlight tests
+	$(BIN)/mypy src/rushlight tests benchmarks scripts
 
 # Two libraries leave their process in a state that other tests fail in, so that their tests have processes of their own.
 # Ray leaves threads that parse Python sources, which Python 3.11 does for one thread at a time only

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from models.catalog import INT8, MODELS, WIDE
@@ -65,11 +66,15 @@ def main(arguments: list[str] | None = None) -> None:
         keep_from_avx512(ROOT / "build" / "peers-without-avx512")
     console = Console(width=None if sys.stdout.isatty() else 140)
     kinds = options.kinds or KINDS
-    models = options.models or (QUICK if options.quick else [m for m in MODELS if m not in WIDE])
+    models: Sequence[str] = options.models or (
+        QUICK if options.quick else [m for m in MODELS if m not in WIDE]
+    )
     plan = latency.Plan(
         (),
         options.threads,
-        *((3, 0.1, 1) if options.quick else (options.rounds, options.seconds, options.cold_rounds)),
+        rounds=3 if options.quick else options.rounds,
+        seconds=0.1 if options.quick else options.seconds,
+        cold_rounds=1 if options.quick else options.cold_rounds,
         patience=options.patience,
         keep=options.keep,
     )
@@ -105,9 +110,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _networks(
-    models: list[str],
+    models: Sequence[str],
     int8: bool,
-    systems: list[str],
+    systems: Sequence[str],
     plan: latency.Plan,
     results: Results,
     path: Path,

@@ -23,7 +23,7 @@ from rich.table import Table
 from benchmarks.latency import TOLERANCE, last_line
 from benchmarks.process import MAIN, Process, serve
 from benchmarks.systems import SYSTEMS
-from benchmarks.worker import module_of
+from benchmarks.worker import module_of, not_loaded
 
 if TYPE_CHECKING:
     from models.catalog import Case
@@ -115,7 +115,7 @@ def run(system: str, files: str, folder: str, threads: str) -> None:
     """
     import time
 
-    call: Callable[[Sequence[Any]], Sequence[Any]]
+    call: Callable[[Sequence[Any]], Any] = not_loaded
 
     def load() -> bool:
         nonlocal call
@@ -230,7 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    workers = {"write": write, "reference": reference, "run": run}
+    workers: dict[str, Callable[..., None]] = {"write": write, "reference": reference, "run": run}
     if sys.argv[1:2] and sys.argv[1] in workers:
         workers[sys.argv[1]](*sys.argv[2:])
     else:

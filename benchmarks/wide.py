@@ -58,7 +58,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     for name in options.systems:
         if name not in SYSTEMS or SYSTEMS[name].int8:
             parser.error(f"there is no float32 system {name}; there are {', '.join(SYSTEMS)}")
-    chosen = []
+    chosen: list[str] = []
     for given in options.models or field:
         name, at, batch = given.partition("@")
         members = [name] if name in MODELS else [model for model, group in field.items() if group == name]
@@ -160,10 +160,10 @@ def table(results: Results, models: Sequence[str], threads: int) -> Table:
         result.add_column(name, justify="right")
     result.add_column("fastest peer")
     for (median, best, cpu, peer), model in found:
-        ours = results.block(model, threads, False)[OURS].milliseconds or 0.0
+        time = results.block(model, threads, False)[OURS].milliseconds or 0.0
         style = "red" if median > LIMIT else None
         cells = (f"{value:.2f}" for value in (median, best, cpu))
-        result.add_row(model, *cells, f"{ours:.2f}", SYSTEMS[peer].label, style=style)
+        result.add_row(model, *cells, f"{time:.2f}", SYSTEMS[peer].label, style=style)
     if wrong:
         result.caption = f"wrong or without a result: {', '.join(wrong)}"
     return result

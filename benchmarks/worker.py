@@ -16,6 +16,7 @@ import importlib
 import sys
 import time
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def reference(model: str, folder: str, kind: str) -> None:
             if kind == "int8":
                 samples = case.samples(SAMPLES, HELD_OUT)
                 best = torch.stack([case.module(*inputs).argmax(-1) for inputs in samples])
-                arrays = {
+                arrays: dict[str, Any] = {
                     str(i): torch.stack(values).numpy() for i, values in enumerate(zip(*samples, strict=True))
                 }
                 np.savez(Path(folder) / "samples.npz", best=best.numpy(), **arrays)
@@ -78,6 +79,10 @@ def arrays_of(folder: Path, kind: str) -> list[Any]:
     return [np.load(folder / f"{kind}_{i}.npy") for i in range(len(list(folder.glob(f"{kind}_*.npy"))))]
 
 
+def not_loaded(_: Sequence[Any]) -> Any:
+    raise RuntimeError("no program is loaded yet")
+
+
 def resident() -> int:
     """The largest memory of this process so far, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -85,7 +90,7 @@ def resident() -> int:
 
 
 def run(system: str, folder: str, files: str, threads: str) -> None:
-    call: Any
+    call: Callable[[Sequence[Any]], Any] = not_loaded
     inputs = arrays_of(Path(folder), "input")
 
     def load() -> dict[str, float]:
@@ -128,4 +133,5 @@ def run(system: str, folder: str, files: str, threads: str) -> None:
 
 
 if __name__ == "__main__":
-    {"write": write, "reference": reference, "run": run}[sys.argv[1]](*sys.argv[2:])
+    commands: dict[str, Callable[..., None]] = {"write": write, "reference": reference, "run": run}
+    commands[sys.argv[1]](*sys.argv[2:])

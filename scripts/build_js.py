@@ -29,7 +29,7 @@ def build(jobs: str) -> Path:
             "RUSHLIGHT_ZIG": environment() / "python-zig",
             "RUSHLIGHT_BUILD_CLI": "OFF",
         }
-        command = [tools / "cmake", "-S", ROOT / "runtime", "-B", folder, "-G", "Ninja"]
+        command: list[str | Path] = [tools / "cmake", "-S", ROOT / "runtime", "-B", folder, "-G", "Ninja"]
         subprocess.run([*command, *(f"-D{key}={value}" for key, value in settings.items())], check=True)
     subprocess.run([tools / "ninja", f"-j{jobs}", "-C", folder, "rushlight_wasm"], check=True)
     shutil.copytree(ROOT / "js", package, dirs_exist_ok=True)

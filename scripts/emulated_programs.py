@@ -53,7 +53,8 @@ class Block(nn.Module):
         x = x + self.outputs(
             F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(n, tokens, width)
         )
-        return x + self.narrow(F.gelu(self.wide(self.between(x))))
+        y: torch.Tensor = self.narrow(F.gelu(self.wide(self.between(x))))
+        return x + y
 
 
 class Sequence(nn.Module):
@@ -64,7 +65,8 @@ class Sequence(nn.Module):
         self.steps, self.classes = nn.LSTM(24, 36, batch_first=True), nn.Linear(36, 10)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.classes(self.steps(x)[0][:, -1])
+        y: torch.Tensor = self.classes(self.steps(x)[0][:, -1])
+        return y
 
 
 def main(folder: Path, targets: list[str]) -> None:
@@ -82,7 +84,7 @@ def main(folder: Path, targets: list[str]) -> None:
         "block_int4": dynamic_int8_weight_int4(),
         "row_int4": weight_only_int4(),
     }
-    programs = {name: (model, x) for name, (model, x) in models.items()}
+    programs: dict[str, tuple[nn.Module | torch.export.ExportedProgram, torch.Tensor]] = {**models}
     for name, how in kinds.items():
         model, x = models[name.partition("_")[0]]
         data = [(torch.randn_like(x),) for _ in range(4)]

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -50,7 +51,8 @@ class Image(nn.Module):
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.body(x)
+        y: torch.Tensor = self.body(x)
+        return y
 
 
 class Rows(nn.Module):
@@ -61,7 +63,7 @@ class Rows(nn.Module):
         self.body = nn.Sequential(nn.Linear(16, 24), nn.GELU(), nn.LayerNorm(24), nn.Linear(24, 16))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = self.body(x)
+        y: torch.Tensor = self.body(x)
         return torch.softmax(y @ y.transpose(0, 1), -1) @ y + x
 
 
@@ -69,8 +71,9 @@ class Loops(nn.Module):
     """A condition and a loop."""
 
     def forward(self, x: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
-        y = torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, (x,))
-        return while_loop(lambda i, y: i > 0, lambda i, y: (i - 1, y + y.sin()), (count, y))[1]
+        y: torch.Tensor = torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, (x,))
+        _, y = while_loop(lambda i, y: i > 0, lambda i, y: (i - 1, y + y.sin()), (count, y))
+        return y
 
 
 class Memory(nn.Module):
@@ -97,7 +100,7 @@ class Case:
     partitioner: Callable[[], Sequence[Partitioner]]
     quantizer: Callable[[], CpuQuantizer | XNNPACKQuantizer] | None = None
     dynamic: bool = False
-    options: dict[str, object] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 def _ramp(*shape: int) -> torch.Tensor:
@@ -183,7 +186,7 @@ def write(folder: Path) -> None:
         program.manager.write_tensor_data_to_file(folder)
         data = sorted(str(path) for path in folder.glob(f"{name}*.ptd"))
         module = rushlight.load(folder / f"{name}.pte", data_path=data or None)
-        arrays: dict[str, np.ndarray] = {}
+        arrays: dict[str, Any] = {}
         for call, inputs in enumerate(case.calls):
             arrays |= {f"{call}.input.{i}": value.numpy() for i, value in enumerate(inputs)}
             result = module(*inputs)

@@ -60,7 +60,15 @@ def environment() -> Path:
     mark = CROSS / ".installed"
     if not mark.exists() or mark.read_text() != wanted:
         subprocess.run([sys.executable, "-m", "venv", str(CROSS)], check=True)
-        pip = [CROSS / "bin/python", "-m", "pip", "install", "-q", "-r", ROOT / "requirements/cross.txt"]
+        pip: list[str | Path] = [
+            CROSS / "bin/python",
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "-r",
+            ROOT / "requirements/cross.txt",
+        ]
         subprocess.run(pip, check=True)
         mark.write_text(wanted)
     return CROSS / "bin"
@@ -79,7 +87,7 @@ def configure_and_build(name: str, jobs: int) -> Path:
         "RUSHLIGHT_BUILD_KERNELS": "OFF",
     }
     if not (folder / "build.ninja").exists():
-        command = [tools / "cmake", "-S", ROOT / "runtime", "-B", folder, "-G", "Ninja"]
+        command: list[str | Path] = [tools / "cmake", "-S", ROOT / "runtime", "-B", folder, "-G", "Ninja"]
         command += [f"-D{key}={value}" for key, value in settings.items()]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     subprocess.run([tools / "ninja", f"-j{jobs}", "-C", folder, "--quiet", *NAMES], check=True)

@@ -31,7 +31,12 @@ def main(output: Path) -> None:
         subprocess.run(["npm", "install", "--silent", "--prefix", folder, *PACKAGES], check=True)
         (folder / "entry.js").write_text(ENTRY, encoding="utf-8")
         options = ["--bundle", "--minify", "--format=iife", "--global-name=echarts", "--legal-comments=none"]
-        command = [folder / "node_modules/.bin/esbuild", "entry.js", *options, "--outfile=echarts.js"]
+        command: list[str | Path] = [
+            folder / "node_modules/.bin/esbuild",
+            "entry.js",
+            *options,
+            "--outfile=echarts.js",
+        ]
         subprocess.run(command, check=True, cwd=folder)
         full = (folder / "node_modules/echarts/dist/echarts.min.js").read_text(encoding="utf-8")
         licence = full[full.index("/*") : full.index("*/") + 2]

@@ -34,7 +34,7 @@ def run(program: str, arguments: list[str], folder: str) -> int:
     try:
         start(store)
     except wasmtime.ExitTrap as ended:
-        return ended.code
+        return int(ended.code)
     except wasmtime.Trap as trap:
         print(trap, file=sys.stderr)
         return 134

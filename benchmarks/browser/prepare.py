@@ -54,7 +54,7 @@ def prepare(site: Path) -> None:
     layers, weights = fused_layers(case.module)
     (site / "layers.json").write_text(json.dumps(layers))
     torch.cat([tensor.flatten() for tensor in weights]).numpy().tofile(site / "weights.bin")
-    exporter = [PEERS, "-m", "benchmarks.browser.export_onnx", site / f"{NETWORK}.onnx"]
+    exporter: list[str | Path] = [PEERS, "-m", "benchmarks.browser.export_onnx", site / f"{NETWORK}.onnx"]
     subprocess.run(exporter, check=True, cwd=ROOT)
 
 

@@ -44,7 +44,7 @@ def _quantize(case: Case, path: Path) -> None:
         names = [value.name for value in onnx.load(prepared).graph.input]
         samples = iter(case.samples(16, seed=CALIBRATION))
 
-        class Reader(q.CalibrationDataReader):
+        class Reader(q.CalibrationDataReader):  # type: ignore[misc]
             def get_next(self) -> Any:
                 inputs = next(samples, None)
                 return inputs and {name: x.numpy() for name, x in zip(names, inputs, strict=True)}
@@ -71,6 +71,7 @@ def load(folder: Path, threads: int) -> Callable[[Sequence[NDArray[Any]]], Seque
     names = [value.name for value in session.get_inputs()]
 
     def run(arrays: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
-        return session.run(None, dict(zip(names, arrays, strict=True)))
+        outputs: list[NDArray[Any]] = session.run(None, dict(zip(names, arrays, strict=True)))
+        return outputs
 
     return run

@@ -48,7 +48,16 @@ def try_wheel(wheel: Path, python: str) -> None:
         clean = {key: os.environ[key] for key in ("HOME", "LANG") if key in os.environ}
         environment = {**clean, "PATH": str(folder / "bin")}
         subprocess.run([interpreter(python), "-m", "venv", folder], check=True)
-        pip = [folder / "bin/python", "-m", "pip", "install", "-q", "--only-binary", ":all:", wheel]
+        pip: list[str | Path] = [
+            folder / "bin/python",
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--only-binary",
+            ":all:",
+            wheel,
+        ]
         subprocess.run(pip, check=True, cwd=folder, env={**os.environ, "PATH": str(folder / "bin")})
         commands: list[list[object]] = [
             [folder / "bin/python", "-c", CODE, golden],
