@@ -288,8 +288,8 @@ Error Executor::take_argument(uint32_t index, const Tensor& tensor) {
     RL_REQUIRE(is_empty || tensor.size(d) == 1 || tensor.stride(d) == view.strides[d], InvalidArgument,
                "argument %u of the delegate has another order of dimensions than it is planned for", index);
   }
-  RL_REQUIRE(is_empty || tensor.const_data_ptr() != nullptr, InvalidArgument, "argument %u of the delegate has no memory",
-             index);
+  RL_REQUIRE(is_empty || tensor.const_data_ptr() != nullptr, InvalidArgument,
+             "argument %u of the delegate has no memory", index);
   bases_[plan_->table.values()[argument.value()].storage()] = static_cast<uint8_t*>(tensor.mutable_data_ptr());
   return Error::Ok;
 }

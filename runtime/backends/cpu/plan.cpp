@@ -80,8 +80,9 @@ Error check(const schema::Plan& plan) {
                    InvalidProgram, "storage %u is outside of the arena", i);
         break;
       case schema::StorageKind::ARGUMENT:
-        RL_REQUIRE(storage.index() < arguments && plan.arguments()[storage.index()].value() != kNone, InvalidProgram,
-                   "storage %u is an argument that is not there", i);
+        RL_REQUIRE(storage.index() < arguments && plan.arguments()[storage.index()].value() < plan.values().size() &&
+                       plan.values()[plan.arguments()[storage.index()].value()].storage() == i,
+                   InvalidProgram, "storage %u is an argument that is not there", i);
         break;
       case schema::StorageKind::STATE:
         RL_REQUIRE(storage.bytes() <= kMostState, InvalidProgram, "storage %u is too large", i);

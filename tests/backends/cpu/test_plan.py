@@ -274,6 +274,7 @@ def test_damaged_words_give_an_error_or_a_result(
         ("far_value", "Gemm.input"),
         ("no_output", "Gemm.output"),
         ("far_offset", "storage"),
+        ("no_argument", "storage [0-9]+ is an argument that is not there"),
     ],
 )
 def test_a_wrong_plan_is_refused_with_a_reason(
@@ -283,14 +284,17 @@ def test_a_wrong_plan_is_refused_with_a_reason(
     plan = read_plan(bytes(data[start:end]))
     step = next(step for step in plan.steps if isinstance(step.operation, Gemm))
     gemm = step.operation
+    assert isinstance(gemm, Gemm)
     if change == "other":
-        step.operation = Softmax(input=gemm.input, output=gemm.weight)  # type: ignore[attr-defined]
+        step.operation = Softmax(input=gemm.input, output=gemm.weight)
     elif change == "few_channels":
-        gemm.channels += 1 << 12  # type: ignore[attr-defined]
+        gemm.channels += 1 << 12
     elif change == "far_value":
-        gemm.input = len(plan.values) + 5  # type: ignore[attr-defined]
+        gemm.input = len(plan.values) + 5
     elif change == "no_output":
-        gemm.output = gemm.weight  # type: ignore[attr-defined]
+        gemm.output = gemm.weight
+    elif change == "no_argument":
+        plan.storages[plan.values[gemm.weight].storage].kind = StorageKind.ARGUMENT
     else:
         next(s for s in plan.storages if s.kind == StorageKind.ARENA and s.offset).offset = 1 << 40
     payload = write_plan(plan)
