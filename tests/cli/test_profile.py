@@ -55,6 +55,23 @@ def profiled(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
     return facts
 
 
+@pytest.mark.parametrize(
+    ("backend", "steps"),
+    [("cpu", {"product", "softmax"}), ("kernels", {"native_call_add.out", "native_call_relu.out"})],
+)
+def test_steps_need_no_record(
+    backend: str, steps: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = compiled(tmp_path, PARTITIONERS[backend])
+    (tmp_path / "net.etrecord").unlink()
+    facts = profiled(capsys, str(path), "--by", "step", "--runs", "3")
+    names = [row["name"] for row in facts["steps"]]
+    assert len(names) == len(set(names)) and steps <= set(names)
+    assert facts["total"] == pytest.approx(sum(row["time"] for row in facts["steps"]))
+    assert main(["profile", str(path), "--by", "line"]) == 1
+    assert "--by step" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("backend", PARTITIONERS)
 def test_lines_of_the_model(backend: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = compiled(tmp_path, PARTITIONERS[backend])

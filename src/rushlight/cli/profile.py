@@ -35,9 +35,10 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument(
         "--by",
-        choices=("line", "module", "operator"),
+        choices=("line", "module", "operator", "step"),
         default="line",
-        help="what the rows stand for (default: %(default)s)",
+        help="what the rows stand for: a step is a kernel, or a step within a delegate, and needs no record "
+        "of the program (default: %(default)s)",
     )
     parser.add_argument("--events", action="store_true", help="also print the table of all events")
     parser.add_argument(
@@ -56,7 +57,8 @@ def run(options: argparse.Namespace) -> None:
     check_folder("--trace", options.trace)
     if options.trace:
         check_trace_path(options.trace)
-    record = record_of(options)
+    is_named_by_trace = options.by == "step" and options.etrecord is None and options.module is None
+    record = None if is_named_by_trace else record_of(options)
     inspector, dump = traced(
         options, lambda method: read_inputs(method.metadata, options.inputs), options.runs, record
     )
@@ -97,10 +99,10 @@ def _some(names: list[str]) -> str:
 
 @dataclass
 class Cost:
-    """What a line of the user's Python, a module or an operator costs.
+    """What a line of the user's Python, a module, an operator or a step costs.
 
     Attributes:
-        name: "file:line", the path of the module, or the operator; "" if it is not known.
+        name: "file:line", the path of the module, the operator, or the step; "" if it is not known.
         code: the text of the line.
         time: the sum of the medians of its operators in ms. A step that computes operators of several lines
             or modules counts for each of them by an equal share.
@@ -116,16 +118,20 @@ class Cost:
 
 
 def costs(inspector: Inspector, by: str = "line") -> list[Cost]:
-    """Returns the cost of each line, module or operator of the model, the largest first.
+    """Returns the cost of each line, module or operator of the model, or of each kind of step, largest first.
 
     Args:
         inspector: the events of runs.
-        by: "line", "module" or "operator".
+        by: "line", "module", "operator" or "step".
     """
     found: dict[str, Cost] = {}
     for event in counted_events(inspector):
         assert event.perf_data is not None
-        known = [(_name(operator, by), operator) for operator in event.operators]
+        step = event.step_name or event.name
+        known = [(_name(operator, by, step), operator) for operator in event.operators]
+        if by == "step" and not known:
+            found.setdefault(step, Cost(step)).time += event.perf_data.p50
+            continue
         names = list(dict.fromkeys(name for name, _ in known)) or [""]
         for name in names:
             row = found.setdefault(name, Cost(name))
@@ -136,12 +142,13 @@ def costs(inspector: Inspector, by: str = "line") -> list[Cost]:
                     _note(row.modules, operator.module if by != "module" else "")
                     _note(row.operators, operator.op if by != "operator" else "")
             if not known:
-                _note(row.operators, event.step_name or event.name)
+                _note(row.operators, step)
     return sorted(found.values(), key=lambda row: -row.time)
 
 
-def _name(operator: Any, by: str) -> str:
-    name = {"line": operator.line, "module": operator.module, "operator": operator.op}[by]
+def _name(operator: Any, by: str, step: str) -> str:
+    names = {"line": operator.line, "module": operator.module, "operator": operator.op, "step": step}
+    name = names[by]
     return str(name or "")
 
 

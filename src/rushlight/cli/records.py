@@ -78,7 +78,7 @@ def record_of(options: argparse.Namespace) -> ETRecord:
     if options.module is None:
         raise InvalidArgumentError(
             f"the lines of {path} are not known: give --etrecord, a file that `rushlight compile --etrecord` "
-            "writes, or --module FILE.py:FACTORY"
+            "writes, or --module FILE.py:FACTORY. `rushlight profile --by step` needs neither"
         )
     load_libraries(options)
     _, model, inputs = load_model(options.module)
