@@ -10,6 +10,8 @@ from benchmarks.chart import chart
 from benchmarks.latency import TOLERANCE, Row
 from benchmarks.process import ROOT
 from benchmarks.results import RATIOS, Results, ratio
+from benchmarks.shapes import OURS as OURS_ALONE
+from benchmarks.shapes import Figures
 from benchmarks.show import COMPILE, LOWERING, compile_cells, lowering_cells, number, planned_cells
 from benchmarks.systems import PEER_NAMES, SYSTEMS
 from benchmarks.wide import ratios as field_ratios
@@ -59,13 +61,30 @@ of processor times is the most reliable one. Machine: {machine}. Other systems: 
 """
 
 
-def page(results: Results, without_avx512: Results | None = None, field: Results | None = None) -> str:
+_BATCHES = """### Batches
+
+Networks with larger batches, measured in the same way.
+"""
+_SHAPES = """## Dynamic sizes
+
+One program for all sizes: the ratio of its time to that of a program for this size alone, and to the other
+systems' programs for all sizes. `python -m benchmarks.shapes` measures them. Machine: {machine}.
+"""
+
+
+def page(
+    results: Results,
+    without_avx512: Results | None = None,
+    field: Results | None = None,
+    shapes: Figures | None = None,
+) -> str:
     """Makes the text of docs/benchmarks.md.
 
     Args:
         results: the figures of a processor with all its instructions.
         without_avx512: the figures of the same processor without AVX-512.
         field: the figures of networks that nothing is tuned for.
+        shapes: the figures of programs with a dynamic size.
     """
     parts = [_HEAD.format(tolerance=TOLERANCE, machine=_machine(results))]
     for threads in results.threads():
@@ -76,6 +95,8 @@ def page(results: Results, without_avx512: Results | None = None, field: Results
         parts += [_WITHOUT_AVX512.format(machine=_machine(without_avx512)), *_ratios(without_avx512)]
     if field is not None:
         parts += _field(field)
+    if shapes is not None:
+        parts += _shapes(shapes)
     parts += _errors(results) + _quantized_networks(results) + _same_library(results)
     parts += _starts(results) + _compile(results) + _lowering(results) + _calls(results) + _reasons(results)
     return "\n".join(parts).rstrip("\n") + "\n"
@@ -226,14 +247,33 @@ def _field(results: Results) -> list[str]:
         for model in results.models(False)
         if (ratios := field_ratios(results.block(model, 1, False)))
     ]
-    body = [
-        [model, *(f"{value:.2f}" for value in (cpu, median)), SYSTEMS[peer].label]
-        for (median, _, cpu, peer), model in sorted(found, key=lambda row: row[0][2], reverse=True)
-    ]
+
+    def body(batches: bool) -> list[list[str]]:
+        return [
+            [model.replace("@", ", batch "), f"{cpu:.2f}", f"{median:.2f}", SYSTEMS[peer].label]
+            for (median, _, cpu, peer), model in sorted(found, key=lambda row: row[0][2], reverse=True)
+            if ("@" in model) == batches
+        ]
+
     systems = {row.system for row in results.rows if not row.system.startswith("rushlight")}
     head = ["", "ratio of processor times", "ratio of times", "fastest other system"]
     labels = ", ".join(SYSTEMS[name].label for name in SYSTEMS if name in systems)
-    return [_FIELD.format(machine=_machine(results), systems=labels), *_table(head, body)]
+    parts = [_FIELD.format(machine=_machine(results), systems=labels), *_table(head, body(batches=False))]
+    batches = body(batches=True)
+    return [*parts, _BATCHES, *_table(head, batches)] if batches else parts
+
+
+def _shapes(figures: Figures) -> list[str]:
+    """Makes the table of programs with a dynamic size."""
+    systems = list(dict.fromkeys(name for row in figures.rows for name in row.ratios if name != OURS_ALONE))
+    head = ["", "threads", "size", "time in ms", "ratio to one size", *(SYSTEMS[s].label for s in systems)]
+    body = [
+        [row.model, str(row.threads), str(row.size), f"{row.milliseconds:.2f}"]
+        + [f"{row.ratios[name]:.2f}" if name in row.ratios else "" for name in (OURS_ALONE, *systems)]
+        for row in figures.rows
+    ]
+    machine = ", ".join(f"{key}: {value}" for key, value in figures.machine.items())
+    return [_SHAPES.format(machine=machine), *_table(head, body)]
 
 
 def _others(results: Results) -> list[str]:
@@ -368,7 +408,13 @@ def main() -> None:
     results = Results.read(path)
     without = options.figures / "avx2.json"
     field = options.figures / "field.json"
-    text = page(results, *(Results.read(path) if path.exists() else None for path in (without, field)))
+    shapes = options.figures / "shapes.json"
+    text = page(
+        results,
+        Results.read(without) if without.exists() else None,
+        Results.read(field) if field.exists() else None,
+        Figures.read(shapes) if shapes.exists() else None,
+    )
     (options.docs / "benchmarks.md").write_text(text)
     (options.docs / "benchmarks.svg").write_text(chart(results))
 

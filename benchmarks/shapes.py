@@ -1,13 +1,15 @@
 """python -m benchmarks.shapes [--models ...] [--threads 1 2]
 
 Networks with a dynamic size. For each size it compares one program for all sizes with a program that was
-compiled for this size alone, and with the peers' programs for all sizes. All of them run in turn.
+compiled for this size alone, and with the peers' programs for all sizes. All of them run in turn. Times are
+processor times with one thread, and times of the clock with more.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import statistics
 import sys
 import tempfile
@@ -21,7 +23,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.latency import TOLERANCE, last_line
-from benchmarks.process import MAIN, Process, serve
+from benchmarks.process import MAIN, ROOT, Process, serve
+from benchmarks.results import describe_machine
 from benchmarks.systems import SYSTEMS
 from benchmarks.worker import module_of, not_loaded
 
@@ -53,6 +56,43 @@ SWEEPS = {
     "mobilenet_v3_small": Sweep((160, 224, 320, 480, 640), (2, 3), 160, 640, 32),
 }
 """Networks of `models.catalog` with one input."""
+
+
+@dataclass
+class Row:
+    """The figures of a network at a size."""
+
+    model: str
+    threads: int
+    size: int
+    milliseconds: float
+    ratios: dict[str, float]
+    """Our time divided by that of the program for this size alone ("rushlight"), or of a peer's program."""
+
+
+@dataclass
+class Figures:
+    """What was measured, as a JSON file holds it."""
+
+    machine: dict[str, str]
+    rows: list[Row]
+
+    @staticmethod
+    def read(path: Path) -> Figures:
+        """Reads a file."""
+        values = json.loads(path.read_text())
+        return Figures(values["machine"], [Row(**row) for row in values["rows"]])
+
+    def write(self, path: Path) -> None:
+        """Writes a file with one row in each line."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = ",\n".join(json.dumps(dataclasses.asdict(row)) for row in self.rows)
+        path.write_text(f'{{\n"machine": {json.dumps(self.machine)},\n"rows": [\n{rows}\n]\n}}\n')
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Adds rows in place of those of the same network, number of threads and size."""
+        new = {(row.model, row.threads, row.size) for row in rows}
+        self.rows = [row for row in self.rows if (row.model, row.threads, row.size) not in new] + list(rows)
 
 
 def case_of(model: str, size: int) -> Case:
@@ -133,17 +173,19 @@ def run(system: str, files: str, folder: str, threads: str) -> None:
         call(inputs)
         times: list[float] = []
         end = time.perf_counter() + request["seconds"]
+        clock = time.process_time if int(threads) == 1 else time.perf_counter
         while not times or time.perf_counter() < end:
-            start = time.process_time()
+            start = clock()
             call(inputs)
-            times.append((time.process_time() - start) * 1e3)
+            times.append((clock() - start) * 1e3)
         return times
 
     serve(answer, hello=load)
 
 
-def measure(model: str, threads: int, options: argparse.Namespace, console: Console) -> None:
-    """Prints the table of a network."""
+def measure(model: str, threads: int, options: argparse.Namespace, console: Console) -> list[Row]:
+    """Measures a network at all sizes of its sweep; says what a system cannot do."""
+    rows: list[Row] = []
     sweep = SWEEPS[model]
     with tempfile.TemporaryDirectory() as scratch:
         root = options.keep / model if options.keep else Path(scratch)
@@ -162,7 +204,7 @@ def measure(model: str, threads: int, options: argparse.Namespace, console: Cons
 
         process = Process(MAIN, "benchmarks.shapes", "reference", model, str(root), log=log)
         if not ready(process, f"{model}, eager"):
-            return
+            return rows
         process.close()
         workers: dict[tuple[str, int], Process] = {}
         for system, size in [
@@ -181,18 +223,30 @@ def measure(model: str, threads: int, options: argparse.Namespace, console: Cons
             process = start(system, "run", system, str(files), str(root), str(threads))
             if ready(process, f"{model}, {system}"):
                 workers[system, size] = process
-        table = Table(title=f"{model}, threads: {threads}", title_justify="left")
-        for name in ("size", "ours, ms", "/ for this size", *(f"/ {name}" for name in options.systems)):
-            table.add_column(name, justify="right")
         for size in sweep.sizes:
-            table.add_row(str(size), *_row(workers, size, options))
-        console.print(table)
+            milliseconds, ratios = _ratios(workers, size, options, console)
+            rows.append(Row(model, threads, size, milliseconds, ratios))
         for process in workers.values():
             process.close()
+    return rows
 
 
-def _row(workers: dict[tuple[str, int], Process], size: int, options: argparse.Namespace) -> list[str]:
-    """Our time at a size, and its ratios to the others' times."""
+def table(rows: Sequence[Row]) -> Table:
+    """The rows of a network and number of threads."""
+    systems = list(dict.fromkeys(name for row in rows for name in row.ratios))
+    result = Table(title=f"{rows[0].model}, threads: {rows[0].threads}", title_justify="left")
+    for name in ("size", "ours, ms", *("/ one size" if name == OURS else f"/ {name}" for name in systems)):
+        result.add_column(name, justify="right")
+    for row in rows:
+        cells = (f"{row.ratios[name]:.2f}" if name in row.ratios else "" for name in systems)
+        result.add_row(str(row.size), f"{row.milliseconds:.2f}", *cells)
+    return result
+
+
+def _ratios(
+    workers: dict[tuple[str, int], Process], size: int, options: argparse.Namespace, console: Console
+) -> tuple[float, dict[str, float]]:
+    """Our time at a size in ms, and its ratios to the times of the others whose results are right."""
     chosen = [(OURS, ANY), (OURS, size), *((name, ANY) for name in options.systems)]
     errors = {key: workers[key].ask({"check": size}) for key in chosen if key in workers}
     times: dict[tuple[str, int], list[float]] = {key: [] for key in errors}
@@ -201,18 +255,13 @@ def _row(workers: dict[tuple[str, int], Process], size: int, options: argparse.N
             found = workers[key].ask({"size": size, "seconds": options.seconds})
             times[key].append(statistics.median(found))
     ours = times[OURS, ANY]
-    cells = [f"{statistics.median(ours):.2f}"]
-    for key in chosen[1:]:
-        if key not in times:
-            cells.append("none")
-        elif errors[key] is None or not errors[key] <= TOLERANCE:
-            cells.append("wrong")
-        else:
-            ratio = statistics.median(a / b for a, b in zip(ours, times[key], strict=True))
-            cells.append(f"{ratio:.2f}")
-    if not errors[OURS, ANY] <= TOLERANCE:
-        cells[0] += " wrong"
-    return cells
+    ratios = {}
+    for key, error in errors.items():
+        if error is None or not error <= TOLERANCE:
+            console.print(f"{key[0]} is wrong at {size}", style="red", markup=False)
+        elif key != (OURS, ANY):
+            ratios[key[0]] = statistics.median(a / b for a, b in zip(ours, times[key], strict=True))
+    return statistics.median(ours), ratios
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -223,10 +272,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=7, help="turns of each program (default: 7)")
     parser.add_argument("--seconds", type=float, default=0.2, help="of a program in a turn (default: 0.2)")
     parser.add_argument("--keep", type=Path, help="a folder for prepared programs, taken from there again")
+    parser.add_argument("--json", type=Path, default=ROOT / "build" / "shapes.json")
     options = parser.parse_args(arguments)
+    console = Console()
+    figures = Figures.read(options.json) if options.json.exists() else Figures({}, [])
+    figures.machine = describe_machine()
     for model in options.models:
         for threads in options.threads:
-            measure(model, threads, options, Console())
+            rows = measure(model, threads, options, console)
+            if rows:
+                figures.add(rows)
+                figures.write(options.json)
+                console.print(table(rows))
 
 
 if __name__ == "__main__":
