@@ -132,6 +132,58 @@ def convnext(scope: Scope, x: Value) -> Value:
     return scope.add("{} + {}", x, y)
 
 
+def branches(scope: Scope, x: Value) -> Value:
+    """A sum of convolutions of one value and perhaps its norm: some networks merge them for inference."""
+    channels = _channels(x)
+    stride = scope.rng.choice((1, 1, 2))
+    groups = scope.rng.choice([g for g in (1, 1, 2, channels) if channels % g == 0])
+    parts = [
+        _conv(scope, x, channels, kernel, stride=stride, groups=groups)
+        for kernel in scope.rng.choice(((3, 1), (3, 3), (5, 3, 1), (3, 3, 1)))
+    ]
+    if stride == 1 and scope.chance(0.5):
+        parts.append(scope.layer(f"nn.BatchNorm2d({channels})", x))
+    total = parts[0]
+    for part in parts[1:]:
+        total = scope.add(scope.rng.choice(("{} + {}", "{} + {}", "{}.add_({})")), total, part)
+    return _activation(scope, total)
+
+
+def dilated(scope: Scope, x: Value) -> Value:
+    """Convolutions of several dilations, often wider than the image, and its mean at every pixel, joined."""
+    channels, rates = _channels(x), scope.rng.choice(((1, 2), (2, 6), (1, 3, 12)))
+    parts = [
+        _activation(scope, _conv(scope, x, channels, padding=rate, dilation=rate, groups=groups))
+        for rate in rates
+        for groups in (scope.rng.choice((1, 1, channels)),)
+    ]
+    if scope.chance(0.5):
+        mean = _activation(scope, _plain_conv(scope, scope.add("F.adaptive_avg_pool2d({}, 1)", x), channels))
+        mode = scope.rng.choice(('"nearest"', '"bilinear"', '"bilinear", align_corners=True'))
+        parts.append(scope.add(f"F.interpolate({{}}, size={{}}.shape[2:], mode={mode})", mean, x))
+    joined = scope.add(f"torch.cat([{', '.join(['{}'] * len(parts))}], 1)", *parts)
+    return _conv(scope, joined, channels, 1)
+
+
+def resized(scope: Scope, x: Value) -> Value:
+    """An enlarged result, sometimes with what a segmentation network computes of it."""
+    mode = scope.rng.choice(('"nearest"', '"bilinear"', '"bilinear", align_corners=True', '"bicubic"'))
+    y = scope.add(f"F.interpolate({{}}, scale_factor={scope.rng.choice((2, 2, 3))}, mode={mode})", x)
+    return _activation(scope, _conv(scope, y, _channels(x))) if scope.chance(0.5) else y
+
+
+def large_bottleneck(scope: Scope, x: Value) -> Value:
+    """An inverted bottleneck whose expanded map is larger than a second level cache."""
+    y = scope.add(
+        f"F.interpolate({{}}, size=({scope.rng.choice((28, 33))}, {scope.rng.choice((27, 32))}))", x
+    )
+    channels, wide = _channels(x), scope.rng.choice((184, 200))
+    z = _activation(scope, _conv(scope, y, wide, 1))
+    z = _activation(scope, _conv(scope, z, wide, 3, groups=wide, stride=scope.rng.choice((1, 2))))
+    z = _conv(scope, z, channels, 1)
+    return scope.add("{} + {}", y, z) if y.shape == z.shape else z
+
+
 def pooled(scope: Scope, x: Value) -> Value:
     return scope.add(
         scope.rng.choice(
@@ -149,6 +201,10 @@ BLOCKS: tuple[Callable[[Scope, Value], Value], ...] = (
     dense,
     grouped,
     convnext,
+    branches,
+    dilated,
+    resized,
+    large_bottleneck,
     pooled,
 )
 
