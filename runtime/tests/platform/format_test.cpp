@@ -32,7 +32,8 @@ TEST(Format, WritesIntegersAsTheCLibraryDoes) {
   EXPECT_SAME("%llu %zu %ld", 18446744073709551615ull, size_t{123456}, -5l);
   EXPECT_SAME("%016llx|%04d|%5d", 0xbeefull, 42, 7);
   EXPECT_SAME("%-5d|%+d|% d|%05d|%+05d|", 7, 7, 7, -7, 7);
-  EXPECT_SAME("%hhd %hu %jd %td %X", -3, 4, intmax_t{-5}, ptrdiff_t{6}, 7u);
+  EXPECT_SAME("%hhd %hu %jd %td %X", static_cast<signed char>(-3), static_cast<unsigned short>(4), intmax_t{-5},
+              ptrdiff_t{6}, 7u);
   EXPECT_SAME("%.0lld|%.0d|%.3d|%.5x|%6.3d|%-6.2d|", 0ll, 4, -7, 0xabu, 42, 5);
   EXPECT_SAME("%p", static_cast<const void*>("text"));
 }
