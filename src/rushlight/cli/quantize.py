@@ -228,6 +228,8 @@ def _built_in(options: argparse.Namespace) -> PatternQuantizer:
         )
     if options.group_size is not None and options.group_size < 1:
         raise InvalidArgumentError(f"--group-size: a group has at least one weight, not {options.group_size}")
+    if options.config == "static_int16" and options.backend == "xnnpack":
+        raise InvalidArgumentError("--config static_int16: XNNPACK has 8-bit activations; use --backend cpu")
     settings: dict[str, object] = {} if options.group_size is None else {"group_size": options.group_size}
     if options.by_inputs:
         settings["by_inputs"] = True

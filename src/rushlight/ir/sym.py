@@ -59,6 +59,27 @@ def upper_shape(shape: Iterable[IntLike]) -> tuple[int | None, ...]:
     return tuple(upper_bound(dim) for dim in shape)
 
 
+def plain_size(size: IntLike) -> IntLike:
+    """Returns the number that a symbolic size always is, other sizes as they are."""
+    if isinstance(size, int):
+        return size
+    known = size.node.maybe_as_int()
+    return size if known is None else int(known)
+
+
+def same_size(left: IntLike, right: IntLike) -> bool:
+    """Returns whether two sizes are equal for all inputs; no guard is added."""
+    left, right = plain_size(left), plain_size(right)
+    if isinstance(left, int) and isinstance(right, int):
+        return left == right
+    return bool(sympy.expand(expression_of(left) - expression_of(right)) == 0)
+
+
+def expression_of(size: IntLike) -> sympy.Expr:
+    """The expression of a size."""
+    return sympy.Integer(size) if isinstance(size, int) else size.node.expr
+
+
 def as_int(value: int | sympy.Expr) -> int | None:
     """A bound as a number, None if it is infinite."""
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -332,6 +332,11 @@ def edge_verifier(
     class EdgeVerifier(Verifier):
         dialect = EDGE
 
+        @staticmethod
+        def accepting(ops: Iterable[object]) -> type[Verifier]:
+            more = replace(chosen, exceptions=frozenset([*chosen.exceptions, *ops]))
+            return edge_verifier(more, enabled, attribute_types)
+
         def __call__(self, program_or_module: Any) -> None:
             module = getattr(program_or_module, "graph_module", program_or_module)
             self._check_graph_module(module)
@@ -353,3 +358,12 @@ def edge_verifier(
                 verify(gm, EDGE, chosen)
 
     return EdgeVerifier
+
+
+def accepting(verifier: type[Verifier], ops: Iterable[object]) -> type[Verifier]:
+    """Returns a verifier of edge programs that also lets operators outside of Core ATen through.
+
+    Verifiers that `edge_verifier` has not made are returned as they are.
+    """
+    make: Callable[[Iterable[object]], type[Verifier]] | None = getattr(verifier, "accepting", None)
+    return verifier if make is None else make(ops)

@@ -11,11 +11,13 @@ from torch.export import ExportedProgram, export
 from torch.fx import Node
 
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
-from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer
-from rushlight.exir import to_edge_transform_and_lower
+from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+from rushlight.exir import to_edge, to_edge_transform_and_lower
 from rushlight.export.xnnpack_configs import get_transform_passes
+from rushlight.ir.quantization import qd
+from rushlight.quantize import QuantizationConfig
 from rushlight.quantize.flow import quantize
-from rushlight.quantize.specs import static_int8
+from rushlight.quantize.specs import dynamic_int8, static_int8
 from rushlight.runtime import load
 
 
@@ -66,6 +68,43 @@ def test_a_transposed_convolution_with_one_number_for_both_axes() -> None:
     manager = lowered(module, x)
     assert calls(manager) == ["executorch_call_delegate"]
     torch.testing.assert_close(load(manager.to_executorch().buffer)(x), module(x), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("config", [None, static_int8(), dynamic_int8()])
+def test_decomposed_layers_with_batches_are_taken_whole(config: QuantizationConfig | None) -> None:
+    """`to_edge` writes linear layers with batches as products between views."""
+    model = torch.nn.Sequential(torch.nn.Linear(8, 6), torch.nn.ReLU()).eval()
+    inputs = (torch.randn(3, 4, 8),)
+    program = export(model, inputs)
+    if config is not None:
+        program = quantize(model, inputs, XNNPACKQuantizer().set_global(config), [inputs])
+    edge = to_edge(program)
+    assert "aten.addmm.default" in calls(edge)
+    manager = edge.to_backend(XnnpackPartitioner())
+    assert calls(manager) == ["executorch_call_delegate"]
+    assert "aten.addmm.default" in calls(edge)
+    result = load(manager.to_executorch().buffer)(*inputs)
+    torch.testing.assert_close(result, program.module()(*inputs), atol=0.05, rtol=0)
+
+
+def test_a_decomposed_layer_that_is_not_taken_stays_decomposed() -> None:
+    """No product of XNNPACK has inputs that are quantized at run time and one scale for the weight."""
+    inputs = (torch.randn(3, 4, 8),)
+    config = get_symmetric_quantization_config(is_dynamic=True, is_per_channel=False)
+    program = quantize(torch.nn.Linear(8, 6), inputs, XNNPACKQuantizer().set_global(config))
+    manager = to_edge(program).to_backend(XnnpackPartitioner())
+    assert "aten.addmm.default" in calls(manager) and "aten.linear.default" not in calls(manager)
+
+
+def test_quantization_alone_is_taken() -> None:
+    class Rounded(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return qd.quantize_per_tensor.default(x, 0.125, 3, -128, 127, torch.int8)
+
+    x = torch.randn(4, 5)
+    manager = lowered(Rounded(), x)
+    assert calls(manager) == ["executorch_call_delegate"]
+    assert torch.equal(load(manager.to_executorch().buffer)(x), Rounded()(x))
 
 
 def with_argument(program: ExportedProgram, position: int, value: object) -> None:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torchao.quantization.pt2e.quantizer import QuantizationSpec
 
+from rushlight.backends.xnnpack import XnnpackPartitioner
 from rushlight.backends.xnnpack.nodes import SupportContext
 from rushlight.backends.xnnpack.quantized import is_packed_int4, stored_weight
+from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+from rushlight.exir import to_edge_transform_and_lower
 from rushlight.ir.quantization import QuantizedWeight, qd
+from rushlight.quantize import QuantizationConfig, QuantizationError, quantize
+from rushlight.runtime import Runtime
 
 
 class Grouped(torch.nn.Module):
@@ -50,3 +56,28 @@ def test_a_group_of_a_whole_row_is_a_channel() -> None:
 @pytest.mark.parametrize("module", [Grouped(4, -127, 127), Grouped(4, -8, 7, zero_point=1)])
 def test_what_xnnpack_cannot_store(module: Grouped) -> None:
     assert weight_of(module) is None
+
+
+def with_activations(dtype: torch.dtype) -> QuantizationConfig:
+    """The symmetric int8 configuration with activations of another dtype."""
+    config = get_symmetric_quantization_config()
+    spec = config.input_activation
+    assert isinstance(spec, QuantizationSpec)
+    limits = torch.iinfo(dtype)
+    wide = QuantizationSpec(dtype, spec.observer_or_fake_quant_ctr, limits.min, limits.max, spec.qscheme)
+    return QuantizationConfig(wide, wide, config.weight, config.bias)
+
+
+def test_int16_activations_stay_outside_of_the_delegates() -> None:
+    """XNNPACK has no int16: kernels quantize, and delegates compute in float."""
+    model, inputs = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU()), (torch.randn(2, 8),)
+    quantizer = XNNPACKQuantizer().set_global(with_activations(torch.int16))
+    program = quantize(model, inputs, quantizer, [inputs])
+    assert any(node.args[-1] is torch.int16 for node in program.graph.nodes if node.args)
+    lowered = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch()
+    for delegate in lowered.executorch_program.execution_plan[0].delegates:
+        assert delegate.id == "XnnpackBackend"
+    method = Runtime.get().load_program(lowered.buffer).load_method("forward")
+    torch.testing.assert_close(method.execute([*inputs])[0], program.module()(*inputs), atol=3e-4, rtol=0)
+    with pytest.raises(QuantizationError, match="to int32, only to int8, uint8 and int16"):
+        XNNPACKQuantizer().set_global(with_activations(torch.int32))

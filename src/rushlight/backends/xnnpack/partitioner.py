@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import torch
@@ -39,6 +39,11 @@ from rushlight.delegate.report import WhyNoPartition, WhyNoPartitionReporter
 from rushlight.ir import meta
 from rushlight.ir.control_flow import control_flow_submodules
 from rushlight.ir.edge_ops import argument
+from rushlight.ir.fake import Evaluator
+from rushlight.ir.program import copy_program
+from rushlight.ir.verifier import accepting
+from rushlight.passes.base import eliminate_dead_code, graph_modules
+from rushlight.passes.viewed_linear import restore_linear, viewed_linear
 
 aten = torch.ops.aten
 
@@ -61,6 +66,8 @@ class XnnpackPartitioner(Partitioner):
         kwargs: `force_non_static_weights_for_f32_linear` passes the weights and biases of float matrix
             products as arguments of the delegate; `enable_bf16` takes bfloat16 matrix products.
     """
+
+    changes_graph = True  # decomposed linear layers are made whole
 
     def __init__(
         self,
@@ -102,7 +109,12 @@ class XnnpackPartitioner(Partitioner):
         return list(PRESERVED_OPS), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tags the nodes that XNNPACK takes."""
+        """Tags the nodes that XNNPACK takes.
+
+        Linear layers that were decomposed around views, and that XNNPACK takes as a whole, are made whole in
+        a copy of the program, which the result has then.
+        """
+        exported_program = self._with_whole_linears(exported_program)
         context = self._context(exported_program)
         self.report = WhyNoPartitionReporter()
         tags: dict[str, DelegationSpec] = {}
@@ -114,6 +126,29 @@ class XnnpackPartitioner(Partitioner):
 
     def _context(self, program: ExportedProgram) -> SupportContext:
         return SupportContext(program, enable_bf16=self._bf16, dynamic_weights=self._weights_as_arguments)
+
+    def _with_whole_linears(self, program: ExportedProgram) -> ExportedProgram:
+        """Returns the program, or a copy in which products between views are linear layers again, as far as
+        XNNPACK then takes them.
+        """
+        modules = graph_modules(program.graph_module)
+        nodes = [node for module in modules for node in module.graph.nodes]
+        names = {node.name for node in nodes if viewed_linear(node) is not None}
+        if not names:
+            return program
+        whole, layers = _restored(program, names)
+        context = self._context(whole)
+        graphs = dict.fromkeys(layer.graph for layer in layers.values())
+        quantized = {graph: self._quantized_ops(graph, context) for graph in graphs}
+        taken = {
+            name
+            for name, layer in layers.items()
+            if self._unsupported_reason(layer, context, quantized[layer.graph]) is None
+            and (layer in quantized[layer.graph].accepted or context.is_constant(layer.args[1]))
+        }
+        if not taken:
+            return program
+        return whole if len(taken) == len(layers) else _restored(program, taken)[0]
 
     def _tag(self, module: GraphModule, context: SupportContext, tags: dict[str, DelegationSpec]) -> None:
         taken: set[Node] = set()
@@ -145,10 +180,7 @@ class XnnpackPartitioner(Partitioner):
         else:
             parts = form_parts(module.graph, taken.__contains__, joined(groups))
         for part in parts:
-            if all(
-                context.is_constant(node) or transposed_constant(context, node) or _is_conversion(node)
-                for node in part
-            ):
+            if all(context.is_constant(node) or _is_transposed_in(part, node, context) for node in part):
                 continue  # nothing of it would be left to compute
             for node in part:
                 check_scales(node, context)
@@ -260,6 +292,22 @@ class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
         super().__init__(config_precisions=ConfigPrecisionType.DYNAMIC_QUANT, **kwargs)
 
 
+def _restored(program: ExportedProgram, names: Collection[str]) -> tuple[ExportedProgram, dict[str, Node]]:
+    """Returns a copy of a program with products between views as linear layers, and these by the product."""
+    copied = copy_program(program)
+    copied._verifiers = [accepting(program.verifier, [aten.linear.default])]
+    layers = {}
+    for module in graph_modules(copied.graph_module):
+        evaluator = Evaluator.of(module)
+        for node in list(module.graph.nodes):
+            found = viewed_linear(node) if node.name in names else None
+            if found is not None:
+                layers[node.name] = restore_linear(evaluator, found)
+        eliminate_dead_code(module.graph)
+        module.recompile()
+    return copied, layers
+
+
 def _name_of(config: object) -> str:
     """The name of an operator without its library."""
     return ".".join(str(getattr(config, "target_name", config)).split(".")[-2:])
@@ -271,6 +319,12 @@ def _fused_product(node: Node) -> Node | None:
     if isinstance(source, Node) and operation(source) in WEIGHTED and activation_behind(source) is node:
         return source
     return None
+
+
+def _is_transposed_in(part: list[Node], node: Node, context: SupportContext) -> bool:
+    """Whether a node transposes a constant, or a weight that is dequantized in the part itself."""
+    matrix = transposed_constant(context, node)
+    return matrix is not None and (context.is_constant(matrix) or matrix in part)
 
 
 def _is_conversion(node: Node) -> bool:

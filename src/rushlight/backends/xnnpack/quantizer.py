@@ -213,14 +213,17 @@ class XNNPACKQuantizer(PatternQuantizer):
     def check(self, quantization_config: QuantizationConfig) -> None:
         """Checks that a configuration is supported.
 
+        XNNPACK itself has 8-bit activations alone: operators between int16 ones stay outside its delegates,
+        and kernels run them.
+
         Raises:
-            QuantizationError: activations have more than 8 bits.
+            QuantizationError: activations have more than 16 bits.
         """
         spec = quantization_config.input_activation
-        if spec is not None and spec.dtype not in (torch.int8, torch.uint8):
+        if spec is not None and spec.dtype not in (torch.int8, torch.uint8, torch.int16):
             raise QuantizationError(
-                f"XNNPACKQuantizer cannot quantize activations to {str(spec.dtype).removeprefix('torch.')}: "
-                "XNNPACK has 8-bit ones; CpuQuantizer has both"
+                f"XNNPACKQuantizer cannot quantize activations to {str(spec.dtype).removeprefix('torch.')}, "
+                "only to int8, uint8 and int16"
             )
 
 

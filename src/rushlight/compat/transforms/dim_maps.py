@@ -11,6 +11,7 @@ from torch.fx import Node
 
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import is_op
+from rushlight.ir.sym import expression_of, plain_size, same_size
 
 Size: TypeAlias = int | torch.SymInt
 """A size of a tensor, or a bound of a slice."""
@@ -18,29 +19,9 @@ Size: TypeAlias = int | torch.SymInt
 Axes: TypeAlias = tuple[int, ...]
 
 
-def plain_size(size: Size) -> Size:
-    """Returns the number that a symbolic size always is, other sizes as they are."""
-    if isinstance(size, int):
-        return size
-    known = size.node.maybe_as_int()
-    return size if known is None else int(known)
-
-
-def same_size(left: Size, right: Size) -> bool:
-    """Returns whether two sizes are equal for all inputs; no guard is added."""
-    left, right = plain_size(left), plain_size(right)
-    if isinstance(left, int) and isinstance(right, int):
-        return left == right
-    return bool(sympy.expand(_expression(left) - _expression(right)) == 0)
-
-
 def same_sizes(left: Sequence[Size], right: Sequence[Size]) -> bool:
     """Returns whether two shapes are equal for all inputs."""
     return len(left) == len(right) and all(map(same_size, left, right))
-
-
-def _expression(size: Size) -> sympy.Expr:
-    return sympy.Integer(size) if isinstance(size, int) else size.node.expr
 
 
 def numel(shape: Iterable[Size]) -> Size:
@@ -408,8 +389,8 @@ def _runs(source: Sequence[Size], target: Sequence[Size]) -> list[tuple[Axes, Ax
     """Cuts both shapes into the shortest runs of equally many elements; None if they have others in all."""
     if any(same_size(size, 0) for size in (*source, *target)):
         return None
-    left = [(axis, _expression(size)) for axis, size in enumerate(source) if not same_size(size, 1)]
-    right = [(axis, _expression(size)) for axis, size in enumerate(target) if not same_size(size, 1)]
+    left = [(axis, expression_of(size)) for axis, size in enumerate(source) if not same_size(size, 1)]
+    right = [(axis, expression_of(size)) for axis, size in enumerate(target) if not same_size(size, 1)]
     found: list[tuple[Axes, Axes]] = []
     while left and right:
         sources, targets = [left.pop(0)], [right.pop(0)]

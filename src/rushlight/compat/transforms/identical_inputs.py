@@ -18,13 +18,13 @@ from rushlight.compat.transforms.dim_maps import (
     ViewMap,
     normalized_permutation,
     same_numel,
-    same_size,
     same_sizes,
 )
 from rushlight.compat.transforms.rewriting import InPlacePass, size_arguments
 from rushlight.compat.transforms.view_permutes import PERMUTE_COPY, VIEW_COPY
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import EdgeOpOverload, ops
+from rushlight.ir.sym import same_size
 
 edge = ops.edge.aten
 

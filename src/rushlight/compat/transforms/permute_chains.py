@@ -15,7 +15,7 @@ from rushlight.compat.transforms.channels_last import (
     LAYOUT_PERMUTE_COPY,
     PERMUTE_COPY_TARGETS,
 )
-from rushlight.compat.transforms.dim_maps import Size, keeps_memory_order, same_size, same_sizes
+from rushlight.compat.transforms.dim_maps import Size, keeps_memory_order, same_sizes
 from rushlight.compat.transforms.permutes import (
     VIEWS,
     FuseOpPairsAcrossBranchesPass,
@@ -28,6 +28,7 @@ from rushlight.compat.transforms.rewriting import set_call, settle, size_argumen
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import EdgeOpOverload, EdgeOpOverloadPacket, is_op, ops
 from rushlight.ir.fake import Evaluator
+from rushlight.ir.sym import same_size
 from rushlight.passes.base import graph_modules
 
 aten = torch.ops.aten

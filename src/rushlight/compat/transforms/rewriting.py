@@ -14,10 +14,11 @@ from torch.fx.node import Argument
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
 from typing_extensions import override
 
-from rushlight.compat.transforms.dim_maps import Size, same_size
+from rushlight.compat.transforms.dim_maps import Size
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import EdgeOpOverload, Overload, aten_op, to_edge_op
 from rushlight.ir.fake import Evaluator, complete_values, tensor_key
+from rushlight.ir.sym import same_size
 from rushlight.passes.base import eliminate_dead_code, graph_modules, insert_call
 
 

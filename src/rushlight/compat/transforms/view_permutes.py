@@ -17,12 +17,12 @@ from rushlight.compat.transforms.dim_maps import (
     keeps_memory_order,
     normalize_view_shape,
     normalized_permutation,
-    same_size,
     same_sizes,
 )
 from rushlight.compat.transforms.rewriting import InPlacePass, size_arguments
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import is_op, ops
+from rushlight.ir.sym import same_size
 
 aten = torch.ops.aten
 

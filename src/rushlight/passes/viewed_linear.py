@@ -1,0 +1,69 @@
+"""Linear layers with several batch dimensions, which were decomposed to products between views."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch.fx import Node
+
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import EdgeOpOverload, is_op, to_edge_op
+from rushlight.ir.fake import Evaluator
+from rushlight.ir.quantization import LinearOperands, linear_operands
+from rushlight.ir.sym import same_size
+from rushlight.passes.base import insert_call
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class ViewedLinear:
+    """A product whose input and result are views of tensors with more dimensions.
+
+    Attributes:
+        product: the node that multiplies [n, k] with the transpose of [m, k].
+        operands: the operands of the layer; its input is what the view in front reads, [.., k].
+        result: the view behind the product, [.., m].
+    """
+
+    product: Node
+    operands: LinearOperands
+    result: Node
+
+
+def viewed_linear(node: Node) -> ViewedLinear | None:
+    """The linear layer whose product a node is, None if there are no views around it."""
+    if not is_op(node, aten.mm.default, aten.addmm.default) or len(node.users) != 1:
+        return None
+    operands = linear_operands(node)
+    (result,) = node.users
+    if operands is None or not is_op(result, aten.view_copy.default):
+        return None
+    if not is_op(operands.input, aten.view_copy.default):
+        return None
+    source = operands.input.args[0]
+    assert isinstance(source, Node)
+    shape = [*meta.get_shape(source)[:-1], meta.get_shape(operands.weight)[0]]
+    behind = meta.get_shape(result)
+    inner = meta.get_shape(operands.weight)[1]
+    if len(shape) != len(behind) or not all(map(same_size, shape, behind)):
+        return None
+    if len(shape) < 2 or not same_size(meta.get_shape(source)[-1], inner):
+        return None
+    return ViewedLinear(node, LinearOperands(source, operands.weight, operands.bias), result)
+
+
+def restore_linear(evaluator: Evaluator, found: ViewedLinear) -> Node:
+    """Writes the layer as one operator, which replaces the view behind it. Old nodes stay without users.
+
+    Before: y = view_copy(addmm(b, view_copy(x, ..), permute_copy(w, [1, 0])), ..).
+    Expected: y = linear(x, w, b).
+    """
+    operands = found.operands
+    op = aten.linear.default
+    target = to_edge_op(op) if isinstance(found.product.target, EdgeOpOverload) else op
+    args = (operands.input, operands.weight, operands.bias)
+    linear = insert_call(evaluator, found.product, target, args[: 2 if operands.bias is None else 3])
+    found.result.replace_all_uses_with(linear)
+    return linear
