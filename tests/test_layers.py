@@ -23,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "passes": {"ir"},
     "memory": {"ir", "passes", "runtime"},
     "quantize": {"ir", "passes"},
-    "delegate": {"ir", "passes"},
+    "delegate": {"ir", "passes", "format"},
     "emit": {"ir", "memory", "format", "target"},
     "codegen": set(),
     "target": {"runtime"},

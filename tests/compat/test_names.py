@@ -166,6 +166,24 @@ def test_lowered_graphs_keep_their_operators_unless_the_config_asks(tmp_path: Pa
     assert result.returncode == 0, result.stderr
 
 
+PLANNED = """
+import torch
+from torch.export import export
+from executorch.exir import to_edge
+
+edge = to_edge(export(torch.nn.ReLU(), (torch.ones(3),)))
+first = edge.to_executorch()
+assert edge.exported_program() is first.exported_program()
+assert "relu.out" in edge.exported_program().graph_module.code
+assert edge.to_executorch().buffer == first.buffer
+"""
+
+
+def test_an_edge_manager_has_the_planned_program_behind_to_executorch(tmp_path: Path) -> None:
+    result = run(INSTALL + PLANNED, tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
 def test_a_function_keeps_the_name_that_it_shares_with_its_module(tmp_path: Path) -> None:
     """`executorch.export.export` is both, and importing the module must not hide the function."""
     code = INSTALL + (

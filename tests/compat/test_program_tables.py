@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.export import export
 
+from rushlight.compat.emitter_output import EmitterOutput
 from rushlight.compat.program_tables import (
     deserialize_to_flat_tensor,
     flatbuffer_to_program,
@@ -38,6 +39,28 @@ def test_programs_there_and_back() -> None:
     ]
     with pytest.raises(ValueError, match="delegate_alignment is 3; it must be a power of two"):
         program_to_flatbuffer(program, delegate_alignment=3)
+
+
+def test_an_emitted_program_of_its_parts() -> None:
+    """The parts of a program with external constants make the same files as the program itself."""
+    linear = torch.nn.Linear(3, 2)
+    config = ExecutorchBackendConfig(external_constants=lambda node: "weights")
+    emitted = to_edge(export(linear, (torch.ones(1, 3),))).to_executorch(config)._emitter_output
+    made = EmitterOutput(
+        program=emitted.program,
+        debug_handle_map=emitted.debug_handle_map,
+        method_to_delegate_debug_id_map={},
+        instruction_id_to_num_outs_map={},
+        mutable_data=emitted.mutable_data,
+        external_constant_buffer=emitted.external_constant_buffer,
+        external_constant_map=emitted.external_constant_map,
+    )
+    program, files = serialize_for_executorch(made, config, FlatTensorSerializer())
+    expected, expected_files = serialize_for_executorch(emitted, config, FlatTensorSerializer())
+    assert bytes(program) == bytes(expected)
+    tables = [deserialize_to_flat_tensor(bytes(each["weights"])) for each in (files, expected_files)]
+    layouts: Any = [{entry.key: entry.tensor_layout for entry in table.named_data} for table in tables]
+    assert layouts[0] == layouts[1] and layouts[0]["weight"].sizes == [2, 3]
 
 
 def test_files_of_an_emitted_program() -> None:

@@ -10,7 +10,9 @@ import pytest
 import torch
 
 from rushlight.delegate.file_data import FileBackedData
-from rushlight.delegate.named_data import NamedDataStore, TensorLayout
+from rushlight.delegate.named_data import NamedDataStore
+from rushlight.format.flat_tensor import TensorLayout
+from rushlight.format.program import ScalarType
 
 DATA = bytes(range(200))
 
@@ -96,5 +98,29 @@ def test_limits_that_cannot_be_met(size: int, prefix: str, message: str) -> None
 def test_a_layout_of_another_tensor() -> None:
     with pytest.raises(ValueError, match=r"'a' has the sizes \[2, 2\], not \[4\]"):
         NamedDataStore().add_named_data(
-            "a", torch.ones(2, 2), tensor_layout=TensorLayout(torch.float32, (4,), (0,))
+            "a", torch.ones(2, 2), tensor_layout=TensorLayout(ScalarType.FLOAT, [4], [0])
         )
+
+
+def test_layouts_of_tensors() -> None:
+    store = NamedDataStore()
+    store.add_named_data("rows", torch.ones(2, 3, dtype=torch.int32))
+    image = torch.arange(120.0).reshape(1, 2, 6, 10).contiguous(memory_format=torch.channels_last)
+    store.add_named_data("image", image)
+    assert store.pte_data["rows"].tensor_layout == TensorLayout(ScalarType.INT, [2, 3], [0, 1])
+    assert store.pte_data["image"].tensor_layout == TensorLayout(
+        ScalarType.FLOAT, [1, 2, 6, 10], [0, 2, 3, 1]
+    )
+    assert store.buffers[1] == bytes(image.untyped_storage())
+    with pytest.raises(ValueError, match=r"strides \[1, 2\]; store a tensor that is row-major"):
+        store.add_named_data("columns", torch.ones(3, 2).t())
+
+
+def test_a_file_with_other_data() -> None:
+    store = store_of("a")
+    store.externalize_pte_data(6, "part")
+    (tag,) = store.external_data
+    other = store_of("a")
+    other.add_named_data("x", b"other", external_tag=tag)
+    with pytest.raises(ValueError, match=f"external data tag collision: the file '{tag}'"):
+        other.externalize_pte_data(6, "part")

@@ -14,7 +14,6 @@ from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.delegate.file_data import FileBackedData
 from rushlight.delegate.named_data import DataEntry, NamedDataStoreOutput
 from rushlight.emit.program import EmitterOutput
-from rushlight.format.flat_tensor import TensorLayout
 from rushlight.format.ptd import read_ptd, write_ptd
 from rushlight.format.pte import PTEFile as _PTEFile
 from rushlight.format.pte import read_pte, write_pte
@@ -169,18 +168,9 @@ def _add_all(
 
 
 def _entry(buffers: Sequence[CordBuffer], entry: DataEntry) -> NamedDataEntry:
-    layout: Any = entry.tensor_layout
     data = buffers[entry.buffer_index]
     view = data.view() if isinstance(data, FileBackedData) else data
-    return NamedDataEntry(view, max(entry.alignment, 1), _layout(layout))
-
-
-def _layout(layout: Any) -> TensorLayout | None:
-    from rushlight.emit.tensors import SCALAR_TYPES
-
-    if layout is None or isinstance(layout, TensorLayout):
-        return layout
-    return TensorLayout(SCALAR_TYPES[layout.dtype], list(layout.sizes), list(layout.dim_order))
+    return NamedDataEntry(view, max(entry.alignment, 1), entry.tensor_layout)
 
 
 def _payload(entries: Mapping[str, NamedDataEntry]) -> DataPayload:
@@ -192,5 +182,5 @@ def _payload(entries: Mapping[str, NamedDataEntry]) -> DataPayload:
         if data not in index:
             index[data] = len(buffers)
             buffers.append(data)
-        named[key] = DataEntry(index[data], entry.alignment, entry.tensor_layout)  # type: ignore[arg-type]
+        named[key] = DataEntry(index[data], entry.alignment, entry.tensor_layout)
     return DataPayload(buffers, named)

@@ -24,7 +24,7 @@ from rushlight.frontend.export import as_programs
 from rushlight.ir.fingerprint import fingerprint
 from rushlight.ir.program import copy_program
 from rushlight.ir.shared_state import shared_state
-from rushlight.ir.verifier import ATEN, EDGE, verify
+from rushlight.ir.verifier import ATEN, EDGE, stands_for_executorch, verify
 from rushlight.passes.base import AnyPass, graph_modules
 from rushlight.passes.pass_manager import ExportedProgramPassManager
 from rushlight.passes.transform import transform_program
@@ -178,6 +178,7 @@ class EdgeProgramManager:
         self._exceptions = list(core_aten_ops_exception_list or ())
         self._preserve = list(preserve_ops or ())
         self._edge_programs = dict(edge_programs)
+        self._planned: dict[str, ExportedProgram] | None = None
         self._config_methods = constant_methods
         self._etrecord: ETRecord | None = None
         for program in self._edge_programs.values():
@@ -211,13 +212,18 @@ class EdgeProgramManager:
     def exported_program(self, method_name: str = "forward") -> ExportedProgram:
         """Returns the edge program of a method.
 
+        After `install_as_executorch()`, `to_executorch` replaces it by the planned program, because
+        ExecuTorch's passes change the edge program. `transform`, `to_backend` and another `to_executorch`
+        still start from the edge program.
+
         Raises:
             KeyError: there is no such method. The message lists the existing names.
         """
+        programs = self._edge_programs if self._planned is None else self._planned
         try:
-            return self._edge_programs[method_name]
+            return programs[method_name]
         except KeyError:
-            raise KeyError(f"no method {method_name!r}; there are {sorted(self._edge_programs)}") from None
+            raise KeyError(f"no method {method_name!r}; there are {sorted(programs)}") from None
 
     def transform(
         self, passes: Passes, compile_config: EdgeCompileConfig | None = None
@@ -280,6 +286,8 @@ class EdgeProgramManager:
             record.add_lowered_programs(self._edge_programs)
             record.add_executorch_program(manager)
             manager._etrecord = record
+        if stands_for_executorch():
+            self._planned = {name: manager.exported_program(name) for name in self._edge_programs}
         return manager
 
 

@@ -9,15 +9,8 @@ from dataclasses import dataclass, field
 import torch
 
 from rushlight.delegate.file_data import FileBackedData
-
-
-@dataclass(frozen=True)
-class TensorLayout:
-    """The layout of named data that are a tensor."""
-
-    dtype: torch.dtype
-    sizes: tuple[int, ...]
-    dim_order: tuple[int, ...]
+from rushlight.format.dtypes import SCALAR_TYPE_OF
+from rushlight.format.flat_tensor import TensorLayout
 
 
 @dataclass
@@ -52,10 +45,18 @@ def kept_in_file(output: NamedDataStoreOutput, file: str) -> NamedDataStoreOutpu
     return NamedDataStoreOutput(output.buffers, {}, external)
 
 
-def _layout_of(tensor: torch.Tensor) -> TensorLayout:
-    strides = tensor.stride()
-    order = tuple(sorted(range(tensor.dim()), key=lambda dim: -strides[dim]))
-    return TensorLayout(tensor.dtype, tuple(tensor.shape), order)
+def _layout_of(key: str, tensor: torch.Tensor) -> TensorLayout:
+    row_major = list(range(tensor.dim()))
+    if tensor.is_contiguous():
+        order = row_major
+    elif tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
+        order = [0, 2, 3, 1]
+    else:
+        raise ValueError(
+            f"{key!r} has the sizes {list(tensor.shape)} and the strides {list(tensor.stride())}; store a "
+            "tensor that is row-major or channels-last"
+        )
+    return TensorLayout(SCALAR_TYPE_OF[str(tensor.dtype).removeprefix("torch.")], list(tensor.shape), order)
 
 
 class NamedDataStore:
@@ -66,7 +67,7 @@ class NamedDataStore:
         self.pte_data: dict[str, DataEntry] = {}
         self.external_data: dict[str, dict[str, DataEntry]] = {}
         self._index_of_digest: dict[bytes, int] = {}
-        self._index_of_key: dict[str, int] = {}
+        self.key_to_buffer_idx: dict[str, int] = {}
 
     def add_named_data(
         self,
@@ -87,14 +88,14 @@ class NamedDataStore:
 
         Raises:
             ValueError: the key has other data already, the alignment is not positive, or the tensor has other
-                sizes than its layout.
+                sizes than its layout, or is neither row-major nor channels-last.
         """
         alignment = 1 if alignment is None else alignment
         if alignment < 1:
             raise ValueError(f"alignment of {key!r} is {alignment}; it must be positive")
         if isinstance(data, torch.Tensor):
             tensor = data.detach()
-            layout = _layout_of(tensor)
+            layout = _layout_of(key, tensor)
             if tensor_layout is not None and list(tensor_layout.sizes) != list(layout.sizes):
                 raise ValueError(
                     f"{key!r} has the sizes {list(tensor.shape)}, not {list(tensor_layout.sizes)}"
@@ -134,7 +135,7 @@ class NamedDataStore:
         tensor_layout: TensorLayout | None,
     ) -> None:
         index = self._index_of_digest.setdefault(digest, len(self.buffers))
-        if self._index_of_key.setdefault(key, index) != index:
+        if self.key_to_buffer_idx.setdefault(key, index) != index:
             raise ValueError(f"two different blobs ({len(data)} bytes the second) are named {key!r}")
         if index == len(self.buffers):
             self.buffers.append(data)
@@ -158,7 +159,7 @@ class NamedDataStore:
         if isinstance(max_data_bytes, bool) or not isinstance(max_data_bytes, int) or max_data_bytes < 1:
             raise ValueError(f"max_data_bytes is {max_data_bytes!r}; it must be a positive integer")
         if not tag_prefix:
-            raise ValueError("tag_prefix is empty, so that files would have no name of their own")
+            raise ValueError("tag_prefix is the name of files, and the prefix must be nonempty")
         groups: dict[int, list[str]] = {}
         for key in sorted(self.pte_data):
             groups.setdefault(self.pte_data[key].buffer_index, []).append(key)
@@ -167,7 +168,9 @@ class NamedDataStore:
         for index, keys in groups.items():
             size = len(self.buffers[index])
             if size > max_data_bytes:
-                raise ValueError(f"{keys[0]!r} has {size} bytes, and a file at most {max_data_bytes}")
+                raise ValueError(
+                    f"{keys[0]!r} has {size} bytes, which exceeds external data shard cap {max_data_bytes}"
+                )
             if not files or size > room:
                 files.append([])
                 room = max_data_bytes
@@ -178,7 +181,7 @@ class NamedDataStore:
             tag = f"{tag_prefix}_{hashlib.sha256(chr(0).join(sorted(file)).encode()).hexdigest()}"
             entries = {key: self.pte_data[key] for key in sorted(file)}
             if external.setdefault(tag, entries) != entries:
-                raise ValueError(f"the file {tag!r} has other data already")
+                raise ValueError(f"external data tag collision: the file {tag!r} has other data already")
         self.external_data, self.pte_data = external, {}
 
     def get_named_data_store_output(self) -> NamedDataStoreOutput:

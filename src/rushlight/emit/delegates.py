@@ -12,9 +12,7 @@ from torch.utils import _pytree as pytree
 from rushlight.emit.errors import EmitError, at_node
 from rushlight.emit.kernels import Lookup, scalar_placeholder
 from rushlight.emit.state import MethodState
-from rushlight.emit.tensors import SCALAR_TYPES
 from rushlight.emit.values import Emitted, Ref
-from rushlight.format.flat_tensor import TensorLayout
 from rushlight.format.program import (
     BackendDelegate,
     BackendDelegateDataReference,
@@ -110,11 +108,5 @@ def _add_named(known: dict[str, NamedDataEntry], buffers: Sequence[Any], entries
         previous = known.get(key)
         if previous is not None and bytes(previous.data) != bytes(data):
             raise EmitError(f"two delegates name different data {key!r}")
-        layout = entry.tensor_layout
-        known[key] = NamedDataEntry(
-            data,
-            math.lcm(entry.alignment, previous.alignment if previous else 1),
-            None
-            if layout is None
-            else TensorLayout(SCALAR_TYPES[layout.dtype], list(layout.sizes), list(layout.dim_order)),
-        )
+        alignment = math.lcm(entry.alignment, previous.alignment if previous else 1)
+        known[key] = NamedDataEntry(data, alignment, entry.tensor_layout)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 
 from rushlight.emit.errors import EmitError
+from rushlight.format.dtypes import DTYPE_NAMES
 from rushlight.format.program import (
     AllocationDetails,
     DeviceType,
@@ -19,30 +20,7 @@ from rushlight.ir.spec import TensorSpec
 from rushlight.ir.sym import upper_bound
 
 SCALAR_TYPES: dict[torch.dtype, ScalarType] = {
-    torch.uint8: ScalarType.BYTE,
-    torch.int8: ScalarType.CHAR,
-    torch.int16: ScalarType.SHORT,
-    torch.int32: ScalarType.INT,
-    torch.int64: ScalarType.LONG,
-    torch.float16: ScalarType.HALF,
-    torch.float32: ScalarType.FLOAT,
-    torch.float64: ScalarType.DOUBLE,
-    torch.complex32: ScalarType.COMPLEX32,
-    torch.complex64: ScalarType.COMPLEX64,
-    torch.complex128: ScalarType.COMPLEX128,
-    torch.bool: ScalarType.BOOL,
-    torch.qint8: ScalarType.QINT8,
-    torch.quint8: ScalarType.QUINT8,
-    torch.qint32: ScalarType.QINT32,
-    torch.bfloat16: ScalarType.BFLOAT16,
-    torch.quint4x2: ScalarType.QUINT4x2,
-    torch.float8_e5m2: ScalarType.FLOAT8E5M2,
-    torch.float8_e4m3fn: ScalarType.FLOAT8E4M3FN,
-    torch.float8_e5m2fnuz: ScalarType.FLOAT8E5M2FNUZ,
-    torch.float8_e4m3fnuz: ScalarType.FLOAT8E4M3FNUZ,
-    torch.uint16: ScalarType.UINT16,
-    torch.uint32: ScalarType.UINT32,
-    torch.uint64: ScalarType.UINT64,
+    getattr(torch, name): scalar_type for scalar_type, name in DTYPE_NAMES.items()
 }
 
 LAYOUTS = {torch.strided: 0, torch.sparse_coo: 1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rushlight.format.buffers import byte_view
+from rushlight.format.dtypes import DTYPE_NAMES
 from rushlight.format.program import (
     Bool,
     BoolList,
@@ -32,17 +33,6 @@ from rushlight.format.program import (
     TensorShapeDynamism,
 )
 from rushlight.format.pte import PTEFile
-
-_TYPE_NAMES = {
-    ScalarType.BYTE: "uint8",
-    ScalarType.CHAR: "int8",
-    ScalarType.SHORT: "int16",
-    ScalarType.INT: "int32",
-    ScalarType.LONG: "int64",
-    ScalarType.HALF: "float16",
-    ScalarType.FLOAT: "float32",
-    ScalarType.DOUBLE: "float64",
-}
 
 
 def format_pte(file: PTEFile) -> str:
@@ -97,7 +87,7 @@ def format_value(value: KernelTypes) -> str:
 
 def scalar_type_name(scalar_type: ScalarType) -> str:
     """Returns PyTorch's name of an element type, such as `float32`."""
-    return _TYPE_NAMES.get(scalar_type, scalar_type.name.lower())
+    return DTYPE_NAMES.get(scalar_type, scalar_type.name.lower())
 
 
 def _values(indices: Sequence[int]) -> str:

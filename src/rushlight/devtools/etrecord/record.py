@@ -288,8 +288,8 @@ class ETRecord:
         manager: ProgramManager = executorch_program
         if hasattr(executorch_program, "method_test_suites"):
             manager = executorch_program.executorch_program
-            self._reference_outputs = _reference_outputs(executorch_program)
-            self._representative_inputs = _representative_inputs(executorch_program)
+            self._reference_outputs = reference_outputs_of(executorch_program)
+            self._representative_inputs = representative_inputs_of(executorch_program)
         self._program = manager if hasattr(manager, "buffer") else None
         self._debug_handle_map = manager.debug_handle_map
         self._delegate_map = manager.delegate_map
@@ -299,7 +299,7 @@ class ETRecord:
         """Sets the inputs of `forward`: a list, or a bundled program that has them."""
         bundle: Any = representative_inputs
         is_bundle = hasattr(bundle, "method_test_suites")
-        self._representative_inputs = _representative_inputs(bundle) if is_bundle else bundle
+        self._representative_inputs = representative_inputs_of(bundle) if is_bundle else bundle
 
     def update_reference_outputs(
         self, reference_outputs: Mapping[str, Sequence[object]] | Sequence[object] | Bundle
@@ -307,7 +307,7 @@ class ETRecord:
         """Sets the expected outputs: a dict by method, a list for `forward`, or a bundled program."""
         given: Any = reference_outputs
         if hasattr(given, "method_test_suites"):
-            given = _reference_outputs(given)
+            given = reference_outputs_of(given)
         self._reference_outputs = {"forward": given} if isinstance(given, list) else given
 
     def copy(self) -> ETRecord:
@@ -601,7 +601,12 @@ def _write(archive: zipfile.ZipFile, name: str, program: ExportedProgram) -> Non
         archive.writestr(name + part, getattr(files, part[1:]))
 
 
-def _reference_outputs(bundle: Bundle) -> dict[str, list[Any]]:
+def reference_outputs_of(bundle: Bundle) -> dict[str, list[Any]]:
+    """Returns the expected outputs of each test case of a bundled program, by method.
+
+    Raises:
+        ValueError: a test case has none.
+    """
     found = {}
     for suite in bundle.method_test_suites:
         for case in suite.test_cases:
@@ -611,7 +616,12 @@ def _reference_outputs(bundle: Bundle) -> dict[str, list[Any]]:
     return found
 
 
-def _representative_inputs(bundle: Bundle) -> list[object] | None:
+def representative_inputs_of(bundle: Bundle) -> list[object] | None:
+    """Returns the inputs of the first test case of `forward`; None if there is no such method.
+
+    Raises:
+        ValueError: the method has no test case.
+    """
     for suite in bundle.method_test_suites:
         if suite.method_name == "forward":
             if not suite.test_cases:

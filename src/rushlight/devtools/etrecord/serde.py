@@ -32,9 +32,10 @@ from torch.utils._sympy.value_ranges import ValueRanges
 
 from rushlight.delegate.backend import CompileSpec
 from rushlight.delegate.lowered import LoweredBackendModule
-from rushlight.delegate.named_data import DataEntry, NamedDataStoreOutput, TensorLayout
+from rushlight.delegate.named_data import DataEntry, NamedDataStoreOutput
 from rushlight.devtools.errors import DevtoolsError
-from rushlight.emit.tensors import SCALAR_TYPES
+from rushlight.format.flat_tensor import TensorLayout
+from rushlight.format.program import ScalarType
 from rushlight.ir import meta
 from rushlight.ir.control_flow import is_delegate_call
 from rushlight.ir.edge_ops import BackendOpOverload, EdgeOpOverload, aten_op, ops
@@ -377,7 +378,7 @@ def _entry(entry: DataEntry) -> JsonObject:
     layout = entry.tensor_layout
     if layout is not None:
         data["tensor_layout"] = {
-            "scalar_type": int(SCALAR_TYPES[layout.dtype]),
+            "scalar_type": int(layout.scalar_type),
             "sizes": list(layout.sizes),
             "dim_order": list(layout.dim_order),
         }
@@ -644,5 +645,4 @@ def _read_store(data: JsonObject) -> NamedDataStoreOutput:
 def _layout(data: JsonObject | None) -> TensorLayout | None:
     if data is None:
         return None
-    dtype = next(dtype for dtype, number in SCALAR_TYPES.items() if number == data["scalar_type"])
-    return TensorLayout(dtype, tuple(data["sizes"]), tuple(data["dim_order"]))
+    return TensorLayout(ScalarType(data["scalar_type"]), data["sizes"], data["dim_order"])

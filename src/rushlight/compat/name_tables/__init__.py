@@ -1,0 +1,1 @@
+"""Tables of the names of ExecuTorch, by package; `rushlight.compat.names` joins them."""

@@ -1,0 +1,230 @@
+"""The names of `executorch.exir`, its passes left aside."""
+
+from __future__ import annotations
+
+from rushlight.compat.name_tables.table import GRAPH_PASSES, PASSES, SERIALIZE, Names
+
+_BACKEND = {
+    "CompileSpec": "rushlight.delegate.backend:CompileSpec",
+    "ExportedProgram": "torch.export:ExportedProgram",
+}
+
+_CALL = "torch._higher_order_ops.executorch_call_delegate"
+
+_PROGRAM = ("rushlight.exir", "rushlight.compiler")
+
+_HELPERS = "rushlight.compat.exir_helpers"
+
+_DECOMPOSITIONS = "rushlight.compat.decompositions"
+
+_VARIANTS = "rushlight.compat.operator_variants"
+
+_SAVED = "rushlight.compat.saved_programs"
+
+_PTE = {
+    "PTEFile": "rushlight.format.pte:PTEFile",
+    "_deserialize_pte_binary": f"{SERIALIZE}:deserialize_pte_binary",
+    "_serialize_pte_binary": f"{SERIALIZE}:serialize_pte_binary",
+}
+
+_EMITTER = {"EmitterOutput": "rushlight.compat.emitter_output:EmitterOutput"}
+
+MODULES: dict[str, Names] = {
+    "executorch": Names(),
+    "executorch.version": Names(names={"__version__": "rushlight:__version__"}),
+    "executorch.exir": Names(
+        _PROGRAM,
+        {
+            "Value": "typing:Any",
+            "capture": "rushlight.compat.capture:capture",
+            "ExirDynamoConfig": f"{_HELPERS}:ExirDynamoConfig",
+            "ExirExportedProgram": "rushlight.compat.capture:EdgeProgram",
+            "ExecutorchProgram": "rushlight.compiler.executorch:ExecutorchProgramManager",
+            "load": f"{_SAVED}:load",
+            "save": f"{_SAVED}:save",
+        },
+    ),
+    "executorch.exir.program": Names((*_PROGRAM, _HELPERS, GRAPH_PASSES, "rushlight.compat.fake_program")),
+    "executorch.exir.program._fake_program": Names(("rushlight.compat.fake_program",)),
+    "executorch.exir.program._program": Names(
+        (*_PROGRAM, _HELPERS, GRAPH_PASSES),
+        {
+            "_transform": f"{GRAPH_PASSES}:transform_exported_program",
+            "_default_decomposition_table": f"{_DECOMPOSITIONS}:default_decomposition_table",
+            "_remove_invalid_ops_for_not_decompose": f"{_DECOMPOSITIONS}:keepable_operators",
+        },
+    ),
+    "executorch.exir._program_utils": Names((_HELPERS,)),
+    "executorch.exir._warnings": Names((_HELPERS,)),
+    "executorch.exir.common": Names((_HELPERS,)),
+    "executorch.exir.debug_handle_utils": Names((_HELPERS,)),
+    "executorch.exir.native": Names(),
+    "executorch.exir.operator": Names(),
+    "executorch.exir.operator.convert": Names(
+        (_HELPERS, _VARIANTS),
+        {
+            "_get_overload_schema": f"{_VARIANTS}:get_overload_schema",
+            "_pybind_schema_to_native_schema": f"{_VARIANTS}:native_schema",
+        },
+    ),
+    "executorch.exir.operator.util": Names((_VARIANTS,)),
+    "executorch.exir.scalar_type": Names(names={"ScalarType": "rushlight.format.program:ScalarType"}),
+    "executorch.exir.sym_util": Names((_HELPERS,)),
+    "executorch.exir.tensor_layout": Names(
+        names={"TensorLayout": "rushlight.format.flat_tensor:TensorLayout"}
+    ),
+    "executorch.exir.tracer": Names(
+        (_HELPERS,),
+        {"_default_decomposition_table": f"{_DECOMPOSITIONS}:default_decomposition_table"},
+    ),
+    "executorch.exir.version": Names(names={"__version__": "rushlight:__version__"}),
+    "executorch.exir._serialize": Names((SERIALIZE,), _PTE),
+    "executorch.exir._serialize._cord": Names(("rushlight.compat.cord",)),
+    "executorch.exir._serialize._dataclass": Names(
+        names={
+            "_DataclassEncoder": "rushlight.compat.dataclass_json:DataclassEncoder",
+            "_json_to_dataclass": "rushlight.compat.dataclass_json:json_to_dataclass",
+        }
+    ),
+    "executorch.exir._serialize._flatbuffer_program": Names(
+        names={
+            "_flatbuffer_to_program": "rushlight.compat.program_tables:flatbuffer_to_program",
+            "_program_to_flatbuffer": "rushlight.compat.program_tables:program_to_flatbuffer",
+        }
+    ),
+    "executorch.exir._serialize._serialize": Names((SERIALIZE,)),
+    "executorch.exir._serialize._named_data_store": Names(("rushlight.delegate.named_data",)),
+    "executorch.exir._serialize._program": Names((SERIALIZE,), _PTE),
+    "executorch.exir._serialize.data_serializer": Names((SERIALIZE,)),
+    "executorch.exir._serialize.padding": Names((SERIALIZE,)),
+    "executorch.exir.serde": Names(),
+    "executorch.exir.serde.export_serialize": Names((_SAVED,)),
+    "executorch.exir.serde.serialize": Names((_SAVED,)),
+    "executorch.exir.dialects.backend": Names(),
+    "executorch.exir.dialects.backend._ops": Names(
+        ("rushlight.ir.edge_ops",), {"_BACKEND_OP_LIB": "rushlight.ir.edge_ops:BACKEND_LIBRARIES"}
+    ),
+    "executorch.exir.emit._emit_program": Names(("rushlight.emit.program",), _EMITTER),
+    "executorch.exir.emit._emitter": Names(("rushlight.emit.program",)),
+    "executorch.exir.backend.compile_spec": Names(names=_BACKEND),
+    "executorch.exir.capture": Names(("rushlight.compiler.config",)),
+    "executorch.exir.capture._capture": Names(("rushlight.compat.capture",)),
+    "executorch.exir.capture._config": Names(("rushlight.compiler.config",)),
+    "executorch.exir.dialects": Names(),
+    "executorch.exir.dialects._ops": Names(
+        ("rushlight.ir.edge_ops",),
+        {
+            "_DialectNamespace": "rushlight.ir.edge_ops:DialectNamespace",
+            "_OpNamespace": "rushlight.ir.edge_ops:OpNamespace",
+        },
+    ),
+    "executorch.exir.dialects.edge": Names(),
+    "executorch.exir.dialects.edge.dtype": Names(),
+    "executorch.exir.dialects.edge.dtype.supported": Names(("rushlight.compat.edge_dtypes",)),
+    "executorch.exir.dialects.edge.op": Names(),
+    "executorch.exir.dialects.edge.op.api": Names((_VARIANTS,)),
+    "executorch.exir.dialects.edge._ops": Names(
+        ("rushlight.ir.edge_ops", "rushlight.ir.dtype_rules"),
+        {
+            "_edge_dialect_info": "rushlight.ir.dtype_rules:FURTHER_RULES",
+            "EdgeDialectArgument": "rushlight.ir.edge_schema:EdgeArgument",
+            "EdgeDialectFunctionSchema": "rushlight.ir.edge_schema:EdgeSchema",
+        },
+    ),
+    "executorch.exir.dim_order_utils": Names(
+        ("rushlight.ir.dim_order_ops",),
+        {
+            "get_memory_format": "rushlight.ir.dim_order_ops:memory_format_of",
+            "get_dim_order": f"{_HELPERS}:get_dim_order",
+        },
+    ),
+    "executorch.exir.dynamic_shape": Names(
+        names={"DynamicMemoryPlanningMode": PASSES["DynamicMemoryPlanningMode"]}
+    ),
+    "executorch.exir.emit": Names(("rushlight.emit.program",), _EMITTER),
+    "executorch.exir.error": Names(
+        ("rushlight.ir.errors",),
+    ),
+    "executorch.exir.graph_module": Names(
+        ("rushlight.ir.control_flow",),
+        {
+            "_get_control_flow_submodules": "rushlight.ir.control_flow:control_flow_submodules",
+            "_get_submodule": f"{_HELPERS}:get_submodule",
+        },
+    ),
+    "executorch.exir.memory": Names(("rushlight.ir.memory_ops",)),
+    "executorch.exir.memory_planning": Names(
+        ("rushlight.memory.algorithms", "rushlight.compat.memory_checks"),
+    ),
+    "executorch.exir.pass_base": Names(
+        ("rushlight.passes.export_pass", "rushlight.passes.program_pass", _HELPERS),
+        {
+            "PassType": "rushlight.passes.base:AnyPass",
+            "EdgeOpOverload": "rushlight.ir.edge_ops:EdgeOpOverload",
+            "PassResult": PASSES["PassResult"],
+            "PassBase": PASSES["PassBase"],
+        },
+    ),
+    "executorch.exir.pass_manager": Names(("rushlight.passes.pass_manager",)),
+    "executorch.exir.print_program": Names(("rushlight.ir.text",)),
+    "executorch.exir.schema": Names(("rushlight.format.program",)),
+    "executorch.exir.tensor": Names(
+        ("rushlight.ir.spec", _HELPERS),
+        {
+            "ALIGNMENT": "rushlight.ir.spec:DEFAULT_ALIGNMENT",
+            "determine_tensor_dynanism": "rushlight.ir.spec:shape_dynamism",
+        },
+    ),
+    "executorch.exir.delegate": Names(
+        names={
+            "executorch_call_delegate": f"{_CALL}:executorch_call_delegate",
+            "is_lowered_module": f"{_CALL}:is_lowered_module",
+            "get_lowered_module_name": f"{_CALL}:get_lowered_module_name",
+        }
+    ),
+    "executorch.exir.lowered_backend_module": Names(
+        ("rushlight.delegate.lowered", "rushlight.compat.submodules")
+    ),
+    "executorch.exir.verification": Names(),
+    "executorch.exir.verification.arg_validator": Names(("rushlight.compat.arg_validator",)),
+    "executorch.exir.verification.verifier": Names(
+        ("rushlight.compat.verification",),
+        {"SpecViolationError": "torch._export.verifier:SpecViolationError"},
+    ),
+    "executorch.exir.backend": Names(),
+    "executorch.exir.backend.backend_api": Names(
+        ("rushlight.compiler.to_backend", "rushlight.delegate.lowering", "rushlight.delegate.validation")
+    ),
+    "executorch.exir.backend.backend_details": Names(("rushlight.delegate.backend",), _BACKEND),
+    "executorch.exir.backend.compile_spec_schema": Names(names=_BACKEND),
+    "executorch.exir.backend.operator_support": Names(("rushlight.compat.operator_support",)),
+    "executorch.exir.backend.partitioner": Names(("rushlight.delegate.partitioner",), _BACKEND),
+    "executorch.exir.backend.utils": Names(
+        (
+            "rushlight.delegate.report",
+            "rushlight.delegate.constants",
+            "rushlight.delegate.debug",
+            "rushlight.compiler.to_backend",
+            "rushlight.compat.graph_comparison",
+        )
+    ),
+    "executorch.exir.backend.canonical_partitioners": Names(),
+    "executorch.exir.backend.canonical_partitioners.all_node_partitioner": Names(
+        ("rushlight.compat.canonical_partitioners",)
+    ),
+    "executorch.exir.backend.canonical_partitioners.config_partitioner": Names(
+        ("rushlight.compat.config_partitioner",)
+    ),
+    "executorch.exir.backend.canonical_partitioners.duplicate_constant_node_pass": Names(
+        ("rushlight.compat.duplicate_nodes",)
+    ),
+    "executorch.exir.backend.canonical_partitioners.duplicate_dequant_node_pass": Names(
+        ("rushlight.compat.duplicate_nodes",)
+    ),
+    "executorch.exir.backend.canonical_partitioners.group_partitioner": Names(
+        ("rushlight.compat.canonical_partitioners",)
+    ),
+    "executorch.exir.backend.canonical_partitioners.pattern_op_partitioner": Names(
+        ("rushlight.compat.canonical_partitioners",)
+    ),
+}

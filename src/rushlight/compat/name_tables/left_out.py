@@ -1,0 +1,45 @@
+"""What Rushlight does not have of ExecuTorch, with the reasons."""
+
+from __future__ import annotations
+
+# Why other parts of ExecuTorch are not here, by the start of the name of their modules.
+LEFT_OUT: dict[str, str] = {
+    "executorch.devtools.bundled_program.util": "models and comparisons of ExecuTorch's "
+    "tests; keep them beside the module, in its `__path__`",
+    "executorch.devtools.inspector.vgf_neural_statistics": "statistics of Arm's VGF backend, which "
+    "needs Arm's ML SDK for Vulkan",
+    "executorch.export.target_recipes": "recipes for Core ML and Qualcomm's AI Engine Direct, which need "
+    "coremltools and the QNN SDK",
+    "executorch.backends.xnnpack.partition.config.quant_affine_configs": "configurations that keep torchao's "
+    "affine operators whole; the compiler writes these as quantize and dequantize operators itself",
+    "executorch.exir.backend.test": "ExecuTorch's tests; keep them beside the module, in its `__path__`",
+    "executorch.exir.control_flow": "control flow of ExecuTorch's former tracer; write torch.cond",
+    "executorch.exir.dialects.edge.dtype": "a part of a generator of ExecuTorch's tables of dtypes",
+    "executorch.exir.dialects.edge.arg": "a generator of sample inputs of ExecuTorch's tables of dtypes",
+    "executorch.exir.dialects.edge.spec": "a generator of ExecuTorch's tables of dtypes",
+    "executorch.backends.native": "the back end of ExecuTorch's package format (.ptn)",
+    "executorch.exir._serialize._ptn": "the package format (.ptn) of ExecuTorch's own native backend",
+    "executorch.exir.native": "the package format (.ptn) of ExecuTorch's own native backend",
+    "executorch.exir.verification.interpreter": "an interpreter over an extension of ExecuTorch's tests; "
+    "executorch.extension.pybindings.aten_lib runs programs with torch's kernels",
+    "executorch.extension.llm": "a part of the runner of language models, their tokenizers or export tools; "
+    "the operators of extension.llm.custom_ops exist, and torch.export captures models with them",
+    "executorch.extension.training": "training on the device: outputs of a method own their memory here",
+}
+
+# What vendors' backends would need, by the start of the name of their modules.
+VENDORS: dict[str, str] = {
+    "executorch.backends.aoti": "a compiler of AOTInductor for the device",
+    "executorch.backends.apple": "Apple's Core ML tools (coremltools), or MLX or Metal of macOS",
+    "executorch.backends.arm": "Arm's tosa-tools, and the Vela compiler or the ML SDK for Vulkan",
+    "executorch.backends.cadence": "Cadence's Xtensa tools, and kernels of its DSP libraries",
+    "executorch.backends.cortex_m": "Arm's CMSIS-NN kernels for Cortex-M",
+    "executorch.backends.cuda": "NVIDIA's CUDA toolkit, and AOTInductor with Triton",
+    "executorch.backends.mediatek": "MediaTek's NeuroPilot SDK (mtk_converter, mtk_neuron)",
+    "executorch.backends.mlx": "Apple's MLX",
+    "executorch.backends.nxp": "NXP's eIQ Neutron SDK (neutron_converter)",
+    "executorch.backends.qualcomm": "Qualcomm's AI Engine Direct (QNN) SDK",
+    "executorch.backends.samsung": "Samsung's Exynos AI LiteCore (ENN) SDK",
+    "executorch.backends.vulkan": "a Vulkan device, and a compiler of its shaders (glslc)",
+    "executorch.backends.webgpu": "a WebGPU implementation such as Dawn",
+}

@@ -1,0 +1,118 @@
+"""The names of `executorch.devtools`, `export`, `extension`, `kernels`, `runtime` and `util`."""
+
+from __future__ import annotations
+
+from rushlight.compat.name_tables.table import SERIALIZE, Names
+
+_COMPARATORS = ("rushlight.compat.comparators", "rushlight.devtools.inspector.numerical_comparator")
+
+MODULES: dict[str, Names] = {
+    "executorch.extension.flat_tensor": Names(),
+    "executorch.extension.flat_tensor.serialize": Names((SERIALIZE,)),
+    "executorch.extension.flat_tensor.serialize.serialize": Names(
+        (SERIALIZE,),
+        {"_deserialize_to_flat_tensor": "rushlight.compat.program_tables:deserialize_to_flat_tensor"},
+    ),
+    "executorch.extension.flat_tensor.serialize.flat_tensor_schema": Names(("rushlight.format.flat_tensor",)),
+    "executorch.devtools": Names(
+        names={
+            "BundledProgram": "rushlight.devtools.bundled_program:BundledProgram",
+            "ETRecord": "rushlight.devtools.etrecord:ETRecord",
+            "Inspector": "rushlight.devtools.inspector:Inspector",
+            "generate_etrecord": "rushlight.devtools.etrecord:generate_etrecord",
+            "inspector": "rushlight.devtools.inspector",
+            "parse_etrecord": "rushlight.devtools.etrecord:parse_etrecord",
+        }
+    ),
+    "executorch.devtools.bundled_program": Names(),
+    "executorch.devtools.bundled_program.config": Names(("rushlight.devtools.bundled_program.config",)),
+    "executorch.devtools.bundled_program.core": Names(("rushlight.devtools.bundled_program.core",)),
+    "executorch.devtools.bundled_program.schema": Names(("rushlight.devtools.bundled_program.schema",)),
+    "executorch.devtools.bundled_program.schema.bundled_program_schema": Names(
+        ("rushlight.devtools.bundled_program.schema",)
+    ),
+    "executorch.devtools.bundled_program.serialize": Names(("rushlight.devtools.bundled_program.serialize",)),
+    "executorch.devtools.bundled_program.version": Names(("rushlight.devtools.bundled_program.version",)),
+    "executorch.devtools.etdump": Names(),
+    "executorch.devtools.etdump.schema_flatcc": Names(("rushlight.devtools.etdump.schema_flatcc",)),
+    "executorch.devtools.etdump.serialize": Names(("rushlight.devtools.etdump.serialize",)),
+    "executorch.devtools.etrecord": Names(("rushlight.devtools.etrecord",)),
+    "executorch.devtools.etrecord._etrecord": Names(
+        ("rushlight.devtools.etrecord.record",),
+        {
+            "_get_reference_outputs": "rushlight.devtools.etrecord.record:reference_outputs_of",
+            "_get_representative_inputs": "rushlight.devtools.etrecord.record:representative_inputs_of",
+        },
+    ),
+    "executorch.devtools.inspector": Names(
+        ("rushlight.devtools.inspector",),
+        {"compare_results": "rushlight.devtools.inspector.results:compare_results"},
+    ),
+    "executorch.devtools.inspector._inspector": Names(
+        ("rushlight.devtools.inspector.inspector", "rushlight.devtools.inspector")
+    ),
+    "executorch.devtools.inspector._inspector_utils": Names(
+        ("rushlight.devtools.inspector.perf",),
+        {
+            "compare_results": "rushlight.devtools.inspector.results:compare_results",
+            "DebugHandle": "rushlight.devtools.inspector.numerical_comparator:DebugHandle",
+            "EDGE_DIALECT_GRAPH_KEY": "rushlight.devtools.inspector.inspector:EDGE_DIALECT_GRAPH_KEY",
+        },
+    ),
+    "executorch.devtools.inspector.numerical_comparator": Names(_COMPARATORS),
+    "executorch.devtools.inspector.numerical_comparator.l1_numerical_comparator": Names(_COMPARATORS),
+    "executorch.devtools.inspector.numerical_comparator.mse_numerical_comparator": Names(_COMPARATORS),
+    "executorch.devtools.inspector.numerical_comparator.snr_numerical_comparator": Names(_COMPARATORS),
+    "executorch.devtools.inspector.numerical_comparator.numerical_comparator_base": Names(
+        ("rushlight.devtools.inspector.numerical_comparator",)
+    ),
+    "executorch.devtools.intermediate_output_tap": Names(("rushlight.compat.intermediate_output_tap",)),
+    **{
+        f"executorch.devtools.intermediate_output_tap.{module}": Names(
+            ("rushlight.compat.intermediate_output_tap",)
+        )
+        for module in ("_convenience", "_reducers", "_selectors", "_spec", "_strip_pass", "_tap_pass")
+    },
+    "executorch.devtools.pte_tool": Names(),
+    "executorch.devtools.pte_tool.diff_pte": Names(("rushlight.compat.pte_tool",)),
+    "executorch.devtools.size_analysis_tool": Names(),
+    "executorch.devtools.size_analysis_tool.size_analysis_tool": Names(("rushlight.compat.size_analysis",)),
+    "executorch.devtools.visualization": Names(("rushlight.compat.visualization",)),
+    "executorch.devtools.visualization.visualization_utils": Names(("rushlight.compat.visualization",)),
+    "executorch.devtools.backend_debug": Names(("rushlight.delegate.info",)),
+    "executorch.devtools.backend_debug.delegation_info": Names(("rushlight.delegate.info",)),
+    "executorch.export": Names(("rushlight.export",), {"export": "rushlight.export:export"}),
+    "executorch.export.export": Names(("rushlight.export",)),
+    "executorch.export.recipe": Names(("rushlight.export.recipe", "rushlight.export.recipe_parts")),
+    "executorch.export.recipe_provider": Names(("rushlight.export.recipe",)),
+    "executorch.export.recipe_registry": Names(
+        ("rushlight.export.recipe",),
+        {
+            "register_backend_recipe_provider": "rushlight.export.recipe:"
+            "recipe_registry.register_backend_recipe_provider"
+        },
+    ),
+    "executorch.export.stages": Names(
+        ("rushlight.export.stages", "rushlight.export.quantize_stages", "rushlight.export.stage")
+    ),
+    "executorch.export.types": Names(("rushlight.export.types",)),
+    "executorch.extension": Names(),
+    "executorch.extension.export_util": Names(("rushlight.compat.export_util",)),
+    "executorch.extension.export_util.utils": Names(("rushlight.compat.export_util",)),
+    "executorch.extension.llm": Names(),
+    "executorch.extension.llm.custom_ops": Names(effects=("rushlight.ir.llm_ops",)),
+    "executorch.extension.llm.custom_ops.custom_ops": Names(effects=("rushlight.ir.llm_ops",)),
+    "executorch.extension.pytree": Names(("rushlight.compat.pytree",)),
+    "executorch.extension.pybindings": Names(),
+    "executorch.extension.pybindings.aten_lib": Names(("rushlight.runtime.aten_lib",)),
+    "executorch.extension.pybindings.portable_lib": Names(("rushlight.runtime.portable_lib",)),
+    "executorch.kernels": Names(),
+    "executorch.kernels.portable": Names(),
+    "executorch.kernels.quantized": Names(effects=("rushlight.ir.quantized_ops",)),
+    "executorch.util": Names(),
+    "executorch.util.activation_memory_profiler": Names(("rushlight.memory.trace",)),
+    "executorch.runtime": Names(("rushlight.runtime",)),
+}
+
+MODULES["executorch.extension.pytree.pybindings"] = MODULES["executorch.extension.pytree"]
+MODULES["executorch.extension.pybindings._C"] = MODULES["executorch.extension.pybindings.portable_lib"]
