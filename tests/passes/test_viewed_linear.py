@@ -18,17 +18,23 @@ def edge_graph(model: torch.nn.Module, shape: tuple[int, ...], **options: object
     return to_edge(program).exported_program().graph_module
 
 
+BATCHES = Dim("a", min=2, max=5), Dim("b", min=2, max=5)
+
+
 @pytest.mark.parametrize("bias", [True, False])
-def test_a_layer_with_dynamic_batches(bias: bool) -> None:
-    sizes = ({0: Dim("a", min=2, max=5), 1: Dim("b", min=2, max=5)},)
-    module = edge_graph(torch.nn.Linear(3, 4, bias), (3, 5, 3), dynamic_shapes=sizes)
+@pytest.mark.parametrize("dims", [BATCHES, (BATCHES[0], BATCHES[0])])
+def test_a_layer_with_dynamic_batches(bias: bool, dims: tuple[Dim, Dim]) -> None:
+    sizes = (dict(enumerate(dims)),)
+    module = edge_graph(
+        torch.nn.Linear(3, 4, bias), (3, 5 if dims == BATCHES else 3, 3), dynamic_shapes=sizes
+    )
     evaluator = Evaluator.of(module)
     (found,) = filter(None, map(viewed_linear, list(module.graph.nodes)))
     linear = restore_linear(evaluator, found)
     eliminate_dead_code(module.graph)
     module.recompile()
     assert "view_copy" not in module.code and linear.meta["val"].shape[2] == 4
-    x, weight, *vector = torch.randn(2, 3, 3), torch.randn(4, 3), *([torch.randn(4)] if bias else [])
+    x, weight, *vector = torch.randn(3, 3, 3), torch.randn(4, 3), *([torch.randn(4)] if bias else [])
     (result,) = module(weight, *vector, x)
     torch.testing.assert_close(result, torch.nn.functional.linear(x, weight, *vector))
 

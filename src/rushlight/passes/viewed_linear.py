@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.fx import Node
@@ -11,7 +12,7 @@ from rushlight.ir import meta
 from rushlight.ir.edge_ops import EdgeOpOverload, is_op, to_edge_op
 from rushlight.ir.fake import Evaluator
 from rushlight.ir.quantization import LinearOperands, linear_operands
-from rushlight.ir.sym import same_size
+from rushlight.ir.sym import IntLike, same_size
 from rushlight.passes.base import insert_call
 
 aten = torch.ops.aten
@@ -45,13 +46,22 @@ def viewed_linear(node: Node) -> ViewedLinear | None:
     source = operands.input.args[0]
     assert isinstance(source, Node)
     shape = [*meta.get_shape(source)[:-1], meta.get_shape(operands.weight)[0]]
-    behind = meta.get_shape(result)
+    behind = _sizes_asked_for(result)
     inner = meta.get_shape(operands.weight)[1]
     if len(shape) != len(behind) or not all(map(same_size, shape, behind)):
         return None
     if len(shape) < 2 or not same_size(meta.get_shape(source)[-1], inner):
         return None
     return ViewedLinear(node, LinearOperands(source, operands.weight, operands.bias), result)
+
+
+def _sizes_asked_for(view: Node) -> list[IntLike]:
+    """The sizes that a view is given, which are simpler expressions than those of its result."""
+    given: Any = view.args[1]
+    values = [meta.find_val(size) if isinstance(size, Node) else size for size in given]
+    shape = meta.get_shape(view)
+    known = [isinstance(value, torch.SymInt) or (isinstance(value, int) and value >= 0) for value in values]
+    return [value if ok else size for value, size, ok in zip(values, shape, known, strict=True)]
 
 
 def restore_linear(evaluator: Evaluator, found: ViewedLinear) -> Node:

@@ -93,6 +93,7 @@ def test_a_decomposed_layer_that_is_not_taken_stays_decomposed() -> None:
     config = get_symmetric_quantization_config(is_dynamic=True, is_per_channel=False)
     program = quantize(torch.nn.Linear(8, 6), inputs, XNNPACKQuantizer().set_global(config))
     manager = to_edge(program).to_backend(XnnpackPartitioner())
+    manager.to_executorch()
     assert "aten.addmm.default" in calls(manager) and "aten.linear.default" not in calls(manager)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.export.graph_signature import TensorArgument
 from torch.fx import Graph, GraphModule, Node
 
 from rushlight.backends.xnnpack.backend import XnnpackBackend
@@ -297,14 +299,22 @@ def _restored(program: ExportedProgram, names: Collection[str]) -> tuple[Exporte
     copied = copy_program(program)
     copied._verifiers = [accepting(program.verifier, [aten.linear.default])]
     layers = {}
+    names_of_outputs: dict[str, str] = {}
     for module in graph_modules(copied.graph_module):
         evaluator = Evaluator.of(module)
         for node in list(module.graph.nodes):
             found = viewed_linear(node) if node.name in names else None
             if found is not None:
-                layers[node.name] = restore_linear(evaluator, found)
+                layers[node.name] = layer = restore_linear(evaluator, found)
+                names_of_outputs[found.result.name] = layer.name
         eliminate_dead_code(module.graph)
         module.recompile()
+    copied.graph_signature.output_specs[:] = [
+        replace(spec, arg=TensorArgument(names_of_outputs[spec.arg.name]))
+        if spec.arg.name in names_of_outputs
+        else spec
+        for spec in copied.graph_signature.output_specs
+    ]
     return copied, layers
 
 

@@ -1,0 +1,276 @@
+"""Matrix products, convolutions and batch norms as nodes of a payload."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.xnnpack import graph as g
+from rushlight.backends.xnnpack.builder import TO_NHWC, GraphBuilder, Layout
+from rushlight.backends.xnnpack.constants import NONE, TRANSPOSE_WEIGHTS
+from rushlight.backends.xnnpack.emit_shared import (
+    common_layout,
+    fused_activation,
+    sizes_of_reshape,
+)
+from rushlight.backends.xnnpack.nodes import (
+    folded_padding,
+    operation,
+    pair,
+    transposed_constant,
+    upper_dims,
+)
+from rushlight.backends.xnnpack.quantized import (
+    stored_weight,
+)
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import argument
+from rushlight.ir.errors import CompileError
+
+aten = torch.ops.aten
+GROUP_UNIT = 32
+"""The number of weights of which a group is a multiple."""
+
+
+class UnsupportedGroupError(CompileError, AssertionError):
+    """The weights of a product are quantized in groups of a size that XNNPACK lacks."""
+
+
+def _place(node: Node) -> str:
+    source = meta.source_of(node)
+    return "" if source is None else f", {source}"
+
+
+def _product(
+    builder: GraphBuilder, node: Node, source: Node, weight: Node, bias: Node | None, is_out_in: bool
+) -> None:
+    constant = transposed_constant(builder.context, weight)
+    if constant is not None:
+        weight, is_out_in = constant, not is_out_in
+    in_id = builder.value(source)
+    stored = stored_weight(weight, builder.context)
+    if stored is not None:
+        if stored.group_size is not None and stored.group_size % GROUP_UNIT:
+            where = f"{node.name} ({operation(node)}{_place(node)})"
+            raise UnsupportedGroupError(
+                f"{where}: XNNPACK requires group_size to be a multiple of {GROUP_UNIT}, but got "
+                f"{stored.group_size}; quantize the layer with larger groups, or with one scale for each "
+                "output channel"
+            )
+        values = builder.context.constant(stored.source)
+        filter_id, bias_id = builder.weight_and_bias(values, stored, stored.axis, bias, source)
+    else:
+        filter_id = builder.value(weight)
+        is_bf16 = builder.tensor(weight).dtype == torch.bfloat16
+        bias_id = NONE
+        if bias is not None and not builder.context.is_constant(bias):
+            bias_id = builder.value(bias)
+        elif bias is not None:
+            bias_id = builder.constant(
+                builder.context.constant(bias).flatten(), torch.float32 if is_bf16 else None
+            )
+    result, bounds = fused_activation(builder, node)
+    out = builder.define(result)
+    builder.same(node, result)
+    flags = 0 if is_out_in else TRANSPOSE_WEIGHTS
+    builder.add(g.XNNFullyConnected(in_id, filter_id, bias_id, out, flags), node, bounds)
+
+
+def emit_linear(builder: GraphBuilder, node: Node) -> None:
+    """A product with a weight [out, in]."""
+    source, weight, bias = node.args[0], node.args[1], argument(node, 2)
+    assert isinstance(source, Node) and isinstance(weight, Node)
+    _product(builder, node, source, weight, bias, True)
+
+
+def emit_addmm(builder: GraphBuilder, node: Node) -> None:
+    """A product with a bias."""
+    bias, source, weight = node.args[:3]
+    assert isinstance(bias, Node) and isinstance(source, Node) and isinstance(weight, Node)
+    _product(builder, node, source, weight, bias, False)
+
+
+def emit_mm(builder: GraphBuilder, node: Node) -> None:
+    """A product of matrices."""
+    source, weight = node.args[:2]
+    assert isinstance(source, Node) and isinstance(weight, Node)
+    _product(builder, node, source, weight, None, False)
+
+
+def emit_bmm(builder: GraphBuilder, node: Node) -> None:
+    """Products of batches of matrices."""
+    a, b = node.args[:2]
+    assert isinstance(a, Node) and isinstance(b, Node)
+    first, second = builder.value(a), builder.value(b)
+    builder.add(g.XNNBatchMatrixMultiply(first, second, builder.define(node), 0), node)
+
+
+# ---- Convolutions and what becomes one ----
+
+
+def _spatial(values: Any, is_flat: bool, filler: int) -> tuple[int, int]:
+    """Height and width of a list; one over a line gets `filler` as its width."""
+    items = list(values)
+    if is_flat:
+        return int(items[0]), filler
+    return pair(items)
+
+
+def emit_convolution(builder: GraphBuilder, node: Node) -> None:
+    """A convolution, also a transposed one."""
+    source, weight_node, bias_node = node.args[:3]
+    added = (0, 0, 0, 0)
+    if (folded := folded_padding(node)) is not None:
+        source, added = folded[0].args[0], folded[1]
+    assert isinstance(source, Node) and isinstance(weight_node, Node)
+    quantized = stored_weight(weight_node, builder.context)
+    if quantized is not None:
+        weight = builder.context.constant(quantized.source)
+    else:
+        weight = builder.context.constant(weight_node).float()
+    bias = builder.context.constant(bias_node).float() if isinstance(bias_node, Node) else None
+    is_flat = weight.dim() == 3
+    if is_flat:
+        weight = weight.unsqueeze(-1)
+    is_transposed, groups = bool(node.args[6]), int(node.args[8])  # type: ignore[arg-type]
+    norm = _following_norm(builder, node)
+    if norm is not None:
+        weight, bias = _fold_norm(builder, norm, weight, bias, is_transposed, groups)
+    if is_transposed:
+        inputs, outputs = weight.shape[0] // groups, weight.shape[1]
+        weight = weight.reshape(groups, inputs, *weight.shape[1:]).transpose(1, 2)
+        weight = weight.reshape(groups * outputs, inputs, *weight.shape[3:])
+    else:
+        inputs, outputs = weight.shape[1], weight.shape[0] // groups
+    is_depthwise = inputs == 1 and not is_transposed
+    stored = weight.permute((1, 2, 3, 0) if is_depthwise else TO_NHWC)
+    stride = _spatial(node.args[3], is_flat, 1)
+    padding = _spatial(node.args[4], is_flat, 0)
+    dilation = _spatial(node.args[5], is_flat, 1)
+    extra = _spatial(node.args[7], is_flat, 0)
+    in_id = _as_image(builder, source) if is_flat else builder.value(source, Layout.NHWC)
+    if quantized is not None:
+        axis = None if quantized.axis is None else 3 if is_depthwise else 0
+        filter_id, bias_id = builder.weight_and_bias(stored, quantized, axis, bias_node, source)
+    else:
+        filter_id = builder.constant(stored)
+        bias_id = NONE if bias is None else builder.constant(bias)
+    result, bounds = fused_activation(builder, norm if norm is not None else node)
+    dims = upper_dims(builder.tensor(result))
+    if is_flat:
+        out = builder.temporary(result, [dims[0], dims[2], 1, dims[1]])
+    else:
+        out = builder.define(result, Layout.NHWC)
+    kind = g.XNNConvTranspose2d if is_transposed else g.XNNDepthwiseConv2d if is_depthwise else g.XNNConv2d
+    builder.add(
+        kind(
+            padding[0] + added[0],
+            padding[1] + added[1],
+            padding[0] + added[2],
+            padding[1] + added[3],
+            weight.shape[2],
+            weight.shape[3],
+            *stride,
+            *dilation,
+            inputs,
+            outputs,
+            groups,
+            *extra,
+            in_id,
+            filter_id,
+            bias_id,
+            out,
+            0,
+        ),
+        node,
+        bounds,
+    )
+    if is_flat:
+        _as_line(builder, result, out)
+    builder.same(node, result)
+
+
+def _as_image(builder: GraphBuilder, source: Node) -> int:
+    """A line [n, c, l] as the image [n, l, 1, c] in memory."""
+    dims = upper_dims(builder.tensor(source))
+    transposed = builder.temporary(source, [dims[0], dims[2], dims[1]])
+    builder.add(g.XNNStaticTranspose(3, [0, 2, 1], builder.value(source), transposed, 0), source)
+    image = builder.temporary(source, [dims[0], dims[2], 1, dims[1]])
+    shape = sizes_of_reshape(builder, source, [0, 2, -1, 1])
+    builder.add(g.XNNStaticReshape(4, shape, transposed, image, 0), source)
+    return image
+
+
+def _as_line(builder: GraphBuilder, result: Node, image: int) -> None:
+    dims = upper_dims(builder.tensor(result))
+    line = builder.temporary(result, [dims[0], dims[2], dims[1]])
+    shape = sizes_of_reshape(builder, result, [0, 2, 1])
+    builder.add(g.XNNStaticReshape(3, shape, image, line, 0), result)
+    out = builder.define(result)
+    builder.add(g.XNNStaticTranspose(3, [0, 2, 1], line, out, 0), result)
+
+
+def _following_norm(builder: GraphBuilder, node: Node) -> Node | None:
+    """The item of a batch norm that is the only thing done to `node`."""
+    users = list(node.users)
+    if len(users) != 1 or operation(users[0]) != aten._native_batch_norm_legit_no_training.default:
+        return None
+    items = list(users[0].users)
+    if users[0].args[0] is not node or len(items) != 1:
+        return None
+    builder.skipped |= {users[0]: node, items[0]: node}
+    return items[0]
+
+
+def _norm_factors(builder: GraphBuilder, norm: Node) -> tuple[torch.Tensor, torch.Tensor]:
+    """(w, b) with which a batch norm is x * w + b, per channel, in double precision."""
+
+    def value(node: object, default: float) -> torch.Tensor:
+        if isinstance(node, Node):
+            return builder.context.constant(node).double()
+        return torch.tensor(default, dtype=torch.float64)
+
+    gamma, beta, mean, variance = (
+        value(node, default) for node, default in zip(norm.args[1:5], (1.0, 0.0, 0.0, 1.0), strict=True)
+    )
+    scale = gamma / torch.sqrt(variance + float(norm.args[6]))  # type: ignore[arg-type]
+    return scale, beta - mean * scale
+
+
+def _fold_norm(
+    builder: GraphBuilder,
+    item: Node,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    is_transposed: bool,
+    groups: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    norm = item.args[0]
+    assert isinstance(norm, Node)
+    scale, shift = _norm_factors(builder, norm)
+    new_bias = shift if bias is None else bias.double() * scale + shift
+    wide = weight.double()
+    if is_transposed:
+        grouped = wide.reshape(groups, wide.shape[0] // groups, *wide.shape[1:])
+        wide = (grouped * scale.reshape(groups, 1, -1, 1, 1)).reshape(wide.shape)
+    else:
+        wide = wide * scale.reshape(-1, 1, 1, 1)
+    return wide.float(), new_bias.float()
+
+
+def emit_batch_norm(builder: GraphBuilder, node: Node) -> None:
+    """As a multiplication and an addition per channel."""
+    source = node.args[0]
+    assert isinstance(source, Node)
+    tensor = builder.tensor(source)
+    layout = common_layout(builder, [source])
+    shape = (-1,) if layout is Layout.NHWC else (-1, *(1,) * (tensor.dim() - 2))
+    scale, shift = (factor.reshape(shape) for factor in _norm_factors(builder, node))
+    in_id = builder.value(source, layout)
+    dims = list(builder.tensor_value(in_id).dims)
+    scaled = builder.temporary(source, dims)
+    builder.add(g.XNNMultiply(in_id, builder.constant(scale, tensor.dtype), scaled, 0), node)
+    out = builder.define(node, layout)
+    builder.add(g.XNNAdd(scaled, builder.constant(shift, tensor.dtype), out, 0), node)

@@ -1,0 +1,75 @@
+"""What operators of a payload share: the activation that they take along, and a layout for several inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch.fx import Node
+
+from rushlight.backends.xnnpack import graph as g
+from rushlight.backends.xnnpack.builder import GraphBuilder, Layout
+from rushlight.backends.xnnpack.nodes import (
+    operation,
+    rank_of,
+)
+from rushlight.backends.xnnpack.quantized import (
+    activation_behind,
+)
+from rushlight.ir.edge_ops import argument
+
+aten = torch.ops.aten
+INFINITY = float("inf")
+
+
+def common_layout(builder: GraphBuilder, nodes: Sequence[Node]) -> Layout:
+    """Channels-last if one of the images is there only in that layout and all may be."""
+    computed = [node for node in nodes if not builder.context.is_constant(node)]
+    if not all(rank_of(node) == 4 for node in computed):
+        return Layout.PLAIN
+    is_last = any(builder.layouts_of(node) == {Layout.NHWC} for node in computed)
+    return Layout.NHWC if is_last else Layout.PLAIN
+
+
+def activation_bounds(node: Node) -> g.OutputMinMax | None:
+    """The bounds to which an activation clamps, None if it does something else."""
+    op = operation(node)
+    if op == aten.relu.default:
+        return g.OutputMinMax(0.0, INFINITY)
+    if op == aten.hardtanh.default:
+        return g.OutputMinMax(float(argument(node, 1, -1.0)), float(argument(node, 2, 1.0)))
+    if op == aten.clamp.default:
+        low, high = argument(node, 1), argument(node, 2)
+        return g.OutputMinMax(
+            -INFINITY if low is None else float(low), INFINITY if high is None else float(high)
+        )
+    return None
+
+
+def fused_activation(builder: GraphBuilder, node: Node) -> tuple[Node, g.OutputMinMax | None]:
+    """The node whose value results, and the bounds, where an activation is the only user of `node`."""
+    activation = activation_behind(node)
+    if activation is not None:
+        builder.skipped[activation] = node
+        return activation, activation_bounds(activation)
+    return node, None
+
+
+def sizes_of_reshape(builder: GraphBuilder, node: Node, axes: Sequence[int]) -> list[int]:
+    """Sizes of the axes named, 1 for -1, and 0, which is inferred, for a dynamic one."""
+    shape = builder.tensor(node).shape
+    return [1 if axis < 0 else shape[axis] if isinstance(shape[axis], int) else 0 for axis in axes]
+
+
+def emit_unary(kind: Callable[..., object], builder: GraphBuilder, node: Node) -> None:
+    """An operator with one input and one result."""
+    source = node.args[0]
+    assert isinstance(source, Node)
+    layout = common_layout(builder, [source])
+    in_id = builder.value(source, layout)
+    builder.add(kind(in_id, builder.define(node, layout), 0), node)
+
+
+def emit_copy(builder: GraphBuilder, node: Node) -> None:
+    """A copy of a value."""
+    emit_unary(g.XNNCopy, builder, node)
