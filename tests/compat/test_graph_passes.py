@@ -47,6 +47,27 @@ class Net(torch.nn.Module):
         return x @ self.weight.exp() + torch.full((3,), 2.0)
 
 
+class Stored(torch.nn.Module):
+    """A weight in int8."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Buffer(torch.tensor([1, 2, 3], dtype=torch.int8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + torch.ops.quantized_decomposed.dequantize_per_tensor.default(
+            self.weight, 0.5, 0, -128, 127, torch.int8
+        )
+
+
+@pytest.mark.parametrize("edge", [False, True])
+def test_weights_are_dequantized_in_programs_of_torch_alone(edge: bool) -> None:
+    net, x = Stored(), torch.ones(3)
+    program = constant_prop_pass(edge_of(net, x) if edge else export(net, (x,)))
+    assert any("dequantize" in name for name in calls(program.graph_module)) is edge
+    torch.testing.assert_close(program.module()(x), net(x))
+
+
 @pytest.mark.parametrize("everything", [False, True])
 def test_operators_over_constants_become_constants(everything: bool) -> None:
     net, x = Net(), torch.randn(4, 2)
@@ -228,7 +249,7 @@ def test_weights_stay_quantized_and_bodies_stay_as_they_are(caplog: pytest.LogCa
     program = to_edge(export(Quantized(), (torch.ones(3),)), compile_config=config).exported_program()
     constant_prop_pass(program)
     assert "dequantize_per_tensor" in program.graph_module.code
-    assert "leaves the bodies of control flow" in caplog.text
+    assert "does not constant propagate in control flow modules" in caplog.text
 
 
 @pytest.mark.parametrize("persistent", [True, False])

@@ -25,7 +25,7 @@ from rushlight.ir import memory_ops, meta
 from rushlight.ir.constants import Constants, NewConstants, constant_inputs
 from rushlight.ir.control_flow import is_control_flow
 from rushlight.ir.dim_order_ops import memory_format_of
-from rushlight.ir.edge_ops import aten_op, is_op, ops, to_backend_op, to_edge_op
+from rushlight.ir.edge_ops import EdgeOpOverload, aten_op, is_op, ops, to_backend_op, to_edge_op
 from rushlight.ir.fake import Evaluator
 from rushlight.ir.quantization import dequantizes
 from rushlight.ir.sym_ops import PYTHON_TO_PRIM, is_sym_op
@@ -118,7 +118,7 @@ def constant_prop_pass(
 
     Args:
         exported_program: an edge program.
-        custom_skip_targets: operators that stay, by default `full`.
+        custom_skip_targets: operators that stay, by default `full` and edge operators that dequantize.
         _skip_dim_order: which operators give an output a row-major layout; no output needs one here.
 
     Returns:
@@ -127,11 +127,14 @@ def constant_prop_pass(
     skipped = {ops.edge.aten.full.default} if custom_skip_targets is None else set(custom_skip_targets)
 
     def folds(node: Node) -> bool:
-        return node.target not in skipped and is_pure(node, views=True) and not dequantizes(node)
+        if node.target in skipped or not is_pure(node, views=True):
+            return False
+        stays_quantized = custom_skip_targets is None and isinstance(node.target, EdgeOpOverload)
+        return not (stays_quantized and dequantizes(node))
 
     graph = exported_program.graph
     if any(is_control_flow(node) for node in graph.nodes):
-        logging.warning("constant_prop_pass leaves the bodies of control flow as they are")
+        logging.warning("constant_prop_pass does not constant propagate in control flow modules")
     constants = Constants(constant_inputs(exported_program), graph, folds)
     added, evaluator = NewConstants(exported_program), Evaluator.of(exported_program.graph_module)
     for node in list(graph.nodes):

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 from rushlight.compat.name_tables import backends, exir, exir_passes, tools, xnnpack
-from rushlight.compat.name_tables.left_out import LEFT_OUT, VENDORS
-from rushlight.compat.name_tables.table import Names
-
-__all__ = ["LEFT_OUT", "MODULES", "VENDORS", "Names"]
+from rushlight.compat.name_tables.left_out import LEFT_OUT as LEFT_OUT
+from rushlight.compat.name_tables.left_out import VENDORS as VENDORS
+from rushlight.compat.name_tables.table import Names as Names
 
 MODULES: dict[str, Names] = {
     **exir.MODULES,

@@ -60,6 +60,8 @@ _PROGRAM_PARTS = ("_state_dict", "_constants", "_example_inputs")
 class EdgeManager(Protocol):
     """What a record needs of a manager of edge programs."""
 
+    _edge_programs: dict[str, ExportedProgram]
+
     @property
     def methods(self) -> set[str]:
         """The names of the methods."""
@@ -223,8 +225,8 @@ class ETRecord:
                 "manager that to_edge() returned"
             )
         programs = {
-            name: copy_program(edge_dialect_program.exported_program(name))
-            for name in sorted(edge_dialect_program.methods)
+            name: copy_program(program)
+            for name, program in sorted(edge_dialect_program._edge_programs.items())
         }
         self.edge_dialect_program = next(iter(programs.values())) if len(programs) == 1 else {**programs}
 
@@ -255,7 +257,7 @@ class ETRecord:
                 graphs[f"{name}/forward"] = module
             elif isinstance(module, EdgeManager):
                 graphs |= {
-                    f"{name}/{method}": module.exported_program(method) for method in sorted(module.methods)
+                    f"{name}/{method}": program for method, program in sorted(module._edge_programs.items())
                 }
             else:
                 raise RuntimeError(

@@ -1,0 +1,34 @@
+"""Passes that change the graph module that they are given, as ExecuTorch's passes of these names do."""
+
+from __future__ import annotations
+
+from torch.fx import GraphModule
+from torch.fx.passes.infra.pass_base import PassResult
+from typing_extensions import override
+
+from rushlight.passes.base import graph_modules
+from rushlight.passes.fold_quantize_pairs import FoldQuantizePairsPass
+from rushlight.passes.memory_views import NormalizeViewBasesPass
+
+
+class FoldRedundantDequantizeQuantizePass(FoldQuantizePairsPass):
+    """Removes a dequantization that is followed by the same quantization."""
+
+    @override
+    def call(self, graph_module: GraphModule) -> PassResult:
+        """Rewrites the given graphs."""
+        return PassResult(graph_module, self.rewrite_all(graph_module))
+
+
+class NormalizeViewCopyBasePass(NormalizeViewBasesPass):
+    """Lets views of views read the first base. Views that nothing reads any more stay."""
+
+    @override
+    def call(self, graph_module: GraphModule) -> PassResult:
+        """Rewrites the given graphs."""
+        changed = False
+        for module in list(graph_modules(graph_module)):
+            if self.rewrite(module):
+                module.recompile()
+                changed = True
+        return PassResult(graph_module, changed)
