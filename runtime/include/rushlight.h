@@ -27,6 +27,13 @@
 extern "C" {
 #endif
 
+/* The type of an enumeration: in C++, as in C, every number of it is a value of the enumeration. */
+#ifdef __cplusplus
+#define RUSHLIGHT_ENUM_TYPE : unsigned int
+#else
+#define RUSHLIGHT_ENUM_TYPE
+#endif
+
 #define RUSHLIGHT_API_VERSION 1
 
 /* The largest number of dimensions of a tensor. */
@@ -34,7 +41,7 @@ extern "C" {
 
 /* The result of a function. The numbers are those of the ExecuTorch runtime, and RUSHLIGHT_CANCELLED, which it lacks.
  */
-typedef enum rushlight_status {
+typedef enum rushlight_status RUSHLIGHT_ENUM_TYPE {
   RUSHLIGHT_OK = 0x00,
   RUSHLIGHT_INTERNAL = 0x01,
   RUSHLIGHT_INVALID_STATE = 0x02,
@@ -57,7 +64,7 @@ typedef enum rushlight_status {
 } rushlight_status;
 
 /* The dtype of a tensor. The numbers are those of torch and of the file format. */
-typedef enum rushlight_dtype {
+typedef enum rushlight_dtype RUSHLIGHT_ENUM_TYPE {
   RUSHLIGHT_UINT8 = 0,
   RUSHLIGHT_INT8 = 1,
   RUSHLIGHT_INT16 = 2,
@@ -77,7 +84,7 @@ typedef enum rushlight_dtype {
 } rushlight_dtype;
 
 /* The kind of a value. OTHER is a list, which this API does not read. */
-typedef enum rushlight_kind {
+typedef enum rushlight_kind RUSHLIGHT_ENUM_TYPE {
   RUSHLIGHT_NONE = 0,
   RUSHLIGHT_TENSOR = 1,
   RUSHLIGHT_INTEGER = 2,
@@ -101,7 +108,7 @@ typedef struct rushlight_value {
 } rushlight_value;
 
 /* Whether the sizes of a tensor are fixed, have upper bounds, or have no bounds. The rank is always fixed. */
-typedef enum rushlight_dynamism {
+typedef enum rushlight_dynamism RUSHLIGHT_ENUM_TYPE {
   RUSHLIGHT_STATIC = 0,
   RUSHLIGHT_DYNAMIC_BOUND = 1,
   RUSHLIGHT_DYNAMIC_UNBOUND = 2

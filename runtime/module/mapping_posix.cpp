@@ -49,15 +49,14 @@ Result<FreeableBuffer> map_file(int file, size_t offset, size_t size, MlockConfi
   RL_REQUIRE(mapped != MAP_FAILED, AccessFailed, "cannot map %zu bytes at offset %zu of a file: %s", size, offset,
              std::strerror(errno));
   FreeableBuffer buffer(static_cast<uint8_t*>(mapped) + lead, size, unmap);
+  RL_TRY(read_mapped(mapped, lead, size, offset));
   if (lock == MlockConfig::UseMlock || lock == MlockConfig::UseMlockIgnoreErrors) {
     const bool is_locked = ::mlock(mapped, size + lead) == 0;
     RL_REQUIRE(is_locked || lock == MlockConfig::UseMlockIgnoreErrors, NotSupported,
                "cannot keep %zu bytes of a file in memory: %s (raise the limit of locked memory, or use "
                "UseMlockIgnoreErrors)",
                size, std::strerror(errno));
-    if (is_locked) return buffer;
   }
-  RL_TRY(read_mapped(mapped, lead, size, offset));
   return buffer;
 }
 

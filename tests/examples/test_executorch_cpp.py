@@ -16,7 +16,6 @@ from rushlight.devtools.etdump.serialize import deserialize_from_etdump_flatcc
 from rushlight.runtime.libraries import cmake_dir, include_dir
 
 EXAMPLE = EXAMPLES / "executorch_cpp"
-HEADERS = include_dir() / "rushlight-executorch"
 
 
 @pytest.fixture(scope="module")
@@ -80,15 +79,16 @@ COMPILERS = [name for name in ("g++", "clang++") if shutil.which(name)]
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_compiles_without_warnings(compiler: str, tmp_path: Path) -> None:
     """Every example, and all headers in one file. `make_aten_functor...` needs PyTorch's headers."""
+    folder = include_dir() / "rushlight-executorch"
     foreign = {"aten_util", "testing_util", "c10"}  # of PyTorch's and GoogleTest's, or by other names
     headers = sorted(
-        path.relative_to(HEADERS) for path in HEADERS.rglob("*.h") if not foreign & set(path.parts)
+        path.relative_to(folder) for path in folder.rglob("*.h") if not foreign & set(path.parts)
     )
     assert len(headers) > 80
     everything = tmp_path / "everything.cpp"
     everything.write_text("".join(f"#include <{header.as_posix()}>\n" for header in headers))
     flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-    folders = [f"-I{include_dir()}", f"-I{HEADERS}"]
+    folders = [f"-I{include_dir()}", f"-I{folder}"]
     for source in [everything, *sorted(EXAMPLE.glob("*.cpp"))]:
         run([compiler, *flags, *folders, str(source)])
 

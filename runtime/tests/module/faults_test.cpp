@@ -27,6 +27,10 @@ void* operator new(size_t size) {
   if (memory == nullptr) std::abort();
   return memory;
 }
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  ++news;
+  return std::malloc(std::max<size_t>(size, 1));
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
