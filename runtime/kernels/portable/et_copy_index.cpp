@@ -9,7 +9,8 @@ void et_copy_index(KernelRuntimeContext& context, Tensor& to, const Tensor& from
   RL_KERNEL_REQUIRE(context, to.dim() == from.dim() + 1, InvalidArgument,
                     "a tensor of rank %lld cannot be an item of one of rank %lld", static_cast<long long>(from.dim()),
                     static_cast<long long>(to.dim()));
-  RL_KERNEL_REQUIRE(context, index >= 0, InvalidArgument, "the index %lld is negative", static_cast<long long>(index));
+  RL_KERNEL_REQUIRE(context, index >= 0 && index < INT32_MAX, InvalidArgument,
+                    "the index %lld is negative or too large", static_cast<long long>(index));
   if (!require_same_dtype(context, to, from)) return;
   // A tensor of dynamic shape grows by one item with each call.
   Shape shape;
