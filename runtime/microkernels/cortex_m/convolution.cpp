@@ -136,9 +136,7 @@ void convolve_patches(const Int8Convolution& c, const uint8_t* in, const int8_t*
   auto* const patches = reinterpret_cast<Patch*>(scratch + padded(plan.line_bytes) + plan.offset_bytes());
   if (!plan.is_dense) set_offsets(c, plan, offsets);
   if (plan.has_lines) fill_bytes(lines, static_cast<int32_t>(plan.line_bytes), c.zero);
-  for (int32_t o = 0; o < c.out.channels; ++o) {
-    c.channels[o].correction = correction(weights + o * plan.depth, plan.depth, c.zero);
-  }
+  set_corrections(weights, plan.depth, c.zero, c.channels, c.out.channels);
   const int32_t row_stride = plan.has_lines ? 0 : w.stride_h * c.in.row_stride;
   const int32_t column_stride = w.stride_w * (plan.has_lines ? plan.column_step : c.in.column_stride);
   for (int32_t image = 0; image < c.out.batch; ++image) {

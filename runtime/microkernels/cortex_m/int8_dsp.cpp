@@ -87,7 +87,7 @@ RL_INLINE void products_of_two(const Patch* patches, int32_t step, const int8_t*
 
 }  // namespace
 
-int32_t correction(const int8_t*, int32_t, int32_t) { return 0; }
+void set_corrections(const int8_t*, int32_t, int32_t, Int8Channel*, int32_t) {}
 
 void gather(const int8_t* from, const uint16_t* offsets, int32_t depth, int32_t zero, Patch* patch) {
   for (const Patch* const end = patch + depth; patch != end; ++patch) {
@@ -242,8 +242,11 @@ bool is_whole_int8(const Int8Output& output) {
   return output.least + output.zero == -128 && output.most + output.zero == 127;
 }
 
+RL_INLINE int32_t saturated_number(float real, const Int8Output& output) {
+  return __ssat(__qadd(round_to_int32(real * output.inverse), output.zero), 8);
+}
 RL_INLINE uint8_t saturated(float real, const Int8Output& output) {
-  return static_cast<uint8_t>(__ssat(__qadd(round_to_int32(real * output.inverse), output.zero), 8));
+  return static_cast<uint8_t>(saturated_number(real, output));
 }
 
 RL_INLINE float real_number(int8_t number, const Int8Operand& operand) {
@@ -305,7 +308,19 @@ void softmax(const uint8_t* in, uint8_t flip, const int32_t* exponentials, int32
 
 void quantize(const float* in, int32_t n, const Int8Output& output, uint8_t* out) {
   const Int8Output to = output;
-  for (const uint8_t* const end = out + n; out != end; ++in) *out++ = *in == *in ? requantized(*in, to) : 0;
+  const uint8_t* const end = out + n;
+  if (is_whole_int8(to)) {
+    while (out != end) {
+      const float real = *in++;
+      const int32_t number = saturated_number(real, to);
+      *out++ = static_cast<uint8_t>(real == real ? number : 0);
+    }
+  }
+  while (out != end) {
+    const float real = *in++;
+    const int32_t number = requantized_number(real, to);
+    *out++ = static_cast<uint8_t>(real == real ? number : 0);
+  }
 }
 
 void dequantize(const Int8Operand& in, int32_t n, float* out) {

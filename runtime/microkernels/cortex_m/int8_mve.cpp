@@ -43,11 +43,32 @@ struct RealNumbers {
 
 }  // namespace
 
-int32_t correction(const int8_t* weights, int32_t depth, int32_t zero) {
-  int32_t sum = 0, n = depth;
-  for (; n > 15; n -= 16, weights += 16) sum = vaddvaq_s8(sum, vldrbq_s8(weights));
-  if (n > 0) sum = vaddvaq_s8(sum, vldrbq_z_s8(weights, vctp8q(static_cast<uint32_t>(n))));
-  return -zero * sum;
+void set_corrections(const int8_t* weights, int32_t depth, int32_t zero, Int8Channel* channels, int32_t count) {
+  const mve_pred16_t rest = vctp8q(static_cast<uint32_t>(depth & 15));
+  for (; count > 0; count -= 4, channels += 4) {
+    // Channels that do not exist read the weights of the first one.
+    const int8_t *a = weights, *b = count > 1 ? a + depth : a, *c = count > 2 ? b + depth : a,
+                 *d = count > 3 ? c + depth : a;
+    int32_t p = 0, q = 0, r = 0, s = 0;
+    for (int32_t n = depth >> 4; n > 0; --n) {
+      p = vaddvaq_s8(p, vldrbq_s8(a));
+      q = vaddvaq_s8(q, vldrbq_s8(b));
+      r = vaddvaq_s8(r, vldrbq_s8(c));
+      s = vaddvaq_s8(s, vldrbq_s8(d));
+      a += 16, b += 16, c += 16, d += 16;
+    }
+    if ((depth & 15) != 0) {
+      p = vaddvaq_s8(p, vldrbq_z_s8(a, rest));
+      q = vaddvaq_s8(q, vldrbq_z_s8(b, rest));
+      r = vaddvaq_s8(r, vldrbq_z_s8(c, rest));
+      s = vaddvaq_s8(s, vldrbq_z_s8(d, rest));
+    }
+    channels[0].correction = -zero * p;
+    if (count > 1) channels[1].correction = -zero * q;
+    if (count > 2) channels[2].correction = -zero * r;
+    if (count > 3) channels[3].correction = -zero * s;
+    weights += 4 * depth;
+  }
 }
 
 void gather(const int8_t* from, const uint16_t* offsets, int32_t depth, int32_t, Patch* patch) {
@@ -72,27 +93,27 @@ void products(const Patch* patches, int32_t step, const int8_t* weights, int32_t
               int32_t count, const Int8Output& output, uint8_t* out, int32_t pixel_stride, int32_t channel_stride) {
   const Requantization requantize(output);
   const uint32x4_t places = lanes_of(pixel_stride);
+  const mve_pred16_t rest = vctp8q(static_cast<uint32_t>(depth & 15));
   for (; count > 0; --count) {
     const int8_t *a = patches, *b = a + step, *c = b + step, *d = c + step;
-    int32_t sums[4] = {channels->correction, channels->correction, channels->correction, channels->correction};
-    int32_t n = depth;
-    for (; n >= 16; n -= 16) {
+    int32_t p = channels->correction, q = p, r = p, s = p;
+    for (int32_t n = depth >> 4; n > 0; --n) {
       const int8x16_t w = vldrbq_s8(weights);
-      sums[0] = vmladavaq_s8(sums[0], w, vldrbq_s8(a));
-      sums[1] = vmladavaq_s8(sums[1], w, vldrbq_s8(b));
-      sums[2] = vmladavaq_s8(sums[2], w, vldrbq_s8(c));
-      sums[3] = vmladavaq_s8(sums[3], w, vldrbq_s8(d));
+      p = vmladavaq_s8(p, w, vldrbq_s8(a));
+      q = vmladavaq_s8(q, w, vldrbq_s8(b));
+      r = vmladavaq_s8(r, w, vldrbq_s8(c));
+      s = vmladavaq_s8(s, w, vldrbq_s8(d));
       weights += 16, a += 16, b += 16, c += 16, d += 16;
     }
-    if (n > 0) {
-      const int8x16_t w = vldrbq_z_s8(weights, vctp8q(static_cast<uint32_t>(n)));
-      sums[0] = vmladavaq_s8(sums[0], w, vldrbq_s8(a));
-      sums[1] = vmladavaq_s8(sums[1], w, vldrbq_s8(b));
-      sums[2] = vmladavaq_s8(sums[2], w, vldrbq_s8(c));
-      sums[3] = vmladavaq_s8(sums[3], w, vldrbq_s8(d));
-      weights += n;
+    if ((depth & 15) != 0) {
+      const int8x16_t w = vldrbq_z_s8(weights, rest);
+      p = vmladavaq_s8(p, w, vldrbq_s8(a));
+      q = vmladavaq_s8(q, w, vldrbq_s8(b));
+      r = vmladavaq_s8(r, w, vldrbq_s8(c));
+      s = vmladavaq_s8(s, w, vldrbq_s8(d));
+      weights += depth & 15;
     }
-    const int32x4_t whole = {sums[0], sums[1], sums[2], sums[3]};
+    const int32x4_t whole = {p, q, r, s};
     const float32x4_t real = vaddq_n_f32(vmulq_n_f32(vcvtq_f32_s32(whole), channels->factor), channels->offset);
     vstrbq_scatter_offset_s32(signed_bytes(out), places, requantize(real));
     ++channels;
@@ -104,31 +125,30 @@ void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, c
                      int32_t count, const Int8Output& output, uint8_t* out, int32_t channel_stride) {
   const Requantization requantize(output);
   const uint32x4_t places = lanes_of(channel_stride), fields = lanes_of(sizeof(Int8Channel));
+  const mve_pred16_t rest = vctp8q(static_cast<uint32_t>(depth & 15));
   for (; count > 0; count -= 4) {
     const mve_pred16_t exists = vctp32q(static_cast<uint32_t>(count));
     // Channels that do not exist read the weights of the first one.
     const int8_t *a = weights, *b = count > 1 ? a + depth : a, *c = count > 2 ? b + depth : a,
                  *d = count > 3 ? c + depth : a;
     const int8_t* x = patch;
-    int32_t sums[4] = {0, 0, 0, 0};
-    int32_t n = depth;
-    for (; n > 15; n -= 16) {
+    int32_t p = 0, q = 0, r = 0, s = 0;
+    for (int32_t n = depth >> 4; n > 0; --n) {
       const int8x16_t numbers = vldrbq_s8(x);
-      sums[0] = vmladavaq_s8(sums[0], vldrbq_s8(a), numbers);
-      sums[1] = vmladavaq_s8(sums[1], vldrbq_s8(b), numbers);
-      sums[2] = vmladavaq_s8(sums[2], vldrbq_s8(c), numbers);
-      sums[3] = vmladavaq_s8(sums[3], vldrbq_s8(d), numbers);
+      p = vmladavaq_s8(p, vldrbq_s8(a), numbers);
+      q = vmladavaq_s8(q, vldrbq_s8(b), numbers);
+      r = vmladavaq_s8(r, vldrbq_s8(c), numbers);
+      s = vmladavaq_s8(s, vldrbq_s8(d), numbers);
       x += 16, a += 16, b += 16, c += 16, d += 16;
     }
-    if (n > 0) {
-      const mve_pred16_t valid = vctp8q(static_cast<uint32_t>(n));
+    if ((depth & 15) != 0) {
       const int8x16_t numbers = vldrbq_s8(x);
-      sums[0] = vmladavaq_s8(sums[0], vldrbq_z_s8(a, valid), numbers);
-      sums[1] = vmladavaq_s8(sums[1], vldrbq_z_s8(b, valid), numbers);
-      sums[2] = vmladavaq_s8(sums[2], vldrbq_z_s8(c, valid), numbers);
-      sums[3] = vmladavaq_s8(sums[3], vldrbq_z_s8(d, valid), numbers);
+      p = vmladavaq_s8(p, vldrbq_z_s8(a, rest), numbers);
+      q = vmladavaq_s8(q, vldrbq_z_s8(b, rest), numbers);
+      r = vmladavaq_s8(r, vldrbq_z_s8(c, rest), numbers);
+      s = vmladavaq_s8(s, vldrbq_z_s8(d, rest), numbers);
     }
-    const int32x4_t products = {sums[0], sums[1], sums[2], sums[3]};
+    const int32x4_t products = {p, q, r, s};
     const int32x4_t whole = vaddq_s32(products, vldrwq_gather_offset_z_s32(&channels->correction, fields, exists));
     const float32x4_t real =
         vaddq_f32(vmulq_f32(vcvtq_f32_s32(whole), vldrwq_gather_offset_z_f32(&channels->factor, fields, exists)),

@@ -44,8 +44,8 @@ inline int32_t place_in_patch(int32_t i, int32_t depth) {
   return i;
 }
 
-// Returns what is added to sums of products for the zero point.
-int32_t correction(const int8_t* weights, int32_t depth, int32_t zero);
+// Sets what is added to sums of products for the zero point, of `count` channels.
+void set_corrections(const int8_t* weights, int32_t depth, int32_t zero, Int8Channel* channels, int32_t count);
 // Makes a patch of numbers at `offsets`, of which there is a multiple of 8, the last ones 0.
 void gather(const int8_t* from, const uint16_t* offsets, int32_t depth, int32_t zero, Patch* patch);
 // Makes a patch of bytes that lie side by side.
@@ -124,10 +124,19 @@ RL_INLINE int32_t round_to_int32(float x) {
 #endif
 }
 
-RL_INLINE uint8_t requantized(float real, const Int8Output& output) {
+// Returns a number whose lowest byte is the result.
+RL_INLINE int32_t requantized_number(float real, const Int8Output& output) {
   const int32_t whole = round_to_int32(real * output.inverse);
   const int32_t below = whole < output.most ? whole : output.most;
-  return static_cast<uint8_t>((below > output.least ? below : output.least) + output.zero);
+  int32_t number = below > output.least ? below : output.least;
+#if defined(__arm__)
+  asm("" : "+r"(number));  // else the compiler narrows numbers to a byte before the sum
+#endif
+  return number + output.zero;
+}
+
+RL_INLINE uint8_t requantized(float real, const Int8Output& output) {
+  return static_cast<uint8_t>(requantized_number(real, output));
 }
 
 RL_INLINE uint8_t requantized(int32_t sum, const Int8Channel& channel, const Int8Output& output) {

@@ -10,7 +10,7 @@ void multiply(const uint8_t* in, uint8_t flip, int32_t zero, const int8_t* weigh
               int32_t depth, int32_t columns, const Int8Output& output, uint8_t* out, uint8_t* scratch) {
   auto* const patches = reinterpret_cast<Patch*>(scratch);
   const int32_t step = padded_depth(depth);
-  for (int32_t j = 0; j < columns; ++j) channels[j].correction = correction(weights + j * depth, depth, zero);
+  set_corrections(weights, depth, zero, channels, columns);
   int32_t waiting = 0;
   for (int32_t i = 0; i < rows; ++i, in += depth) {
     expand(in, flip, depth, zero, patches + waiting * step);
