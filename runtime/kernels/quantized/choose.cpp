@@ -49,6 +49,13 @@ void set_number(const Tensor& tensor, int64_t index, double value) {
   store_function(ScalarType::Long, type)(&whole, 1, at(tensor, index), 1, 1);
 }
 
+bool require_levels(KernelRuntimeContext& context, int64_t quant_min, int64_t quant_max) {
+  if (INT32_MIN <= quant_min && quant_min < quant_max && quant_max <= INT32_MAX) return true;
+  context.fail(Error::InvalidArgument, "quant_min %lld is not below quant_max %lld, or they are not int32",
+               static_cast<long long>(quant_min), static_cast<long long>(quant_max));
+  return false;
+}
+
 void set_chosen(KernelRuntimeContext& context, const Affine& chosen, const Tensor& scale, const Tensor& zero_point) {
   if (!resize_out(context, scale, {1}) || !resize_out(context, zero_point, {1})) return;
   set_number(scale, 0, chosen.scale);

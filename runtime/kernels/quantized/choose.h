@@ -12,6 +12,9 @@ namespace rushlight::quantized {
 // recorded, if the tensor has no elements.
 bool extremes_of(KernelRuntimeContext& context, const Tensor& in, Extremes* extremes);
 
+// Whether quant_min is below quant_max and both are int32, which are the numbers that tensors are quantized to.
+bool require_levels(KernelRuntimeContext& context, int64_t quant_min, int64_t quant_max);
+
 // Sets the only element of each tensor, which is resized to [1].
 void set_chosen(KernelRuntimeContext& context, const Affine& chosen, const Tensor& scale, const Tensor& zero_point);
 // Writes a value to element `index` of a tensor in row-major order.
