@@ -122,5 +122,5 @@ def test_a_file_with_other_data() -> None:
     (tag,) = store.external_data
     other = store_of("a")
     other.add_named_data("x", b"other", external_tag=tag)
-    with pytest.raises(ValueError, match=f"external data tag collision: the file '{tag}'"):
+    with pytest.raises(ValueError, match=f"the file '{tag}' has other data already"):
         other.externalize_pte_data(6, "part")

@@ -5,24 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rushlight.aot_c.errors import Unsupported
+from rushlight.format.dtypes import DTYPE_NAMES
 from rushlight.format.program import ScalarType
-
-# The names in messages, as torch has them.
-NAMES: dict[ScalarType, str] = {
-    ScalarType.BYTE: "uint8",
-    ScalarType.CHAR: "int8",
-    ScalarType.SHORT: "int16",
-    ScalarType.INT: "int32",
-    ScalarType.LONG: "int64",
-    ScalarType.HALF: "float16",
-    ScalarType.FLOAT: "float32",
-    ScalarType.DOUBLE: "float64",
-    ScalarType.BOOL: "bool",
-    ScalarType.BFLOAT16: "bfloat16",
-    ScalarType.UINT16: "uint16",
-    ScalarType.UINT32: "uint32",
-    ScalarType.UINT64: "uint64",
-}
 
 # The types that the functions of a header take and give. Floats of 16 bits are their bits.
 C_TYPES: dict[ScalarType, str] = {
@@ -77,7 +61,7 @@ _SIZES = {
 
 def name_of(dtype: ScalarType) -> str:
     """The name of a dtype in messages."""
-    return NAMES.get(dtype, ScalarType(dtype).name.lower())
+    return DTYPE_NAMES.get(dtype, ScalarType(dtype).name.lower())
 
 
 def size_of(dtype: ScalarType) -> int:
@@ -91,7 +75,7 @@ def compute_type(dtype: ScalarType) -> ScalarType:
         return FLOAT
     if dtype == DOUBLE:
         return DOUBLE
-    if dtype not in NAMES:
+    if dtype not in C_TYPES:
         raise Unsupported(f"there is no arithmetic in {name_of(dtype)}")
     return LONG
 

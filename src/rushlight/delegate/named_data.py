@@ -159,7 +159,7 @@ class NamedDataStore:
         if isinstance(max_data_bytes, bool) or not isinstance(max_data_bytes, int) or max_data_bytes < 1:
             raise ValueError(f"max_data_bytes is {max_data_bytes!r}; it must be a positive integer")
         if not tag_prefix:
-            raise ValueError("tag_prefix is the name of files, and the prefix must be nonempty")
+            raise ValueError("tag_prefix is empty, so that files would have no name of their own")
         groups: dict[int, list[str]] = {}
         for key in sorted(self.pte_data):
             groups.setdefault(self.pte_data[key].buffer_index, []).append(key)
@@ -168,9 +168,7 @@ class NamedDataStore:
         for index, keys in groups.items():
             size = len(self.buffers[index])
             if size > max_data_bytes:
-                raise ValueError(
-                    f"{keys[0]!r} has {size} bytes, which exceeds external data shard cap {max_data_bytes}"
-                )
+                raise ValueError(f"{keys[0]!r} has {size} bytes, and a file at most {max_data_bytes}")
             if not files or size > room:
                 files.append([])
                 room = max_data_bytes
@@ -181,7 +179,7 @@ class NamedDataStore:
             tag = f"{tag_prefix}_{hashlib.sha256(chr(0).join(sorted(file)).encode()).hexdigest()}"
             entries = {key: self.pte_data[key] for key in sorted(file)}
             if external.setdefault(tag, entries) != entries:
-                raise ValueError(f"external data tag collision: the file {tag!r} has other data already")
+                raise ValueError(f"the file {tag!r} has other data already")
         self.external_data, self.pte_data = external, {}
 
     def get_named_data_store_output(self) -> NamedDataStoreOutput:
