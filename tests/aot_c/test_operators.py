@@ -23,13 +23,19 @@ from tests.ops import harness as ops
 
 from rushlight.aot_c.errors import AotCError
 from rushlight.aot_c.generators import (
-    elementwise,
+    activations,
+    arithmetic,
+    comparisons,
+    fills,
+    functions,
     indexing,
+    normalization,
     pooling,
     products,
     reductions,
     resampling,
     shapes,
+    statistics,
 )
 from rushlight.aot_c.generators.table import GENERATORS
 from rushlight.aot_c.program import c_program
@@ -40,13 +46,19 @@ ALL: dict[str, Any] = {}
 for _module in (elementwise_cases, ordering_cases, reduction_cases, test_index, test_nn, test_shape):
     ALL.update(_module.CASES)
 FAMILIES = {
-    "elementwise": elementwise.GENERATORS,
+    "activations": activations.GENERATORS,
+    "arithmetic": arithmetic.GENERATORS,
+    "comparisons": comparisons.GENERATORS,
+    "fills": fills.GENERATORS,
+    "functions": functions.GENERATORS,
     "indexing": indexing.GENERATORS,
+    "normalization": normalization.GENERATORS,
     "pooling": pooling.GENERATORS,
     "products": products.GENERATORS,
     "reductions": reductions.GENERATORS,
     "resampling": resampling.GENERATORS,
     "shapes": shapes.GENERATORS,
+    "statistics": statistics.GENERATORS,
 }
 
 # Some cases of these are refused: uint8 images are resampled in fixed-point arithmetic, masks give shapes

@@ -9,7 +9,8 @@ from rushlight.aot_c.code import terms
 from rushlight.aot_c.dtypes import BOOL, C_TYPES, FLOAT, FLOATING, LONG, SIXTEEN
 from rushlight.aot_c.errors import Unsupported
 from rushlight.aot_c.generators.copies import copy_elements, is_same_memory
-from rushlight.aot_c.generators.shapes import normalized, stored_number
+from rushlight.aot_c.generators.fills import stored_number
+from rushlight.aot_c.generators.shapes import normalized
 from rushlight.aot_c.kernel import Generator, Kernel
 from rushlight.aot_c.loops import Nest, plus
 from rushlight.aot_c.values import TensorValue

@@ -1,4 +1,4 @@
-"""Reductions, scans, softmax and norms."""
+"""Reductions over dimensions, and scans along one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rushlight.aot_c.code import terms
-from rushlight.aot_c.dtypes import BOOL, DOUBLE, FLOAT, LONG, c_compute, compute_type, float_result, size_of
-from rushlight.aot_c.errors import Unsupported
+from rushlight.aot_c.dtypes import BOOL, DOUBLE, FLOAT, LONG, c_compute, compute_type, size_of
 from rushlight.aot_c.generators.sums import add_up
 from rushlight.aot_c.kernel import Generator, Kernel
 from rushlight.aot_c.loops import Nest, plus
@@ -151,14 +150,15 @@ def _sum_over(
                     with k.code.block(f"for (ptrdiff_t e = 0; e < {block.count}; ++e)"):
                         k.code.add(f"sum = {k.call('wrap_add', 'sum', block.at('e'))};")
                 else:
-                    add_up(k.code, "sum", block.count, lambda i: _widened(block.at(i), wide), wide)
+                    add_up(k.code, "sum", block.count, lambda i: widened(block.at(i), wide), wide)
         if mean:
             count = math.prod(source.sizes[d] for d in axes)
             k.code.add(f"sum = sum / {k.constant(float(count), DOUBLE)};")
         run.put(0, "sum", _wide(compute))
 
 
-def _widened(element: str, wide: str) -> str:
+def widened(element: str, wide: str) -> str:
+    """Returns the C expression `element` cast to the type `wide`, without a second cast of that type."""
     return element if element.startswith(f"({wide})") else f"({wide}){element}"
 
 
@@ -196,7 +196,7 @@ def _prod_over(k: Kernel, axes: set[int], keepdim: bool, dtype: ScalarType | Non
                 if compute == LONG:
                     k.code.add(f"product = {k.call('wrap_mul', 'product', block.at('e'))};")
                 else:
-                    k.code.add(f"product *= {_widened(block.at('e'), wide)};")
+                    k.code.add(f"product *= {widened(block.at('e'), wide)};")
         run.put(0, "product", _wide(compute))
 
 
@@ -414,176 +414,6 @@ def _count(by_list: bool) -> Generator:
     return generate
 
 
-# ---- Norms of vectors, logsumexp, variance ----
-
-
-def _norm(
-    k: Kernel, axes: set[int], keepdim: bool, p: float, dtype: ScalarType | None, out: TensorValue
-) -> None:
-    source = k.tensor(0)
-    compute = compute_type(dtype if dtype is not None else source.dtype)
-    k.require(compute != LONG, "the norm of integers is not supported")
-    run = Reduction(k, source, axes, keepdim, [out], compute)
-    if run.is_empty:
-        return
-    k.require(p >= 0 or run.reduced.numel > 0, "a norm of negative order of no elements is not defined")
-    k.headers.add("math.h")
-    code = k.code
-
-    def size(block: Block, i: str) -> str:
-        return f"fabs({_widened(block.at(i), 'double')})"
-
-    with run.results():
-        code.add(f"double state = {'(double)INFINITY' if math.isinf(p) and p < 0 else '0'};")
-        if run.reduced.numel:
-            with run.blocks() as block:
-                if math.isinf(p):
-                    with code.block(f"for (ptrdiff_t e = 0; e < {block.count}; ++e)"):
-                        code.add(f"const double x = {size(block, 'e')};")
-                        code.add(f"if (x != x || x {'>' if p > 0 else '<'} state) state = x;")
-                elif p == 2:
-                    add_up(
-                        code, "state", block.count, lambda i: f"{size(block, i)} * {size(block, i)}", "double"
-                    )
-                elif p == 1:
-                    add_up(code, "state", block.count, lambda i: size(block, i), "double")
-                elif p == 0:
-                    add_up(
-                        code, "state", block.count, lambda i: f"({size(block, i)} != 0 ? 1.0 : 0.0)", "double"
-                    )
-                else:
-                    power = k.constant(p, DOUBLE)
-                    add_up(code, "state", block.count, lambda i: f"pow({size(block, i)}, {power})", "double")
-        if p == 2:
-            code.add("state = sqrt(state);")
-        elif p not in (0, 1) and not math.isinf(p):
-            code.add(f"state = pow(state, {k.constant(1 / p, DOUBLE)});")
-        run.put(0, "state", DOUBLE)
-
-
-def _vector_norm(k: Kernel) -> None:
-    source = k.tensor(0)
-    axes = axes_of(k, k.optional_ints(2), source.rank)
-    _norm(k, axes, k.flag(3), k.real(1), k.optional_dtype(4), k.tensor(5))
-
-
-def _norm_dims(k: Kernel) -> None:
-    source, p = k.tensor(0), k.optional_float(1)
-    _norm(k, axes_of(k, k.ints(2), source.rank), k.flag(3), 2.0 if p is None else p, None, k.tensor(4))
-
-
-def _norm_all(k: Kernel) -> None:
-    _norm(k, set(range(k.tensor(0).rank)), False, k.real(1), None, k.tensor(2))
-
-
-def _logsumexp(k: Kernel) -> None:
-    source = k.tensor(0)
-    compute = compute_type(float_result(source.dtype))
-    run = Reduction(k, source, axes_of(k, k.ints(1), source.rank), k.flag(2), [k.tensor(3)], compute)
-    if run.is_empty:
-        return
-    k.headers.add("math.h")
-    code = k.code
-    with run.results():
-        code.add("double most = -(double)INFINITY, sum = 0;")
-        if run.reduced.numel:
-            with run.blocks() as block:
-                code.add("const double before = most;")
-                with code.block(f"for (ptrdiff_t e = 0; e < {block.count}; ++e)"):
-                    code.add(f"const double x = {_widened(block.at('e'), 'double')};")
-                    code.add("if (x > most || (x != x && most == most)) most = x;")
-                with code.block("if (isfinite(most))"):
-                    code.add("sum *= exp(before - most);")
-                    add_up(
-                        code,
-                        "sum",
-                        block.count,
-                        lambda i: f"exp({_widened(block.at(i), 'double')} - most)",
-                        "double",
-                    )
-        code.add("if (isfinite(most)) most = most + log(sum);")
-        run.put(0, "most", DOUBLE)
-
-
-def add_moments(k: Kernel, count: str | int, at: Callable[[str], str]) -> None:
-    """Adds a block to the variables `total`, `mean` and `squares`.
-
-    Args:
-        k: the kernel.
-        count: the number of elements.
-        at: an element as double.
-    """
-    code = k.code
-    n = k.constant(float(count), DOUBLE) if isinstance(count, int) else f"(double){count}"
-    with code.block(""):
-        add_up(code, "const double part_sum", count, at, "double", "a")
-        code.add(f"const double part_mean = part_sum / {n};")
-
-        def squared(i: str) -> str:
-            return f"({at(i)} - part_mean) * ({at(i)} - part_mean)"
-
-        add_up(code, "const double part_squares", count, squared, "double", "b")
-        code.add(f"const double both = total + {n};")
-        code.add("const double shift = part_mean - mean;")
-        code.add(f"squares += part_squares + shift * shift * (total * {n} / both);")
-        code.add(f"mean += shift * ({n} / both);")
-        code.add("total = both;")
-
-
-def _deviation(
-    k: Kernel,
-    axes: set[int],
-    keepdim: bool,
-    correction: float,
-    out: TensorValue,
-    mean: TensorValue | None,
-    root: bool,
-) -> None:
-    source = k.tensor(0)
-    compute = compute_type(source.dtype)
-    k.require(compute != LONG, "the variance of integers is not supported")
-    outs = [out] if mean is None else [out, mean]
-    run = Reduction(k, source, axes, keepdim, outs, compute)
-    if run.is_empty:
-        return
-    k.headers.add("math.h")
-    code = k.code
-    with run.results():
-        code.add("double total = 0, mean = 0, squares = 0;")
-        if not run.reduced.numel and mean is None:
-            code.add("(void)mean;")
-        if run.reduced.numel:
-            with run.blocks() as block:
-                add_moments(k, block.count, lambda i: _widened(block.at(i), "double"))
-        code.add(f"const double divisor = total - {k.constant(correction, DOUBLE)};")
-        code.add("double result = squares / (divisor > 0 ? divisor : 0.0);")
-        if root:
-            code.add("result = sqrt(result);")
-        run.put(0, "result", DOUBLE)
-        if mean is not None:
-            code.add("if (total <= 0) mean = (double)NAN;")
-            run.put(1, "mean", DOUBLE)
-
-
-def _correction(k: Kernel, position: int) -> float:
-    number = k.optional_float(position)
-    return 1.0 if number is None else number
-
-
-def _deviation_of(root: bool, form: str) -> Generator:
-    def generate(k: Kernel) -> None:
-        source = k.tensor(0)
-        axes = axes_of(k, k.optional_ints(1), source.rank)
-        if form == "unbiased":
-            _deviation(k, axes, k.flag(3), 1.0 if k.flag(2) else 0.0, k.tensor(4), None, root)
-        elif form == "correction":
-            _deviation(k, axes, k.flag(3), _correction(k, 2), k.tensor(4), None, root)
-        else:
-            _deviation(k, axes, k.flag(3), _correction(k, 2), k.tensor(4), k.tensor(5), root)
-
-    return generate
-
-
 # ---- Scans ----
 
 
@@ -607,7 +437,7 @@ def _scan(is_sum: bool) -> Generator:
                 if compute == LONG:
                     k.code.add(f"state = {k.call('wrap_add' if is_sum else 'wrap_mul', 'state', x)};")
                 else:
-                    k.code.add(f"state = state {'+' if is_sum else '*'} {_widened(x, wide)};")
+                    k.code.add(f"state = state {'+' if is_sum else '*'} {widened(x, wide)};")
                 k.code.add(f"const {c_compute(compute)} r = ({c_compute(compute)})state;")
                 place = plus(to, terms(("e", step_out)))
                 k.code.add(f"{target}[{place}] = {k.store('r', compute, out.dtype)};")
@@ -626,254 +456,6 @@ def rows_of(tensors: Sequence[TensorValue], dim: int) -> tuple[Nest, int, list[i
     nest.sort_by(0).collapse()
     length = first.sizes[axis] if first.rank else 1
     return nest, length, [tensor.strides[axis] if tensor.rank else 1 for tensor in tensors]
-
-
-# ---- Softmax ----
-
-
-def _softmax(logarithm: bool) -> Generator:
-    def generate(k: Kernel) -> None:
-        source, out = k.tensor(0), k.tensor(3)
-        compute = compute_type(source.dtype)
-        k.require(compute != LONG, "the softmax of integers is not supported")
-        k.require_shape(out, source.sizes)
-        rows, length, (step_in, step_out) = rows_of([source, out], k.integer(1))
-        if rows.numel * length == 0:
-            return
-        name, target = k.read(source, "in"), k.write(out)
-        k.in_place = True
-        c, code = c_compute(compute), k.code
-        k.headers.add("math.h")
-        limit = 1024
-
-        def at(base: str, index: str) -> str:
-            return k.load(f"{name}[{plus(base, terms((index, step_in)))}]", source.dtype, compute)
-
-        with rows.emit(code) as (row, to):
-
-            def power(index: str) -> str:
-                return k.math("exp", compute, f"{at(row, index)} - most")
-
-            # A result of the compute type holds the powers between the two passes.
-            holds = not logarithm and out.dtype == compute
-
-            def term(index: str) -> str:
-                place = f"{target}[{plus(to, terms((index, step_out)))}]"
-                return f"(double)({place} = {power(index)})" if holds else f"(double){power(index)}"
-
-            code.add(f"{c} most = {'-INFINITY' if compute == FLOAT else '-(double)INFINITY'};")
-            code.add("double sum = 0;")
-            with code.block(f"for (ptrdiff_t e = 0; e < {length}; ++e)"):
-                code.add(f"const {c} x = {at(row, 'e')};")
-                code.add("most = x > most ? x : most;")
-            if length <= limit:
-                with code.block(""):
-                    add_up(code, "sum", length, term, "double")
-            else:
-                with code.block(f"for (ptrdiff_t first = 0; first < {length}; first += {limit})"):
-                    code.add(
-                        f"const ptrdiff_t count = {length} - first < {limit} ? {length} - first : {limit};"
-                    )
-                    add_up(code, "sum", "count", lambda i: term(f"first + {i}"), "double")
-            if logarithm:
-                code.add(f"const {c} shift = ({c})log(sum);")
-            else:
-                code.add(f"const {c} scale = ({c})(1 / sum);")
-            with code.block(f"for (ptrdiff_t e = 0; e < {length}; ++e)"):
-                if logarithm:
-                    value = f"{at(row, 'e')} - most - shift"
-                elif holds:
-                    value = f"{target}[{plus(to, terms(('e', step_out)))}] * scale"
-                else:
-                    value = f"{power('e')} * scale"
-                code.add(f"const {c} r = {value};")
-                code.add(
-                    f"{target}[{plus(to, terms(('e', step_out)))}] = {k.store('r', compute, out.dtype)};"
-                )
-
-    return generate
-
-
-# ---- Norms ----
-
-
-class Normalization:
-    """out = (in - mean) * rstd * weight + bias over groups of elements."""
-
-    def __init__(
-        self,
-        k: Kernel,
-        source: TensorValue,
-        out: TensorValue,
-        weight: TensorValue | None,
-        bias: TensorValue | None,
-    ) -> None:
-        self.k, self.source, self.out, self.weight, self.bias = k, source, out, weight, bias
-        self.groups, self.members = Nest(6), Nest(4)
-        self.compute = compute_type(source.dtype)
-        k.require(self.compute != LONG, "the norm of integers is not supported")
-        k.require_shape(out, source.sizes)
-
-    def moments(self, base: str) -> None:
-        """Computes `mean` and `variance` of a group."""
-        k, code, nest = self.k, self.k.code, self.members
-        count, stride, limit = nest.inner_size, nest.inner_stride(0), 128
-        code.add("double total = 0, mean = 0, squares = 0;")
-
-        def element(start: str, i: str) -> str:
-            text = k.load(f"in[{plus(start, terms((i, stride)))}]", self.source.dtype, self.compute)
-            return _widened(text, "double")
-
-        with nest.outer().emit(code, "m") as at:
-            start = plus(base, at[0])
-            if count <= limit:
-                add_moments(k, count, lambda i: element(start, i))
-            else:
-                with code.block(f"for (ptrdiff_t first = 0; first < {count}; first += {limit})"):
-                    code.add(
-                        f"const ptrdiff_t count = {count} - first < {limit} ? {count} - first : {limit};"
-                    )
-                    begin = plus(start, terms(("first", stride)))
-                    add_moments(k, "count", lambda i: element(begin, i))
-
-    def run(self, statistics: Callable[[list[str]], tuple[str, str]]) -> None:
-        """Writes the loops. `statistics` gets the places of a group in in, out, weight, bias, mean and rstd.
-
-        It adds the lines that compute the group's mean and rstd, and returns their names.
-        """
-        k, code = self.k, self.k.code
-        self.members.collapse()
-        if self.groups.numel * self.members.numel == 0:
-            return
-        k.read(self.source, "in")
-        if self.weight is not None:
-            k.read(self.weight, "weight")
-        if self.bias is not None:
-            k.read(self.bias, "bias")
-        k.write(self.out)
-        k.headers.add("math.h")
-        c = c_compute(self.compute)
-        with self.groups.emit(code) as group:
-            mean, rstd = statistics(group)
-            code.add(f"const {c} center = ({c}){mean};")
-            code.add(f"const {c} scale = ({c}){rstd};")
-            with self.members.emit(code, "m") as at:
-                place = [plus(g, a) for g, a in zip(group, at, strict=False)]
-                value = f"({k.load(f'in[{place[0]}]', self.source.dtype, self.compute)} - center) * scale"
-                for tensor, name, where, operator in (
-                    (self.weight, "weight", place[2], "*"),
-                    (self.bias, "bias", place[3], "+"),
-                ):
-                    if tensor is not None:
-                        value += f" {operator} {k.load(f'{name}[{where}]', tensor.dtype, self.compute)}"
-                if k.store("r", self.compute, self.out.dtype) != "r":
-                    code.add(f"const {c} r = {value};")
-                    value = "r"
-                code.add(f"out[{place[1]}] = {k.store(value, self.compute, self.out.dtype)};")
-
-    def by_moments(self, eps: float, mean: TensorValue, rstd: TensorValue) -> None:
-        """Normalizes each group with its own mean and biased variance."""
-        k, code = self.k, self.k.code
-        used = [(tensor, name) for tensor, name in ((mean, "means"), (rstd, "rstds")) if k.is_used(tensor)]
-        for tensor, name in used:
-            k.write(tensor, name)
-
-        def statistics(group: list[str]) -> tuple[str, str]:
-            self.moments(group[0])
-            code.add(f"const double rstd = 1 / sqrt(squares / total + {k.constant(eps, DOUBLE)});")
-            for tensor, name in used:
-                where, value = (group[4], "mean") if name == "means" else (group[5], "rstd")
-                code.add(f"{name}[{where}] = {k.store(value, DOUBLE, tensor.dtype)};")
-            return "mean", "rstd"
-
-        self.run(statistics)
-
-
-def _strides(tensor: TensorValue | None, axis: int) -> int:
-    return 0 if tensor is None else tensor.strides[axis]
-
-
-def _layer_norm(k: Kernel) -> None:
-    source, normalized = k.tensor(0), len(k.ints(1))
-    weight, bias = k.optional_tensor(2), k.optional_tensor(3)
-    out, mean, rstd = k.tensor(5), k.tensor(6), k.tensor(7)
-    lead = source.rank - normalized
-    k.require(lead >= 0 and list(source.sizes[lead:]) == k.ints(1), "normalized_shape does not fit the input")
-    norm = Normalization(k, source, out, weight, bias)
-    for d, size in enumerate(source.sizes):
-        if d < lead:
-            norm.groups.push(size, source.strides[d], out.strides[d], 0, 0, mean.strides[d], rstd.strides[d])
-        else:
-            norm.members.push(
-                size, source.strides[d], out.strides[d], _strides(weight, d - lead), _strides(bias, d - lead)
-            )
-    norm.by_moments(k.real(4), mean, rstd)
-
-
-def _group_norm(k: Kernel) -> None:
-    source, weight, bias = k.tensor(0), k.optional_tensor(1), k.optional_tensor(2)
-    n, c, group, eps = k.integer(3), k.integer(4), k.integer(6), k.real(7)
-    out, mean, rstd = k.tensor(8), k.tensor(9), k.tensor(10)
-    k.require(
-        source.rank >= 2 and source.sizes[0] == n and source.sizes[1] == c, "N and C are not the input's"
-    )
-    each = c // group
-    norm = Normalization(k, source, out, weight, bias)
-    norm.groups.push(n, source.strides[0], out.strides[0], 0, 0, mean.strides[0], rstd.strides[0])
-    norm.groups.push(
-        group,
-        each * source.strides[1],
-        each * out.strides[1],
-        each,
-        each,
-        mean.strides[1],
-        rstd.strides[1],
-    )
-    norm.members.push(each, source.strides[1], out.strides[1], 1, 1)
-    for d in range(2, source.rank):
-        norm.members.push(source.sizes[d], source.strides[d], out.strides[d], 0, 0)
-    norm.by_moments(eps, mean, rstd)
-
-
-def _batch_norm(k: Kernel, out: TensorValue) -> Normalization:
-    source = k.tensor(0)
-    k.require(source.rank >= 2, "the input has fewer than 2 dims")
-    norm = Normalization(k, source, out, k.optional_tensor(1), k.optional_tensor(2))
-    norm.groups.push(source.sizes[1], source.strides[1], out.strides[1], 1, 1, 1, 1)
-    norm.members.push(source.sizes[0], source.strides[0], out.strides[0], 0, 0)
-    for d in range(2, source.rank):
-        norm.members.push(source.sizes[d], source.strides[d], out.strides[d], 0, 0)
-    return norm
-
-
-def _batch_norm_by_running(k: Kernel, eps: float, out: TensorValue) -> None:
-    norm = _batch_norm(k, out)
-    mean, variance = k.tensor(3), k.tensor(4)
-    k.in_place = True
-    k.read(mean, "means")
-    k.read(variance, "variances")
-
-    def statistics(group: list[str]) -> tuple[str, str]:
-        k.code.add(f"const double mean = {k.load(f'means[{group[4]}]', mean.dtype, DOUBLE)};")
-        loaded = k.load(f"variances[{group[5]}]", variance.dtype, DOUBLE)
-        k.code.add(f"const double rstd = 1 / sqrt({loaded} + {k.constant(eps, DOUBLE)});")
-        return "mean", "rstd"
-
-    norm.run(statistics)
-
-
-def _batch_norm_no_training(k: Kernel) -> None:
-    _batch_norm_by_running(k, k.real(6), k.tensor(7))
-
-
-def _batch_norm_no_stats(k: Kernel) -> None:
-    _batch_norm(k, k.tensor(6)).by_moments(k.real(5), k.tensor(7), k.tensor(8))
-
-
-def _batch_norm_legit(k: Kernel) -> None:
-    if k.flag(5):
-        raise Unsupported("batch norm in training mode is not supported")
-    _batch_norm_by_running(k, k.real(7), k.tensor(8))
 
 
 GENERATORS: dict[str, Generator] = {
@@ -900,23 +482,6 @@ GENERATORS: dict[str, Generator] = {
     "aten::any.all_out": _truth_all(False),
     "aten::count_nonzero.out": _count(False),
     "aten::count_nonzero.dim_IntList_out": _count(True),
-    "aten::linalg_vector_norm.out": _vector_norm,
-    "aten::norm.out": _norm_dims,
-    "aten::norm.Scalar_out": _norm_all,
-    "aten::logsumexp.out": _logsumexp,
-    "aten::var.out": _deviation_of(False, "unbiased"),
-    "aten::var.correction_out": _deviation_of(False, "correction"),
-    "aten::var_mean.correction_out": _deviation_of(False, "both"),
-    "aten::std.out": _deviation_of(True, "unbiased"),
-    "aten::std.correction_out": _deviation_of(True, "correction"),
-    "aten::std_mean.correction_out": _deviation_of(True, "both"),
     "aten::cumsum.out": _scan(True),
     "aten::cumprod.out": _scan(False),
-    "aten::_softmax.out": _softmax(False),
-    "aten::_log_softmax.out": _softmax(True),
-    "aten::native_layer_norm.out": _layer_norm,
-    "aten::native_group_norm.out": _group_norm,
-    "aten::_native_batch_norm_legit_no_training.out": _batch_norm_no_training,
-    "aten::_native_batch_norm_legit.no_stats_out": _batch_norm_no_stats,
-    "aten::_native_batch_norm_legit.out": _batch_norm_legit,
 }

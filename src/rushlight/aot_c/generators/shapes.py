@@ -1,9 +1,9 @@
-"""Operators that move elements: views, slices, joins, permutations, padding, triangles."""
+"""Operators that move elements: views, slices, joins, permutations."""
 
 from __future__ import annotations
 
 from rushlight.aot_c.code import terms
-from rushlight.aot_c.dtypes import BOOL, DOUBLE, LONG, result_type
+from rushlight.aot_c.dtypes import result_type
 from rushlight.aot_c.errors import Unsupported
 from rushlight.aot_c.generators.copies import (
     broadcast_copy,
@@ -14,7 +14,7 @@ from rushlight.aot_c.generators.copies import (
 )
 from rushlight.aot_c.generators.elementwise import require_cast
 from rushlight.aot_c.kernel import Generator, Kernel
-from rushlight.aot_c.loops import Nest, plus
+from rushlight.aot_c.loops import Nest
 from rushlight.aot_c.values import Number, TensorValue
 
 
@@ -25,7 +25,8 @@ def normalized(k: Kernel, dim: int, rank: int) -> int:
     return dim % most
 
 
-def _same(k: Kernel, source: TensorValue, out: TensorValue) -> None:
+def require_same(k: Kernel, source: TensorValue, out: TensorValue) -> None:
+    """Refuses the call if the dtypes of the two tensors differ."""
     k.require(source.dtype == out.dtype, "the dtypes differ")
 
 
@@ -36,7 +37,7 @@ def _copy(out_position: int, source_position: int = 0, same_dtype: bool = False)
     def generate(k: Kernel) -> None:
         source, out = k.tensor(source_position), k.tensor(out_position)
         if same_dtype:
-            _same(k, source, out)
+            require_same(k, source, out)
         broadcast_copy(k, source, out)
 
     return generate
@@ -59,13 +60,13 @@ def _view_dtype(k: Kernel) -> None:
 
 def _expand(k: Kernel) -> None:
     source, out = k.tensor(0), k.tensor(3)
-    _same(k, source, out)
+    require_same(k, source, out)
     broadcast_copy(k, source, out)
 
 
 def _permute_by(k: Kernel, dims: list[int], out: TensorValue) -> None:
     source = k.tensor(0)
-    _same(k, source, out)
+    require_same(k, source, out)
     k.require_shape(out, [source.sizes[d] for d in dims])
     copy_elements(k, source, out, strided(out.sizes, [source.strides[d] for d in dims], out.strides))
 
@@ -127,7 +128,7 @@ def _part(
     step: int = 1,
     names: tuple[str, str] | None = None,
 ) -> None:
-    _same(k, source, out)
+    require_same(k, source, out)
     k.require_shape(out, [count if d == axis else size for d, size in enumerate(source.sizes)])
     steps = [stride * step if d == axis else stride for d, stride in enumerate(source.strides)]
     copy_elements(
@@ -185,7 +186,7 @@ def _selected(
     index: int | str,
     names: tuple[str, str] | None = None,
 ) -> None:
-    _same(k, source, out)
+    require_same(k, source, out)
     sizes = [size for d, size in enumerate(source.sizes) if d != axis]
     k.require_shape(out, sizes)
     steps = [stride for d, stride in enumerate(source.strides) if d != axis]
@@ -215,8 +216,8 @@ def _scatter_part(
     k: Kernel, source: TensorValue, part: TensorValue, out: TensorValue, nest: Nest, target: int | str
 ) -> None:
     """Copies `source` to the result, and then `part` over some of its elements."""
-    _same(k, source, out)
-    _same(k, part, out)
+    require_same(k, source, out)
+    require_same(k, part, out)
     k.require_shape(out, source.sizes)
     k.in_place = True
     name = k.write(out)
@@ -266,7 +267,7 @@ def _diagonal(
 
 def _diagonal_copy(k: Kernel) -> None:
     source, out = k.tensor(0), k.tensor(4)
-    _same(k, source, out)
+    require_same(k, source, out)
     sizes, strides, first = _diagonal(k, source, k.integer(1), k.integer(2), k.integer(3))
     k.require_shape(out, sizes)
     copy_elements(k, source, out, strided(sizes, strides, out.strides), first)
@@ -282,7 +283,7 @@ def _diagonal_scatter(k: Kernel) -> None:
 def _as_strided(k: Kernel) -> None:
     source, out = k.tensor(0), k.tensor(4)
     sizes, strides, first = k.ints(1), k.ints(2), k.optional_int(3) or 0
-    _same(k, source, out)
+    require_same(k, source, out)
     k.require_shape(out, sizes)
     last = first + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
     k.require(out.numel == 0 or (0 <= first and last < source.numel), "the view leaves the tensor")
@@ -292,7 +293,7 @@ def _as_strided(k: Kernel) -> None:
 def _unfold(k: Kernel) -> None:
     source, size, step, out = k.tensor(0), k.integer(2), k.integer(3), k.tensor(4)
     axis = normalized(k, k.integer(1), source.rank)
-    _same(k, source, out)
+    require_same(k, source, out)
     k.require(
         source.rank > 0 and 0 <= size <= source.sizes[axis] and step > 0, "the windows do not suit the dim"
     )
@@ -341,7 +342,7 @@ def _stack(k: Kernel) -> None:
 
 def _repeat(k: Kernel) -> None:
     source, repeats, out = k.tensor(0), k.ints(1), k.tensor(2)
-    _same(k, source, out)
+    require_same(k, source, out)
     lead = len(repeats) - source.rank
     own = [1] * lead + list(source.sizes)
     k.require_shape(out, [times * size for times, size in zip(repeats, own, strict=True)])
@@ -355,7 +356,7 @@ def _repeat(k: Kernel) -> None:
 
 def _flip(k: Kernel) -> None:
     source, out = k.tensor(0), k.tensor(2)
-    _same(k, source, out)
+    require_same(k, source, out)
     k.require_shape(out, source.sizes)
     dims = {normalized(k, dim, source.rank) for dim in k.ints(1)}
     if out.numel == 0:
@@ -367,7 +368,7 @@ def _flip(k: Kernel) -> None:
 
 def _roll(k: Kernel) -> None:
     source, shifts, dims, out = k.tensor(0), k.ints(1), k.ints(2), k.tensor(3)
-    _same(k, source, out)
+    require_same(k, source, out)
     k.require_shape(out, source.sizes)
     if out.numel == 0:
         return
@@ -399,7 +400,7 @@ def _roll(k: Kernel) -> None:
 
 def _pixel_shuffle(k: Kernel) -> None:
     source, factor, out = k.tensor(0), k.integer(1), k.tensor(2)
-    _same(k, source, out)
+    require_same(k, source, out)
     k.require(source.rank >= 3 and source.sizes[-3] % (factor * factor) == 0, "the channels are no multiple")
     c, h, w = source.rank - 3, source.rank - 2, source.rank - 1
     lead = source.sizes[:c]
@@ -418,7 +419,7 @@ def _pixel_shuffle(k: Kernel) -> None:
 
 def _pixel_unshuffle(k: Kernel) -> None:
     source, factor, out = k.tensor(0), k.integer(1), k.tensor(2)
-    _same(k, source, out)
+    require_same(k, source, out)
     k.require(source.rank >= 3, "the rank is below 3")
     c, h, w = source.rank - 3, source.rank - 2, source.rank - 1
     k.require(source.sizes[h] % factor == 0 and source.sizes[w] % factor == 0, "the image is no multiple")
@@ -434,210 +435,6 @@ def _pixel_unshuffle(k: Kernel) -> None:
     nest.push(out.sizes[h], ins[h] * factor, outs[h])
     nest.push(out.sizes[w], ins[w] * factor, outs[w])
     copy_elements(k, source, out, nest)
-
-
-# ---- Padding and filling ----
-
-
-def stored_number(k: Kernel, number: Number, out: TensorValue) -> str:
-    """A number as an element of a tensor, by the rules of `fill_tensor`."""
-    compute = DOUBLE if number.kind == "double" else LONG
-    text = k.constant(number, compute)
-    return k.store(f"({text})" if text.startswith("-") else text, compute, out.dtype)
-
-
-def fill(k: Kernel, out: TensorValue, number: Number, name: str | None = None) -> None:
-    """Sets all elements of a tensor."""
-    if out.numel == 0:
-        return
-    target = name or k.write(out)
-    value = stored_number(k, k.number_value(number, "value"), out)
-    k.code.add(f"for (ptrdiff_t e = 0; e < {out.numel}; ++e) {target}[e] = {value};")
-
-
-def _constant_pad(k: Kernel) -> None:
-    source, pad, number, out = k.tensor(0), k.ints(1), k.number(2), k.tensor(3)
-    _same(k, source, out)
-    k.require(len(pad) % 2 == 0 and len(pad) // 2 <= source.rank, "the widths do not suit the rank")
-    shape, copied, start, target = [], [], 0, 0
-    for d, size in enumerate(source.sizes):
-        pair = source.rank - 1 - d
-        before, after = (pad[2 * pair], pad[2 * pair + 1]) if 2 * pair < len(pad) else (0, 0)
-        shape.append(size + before + after)
-        first = max(0, -before)
-        copied.append(max(0, min(size, size + after) - first))
-        start += first * source.strides[d]
-        target += max(0, before) * out.strides[d]
-    k.require_shape(out, shape)
-    name = k.write(out)
-    if copied != shape:
-        fill(k, out, number, name)
-    nest = strided(copied, source.strides, out.strides)
-    if nest.numel:
-        copy_elements(k, source, out, nest, start, target, (k.read(source, "in"), name))
-
-
-def _padded(reflects: bool, dims: int) -> Generator:
-    """Padding by reflection or by the elements at the edge."""
-
-    def generate(k: Kernel) -> None:
-        source, pad, out = k.tensor(0), k.ints(1), k.tensor(2)
-        _same(k, source, out)
-        k.require(
-            source.rank in (dims + 1, dims + 2) and len(pad) == 2 * dims, "the widths do not suit the rank"
-        )
-        lead = source.rank - dims
-        shape = list(source.sizes)
-        for d in range(dims):
-            before, after = pad[2 * (dims - 1 - d)], pad[2 * (dims - 1 - d) + 1]
-            size = source.sizes[lead + d]
-            k.require(not reflects or max(before, after) < size, "a width is not below the size")
-            shape[lead + d] += before + after
-        k.require_shape(out, shape)
-        if out.numel == 0:
-            return
-        a, b = k.read(source, "in"), k.write(out)
-        nest = Nest(1)
-        for d, size in enumerate(out.sizes):
-            nest.push(size, out.strides[d])
-        names = "ijklmn"
-        # The loops keep their dims apart: the place in the source follows from each of them.
-        from contextlib import ExitStack
-
-        with ExitStack() as stack:
-            parts: list[tuple[str, int] | str] = []
-            for d, size in enumerate(out.sizes):
-                stack.enter_context(
-                    k.code.block(f"for (ptrdiff_t {names[d]} = 0; {names[d]} < {size}; ++{names[d]})")
-                )
-                if d < lead:
-                    parts.append((names[d], source.strides[d]))
-                    continue
-                before, own = pad[2 * (dims - 1 - (d - lead))], source.sizes[d]
-                p = f"p{names[d]}"
-                at = f"{names[d]} - {before}" if before >= 0 else f"{names[d]} + {-before}"
-                k.code.add(f"ptrdiff_t {p} = {at};")
-                if reflects:
-                    k.code.add(f"if ({p} < 0) {p} = -{p};")
-                    k.code.add(f"if ({p} >= {own}) {p} = {2 * own - 2} - {p};")
-                else:
-                    k.code.add(f"if ({p} < 0) {p} = 0;")
-                    k.code.add(f"if ({p} >= {own}) {p} = {own - 1};")
-                parts.append((p, source.strides[d]))
-            to = terms(*((names[d], out.strides[d]) for d in range(out.rank)))
-            k.code.add(f"{b}[{to}] = {a}[{terms(*parts)}];")
-
-    return generate
-
-
-def _triangle(lower: bool) -> Generator:
-    def generate(k: Kernel) -> None:
-        source, diagonal, out = k.tensor(0), k.integer(1), k.tensor(2)
-        _same(k, source, out)
-        k.require(source.rank >= 2, "the rank is below 2")
-        k.require_shape(out, source.sizes)
-        if out.numel == 0:
-            return
-        rows, columns = source.sizes[-2:]
-        shift = min(max(diagonal, -rows), columns)
-        a, b = k.read(source, "in"), k.write(out)
-        k.in_place = True
-        nest = strided(source.sizes[:-2], source.strides[:-2], out.strides[:-2])
-        with nest.emit(k.code, "b") as (at, to):
-            with k.code.block(f"for (ptrdiff_t r = 0; r < {rows}; ++r)"):
-                with k.code.block(f"for (ptrdiff_t c = 0; c < {columns}; ++c)"):
-                    take = (
-                        f"c {'<=' if lower else '>='} r + {shift}"
-                        if shift >= 0
-                        else (f"c {'<=' if lower else '>='} r - {-shift}")
-                    )
-                    place = plus(to, terms(("r", out.strides[-2]), ("c", out.strides[-1])))
-                    own = plus(at, terms(("r", source.strides[-2]), ("c", source.strides[-1])))
-                    k.code.add(f"{b}[{place}] = {take} ? {a}[{own}] : 0;")
-
-    return generate
-
-
-# ---- Tensors from numbers ----
-
-
-def _full(k: Kernel) -> None:
-    k.require_shape(k.tensor(2), k.ints(0))
-    fill(k, k.tensor(2), k.number(1))
-
-
-def _full_like(k: Kernel) -> None:
-    k.require_shape(k.tensor(3), k.tensor(0).sizes)
-    fill(k, k.tensor(3), k.number(1))
-
-
-def _filled(value: int) -> Generator:
-    def generate(k: Kernel) -> None:
-        k.require_shape(k.tensor(1), k.ints(0))
-        fill(k, k.tensor(1), Number("int", value))
-
-    return generate
-
-
-def _scalar_tensor(k: Kernel) -> None:
-    k.require_shape(k.tensor(1), [])
-    fill(k, k.tensor(1), k.number(0))
-
-
-def _fill_number(k: Kernel) -> None:
-    fill(k, k.tensor(2), k.number(1))
-
-
-def _fill_tensor(k: Kernel) -> None:
-    broadcast_copy(k, k.tensor(1), k.tensor(2))
-
-
-def _empty(k: Kernel) -> None:
-    """Nothing is written: the elements are any."""
-
-
-def _arange(k: Kernel, start: Number, step: Number, out: TensorValue) -> None:
-    k.require(out.rank == 1 and out.dtype != BOOL, "the result is no vector of numbers")
-    if out.numel == 0:
-        return
-    from rushlight.aot_c.dtypes import FLOAT, FLOATING, c_compute
-
-    target = k.write(out)
-    first = k.number_value(start, "start")
-    by = k.number_value(step, "step")
-    with k.code.block(f"for (ptrdiff_t e = 0; e < {out.numel}; ++e)"):
-        if out.dtype in FLOATING:
-            compute = DOUBLE if out.dtype == DOUBLE else FLOAT
-            a, b = k.constant(first, DOUBLE), k.constant(by, DOUBLE)
-            k.code.add(f"const {c_compute(compute)} r = ({c_compute(compute)})({a} + {b} * (double)e);")
-            k.code.add(f"{target}[e] = {k.store('r', compute, out.dtype)};")
-        else:
-            product = k.call("wrap_mul", k.constant(by, LONG), "e")
-            value = k.call("wrap_add", k.constant(first, LONG), product)
-            k.code.add(f"{target}[e] = {k.store(value, LONG, out.dtype)};")
-
-
-def _arange_start(k: Kernel) -> None:
-    _arange(k, k.number(0), k.number(2), k.tensor(3))
-
-
-def _arange_end(k: Kernel) -> None:
-    _arange(k, Number("int", 0), Number("int", 1), k.tensor(1))
-
-
-def _eye(k: Kernel) -> None:
-    rectangular = len(k.arguments) > 2 and isinstance(k.arguments[1], Number)
-    n = k.integer(0)
-    m = k.integer(1) if rectangular else n
-    out = k.tensor(2 if rectangular else 1)
-    k.require_shape(out, [n, m])
-    if out.numel == 0:
-        return
-    name = k.write(out)
-    fill(k, out, Number("int", 0), name)
-    one = stored_number(k, Number("int", 1), out)
-    place = terms(("e", sum(out.strides)))
-    k.code.add(f"for (ptrdiff_t e = 0; e < {min(n, m)}; ++e) {name}[{place}] = {one};")
 
 
 GENERATORS: dict[str, Generator] = {
@@ -683,23 +480,4 @@ GENERATORS: dict[str, Generator] = {
     "aten::roll.out": _roll,
     "aten::pixel_shuffle.out": _pixel_shuffle,
     "aten::pixel_unshuffle.out": _pixel_unshuffle,
-    "aten::constant_pad_nd.out": _constant_pad,
-    **{f"aten::reflection_pad{n}d.out": _padded(True, n) for n in (1, 2, 3)},
-    **{f"aten::replication_pad{n}d.out": _padded(False, n) for n in (1, 2, 3)},
-    "aten::tril.out": _triangle(True),
-    "aten::triu.out": _triangle(False),
-    "aten::full.out": _full,
-    "aten::full_like.out": _full_like,
-    "aten::zeros.out": _filled(0),
-    "aten::ones.out": _filled(1),
-    "aten::scalar_tensor.out": _scalar_tensor,
-    "aten::fill.Scalar_out": _fill_number,
-    "aten::fill.Tensor_out": _fill_tensor,
-    "aten::empty.out": _empty,
-    "aten::empty_strided.out": _empty,
-    "dim_order_ops::_empty_dim_order.out": _empty,
-    "aten::arange.out": _arange_end,
-    "aten::arange.start_out": _arange_start,
-    "aten::eye.out": _eye,
-    "aten::eye.m_out": _eye,
 }

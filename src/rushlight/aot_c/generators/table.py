@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rushlight.aot_c.generators import (
-    elementwise,
+    activations,
+    arithmetic,
+    comparisons,
+    fills,
+    functions,
     indexing,
+    normalization,
     pooling,
     products,
     quantization,
@@ -14,14 +19,21 @@ from rushlight.aot_c.generators import (
     reductions,
     resampling,
     shapes,
+    statistics,
 )
 from rushlight.aot_c.kernel import Generator
 
 GENERATORS: Mapping[str, Generator] = {
-    **elementwise.GENERATORS,
+    **functions.GENERATORS,
+    **arithmetic.GENERATORS,
+    **comparisons.GENERATORS,
+    **activations.GENERATORS,
     **shapes.GENERATORS,
+    **fills.GENERATORS,
     **indexing.GENERATORS,
     **reductions.GENERATORS,
+    **statistics.GENERATORS,
+    **normalization.GENERATORS,
     **products.GENERATORS,
     **pooling.GENERATORS,
     **resampling.GENERATORS,

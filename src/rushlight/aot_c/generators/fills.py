@@ -1,0 +1,241 @@
+"""Operators that write numbers: constants, ranges, padding, triangles."""
+
+from __future__ import annotations
+
+from rushlight.aot_c.code import terms
+from rushlight.aot_c.dtypes import BOOL, DOUBLE, LONG
+from rushlight.aot_c.generators.copies import (
+    broadcast_copy,
+    copy_elements,
+    strided,
+)
+from rushlight.aot_c.generators.shapes import require_same
+from rushlight.aot_c.kernel import Generator, Kernel
+from rushlight.aot_c.loops import Nest, plus
+from rushlight.aot_c.values import Number, TensorValue
+
+# ---- Padding and filling ----
+
+
+def stored_number(k: Kernel, number: Number, out: TensorValue) -> str:
+    """A number as an element of a tensor, by the rules of `fill_tensor`."""
+    compute = DOUBLE if number.kind == "double" else LONG
+    text = k.constant(number, compute)
+    return k.store(f"({text})" if text.startswith("-") else text, compute, out.dtype)
+
+
+def fill(k: Kernel, out: TensorValue, number: Number, name: str | None = None) -> None:
+    """Sets all elements of a tensor."""
+    if out.numel == 0:
+        return
+    target = name or k.write(out)
+    value = stored_number(k, k.number_value(number, "value"), out)
+    k.code.add(f"for (ptrdiff_t e = 0; e < {out.numel}; ++e) {target}[e] = {value};")
+
+
+def _constant_pad(k: Kernel) -> None:
+    source, pad, number, out = k.tensor(0), k.ints(1), k.number(2), k.tensor(3)
+    require_same(k, source, out)
+    k.require(len(pad) % 2 == 0 and len(pad) // 2 <= source.rank, "the widths do not suit the rank")
+    shape, copied, start, target = [], [], 0, 0
+    for d, size in enumerate(source.sizes):
+        pair = source.rank - 1 - d
+        before, after = (pad[2 * pair], pad[2 * pair + 1]) if 2 * pair < len(pad) else (0, 0)
+        shape.append(size + before + after)
+        first = max(0, -before)
+        copied.append(max(0, min(size, size + after) - first))
+        start += first * source.strides[d]
+        target += max(0, before) * out.strides[d]
+    k.require_shape(out, shape)
+    name = k.write(out)
+    if copied != shape:
+        fill(k, out, number, name)
+    nest = strided(copied, source.strides, out.strides)
+    if nest.numel:
+        copy_elements(k, source, out, nest, start, target, (k.read(source, "in"), name))
+
+
+def _padded(reflects: bool, dims: int) -> Generator:
+    """Padding by reflection or by the elements at the edge."""
+
+    def generate(k: Kernel) -> None:
+        source, pad, out = k.tensor(0), k.ints(1), k.tensor(2)
+        require_same(k, source, out)
+        k.require(
+            source.rank in (dims + 1, dims + 2) and len(pad) == 2 * dims, "the widths do not suit the rank"
+        )
+        lead = source.rank - dims
+        shape = list(source.sizes)
+        for d in range(dims):
+            before, after = pad[2 * (dims - 1 - d)], pad[2 * (dims - 1 - d) + 1]
+            size = source.sizes[lead + d]
+            k.require(not reflects or max(before, after) < size, "a width is not below the size")
+            shape[lead + d] += before + after
+        k.require_shape(out, shape)
+        if out.numel == 0:
+            return
+        a, b = k.read(source, "in"), k.write(out)
+        nest = Nest(1)
+        for d, size in enumerate(out.sizes):
+            nest.push(size, out.strides[d])
+        names = "ijklmn"
+        # The loops keep their dims apart: the place in the source follows from each of them.
+        from contextlib import ExitStack
+
+        with ExitStack() as stack:
+            parts: list[tuple[str, int] | str] = []
+            for d, size in enumerate(out.sizes):
+                stack.enter_context(
+                    k.code.block(f"for (ptrdiff_t {names[d]} = 0; {names[d]} < {size}; ++{names[d]})")
+                )
+                if d < lead:
+                    parts.append((names[d], source.strides[d]))
+                    continue
+                before, own = pad[2 * (dims - 1 - (d - lead))], source.sizes[d]
+                p = f"p{names[d]}"
+                at = f"{names[d]} - {before}" if before >= 0 else f"{names[d]} + {-before}"
+                k.code.add(f"ptrdiff_t {p} = {at};")
+                if reflects:
+                    k.code.add(f"if ({p} < 0) {p} = -{p};")
+                    k.code.add(f"if ({p} >= {own}) {p} = {2 * own - 2} - {p};")
+                else:
+                    k.code.add(f"if ({p} < 0) {p} = 0;")
+                    k.code.add(f"if ({p} >= {own}) {p} = {own - 1};")
+                parts.append((p, source.strides[d]))
+            to = terms(*((names[d], out.strides[d]) for d in range(out.rank)))
+            k.code.add(f"{b}[{to}] = {a}[{terms(*parts)}];")
+
+    return generate
+
+
+def _triangle(lower: bool) -> Generator:
+    def generate(k: Kernel) -> None:
+        source, diagonal, out = k.tensor(0), k.integer(1), k.tensor(2)
+        require_same(k, source, out)
+        k.require(source.rank >= 2, "the rank is below 2")
+        k.require_shape(out, source.sizes)
+        if out.numel == 0:
+            return
+        rows, columns = source.sizes[-2:]
+        shift = min(max(diagonal, -rows), columns)
+        a, b = k.read(source, "in"), k.write(out)
+        k.in_place = True
+        nest = strided(source.sizes[:-2], source.strides[:-2], out.strides[:-2])
+        with nest.emit(k.code, "b") as (at, to):
+            with k.code.block(f"for (ptrdiff_t r = 0; r < {rows}; ++r)"):
+                with k.code.block(f"for (ptrdiff_t c = 0; c < {columns}; ++c)"):
+                    take = (
+                        f"c {'<=' if lower else '>='} r + {shift}"
+                        if shift >= 0
+                        else (f"c {'<=' if lower else '>='} r - {-shift}")
+                    )
+                    place = plus(to, terms(("r", out.strides[-2]), ("c", out.strides[-1])))
+                    own = plus(at, terms(("r", source.strides[-2]), ("c", source.strides[-1])))
+                    k.code.add(f"{b}[{place}] = {take} ? {a}[{own}] : 0;")
+
+    return generate
+
+
+# ---- Tensors from numbers ----
+
+
+def _full(k: Kernel) -> None:
+    k.require_shape(k.tensor(2), k.ints(0))
+    fill(k, k.tensor(2), k.number(1))
+
+
+def _full_like(k: Kernel) -> None:
+    k.require_shape(k.tensor(3), k.tensor(0).sizes)
+    fill(k, k.tensor(3), k.number(1))
+
+
+def _filled(value: int) -> Generator:
+    def generate(k: Kernel) -> None:
+        k.require_shape(k.tensor(1), k.ints(0))
+        fill(k, k.tensor(1), Number("int", value))
+
+    return generate
+
+
+def _scalar_tensor(k: Kernel) -> None:
+    k.require_shape(k.tensor(1), [])
+    fill(k, k.tensor(1), k.number(0))
+
+
+def _fill_number(k: Kernel) -> None:
+    fill(k, k.tensor(2), k.number(1))
+
+
+def _fill_tensor(k: Kernel) -> None:
+    broadcast_copy(k, k.tensor(1), k.tensor(2))
+
+
+def _empty(k: Kernel) -> None:
+    """Nothing is written: the elements are any."""
+
+
+def _arange(k: Kernel, start: Number, step: Number, out: TensorValue) -> None:
+    k.require(out.rank == 1 and out.dtype != BOOL, "the result is no vector of numbers")
+    if out.numel == 0:
+        return
+    from rushlight.aot_c.dtypes import FLOAT, FLOATING, c_compute
+
+    target = k.write(out)
+    first = k.number_value(start, "start")
+    by = k.number_value(step, "step")
+    with k.code.block(f"for (ptrdiff_t e = 0; e < {out.numel}; ++e)"):
+        if out.dtype in FLOATING:
+            compute = DOUBLE if out.dtype == DOUBLE else FLOAT
+            a, b = k.constant(first, DOUBLE), k.constant(by, DOUBLE)
+            k.code.add(f"const {c_compute(compute)} r = ({c_compute(compute)})({a} + {b} * (double)e);")
+            k.code.add(f"{target}[e] = {k.store('r', compute, out.dtype)};")
+        else:
+            product = k.call("wrap_mul", k.constant(by, LONG), "e")
+            value = k.call("wrap_add", k.constant(first, LONG), product)
+            k.code.add(f"{target}[e] = {k.store(value, LONG, out.dtype)};")
+
+
+def _arange_start(k: Kernel) -> None:
+    _arange(k, k.number(0), k.number(2), k.tensor(3))
+
+
+def _arange_end(k: Kernel) -> None:
+    _arange(k, Number("int", 0), Number("int", 1), k.tensor(1))
+
+
+def _eye(k: Kernel) -> None:
+    rectangular = len(k.arguments) > 2 and isinstance(k.arguments[1], Number)
+    n = k.integer(0)
+    m = k.integer(1) if rectangular else n
+    out = k.tensor(2 if rectangular else 1)
+    k.require_shape(out, [n, m])
+    if out.numel == 0:
+        return
+    name = k.write(out)
+    fill(k, out, Number("int", 0), name)
+    one = stored_number(k, Number("int", 1), out)
+    place = terms(("e", sum(out.strides)))
+    k.code.add(f"for (ptrdiff_t e = 0; e < {min(n, m)}; ++e) {name}[{place}] = {one};")
+
+
+GENERATORS: dict[str, Generator] = {
+    "aten::constant_pad_nd.out": _constant_pad,
+    **{f"aten::reflection_pad{n}d.out": _padded(True, n) for n in (1, 2, 3)},
+    **{f"aten::replication_pad{n}d.out": _padded(False, n) for n in (1, 2, 3)},
+    "aten::tril.out": _triangle(True),
+    "aten::triu.out": _triangle(False),
+    "aten::full.out": _full,
+    "aten::full_like.out": _full_like,
+    "aten::zeros.out": _filled(0),
+    "aten::ones.out": _filled(1),
+    "aten::scalar_tensor.out": _scalar_tensor,
+    "aten::fill.Scalar_out": _fill_number,
+    "aten::fill.Tensor_out": _fill_tensor,
+    "aten::empty.out": _empty,
+    "aten::empty_strided.out": _empty,
+    "dim_order_ops::_empty_dim_order.out": _empty,
+    "aten::arange.out": _arange_end,
+    "aten::arange.start_out": _arange_start,
+    "aten::eye.out": _eye,
+    "aten::eye.m_out": _eye,
+}

@@ -1,0 +1,273 @@
+"""Softmax, and layer, group and batch normalization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rushlight.aot_c.code import terms
+from rushlight.aot_c.dtypes import DOUBLE, FLOAT, LONG, c_compute, compute_type
+from rushlight.aot_c.errors import Unsupported
+from rushlight.aot_c.generators.reductions import rows_of, widened
+from rushlight.aot_c.generators.statistics import add_moments
+from rushlight.aot_c.generators.sums import add_up
+from rushlight.aot_c.kernel import Generator, Kernel
+from rushlight.aot_c.loops import Nest, plus
+from rushlight.aot_c.values import TensorValue
+
+# ---- Softmax ----
+
+
+def _softmax(logarithm: bool) -> Generator:
+    def generate(k: Kernel) -> None:
+        source, out = k.tensor(0), k.tensor(3)
+        compute = compute_type(source.dtype)
+        k.require(compute != LONG, "the softmax of integers is not supported")
+        k.require_shape(out, source.sizes)
+        rows, length, (step_in, step_out) = rows_of([source, out], k.integer(1))
+        if rows.numel * length == 0:
+            return
+        name, target = k.read(source, "in"), k.write(out)
+        k.in_place = True
+        c, code = c_compute(compute), k.code
+        k.headers.add("math.h")
+        limit = 1024
+
+        def at(base: str, index: str) -> str:
+            return k.load(f"{name}[{plus(base, terms((index, step_in)))}]", source.dtype, compute)
+
+        with rows.emit(code) as (row, to):
+
+            def power(index: str) -> str:
+                return k.math("exp", compute, f"{at(row, index)} - most")
+
+            # A result of the compute type holds the powers between the two passes.
+            holds = not logarithm and out.dtype == compute
+
+            def term(index: str) -> str:
+                place = f"{target}[{plus(to, terms((index, step_out)))}]"
+                return f"(double)({place} = {power(index)})" if holds else f"(double){power(index)}"
+
+            code.add(f"{c} most = {'-INFINITY' if compute == FLOAT else '-(double)INFINITY'};")
+            code.add("double sum = 0;")
+            with code.block(f"for (ptrdiff_t e = 0; e < {length}; ++e)"):
+                code.add(f"const {c} x = {at(row, 'e')};")
+                code.add("most = x > most ? x : most;")
+            if length <= limit:
+                with code.block(""):
+                    add_up(code, "sum", length, term, "double")
+            else:
+                with code.block(f"for (ptrdiff_t first = 0; first < {length}; first += {limit})"):
+                    code.add(
+                        f"const ptrdiff_t count = {length} - first < {limit} ? {length} - first : {limit};"
+                    )
+                    add_up(code, "sum", "count", lambda i: term(f"first + {i}"), "double")
+            if logarithm:
+                code.add(f"const {c} shift = ({c})log(sum);")
+            else:
+                code.add(f"const {c} scale = ({c})(1 / sum);")
+            with code.block(f"for (ptrdiff_t e = 0; e < {length}; ++e)"):
+                if logarithm:
+                    value = f"{at(row, 'e')} - most - shift"
+                elif holds:
+                    value = f"{target}[{plus(to, terms(('e', step_out)))}] * scale"
+                else:
+                    value = f"{power('e')} * scale"
+                code.add(f"const {c} r = {value};")
+                code.add(
+                    f"{target}[{plus(to, terms(('e', step_out)))}] = {k.store('r', compute, out.dtype)};"
+                )
+
+    return generate
+
+
+# ---- Norms ----
+
+
+class Normalization:
+    """out = (in - mean) * rstd * weight + bias over groups of elements."""
+
+    def __init__(
+        self,
+        k: Kernel,
+        source: TensorValue,
+        out: TensorValue,
+        weight: TensorValue | None,
+        bias: TensorValue | None,
+    ) -> None:
+        self.k, self.source, self.out, self.weight, self.bias = k, source, out, weight, bias
+        self.groups, self.members = Nest(6), Nest(4)
+        self.compute = compute_type(source.dtype)
+        k.require(self.compute != LONG, "the norm of integers is not supported")
+        k.require_shape(out, source.sizes)
+
+    def moments(self, base: str) -> None:
+        """Computes `mean` and `variance` of a group."""
+        k, code, nest = self.k, self.k.code, self.members
+        count, stride, limit = nest.inner_size, nest.inner_stride(0), 128
+        code.add("double total = 0, mean = 0, squares = 0;")
+
+        def element(start: str, i: str) -> str:
+            text = k.load(f"in[{plus(start, terms((i, stride)))}]", self.source.dtype, self.compute)
+            return widened(text, "double")
+
+        with nest.outer().emit(code, "m") as at:
+            start = plus(base, at[0])
+            if count <= limit:
+                add_moments(k, count, lambda i: element(start, i))
+            else:
+                with code.block(f"for (ptrdiff_t first = 0; first < {count}; first += {limit})"):
+                    code.add(
+                        f"const ptrdiff_t count = {count} - first < {limit} ? {count} - first : {limit};"
+                    )
+                    begin = plus(start, terms(("first", stride)))
+                    add_moments(k, "count", lambda i: element(begin, i))
+
+    def run(self, statistics: Callable[[list[str]], tuple[str, str]]) -> None:
+        """Writes the loops. `statistics` gets the places of a group in in, out, weight, bias, mean and rstd.
+
+        It adds the lines that compute the group's mean and rstd, and returns their names.
+        """
+        k, code = self.k, self.k.code
+        self.members.collapse()
+        if self.groups.numel * self.members.numel == 0:
+            return
+        k.read(self.source, "in")
+        if self.weight is not None:
+            k.read(self.weight, "weight")
+        if self.bias is not None:
+            k.read(self.bias, "bias")
+        k.write(self.out)
+        k.headers.add("math.h")
+        c = c_compute(self.compute)
+        with self.groups.emit(code) as group:
+            mean, rstd = statistics(group)
+            code.add(f"const {c} center = ({c}){mean};")
+            code.add(f"const {c} scale = ({c}){rstd};")
+            with self.members.emit(code, "m") as at:
+                place = [plus(g, a) for g, a in zip(group, at, strict=False)]
+                value = f"({k.load(f'in[{place[0]}]', self.source.dtype, self.compute)} - center) * scale"
+                for tensor, name, where, operator in (
+                    (self.weight, "weight", place[2], "*"),
+                    (self.bias, "bias", place[3], "+"),
+                ):
+                    if tensor is not None:
+                        value += f" {operator} {k.load(f'{name}[{where}]', tensor.dtype, self.compute)}"
+                if k.store("r", self.compute, self.out.dtype) != "r":
+                    code.add(f"const {c} r = {value};")
+                    value = "r"
+                code.add(f"out[{place[1]}] = {k.store(value, self.compute, self.out.dtype)};")
+
+    def by_moments(self, eps: float, mean: TensorValue, rstd: TensorValue) -> None:
+        """Normalizes each group with its own mean and biased variance."""
+        k, code = self.k, self.k.code
+        used = [(tensor, name) for tensor, name in ((mean, "means"), (rstd, "rstds")) if k.is_used(tensor)]
+        for tensor, name in used:
+            k.write(tensor, name)
+
+        def statistics(group: list[str]) -> tuple[str, str]:
+            self.moments(group[0])
+            code.add(f"const double rstd = 1 / sqrt(squares / total + {k.constant(eps, DOUBLE)});")
+            for tensor, name in used:
+                where, value = (group[4], "mean") if name == "means" else (group[5], "rstd")
+                code.add(f"{name}[{where}] = {k.store(value, DOUBLE, tensor.dtype)};")
+            return "mean", "rstd"
+
+        self.run(statistics)
+
+
+def _strides(tensor: TensorValue | None, axis: int) -> int:
+    return 0 if tensor is None else tensor.strides[axis]
+
+
+def _layer_norm(k: Kernel) -> None:
+    source, normalized = k.tensor(0), len(k.ints(1))
+    weight, bias = k.optional_tensor(2), k.optional_tensor(3)
+    out, mean, rstd = k.tensor(5), k.tensor(6), k.tensor(7)
+    lead = source.rank - normalized
+    k.require(lead >= 0 and list(source.sizes[lead:]) == k.ints(1), "normalized_shape does not fit the input")
+    norm = Normalization(k, source, out, weight, bias)
+    for d, size in enumerate(source.sizes):
+        if d < lead:
+            norm.groups.push(size, source.strides[d], out.strides[d], 0, 0, mean.strides[d], rstd.strides[d])
+        else:
+            norm.members.push(
+                size, source.strides[d], out.strides[d], _strides(weight, d - lead), _strides(bias, d - lead)
+            )
+    norm.by_moments(k.real(4), mean, rstd)
+
+
+def _group_norm(k: Kernel) -> None:
+    source, weight, bias = k.tensor(0), k.optional_tensor(1), k.optional_tensor(2)
+    n, c, group, eps = k.integer(3), k.integer(4), k.integer(6), k.real(7)
+    out, mean, rstd = k.tensor(8), k.tensor(9), k.tensor(10)
+    k.require(
+        source.rank >= 2 and source.sizes[0] == n and source.sizes[1] == c, "N and C are not the input's"
+    )
+    each = c // group
+    norm = Normalization(k, source, out, weight, bias)
+    norm.groups.push(n, source.strides[0], out.strides[0], 0, 0, mean.strides[0], rstd.strides[0])
+    norm.groups.push(
+        group,
+        each * source.strides[1],
+        each * out.strides[1],
+        each,
+        each,
+        mean.strides[1],
+        rstd.strides[1],
+    )
+    norm.members.push(each, source.strides[1], out.strides[1], 1, 1)
+    for d in range(2, source.rank):
+        norm.members.push(source.sizes[d], source.strides[d], out.strides[d], 0, 0)
+    norm.by_moments(eps, mean, rstd)
+
+
+def _batch_norm(k: Kernel, out: TensorValue) -> Normalization:
+    source = k.tensor(0)
+    k.require(source.rank >= 2, "the input has fewer than 2 dims")
+    norm = Normalization(k, source, out, k.optional_tensor(1), k.optional_tensor(2))
+    norm.groups.push(source.sizes[1], source.strides[1], out.strides[1], 1, 1, 1, 1)
+    norm.members.push(source.sizes[0], source.strides[0], out.strides[0], 0, 0)
+    for d in range(2, source.rank):
+        norm.members.push(source.sizes[d], source.strides[d], out.strides[d], 0, 0)
+    return norm
+
+
+def _batch_norm_by_running(k: Kernel, eps: float, out: TensorValue) -> None:
+    norm = _batch_norm(k, out)
+    mean, variance = k.tensor(3), k.tensor(4)
+    k.in_place = True
+    k.read(mean, "means")
+    k.read(variance, "variances")
+
+    def statistics(group: list[str]) -> tuple[str, str]:
+        k.code.add(f"const double mean = {k.load(f'means[{group[4]}]', mean.dtype, DOUBLE)};")
+        loaded = k.load(f"variances[{group[5]}]", variance.dtype, DOUBLE)
+        k.code.add(f"const double rstd = 1 / sqrt({loaded} + {k.constant(eps, DOUBLE)});")
+        return "mean", "rstd"
+
+    norm.run(statistics)
+
+
+def _batch_norm_no_training(k: Kernel) -> None:
+    _batch_norm_by_running(k, k.real(6), k.tensor(7))
+
+
+def _batch_norm_no_stats(k: Kernel) -> None:
+    _batch_norm(k, k.tensor(6)).by_moments(k.real(5), k.tensor(7), k.tensor(8))
+
+
+def _batch_norm_legit(k: Kernel) -> None:
+    if k.flag(5):
+        raise Unsupported("batch norm in training mode is not supported")
+    _batch_norm_by_running(k, k.real(7), k.tensor(8))
+
+
+GENERATORS: dict[str, Generator] = {
+    "aten::_softmax.out": _softmax(False),
+    "aten::_log_softmax.out": _softmax(True),
+    "aten::native_layer_norm.out": _layer_norm,
+    "aten::native_group_norm.out": _group_norm,
+    "aten::_native_batch_norm_legit_no_training.out": _batch_norm_no_training,
+    "aten::_native_batch_norm_legit.no_stats_out": _batch_norm_no_stats,
+    "aten::_native_batch_norm_legit.out": _batch_norm_legit,
+}

@@ -1,0 +1,196 @@
+"""Norms of vectors, logarithms of summed exponentials, variances and standard deviations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from rushlight.aot_c.dtypes import DOUBLE, LONG, compute_type, float_result
+from rushlight.aot_c.generators.reductions import Block, Reduction, axes_of, widened
+from rushlight.aot_c.generators.sums import add_up
+from rushlight.aot_c.kernel import Generator, Kernel
+from rushlight.aot_c.values import TensorValue
+from rushlight.format.program import ScalarType
+
+# ---- Norms of vectors, logsumexp, variance ----
+
+
+def _norm(
+    k: Kernel, axes: set[int], keepdim: bool, p: float, dtype: ScalarType | None, out: TensorValue
+) -> None:
+    source = k.tensor(0)
+    compute = compute_type(dtype if dtype is not None else source.dtype)
+    k.require(compute != LONG, "the norm of integers is not supported")
+    run = Reduction(k, source, axes, keepdim, [out], compute)
+    if run.is_empty:
+        return
+    k.require(p >= 0 or run.reduced.numel > 0, "a norm of negative order of no elements is not defined")
+    k.headers.add("math.h")
+    code = k.code
+
+    def size(block: Block, i: str) -> str:
+        return f"fabs({widened(block.at(i), 'double')})"
+
+    with run.results():
+        code.add(f"double state = {'(double)INFINITY' if math.isinf(p) and p < 0 else '0'};")
+        if run.reduced.numel:
+            with run.blocks() as block:
+                if math.isinf(p):
+                    with code.block(f"for (ptrdiff_t e = 0; e < {block.count}; ++e)"):
+                        code.add(f"const double x = {size(block, 'e')};")
+                        code.add(f"if (x != x || x {'>' if p > 0 else '<'} state) state = x;")
+                elif p == 2:
+                    add_up(
+                        code, "state", block.count, lambda i: f"{size(block, i)} * {size(block, i)}", "double"
+                    )
+                elif p == 1:
+                    add_up(code, "state", block.count, lambda i: size(block, i), "double")
+                elif p == 0:
+                    add_up(
+                        code, "state", block.count, lambda i: f"({size(block, i)} != 0 ? 1.0 : 0.0)", "double"
+                    )
+                else:
+                    power = k.constant(p, DOUBLE)
+                    add_up(code, "state", block.count, lambda i: f"pow({size(block, i)}, {power})", "double")
+        if p == 2:
+            code.add("state = sqrt(state);")
+        elif p not in (0, 1) and not math.isinf(p):
+            code.add(f"state = pow(state, {k.constant(1 / p, DOUBLE)});")
+        run.put(0, "state", DOUBLE)
+
+
+def _vector_norm(k: Kernel) -> None:
+    source = k.tensor(0)
+    axes = axes_of(k, k.optional_ints(2), source.rank)
+    _norm(k, axes, k.flag(3), k.real(1), k.optional_dtype(4), k.tensor(5))
+
+
+def _norm_dims(k: Kernel) -> None:
+    source, p = k.tensor(0), k.optional_float(1)
+    _norm(k, axes_of(k, k.ints(2), source.rank), k.flag(3), 2.0 if p is None else p, None, k.tensor(4))
+
+
+def _norm_all(k: Kernel) -> None:
+    _norm(k, set(range(k.tensor(0).rank)), False, k.real(1), None, k.tensor(2))
+
+
+def _logsumexp(k: Kernel) -> None:
+    source = k.tensor(0)
+    compute = compute_type(float_result(source.dtype))
+    run = Reduction(k, source, axes_of(k, k.ints(1), source.rank), k.flag(2), [k.tensor(3)], compute)
+    if run.is_empty:
+        return
+    k.headers.add("math.h")
+    code = k.code
+    with run.results():
+        code.add("double most = -(double)INFINITY, sum = 0;")
+        if run.reduced.numel:
+            with run.blocks() as block:
+                code.add("const double before = most;")
+                with code.block(f"for (ptrdiff_t e = 0; e < {block.count}; ++e)"):
+                    code.add(f"const double x = {widened(block.at('e'), 'double')};")
+                    code.add("if (x > most || (x != x && most == most)) most = x;")
+                with code.block("if (isfinite(most))"):
+                    code.add("sum *= exp(before - most);")
+                    add_up(
+                        code,
+                        "sum",
+                        block.count,
+                        lambda i: f"exp({widened(block.at(i), 'double')} - most)",
+                        "double",
+                    )
+        code.add("if (isfinite(most)) most = most + log(sum);")
+        run.put(0, "most", DOUBLE)
+
+
+def add_moments(k: Kernel, count: str | int, at: Callable[[str], str]) -> None:
+    """Adds a block to the variables `total`, `mean` and `squares`.
+
+    Args:
+        k: the kernel.
+        count: the number of elements.
+        at: an element as double.
+    """
+    code = k.code
+    n = k.constant(float(count), DOUBLE) if isinstance(count, int) else f"(double){count}"
+    with code.block(""):
+        add_up(code, "const double part_sum", count, at, "double", "a")
+        code.add(f"const double part_mean = part_sum / {n};")
+
+        def squared(i: str) -> str:
+            return f"({at(i)} - part_mean) * ({at(i)} - part_mean)"
+
+        add_up(code, "const double part_squares", count, squared, "double", "b")
+        code.add(f"const double both = total + {n};")
+        code.add("const double shift = part_mean - mean;")
+        code.add(f"squares += part_squares + shift * shift * (total * {n} / both);")
+        code.add(f"mean += shift * ({n} / both);")
+        code.add("total = both;")
+
+
+def _deviation(
+    k: Kernel,
+    axes: set[int],
+    keepdim: bool,
+    correction: float,
+    out: TensorValue,
+    mean: TensorValue | None,
+    root: bool,
+) -> None:
+    source = k.tensor(0)
+    compute = compute_type(source.dtype)
+    k.require(compute != LONG, "the variance of integers is not supported")
+    outs = [out] if mean is None else [out, mean]
+    run = Reduction(k, source, axes, keepdim, outs, compute)
+    if run.is_empty:
+        return
+    k.headers.add("math.h")
+    code = k.code
+    with run.results():
+        code.add("double total = 0, mean = 0, squares = 0;")
+        if not run.reduced.numel and mean is None:
+            code.add("(void)mean;")
+        if run.reduced.numel:
+            with run.blocks() as block:
+                add_moments(k, block.count, lambda i: widened(block.at(i), "double"))
+        code.add(f"const double divisor = total - {k.constant(correction, DOUBLE)};")
+        code.add("double result = squares / (divisor > 0 ? divisor : 0.0);")
+        if root:
+            code.add("result = sqrt(result);")
+        run.put(0, "result", DOUBLE)
+        if mean is not None:
+            code.add("if (total <= 0) mean = (double)NAN;")
+            run.put(1, "mean", DOUBLE)
+
+
+def _correction(k: Kernel, position: int) -> float:
+    number = k.optional_float(position)
+    return 1.0 if number is None else number
+
+
+def _deviation_of(root: bool, form: str) -> Generator:
+    def generate(k: Kernel) -> None:
+        source = k.tensor(0)
+        axes = axes_of(k, k.optional_ints(1), source.rank)
+        if form == "unbiased":
+            _deviation(k, axes, k.flag(3), 1.0 if k.flag(2) else 0.0, k.tensor(4), None, root)
+        elif form == "correction":
+            _deviation(k, axes, k.flag(3), _correction(k, 2), k.tensor(4), None, root)
+        else:
+            _deviation(k, axes, k.flag(3), _correction(k, 2), k.tensor(4), k.tensor(5), root)
+
+    return generate
+
+
+GENERATORS: dict[str, Generator] = {
+    "aten::linalg_vector_norm.out": _vector_norm,
+    "aten::norm.out": _norm_dims,
+    "aten::norm.Scalar_out": _norm_all,
+    "aten::logsumexp.out": _logsumexp,
+    "aten::var.out": _deviation_of(False, "unbiased"),
+    "aten::var.correction_out": _deviation_of(False, "correction"),
+    "aten::var_mean.correction_out": _deviation_of(False, "both"),
+    "aten::std.out": _deviation_of(True, "unbiased"),
+    "aten::std.correction_out": _deviation_of(True, "correction"),
+    "aten::std_mean.correction_out": _deviation_of(True, "both"),
+}
