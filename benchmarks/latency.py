@@ -72,16 +72,12 @@ def measure(model: str, plan: Plan, tell: Callable[[str], None] = print) -> Iter
     with tempfile.TemporaryDirectory() as scratch:
         folder = plan.keep / model if plan.keep else Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        log = folder / "log"
-        kind = "int8" if any(SYSTEMS[system].int8 for system in plan.systems) else "float"
-        reference = Process(MAIN, "benchmarks.worker", "reference", model, str(folder), kind, log=log)
-        if reference.answer() is None:
-            raise RuntimeError(f"{model} does not run: {last_line(log)}")
-        reference.close()
+        int8 = any(SYSTEMS[system].int8 for system in plan.systems)
+        prepare_reference(model, folder, int8)
         written = []
         for system in plan.systems:
             tell(f"{model}: {system} prepares")
-            written.append(_write(system, model, folder, plan.patience))
+            written.append(prepare(system, model, folder, plan.patience))
         for threads in plan.threads:
             block = [dataclasses.replace(row, threads=threads) for row in written]
             tell(f"{model}: {threads} thread{'s' if threads > 1 else ''}")
@@ -92,7 +88,26 @@ def measure(model: str, plan: Plan, tell: Callable[[str], None] = print) -> Iter
             yield block
 
 
-def _write(system: str, model: str, folder: Path, patience: float) -> Row:
+def prepare_reference(model: str, folder: Path, int8: bool) -> None:
+    """Saves a network's inputs in `folder`, and what eager PyTorch gives for them.
+
+    Raises:
+        RuntimeError: the network does not run in eager PyTorch.
+    """
+    log = folder / "log"
+    kind = "int8" if int8 else "float"
+    process = Process(MAIN, "benchmarks.worker", "reference", model, str(folder), kind, log=log)
+    if process.answer() is None:
+        raise RuntimeError(f"{model} does not run: {last_line(log)}")
+    process.close()
+
+
+def prepare(system: str, model: str, folder: Path, patience: float) -> Row:
+    """Prepares a network for a system in `folder`, unless a run before did.
+
+    Returns:
+        the time and the size of the files, or the reason that there are none.
+    """
     row = Row(model, 0, system)
     files, log, done = folder / system, folder / f"{system}.log", folder / f"{system}.json"
     if done.exists():

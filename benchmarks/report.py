@@ -9,11 +9,13 @@ from pathlib import Path
 from benchmarks.chart import chart
 from benchmarks.latency import TOLERANCE, Row
 from benchmarks.process import ROOT
-from benchmarks.results import RATIOS, Results, ratio
+from benchmarks.results import RATIOS, Results, Throughput, ratio
 from benchmarks.shapes import OURS as OURS_ALONE
 from benchmarks.shapes import Figures
 from benchmarks.show import COMPILE, LOWERING, compile_cells, lowering_cells, number, planned_cells
 from benchmarks.systems import PEER_NAMES, SYSTEMS
+from benchmarks.wide import FLOAT
+from benchmarks.wide import OURS as OURS_OF
 from benchmarks.wide import ratios as field_ratios
 from benchmarks.worker import SAMPLES
 
@@ -65,6 +67,19 @@ _BATCHES = """### Batches
 
 Networks with larger batches, measured in the same way.
 """
+_INT8_FIELD = """### int8
+
+Networks in int8, with weights and activations in int8 (`python -m benchmarks.wide --int8`). The third ratio
+is that to the same network in float32 by Rushlight. *Same result* is the share of {samples} inputs whose
+largest output is the one of eager PyTorch in float32, for Rushlight and for the fastest other system; most
+weights are random, so that rounding changes it easily.
+"""
+_THROUGHPUT = """## Several callers
+
+Several threads call a network at once. Each has a method of its own (a session, an interpreter) that uses
+one thread. The columns of the other systems show their calls per second divided by those of Rushlight.
+`python -m benchmarks.throughput` measures them. Machine: {machine}.
+"""
 _SHAPES = """## Dynamic sizes
 
 One program for all sizes: the ratio of its time to that of a program for this size alone, and to the other
@@ -77,6 +92,7 @@ def page(
     without_avx512: Results | None = None,
     field: Results | None = None,
     shapes: Figures | None = None,
+    throughput: Throughput | None = None,
 ) -> str:
     """Makes the text of docs/benchmarks.md.
 
@@ -85,6 +101,7 @@ def page(
         without_avx512: the figures of the same processor without AVX-512.
         field: the figures of networks that nothing is tuned for.
         shapes: the figures of programs with a dynamic size.
+        throughput: the figures of networks that several threads call at once.
     """
     parts = [_HEAD.format(tolerance=TOLERANCE, machine=_machine(results))]
     for threads in results.threads():
@@ -97,6 +114,8 @@ def page(
         parts += _field(field)
     if shapes is not None:
         parts += _shapes(shapes)
+    if throughput is not None:
+        parts += _throughput(throughput)
     parts += _errors(results) + _quantized_networks(results) + _same_library(results)
     parts += _starts(results) + _compile(results) + _lowering(results) + _calls(results) + _reasons(results)
     return "\n".join(parts).rstrip("\n") + "\n"
@@ -245,7 +264,7 @@ def _field(results: Results) -> list[str]:
     found = [
         (ratios, model)
         for model in results.models(False)
-        if (ratios := field_ratios(results.block(model, 1, False)))
+        if (ratios := field_ratios(results.block(model, 1, False), False))
     ]
 
     def body(batches: bool) -> list[list[str]]:
@@ -255,12 +274,36 @@ def _field(results: Results) -> list[str]:
             if ("@" in model) == batches
         ]
 
-    systems = {row.system for row in results.rows if not row.system.startswith("rushlight")}
+    systems = {
+        row.system
+        for row in results.rows
+        if not row.system.startswith("rushlight") and not SYSTEMS[row.system].int8
+    }
     head = ["", "ratio of processor times", "ratio of times", "fastest other system"]
     labels = ", ".join(SYSTEMS[name].label for name in SYSTEMS if name in systems)
     parts = [_FIELD.format(machine=_machine(results), systems=labels), *_table(head, body(batches=False))]
-    batches = body(batches=True)
-    return [*parts, _BATCHES, *_table(head, batches)] if batches else parts
+    if batches := body(batches=True):
+        parts += [_BATCHES, *_table(head, batches)]
+    return parts + _int8_field(results)
+
+
+def _int8_field(results: Results) -> list[str]:
+    """Makes the table of int8 networks with one thread, the largest ratio first."""
+    body = []
+    for model in results.models(True):
+        block = results.block(model, 1, True)
+        if found := field_ratios(block, True):
+            median, _, cpu, peer = found
+            ours, theirs, float32 = block[OURS_OF[True]], block[peer], block.get(FLOAT)
+            alone = number((ours.cpu or 0.0) / float32.cpu) if float32 and float32.cpu else ""
+            shares = ["" if row.agreement is None else f"{row.agreement:.1%}" for row in (ours, theirs)]
+            body.append([model, f"{cpu:.2f}", f"{median:.2f}", SYSTEMS[peer].label, alone, *shares])
+    if not body:
+        return []
+    head = ["", "ratio of processor times", "ratio of times", "fastest other system", "to float32"]
+    head += ["same result", "same result, other"]
+    body.sort(key=lambda row: row[1], reverse=True)
+    return [_INT8_FIELD.format(samples=SAMPLES), *_table(head, body)]
 
 
 def _shapes(figures: Figures) -> list[str]:
@@ -274,6 +317,19 @@ def _shapes(figures: Figures) -> list[str]:
     ]
     machine = ", ".join(f"{key}: {value}" for key, value in figures.machine.items())
     return [_SHAPES.format(machine=machine), *_table(head, body)]
+
+
+def _throughput(figures: Throughput) -> list[str]:
+    """Makes the table of networks that several threads call at once."""
+    systems = list(dict.fromkeys(name for row in figures.rows for name in row.ratios))
+    head = ["", "threads", "calls per second", *(SYSTEMS[name].label for name in systems)]
+    body = [
+        [row.model, str(row.callers), f"{row.rate:.1f}"]
+        + [f"{row.ratios[name]:.2f}" if name in row.ratios else "" for name in systems]
+        for row in figures.rows
+    ]
+    machine = ", ".join(f"{key}: {value}" for key, value in figures.machine.items())
+    return [_THROUGHPUT.format(machine=machine), *_table(head, body)]
 
 
 def _others(results: Results) -> list[str]:
@@ -408,12 +464,13 @@ def main() -> None:
     results = Results.read(path)
     without = options.figures / "avx2.json"
     field = options.figures / "field.json"
-    shapes = options.figures / "shapes.json"
+    shapes, throughput = options.figures / "shapes.json", options.figures / "throughput.json"
     text = page(
         results,
         Results.read(without) if without.exists() else None,
         Results.read(field) if field.exists() else None,
         Figures.read(shapes) if shapes.exists() else None,
+        Throughput.read(throughput) if throughput.exists() else None,
     )
     (options.docs / "benchmarks.md").write_text(text)
     (options.docs / "benchmarks.svg").write_text(chart(results))

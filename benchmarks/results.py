@@ -73,6 +73,44 @@ class Results:
         return sorted({row.threads for row in self.rows})
 
 
+@dataclass
+class ThroughputRow:
+    """The calls per second of a network that several threads call at once."""
+
+    model: str
+    callers: int
+    rate: float
+    ratios: dict[str, float]
+    """The calls per second of a peer divided by ours."""
+
+
+@dataclass
+class Throughput:
+    """The measured throughputs, as a JSON file holds them."""
+
+    machine: dict[str, str] = field(default_factory=dict)
+    rows: list[ThroughputRow] = field(default_factory=list)
+
+    @staticmethod
+    def read(path: Path) -> Throughput:
+        """Reads a file. If it does not exist, the result is empty."""
+        if not path.exists():
+            return Throughput()
+        values = json.loads(path.read_text())
+        return Throughput(values["machine"], [ThroughputRow(**row) for row in values["rows"]])
+
+    def write(self, path: Path) -> None:
+        """Writes a file with one row in each line."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = ",\n".join(json.dumps(dataclasses.asdict(row)) for row in self.rows)
+        path.write_text(f'{{\n"machine": {json.dumps(self.machine)},\n"rows": [\n{rows}\n]\n}}\n')
+
+    def add(self, row: ThroughputRow) -> None:
+        """Adds a row in place of that of the same network and number of callers."""
+        key = (row.model, row.callers)
+        self.rows = [old for old in self.rows if (old.model, old.callers) != key] + [row]
+
+
 def fastest(block: dict[str, Row], names: Sequence[str], int8: bool) -> Row | None:
     """Returns the row with the least time of the named systems, or None.
 

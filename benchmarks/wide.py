@@ -1,7 +1,8 @@
-"""python -m benchmarks.wide [--models ...] [--systems ...] [--threads 1 2]
+"""python -m benchmarks.wide [--int8] [--models ...] [--systems ...] [--threads 1 2]
 
-Ours at "highest" beside the peers over the networks of `models.field`, which nothing is tuned for. Systems
-take turns. The JSON file holds what was measured: a later run measures only what it lacks.
+Ours at "highest" beside the peers over the networks of `models.field`, which nothing is tuned for; with
+--int8 ours in int8 beside the peers in int8, over the networks of `models.catalog.INT8_FIELD`. Systems take
+turns. The JSON file holds what was measured: a later run measures only what it lacks.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from models.catalog import MODELS, import_field
+from models.catalog import INT8_FIELD, MODELS
+from models.field import FIELD
 from rich.console import Console
 from rich.table import Table
 
@@ -19,31 +21,34 @@ from benchmarks import latency
 from benchmarks.latency import TOLERANCE, Row
 from benchmarks.process import ROOT
 from benchmarks.results import Results, describe_machine
-from benchmarks.systems import PEER_NAMES_FIELD, SYSTEMS
+from benchmarks.systems import PEER_NAMES_FIELD, PEER_NAMES_INT8, SYSTEMS
 
-OURS = "rushlight"
+OURS = {False: "rushlight", True: "rushlight_int8"}
+"""Our system whose times are compared with those of the peers, by whether it is int8."""
+FLOAT = "rushlight_float"
+"""Our system in float32 with the weights of the int8 systems."""
 LIMIT = 0.90
 """The largest ratio of our time to that of the fastest peer that the table does not mark."""
 
 
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
-    field = import_field()
+    groups = {name: network.group for name, network in FIELD.items()}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.wide", description=__doc__)
     parser.add_argument(
         "--models",
         nargs="+",
         metavar="model",
         help="networks of models.catalog or models.field, or groups of the latter "
-        f"({', '.join(dict.fromkeys(field.values()))}), each perhaps with a batch: resnet18@4; "
+        f"({', '.join(dict.fromkeys(groups.values()))}), each perhaps with a batch: resnet18@4; "
         "all of models.field by default",
     )
     parser.add_argument(
         "--systems",
         nargs="+",
         metavar="system",
-        default=[OURS, *PEER_NAMES_FIELD],
-        help=f"of {', '.join(SYSTEMS)}; {OURS} and the peers by default",
+        help=f"of {', '.join(SYSTEMS)}; ours and the peers by default",
     )
+    parser.add_argument("--int8", action="store_true", help="measure int8 networks")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=12, help="turns of every system (default: 12)")
     parser.add_argument("--seconds", type=float, default=0.25, help="of a system in a turn (default: 0.25)")
@@ -55,16 +60,24 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--show", action="store_true", help="measure nothing, print the JSON file's table")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "wide.json")
     options = parser.parse_args(arguments)
+    defaults = (OURS[True], FLOAT, *PEER_NAMES_INT8) if options.int8 else (OURS[False], *PEER_NAMES_FIELD)
+    options.systems = options.systems or list(defaults)
+    able = [name for name, system in SYSTEMS.items() if system.int8 == options.int8]
     for name in options.systems:
-        if name not in SYSTEMS or SYSTEMS[name].int8:
-            parser.error(f"there is no float32 system {name}; there are {', '.join(SYSTEMS)}")
+        if name not in able:
+            kind = "int8" if options.int8 else "float32"
+            parser.error(f"there is no {kind} system {name}; there are {', '.join(able)}")
     chosen: list[str] = []
-    for given in options.models or field:
+    for given in options.models or (INT8_FIELD if options.int8 else FIELD):
         name, at, batch = given.partition("@")
-        members = [name] if name in MODELS else [model for model, group in field.items() if group == name]
+        members = (
+            [name] if name in MODELS or name in FIELD else [m for m, group in groups.items() if group == name]
+        )
         members = [member + at + batch for member in members]
         if not members or (at and not batch.isdecimal()):
-            parser.error(f"there is no network or group {given}; there are {', '.join(field)}")
+            parser.error(f"there is no network or group {given}; there are {', '.join(FIELD)}")
+        if options.int8 and name not in INT8_FIELD:
+            parser.error(f"{given} is not measured in int8; these are: {', '.join(INT8_FIELD)}")
         chosen += members
     options.models = list(dict.fromkeys(chosen))
     return options
@@ -79,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         missing = [
             count
             for count in options.threads
-            if options.again or not set(options.systems) <= results.block(model, count, False).keys()
+            if options.again or not set(options.systems) <= results.block(model, count, options.int8).keys()
         ]
         if not missing:
             continue
@@ -96,25 +109,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for rows in latency.measure(model, plan, lambda text: console.print(f"[dim]{text}[/dim]")):
                 results.add(rows)
                 results.write(options.json)
-                console.print(line(results, model, rows[0].threads), highlight=False)
+                console.print(line(results, model, rows[0].threads, options.int8), highlight=False)
         except RuntimeError as error:
             console.print(str(error), style="red", markup=False)
     for threads in options.threads:
-        console.print(table(results, options.models, threads))
+        console.print(table(results, options.models, threads, options.int8))
 
 
-def ratios(block: dict[str, Row]) -> tuple[float, float, float, str] | None:
+def is_correct(row: Row) -> bool:
+    """Whether a result counts: any in int8, whose agreement is shown; in float32 one within TOLERANCE."""
+    return SYSTEMS[row.system].int8 or (row.error is not None and row.error <= TOLERANCE)
+
+
+def ratios(block: dict[str, Row], int8: bool) -> tuple[float, float, float, str] | None:
     """Our median, tenth percentile and processor time, each divided by the least of the peers' correct
     results, and the peer with the least median. None without our time or a peer's.
     """
-    ours = block.get(OURS)
+    ours = block.get(OURS[int8])
     peers = [
         row
         for name, row in block.items()
-        if not name.startswith("rushlight")
-        and row.milliseconds is not None
-        and row.error is not None
-        and row.error <= TOLERANCE
+        if not name.startswith("rushlight") and row.milliseconds is not None and is_correct(row)
     ]
     if ours is None or ours.milliseconds is None or ours.best is None or ours.cpu is None or not peers:
         return None
@@ -128,27 +143,27 @@ def ratios(block: dict[str, Row]) -> tuple[float, float, float, str] | None:
     )
 
 
-def line(results: Results, model: str, threads: int) -> str:
+def line(results: Results, model: str, threads: int, int8: bool) -> str:
     """The result of a network in a line."""
-    block = results.block(model, threads, False)
+    block = results.block(model, threads, int8)
     times = ", ".join(
         f"{name} {row.milliseconds:.2f}" if row.milliseconds is not None else f"{name}: {row.reason}"
         for name, row in block.items()
     )
-    found = ratios(block)
+    found = ratios(block, int8)
     head = "no ratio" if found is None else " ".join(f"{value:.2f}" for value in found[:3])
     return f"{model}, threads: {threads}: {head} ({times})"
 
 
-def table(results: Results, models: Sequence[str], threads: int) -> Table:
+def table(results: Results, models: Sequence[str], threads: int, int8: bool) -> Table:
     """All networks of a number of threads, the largest ratio first."""
-    rows = [(ratios(results.block(model, threads, False)), model) for model in models]
-    found = sorted(((row, model) for row, model in rows if row is not None), reverse=True)
+    blocks = {model: results.block(model, threads, int8) for model in models}
+    found = sorted(
+        ((row, model) for model, block in blocks.items() if (row := ratios(block, int8)) is not None),
+        reverse=True,
+    )
     wrong = [
-        model
-        for model in models
-        if (ours := results.block(model, threads, False).get(OURS)) is not None
-        and not (ours.error is not None and ours.error <= TOLERANCE)
+        model for model, block in blocks.items() if (ours := block.get(OURS[int8])) and not is_correct(ours)
     ]
     title = f"threads: {threads}, networks: {len(found)}"
     if found:
@@ -159,11 +174,19 @@ def table(results: Results, models: Sequence[str], threads: int) -> Table:
     for name in ("ratio", "of 10th percentiles", "of processor time", "ours, ms"):
         result.add_column(name, justify="right")
     result.add_column("fastest peer")
+    if int8:
+        for name in ("to our float32", "agreement", "of the peer"):
+            result.add_column(name, justify="right")
     for (median, best, cpu, peer), model in found:
-        time = results.block(model, threads, False)[OURS].milliseconds or 0.0
-        style = "red" if median > LIMIT else None
-        cells = (f"{value:.2f}" for value in (median, best, cpu))
-        result.add_row(model, *cells, f"{time:.2f}", SYSTEMS[peer].label, style=style)
+        block = blocks[model]
+        ours = block[OURS[int8]]
+        cells = [f"{value:.2f}" for value in (median, best, cpu)]
+        cells += [f"{ours.milliseconds or 0.0:.2f}", SYSTEMS[peer].label]
+        if int8:
+            float32 = block[FLOAT].milliseconds if FLOAT in block else None
+            cells.append("" if float32 is None else f"{(ours.milliseconds or 0.0) / float32:.2f}")
+            cells += ["" if row.agreement is None else f"{row.agreement:.1%}" for row in (ours, block[peer])]
+        result.add_row(model, *cells, style="red" if median > LIMIT else None)
     if wrong:
         result.caption = f"wrong or without a result: {', '.join(wrong)}"
     return result

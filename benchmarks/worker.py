@@ -65,7 +65,12 @@ def reference(model: str, folder: str, kind: str) -> None:
                     np.save(Path(folder) / f"{name}_{i}.npy", tensor.numpy())
             if kind == "int8":
                 samples = case.samples(SAMPLES, HELD_OUT)
-                best = torch.stack([case.module(*inputs).argmax(-1) for inputs in samples])
+                best = torch.stack(
+                    [
+                        torch.utils._pytree.tree_leaves(case.module(*inputs))[0].argmax(-1)
+                        for inputs in samples
+                    ]
+                )
                 arrays: dict[str, Any] = {
                     str(i): torch.stack(values).numpy() for i, values in enumerate(zip(*samples, strict=True))
                 }
@@ -77,6 +82,11 @@ def reference(model: str, folder: str, kind: str) -> None:
 
 def arrays_of(folder: Path, kind: str) -> list[Any]:
     return [np.load(folder / f"{kind}_{i}.npy") for i in range(len(list(folder.glob(f"{kind}_*.npy"))))]
+
+
+def save_outputs(outputs: Sequence[Any], folder: Path) -> None:
+    for i, output in enumerate(outputs):
+        np.save(folder / f"output_{i}.npy", output)
 
 
 def not_loaded(_: Sequence[Any]) -> Any:
@@ -101,8 +111,7 @@ def run(system: str, folder: str, files: str, threads: str) -> None:
         start = time.perf_counter()
         outputs = call(inputs)
         first = time.perf_counter() - start
-        for i, output in enumerate(outputs):
-            np.save(Path(files) / f"output_{i}.npy", output)
+        save_outputs(outputs, Path(files))
         return {"load": loaded, "first": first * 1e3, "outputs": len(outputs), "resident": resident()}
 
     def answer(request: dict[str, float]) -> Any:

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch import nn
 
+from models.common import image, import_torchvision
 from models.digits import COPIES, FIT, digits
-from models.trained import load_trained
+from models.field import FIELD
+from models.trained import RECIPES, load_trained
 
 MODELS: dict[str, Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]] = {}
 
@@ -20,27 +21,6 @@ MODELS: dict[str, Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]] = {}
 def model(build: Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]) -> Callable[..., object]:
     MODELS[build.__name__] = build
     return build
-
-
-_TORCHVISION = torch.library.Library("torchvision", "FRAGMENT")
-"""Held for the process: its definitions end with it."""
-
-
-def import_torchvision() -> ModuleType:
-    """torchvision, also where its compiled operators do not match the installed torch.
-
-    timm and transformers import it too: a model of theirs calls this first.
-    """
-    for name in ("nms", "qnms"):
-        if not hasattr(torch.ops.torchvision, name):
-            _TORCHVISION.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    import torchvision
-
-    return torchvision
-
-
-def image(size: int = 224) -> tuple[torch.Tensor]:
-    return (digits(size, 1, seed=1)[0],)
 
 
 def _torchvision(name: str) -> None:
@@ -230,15 +210,28 @@ WIDE = (
 """Networks for shapes that the default table lacks."""
 
 
-def import_field() -> dict[str, str]:
-    """Registers the networks of `models.field`, whose modules import this one, and returns their groups."""
-    from models.field import FIELD
-
-    return FIELD
-
-
-# The networks measured in 8 bits, and whether activations are quantized by calibration or at run time.
+# The networks measured in int8, and whether activations are quantized by calibration or at run time.
 INT8 = {"mobilenet_v2": "static", "resnet50": "static", "bert": "dynamic"}
+
+INT8_FIELD = {
+    **INT8,
+    "mobilenet_v3_small": "static",
+    "mobilenet_v3_large": "static",
+    "efficientnet_b0": "static",
+    "efficientnet_lite0": "static",
+    "regnet_y_400mf": "static",
+    "resnet18": "static",
+    "resnext50_32x4d": "static",
+    "squeezenet1_1": "static",
+    "shufflenet_v2_x1_0": "static",
+    "densenet121": "static",
+    "mobilenetv4_conv_small": "static",
+    "vit_small_patch16_224": "static",
+    "deit_tiny": "dynamic",
+    "distilbert": "dynamic",
+    "whisper_tiny_encoder": "dynamic",
+}
+"""The networks that `python -m benchmarks.wide --int8` measures, with the same two kinds."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -316,15 +309,14 @@ def build(name: str, trained: bool = False) -> Case:
     name: of a network, or such a name with a batch: "resnet18@4" takes four images.
     trained: take weights trained on digits, rather than random ones, where int8 is judged by results.
     """
-    import_field()
     network, _, batch = name.partition("@")
-    if network not in MODELS:
-        raise SystemExit(f"no model named {network}; there are {', '.join(MODELS)}")
+    if network not in MODELS and network not in FIELD:
+        raise SystemExit(f"no model named {network}; there are {', '.join([*MODELS, *FIELD])}")
     torch.manual_seed(0)
-    module, inputs = MODELS[network]()
+    module, inputs = MODELS[network]() if network in MODELS else FIELD[network].build()
     if batch and any(x.shape[:1] != (1,) for x in inputs):
         raise SystemExit(f"{network} has an input without a batch of one")
-    if trained and INT8.get(name) == "static":
+    if trained and name in RECIPES:
         inputs = digits(inputs[0].shape[-1], 1, 1, COPIES)[:1]
         return Case(name, load_trained(name, module), inputs, is_trained=True)
     _fill_constants(module)

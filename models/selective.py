@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 import rushlight
-from models.catalog import image, import_torchvision
+from models.common import image, import_torchvision
 from models.keyword_spotting import KeywordSpotting, keyword_spectra
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.quantizer import CpuQuantizer

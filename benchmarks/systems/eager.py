@@ -20,7 +20,7 @@ def write(case: Case, folder: Path, options: str) -> None:
 
 def read_module(folder: Path, threads: int) -> Any:
     import torch
-    from models.catalog import import_torchvision
+    from models.common import import_torchvision
 
     import_torchvision()
     torch.set_num_threads(threads)

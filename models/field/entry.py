@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
-from models.catalog import MODELS
-
 Build = Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]
 
-FIELD: dict[str, str] = {}
-"""The group of each network, in the order in which they are measured."""
+
+@dataclass(frozen=True)
+class Network:
+    group: str
+    build: Build
+    """Returns the network and its example inputs."""
+
+
+FIELD: dict[str, Network] = {}
+"""The networks by name, in the order in which they are measured."""
 
 
 def register(name: str, group: str, build: Build) -> None:
-    FIELD[name] = group
-    MODELS[name] = build
+    FIELD[name] = Network(group, build)
 
 
 def entry(group: str) -> Callable[[Build], Build]:

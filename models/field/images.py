@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from models.catalog import image, import_torchvision
+from models.common import image, import_torchvision
 from models.field.entry import First, entry, register, seeded
 
 _TORCHVISION: dict[str, dict[str, Any]] = {

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from models.catalog import image, import_torchvision
+from models.common import image, import_torchvision
 from models.field.entry import First, entry, register, seeded, tokens
 
 _BERT = {"vocab_size": 1000, "hidden_size": 384, "num_hidden_layers": 4, "num_attention_heads": 12}

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models.catalog import image
+from models.common import image
 from models.field.entry import entry, seeded
 
 

@@ -19,7 +19,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from models.catalog import import_torchvision
+from models.common import import_torchvision
 from models.zoo.cases import ZOO, Model
 
 if TYPE_CHECKING:

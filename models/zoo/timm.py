@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from models.catalog import import_torchvision
+from models.common import import_torchvision
 from models.zoo.cases import ZOO, Model, model
 
 GROUP = "timm"

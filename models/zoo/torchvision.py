@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.export import Dim
 
-from models.catalog import import_torchvision
+from models.common import import_torchvision
 from models.zoo.cases import ZOO, Lambda, Model, model, zoo
 
 GROUP = "torchvision"

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from models.catalog import import_torchvision
+from models.common import import_torchvision
 from models.zoo.cases import randint
 
 GROUP = "transformers"
