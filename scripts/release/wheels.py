@@ -67,8 +67,11 @@ def interpreter(python: str) -> Path:
 
 
 def build(target: Target, python: str, jobs: int) -> Path:
-    """Compiles the extension, and returns the folder of what CMake installs of it."""
-    folder = ROOT / "build/wheels" / f"{target.name}-{python}"
+    """Compiles the extension, and returns the folder of what CMake installs of it.
+
+    All Pythons of a target share a build folder, so that the runtime is compiled once.
+    """
+    folder = ROOT / "build/wheels" / target.name
     settings = {
         "CMAKE_BUILD_TYPE": "Release",
         "CMAKE_MAKE_PROGRAM": TOOLS / "ninja",
@@ -80,10 +83,11 @@ def build(target: Target, python: str, jobs: int) -> Path:
         "Python_EXECUTABLE": interpreter(python),
         "nanobind_DIR": nanobind.cmake_dir(),
     }
-    words = [f"-D{key}={value}" for key, value in settings.items()]
+    # What an earlier Python left in the cache, such as its headers, is forgotten.
+    words = ["-UPython_*", "-U_Python_*", "-UNB_*", *(f"-D{key}={value}" for key, value in settings.items())]
     run(TOOLS / "cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *words, stdout=subprocess.DEVNULL)
     run(TOOLS / "ninja", f"-j{jobs}", "-C", folder, "--quiet", "_native", "runtime_sources")
-    installed = folder / "installed"
+    installed = folder / f"installed-{python}"
     shutil.rmtree(installed, ignore_errors=True)
     run(
         *(TOOLS / "cmake", "--install", folder, "--component", "python", "--prefix", installed),
