@@ -209,6 +209,26 @@ def test_cpp_includes(path: Path) -> None:
             assert match[1] in CPP_ALLOWED[package], f"{where}:{number}: {package} may not include {match[1]}"
 
 
+MUTEX_OF_THE_SYSTEM = {
+    "include/rushlight/platform/mutex.h",
+    "backends/openvino/api.cpp",
+    "backends/xnnpack/threads.cpp",
+    "threads/thread_pool_os.cpp",
+}
+"""Files that need a mutex of the C++ library. WebAssembly and microcontrollers do not compile the last three."""
+
+
+def test_the_runtime_locks_with_its_own_mutex() -> None:
+    """WebAssembly and microcontrollers have no std::mutex."""
+    users = {
+        str(path.relative_to(ROOT / "runtime"))
+        for path in CPP_FILES
+        if path.relative_to(ROOT / "runtime").parts[0] not in {"python", "tests"}
+        and "#include <mutex>" in path.read_text()
+    }
+    assert users == MUTEX_OF_THE_SYSTEM, "platform/mutex.h has a mutex for all systems"
+
+
 def test_the_runtime_stays_free_of_exceptions() -> None:
     for path in CPP_FILES:
         if path.relative_to(ROOT / "runtime").parts[0] in {"python", "tests"}:

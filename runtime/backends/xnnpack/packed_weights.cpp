@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <new>
 
+#include "rushlight/platform/mutex.h"
 #include "rushlight/platform/platform.h"
 
 namespace rushlight::xnnpack {
@@ -24,7 +24,7 @@ constexpr size_t kBlockHead = 64;
 static_assert(sizeof(Block) <= kBlockHead);
 
 struct Registry {
-  std::mutex mutex;
+  platform::Mutex mutex;
   void* first = nullptr;  // PackedWeights::Entry
   size_t count = 0;
   Block* open = nullptr;  // where the next entry goes if it fits
@@ -108,7 +108,7 @@ Result<PackedWeights> PackedWeights::get(const PackingKey& key, size_t count, vo
   const uint64_t hash = is_shared ? hash_of(key.data, key.size) : 0;
   Registry& all = registry();
   // Held while packing: another method that wants the same weights waits for them.
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const platform::Lock lock(all.mutex);
   PackedWeights result;
   if (is_shared) {
     for (Entry* entry = static_cast<Entry*>(all.first); entry; entry = entry->next) {
@@ -152,7 +152,7 @@ PackedWeights& PackedWeights::operator=(PackedWeights&& other) noexcept {
 PackedWeights::~PackedWeights() {
   if (entry_ == nullptr) return;
   Registry& all = registry();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const platform::Lock lock(all.mutex);
   if (--entry_->users > 0) return;
   if (all.first == entry_) {
     all.first = entry_->next;
@@ -169,7 +169,7 @@ const float* PackedWeights::floats() const { return entry_ ? entry_->floats : nu
 
 size_t count_packed_weights() {
   Registry& all = registry();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const platform::Lock lock(all.mutex);
   return all.count;
 }
 
