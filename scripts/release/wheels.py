@@ -12,6 +12,7 @@ import base64
 import hashlib
 import importlib.metadata
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -119,7 +120,8 @@ def components(target: Target) -> list[sbom.Component]:
     release = importlib.metadata.version("nanobind")
     found = [sbom.Component("nanobind", release, "BSD-3-Clause", f"pkg:pypi/nanobind@{release}")]
     if target.toolchain == "manylinux":
-        compiler = f"{target.machine}-linux-gnu-g++"
+        is_native = target.machine == platform.machine()
+        compiler = "g++" if is_native else f"{target.machine}-linux-gnu-g++"
         done = subprocess.run([compiler, "-dumpfullversion"], check=True, capture_output=True, text=True)
         number = done.stdout.strip()
         licence = "GPL-3.0-or-later WITH GCC-exception-3.1"

@@ -1,10 +1,15 @@
 # Extensions for old Linux systems: GCC compiles, and zig links with the C library of glibc 2.28 (manylinux_2_28). The C++
-# library is GCC's, as a static one. RUSHLIGHT_MACHINE is x86_64 or aarch64.
+# library is GCC's, as a static one. RUSHLIGHT_MACHINE is x86_64 or aarch64;
+# Debian's cross compiler serves a machine that is not the host's.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${RUSHLIGHT_MACHINE})
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES RUSHLIGHT_MACHINE RUSHLIGHT_ZIG)
-set(CMAKE_C_COMPILER ${RUSHLIGHT_MACHINE}-linux-gnu-gcc)
-set(CMAKE_CXX_COMPILER ${RUSHLIGHT_MACHINE}-linux-gnu-g++)
+set(prefix ${RUSHLIGHT_MACHINE}-linux-gnu-)
+if(CMAKE_HOST_SYSTEM_PROCESSOR STREQUAL RUSHLIGHT_MACHINE)
+  set(prefix)
+endif()
+set(CMAKE_C_COMPILER ${prefix}gcc)
+set(CMAKE_CXX_COMPILER ${prefix}g++)
 set(libraries)
 foreach(name stdc++ gcc gcc_eh)
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib${name}.a OUTPUT_VARIABLE library
