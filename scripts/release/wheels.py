@@ -72,7 +72,7 @@ def build(target: Target, python: str, jobs: int) -> Path:
 
     All Pythons of a target share a build folder, so that the runtime is compiled once.
     """
-    folder = ROOT / "build/wheels" / target.name
+    folder = ROOT / "build" / f"wheel-{target.name}"
     settings = {
         "CMAKE_BUILD_TYPE": "Release",
         "CMAKE_MAKE_PROGRAM": TOOLS / "ninja",
