@@ -171,6 +171,8 @@ nb::object to_python(const EValue& value, const ExchangeApi* api) {
       return list_of(value.to_optional_tensor_list(), [api](const std::optional<Tensor>& item) {
         return item ? array_of(*item, api) : nb::object(nb::none());
       });
+    case Tag::ListScalar:  // in no program
+      break;
   }
   return nb::none();
 }
