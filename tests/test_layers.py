@@ -209,6 +209,18 @@ def test_cpp_includes(path: Path) -> None:
             assert match[1] in CPP_ALLOWED[package], f"{where}:{number}: {package} may not include {match[1]}"
 
 
+UNSTABLE = re.compile(
+    r"Py(List|Tuple)_[GS]ET_(ITEM|SIZE)|PyFloat_AS_DOUBLE|PySequence_Fast\w*|PyUnicode_(AsUTF8\(|DATA)|->tp_\w+"
+)
+
+
+def test_the_extension_keeps_to_the_stable_abi() -> None:
+    """Wheels for Python 3.12 and later have one extension, which is compiled against the limited API."""
+    for path in (ROOT / "runtime" / "python").glob("*.*"):
+        found = UNSTABLE.search(path.read_text())
+        assert not found, f"{path.name}: {found and found[0]} is not in the limited API"
+
+
 MUTEX_OF_THE_SYSTEM = {
     "include/rushlight/platform/mutex.h",
     "backends/openvino/api.cpp",

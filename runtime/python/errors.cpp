@@ -36,16 +36,14 @@ nb::str to_str(std::string_view text) {
   return nb::steal<nb::str>(object);
 }
 
-std::string type_name_of(nb::handle object) {
-  const std::string name = Py_TYPE(object.ptr())->tp_name;
-  return name.substr(name.rfind('.') + 1);
-}
+std::string type_name_of(nb::handle object) { return text_of(object.type().attr("__name__")); }
 
 std::string text_of(nb::handle object) {
   const nb::object text = nb::steal(PyObject_Str(object.ptr()));
-  const char* characters = text.is_valid() ? PyUnicode_AsUTF8(text.ptr()) : nullptr;
+  Py_ssize_t size = 0;
+  const char* characters = text.is_valid() ? PyUnicode_AsUTF8AndSize(text.ptr(), &size) : nullptr;
   if (!characters) throw nb::python_error();
-  return characters;
+  return std::string(characters, static_cast<size_t>(size));
 }
 
 }  // namespace rushlight::python

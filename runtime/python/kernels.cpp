@@ -220,7 +220,7 @@ class Arguments {
 
   EValue* scalar(nb::handle object) {
     if (PyBool_Check(object.ptr())) return &values_.emplace_back(object.is(nb::bool_(true)));
-    if (PyFloat_Check(object.ptr())) return &values_.emplace_back(PyFloat_AS_DOUBLE(object.ptr()));
+    if (PyFloat_Check(object.ptr())) return &values_.emplace_back(PyFloat_AsDouble(object.ptr()));
     if (PyIndex_Check(object.ptr())) return &values_.emplace_back(integer(object));
     refuse(object, "a number");
   }

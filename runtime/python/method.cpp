@@ -104,7 +104,7 @@ class MethodObject {
   }
 
   nb::list execute(nb::handle inputs) {
-    const nb::object items = sequence_of(inputs);
+    const nb::object items = tuple_of(inputs);
     const Running running(*this);
     set_inputs(items);
     nb::object results = nb::steal(PyList_New(static_cast<Py_ssize_t>(outputs_.size())));
@@ -114,13 +114,13 @@ class MethodObject {
       const TensorInfo& info = outputs_[i].info;
       NewArray array = new_array(library_, info.dtype, info.sizes, info.dim_order.data());
       check(method().set_output_data_ptr(i, array.data, info.nbytes));
-      PyList_SET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i), array.object.release().ptr());
+      NB_LIST_SET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i), array.object.release().ptr());
     }
     run();
     for (size_t i = 0; i < outputs_.size(); ++i) {
       if (outputs_[i].is_direct) continue;
-      PyList_SET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i),
-                      to_python(method().get_output(i), library_).release().ptr());
+      NB_LIST_SET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i),
+                       to_python(method().get_output(i), library_).release().ptr());
     }
     return nb::borrow<nb::list>(results);
   }
@@ -188,12 +188,14 @@ class MethodObject {
 
   static void check(Error error) { raise_if(error); }
 
-  static nb::object sequence_of(nb::handle inputs) {
-    if (PyList_CheckExact(inputs.ptr()) || PyTuple_CheckExact(inputs.ptr())) return nb::borrow(inputs);
-    const bool is_sequence = PySequence_Check(inputs.ptr()) && !PyObject_CheckBuffer(inputs.ptr()) &&
-                             !PyUnicode_Check(inputs.ptr()) && !exchange_api(Py_TYPE(inputs.ptr()));
+  // The inputs as a tuple, which another thread cannot change.
+  static nb::object tuple_of(nb::handle inputs) {
+    if (PyTuple_CheckExact(inputs.ptr())) return nb::borrow(inputs);
+    const bool is_sequence =
+        PyList_CheckExact(inputs.ptr()) || (PySequence_Check(inputs.ptr()) && !PyObject_CheckBuffer(inputs.ptr()) &&
+                                            !PyUnicode_Check(inputs.ptr()) && !exchange_api(Py_TYPE(inputs.ptr())));
     if (!is_sequence) raise(Error::InvalidType, "inputs must be a list or a tuple, not " + type_name_of(inputs));
-    nb::object items = nb::steal(PySequence_Fast(inputs.ptr(), "inputs must be a list or a tuple"));
+    nb::object items = nb::steal(PySequence_Tuple(inputs.ptr()));
     if (!items.is_valid()) throw nb::python_error();
     return items;
   }
@@ -229,17 +231,16 @@ class MethodObject {
   }
 
   void set_inputs(nb::handle items) {
-    const auto given = static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr()));
+    const auto given = static_cast<size_t>(NB_TUPLE_GET_SIZE(items.ptr()));
     if (given != inputs_.size()) {
       raise(Error::InvalidArgument, "method '" + std::string(method().meta().name()) + "' takes " +
                                         std::to_string(inputs_.size()) + " inputs, but " + std::to_string(given) +
                                         (given == 1 ? " is given" : " are given"));
     }
-    PyObject** objects = PySequence_Fast_ITEMS(items.ptr());
     library_ = nullptr;
     bool has_tensor = false;
     for (size_t i = 0; i < given; ++i) {
-      const nb::handle object(objects[i]);
+      const nb::handle object(NB_TUPLE_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i)));
       if (inputs_[i].tag == Tag::Tensor) {
         has_tensor = true;
         if (!library_) library_ = exchange_api(Py_TYPE(object.ptr()));

@@ -48,7 +48,7 @@ nb::object tuple_of(Span<const SizesType> sizes, const DimOrderType* order) {
   for (size_t i = 0; i < sizes.size(); ++i) {
     PyObject* size = PyLong_FromLong(sizes[order ? order[i] : i]);
     if (!size) throw nb::python_error();
-    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), size);
+    NB_TUPLE_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), size);
   }
   return tuple;
 }

@@ -168,7 +168,7 @@ const ExchangeApi* exchange_api(PyTypeObject* type) {
       while (api && api->version.major != 1) api = api->previous;
       if (api && !api->view_of_object) api = nullptr;
     }
-    Py_INCREF(type);
+    nb::handle(type).inc_ref();
     found = known.emplace(type, api).first;
   }
   last_type = type;
