@@ -97,6 +97,15 @@ def test_wrong_memories_are_refused(make: Any, message: str) -> None:
         make()
 
 
+def test_a_memory_that_is_full_as_it_was_filled_is_not_planned_anew() -> None:
+    # By decreasing size the 65 bytes come first, and the 2 bytes behind them end at 194.
+    buffers = [Buffer(0, 2, 0, 1, alignment=64), Buffer(1, 2, 0, 1, alignment=64)]
+    problem = Problem.of([*buffers, Buffer(2, 65, 0, 1, alignment=64)])
+    chosen, plan = plan_memories(problem, [Memory("a", 1, 193, 0), Memory("b", 2, 500)], {0: 9, 1: 9, 2: 1})
+    assert {buffer.mem_id for buffer in chosen.buffers} == {1}
+    check_plan(chosen, plan, {1: 193})
+
+
 @st.composite
 def problems(draw: Any) -> tuple[Problem, list[Memory], dict[int, int]]:
     rows = draw(

@@ -131,6 +131,7 @@ class _Planning:
             b.id: self._allowed(b, devices.get(b.id, CPU), fixed.get(b.id)) for b in problem.buffers
         }
         self.chosen: dict[int, Memory] = {}
+        self.inserted: dict[int, tuple[Memory, int]] = {}
 
     def _allowed(self, buffer: Buffer, device: tuple[int, int], mem_id: int | None) -> list[Memory]:
         """The memories in which a buffer may lie, the cheapest first."""
@@ -162,10 +163,12 @@ class _Planning:
                     end = align_up(offset + buffer.size, buffer.alignment)
                     used[memory.id].take(buffer.lower, buffer.upper, offset, end)
                     self.chosen[buffer.id] = memory
+                    self.inserted[buffer.id] = memory, offset
                     break
         for buffer in self.problem.buffers:
             if not buffer.size:
                 self.chosen[buffer.id] = self.allowed[buffer.id][0]
+                self.inserted[buffer.id] = self.chosen[buffer.id], 0
 
     def retry(self) -> None:
         """Moves buffers to cheaper memories, where these can be planned anew with the buffer."""
@@ -198,6 +201,9 @@ class _Planning:
                 continue
             plan = planner(part)
             peak = plan.peaks(part)[memory.id]
+            if peak > memory.capacity and all(self.inserted[b.id][0] is memory for b in part.buffers):
+                plan = Plan({b.id: self.inserted[b.id][1] for b in part.buffers})
+                peak = plan.peaks(part)[memory.id]
             if peak > memory.capacity:
                 raise PlanError(self._misfit(memory, part, peak, chosen))
             offsets.update(plan.offsets)
