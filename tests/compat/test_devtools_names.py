@@ -13,7 +13,7 @@ from rushlight.compat.install import _resolve
 from rushlight.compat.names import MODULES
 
 PUBLIC = {
-    "executorch.devtools": "BundledProgram ETRecord Inspector generate_etrecord inspector parse_etrecord",
+    "executorch.devtools": "BundledProgram ETRecord Inspector generate_etrecord parse_etrecord",
     "executorch.devtools.backend_debug": "DelegationBreakdown get_delegation_info print_delegation_info",
     "executorch.devtools.backend_debug.delegation_info": "DelegationInfo get_delegation_info",
     "executorch.devtools.bundled_program.config": "ConfigValue DataContainer MethodInputType "
@@ -28,6 +28,18 @@ PUBLIC = {
     "executorch.devtools.etrecord": "ETRecord generate_etrecord parse_etrecord",
     "executorch.devtools.etrecord._etrecord": "ETRecord",
     "executorch.devtools.inspector": "Event EventBlock Inspector PerfData TimeScale compare_results",
+    "executorch.devtools.debug_format.base_schema": "Node OperatorGraph OperatorNode ValueNode",
+    "executorch.devtools.debug_format.et_schema": "FXOperatorGraph OperatorGraph RESERVED_METADATA_ARG",
+    "executorch.devtools.inspector._inspector": "DebugEventSignature DelegateMetadata Event EventBlock "
+    "EventSignature Inspector InstructionEvent InstructionEventSignature PerfData ProfileEventSignature "
+    "RunSignature TimeScale flatcc gen_etdump_object gen_graphs_from_etrecord is_inference_output_equal",
+    "executorch.devtools.inspector._inspector_utils": "EDGE_DIALECT_GRAPH_KEY FORWARD NodeFilter TimeScale "
+    "calculate_cosine_similarity calculate_mse calculate_snr calculate_time_scale_factor "
+    "convert_to_float_tensor create_debug_handle_to_op_node_mapping find_op_names find_populated_event "
+    "gen_graphs_from_etrecord get_aot_debug_handle_to_op_name_mapping inflate_runtime_output "
+    "is_debug_output is_inference_output_equal map_runtime_aot_intermediate_outputs "
+    "merge_runtime_overlapping_debug_handles propagate_back_debug_handle verify_debug_data_equivalence",
+    "executorch.devtools.inspector._intermediate_output_capturer": "IntermediateOutputCapturer",
     "executorch.devtools.inspector.numerical_comparator": "L1Comparator MSEComparator "
     "NumericalComparatorBase SNRComparator",
     "executorch.devtools.inspector.numerical_comparator.numerical_comparator_base": "NumericalComparatorBase",

@@ -160,6 +160,7 @@ class FastDecomposer:
         new = self.graph.create_node("call_function", target, tuple(args), {}, name=node.name)
         meta.copy_all(node, new)
         meta.set_origin(new, meta.origin_of(node))
+        meta.add_source(new, node)
         self.env[node] = self.aliases.of(new)
 
     def _operand(self, argument: object, owner: GraphModule) -> Any:
@@ -294,6 +295,7 @@ class FastDecomposer:
         new = self.graph.call_function(target, self._arguments(node.args), self._arguments(node.kwargs))
         meta.copy_all(node, new)
         meta.set_origin(new, meta.origin_of(node))
+        meta.add_source(new, node)
         source = new.args[0] if new.args else None
         if target is operator.getitem and isinstance(source, Node):
             meta.set_val(new, meta.get_val(source)[new.args[1]])

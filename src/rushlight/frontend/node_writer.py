@@ -82,6 +82,7 @@ class NodeWriter:
 def _take_origin(old: Node, new: Node) -> None:
     meta.copy_origin(old, new)
     meta.set_origin(new, meta.origin_of(old))
+    meta.add_source(new, old)
 
 
 def without_grad(val: object) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import torch
 from torch.fx import Node
+from torch.fx.traceback import NodeSource
 from torch.utils import _pytree as pytree
 
 from rushlight.ir.errors import InternalError
@@ -98,6 +99,11 @@ def set_val(node: Node, val: object) -> None:
 def set_tensor_meta(node: Node, value: object) -> None:
     """Sets the description of a node's tensor that passes of torch.fx read."""
     node.meta[TENSOR_META] = value
+
+
+def get_all(node: Node) -> Mapping[str, Any]:
+    """All metadata of a node, to read: the keys of torch, of Rushlight and of the user."""
+    return node.meta
 
 
 def history_of(node: Node) -> list[Any]:
@@ -323,6 +329,17 @@ def origin_of(node: Node) -> str:
     while source.from_node:
         source = source.from_node[-1]
     return f"{source.name}.{source.graph_id}"
+
+
+def add_source(node: Node, source: Node) -> None:
+    """Records that a node was made of another one, as a step of its own before those of `source`.
+
+    The earlier steps are shared between nodes: torch would copy them for each node.
+    """
+    step = NodeSource(None)
+    step.node_info = NodeSource.NodeInfo(source.name, str(source.target), id(source.graph))
+    step.from_node = list(source.meta.get(FROM_NODE) or ())
+    node.meta[FROM_NODE] = [step]
 
 
 def earlier_names_of(node: Node) -> list[str]:

@@ -6,6 +6,16 @@ from rushlight.compat.name_tables.table import SERIALIZE, Names
 
 _COMPARATORS = ("rushlight.compat.comparators", "rushlight.devtools.inspector.numerical_comparator")
 
+_INSPECTOR = "rushlight.compat.inspector"
+
+_INSPECTOR_CLASSES = {
+    "Event": f"{_INSPECTOR}.events:Event",
+    "EventBlock": f"{_INSPECTOR}.events:EventBlock",
+    "Inspector": f"{_INSPECTOR}.inspector:Inspector",
+    "PerfData": f"{_INSPECTOR}.events:PerfData",
+    "compare_results": "rushlight.devtools.inspector.results:compare_results",
+}
+
 MODULES: dict[str, Names] = {
     "executorch.extension.flat_tensor": Names(),
     "executorch.extension.flat_tensor.serialize": Names((SERIALIZE,)),
@@ -18,9 +28,8 @@ MODULES: dict[str, Names] = {
         names={
             "BundledProgram": "rushlight.devtools.bundled_program:BundledProgram",
             "ETRecord": "rushlight.devtools.etrecord:ETRecord",
-            "Inspector": "rushlight.devtools.inspector:Inspector",
+            "Inspector": f"{_INSPECTOR}.inspector:Inspector",
             "generate_etrecord": "rushlight.devtools.etrecord:generate_etrecord",
-            "inspector": "rushlight.devtools.inspector",
             "parse_etrecord": "rushlight.devtools.etrecord:parse_etrecord",
         }
     ),
@@ -44,21 +53,30 @@ MODULES: dict[str, Names] = {
             "_get_representative_inputs": "rushlight.devtools.etrecord.record:representative_inputs_of",
         },
     ),
-    "executorch.devtools.inspector": Names(
-        ("rushlight.devtools.inspector",),
-        {"compare_results": "rushlight.devtools.inspector.results:compare_results"},
-    ),
+    "executorch.devtools.debug_format": Names(),
+    "executorch.devtools.debug_format.base_schema": Names((f"{_INSPECTOR}.graphs",)),
+    "executorch.devtools.debug_format.et_schema": Names((f"{_INSPECTOR}.graphs",)),
+    "executorch.devtools.inspector": Names(("rushlight.devtools.inspector",), _INSPECTOR_CLASSES),
     "executorch.devtools.inspector._inspector": Names(
-        ("rushlight.devtools.inspector.inspector", "rushlight.devtools.inspector")
+        (
+            f"{_INSPECTOR}.inspector",
+            f"{_INSPECTOR}.events",
+            f"{_INSPECTOR}.signatures",
+            f"{_INSPECTOR}.debug_handles",
+            f"{_INSPECTOR}.graphs",
+        ),
+        {"flatcc": "rushlight.devtools.etdump.schema_flatcc", **_INSPECTOR_CLASSES},
     ),
     "executorch.devtools.inspector._inspector_utils": Names(
-        ("rushlight.devtools.inspector.perf",),
-        {
-            "compare_results": "rushlight.devtools.inspector.results:compare_results",
-            "DebugHandle": "rushlight.devtools.inspector.numerical_comparator:DebugHandle",
-            "EDGE_DIALECT_GRAPH_KEY": "rushlight.devtools.inspector.inspector:EDGE_DIALECT_GRAPH_KEY",
-        },
+        (
+            f"{_INSPECTOR}.values",
+            f"{_INSPECTOR}.debug_handles",
+            f"{_INSPECTOR}.inspector",
+            f"{_INSPECTOR}.events",
+        ),
+        {"compare_results": "rushlight.devtools.inspector.results:compare_results"},
     ),
+    "executorch.devtools.inspector._intermediate_output_capturer": Names((f"{_INSPECTOR}.debug_handles",)),
     "executorch.devtools.inspector.numerical_comparator": Names(_COMPARATORS),
     "executorch.devtools.inspector.numerical_comparator.l1_numerical_comparator": Names(_COMPARATORS),
     "executorch.devtools.inspector.numerical_comparator.mse_numerical_comparator": Names(_COMPARATORS),

@@ -57,6 +57,8 @@ class NumericalComparatorBase(ABC):
     ) -> DataFrame:
         """Compares pairs of values, and returns a pandas DataFrame. It needs pandas.
 
+        References with several values are left out if the runtime has another number of them.
+
         Args:
             mapping: the pairs.
             aot_debug_handle_to_op_names: the names of the operators of the reference.
@@ -65,15 +67,15 @@ class NumericalComparatorBase(ABC):
         return dataframe(
             {
                 "aot_debug_handle": handles,
-                "aot_ops": aot_debug_handle_to_op_names.get(handles, []),
+                "aot_ops": _names_among(handles, aot_debug_handle_to_op_names),
                 "aot_intermediate_output": reference,
-                "runtime_ops": runtime_debug_handle_to_op_names.get(its_handles, []),
+                "runtime_ops": _names_among(its_handles, runtime_debug_handle_to_op_names),
                 "runtime_debug_handle": its_handles,
                 "runtime_intermediate_output": value,
                 "gap": self.distances(reference, value),
             }
             for (handles, reference), (its_handles, value) in self.preprocessed(mapping).items()
-            if reference is not None and value is not None
+            if reference is not None and value is not None and _is_comparable(reference, value)
         )
 
     def preprocessed(self, mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:
@@ -86,13 +88,19 @@ class NumericalComparatorBase(ABC):
         result = self.preprocessing(mapping)
         if not isinstance(result, dict):
             raise TypeError(f"preprocessing() must return a dict, not {type(result).__name__}")
-        for pair in (pair for item in result.items() for pair in item):
-            is_pair = isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], tuple)
-            if not is_pair or not all(isinstance(handle, int) for handle in pair[0]):
-                raise ValueError(
-                    "preprocessing() must return (tuple of debug handles, value) as keys and values; it "
-                    f"returned {pair!r:.100}"
-                )
+        for item in result.items():
+            for pair, what, owner in zip(item, ("key", "value"), ("AOT", "runtime"), strict=True):
+                if not isinstance(pair, tuple) or len(pair) != 2:
+                    raise ValueError(
+                        f"Invalid {what} format: preprocessing() must return (tuple of debug handles, value) "
+                        f"as keys and values; it returned {pair!r:.100}"
+                    )
+                handles = pair[0]
+                if not isinstance(handles, tuple) or not all(isinstance(handle, int) for handle in handles):
+                    raise ValueError(
+                        f"Invalid {owner} debug handle: preprocessing() must keep the tuples of integers; it "
+                        f"returned {handles!r:.100} in a {what}"
+                    )
         return result
 
     def distances(self, a: Any, b: Any) -> list[float]:
@@ -107,6 +115,19 @@ class NumericalComparatorBase(ABC):
         if are_sequences == (True, True) and len(a) == len(b):
             return [self.element_compare(x, y) for x, y in zip(a, b, strict=True)]
         raise ValueError("two values are compared that are not both tensors, or not sequences of one length")
+
+
+def _is_comparable(reference: object, value: object) -> bool:
+    """Whether a reference is one value, or the runtime has as many as it."""
+    if not isinstance(reference, Sequence) or len(reference) == 1:
+        return True
+    return isinstance(value, Sequence) and len(value) == len(reference)
+
+
+def _names_among(handles: DebugHandle, names: Mapping[DebugHandle, Sequence[str]]) -> list[str]:
+    """The names of all operators whose debug handles are among the given ones."""
+    wanted = set(handles)
+    return [name for found, inside in names.items() if wanted.issuperset(found) for name in inside]
 
 
 def as_float(value: object) -> torch.Tensor:

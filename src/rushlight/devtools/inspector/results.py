@@ -43,12 +43,13 @@ def compare_results(
     results: dict[str, list[float]] = {}
     for name in _METRICS:
         if metrics is None or name in metrics:
-            results[name] = [_measure(name, a, b) for a, b in zip(reference_output, run_output, strict=True)]
+            results[name] = [measure(name, a, b) for a, b in zip(reference_output, run_output, strict=True)]
             print(name, *(f"{index:<5}{value:>12.5f}" for index, value in enumerate(results[name])), sep="\n")
     return results
 
 
-def _measure(metric: str, reference: object, value: object) -> float:
+def measure(metric: str, reference: object, value: object) -> float:
+    """Returns the distance of a value from a reference by one of the metrics of `compare_results`."""
     if metric == "cosine_similarity":
         return 1.0 - CosineComparator().element_compare(reference, value)
     comparator = SNRComparator() if metric == "snr" else MSEComparator()

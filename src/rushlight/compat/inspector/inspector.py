@@ -1,0 +1,352 @@
+"""ExecuTorch's Inspector, whose steps users may call or replace."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx import GraphModule
+
+from rushlight.compat.comparators import L1Comparator, MSEComparator, SNRComparator
+from rushlight.compat.inspector.debug_handles import (
+    IntermediateOutputCapturer,
+    get_aot_debug_handle_to_op_name_mapping,
+    map_runtime_aot_intermediate_outputs,
+    merge_runtime_overlapping_debug_handles,
+    operators_with_handles,
+    propagate_back_debug_handle,
+)
+from rushlight.compat.inspector.events import EventBlock
+from rushlight.compat.inspector.graphs import FXOperatorGraph, OperatorGraph, OperatorNode
+from rushlight.compat.inspector.values import calculate_time_scale_factor, gen_etdump_object
+from rushlight.devtools.errors import DevtoolsError
+from rushlight.devtools.etrecord.record import ETRecord, as_handles, parse_etrecord
+from rushlight.devtools.inspector import inspector as plain
+from rushlight.devtools.inspector.alignment import arrange
+from rushlight.devtools.inspector.events import MetadataParser, TimeConverter
+from rushlight.devtools.inspector.inspector import EDGE_DIALECT_GRAPH_KEY
+from rushlight.devtools.inspector.numerical_comparator import (
+    DebugHandle,
+    IntermediateOutputMapping,
+    NumericalComparatorBase,
+    comparator_of,
+)
+from rushlight.devtools.inspector.perf import TimeScale
+from rushlight.ir import meta
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+log = logging.getLogger(__name__)
+
+EXPORTED, EDGE = "exported_program", "edge_dialect_exported_program"
+
+EXCLUDED_EVENTS_FOR_INTERMEDIATE_OUTPUT = {"OPERATOR_CALL"}
+
+_COMPARATORS: dict[str, Callable[[], NumericalComparatorBase]] = {
+    "MSE": MSEComparator,
+    "L1": L1Comparator,
+    "SNR": SNRComparator,
+}
+
+
+def gen_graphs_from_etrecord(
+    etrecord: ETRecord, enable_module_hierarchy: bool = False
+) -> dict[str, OperatorGraph]:
+    """Returns the graphs of a record by name; that of the edge program is `EDGE_DIALECT_GRAPH_KEY`."""
+    programs: dict[str, Any] = dict(etrecord.graph_map or {})
+    if etrecord.edge_dialect_program is not None:
+        programs[EDGE_DIALECT_GRAPH_KEY] = _edge_program(etrecord)
+    return {
+        name: FXOperatorGraph.gen_operator_graph(
+            program.graph_module, enable_module_hierarchy=enable_module_hierarchy
+        )
+        for name, program in programs.items()
+    }
+
+
+def create_debug_handle_to_op_node_mapping(op_graph: OperatorGraph) -> dict[int, list[OperatorNode]]:
+    """Returns the operators of a graph, and of the graphs in it, by debug handle."""
+    found: dict[int, list[OperatorNode]] = {}
+    for element in op_graph.elements:
+        if isinstance(element, OperatorGraph):
+            for handle, nodes in create_debug_handle_to_op_node_mapping(element).items():
+                found.setdefault(handle, []).extend(nodes)
+        elif isinstance(element, OperatorNode):
+            for handle in as_handles((element.metadata or {}).get("debug_handle")):
+                found.setdefault(handle, []).append(element)
+    return found
+
+
+def _edge_program(record: ETRecord) -> Any:
+    """The edge program of `forward`, or of the first method without that name."""
+    edge = record.edge_dialect_program
+    if not isinstance(edge, Mapping):
+        return edge
+    return edge.get("forward", next(iter(edge.values()), None))
+
+
+class Inspector(plain.Inspector):
+    """What happened in runs of a program, computed in ExecuTorch's steps; see Rushlight's Inspector.
+
+    Args:
+        etdump_path: the path of the ETDump. Exactly one of this and `etdump_data` is given.
+        etdump_data: the bytes of the ETDump.
+        etrecord: the ETRecord of the program, or its path.
+        source_time_scale: the unit of the runtime's clock.
+        target_time_scale: the unit of all times that are shown.
+        debug_buffer_path: the file with the recorded values. Without it, tensors are full of zeros.
+        delegate_metadata_parser: reads what a backend recorded with its steps.
+        delegate_time_scale_converter: converts times inside of delegates, (identifier, time) to time; by
+            default from the unit of the clock to the shown one.
+        enable_module_hierarchy: group the operators of `op_graph_dict` by module.
+        reference_graph_name: the graph of `op_graph_dict` whose operators the events show.
+
+    Attributes:
+        event_blocks: the events, in blocks of runs that had the same events.
+        op_graph_dict: the graphs of the record by name; None without a record.
+
+    Raises:
+        RuntimeError: only one of the units is cycles.
+        TypeError: `etrecord` is neither a record nor a path.
+        ValueError: both or none of the dump's path and bytes are given.
+    """
+
+    def __init__(
+        self,
+        etdump_path: str | os.PathLike[str] | None = None,
+        etdump_data: bytes | None = None,
+        etrecord: ETRecord | str | os.PathLike[str] | None = None,
+        source_time_scale: TimeScale = TimeScale.NS,
+        target_time_scale: TimeScale = TimeScale.MS,
+        debug_buffer_path: str | os.PathLike[str] | None = None,
+        delegate_metadata_parser: MetadataParser | None = None,
+        delegate_time_scale_converter: TimeConverter | None = None,
+        enable_module_hierarchy: bool = False,
+        reference_graph_name: str = EDGE_DIALECT_GRAPH_KEY,
+    ) -> None:
+        if (source_time_scale is TimeScale.CYCLES) != (target_time_scale is TimeScale.CYCLES):
+            raise RuntimeError(
+                "times in cycles can only be shown in cycles: the length of a cycle is not known"
+            )
+        if (etdump_path is None) == (etdump_data is None):
+            raise ValueError("give exactly one of etdump_path and etdump_data")
+        self._source, self._target = source_time_scale, target_time_scale
+        self._name = "the ETDump" if etdump_path is None else f"the ETDump {os.fspath(etdump_path)}"
+        self._methods = {}
+        self._etrecord = _record_of(etrecord)
+        dump: Any = gen_etdump_object(etdump_path=etdump_path, etdump_data=etdump_data)
+        self._dump = dump
+        buffer = None if debug_buffer_path is None else Path(debug_buffer_path).read_bytes()
+        if buffer is None:
+            warnings.warn("no debug buffer is given: recorded tensors are shown as zeros", stacklevel=2)
+        scale = calculate_time_scale_factor(source_time_scale, target_time_scale)
+        self.event_blocks = EventBlock._gen_from_etdump(  # type: ignore[assignment]
+            etdump=dump,
+            source_time_scale=source_time_scale,
+            target_time_scale=target_time_scale,
+            output_buffer=buffer,
+            delegate_metadata_parser=delegate_metadata_parser,
+            delegate_time_scale_converter=delegate_time_scale_converter
+            or (lambda identifier, ticks: ticks / scale),
+        )
+        self.op_graph_dict: Mapping[str, OperatorGraph] | None = None
+        self._enable_module_hierarchy = enable_module_hierarchy
+        self._consume_etrecord(reference_graph_name)
+
+    def _consume_etrecord(self, reference_graph_name: str) -> None:
+        """Ties the events to the operators of the record, if there is one."""
+        record = self._etrecord
+        if record is None:
+            return
+        if self._dump is not None:
+            self._check_fingerprint(record)
+        self._resolve(record)
+        self.op_graph_dict = gen_graphs_from_etrecord(
+            etrecord=record, enable_module_hierarchy=self._enable_module_hierarchy
+        )
+        if reference_graph_name not in self.op_graph_dict:
+            raise DevtoolsError(
+                f"the ETRecord has no graph {reference_graph_name!r}; there are {sorted(self.op_graph_dict)}"
+            )
+        if reference_graph_name == EDGE_DIALECT_GRAPH_KEY:
+            return
+        nodes = create_debug_handle_to_op_node_mapping(self.op_graph_dict[reference_graph_name])
+        for event in self.events():
+            event.op_types, event.stack_traces, event.module_hierarchy = [], {}, {}
+            event._associate_with_op_graph_nodes(nodes)  # type: ignore[attr-defined]
+
+    # ---- Numbers ----
+
+    def _resolve_reference_graph(
+        self, reference_graph: str | None = None, disable_debug_handle_validation: bool = False
+    ) -> tuple[GraphModule, str]:
+        """Returns the graph whose values the runtime's are compared with, and its name.
+
+        Args:
+            reference_graph: "exported_program", "edge_dialect_exported_program", a name of `graph_map` with
+                or without a method, or None for the first of these that can be used.
+            disable_debug_handle_validation: as for `propagate_back_debug_handle`.
+
+        Raises:
+            ValueError: the record has no such graph, or the exported program is no longer the one that the
+                edge program was made from.
+        """
+        record = self._record()
+        if reference_graph in (None, EXPORTED):
+            exported = record.exported_program
+            if exported is not None and propagate_back_debug_handle(
+                exported,
+                record.export_graph_id or 0,
+                _edge_program(record),
+                disable_debug_handle_validation,
+            ):
+                return exported.module(), EXPORTED
+            if reference_graph == EXPORTED:
+                raise ValueError(
+                    f"Cannot use '{EXPORTED}': the ETRecord has none, or debug handle backpropagation "
+                    "failed, because an edge node was made from none of its nodes; "
+                    "disable_debug_handle_valdiation=True takes it nevertheless"
+                )
+            log.warning(
+                "the values of the edge program are compared: the exported one is not that of the record"
+            )
+            reference_graph = EDGE
+        if reference_graph == EDGE:
+            return _edge_program(record).module(), EDGE
+        assert reference_graph is not None
+        name = reference_graph if "/" in reference_graph else f"{reference_graph}/forward"
+        graphs = record.graph_map or {}
+        if name not in graphs:
+            raise ValueError(
+                f"the graph {name!r} is not found in the ETRecord; there are {[EXPORTED, EDGE, *graphs]}"
+            )
+        return graphs[name].module(), reference_graph
+
+    def _record(self) -> ETRecord:
+        if self._etrecord is None:
+            raise ValueError(
+                "a numeric gap needs an ETRecord with representative inputs; give one to the Inspector"
+            )
+        return self._etrecord
+
+    def _get_aot_intermediate_outputs_and_op_names(
+        self, reference_graph_module: GraphModule
+    ) -> tuple[dict[DebugHandle, Any], dict[DebugHandle, list[str]]]:
+        """Returns the values of a graph on the inputs of the record, and the operators, by debug handle."""
+        names = get_aot_debug_handle_to_op_name_mapping(reference_graph_module)
+        capturer = IntermediateOutputCapturer(reference_graph_module)
+        inputs = self._record()._representative_inputs
+        if inputs is None:
+            raise ValueError(
+                "the ETRecord has no representative inputs; add them with update_representative_inputs"
+            )
+        return capturer.run_and_capture(inputs), names
+
+    def _get_aot_debug_handle_to_stack_traces(
+        self, reference_graph_module: GraphModule, resolved_graph_name: str
+    ) -> dict[DebugHandle, dict[str, str | None]]:
+        """Returns the stack traces of a graph's operators by debug handle and name."""
+        traces: dict[DebugHandle, dict[str, str | None]] = {}
+        for node, handles in operators_with_handles(reference_graph_module):
+            traces.setdefault(handles, {})[node.name] = meta.get_stack_trace(node)
+        if traces and not any(trace for named in traces.values() for trace in named.values()):
+            log.warning("the graph %s has no stack traces", resolved_graph_name)
+        return traces
+
+    def _get_runtime_intermediate_outputs_and_op_names(
+        self,
+    ) -> tuple[dict[DebugHandle, tuple[Any, int]], dict[DebugHandle, list[str]]]:
+        """Returns the recorded values with the number of results, and the events' names, by debug handles.
+
+        A delegate call is left out if the values of its steps were recorded.
+        """
+        steps: dict[str | None, set[int]] = {}
+        for event in self.events():
+            if event.is_delegated_op and event.op_types and event.debug_data:
+                steps.setdefault(event.delegate_backend_name, set()).update(as_handles(event.debug_handles))
+        found: dict[DebugHandle, tuple[int, Any, int]] = {}
+        names: dict[DebugHandle, list[str]] = {}
+        for event in self.events():
+            if event.name in EXCLUDED_EVENTS_FOR_INTERMEDIATE_OUTPUT or not event.op_types:
+                continue
+            handles = as_handles(event.debug_handles)
+            inside = steps.get(event.delegate_backend_name, set())
+            if event.name == "DELEGATE_CALL" and not inside.isdisjoint(handles):
+                continue
+            index = -1 if event.instruction is None else event.instruction
+            if index > found.get(handles, (-1,))[0]:
+                found[handles] = (index, event.debug_data, event.num_outputs)
+                names[handles] = [event.name]
+        merged = merge_runtime_overlapping_debug_handles(found)
+        return {handles: (value, count) for handles, (_, value, count) in merged.items()}, names
+
+    def calculate_numeric_gap(
+        self,
+        distance: str | NumericalComparatorBase,
+        disable_debug_handle_valdiation: bool = False,
+        reference_graph: str | None = None,
+    ) -> DataFrame:
+        """Compares recorded values with those of a graph of the record, which torch runs on the same inputs.
+
+        Args:
+            distance: "MSE", "L1", "SNR", or a comparator.
+            disable_debug_handle_valdiation: also compare with an exported program that some edge nodes were
+                not made from.
+            reference_graph: "exported_program", "edge_dialect_exported_program", a name of the record's
+                `graph_map`, or None for the first of these that can be used.
+
+        Returns:
+            A row for each compared value, with the columns of `NumericalComparatorBase.compare` and
+            "stacktraces".
+
+        Raises:
+            ValueError: there is no record, no inputs, no such graph, or no such distance.
+        """
+        module, name = self._resolve_reference_graph(reference_graph, disable_debug_handle_valdiation)
+        values, operators = self._get_aot_intermediate_outputs_and_op_names(module)
+        if not values or not operators:
+            raise ValueError("the graph of the ETRecord has no operators with debug handles")
+        traces = self._get_aot_debug_handle_to_stack_traces(module, name)
+        recorded, events = self._get_runtime_intermediate_outputs_and_op_names()
+        if isinstance(distance, str) and distance.strip().upper() in _COMPARATORS:
+            distance = _COMPARATORS[distance.strip().upper()]()
+        comparator = comparator_of(distance, self)
+        mapping = _arranged(map_runtime_aot_intermediate_outputs(values, recorded))
+        frame = comparator.compare(mapping, operators, events)
+        if len(frame):
+            by_name = {op: trace for named in traces.values() for op, trace in named.items()}
+            frame["stacktraces"] = frame["aot_ops"].apply(lambda ops: _traces(ops, by_name))
+        return frame
+
+
+def _arranged(mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:
+    """The pairs with the values of delegates' steps in the shapes of their references.
+
+    Pairs of tensors that cannot be the same value are left out.
+    """
+    result: IntermediateOutputMapping = {}
+    for (handles, reference), (event, value) in mapping.items():
+        if isinstance(reference, torch.Tensor) and isinstance(value, torch.Tensor):
+            value = value if value.shape == reference.shape else arrange(value, reference)
+            if value is None:
+                continue
+        result[handles, reference] = (event, value)
+    return result
+
+
+def _traces(operators: str | Sequence[str], by_name: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {name: by_name.get(name) for name in operators}
+
+
+def _record_of(record: object) -> ETRecord | None:
+    if isinstance(record, (str, os.PathLike)):
+        return parse_etrecord(etrecord_path=record)
+    if record is not None and not isinstance(record, ETRecord):
+        raise TypeError(f"etrecord is an ETRecord or the path of one, not {type(record).__name__}")
+    return record

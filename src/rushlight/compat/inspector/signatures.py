@@ -1,0 +1,139 @@
+"""What identifies the events of a run, so that those of several runs are put together."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypedDict
+
+from rushlight.compat.inspector.values import find_populated_event, is_debug_output
+from rushlight.devtools.etdump.schema_flatcc import DebugEvent, ProfileEvent
+from rushlight.devtools.etdump.schema_flatcc import Event as DumpEvent
+from rushlight.devtools.inspector.numerical_comparator import DebugHandle
+
+
+class DelegateMetadata(TypedDict):
+    """A delegate call: its backend, and the debug handles of each of its steps by the step's identifier."""
+
+    name: str
+    delegate_map: dict[int, DebugHandle] | dict[str, DebugHandle]
+
+
+@dataclass(frozen=True, order=True)
+class InstructionEventSignature:
+    """An instruction, or a step of the delegate that it calls."""
+
+    instruction_id: int
+    chain_index: int
+    delegate_id: int | None = None
+    delegate_id_str: str | None = None
+
+
+@dataclass
+class InstructionEvent:
+    """The times and values of an instruction in one run; None if there are none."""
+
+    signature: InstructionEventSignature
+    profile_events: list[ProfileEvent] | None = None
+    debug_events: list[DebugEvent] | None = None
+
+    @staticmethod
+    def gen_from_events(run_events: Iterable[DumpEvent]) -> list[InstructionEvent]:
+        """Sorts the events of a run by instruction; outputs of the method are left out."""
+        found: dict[InstructionEventSignature, InstructionEvent] = {}
+        for run_event in run_events:
+            event = find_populated_event(run_event)
+            signature = InstructionEventSignature(
+                event.instruction_id,
+                event.chain_index,
+                event.delegate_debug_id_int,
+                event.delegate_debug_id_str,
+            )
+            home = found.setdefault(signature, InstructionEvent(signature))
+            if isinstance(event, ProfileEvent):
+                home.profile_events = [*(home.profile_events or ()), event]
+            elif not is_debug_output(event.debug_entry):
+                home.debug_events = [*(home.debug_events or ()), event]
+        return list(found.values())
+
+
+def _given(number: int | None) -> int | None:
+    """A number of an ETDump, which writes -1 for none."""
+    return None if number == -1 else number
+
+
+@dataclass(frozen=True, order=True)
+class ProfileEventSignature:
+    """The name of a timed event, its instruction, and the identifier of a delegate's step."""
+
+    name: str
+    instruction_id: int | None
+    delegate_id: int | None = None
+    delegate_id_str: str | None = None
+
+    @staticmethod
+    def _gen_from_event(event: ProfileEvent) -> ProfileEventSignature:
+        """The signature of an event; the dump's -1 and "" for no identifier become None."""
+        return ProfileEventSignature(
+            event.name or "",
+            _given(event.instruction_id),
+            _given(event.delegate_debug_id_int),
+            event.delegate_debug_id_str or None,
+        )
+
+
+@dataclass(frozen=True, order=True)
+class DebugEventSignature:
+    """The name of a recorded value, its instruction, and the identifier of a delegate's step."""
+
+    name: str = ""
+    instruction_id: int | None = -1
+    delegate_id: int | None = None
+    delegate_id_str: str | None = None
+
+    @staticmethod
+    def _gen_from_event(event: DebugEvent) -> DebugEventSignature:
+        """The signature of an event; the dump's -1 and "" for no identifier become None."""
+        return DebugEventSignature(
+            event.name or "",
+            _given(event.instruction_id),
+            _given(event.delegate_debug_id_int),
+            event.delegate_debug_id_str or None,
+        )
+
+
+@dataclass(frozen=True, order=True)
+class EventSignature:
+    """An event of the Inspector: an instruction with the times and values that belong to it."""
+
+    instruction_id: int
+    profile_event_signature: ProfileEventSignature | None = None
+    debug_event_signature: DebugEventSignature | None = None
+
+    @staticmethod
+    def gen_from_instruction_event(
+        instruction_event: InstructionEvent,
+    ) -> list[tuple[EventSignature, InstructionEvent]]:
+        """Returns a signature for each timed event of an instruction, each with the instruction's values."""
+        instruction = instruction_event.signature.instruction_id
+        values = instruction_event.debug_events
+        recorded = DebugEventSignature._gen_from_event(values[0]) if values else None
+        if instruction_event.profile_events is None:
+            return [(EventSignature(instruction, None, recorded), instruction_event)]
+        return [
+            (
+                EventSignature(instruction, ProfileEventSignature._gen_from_event(event), recorded),
+                dataclasses.replace(instruction_event, profile_events=[event]),
+            )
+            for event in instruction_event.profile_events
+        ]
+
+
+@dataclass(frozen=True, order=True)
+class RunSignature:
+    """Runs that are put together: the block's name, its events and the test case that gave the inputs."""
+
+    name: str
+    events: tuple[EventSignature, ...] | None = None
+    bundled_input_index: int | None = None
