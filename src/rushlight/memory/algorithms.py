@@ -152,7 +152,7 @@ def _place(specs: list[TensorSpec], planner: Planner, alignment: int, extra_padd
         place = SpecAllocResult(buffer.mem_id, 0, plan.offsets[buffer.id])
         result.spec_dict[specs[buffer.id]] = place
     for spec in specs:
-        _place_in_base(spec, result)
+        place_in_base(spec, result)
     peaks = plan.peaks(problem)
     result.bufsizes = [0] * (max(peaks, default=1) + 1)
     for mem_id, peak in peaks.items():
@@ -160,8 +160,12 @@ def _place(specs: list[TensorSpec], planner: Planner, alignment: int, extra_padd
     return result
 
 
-def _place_in_base(spec: TensorSpec, result: MemoryAlgoResult) -> None:
-    """Give a spec that lies within another its place there."""
+def place_in_base(spec: TensorSpec, result: MemoryAlgoResult) -> None:
+    """Gives a spec that lies within another its place there.
+
+    Raises:
+        PlanError: it lies within itself, or in a spec without a place.
+    """
     offset, base, seen = 0, spec, {spec}
     while base.storage_base is not None:
         offset += base.storage_base_offset

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch.export.graph_signature import ExportGraphSignature
-from torch.fx import GraphModule
+from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
 from rushlight.ir import memory_ops, meta
@@ -128,6 +128,7 @@ class MemoryPlanningPass(PassBase):
         Raises:
             PlanError: the plan is not right.
         """
+        self._set_alloc_node_spec(graph_module)
         share_arguments(graph_module)
         state = shared_state or {}
         sharing = self.share_mutable_buffers or (self.alloc_mutable_buffers and bool(state))
@@ -169,6 +170,15 @@ class MemoryPlanningPass(PassBase):
             meta.set_planned_sizes(graph, [*sizes, end])
             meta.set_shared_memory(graph, SHARED_STATE_MEMORY)
         self._shared = _SharedState()
+
+    def _set_alloc_node_spec(self, graph_module: GraphModule) -> None:
+        """Gives allocations without a spec that of the results which are written into them."""
+        for node in graph_module.graph.nodes:
+            outs = [value for value in node.kwargs.values() if isinstance(value, Node)]
+            allocs = [value for value in outs if value.target is memory_ops.alloc]
+            if any(not meta.tensor_specs(alloc) for alloc in allocs):
+                for alloc, spec in zip(allocs, meta.tensor_specs(node), strict=False):
+                    meta.set_spec(alloc, spec)
 
     def _run_algorithm(
         self,

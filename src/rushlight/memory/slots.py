@@ -5,6 +5,38 @@ from __future__ import annotations
 from rushlight.memory.problem import Buffer, Plan, Problem, align_up
 
 
+class Slots:
+    """The slots of one memory."""
+
+    def __init__(self) -> None:
+        self._slots: list[tuple[int, list[Buffer]]] = []
+        self._end = 0
+
+    def find(self, buffer: Buffer) -> int:
+        """Returns the offset of the first slot that is free during the lifetime of a buffer, or of a new
+        one.
+        """
+        for offset, users in self._slots:
+            is_free = all(b.upper <= buffer.lower or buffer.upper <= b.lower for b in users)
+            if is_free and users[0].size >= buffer.size and offset % buffer.alignment == 0:
+                return offset
+        return align_up(self._end, buffer.alignment)
+
+    def take(self, buffer: Buffer, offset: int) -> None:
+        """Puts a buffer where `find` said."""
+        for start, users in self._slots:
+            if start == offset:
+                users.append(buffer)
+                return
+        self._slots.append((offset, [buffer]))
+        self._end = offset + buffer.size
+
+
+def by_slot_size(buffer: Buffer) -> tuple[int, ...]:
+    """Orders by decreasing size; equal buffers by start."""
+    return (-buffer.size, buffer.lower)
+
+
 def slots(problem: Problem) -> Plan:
     """Places each buffer, in the order of decreasing size, in the first slot that is free during its
     lifetime.
@@ -15,17 +47,8 @@ def slots(problem: Problem) -> Plan:
     """
     offsets: dict[int, int] = {}
     for buffers in problem.by_memory().values():
-        taken: list[tuple[int, list[Buffer]]] = []
-        end = 0
-        for buffer in sorted(buffers, key=lambda b: (-b.size, b.lower)):
-            for offset, users in taken:
-                if all(b.upper <= buffer.lower or buffer.upper <= b.lower for b in users):
-                    users.append(buffer)
-                    offsets[buffer.id] = offset
-                    break
-            else:
-                start = align_up(end, buffer.alignment)
-                taken.append((start, [buffer]))
-                offsets[buffer.id] = start
-                end = start + buffer.size
+        memory = Slots()
+        for buffer in sorted(buffers, key=by_slot_size):
+            offsets[buffer.id] = memory.find(buffer)
+            memory.take(buffer, offsets[buffer.id])
     return Plan(offsets)

@@ -154,8 +154,13 @@ MODULES: dict[str, Names] = {
     ),
     "executorch.exir.memory": Names(("rushlight.ir.memory_ops",)),
     "executorch.exir.memory_planning": Names(
-        ("rushlight.memory.algorithms", "rushlight.compat.memory_checks"),
+        (
+            "rushlight.memory.algorithms",
+            "rushlight.compat.memory_checks",
+            "rushlight.compat.shared_objects",
+        ),
     ),
+    "executorch.exir.banked_memory_planning": Names(("rushlight.compat.banked_memory_planning",)),
     "executorch.exir.pass_base": Names(
         ("rushlight.passes.export_pass", "rushlight.passes.program_pass", _HELPERS),
         {
