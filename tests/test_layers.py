@@ -227,7 +227,7 @@ MUTEX_OF_THE_SYSTEM = {
     "backends/xnnpack/threads.cpp",
     "threads/thread_pool_os.cpp",
 }
-"""Files that need a mutex of the C++ library. WebAssembly and microcontrollers do not compile the last three."""
+"""Files that need a mutex of the C++ library. WebAssembly and microcontrollers compile only the first one."""
 
 
 def test_the_runtime_locks_with_its_own_mutex() -> None:
