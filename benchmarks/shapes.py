@@ -274,7 +274,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--keep", type=Path, help="a folder for prepared programs, taken from there again")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "shapes.json")
     options = parser.parse_args(arguments)
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 160)
     figures = Figures.read(options.json) if options.json.exists() else Figures({}, [])
     figures.machine = describe_machine()
     for model in options.models:

@@ -27,7 +27,8 @@ from benchmarks.results import Throughput, ThroughputRow, describe_machine
 from benchmarks.systems import SYSTEMS
 
 OURS = "rushlight"
-PEERS = ("executorch_xnnpack", "onnxruntime", "openvino", "litert")
+PEERS = ("onnxruntime", "openvino", "litert")
+"""Those whose Python packages run several calls at once; ExecuTorch's holds Python's lock during a call."""
 NETWORKS = ("mobilenet_v2", "resnet18", "bert", "deit_tiny")
 
 
@@ -39,7 +40,11 @@ def run(system: str, folder: str, files: str, callers: str) -> None:
     inputs = arrays_of(Path(folder), "input")
 
     def load() -> bool:
-        calls.extend(module_of(system).load(Path(files), 1) for _ in range(int(callers)))
+        module, count = module_of(system), int(callers)
+        if hasattr(module, "load_many"):
+            calls.extend(module.load_many(Path(files), count))
+        else:
+            calls.extend(module.load(Path(files), 1) for _ in range(count))
         for call in calls:
             save_outputs(call(inputs), Path(files))
         return True
@@ -91,7 +96,7 @@ def measure(model: str, options: argparse.Namespace, console: Console) -> Throug
                 str(files),
                 str(options.callers),
                 log=log,
-                threads=1,
+                threads=options.callers,
             )
             if process.answer() is None:
                 console.print(f"{model}, {system}: {last_line(log)}", style="red", markup=False)
@@ -140,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--keep", type=Path, help="a folder for prepared programs, taken from there again")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "throughput.json")
     options = parser.parse_args(arguments)
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 160)
     figures = Throughput.read(options.json)
     figures.machine = describe_machine()
     for model in options.models:

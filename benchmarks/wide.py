@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -85,7 +86,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = options_of(arguments)
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 160)
     results = Results.read(options.json)
     results.machine = describe_machine()
     for model in [] if options.show else options.models:

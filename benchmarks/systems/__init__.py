@@ -3,7 +3,8 @@
 A file of this folder is a kind of system, with two functions. write(case, folder, options) makes what the
 system runs, ahead of time, in `folder`. load(folder, threads) gives run(arrays), which takes the model's
 inputs and gives its outputs as arrays, all contiguous; it is imported alone in a fresh process, so that a
-file imports at its top only what running needs.
+file imports at its top only what running needs. A file may also have load_many(folder, callers), which gives
+a function of that kind for each of several threads; without it load() is called for each of them.
 """
 
 from __future__ import annotations

@@ -36,6 +36,17 @@ def write(case: Case, folder: Path, options: str) -> None:
 
 
 def load(folder: Path, threads: int) -> Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]:
+    return _requests(folder, threads, 1)[0]
+
+
+def load_many(folder: Path, callers: int) -> list[Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]]:
+    """One model with a stream for each caller: models of their own would share a core."""
+    return _requests(folder, callers, callers)
+
+
+def _requests(
+    folder: Path, threads: int, streams: int
+) -> list[Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]]:
     import openvino
 
     compiled = openvino.Core().compile_model(
@@ -43,16 +54,18 @@ def load(folder: Path, threads: int) -> Callable[[Sequence[NDArray[Any]]], Seque
         "CPU",
         {
             "INFERENCE_NUM_THREADS": threads,
-            "PERFORMANCE_HINT": "LATENCY",
-            "NUM_STREAMS": 1,
+            "PERFORMANCE_HINT": "LATENCY" if streams == 1 else "THROUGHPUT",
+            "NUM_STREAMS": streams,
             "INFERENCE_PRECISION_HINT": "f32",
         },
     )
-    request = compiled.create_infer_request()
     count = len(compiled.outputs)
 
-    def run(arrays: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
-        results = request.infer(list(arrays), share_inputs=True, share_outputs=True)
-        return [results[i] for i in range(count)]
+    def runner(request: Any) -> Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]:
+        def run(arrays: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
+            results = request.infer(list(arrays), share_inputs=True, share_outputs=True)
+            return [results[i] for i in range(count)]
 
-    return run
+        return run
+
+    return [runner(compiled.create_infer_request()) for _ in range(streams)]
