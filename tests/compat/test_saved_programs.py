@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import io
+import pickle
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch._export.serde import serialize as torch_serde
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
-from rushlight.compat.saved_programs import deserialize, load, save, serialize
+from rushlight.compat.saved_programs import (
+    CURRENT_DESERIALIZERS,
+    deserialize,
+    deserialize_torch_artifact,
+    load,
+    save,
+    serialize,
+)
 from rushlight.compiler.edge import EdgeProgramManager, to_edge, to_edge_transform_and_lower
 from rushlight.devtools.errors import DevtoolsError
 from rushlight.runtime.portable_lib import _load_for_executorch_from_buffer
@@ -83,3 +93,21 @@ def test_what_cannot_be_saved_or_loaded_is_refused(tmp_path: Path) -> None:
             new.writestr(name, b"4.0" if name == "version" else old.read(name))
     with pytest.raises(RuntimeError, match=r"version 4.0"):
         load(tmp_path / "new.pt2")
+
+
+def test_tensors_without_values_are_read_by_the_current_reader() -> None:
+    fake = FakeTensorMode().from_tensor(torch.ones(2, 3))
+    data = torch_serde.serialize_torch_artifact({"w": fake, "x": torch.ones(1)})
+    reader = torch_serde.GraphModuleDeserializer()
+    reader.fake_tensor_mode = FakeTensorMode()
+    CURRENT_DESERIALIZERS.append(reader)
+    try:
+        found = deserialize_torch_artifact(data)
+    finally:
+        CURRENT_DESERIALIZERS.pop()
+    assert found["w"].shape == (2, 3) and found["x"].tolist() == [1.0]
+    assert deserialize_torch_artifact(b"") == {} and deserialize_torch_artifact(found) is found
+    buffer = io.BytesIO()
+    torch.save({"code": print}, buffer)
+    with pytest.raises(pickle.UnpicklingError):
+        deserialize_torch_artifact(buffer.getvalue())

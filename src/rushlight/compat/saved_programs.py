@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
+import torch
+from torch._export.serde import serialize as torch_serde
 from torch.export import ExportedProgram
 
 from rushlight.devtools.errors import DevtoolsError
@@ -21,6 +24,9 @@ _CONSTANTS = "serialized_constants.pt"
 _INPUTS = "serialized_example_inputs.pt"
 _VERSION = "version"
 _EXTRA = "extra_files/"
+
+CURRENT_DESERIALIZERS: list[torch_serde.GraphModuleDeserializer] = []
+"""The last one makes the fake tensors that `deserialize_torch_artifact` reads."""
 
 File: TypeAlias = "str | os.PathLike[str] | BinaryIO"
 
@@ -128,3 +134,27 @@ def load(f: File, *, extra_files: dict[str, str] | None = None) -> ExportedProgr
     return deserialize(
         SerializedArtifact(entries[_PROGRAM], entries[_STATE], entries[_CONSTANTS], entries.get(_INPUTS, b""))
     )
+
+
+def deserialize_torch_artifact(serialized: dict[str, Any] | tuple[Any, ...] | bytes) -> Any:
+    """Reads the tensors and plain values that `serialize_torch_artifact` wrote. It never runs code of them.
+
+    Args:
+        serialized: the bytes; a dict or a tuple is returned as it is.
+
+    Raises:
+        UnpicklingError: the bytes hold something else.
+    """
+    if isinstance(serialized, (dict, tuple)):
+        return serialized
+    if not serialized:
+        return {}
+    rebuild = torch_serde._reconstruct_fake_tensor
+    is_allowed = rebuild in torch.serialization.get_safe_globals()
+    before = torch_serde._CURRENT_DESERIALIZER
+    torch_serde._CURRENT_DESERIALIZER = CURRENT_DESERIALIZERS[-1] if CURRENT_DESERIALIZERS else before
+    try:
+        with torch.serialization.safe_globals([] if is_allowed else [rebuild]):
+            return torch.load(io.BytesIO(serialized), weights_only=True)
+    finally:
+        torch_serde._CURRENT_DESERIALIZER = before

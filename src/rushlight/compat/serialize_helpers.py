@@ -10,41 +10,15 @@ from typing import Any
 
 from rushlight.compat.cord import Cord as Cord
 from rushlight.compat.cord import CordBuffer
+from rushlight.compat.program_files import PTEFile as PTEFile
+from rushlight.compat.program_files import deserialize_pte_binary as deserialize_pte_binary
+from rushlight.compat.program_files import named_entry
+from rushlight.compat.program_files import serialize_pte_binary as serialize_pte_binary
 from rushlight.compiler.config import ExecutorchBackendConfig
-from rushlight.delegate.file_data import FileBackedData
 from rushlight.delegate.named_data import DataEntry, NamedDataStoreOutput
 from rushlight.emit.program import EmitterOutput
 from rushlight.format.ptd import read_ptd, write_ptd
-from rushlight.format.pte import PTEFile as _PTEFile
-from rushlight.format.pte import read_pte, write_pte
 from rushlight.format.segments import NamedDataEntry
-
-
-def serialize_pte_binary(
-    pte_file: _PTEFile,
-    *,
-    extract_delegate_segments: bool = False,
-    segment_alignment: int = 128,
-    constant_tensor_alignment: int | None = None,
-    delegate_alignment: int | None = None,
-) -> Cord:
-    """Returns the bytes of a program file; alignments are in bytes."""
-    options: dict[str, Any] = {"delegate_alignment": delegate_alignment}
-    if constant_tensor_alignment is not None:
-        options["constant_tensor_alignment"] = constant_tensor_alignment
-    return Cord(
-        write_pte(
-            pte_file,
-            extract_delegate_segments=extract_delegate_segments,
-            segment_alignment=segment_alignment,
-            **options,
-        )
-    )
-
-
-def deserialize_pte_binary(program_data: bytes) -> _PTEFile:
-    """Reads a program file."""
-    return read_pte(program_data)
 
 
 def padding_required(offset: int, alignment: int) -> int:
@@ -108,7 +82,7 @@ class FlatTensorSerializer(DataSerializer):
 
     def serialize(self, data: DataPayload) -> Cord:
         """Returns the bytes of a .ptd file."""
-        entries = {key: _entry(data.buffers, entry) for key, entry in data.named_data.items()}
+        entries = {key: named_entry(data.buffers, entry) for key, entry in data.named_data.items()}
         return Cord(write_ptd(entries, segment_alignment=self.config.segment_alignment))
 
     def deserialize(self, blob: Cord | bytes) -> DataPayload:
@@ -164,13 +138,7 @@ def _add_all(
     for key, entry in entries.items():
         if key in known:
             raise ValueError(f"the program and the named data both have {key!r}")
-        known[key] = _entry(buffers, entry)
-
-
-def _entry(buffers: Sequence[CordBuffer], entry: DataEntry) -> NamedDataEntry:
-    data = buffers[entry.buffer_index]
-    view = data.view() if isinstance(data, FileBackedData) else data
-    return NamedDataEntry(view, max(entry.alignment, 1), entry.tensor_layout)
+        known[key] = named_entry(buffers, entry)
 
 
 def _payload(entries: Mapping[str, NamedDataEntry]) -> DataPayload:

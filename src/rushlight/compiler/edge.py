@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx.passes.infra.pass_manager import PassManager as GraphModulePassManager
@@ -21,6 +22,8 @@ from rushlight.delegate.lowering import MethodProgramsPartitionerSpec
 from rushlight.delegate.named_data import NamedDataStore
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.frontend.export import as_programs
+from rushlight.ir import meta
+from rushlight.ir.errors import InternalError
 from rushlight.ir.fingerprint import fingerprint
 from rushlight.ir.program import copy_program
 from rushlight.ir.shared_state import shared_state
@@ -274,7 +277,10 @@ class EdgeProgramManager:
 
         Raises:
             CompileError: a program cannot be compiled.
+            InternalError: after `install_as_executorch()`, an operator makes a tensor in a memory format.
         """
+        if stands_for_executorch():
+            _refuse_memory_formats(self._edge_programs)
         manager = lower_programs(
             self._edge_programs,
             config or ExecutorchBackendConfig(),
@@ -288,7 +294,24 @@ class EdgeProgramManager:
             manager._etrecord = record
         if stands_for_executorch():
             self._planned = {name: manager.exported_program(name) for name in self._edge_programs}
+            for nodes in manager._emitter_output.nodes.values():
+                for index, node in nodes.items():
+                    meta.set_debug_handle(node, index)
         return manager
+
+
+def _refuse_memory_formats(programs: Mapping[str, ExportedProgram]) -> None:
+    """Raises InternalError for programs that ExecuTorch cannot write: those with channels-last formats."""
+    plain = (None, torch.contiguous_format, torch.preserve_format)
+    for name, program in programs.items():
+        for module in graph_modules(program.graph_module):
+            for node in module.graph.nodes:
+                found = node.kwargs.get("memory_format")
+                if found not in plain:
+                    raise InternalError(
+                        f"method {name!r}: {node.target} ({node.name}) makes a tensor in {found}, which only "
+                        "a dim order can say: leave out _skip_dim_order=True"
+                    )
 
 
 def _record(

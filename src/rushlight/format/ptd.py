@@ -34,7 +34,8 @@ from rushlight.format.segments import (
 
 __all__ = ["NamedDataEntry", "read_ptd", "write_ptd", "write_ptd_to_file"]
 
-_VERSION = 0
+VERSION = 0
+"""The version of the format that is written, and the newest that is read."""
 
 
 def write_ptd(entries: Mapping[str, NamedDataEntry], *, segment_alignment: int = 128) -> bytes:
@@ -94,8 +95,8 @@ def read_ptd(data: object) -> dict[str, NamedDataEntry]:
         raise FormatError(str(error)) from error
     layout = read_flat_tensor_layout(view)
     root: FlatTensor = decode(flat_tensor_binding(), view[: layout.tables_size])
-    if root.version > _VERSION:
-        raise FormatError(f"the file has version {root.version}; this reader knows up to {_VERSION}")
+    if root.version > VERSION:
+        raise FormatError(f"the file has version {root.version}; this reader knows up to {VERSION}")
     segments = read_segments(view, layout.segment_base, layout.segment_size, root.segments, "FlatTensor")
     entries: dict[str, NamedDataEntry] = {}
     for named in root.named_data:
@@ -124,7 +125,7 @@ def _assemble(entries: Mapping[str, NamedDataEntry], segment_alignment: int) -> 
     named = [NamedData(key, places[key], entry.tensor_layout) for key, entry in entries.items()]
     tables = encode(
         flat_tensor_binding(),
-        FlatTensor(_VERSION, writer.segments, named),
+        FlatTensor(VERSION, writer.segments, named),
         header_size=FLAT_TENSOR_HEADER_SIZE,
     )
     base = align_up(len(tables), writer.base_alignment)

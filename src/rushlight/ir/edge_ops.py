@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, TypeAlias, TypeGuard, TypeVar
 
 import torch
+from torch._C import DispatchKey
 from torch._ops import OpOverload, OpOverloadPacket
 from torch.fx import Node
 
@@ -66,6 +67,13 @@ class EdgeOpOverload:
         return _lookup, (self.dialect, self._op.namespace, name, self._op._overloadname)
 
 
+_BACKEND_KERNELS = (
+    DispatchKey.Meta,
+    DispatchKey.CompositeExplicitAutograd,
+    DispatchKey.CompositeImplicitAutograd,
+)
+
+
 class BackendOpOverload(EdgeOpOverload):
     """An operator that a pass may put in place of edge operators."""
 
@@ -73,6 +81,11 @@ class BackendOpOverload(EdgeOpOverload):
     dialect = "backend"
 
     def __init__(self, op: OpOverload) -> None:
+        if not any(op.has_kernel_for_dispatch_key(key) for key in _BACKEND_KERNELS):
+            raise AssertionError(
+                f"the backend operator {op.name()} has no kernel: register one for Meta, or define the "
+                "operator with bind_pattern_to_op"
+            )
         super().__init__(op)
         self._equivalent_callable: Callable[..., object] | None = None
 
@@ -180,8 +193,14 @@ class _Ops:
         self.backend = DialectNamespace("backend")
 
 
-# Libraries whose operators only a pass introduces; `bind_pattern_to_op` adds to it.
-BACKEND_LIBRARIES: set[str] = {"executorch_prim", "quantized_decomposed", "rushlight"}
+# Libraries whose operators only a pass introduces; `bind_pattern_to_op` adds to it. The last one is that of
+# operators which users' tests define.
+BACKEND_LIBRARIES: set[str] = {
+    "executorch_prim",
+    "quantized_decomposed",
+    "rushlight",
+    "DO_NOT_USE_TEST_ONLY",
+}
 
 ops = _Ops()
 

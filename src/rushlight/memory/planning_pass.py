@@ -129,7 +129,6 @@ class MemoryPlanningPass(PassBase):
             PlanError: the plan is not right.
         """
         self._set_alloc_node_spec(graph_module)
-        share_arguments(graph_module)
         state = shared_state or {}
         sharing = self.share_mutable_buffers or (self.alloc_mutable_buffers and bool(state))
         options = PlanOptions(
@@ -172,7 +171,11 @@ class MemoryPlanningPass(PassBase):
         self._shared = _SharedState()
 
     def _set_alloc_node_spec(self, graph_module: GraphModule) -> None:
-        """Gives allocations without a spec that of the results which are written into them."""
+        """Gives allocations without a spec that of the results which are written into them.
+
+        Results that a pass wants within an argument get their place there.
+        """
+        share_arguments(graph_module)
         for node in graph_module.graph.nodes:
             outs = [value for value in node.kwargs.values() if isinstance(value, Node)]
             allocs = [value for value in outs if value.target is memory_ops.alloc]

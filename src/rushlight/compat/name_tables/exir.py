@@ -22,9 +22,20 @@ _VARIANTS = "rushlight.compat.operator_variants"
 _SAVED = "rushlight.compat.saved_programs"
 
 _PTE = {
-    "PTEFile": "rushlight.format.pte:PTEFile",
+    "PTEFile": "rushlight.compat.program_files:PTEFile",
+    "_PTEFile": "rushlight.compat.program_files:PTEFile",
     "_deserialize_pte_binary": f"{SERIALIZE}:deserialize_pte_binary",
     "_serialize_pte_binary": f"{SERIALIZE}:serialize_pte_binary",
+}
+
+_TORCH_SERDE = {
+    name: f"torch._export.serde.serialize:{name}"
+    for name in (
+        "_reconstruct_fake_tensor",
+        "GraphModuleDeserializer",
+        "GraphModuleSerializer",
+        "serialize_torch_artifact",
+    )
 }
 
 _EMITTER = {"EmitterOutput": "rushlight.compat.emitter_output:EmitterOutput"}
@@ -94,11 +105,21 @@ MODULES: dict[str, Names] = {
     ),
     "executorch.exir._serialize._serialize": Names((SERIALIZE,)),
     "executorch.exir._serialize._named_data_store": Names(("rushlight.delegate.named_data",)),
-    "executorch.exir._serialize._program": Names((SERIALIZE,), _PTE),
+    "executorch.exir._serialize._program": Names(
+        (SERIALIZE,),
+        {
+            **_PTE,
+            "_ExtendedHeader": "rushlight.compat.extended_header:ExtendedHeader",
+            "_get_extended_header": "rushlight.compat.extended_header:get_extended_header",
+            "_program_to_json": "rushlight.compat.extended_header:program_to_json",
+        },
+    ),
     "executorch.exir._serialize.data_serializer": Names((SERIALIZE,)),
     "executorch.exir._serialize.padding": Names((SERIALIZE,)),
     "executorch.exir.serde": Names(),
-    "executorch.exir.serde.export_serialize": Names((_SAVED,)),
+    "executorch.exir.serde.export_serialize": Names(
+        (_SAVED,), {"_CURRENT_DESERIALIZER": f"{_SAVED}:CURRENT_DESERIALIZERS", **_TORCH_SERDE}
+    ),
     "executorch.exir.serde.serialize": Names((_SAVED,)),
     "executorch.exir.dialects.backend": Names(),
     "executorch.exir.dialects.backend._ops": Names(

@@ -21,7 +21,12 @@ MODULES: dict[str, Names] = {
     "executorch.extension.flat_tensor.serialize": Names((SERIALIZE,)),
     "executorch.extension.flat_tensor.serialize.serialize": Names(
         (SERIALIZE,),
-        {"_deserialize_to_flat_tensor": "rushlight.compat.program_tables:deserialize_to_flat_tensor"},
+        {
+            "_FLATBUFFER_ALIGNMENT": "rushlight.compat.extended_header:FLATBUFFER_ALIGNMENT",
+            "_FLAT_TENSOR_VERSION": "rushlight.format.ptd:VERSION",
+            "_deserialize_to_flat_tensor": "rushlight.compat.program_tables:deserialize_to_flat_tensor",
+            "FlatTensorHeader": "rushlight.compat.extended_header:FlatTensorHeader",
+        },
     ),
     "executorch.extension.flat_tensor.serialize.flat_tensor_schema": Names(("rushlight.format.flat_tensor",)),
     "executorch.devtools": Names(
