@@ -12,7 +12,7 @@ from torch.fx import Node
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner, Partition
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from rushlight.compat.canonical_partitioners import GroupBasedPartitioner
+from rushlight.compat.canonical_partitioners import GroupBasedPartitioner, generate_pattern_op_partitions
 
 
 class Takes(OperatorSupportBase):
@@ -58,3 +58,16 @@ def test_groups_stay_together() -> None:
     chosen = Takes({node.name for node in nodes})
     (part,) = GroupBasedPartitioner(module, chosen, node_groups=[grouped]).propose_partitions()
     assert {node.name for node in grouped} <= {node.name for node in part.nodes}
+
+
+def test_a_supported_placeholder_goes_with_the_part_that_uses_it() -> None:
+    module = edge_of(Net(), torch.ones(2, 2), torch.ones(2, 2)).graph_module
+    (cos,) = [node for node in module.graph.nodes if "cos" in node.name]
+    (mul,) = [node for node in module.graph.nodes if node.name == "aten_mul_tensor_1"]
+    y = next(node for node in module.graph.nodes if node.name == "y")
+    chosen = Takes({cos.name, mul.name, y.name})
+    parts = generate_pattern_op_partitions(module, op_support=chosen)
+    (holder,) = [part for part in parts if y in part.nodes]
+    assert mul in holder.nodes
+    without = generate_pattern_op_partitions(module, op_support=Takes({cos.name, y.name}))
+    assert names(without) == [[cos.name]]

@@ -81,3 +81,54 @@ def test_allocations_of_a_users_pass_get_the_spec_of_the_result() -> None:
     graph.output((relu,))
     MemoryPlanningPass()._set_alloc_node_spec(torch.fx.GraphModule({}, graph))
     assert meta.get_spec(alloc) is spec
+
+
+STATE = """
+import rushlight.compat
+rushlight.compat.install_as_executorch()
+
+import torch
+from executorch.exir import to_edge
+from executorch.exir.backend.backend_details import BackendDetails, PreprocessResult
+from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, PartitionResult
+from executorch.exir.backend.utils import tag_constant_data, tag_mutated_buffer
+
+class Demo(BackendDetails):
+    @staticmethod
+    def preprocess(edge_program, compile_specs):
+        return PreprocessResult(b"demo")
+
+class Whole(Partitioner):
+    def partition(self, program):
+        for node in program.graph.nodes:
+            if node.op == "call_function":
+                node.meta["delegation_tag"] = "tag0"
+        tag_constant_data(program)
+        tag_mutated_buffer(program)
+        return PartitionResult(program, {"tag0": DelegationSpec("Demo", [])})
+
+class Counter(torch.nn.Module):
+    def __init__(self, returns):
+        super().__init__()
+        self.returns = returns
+        self.register_buffer("state", torch.zeros(2))
+
+    def forward(self, x):
+        new = self.state.add_(x)
+        return new if self.returns else new * 2
+
+for returns in (True, False):
+    edge = to_edge(torch.export.export(Counter(returns), (torch.ones(2),)))
+    try:
+        edge.to_backend(Whole())
+        found = False
+    except AssertionError as error:
+        assert "buffer state is tagged tag0" in str(error), error
+        found = True
+    assert found == returns, returns
+"""
+
+
+def test_a_delegate_does_not_own_state_that_is_an_output() -> None:
+    done = subprocess.run([sys.executable, "-c", STATE], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -55,14 +55,17 @@ def _partitions(
 ) -> list[Partition]:
     """The parts, that which depends on no other last, as torch's CapabilityBasedPartitioner lists them.
 
-    A placeholder or attribute of `listed` goes with the first part that uses it.
+    A placeholder or attribute that is listed or supported goes with the first part that uses it.
     """
     submodules = dict(graph_module.named_modules())
     parts = form_parts(graph_module.graph, lambda node: support.is_node_supported(submodules, node), groups)
     part_of = {node: part for part in parts for node in part}
-    for node in listed:
+    wanted = set(listed)
+    for node in graph_module.graph.nodes:
+        if node.op not in ("placeholder", "get_attr") or node in part_of:
+            continue
         using = next((part_of[user] for user in node.users if user in part_of), None)
-        if node.op in ("placeholder", "get_attr") and using is not None:
+        if using is not None and (node in wanted or support.is_node_supported(submodules, node)):
             using.append(node)
     return [Partition(id=i, nodes=part) for i, part in enumerate(reversed(parts))]
 

@@ -36,6 +36,7 @@ from rushlight.ir.control_flow import control_flow_submodules
 from rushlight.ir.errors import CompileError
 from rushlight.ir.facts import MethodProgram, ProgramFacts, facts_of, shared_placeholders
 from rushlight.ir.program import copy_node
+from rushlight.ir.verifier import stands_for_executorch
 
 _CONSTANT_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
@@ -184,6 +185,13 @@ def _find_boundary(
         (by_name[name], target) for target, name in new_values.items() if target in owned_targets
     ]
     mutations = {node for node, _ in part.mutations}
+    for node, target in part.mutations:
+        if stands_for_executorch() and _is_user_output(owner, node):
+            raise AssertionError(
+                f"buffer {target} is tagged {part.tag}, and its new value, {node.name} "
+                f"({meta.source_of(node)}), is an output of the method too: ExecuTorch's delegates "
+                "cannot own such a buffer"
+            )
     for node in part.nodes:
         outside = [user for user in node.users if user not in inside]
         if not outside:
