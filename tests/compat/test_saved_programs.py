@@ -24,6 +24,8 @@ from rushlight.compat.saved_programs import (
 )
 from rushlight.compiler.edge import EdgeProgramManager, to_edge, to_edge_transform_and_lower
 from rushlight.devtools.errors import DevtoolsError
+from rushlight.devtools.etrecord.alloc_nodes import make_stand_in
+from rushlight.ir import memory_ops
 from rushlight.runtime.portable_lib import _load_for_executorch_from_buffer
 
 
@@ -111,3 +113,32 @@ def test_tensors_without_values_are_read_by_the_current_reader() -> None:
     torch.save({"code": print}, buffer)
     with pytest.raises(pickle.UnpicklingError):
         deserialize_torch_artifact(buffer.getvalue())
+
+
+def test_planned_programs_keep_allocations_and_views() -> None:
+    class Planned(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.sin(x).view(2, 8).neg()
+
+    x = torch.randn(4, 4)
+    program = to_edge(torch.export.export(Planned(), (x,))).to_executorch().exported_program()
+    found = deserialize(serialize(program))
+    calls = [(node.target, node.args) for node in program.graph.nodes if node.op == "call_function"]
+    kept = [(node.target, node.args) for node in found.graph.nodes if node.op == "call_function"]
+    assert [target for target, _ in kept] == [target for target, _ in calls]
+    assert {memory_ops.alloc, memory_ops.view} <= {target for target, _ in kept}
+    allocs = [[args for target, args in listed if target is memory_ops.alloc] for listed in (calls, kept)]
+    assert allocs[0] == allocs[1]
+    torch.testing.assert_close(found.module()(x), Planned()(x))
+
+
+def test_allocations_that_a_file_cannot_hold_are_refused() -> None:
+    class Parts(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return torch.split(torch.sin(x), 2)
+
+    program = to_edge(torch.export.export(Parts(), (torch.ones(4),))).to_executorch().exported_program()
+    with pytest.raises(DevtoolsError, match="an allocation of several tensors"):
+        serialize(program)
+    with pytest.raises(DevtoolsError, match="not readable"):
+        make_stand_in({"inputs": [{"arg": {"as_string": "(2, x);7"}}]}, {})

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
-import functools
 import json
 import math
 import operator
-import re
-import types
-import typing
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch._export.serde import schema, serialize
-from torch._export.serde.union import _Union
 from torch._export.verifier import Verifier, load_verifier
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
@@ -26,9 +19,17 @@ from rushlight.delegate.backend import CompileSpec
 from rushlight.delegate.lowered import LoweredBackendModule
 from rushlight.delegate.named_data import DataEntry, NamedDataStoreOutput
 from rushlight.devtools.errors import DevtoolsError
+from rushlight.devtools.etrecord.alloc_nodes import (
+    ALLOC,
+    VIEW,
+    make_stand_in,
+    make_view_stand_in,
+    restore_alloc,
+)
 from rushlight.devtools.etrecord.json_schema import (
     BACKEND_OPS,
     DELEGATE,
+    DTYPES_BACK,
     EDGE_OPS,
     RESULTS,
     VERSION,
@@ -39,59 +40,16 @@ from rushlight.devtools.etrecord.json_schema import (
     json_graphs,
     to_newer,
 )
+from rushlight.devtools.etrecord.schema_reader import reader_of, restore_symbols
 from rushlight.devtools.etrecord.values import load_values
 from rushlight.format.flat_tensor import TensorLayout
 from rushlight.format.program import ScalarType
-from rushlight.ir import meta
+from rushlight.ir import memory_ops, meta
 from rushlight.ir.control_flow import is_delegate_call
 from rushlight.ir.edge_ops import aten_op, ops
 from rushlight.ir.json_types import JsonObject
 from rushlight.ir.program import program_around
 from rushlight.ir.verifier import EDGE, edge_verifier
-
-_NAME = re.compile(r"(?<!')\b[su]\d+\b(?!')")  # of a symbol, where it stands without Symbol('...')
-
-
-@functools.cache
-def _reader(kind: Any) -> Callable[[Any], Any]:
-    """Returns the function that makes a value of a type of torch's schema from JSON.
-
-    It does what torch's own function does, which looks up the types of the fields for each value again.
-    """
-    kind = serialize._resolve_schema_cls(kind)
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin is typing.Annotated:
-        return _reader(arguments[0])
-    if origin in (typing.Union, types.UnionType):
-        inner = _reader(next(argument for argument in arguments if argument is not type(None)))
-        return lambda data: None if data is None else inner(data)
-    if origin is list:
-        item = _reader(arguments[0])
-        return lambda data: [item(value) for value in data]
-    if origin is dict:
-        entry = _reader(arguments[1])
-        return lambda data: {key: entry(value) for key, value in data.items()}
-    if isinstance(kind, type) and (dataclasses.is_dataclass(kind) or issubclass(kind, _Union)):
-        return _reader_of_class(kind)
-    return float if kind is float else lambda data: data
-
-
-def _reader_of_class(kind: Any) -> Callable[[Any], Any]:
-    """The reader of a class, which ignores keys that the class does not have; a union has one key."""
-    hints = typing.get_type_hints(kind, globalns=vars(schema))
-    make = kind.create if issubclass(kind, _Union) else kind
-    readers: dict[str, Callable[[Any], Any]] = {}  # filled at the first use: classes contain each other
-
-    def read(data: dict[str, Any]) -> Any:
-        found = {}
-        for name, value in data.items():
-            if name in hints:
-                if name not in readers:
-                    readers[name] = _reader(hints[name])
-                found[name] = readers[name](value)
-        return make(**found)
-
-    return read
 
 
 def from_json(
@@ -118,9 +76,9 @@ def from_json(
         name: ValueRanges(_bound(found["min_val"], -int_oo), _bound(found["max_val"], int_oo))
         for name, found in data["range_constraints"].items()
     }
-    _restore_symbols(graph_module, ranges)
+    restore_symbols(graph_module, ranges)
     found = serialize.GraphModuleDeserializer().deserialize(
-        _reader(schema.GraphModule)(graph_module),
+        reader_of(schema.GraphModule)(graph_module),
         state_dict,
         constants,
         example_inputs,
@@ -129,6 +87,8 @@ def from_json(
     modules = list(graph_modules(found.graph_module))
     for module, facts in zip(modules, calls, strict=True):
         for node, (target, call) in zip(call_nodes(module), facts, strict=True):
+            if target is memory_ops.alloc:
+                restore_alloc(node)
             if target is not None:
                 node.target = target
             if call.handle is not None:
@@ -152,28 +112,6 @@ def from_json(
         example_inputs=found.example_inputs,
         verifiers=[_verifier(dialect) for dialect in data.get("verifiers") or [""]],
     )
-
-
-def _restore_symbols(data: object, ranges: Mapping[str, ValueRanges[Any]]) -> None:
-    """Gives the names in expressions back what torch assumes of symbols; `data` is changed in place.
-
-    torch makes integers of all symbols, and positive ones of those of sizes, whose names begin with "s".
-    """
-
-    def symbol(match: re.Match[str]) -> str:
-        name = match[0]
-        is_size = name.startswith("s") and (name not in ranges or bool(ranges[name].lower >= 0))
-        return f"Symbol('{name}', {'positive=True, ' if is_size else ''}integer=True)"
-
-    if isinstance(data, list):
-        for item in data:
-            _restore_symbols(item, ranges)
-    elif isinstance(data, dict):
-        for key, value in data.items():
-            if key == "expr_str" and isinstance(value, str):
-                data[key] = _NAME.sub(symbol, value)
-            else:
-                _restore_symbols(value, ranges)
 
 
 def _verifier(dialect: str) -> type[Verifier]:
@@ -203,8 +141,14 @@ def _take_edge_facts(graph: JsonObject) -> list[tuple[Any, CallFacts]]:
     """The edge operator (or None) and facts of each call; leaves names that torch knows."""
     found: list[tuple[Any, CallFacts]] = []
     for node in graph["nodes"]:
-        target = None
+        target: Any = None
         name = None
+        if node["target"] == ALLOC:
+            make_stand_in(node, DTYPES_BACK)
+            target = memory_ops.alloc
+        elif node["target"] == VIEW:
+            make_view_stand_in(node)
+            target = memory_ops.view
         for prefix, dialect in ((EDGE_OPS, "edge"), (BACKEND_OPS, "backend")):
             if node["target"].startswith(prefix):
                 name = node["target"].removeprefix(prefix)

@@ -16,9 +16,11 @@ from torch.fx import Node
 from rushlight.delegate.lowered import LoweredBackendModule
 from rushlight.delegate.named_data import DataEntry, NamedDataStoreOutput
 from rushlight.devtools.errors import DevtoolsError
+from rushlight.devtools.etrecord.alloc_nodes import alloc_entry
 from rushlight.devtools.etrecord.json_schema import (
     BACKEND_OPS,
     DELEGATE,
+    DTYPES,
     EDGE_OPS,
     RESULTS,
     VERSION,
@@ -31,7 +33,7 @@ from rushlight.devtools.etrecord.json_schema import (
     to_older,
 )
 from rushlight.devtools.etrecord.values import save_values
-from rushlight.ir import meta
+from rushlight.ir import memory_ops, meta
 from rushlight.ir.control_flow import is_delegate_call
 from rushlight.ir.edge_ops import BackendOpOverload, EdgeOpOverload
 from rushlight.ir.json_types import JsonObject
@@ -54,6 +56,8 @@ def to_json(program: ExportedProgram) -> tuple[JsonObject, JsonObject]:
     def handle_call_or_delegate(node: Node) -> None:
         if is_delegate_call(node):
             writer.graph_state.nodes.append(_delegate_node(writer, node))
+        elif node.target is memory_ops.alloc:
+            writer.graph_state.nodes.append(alloc_entry(writer, node, DTYPES))
         else:
             handle_call(node)
 

@@ -1,0 +1,81 @@
+"""JSON of torch's schema of programs as objects of its classes."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch._export.serde import schema, serialize
+from torch._export.serde.union import _Union
+from torch.utils._sympy.value_ranges import ValueRanges
+
+_NAME = re.compile(r"(?<!')\b[su]\d+\b(?!')")  # of a symbol, where it stands without Symbol('...')
+
+
+@functools.cache
+def reader_of(kind: Any) -> Callable[[Any], Any]:
+    """Returns the function that makes a value of a type of torch's schema from JSON.
+
+    It does what torch's own function does, which looks up the types of the fields for each value again.
+    """
+    kind = serialize._resolve_schema_cls(kind)
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Annotated:
+        return reader_of(arguments[0])
+    if origin in (typing.Union, types.UnionType):
+        inner = reader_of(next(argument for argument in arguments if argument is not type(None)))
+        return lambda data: None if data is None else inner(data)
+    if origin is list:
+        item = reader_of(arguments[0])
+        return lambda data: [item(value) for value in data]
+    if origin is dict:
+        entry = reader_of(arguments[1])
+        return lambda data: {key: entry(value) for key, value in data.items()}
+    if isinstance(kind, type) and (dataclasses.is_dataclass(kind) or issubclass(kind, _Union)):
+        return _reader_of_class(kind)
+    return float if kind is float else lambda data: data
+
+
+def _reader_of_class(kind: Any) -> Callable[[Any], Any]:
+    """The reader of a class, which ignores keys that the class does not have; a union has one key."""
+    hints = typing.get_type_hints(kind, globalns=vars(schema))
+    make = kind.create if issubclass(kind, _Union) else kind
+    readers: dict[str, Callable[[Any], Any]] = {}  # filled at the first use: classes contain each other
+
+    def read(data: dict[str, Any]) -> Any:
+        found = {}
+        for name, value in data.items():
+            if name in hints:
+                if name not in readers:
+                    readers[name] = reader_of(hints[name])
+                found[name] = readers[name](value)
+        return make(**found)
+
+    return read
+
+
+def restore_symbols(data: object, ranges: Mapping[str, ValueRanges[Any]]) -> None:
+    """Gives the names in expressions back what torch assumes of symbols; `data` is changed in place.
+
+    torch makes integers of all symbols, and positive ones of those of sizes, whose names begin with "s".
+    """
+
+    def symbol(match: re.Match[str]) -> str:
+        name = match[0]
+        is_size = name.startswith("s") and (name not in ranges or bool(ranges[name].lower >= 0))
+        return f"Symbol('{name}', {'positive=True, ' if is_size else ''}integer=True)"
+
+    if isinstance(data, list):
+        for item in data:
+            restore_symbols(item, ranges)
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            if key == "expr_str" and isinstance(value, str):
+                data[key] = _NAME.sub(symbol, value)
+            else:
+                restore_symbols(value, ranges)
