@@ -39,6 +39,21 @@ assert {index: name.split("::")[1] for index, name in enumerate(names) if index 
     index: target.split(".")[1] for index, target in handles.items()
 }, (names, handles)
 assert len(handles) == 2
+
+import copy, io
+from executorch.devtools import generate_etrecord, parse_etrecord
+edge = to_edge(torch.export.export(Model(), (torch.ones(2),)))
+before = copy.deepcopy(edge)
+program = edge.to_executorch()
+for manager in (edge, before):
+    file = io.BytesIO()
+    generate_etrecord(file, manager, program)
+    recorded = parse_etrecord(io.BytesIO(file.getvalue())).edge_dialect_program
+    graph = getattr(recorded, "graph_module", recorded).graph
+    want = [node.target for node in manager.exported_program().graph.nodes]
+    assert [node.target for node in graph.nodes] == want
+assert len(before.exported_program().graph.nodes) < len(edge.exported_program().graph.nodes)
+
 for keep, refused in ((True, True), (False, False)):
     config = EdgeCompileConfig(_check_ir_validity=False, _skip_dim_order=keep)
     edge = to_edge(torch.export.export(Format(), (torch.ones(1, 2, 2, 2),)), compile_config=config)

@@ -22,6 +22,8 @@ from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.etrecord import ETRecord, generate_etrecord, parse_etrecord
 from rushlight.devtools.etrecord.serde import read_program, write_program
 from rushlight.ir import meta
+from rushlight.ir.edge_ops import ops
+from rushlight.passes.export_pass import ExportPass
 
 
 class Block(torch.nn.Module):
@@ -143,6 +145,23 @@ def test_record_of_the_one_call() -> None:
     assert program.get_etrecord().lowered_of("forward") is not None
     with pytest.raises(RuntimeError, match="ETRecord was not generated"):
         rushlight.compile(Block(), (INPUT,)).get_etrecord()
+
+
+class ReluToSigmoid(ExportPass):
+    def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+        if op == ops.edge.aten.relu.default:
+            op = ops.edge.aten.sigmoid.default
+        return super().call_operator(op, args, kwargs, meta)
+
+
+def test_the_graph_behind_transform_passes_is_recorded() -> None:
+    program = export(Block(), (INPUT,))
+    manager = to_edge_transform_and_lower(program, transform_passes=[ReluToSigmoid()], generate_etrecord=True)
+    assert manager._etrecord is not None and manager._etrecord.graph_map is not None
+    recorded = manager._etrecord.graph_map["edge_after_transform/forward"]
+    assert recorded.graph.find_nodes(op="call_function", target=ops.edge.aten.sigmoid.default)
+    plain = to_edge_transform_and_lower(program, generate_etrecord=True)._etrecord
+    assert plain is not None and plain.graph_map is None
 
 
 def test_generate_etrecord_with_further_programs(tmp_path: Path) -> None:

@@ -97,7 +97,9 @@ def to_edge_transform_and_lower(
         manager = _edge_manager(cores, constant_methods, config)
         if transform_passes is not None:
             manager = manager.transform(transform_passes)
-        manager._etrecord = _record(methods, manager, generate_etrecord)
+        record = manager._etrecord = _record(methods, manager, generate_etrecord)
+        if record is not None and transform_passes is not None:
+            record.add_extra_export_modules({"edge_after_transform": manager})
         for position in range(max((len(items) for items in partitioners.values()), default=0)):
             manager = manager.to_backend(
                 {name: items[position] for name, items in partitioners.items() if position < len(items)}

@@ -210,7 +210,10 @@ class ETRecord:
             self.export_graph_id = id(exported_program.graph)
 
     def add_edge_dialect_program(self, edge_dialect_program: EdgeManager) -> None:
-        """Adds copies of the edge programs of a manager; tensors are shared.
+        """Adds copies of the programs of a manager; tensors are shared.
+
+        After `install_as_executorch()`, a manager has the planned programs once `to_executorch` was called,
+        as ExecuTorch's. A copy of the manager from before has the edge programs.
 
         Raises:
             RuntimeError: the record has edge programs already.
@@ -225,8 +228,8 @@ class ETRecord:
                 "manager that to_edge() returned"
             )
         programs = {
-            name: copy_program(program)
-            for name, program in sorted(edge_dialect_program._edge_programs.items())
+            name: copy_program(edge_dialect_program.exported_program(name))
+            for name in sorted(edge_dialect_program.methods)
         }
         self.edge_dialect_program = next(iter(programs.values())) if len(programs) == 1 else {**programs}
 
