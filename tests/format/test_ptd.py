@@ -116,6 +116,14 @@ def test_a_layout_that_does_not_fit_its_segment_is_refused(entries: dict[str, Na
         read_ptd(data)
 
 
+def test_layouts_are_not_checked_if_the_caller_says_so() -> None:
+    entries = {"x": NamedDataEntry(b"1234", 1, layout(2, order=[1]))}
+    data = write_ptd(entries, check_layouts=False)
+    assert read_ptd(data, check_layouts=False)["x"].tensor_layout == layout(2, order=[1])
+    with pytest.raises(MalformedError, match=r"tensor 'x' of 1 dimensions has dim order \[1\]"):
+        read_ptd(data)
+
+
 def test_what_is_no_buffer_is_refused() -> None:
     value: Any = 3
     with pytest.raises(FormatError, match="expected a buffer of bytes, got int"):

@@ -38,7 +38,9 @@ VERSION = 0
 """The version of the format that is written, and the newest that is read."""
 
 
-def write_ptd(entries: Mapping[str, NamedDataEntry], *, segment_alignment: int = 128) -> bytes:
+def write_ptd(
+    entries: Mapping[str, NamedDataEntry], *, segment_alignment: int = 128, check_layouts: bool = True
+) -> bytes:
     """Makes the bytes of a `.ptd` file. They depend only on the entries and their order.
 
     Equal data are stored once. Data are copied once.
@@ -47,11 +49,13 @@ def write_ptd(entries: Mapping[str, NamedDataEntry], *, segment_alignment: int =
         entries: the data by name. An entry with a `tensor_layout` is a dense tensor; other entries are bytes
             without a known structure.
         segment_alignment: the alignment of every entry in bytes, a power of two; an entry may ask for more.
+        check_layouts: whether layouts must fit each other and their data. Without it a file is written that
+            the runtime may refuse.
 
     Raises:
         FormatError: an entry cannot be written.
     """
-    return b"".join(_assemble(entries, segment_alignment))
+    return b"".join(_assemble(entries, segment_alignment, check_layouts))
 
 
 def write_ptd_to_file(
@@ -74,14 +78,15 @@ def write_ptd_to_file(
         FormatError: an entry cannot be written.
         OSError: the file cannot be written.
     """
-    return write_pieces(_assemble(entries, segment_alignment), target)
+    return write_pieces(_assemble(entries, segment_alignment, check_layouts=True), target)
 
 
-def read_ptd(data: object) -> dict[str, NamedDataEntry]:
+def read_ptd(data: object, *, check_layouts: bool = True) -> dict[str, NamedDataEntry]:
     """Reads a `.ptd` file.
 
     Args:
         data: a buffer object.
+        check_layouts: whether a file is invalid whose layouts do not fit their data.
 
     Returns:
         The entries by name. Their data are views of `data`.
@@ -106,7 +111,7 @@ def read_ptd(data: object) -> dict[str, NamedDataEntry]:
             reason = f"{named.key!r} is in segment {named.segment_index} of {len(segments)}"
             raise MalformedError(reason, table="NamedData", field="segment_index")
         segment = segments[named.segment_index]
-        if named.tensor_layout is not None:
+        if named.tensor_layout is not None and check_layouts:
             try:
                 _check_layout(named.key, named.tensor_layout, segment.nbytes)
             except EncodeError as error:
@@ -115,9 +120,11 @@ def read_ptd(data: object) -> dict[str, NamedDataEntry]:
     return entries
 
 
-def _assemble(entries: Mapping[str, NamedDataEntry], segment_alignment: int) -> list[Piece]:
+def _assemble(
+    entries: Mapping[str, NamedDataEntry], segment_alignment: int, check_layouts: bool
+) -> list[Piece]:
     for key, entry in entries.items():
-        if entry.tensor_layout is not None:
+        if entry.tensor_layout is not None and check_layouts:
             nbytes = view_of(f"named data {key!r}", entry.data).nbytes
             _check_layout(key, entry.tensor_layout, nbytes)
     writer = SegmentWriter(segment_alignment)
