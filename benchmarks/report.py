@@ -6,12 +6,13 @@ import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from benchmarks import shapes as shapes_benchmark
+from benchmarks import throughput as throughput_benchmark
 from benchmarks.chart import chart
 from benchmarks.latency import TOLERANCE, Row
 from benchmarks.process import ROOT
-from benchmarks.results import RATIOS, Results, Throughput, ratio
+from benchmarks.results import RATIOS, Figures, Results, ratio
 from benchmarks.shapes import OURS as OURS_ALONE
-from benchmarks.shapes import Figures
 from benchmarks.show import COMPILE, LOWERING, compile_cells, lowering_cells, number, planned_cells
 from benchmarks.systems import PEER_NAMES, SYSTEMS
 from benchmarks.wide import FLOAT
@@ -91,8 +92,8 @@ def page(
     results: Results,
     without_avx512: Results | None = None,
     field: Results | None = None,
-    shapes: Figures | None = None,
-    throughput: Throughput | None = None,
+    shapes: Figures[shapes_benchmark.Row] | None = None,
+    throughput: Figures[throughput_benchmark.Row] | None = None,
 ) -> str:
     """Makes the text of docs/benchmarks.md.
 
@@ -306,7 +307,7 @@ def _int8_field(results: Results) -> list[str]:
     return [_INT8_FIELD.format(samples=SAMPLES), *_table(head, body)]
 
 
-def _shapes(figures: Figures) -> list[str]:
+def _shapes(figures: Figures[shapes_benchmark.Row]) -> list[str]:
     """Makes the table of programs with a dynamic size."""
     systems = list(dict.fromkeys(name for row in figures.rows for name in row.ratios if name != OURS_ALONE))
     head = ["", "threads", "size", "time in ms", "ratio to one size", *(SYSTEMS[s].label for s in systems)]
@@ -319,7 +320,7 @@ def _shapes(figures: Figures) -> list[str]:
     return [_SHAPES.format(machine=machine), *_table(head, body)]
 
 
-def _throughput(figures: Throughput) -> list[str]:
+def _throughput(figures: Figures[throughput_benchmark.Row]) -> list[str]:
     """Makes the table of networks that several threads call at once."""
     systems = list(dict.fromkeys(name for row in figures.rows for name in row.ratios))
     head = ["", "threads", "calls per second", *(SYSTEMS[name].label for name in systems)]
@@ -469,8 +470,8 @@ def main() -> None:
         results,
         Results.read(without) if without.exists() else None,
         Results.read(field) if field.exists() else None,
-        Figures.read(shapes) if shapes.exists() else None,
-        Throughput.read(throughput) if throughput.exists() else None,
+        Figures.read(shapes, shapes_benchmark.Row) if shapes.exists() else None,
+        Figures.read(throughput, throughput_benchmark.Row) if throughput.exists() else None,
     )
     (options.docs / "benchmarks.md").write_text(text)
     (options.docs / "benchmarks.svg").write_text(chart(results))

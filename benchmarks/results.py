@@ -7,9 +7,10 @@ import importlib.metadata
 import json
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from benchmarks.latency import TOLERANCE, Row
 from benchmarks.systems import OURS, OURS_INT8, PEER_NAMES, PEER_NAMES_INT8, SYSTEMS
@@ -73,42 +74,42 @@ class Results:
         return sorted({row.threads for row in self.rows})
 
 
+class KeyedRow(Protocol):
+    """A measured row, a dataclass."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What was measured. A file has one row for each key."""
+
+
+R = TypeVar("R", bound=KeyedRow)
+
+
 @dataclass
-class ThroughputRow:
-    """The calls per second of a network that several threads call at once."""
-
-    model: str
-    callers: int
-    rate: float
-    ratios: dict[str, float]
-    """The calls per second of a peer divided by ours."""
-
-
-@dataclass
-class Throughput:
-    """The measured throughputs, as a JSON file holds them."""
+class Figures(Generic[R]):
+    """Measured rows of one kind, as a JSON file holds them."""
 
     machine: dict[str, str] = field(default_factory=dict)
-    rows: list[ThroughputRow] = field(default_factory=list)
+    rows: list[R] = field(default_factory=list)
 
     @staticmethod
-    def read(path: Path) -> Throughput:
-        """Reads a file. If it does not exist, the result is empty."""
+    def read(path: Path, kind: Callable[..., R]) -> Figures[R]:
+        """Reads a file with rows of the class `kind`. If it does not exist, the result is empty."""
         if not path.exists():
-            return Throughput()
+            return Figures()
         values = json.loads(path.read_text())
-        return Throughput(values["machine"], [ThroughputRow(**row) for row in values["rows"]])
+        return Figures(values["machine"], [kind(**row) for row in values["rows"]])
 
     def write(self, path: Path) -> None:
         """Writes a file with one row in each line."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        rows = ",\n".join(json.dumps(dataclasses.asdict(row)) for row in self.rows)
+        rows = ",\n".join(json.dumps(dataclasses.asdict(row)) for row in self.rows)  # type: ignore[call-overload]
         path.write_text(f'{{\n"machine": {json.dumps(self.machine)},\n"rows": [\n{rows}\n]\n}}\n')
 
-    def add(self, row: ThroughputRow) -> None:
-        """Adds a row in place of that of the same network and number of callers."""
-        key = (row.model, row.callers)
-        self.rows = [old for old in self.rows if (old.model, old.callers) != key] + [row]
+    def add(self, rows: Iterable[R]) -> None:
+        """Adds rows in place of those with the same keys."""
+        new = {row.key: row for row in rows}
+        self.rows = [row for row in self.rows if row.key not in new] + list(new.values())
 
 
 def fastest(block: dict[str, Row], names: Sequence[str], int8: bool) -> Row | None:

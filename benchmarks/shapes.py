@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import statistics
 import sys
 import tempfile
@@ -24,7 +23,7 @@ from rich.table import Table
 
 from benchmarks.latency import TOLERANCE, last_line
 from benchmarks.process import MAIN, ROOT, Process, serve
-from benchmarks.results import describe_machine
+from benchmarks.results import Figures, describe_machine
 from benchmarks.systems import SYSTEMS
 from benchmarks.worker import module_of, not_loaded
 
@@ -69,30 +68,9 @@ class Row:
     ratios: dict[str, float]
     """Our time divided by that of the program for this size alone ("rushlight"), or of a peer's program."""
 
-
-@dataclass
-class Figures:
-    """What was measured, as a JSON file holds it."""
-
-    machine: dict[str, str]
-    rows: list[Row]
-
-    @staticmethod
-    def read(path: Path) -> Figures:
-        """Reads a file."""
-        values = json.loads(path.read_text())
-        return Figures(values["machine"], [Row(**row) for row in values["rows"]])
-
-    def write(self, path: Path) -> None:
-        """Writes a file with one row in each line."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        rows = ",\n".join(json.dumps(dataclasses.asdict(row)) for row in self.rows)
-        path.write_text(f'{{\n"machine": {json.dumps(self.machine)},\n"rows": [\n{rows}\n]\n}}\n')
-
-    def add(self, rows: Sequence[Row]) -> None:
-        """Adds rows in place of those of the same network, number of threads and size."""
-        new = {(row.model, row.threads, row.size) for row in rows}
-        self.rows = [row for row in self.rows if (row.model, row.threads, row.size) not in new] + list(rows)
+    @property
+    def key(self) -> tuple[object, ...]:
+        return self.model, self.threads, self.size
 
 
 def case_of(model: str, size: int) -> Case:
@@ -275,7 +253,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "shapes.json")
     options = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 160)
-    figures = Figures.read(options.json) if options.json.exists() else Figures({}, [])
+    figures = Figures.read(options.json, Row)
     figures.machine = describe_machine()
     for model in options.models:
         for threads in options.threads:

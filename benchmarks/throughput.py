@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,28 @@ from rich.table import Table
 
 from benchmarks.latency import TOLERANCE, last_line, prepare, prepare_reference, relative_error
 from benchmarks.process import ROOT, Process, serve
-from benchmarks.results import Throughput, ThroughputRow, describe_machine
+from benchmarks.results import Figures, describe_machine
 from benchmarks.systems import SYSTEMS
 
 OURS = "rushlight"
 PEERS = ("onnxruntime", "openvino", "litert")
 """Those whose Python packages run several calls at once; ExecuTorch's holds Python's lock during a call."""
 NETWORKS = ("mobilenet_v2", "resnet18", "bert", "deit_tiny")
+
+
+@dataclass
+class Row:
+    """The calls per second of a network that several threads call at once."""
+
+    model: str
+    callers: int
+    rate: float
+    ratios: dict[str, float]
+    """The calls per second of a peer divided by ours."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return self.model, self.callers
 
 
 def run(system: str, folder: str, files: str, callers: str) -> None:
@@ -74,7 +90,7 @@ def run(system: str, folder: str, files: str, callers: str) -> None:
     serve(answer, hello=load)
 
 
-def measure(model: str, options: argparse.Namespace, console: Console) -> ThroughputRow | None:
+def measure(model: str, options: argparse.Namespace, console: Console) -> Row | None:
     """Measures a network; says what a system cannot do."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.keep / model if options.keep else Path(scratch)
@@ -117,10 +133,10 @@ def measure(model: str, options: argparse.Namespace, console: Console) -> Throug
         for system, values in rates.items()
         if system != OURS
     }
-    return ThroughputRow(model, options.callers, statistics.median(rates[OURS]), ratios)
+    return Row(model, options.callers, statistics.median(rates[OURS]), ratios)
 
 
-def table(figures: Throughput) -> Table:
+def table(figures: Figures[Row]) -> Table:
     """All networks that the file has."""
     result = Table(title="calls per second, and those of a peer divided by ours", title_justify="left")
     systems = list(dict.fromkeys(name for row in figures.rows for name in row.ratios))
@@ -146,12 +162,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "throughput.json")
     options = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 160)
-    figures = Throughput.read(options.json)
+    figures = Figures.read(options.json, Row)
     figures.machine = describe_machine()
     for model in options.models:
         row = measure(model, options, console)
         if row is not None:
-            figures.add(row)
+            figures.add([row])
             figures.write(options.json)
     console.print(table(figures))
 
