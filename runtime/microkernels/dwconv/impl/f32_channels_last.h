@@ -32,6 +32,10 @@ struct Reach {
   RL_MEMBER Floats load(const float* line, int x, int64_t left) const {
     return as_floats(as_ints(load_channels<Whole>(line + offsets[x], left)) & masks[x]);
   }
+  // The one channel at `line`, in all elements.
+  RL_MEMBER Floats broadcast(const float* line, int x) const {
+    return as_floats(as_ints(splat(line[offsets[x]])) & masks[x]);
+  }
 };
 template <int Columns>
 struct Reach<Columns, true> {
@@ -42,20 +46,20 @@ struct Reach<Columns, true> {
   RL_MEMBER Floats load(const float* line, int x, int64_t left) const {
     return load_channels<Whole>(line + first + x * step, left);
   }
+  RL_MEMBER Floats broadcast(const float* line, int x) const { return splat(line[first + x * step]); }
 };
 
-// Adds what one line of the input, `line`, has after `change` for `Rows` rows of outputs, of which the first has its
-// weights at `weights`, and the next ones `weight_step` floats before those of the one before.
-template <int Kernel, int Stride, int Rows, int Outputs, bool Whole, typename Reach, typename Change>
-RL_INLINE void depthwise_line_at(const Reach& reach, const float* line, int64_t inputs, const Change& change,
-                                 const float* weights, int64_t tap_step, int64_t weight_step, int64_t left,
-                                 Floats (*acc)[Outputs]) {
+// Adds a line of the input, of which column(line, x) is column x of the window, to `Rows` rows of outputs, of which the
+// first has its weights at `weights`, and the next ones `weight_step` floats before those of the one before.
+template <int Kernel, int Stride, int Rows, int Outputs, bool Whole, typename Column>
+RL_INLINE void depthwise_line_at(const Column& column, const float* line, const float* weights, int64_t tap_step,
+                                 int64_t weight_step, int64_t left, Floats (*acc)[Outputs]) {
   // Those under all outputs at a tap: the ones of the next tap, of which Stride - 1 lie between, come in at the end.
   constexpr int kColumns = (Outputs - 1) * Stride + Kernel, kHeld = (Outputs - 1) * Stride + 1;
   Floats in[kColumns];
-  RL_UNROLL for (int x = 0; x + 1 < kHeld; ++x) in[x] = change(reach.template load<Whole>(line, x, inputs));
+  RL_UNROLL for (int x = 0; x + 1 < kHeld; ++x) in[x] = column(line, x);
   RL_UNROLL for (int kx = 0; kx < Kernel; ++kx, weights += tap_step) {
-    in[kx + kHeld - 1] = change(reach.template load<Whole>(line, kx + kHeld - 1, inputs));
+    in[kx + kHeld - 1] = column(line, kx + kHeld - 1);
     RL_UNROLL for (int r = 0; r < Rows; ++r) {
       const Floats weight = load_channels<Whole>(weights - r * Stride * weight_step, left);
       RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] = add_fused(acc[r][i], weight, in[i * Stride + kx]);
@@ -70,7 +74,7 @@ RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_
   constexpr int kColumns = (Outputs - 1) * Stride + Kernel;
   const Reach<kColumns, Inside> reach(d, at);
   constexpr int kLines = Kernel + (Rows - 1) * Stride;
-  const auto same = [](Floats x) { return x; };
+  const auto column = [&](const float* line, int x) { return reach.template load<Whole>(line, x, left); };
   const float* const bias = d.bias;
   const int64_t tap_step = d.tap_step, weight_step = d.weight_step, out_step = d.out_step, row_step = d.out_row_step;
   const int64_t end = Whole ? d.channels - kWidth : c;
@@ -85,20 +89,19 @@ RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_
       int l = 0;
       for (; l < (Rows == 1 ? Kernel : Stride); ++l, weights += weight_step) {
         if (!lines[l]) continue;
-        depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(reach, lines[l] + c, left, same, weights, tap_step, 0,
-                                                             left, acc);
+        depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(column, lines[l] + c, weights, tap_step, 0, left, acc);
       }
       if constexpr (Rows == 2) {
         for (; l < Kernel; ++l, weights += weight_step) {
           if (!lines[l]) continue;
-          depthwise_line_at<Kernel, Stride, 2, Outputs, Whole>(reach, lines[l] + c, left, same, weights, tap_step,
-                                                               weight_step, left, acc);
+          depthwise_line_at<Kernel, Stride, 2, Outputs, Whole>(column, lines[l] + c, weights, tap_step, weight_step,
+                                                               left, acc);
         }
         weights -= Stride * weight_step;
         for (; l < Kernel + Stride; ++l, weights += weight_step) {
           if (!lines[l]) continue;
-          depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(reach, lines[l] + c, left, same, weights, tap_step, 0,
-                                                               left, acc + 1);
+          depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(column, lines[l] + c, weights, tap_step, 0, left,
+                                                               acc + 1);
         }
       }
     }
@@ -213,7 +216,8 @@ static void depthwise_run(const DepthwiseRun& d) {
 
 #ifdef RL_PERMUTES
 // As depthwise_at(), of windows of 3 x 3 whose inputs are permuted in registers, plane by plane.
-template <int Stride, int Rows, int Outputs, bool Inside, bool Whole>
+// OneGroup: a vector has the outputs of one group, which all read the same channel.
+template <int Stride, int Rows, int Outputs, bool Inside, bool Whole, bool OneGroup>
 RL_INLINE void grouped_vector(const DepthwiseRun& d, const GroupedChannels& g,
                               const Reach<(Outputs - 1) * Stride + 3, Inside>& reach, int64_t c, float* to) {
   const int64_t left = d.channels - c < kWidth ? d.channels - c : kWidth,
@@ -227,25 +231,26 @@ RL_INLINE void grouped_vector(const DepthwiseRun& d, const GroupedChannels& g,
   const float* const* const lines = d.lines;
   const int64_t tap_step = d.tap_step, weight_step = d.weight_step;
   const float* weights = d.weights + c;
-  const auto permute = [&](Floats x) { return permuted(x, index); };
   for (int64_t plane = 0; plane < d.planes; ++plane, index += splat_int(1)) {
+    const int64_t first = OneGroup ? channel + plane : channel;
+    const auto column = [&](const float* line, int x) {
+      return OneGroup ? reach.broadcast(line, x) : permuted(reach.template load<Whole>(line, x, inputs), index);
+    };
     int l = 0;
     for (; l < (Rows == 1 ? 3 : Stride); ++l, weights += weight_step) {
       if (!lines[l]) continue;
-      depthwise_line_at<3, Stride, 1, Outputs, Whole>(reach, lines[l] + channel, inputs, permute, weights, tap_step, 0,
-                                                      left, acc);
+      depthwise_line_at<3, Stride, 1, Outputs, Whole>(column, lines[l] + first, weights, tap_step, 0, left, acc);
     }
     if constexpr (Rows == 2) {
       for (; l < 3; ++l, weights += weight_step) {
         if (!lines[l]) continue;
-        depthwise_line_at<3, Stride, 2, Outputs, Whole>(reach, lines[l] + channel, inputs, permute, weights, tap_step,
-                                                        weight_step, left, acc);
+        depthwise_line_at<3, Stride, 2, Outputs, Whole>(column, lines[l] + first, weights, tap_step, weight_step, left,
+                                                        acc);
       }
       weights -= Stride * weight_step;
       for (; l < 3 + Stride; ++l, weights += weight_step) {
         if (!lines[l]) continue;
-        depthwise_line_at<3, Stride, 1, Outputs, Whole>(reach, lines[l] + channel, inputs, permute, weights, tap_step,
-                                                        0, left, acc + 1);
+        depthwise_line_at<3, Stride, 1, Outputs, Whole>(column, lines[l] + first, weights, tap_step, 0, left, acc + 1);
       }
     }
   }
@@ -262,10 +267,18 @@ RL_INLINE void grouped_vector(const DepthwiseRun& d, const GroupedChannels& g,
 template <int Stride, int Rows, int Outputs, bool Inside>
 static void grouped_outputs_at(const DepthwiseRun& d, const GroupedChannels& g, int64_t at, float* to) {
   const Reach<(Outputs - 1) * Stride + 3, Inside> reach(d, at);
+  if constexpr (Outputs > 1 && kWidth == 8) {  // 16 elements are permuted as fast as they are broadcast
+    if (g.group_outputs == kWidth) {
+      for (int64_t c = 0; c < d.channels; c += kWidth) {
+        grouped_vector<Stride, Rows, Outputs, Inside, true, true>(d, g, reach, c, to);
+      }
+      return;
+    }
+  }
   for (int64_t c = 0; c < d.channels; c += kWidth) {
     const bool is_whole = c + kWidth <= d.channels && c / g.group_outputs * g.group_inputs + kWidth <= g.count;
-    is_whole ? grouped_vector<Stride, Rows, Outputs, Inside, true>(d, g, reach, c, to)
-             : grouped_vector<Stride, Rows, Outputs, Inside, false>(d, g, reach, c, to);
+    is_whole ? grouped_vector<Stride, Rows, Outputs, Inside, true, false>(d, g, reach, c, to)
+             : grouped_vector<Stride, Rows, Outputs, Inside, false, false>(d, g, reach, c, to);
   }
 }
 
