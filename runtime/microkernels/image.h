@@ -1,4 +1,4 @@
-// Images with channels in any place.
+// Views of images in any layout.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct Image {
   int64_t strides[4] = {};
 
   int64_t numel() const { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
-  // Whether pixels are walked by one step; sets the step (0 for one pixel or none).
+  // Returns whether one step leads from each pixel to the next, and sets it (0 for one pixel or none).
   bool has_pixel_step(int64_t* step) const {
     *step = 0;
     int64_t expected = -1;
@@ -33,13 +33,13 @@ struct Image {
   bool has_channels_last() const { return sizes[3] <= 1 || strides[3] == 1; }
 };
 
-// What a convolution reads: an image, or several whose channels follow each other.
+// The input of a convolution: one image, or several images whose channels are concatenated.
 struct Sources {
   static constexpr int kMost = 8;
 
   Sources() = default;
   Sources(const Image& only) : count(1) { images[0] = only; }
-  // False if there is no place for it, or its pixels are not those of the first.
+  // Returns false if there are kMost images already, or if the batch, height or width differs from the first image's.
   bool add(const Image& image) {
     if (count == kMost || (count > 0 && !std::equal(image.sizes, image.sizes + 3, images[0].sizes))) return false;
     images[count++] = image;
@@ -50,7 +50,7 @@ struct Sources {
     for (int i = 0; i < count; ++i) sum += images[i].sizes[3];
     return sum;
   }
-  // Of all but the channels.
+  // Returns the batch (axis 0), height or width; not the channels.
   int64_t size(int axis) const { return images[0].sizes[axis]; }
   bool has_channels_last() const {
     return std::all_of(images, images + count, [](const Image& image) { return image.has_channels_last(); });

@@ -8,8 +8,8 @@
 
 namespace rushlight::microkernels {
 
-// The number of float32 multiplications below which a hand-off to another thread does not pay. A product of int8 does
-// twice as many in that time, and one of int4 weights four times.
+// Fewer float32 multiplications than this are faster on one thread. The same time suffices for twice as many int8
+// multiplications, and for four times as many with int4 weights.
 inline constexpr int64_t kSerialWork = 1 << 15;
 
 // Calls body(worker, begin, end) on at most `workers` disjoint ranges that cover [0, count) and differ by one in
@@ -22,12 +22,13 @@ void for_workers(KernelRuntimeContext& context, int64_t workers, int64_t count, 
   });
 }
 
-// A range that its owner takes from the front, and others from the end.
+// A range of work. Its owner takes parts from the front, and other workers take parts from the end.
 class alignas(64) SharedRange {
  public:
   void set(int64_t begin, int64_t end) { range_.store(packed(begin, end), std::memory_order_relaxed); }
 
-  // Takes a quarter of what is left, in whole multiples of `least`, at least one. Returns false if nothing is left.
+  // Takes a quarter of the rest, rounded down to a multiple of `least`, but at least `least`. Returns false if nothing
+  // is left.
   bool take_first(int64_t least, int64_t* begin, int64_t* end) {
     uint64_t seen = range_.load(std::memory_order_relaxed), rest;
     do {
@@ -39,7 +40,7 @@ class alignas(64) SharedRange {
     return true;
   }
 
-  // Takes `least`, or what is left. Returns false if nothing is left.
+  // Takes the last `least` items, or all if fewer are left. Returns false if nothing is left.
   bool take_last(int64_t least, int64_t* begin, int64_t* end) {
     uint64_t seen = range_.load(std::memory_order_relaxed), rest;
     do {
@@ -64,12 +65,12 @@ class alignas(64) SharedRange {
   std::atomic<uint64_t> range_{0};
 };
 
-// Rows of a product that are worth reading all weights for.
+// A part of a GEMM has at least this many rows, because each part reads all weights.
 inline constexpr int64_t kLeastRows = 48;
 
-// As for_workers(), but a worker's range comes in parts, of `least` or more, and a worker that is done takes the last
-// parts of others: cores are not equally fast, and some do something else meanwhile. Chance decides which worker calls
-// body for a part.
+// As for_workers(), with work stealing: a worker calls body for parts of its range, of `least` items or more. A worker
+// that has finished takes the last parts of other ranges, because cores differ in speed and in other load. Which worker
+// calls body for a part is not deterministic.
 template <typename Body>
 void for_sharing_workers(KernelRuntimeContext& context, int64_t workers, int64_t count, int64_t least,
                          const Body& body) {

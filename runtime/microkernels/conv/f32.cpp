@@ -12,17 +12,17 @@ namespace rushlight::microkernels {
 
 namespace {
 
-// Fewer channels than this are gathered into rows of whole windows.
+// With fewer channels than this, whole windows are gathered into rows of the LHS.
 constexpr int64_t kFewChannels = 8;
-// Bytes of the LHS that a block of rows may span: it stays in the second level cache under all panels, which
-// is larger where vectors are.
+// Most bytes of the LHS in a block of rows: the block stays in the L2 cache while all panels are multiplied. Processors
+// with wider vectors have larger caches.
 int64_t block_bytes(const F32Microkernels& kernels) { return (kernels.width >= 16 ? 640 : 208) * 1024; }
 constexpr int64_t kMostRows = 240;
-// The same of rows that a prologue writes.
+// The same for rows that a prologue writes.
 int64_t prologue_bytes(const F32Microkernels& kernels) { return (kernels.width >= 16 ? 256 : 104) * 1024; }
-// Bytes of an output from which on it is hardly in cache before it is written.
+// Outputs of this many bytes or more are prefetched before they are written.
 constexpr int64_t kManyOutputs = 1 << 20;
-// F32Microkernels in a row of output from which on a row of its own is no loss.
+// A row of output with at least this many tiles is computed by itself without a loss of speed.
 constexpr int64_t kLeastLine = 3;
 
 }  // namespace
@@ -32,7 +32,7 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
   RL_REQUIRE(in.sizes[0] == out.sizes[0] && sources.channels() == groups * channels && out.sizes[3] == groups * outputs,
              InvalidProgram, "operands of a product do not fit its weights");
   RL_REQUIRE(out.has_channels_last(), InvalidProgram, "the output of a product is not in rows");
-  // Lines of the output may lie apart: then no block of rows goes beyond one.
+  // If lines of the output are not evenly spaced, a block of rows never exceeds a line.
   is_apart_ = !out.has_pixel_step(&out_step_);
   if (is_apart_) out_step_ = out.strides[2];
   in_ = sources;
@@ -65,11 +65,11 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
     RL_REQUIRE(is_product && groups == 1 && sources.count == 1 && !gathers_, InvalidProgram,
                "a convolution of windows has a prologue");
   }
-  // Pixels of the input under a row of the output, each used by several taps; those between windows are not read.
+  // Input pixels for each output pixel: several taps read the same pixel, and strides skip pixels.
   const int64_t pixels = std::min(window.stride_h, window.kernel_h) * std::min(window.stride_w, window.kernel_w);
   const int64_t part = gathers_ ? depth_of_part(1, depth()) : depth_of_part(taps() * pieces(), piece_);
   const int64_t row_floats = gathers_ || taps() == 1 ? part : std::min(part, channels * pixels);
-  // Weights of 16 bits take half the cache, and become float32 once for each block.
+  // 16-bit weights need half the cache, and are converted to float32 once for each block.
   const int64_t bytes = block_bytes(*kernels) * (weights.f16 ? 2 : 1);
   block_ = std::max<int64_t>(1, bytes / (std::max<int64_t>(1, row_floats) * 4));
   if (prologue.applies) {
@@ -85,8 +85,9 @@ const Bf16PairMicrokernels* PackedConvolution::pairs() const {
   return bf16_pair_microkernels(*kernels);
 }
 
-// The larger operand is divided, so that what all workers read is the smaller one: rows, if there is little between
-// them, since a worker has in its cache those that it wrote itself, and if panels are too few to be divided evenly.
+// Divides the larger operand among the workers, so that all workers read the smaller one. Rows are preferred if both
+// are of similar size, because a worker has the rows that it wrote in its cache, or if there are too few panels to
+// divide them evenly.
 bool PackedConvolution::is_by_columns(int64_t workers) const {
   if (workers == 1 || divide_up(rows_, kernels->gemm_rows) < workers) return workers > 1;
   const int64_t panels = divide_up(outputs, packing().panel);
@@ -109,14 +110,14 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
   if (work() / 2 < kSerialWork) workers = 1;
   if (rows_ == 1 && is_plain_ && !gathers_ && !prologue.applies) return run_row(context, workers);
   const int64_t panels = divide_up(outputs, packing().panel);
-  // As many for each worker.
+  // A multiple of the number of workers, so that all get equally many.
   const int64_t groups_of_rows = round_up(divide_up(rows_, kernels->gemm_rows), workers);
-  // At the end of a worker's own share.
+  // Prefetches the next step's weights only in the last part of a worker's own range.
   const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
     return end == count * (worker + 1) / workers ? next.of(worker, workers) : Ahead{};
   };
   if (is_by_columns(workers)) {
-    // What is gathered, rounded or a prologue's is so once for each part.
+    // Each part repeats the gathering, rounding or prologue of its rows, so there is one part if one of them is needed.
     const int64_t least = gathers_ || prologue.applies || pairs() ? panels : depth() <= kMostDepth ? 1 : 2;
     for_sharing_workers(context, workers, panels, least, [&](int64_t worker, int64_t begin, int64_t end) {
       part(scratch + worker * worker_floats(), 0, rows_, begin, end, ahead(worker, end, panels));
@@ -133,8 +134,8 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
 void PackedConvolution::run_row(KernelRuntimeContext& context, int64_t workers) const {
   const int64_t panel = packing().panel;
   const int64_t width = packing().columns(outputs);
-  // What is left of fours of panels has an order of sums of its own, and is not divided: so that no sum depends on the
-  // workers.
+  // The panels behind the last group of four are summed in another order. They are not divided, so that no sum depends
+  // on the number of workers.
   const int64_t fours = outputs / panel / 4 * 4, parts = fours + (fours * panel < outputs ? 1 : 0);
   for (int64_t g = 0; g < groups; ++g) {
     const auto multiply_row = [&](int64_t first, int64_t last, bool ends) {
@@ -179,7 +180,7 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
   product.epilogue.residual_step = residual_step_;
   product.fetches_output = rows_ * groups * outputs * static_cast<int64_t>(sizeof(float)) >= kManyOutputs;
   const int64_t width = packing().columns(outputs);
-  // As many rows in each block.
+  // All blocks have about the same number of rows.
   const int64_t blocks = divide_up(m1 - m0, block_);
   const int64_t block =
       std::min(block_, round_up(divide_up(m1 - m0, std::max<int64_t>(1, blocks)), kernels->gemm_rows));
@@ -219,8 +220,8 @@ int64_t PackedConvolution::row_gap() const {
   return is_plain_ ? in_step_ : in_.images[0].strides[2] * window.stride_w;
 }
 
-// rows[(tap * pieces() + piece) * count + i]: where that piece of the pixel that row m + i has under the tap begins, or
-// zeros.
+// Writes the pointers rows[(tap * pieces() + piece) * count + i]: to this piece of the pixel that output m + i reads
+// with this tap, or to `zeros` for padding.
 void PackedConvolution::address(int64_t m, int64_t count, const float** rows) const {
   if (is_plain_) {
     const float* const base = in_.images[0].data;
@@ -259,7 +260,7 @@ void PackedConvolution::address(const Image& in, int64_t m, int64_t count, int64
   }
 }
 
-// What a prologue reads next, if it is most of the memory where it lies.
+// Returns the rows that the next prologue reads, to be prefetched, if they are most of the memory that they span.
 Ahead PackedConvolution::next_rows(int64_t m, int64_t count) const {
   if (!prologue.applies || !is_plain_ || 2 * channels < in_step_) return {};
   return {in_.images[0].data + m * in_step_, count * in_step_ * static_cast<int64_t>(sizeof(float))};
@@ -277,7 +278,7 @@ void PackedConvolution::apply_prologue(int64_t m, int64_t count, const float** r
   }
 }
 
-// Rows of whole windows, [kernel_h, kernel_w, channels].
+// Gathers whole windows [kernel_h, kernel_w, channels] into rows of the LHS.
 void PackedConvolution::gather(int64_t m, int64_t count, float* to) const {
   const Image& in = in_.images[0];
   const int64_t height = out_.sizes[1], width = out_.sizes[2], row = depth();
@@ -290,7 +291,7 @@ void PackedConvolution::gather(int64_t m, int64_t count, float* to) const {
       const float* source = image + y * in.strides[1];
       for (int64_t kx = 0; kx < window.kernel_w; ++kx) {
         const int64_t left = x0 * window.stride_w - window.pad_w + kx * window.dilation_w;
-        // The outputs [begin, end) of the run have the tap over the image.
+        // For outputs [begin, end) of the run, the tap is inside the image.
         int64_t begin = run, end = run;
         if (y >= 0 && y < in.sizes[1]) {
           begin = left >= 0 ? 0 : std::min(run, divide_up(-left, window.stride_w));

@@ -11,9 +11,9 @@ namespace rushlight::microkernels {
 
 namespace {
 
-// Outputs of a part, and the floats of its planes, which stay in the second level cache.
+// Most output channels of a part, and most floats of its planes, which stay in the L2 cache.
 constexpr int64_t kMostOutputs = 64, kRingFloats = 96 * 1024;
-constexpr int64_t kLeastStrip = 4;  // of a part
+constexpr int64_t kLeastStrip = 4;  // fewest output rows of a part
 
 }  // namespace
 
@@ -26,7 +26,7 @@ Error PackedGroups::prepare(const Image& in, const Image& out) {
              InvalidProgram, "operands of a grouped convolution do not fit");
   in_ = in;
   out_ = out;
-  // Whole groups, as many as fit.
+  // A part has as many whole groups as fit.
   const int64_t of_group = outputs / groups;
   const int64_t row = ring_rows() * inputs * in.sizes[2];
   int64_t wanted = kMostOutputs;
@@ -126,7 +126,7 @@ void PackedGroups::rows(const float* in, const Part& part, float* out, float* ri
   DepthwiseRun run = run_of(part);
   run.column_step = part.count;
   const bool pairs = takes_pairs(window);
-  int64_t next = std::max<int64_t>(0, part.begin * window.stride_h - window.pad_h);  // the first row without planes
+  int64_t next = std::max<int64_t>(0, part.begin * window.stride_h - window.pad_h);  // the first row without planes yet
   for (int64_t y = part.begin; y < part.end; y += run.rows) {
     run.rows = pairs && y + 1 < part.end ? 2 : 1;
     const int64_t top = y * window.stride_h - window.pad_h;

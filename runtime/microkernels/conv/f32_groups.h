@@ -12,25 +12,26 @@
 
 namespace rushlight::microkernels {
 
-// A convolution of images [n, h, w, groups * inputs] to [n, out_h, out_w, outputs]. It is a sum of depthwise
-// convolutions of planes: plane i has, for each output, channel i of the group that this output reads. Windows of 3 x 3
-// make them in registers, where whole groups are a vector; others make them in scratch memory, a few rows at a time.
+// A convolution of images [n, h, w, groups * inputs] to [n, out_h, out_w, outputs]. It is computed as a sum of
+// depthwise convolutions, one for each plane. Plane i holds, for each output channel, channel i of the group that this
+// output channel reads. If whole groups fill a vector, a window of 3 x 3 makes the planes in registers. Otherwise they
+// are made in scratch memory, a few rows at a time.
 class PackedGroups {
  public:
-  static constexpr int64_t kMostRows = 16;    // of a window
-  static constexpr int64_t kMostInputs = 16;  // of a group
+  static constexpr int64_t kMostRows = 16;    // rows of a window
+  static constexpr int64_t kMostInputs = 16;  // input channels of a group
 
-  // The owner sets these, once.
+  // The owner sets these once.
   const F32Microkernels* kernels = nullptr;
   Window window{};
   Epilogue epilogue;               // without a residual
   const float* weights = nullptr;  // [inputs, kernel_h, kernel_w, outputs]
   const float* bias = nullptr;     // [outputs] or null
   int64_t groups = 1;
-  int64_t inputs = 1;   // channels of a group
-  int64_t outputs = 1;  // of all groups
+  int64_t inputs = 1;   // input channels of a group
+  int64_t outputs = 1;  // output channels of all groups
 
-  // Takes note of the operands' shapes. Returns InvalidProgram if they do not fit.
+  // Sets the shapes of the operands. Returns InvalidProgram if they do not fit.
   Error prepare(const Image& in, const Image& out);
   // Returns the floats of scratch memory that run() needs.
   size_t scratch_floats(int64_t workers) const { return static_cast<size_t>(workers * worker_floats()); }
@@ -40,7 +41,7 @@ class PackedGroups {
   int64_t work() const { return 2 * out_.numel() * inputs * window.kernel_h * window.kernel_w; }
 
  private:
-  // Outputs [first, first + count), in rows [begin, end).
+  // Output channels [first, first + count) in output rows [begin, end).
   struct Part {
     int64_t first, count;
     int64_t begin, end;
@@ -50,13 +51,13 @@ class PackedGroups {
   bool reads_in_registers() const;
   void rows_in_registers(const float* in, const Part& part, float* out) const;
   DepthwiseRun run_of(const Part& part) const;
-  // The part of the epilogue after the clamp.
+  // Applies the epilogue's operator, which follows the clamp.
   void apply(const DepthwiseRun& run) const;
   int64_t ring_rows() const { return (window.kernel_h - 1) * window.dilation_h + 1 + window.stride_h; }
   void rows(const float* in, const Part& part, float* out, float* ring) const;
 
   Image in_, out_;
-  int64_t block_ = 0;  // outputs of a part
+  int64_t block_ = 0;  // output channels of a part
 };
 
 }  // namespace rushlight::microkernels

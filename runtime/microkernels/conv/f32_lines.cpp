@@ -1,4 +1,4 @@
-// Convolutions of images whose channels are planes: networks' first ones.
+// Convolutions of images whose channels are planes, such as the first convolution of a network.
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +11,7 @@ void PackedConvolution::part_of_lines(float* scratch, int64_t m0, int64_t m1, in
   const float** taps = reinterpret_cast<const float**>(scratch);
   float* lines = scratch + pointer_floats();
   const int64_t length = line_floats();
-  // In the order of the weights' rows.
+  // The lines are in the order of the rows of the weights.
   for (int64_t i = 0; i < depth(); ++i) {
     const int64_t c = i % channels, kx = i / channels % window.kernel_w, ky = i / channels / window.kernel_w;
     taps[i] = lines + (c * window.kernel_h + ky) * length + kx * window.dilation_w;
@@ -51,8 +51,8 @@ void PackedConvolution::part_of_lines(float* scratch, int64_t m0, int64_t m1, in
   }
 }
 
-// The lines under row `row` of all images' outputs, [channels, kernel_h, line_floats()], zeros beyond the edges. Those
-// that the next row has beside these are fetched meanwhile.
+// Copies the input lines [channels, kernel_h, line_floats()] of output row `row`, counted over all images, with zeros
+// as padding. It prefetches the lines that the next row needs in addition.
 void PackedConvolution::fill_lines(int64_t row, float* to) const {
   const int64_t height = out_.sizes[1], length = line_floats();
   const Image& in = in_.images[0];

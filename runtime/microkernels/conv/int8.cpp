@@ -7,10 +7,10 @@ namespace rushlight::microkernels {
 
 namespace {
 
-// Output pixels whose sums lie together.
+// Output pixels whose sums are stored together.
 constexpr int64_t kPixels = 8;
 
-// The input position that a tap reads for an output position, or -1.
+// Returns the input position that a tap reads for an output position, or -1 for padding.
 int64_t source_of(const Int8Window& w, int axis, int64_t position, int64_t tap) {
   int64_t source = position * w.stride[axis] - w.padding[axis] + tap * w.dilation[axis];
   if (w.transposed) {
@@ -35,7 +35,7 @@ Pixel pixel_of(const Int8Window& w, int64_t index) {
   return p;
 }
 
-// The pixels of one line of the input, or null where the window leaves it.
+// Returns a pointer to the pixels of one line of the input, or null if the line is padding.
 const uint8_t* line_of(const Int8Window& w, const Pixel& p, int64_t z, int64_t y) {
   const int64_t source_z = source_of(w, 0, p.at[0], z), source_y = source_of(w, 1, p.at[1], y);
   if (source_z < 0 || source_y < 0) return nullptr;
@@ -50,7 +50,7 @@ void step(const Int8Window& w, Pixel* p) {
   ++p->batch;
 }
 
-// The pixels that the taps of a window read; `padding` for those outside.
+// Writes a pointer to the pixel of each tap of a window; `padding` for pixels outside the image.
 void set_taps(const Int8Window& w, const Pixel& p, const uint8_t* padding, const uint8_t** to) {
   const int64_t width = w.kernel[2];
   for (int64_t z = 0; z < w.kernel[0]; ++z) {
@@ -121,15 +121,15 @@ bool has_lines(const Int8Window& w) {
 
 namespace {
 
-constexpr int64_t kCopied = 32;  // bytes that are copied at once
-constexpr int64_t kLine = 64;    // rows of an LHS end at a multiple of so many bytes
+constexpr int64_t kCopied = 32;  // bytes of one copy
+constexpr int64_t kLine = 64;    // the bytes of a row of an LHS are a multiple of this
 
-// Pixels of a line of the input with its padding.
+// Returns the pixels of a padded line of the input.
 int64_t line_width(const Int8Window& w) {
   return std::max<int64_t>(w.out_size[2] - 1, 0) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
 }
 
-// One line, `width` pixels with its padding, of inputs [first, first + inputs); null: outside the image.
+// Converts input channels [first, first + inputs) of one line to `width` pixels with padding. A null line is padding.
 void pad_line(const Int8Microkernels& kernels, const Int8Window& w, int64_t first, int64_t inputs, const uint8_t* from,
               int64_t width, uint8_t* to) {
   const int64_t step = inputs * kernels.lhs_size;
@@ -172,7 +172,7 @@ void gather_from_lines(const void* context, int64_t pixel, void* to) {
   const uint8_t* from = static_cast<const uint8_t*>(l.lines) + (pixel - line * w.out_size[2]) * w.stride[2] * step;
   uint8_t* cell = static_cast<uint8_t*>(to);
   const uint8_t* const end = cell + (w.kernel[1] * run + kLine - 1) / kLine * kLine;
-  // Read once: for all that compilers know, bytes are written over the window.
+  // Copied to local variables: a compiler must assume that stores to bytes change the window.
   const int64_t height = w.kernel[1], taps = w.kernel[2], next_tap = w.dilation[2] * step, next_line = width * step;
   if (next_tap != step) {
     for (int64_t y = 0; y < height; ++y, from += next_line) {
@@ -183,11 +183,11 @@ void gather_from_lines(const void* context, int64_t pixel, void* to) {
     return;
   }
   for (int64_t y = 0; y < height; ++y, from += next_line, cell += run) {
-    // What is copied beyond a run of the window is overwritten by the next one, or lies beyond the row.
+    // Bytes copied beyond the end of a run are overwritten by the next run, or are behind the end of the row.
     if (run <= kCopied && cell + kCopied <= end) {
       std::memcpy(cell, from, kCopied);
     } else if (run >= kCopied / 2 && run <= kCopied) {
-      // Two copies of a size that compilers know, where they overlap as they may.
+      // Two copies of constant size, which may overlap, replace one copy of variable size.
       std::memcpy(cell, from, kCopied / 2);
       std::memcpy(cell + run - kCopied / 2, from + run - kCopied / 2, kCopied / 2);
     } else {
@@ -198,7 +198,8 @@ void gather_from_lines(const void* context, int64_t pixel, void* to) {
 
 namespace {
 
-// `count` windows of `height` lines, `step` bytes apart: of each line `run` bytes, of which `Copied` are copied.
+// Copies `count` windows, `step` bytes apart, of `height` lines. A line has `run` bytes; `Copied` bytes of it are
+// copied.
 template <int64_t Copied>
 void copy_windows(const uint8_t* from, int64_t step, int64_t next_line, int64_t height, int64_t run, int64_t count,
                   int64_t stride, uint8_t* to) {
@@ -215,7 +216,7 @@ void gather_rows_from_lines(const void* context, int64_t pixel, int64_t pixels, 
   const Int8Window& w = *l.window;
   const int64_t step = l.inputs * l.kernels->lhs_size, run = w.kernel[2] * step;
   uint8_t* row = static_cast<uint8_t*>(to);
-  // What is copied beyond a run is overwritten by the next one, or lies beyond the window, before the next row.
+  // Bytes copied beyond the end of a run are overwritten by the next run, or are between this window and the next row.
   const bool packs = l.kernels->pack_rows && l.kernels->lhs_size == 1 && run % kLine == 0;
   const int64_t copied = packs ? run : run <= kCopied / 2 ? kCopied / 2 : kCopied;
   const bool fits = w.dilation[2] == 1 && run <= copied && (w.kernel[1] - 1) * run + copied <= stride;
@@ -224,7 +225,7 @@ void gather_rows_from_lines(const void* context, int64_t pixel, int64_t pixels, 
     return;
   }
   const auto copy = copied == kCopied ? &copy_windows<kCopied> : &copy_windows<kCopied / 2>;
-  // Numbers are in the LHS's form: packing leaves them so.
+  // The packed LHS has the same format as the input.
   const auto as_they_are = static_cast<uint8_t>(l.kernels->lhs_offset);
   const int64_t next_pixel = w.stride[2] * step, next_line = line_width(w) * step;
   for (const int64_t end = pixel + pixels; pixel < end;) {
@@ -246,7 +247,7 @@ void gather_rows_from_lines(const void* context, int64_t pixel, int64_t pixels, 
 
 namespace {
 
-// Whether tiles can have rows of such windows, and have enough of them.
+// Returns whether tiles can read such windows as rows, and whether there are enough rows.
 bool fit_windows(const Int8Microkernels& kernels, const Int8Window& w, int64_t inputs, int64_t outputs) {
   constexpr int64_t kLeastRows = 10;
   const int64_t width = w.out_size[2], parts = (width + kernels.rows - 1) / kernels.rows;

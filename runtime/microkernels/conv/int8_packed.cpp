@@ -11,7 +11,7 @@ namespace rushlight::microkernels {
 
 namespace {
 
-constexpr int64_t kTailFloats = 64 * 1024;  // results that a second level cache holds
+constexpr int64_t kTailFloats = 64 * 1024;  // float32 results that the L2 cache holds
 
 size_t round_to_line(size_t bytes) { return static_cast<size_t>(round_up(static_cast<int64_t>(bytes), 64)); }
 
@@ -51,7 +51,7 @@ void PackedInt8Conv::run(KernelRuntimeContext& context, int64_t workers, const O
   const auto scratch_of = [&](int64_t worker) {
     return static_cast<uint8_t*>(scratch) + static_cast<size_t>(worker) * worker_bytes();
   };
-  // At the end of a worker's own share.
+  // Prefetches the next step's weights only in the last part of a worker's own range.
   const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
     return end == count * (worker + 1) / workers ? next.of(worker, workers) : Ahead{};
   };
@@ -119,7 +119,7 @@ void PackedInt8Conv::multiply_to_floats(const Operands& operands, const Part& pa
   const bool adds_later = operands.residual && operands.residual != operands.out;
   p.out_kind = Int8Product::Out::Floats;
   p.multiplier = multipliers + first, p.offset = offsets ? offsets + first : nullptr;
-  // A residual that lies where the results go is added as they are stored.
+  // A residual in the memory of the output is added when results are stored.
   p.accumulate = operands.residual && !adds_later;
   const bool clamps = epilogue.clamps && !adds_later;
   p.least = clamps ? epilogue.low : -INFINITY;
@@ -134,7 +134,7 @@ void PackedInt8Conv::multiply_to_floats(const Operands& operands, const Part& pa
       (*static_cast<decltype(&apply)>(context))(row, rows, column, columns);
     };
   }
-  // Parts of one scale follow each other, or every pixel has a scale of its own.
+  // One scale belongs to consecutive output pixels, or to a single pixel.
   const int64_t together = pixels_ / operands.scale_rows;
   p.row_step = together == 1 ? 1 : 0;
   for (Part piece = part; piece.begin < part.end; piece.begin = piece.end) {
@@ -155,7 +155,7 @@ void PackedInt8Conv::multiply_to_floats(const Operands& operands, const Part& pa
   }
 }
 
-// Multiplies so many rows at a time that they are still in a second level cache when the residual is added.
+// Multiplies a block of rows that is still in the L2 cache when the residual is added, then the next block.
 void PackedInt8Conv::multiply_and_add(const Int8Product& product, const float* residual, const Part& part) const {
   const int64_t columns = part.n1 - part.n0, stride = product.out_stride;
   const int64_t most = std::max<int64_t>(kTailFloats / columns / kernels->rows, 4) * kernels->rows;

@@ -1,4 +1,4 @@
-// Convolutions of channels-last int8 images, and products with constant matrices, over weights that are packed once.
+// Convolutions of channels-last int8 images, and products with constant matrices, as GEMMs with packed weights.
 #pragma once
 
 #include <cstddef>
@@ -12,63 +12,63 @@
 
 namespace rushlight::microkernels {
 
-// The input is an image [n, h, w, groups * channels], the output [n, out_h, out_w, groups * outputs]. A product of m
-// rows is a convolution of an image [1, 1, m, channels] with a window of one tap. The sums of products become int8, as
-// Requantize has it, or float32, as Int8Product::Out::Floats has it.
+// The input is an image [n, h, w, groups * channels], the output [n, out_h, out_w, groups * outputs]. A GEMM of m rows
+// is a convolution of an image [1, 1, m, channels] with a window of one tap. Requantize turns the sums into int8
+// results, or Int8Product::Out::Floats turns them into float32 results.
 class PackedInt8Conv {
  public:
-  // The owner sets these, once.
+  // The owner sets these once.
   const Int8Microkernels* kernels = &int8_microkernels();
   const F32Microkernels* f32_kernels = &f32_microkernels();  // for the epilogue
   Window window{};
-  int64_t groups = 1, channels = 1, outputs = 1;  // the latter two are those of one group
-  const uint8_t* weights = nullptr;               // `groups` matrices of pack_rhs(), matrix_bytes() apart
+  int64_t groups = 1, channels = 1, outputs = 1;  // channels and outputs of one group
+  const uint8_t* weights = nullptr;               // `groups` matrices packed by pack_rhs(), matrix_bytes() apart
   const float* multipliers = nullptr;             // [groups * outputs]
   const float* offsets = nullptr;                 // [groups * outputs] or null
-  int32_t zero = 0;                               // of the input; not read where the operands have row_zeros
+  int32_t zero = 0;                               // zero point of the input, unless the operands have row_zeros
   bool gives_floats = false;
   // For int8 results:
-  const int32_t* corrections = nullptr;  // [groups * outputs], of zero_corrections()
+  const int32_t* corrections = nullptr;  // [groups * outputs], from zero_corrections()
   Int8Range range{};
-  Int8Sum sum{};  // says how a residual is added, except where it is
+  Int8Sum sum{};  // how a residual is added; its address is in Operands
   // For float32 results:
-  Epilogue epilogue{};  // without its residual
+  Epilogue epilogue{};  // its residual is in Operands
 
-  // The memory of one run. Bytes XOR a mask are int8.
+  // The memory of one run. A byte XOR its mask is int8.
   struct Operands {
     const void* in = nullptr;
     uint8_t in_mask = 0;
     void* out = nullptr;
     uint8_t out_mask = 0;
-    const void* residual = nullptr;  // null, or of the output's shape and type; it may be the output
+    const void* residual = nullptr;  // has the shape and type of the output, and may be the output; or null
     uint8_t residual_mask = 0;
-    // For float32 results: scales and zero points of the input's `scale_rows` parts. Each part gives the same number
-    // of output pixels. Null: the scale is 1, and the zero point is `zero`.
+    // For float32 results: scales and zero points of the input, which has `scale_rows` parts with the same number of
+    // output pixels. Null: the scale is 1, and the zero point is `zero`.
     const float* row_scales = nullptr;
     const int32_t* row_zeros = nullptr;
     int64_t scale_rows = 1;
   };
 
-  // Numbers in a sum.
+  // The terms of a sum.
   int64_t depth() const { return window.kernel_h * window.kernel_w * channels; }
   // Bytes from one group's packed matrix to the next, a multiple of 64.
   size_t matrix_bytes() const;
   const uint8_t* matrix(int64_t group) const { return weights + static_cast<size_t>(group) * matrix_bytes(); }
 
-  // Takes note of the sizes [n, h, w, c] of the input and the output. Returns false if a window's line is too long.
+  // Sets the sizes [n, h, w, c] of the input and of the output. Returns false if a line of the window is too long.
   bool prepare(const int64_t* in, const int64_t* out);
-  // The output pixels of all images.
+  // Returns the output pixels of all images.
   int64_t pixels() const { return pixels_; }
-  // Whether every output pixel is computed from the input pixel in its place alone.
+  // Returns whether each output pixel depends only on the input pixel at the same position.
   bool is_pointwise() const { return window_.is_pointwise(); }
-  // Multiplications and additions, each counted.
+  // Returns the number of multiplications and additions.
   int64_t work() const { return 2 * pixels_ * groups * outputs * depth(); }
-  // Bytes of scratch memory that each worker needs, a multiple of 64.
+  // Returns the bytes of scratch memory of each worker, a multiple of 64.
   size_t worker_bytes() const;
-  // The weights that run() reads first.
+  // Returns the weights that run() reads first.
   FirstWeights first_weights(int64_t workers) const;
-  // Computes the output. `scratch` has worker_bytes() for each worker and is aligned to 64 bytes; `next` says what
-  // is read after this step. No element depends on the number of workers.
+  // Computes the output. `scratch` has worker_bytes() for each worker and is aligned to 64 bytes. `next` are the
+  // weights of the next step, which are prefetched. Results do not depend on the number of workers.
   void run(KernelRuntimeContext& context, int64_t workers, const Operands& operands, void* scratch,
            const FirstWeights& next = {}) const;
 

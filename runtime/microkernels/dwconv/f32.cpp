@@ -11,18 +11,19 @@ namespace rushlight::microkernels {
 
 namespace {
 
-// What is computed from row to row before the next channels and columns.
+// A block of channels and columns, which is computed for all rows before the next block.
 struct Block {
-  int64_t floats;  // of input under a row of outputs
+  int64_t floats;  // input floats for a row of outputs
   int64_t most_channels, least_channels;
 };
-// A part of the first level cache.
+// Fits into the L1 cache.
 constexpr Block kSmallBlock{5 * 1024, 64, 32};
-// With vectors of 16 floats few tiles have many channels: these read more in a row, and from the second level cache.
+// With vectors of 16 floats, tiles are few and have many channels. Longer rows are faster, and fit into the L2 cache.
 constexpr Block kLargeBlock{40 * 1024, 144, 144};
-constexpr int64_t kMostChannels = 64;  // of windows of one row
+constexpr int64_t kMostChannels = 64;  // for windows of one row
 constexpr int64_t kLeastColumns = 16, kLeastLines = 4;
-// Of windows of one row, at a time with all their channels: taps meet the same columns again in the second level cache.
+// For windows of one row: columns that are computed at a time, with all channels, so that other taps find the same
+// columns in the L2 cache.
 constexpr int64_t kLineColumns = 64;
 
 }  // namespace

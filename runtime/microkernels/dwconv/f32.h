@@ -11,15 +11,15 @@
 
 namespace rushlight::microkernels {
 
-// Whether tiles take two rows at a time, which share lines of the input.
+// Returns whether a tile computes two rows of output, which share lines of the input.
 bool takes_pairs(const Window& w);
 
 // A depthwise convolution of images [n, h, w, channels] to [n, out_h, out_w, channels].
 class PackedDepthwise {
  public:
-  static constexpr int64_t kMostRows = 256;  // of a window
+  static constexpr int64_t kMostRows = 256;  // rows of a window
 
-  // The owner sets these, once.
+  // The owner sets these once.
   const F32Microkernels* kernels = nullptr;
   Window window{};
   Epilogue epilogue;               // without a residual
@@ -27,7 +27,7 @@ class PackedDepthwise {
   const float* bias = nullptr;     // [channels] or null
   int64_t channels = 0;
 
-  // Takes note of the operands' shapes. Returns InvalidProgram if they do not fit.
+  // Sets the shapes of the operands. Returns InvalidProgram if they do not fit.
   Error prepare(const Image& in, const Image& out);
   // Computes the output of all images.
   void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out);

@@ -1,4 +1,4 @@
-// A row of outputs and a block of channels at a time.
+// Int8 depthwise convolutions, computed a row of outputs and a block of channels at a time.
 #include "microkernels/dwconv/int8.h"
 
 #include <cstring>
@@ -9,15 +9,15 @@ namespace rushlight::microkernels {
 
 namespace {
 
-constexpr int64_t kColumns = 32;  // outputs whose sums are held at once: of one row, or of several
+constexpr int64_t kColumns = 32;  // outputs, of one or several rows, whose sums are kept at a time
 constexpr int64_t kSumBytes = kColumns * kDepthwiseChannels * 4;
-constexpr int64_t k3x3Rows = 8;                    // of results, for which sources are written down at once
-constexpr int64_t kMostSide = 7, kMostStride = 2;  // of windows whose taps are paired once for all outputs
-constexpr int64_t kLine = 64;                      // what everything packed is aligned to
+constexpr int64_t k3x3Rows = 8;                    // output rows whose source pointers are written at a time
+constexpr int64_t kMostSide = 7, kMostStride = 2;  // windows up to this size pair their taps once for all outputs
+constexpr int64_t kLine = 64;                      // the alignment of packed data
 
 }  // namespace
 
-// Results come from Int8Loops::depthwise_3x3.
+// Returns whether Int8Loops::depthwise_3x3 computes the results.
 bool PackedInt8Depthwise::is_3x3() const {
   return kernels_.loops.depthwise_3x3 && window.kernel_h == 3 && window.kernel_w == 3 && window.dilation_h == 1 &&
          window.dilation_w == 1 && window.stride_h <= kMostStride && window.stride_w <= kMostStride;
@@ -84,28 +84,28 @@ bool PackedInt8Depthwise::prepare(const int64_t* in, const int64_t* out) {
   return true;
 }
 
-// Of the input that a row of outputs reads.
+// Returns the input columns that a row of outputs reads.
 int64_t PackedInt8Depthwise::columns(int64_t width) const {
   return (std::max<int64_t>(width, 1) - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1;
 }
 
-// Of outputs that are computed at once.
+// Returns the output rows that are computed at a time.
 int64_t PackedInt8Depthwise::most_rows(int64_t width) const {
   if (is_3x3()) return k3x3Rows;
   const bool has_rows = window.dilation_h == 1 && window.stride_h <= window.kernel_h;
   return has_rows ? std::max<int64_t>(kColumns / std::max<int64_t>(width, 1), 1) : 1;
 }
 
-// Of taps of small windows.
+// Returns the bytes of the pairs of taps of small windows.
 int64_t PackedInt8Depthwise::pair_bytes() const {
   if (!has_small_window() || is_3x3()) return 0;
   return 2 * window_pairs_size(window.kernel_h, window.kernel_w, window.stride_w, kColumns);
 }
 
-// Of the input, `dilation` apart, which so many rows of outputs read.
+// Returns the input lines, `dilation` apart, that `rows` rows of outputs read.
 int64_t PackedInt8Depthwise::lines(int64_t rows) const { return (rows - 1) * window.stride_h + window.kernel_h; }
 
-// Sums of outputs, pairs of taps, sources of rows.
+// Scratch memory: sums of outputs, pairs of taps, source pointers of rows.
 size_t PackedInt8Depthwise::worker_bytes(int64_t width) const {
   const int64_t sources = lines(most_rows(width)) * columns(width) * static_cast<int64_t>(sizeof(const int8_t*));
   return static_cast<size_t>(kSumBytes + pair_bytes() + round_up(sources, kLine));
@@ -135,7 +135,7 @@ void PackedInt8Depthwise::run(const int8_t* in, uint8_t* out, int64_t begin, int
   }
 }
 
-// The pixels of a line with its padding, or padding alone for null.
+// Writes a pointer to each pixel of a padded line. A null line is padding only.
 void PackedInt8Depthwise::set_line(const int8_t* pixels, const int8_t** to) const {
   const int64_t begin = pixels ? std::min(window.pad_w, columns_) : columns_;
   const int64_t end = pixels ? std::clamp(window.pad_w + in_[2], begin, columns_) : columns_;
@@ -179,7 +179,7 @@ void PackedInt8Depthwise::convolve(const int8_t* const* sources, int64_t rows, i
         kernels_.loops.depthwise({from, places_, taps(), window.stride_w, channel, weights, x, end, to});
       }
     }
-    // Rows of which several are taken are no wider than that.
+    // If several rows are computed at a time, each is at most kColumns wide.
     kernels_.requantize(how, {sums, kDepthwiseChannels, rows * (end - x), count, channels},
                         out + x * channels + channel);
   }

@@ -9,32 +9,32 @@
 
 namespace rushlight::microkernels {
 
-// A depthwise convolution of images [n, h, w, channels] to [n, out_h, out_w, channels]. A result is the sum of products
-// and the bias, times the multiplier, plus the offset, as Requantize has it.
+// A depthwise convolution of images [n, h, w, channels] to [n, out_h, out_w, channels]. A result is (sum of products +
+// bias) * multiplier + offset, quantized as Requantize describes.
 class PackedInt8Depthwise {
  public:
   static constexpr int64_t kMostTaps = 1 << 14, kMostColumns = 1 << 24;
 
-  // The owner sets these, once, before pack(). The bias is not read later.
+  // The owner sets these once, before pack(). The bias is only read by pack().
   Window window{};
   int64_t channels = 0;
-  int32_t zero = 0;  // of the input
+  int32_t zero = 0;  // zero point of the input
   Int8Range range{};
   const float* multipliers = nullptr;  // [channels]
   const float* offsets = nullptr;      // [channels] or null
   const int32_t* bias = nullptr;       // [channels] or null
 
   int64_t taps() const { return window.kernel_h * window.kernel_w; }
-  // Returns the bytes that pack() fills. The owner keeps them, aligned to 64 bytes.
+  // Returns the bytes that pack() writes. The owner allocates them, aligned to 64 bytes.
   size_t packed_bytes() const;
   // Packs weights [taps, channels].
   void pack(const int8_t* filters, uint8_t* to);
 
-  // Takes note of sizes [n, h, w, c] of the input and the output. Returns false if a row is too long.
+  // Sets the sizes [n, h, w, c] of the input and of the output. Returns false if a row is too long.
   bool prepare(const int64_t* in, const int64_t* out);
   // Returns the number of output rows of all images.
   int64_t rows() const { return out_[0] * out_[1]; }
-  // Returns the bytes of scratch memory of a worker, aligned to 64 bytes, for output rows of so many pixels.
+  // Returns the bytes of scratch memory of a worker, aligned to 64 bytes, for output rows of `width` pixels.
   size_t worker_bytes(int64_t width) const;
   // Computes output rows [begin, end). It reads up to 15 bytes behind the input.
   void run(const int8_t* in, uint8_t* out, int64_t begin, int64_t end, void* scratch) const;
@@ -56,7 +56,7 @@ class PackedInt8Depthwise {
   uint8_t* weights_ = nullptr;
   int32_t* corrections_ = nullptr;
   int8_t* padding_ = nullptr;
-  int64_t* places_ = nullptr;  // of taps, in a row of sources
+  int64_t* places_ = nullptr;  // the offset of each tap in a row of sources
   int64_t in_[4] = {}, out_[4] = {};
   int64_t columns_ = 0;
 };

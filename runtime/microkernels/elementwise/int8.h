@@ -12,15 +12,15 @@ inline float sum_offset(int32_t a_zero, int32_t b_zero, float a_factor, float b_
   return -(static_cast<float>(a_zero) * a_factor + static_cast<float>(b_zero) * b_factor);
 }
 
-// A sum (a - a_zero) * a_factor + (b - b_zero) * b_factor, or a product (a - a_zero) * (b - b_zero) * a_factor, that is
-// rounded to nearest, ties to even, and brought into `range`.
+// A sum (a - a_zero) * a_factor + (b - b_zero) * b_factor, or a product (a - a_zero) * (b - b_zero) * a_factor, rounded
+// to nearest, ties to even, and clamped to `range`.
 struct Int8Binary {
   bool multiplies = false;
   int32_t a_zero = 0, b_zero = 0;
   float a_factor = 1, b_factor = 1;
   Int8Range range{};
 
-  // Computes `n` numbers, each from those in its place; `to` may be an operand.
+  // Computes n results elementwise; `to` may be an operand.
   void run(const int8_t* a, const int8_t* b, int64_t n, int8_t* to) const {
     const Int8Loops& loops = int8_microkernels().loops;
     if (multiplies) {

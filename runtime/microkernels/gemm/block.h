@@ -1,4 +1,5 @@
-// Products of rows with a packed matrix of int16 blocks: rows become blocks too, a part at a time.
+// GEMMs in block floating point: rows of float32 numbers are converted to int16 blocks, and multiplied with a packed
+// matrix of int16 blocks.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +14,9 @@
 
 namespace rushlight::microkernels {
 
-// A matrix [k, n] of int16 with a scale for each block of a column. Panels follow each other without gaps: numbers
-// [blocks, pairs, columns of the panel], 2 of a column in a word, and scales [blocks, columns of the panel]. Blocks are
-// equally long; behind the last number are zeros.
+// A packed matrix [k, n] of int16 numbers, with a scale for each block of a column. Panels are contiguous. A panel has
+// numbers [blocks, pairs, columns of the panel], with two numbers of a column in a word, and scales [blocks, columns of
+// the panel]. All blocks have the same length; the last one is padded with zeros.
 struct BlockMatrix {
   const uint32_t* words = nullptr;
   int64_t k = 0, n = 0;
@@ -23,26 +24,26 @@ struct BlockMatrix {
 
   int64_t rows() const { return blocks * (pairs + 1); }  // words of a column
   int64_t size(const Packing& packing) const { return rows() * packing.columns(n); }
-  // Writes the numbers of blocks [first, last) of a panel with so many columns as floats [k, columns].
+  // Converts blocks [first, last) of a panel with `columns` columns to floats [k, columns].
   void widen(const uint32_t* panel, int64_t columns, int64_t first, int64_t last, float* to) const;
 };
 
-// The product [rows, k] x [k, n] = [rows, n] of float32 with a BlockMatrix.
+// The product of a float32 matrix [rows, k] and a BlockMatrix [k, n].
 class BlockGemm {
  public:
-  // The owner sets these, once.
+  // The owner sets these once.
   const F32Microkernels* kernels = nullptr;
   const BlockMicrokernels* blocks = nullptr;
   BlockMatrix weights;
-  const float* bias = nullptr;  // [n, and 64 more that can be read], or null
-  Epilogue epilogue;            // without its residual
+  const float* bias = nullptr;  // [n], with 64 readable floats behind it, or null
+  Epilogue epilogue;            // `residual` is an argument of run()
 
-  // Takes note of the number of rows and of the floats from row to row.
+  // Sets the number of rows, and the floats from row to row of each operand.
   void prepare(int64_t rows, int64_t in_step, int64_t out_step, int64_t residual_step);
-  // Returns the scratch memory, aligned to 64 bytes, for the shapes of the last prepare().
+  // Returns the floats of scratch memory, aligned to 64 bytes, that run() needs after the last prepare().
   size_t scratch_floats(int64_t workers) const { return static_cast<size_t>(workers * worker_floats()); }
-  // Computes the product. A result does not depend on the number of workers. `residual` may be null or `out`; `next`
-  // says what is read after this step.
+  // Computes the product. Results do not depend on the number of workers. `residual` may be null or `out`. `next` are
+  // the weights of the next step, which are prefetched.
   void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out, const float* residual,
            float* scratch, const FirstWeights& next) const;
   // Returns the weights that run() reads first.
@@ -56,21 +57,21 @@ class BlockGemm {
   Packing packing() const { return packing_of(*kernels); }
   int64_t panels() const { return divide_up(weights.n, packing().panel); }
   bool is_by_columns(int64_t workers) const;
-  // Words of a row's numbers, no multiple of a page: rows would displace each other in the first level cache.
+  // Words from row to row of the LHS. It is not a multiple of the page size, because rows would then share cache sets.
   int64_t row_words() const { return round_up(weights.blocks * weights.pairs, 32) + 16; }
   int64_t scale_floats() const { return round_up(block_ * weights.blocks, 16); }
   int64_t widened_floats() const { return 2 * std::min(kMostBlocks, weights.blocks) * weights.pairs * packing().panel; }
-  // Of a worker: numbers of rows, their scales, which rows have none, a panel as floats.
+  // Scratch memory of a worker: numbers and scales of rows, flags of rows that cannot be converted, a panel of floats.
   int64_t worker_floats() const {
     return block_ * row_words() + scale_floats() + round_up(block_, 16) + widened_floats();
   }
   void multiply(Part& part, int64_t p0, int64_t p1) const;
   void multiply_panel(const Part& part, int64_t panel, int64_t first, int64_t last, const Ahead& ahead) const;
 
-  // Deeper products of many rows are summed in parts, so that the parts of a tile's rows stay in cache.
+  // Longer sums of many rows are computed in parts of this many blocks, so that a part of a tile's rows stays in cache.
   static constexpr int64_t kMostBlocks = 8;
 
-  int64_t rows_ = 0, block_ = 1;  // block_: rows at a time, of whole tiles
+  int64_t rows_ = 0, block_ = 1;  // block_: rows that are converted at a time, whole tiles
   int64_t in_step_ = 0, out_step_ = 0, residual_step_ = 0;
 };
 

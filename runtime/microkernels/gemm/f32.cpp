@@ -7,11 +7,11 @@ namespace rushlight::microkernels {
 
 namespace {
 
-// A block of packed columns stays in a second level cache with room for what streams through.
+// A block of packed columns fits into the L2 cache, with room for other data.
 constexpr int64_t kBlockFloats = 32 * 1024;
-// Rows of A in a tile stay in the first level cache.
+// With this depth the rows of a tile of A fit into the L1 cache.
 constexpr int64_t kMostDepth = 1152;
-// An LHS of so many is not expected to stay in the first levels of cache.
+// An LHS of this many floats is not expected in the L1 and L2 caches.
 constexpr int64_t kColdFloats = 16 * 1024;
 constexpr int64_t kMostTile = 14 * 64;
 
@@ -29,7 +29,7 @@ Blocks blocks_of(const F32Microkernels& kernels, int64_t k, int64_t n) {
   return {depth, std::max(columns, step)};
 }
 
-// A run of columns that are stored next to each other.
+// Columns that are stored contiguously.
 struct Segment {
   int64_t from;  // column of the panel
   int64_t to;    // column of c
@@ -83,7 +83,7 @@ void multiply(const F32Microkernels& kernels, const Product& p, int64_t m0, int6
   if (rows <= 0) return;
   const int64_t most = tile_rows(kernels.gemm_rows, p.lda), groups = (rows + most - 1) / most;
   const int64_t base = rows / groups;
-  const int64_t larger = rows % groups;  // so many tiles have base + 1 rows
+  const int64_t larger = rows % groups;  // this many tiles have base + 1 rows
 
   for (int64_t column = n0; column < n1; column += blocks.columns) {
     const int64_t end = std::min(n1, column + blocks.columns);

@@ -1,4 +1,4 @@
-// Blocked matrix products over tiles.
+// Blocked float32 GEMMs that pack the RHS in each call.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ struct Product {
   enum class Rhs : uint8_t {
     Rows,        // b[l * ldb + j]
     Transposed,  // b[j * ldb + l]
-    Gathered,    // b[offsets[l] + j]; reads up to a panel's width beyond the last column
+    Gathered,    // b[offsets[l] + j]; reads up to the width of a panel beyond the last column
   };
 
   int64_t m, n, k;
@@ -27,20 +27,20 @@ struct Product {
   const float* bias;  // [m] or [n]
   float* c;           // row stride ldc
   int64_t ldc;
-  // Columns come in rows of `row`, of which the first `kept` are stored, next to each other. 0: all are.
+  // If not 0, columns are in rows of `row` columns. Only the first `kept` columns of a row are stored, contiguously.
   int64_t row = 0;
   int64_t kept = 0;
 };
 
-// Returns the floats of scratch memory, aligned to 64 bytes, that multiply() needs for products of that k and n.
+// Returns the floats of scratch memory, aligned to 64 bytes, that multiply() needs for this k and n.
 int64_t product_scratch(const F32Microkernels& kernels, int64_t k, int64_t n);
 
-// Computes rows [m0, m1) and columns [n0, n1) of the product; n0 is a multiple of column_step(). The value of an
-// element does not depend on how the product is divided.
+// Computes rows [m0, m1) and columns [n0, n1) of the product; n0 is a multiple of column_step(). Results do not depend
+// on how the product is divided.
 void multiply(const F32Microkernels& kernels, const Product& product, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
               float* scratch);
 
-// The steps of rows and of columns at which a product may be divided without loss of speed.
+// Rows and columns of a tile. A product is divided at multiples of them without loss of speed.
 inline int64_t row_step(const F32Microkernels& kernels) { return kernels.gemm_rows; }
 inline int64_t column_step(const F32Microkernels& kernels) {
   return static_cast<int64_t>(kernels.gemm_vectors) * kernels.width;

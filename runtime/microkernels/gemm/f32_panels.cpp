@@ -23,21 +23,21 @@ void pack(const F32Microkernels& kernels, bool is_transposed, const float* b, in
 
 namespace {
 
-// Bytes of weights that stay in a second level cache, and of an LHS that need not be there: it is fetched ahead
-// rather than they are.
+// If all weights have at most kFewWeights bytes, they stay in the L2 cache, and an LHS of kManyRows bytes or more is
+// prefetched instead of them.
 constexpr int64_t kFewWeights = 192 * 1024, kManyRows = 48 * 1024;
 constexpr int64_t kMostTile = 14 * 64;
 
-// The terms [first, last) of the taps [tap, taps_end).
+// Terms [first, last) of taps [tap, taps_end).
 struct Part {
   int64_t tap, taps_end, first, last;
 };
 
-// In few rows each number is used so seldom that it becomes float32 in a register.
+// With few rows, a 16-bit weight is used so rarely that it is converted to float32 in a register each time.
 inline bool is_low(const Panels& p) { return p.b.f16 && p.m <= p.kernels->gemm_rows; }
 inline bool has_pairs(const Panels& p) { return p.pairs && !is_low(p); }
 
-// The LHS operands of all tiles of a part.
+// Rounds the LHS of a part to bfloat16, for all tiles.
 void round_rows(const Panels& p, const Part& part) {
   const int64_t k = part.last - part.first;
   const RowDivision division(p.m, p.kernels->gemm_rows);
@@ -47,10 +47,10 @@ void round_rows(const Panels& p, const Part& part) {
   }
 }
 
-// How wide the tiles of a panel are.
+// The width of the tiles of a panel.
 struct TileShape {
-  int vectors;  // of the panel
-  int halves;   // of vectors, if the tile has few of them, else 0
+  int vectors;  // vectors of the panel
+  int halves;   // for narrow tiles on processors with F32HalfMicrokernels: half vectors; else 0
 };
 
 TileShape shape_of(const Panels& p, int vectors, int64_t columns) {
@@ -59,7 +59,7 @@ TileShape shape_of(const Panels& p, int vectors, int64_t columns) {
   return {vectors, halves <= 3 ? static_cast<int>(halves) : 0};
 }
 
-// Rows of a tile at most.
+// Returns the most rows of a tile.
 int64_t most_rows(const Panels& p, const TileShape& shape) {
   int64_t most = p.kernels->gemm_rows;
   if (shape.halves > 0) {
@@ -72,7 +72,7 @@ int64_t most_rows(const Panels& p, const TileShape& shape) {
 }
 
 int64_t panel_columns(const Panels& p) { return p.kernels->gemm_vectors * p.kernels->width; }
-// Columns of packed weights from `column` to the end of its panel.
+// Returns the columns of packed weights from `column` to the end of its panel.
 int64_t packed_columns(const Panels& p, int64_t column) {
   return packing_of(*p.kernels).columns(std::min(panel_columns(p), p.n - column));
 }
@@ -88,11 +88,11 @@ Ahead ahead_of(const Panels& p, int64_t column, const Part& part) {
   return {b.f16, terms * static_cast<int64_t>(sizeof(uint16_t))};
 }
 
-// Sums of about kTermsOfSum terms each that a part is divided into: of several taps, or of some terms of a tap.
+// How a part is divided into sums of about kTermsOfSum terms: several taps each, or a range of the terms of one tap.
 struct Sums {
   int64_t taps, terms;
   explicit Sums(const PanelTile& part) {
-    // 384 terms, a frequent width, stay one sum: each further sum takes the time of about 10 terms.
+    // 384 terms, which are frequent, stay one sum: an additional sum costs as much as about 10 terms.
     const int64_t of_tap = std::max<int64_t>(1, (part.k + kTermsOfSum / 2 - 1) / kTermsOfSum);
     taps = std::max<int64_t>(1, kTermsOfSum / std::max<int64_t>(1, part.k));
     terms = round_up(divide_up(part.k, of_tap), 4);
@@ -110,7 +110,7 @@ void multiply_sum(const Panels& p, int rows, const TileShape& shape, const Panel
   }
 }
 
-// Whether `taps` lie over the padding for all rows of a tile.
+// Returns whether all rows of a tile are padding for these taps.
 bool is_padding(const Panels& p, const float* const* rows, int64_t count, int64_t taps) {
   if (!p.zeros) return false;
   for (int64_t tap = 0; tap < taps; ++tap) {
@@ -121,7 +121,7 @@ bool is_padding(const Panels& p, const float* const* rows, int64_t count, int64_
   return true;
 }
 
-// A tile of a part, sum by sum; what was summed up before waits in a small block.
+// Computes a tile of a part, sum by sum. The total of the previous sums is kept in a small buffer.
 void multiply_sums(const Panels& p, int rows, const TileShape& shape, const PanelTile& part, const Sums& sums) {
   const int64_t step = shape.vectors * p.kernels->width;
   const int64_t item = is_low(p) ? sizeof(uint16_t) : sizeof(float);
@@ -160,7 +160,7 @@ void multiply_sums(const Panels& p, int rows, const TileShape& shape, const Pane
   }
 }
 
-// The same of pairs of rounded numbers, whose sums begin with the residual; that of the next rows is fetched.
+// The same with bfloat16 pairs. The sums start with the residual, and the residual of the next rows is prefetched.
 void multiply_pairs(const Panels& p, int64_t m, int rows, int vectors, const PanelTile& part) {
   PanelTile tile = part;
   tile.addend = part.epilogue.residual;
@@ -173,7 +173,8 @@ void multiply_pairs(const Panels& p, int64_t m, int rows, int vectors, const Pan
   p.pairs->panel(rows, vectors, {p.rounded + m * pairs_of(tile.k), tile});
 }
 
-// A part of the sums of one panel. is_first: that no panel of these rows was before. ahead: what is read after it.
+// Computes a part of the sums of one panel. is_first: no panel of these rows was computed before. `ahead` is the memory
+// that is read after this panel.
 void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_first, const Ahead& ahead) {
   const F32Microkernels& kernels = *p.kernels;
   const int64_t width = kernels.width;
@@ -202,7 +203,7 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   const float* const addend = begins ? p.epilogue.residual : p.c;
   if (ends) tile.epilogue = p.epilogue;
   tile.epilogue.residual_step = begins ? p.epilogue.residual_step : p.c_step;
-  // Of all rows at once, since every tile would wait for it.
+  // `op` is applied to all rows at once, because it would delay each tile.
   const bool applies = tile.epilogue.applies;
   tile.epilogue.applies = false;
   const TileShape shape = shape_of(p, vectors, tile.columns);
@@ -210,7 +211,7 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   const RowDivision division(p.m, most);
   const Sums sums(tile);
   const bool is_one_sum = sums.is_one(tile);
-  // A slice with each tile. One alone may fetch every other line: processors fetch lines in pairs.
+  // Each tile prefetches a slice. A single tile prefetches every second cache line: processors fetch pairs of lines.
   if (ahead.bytes > 0) {
     tile.ahead = ahead.from;
     tile.ahead_step =
@@ -231,7 +232,7 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
       tile.ahead_step = count * static_cast<int64_t>(sizeof(float));
     }
     if (!begins && !ends && is_padding(p, tile.rows, count, tile.taps)) {
-      // What was summed up before stays as it is.
+      // These taps add nothing: the previous sums remain.
     } else if (has_pairs(p)) {
       multiply_pairs(p, m, static_cast<int>(count), vectors, tile);
     } else if (is_one_sum) {
@@ -255,7 +256,7 @@ int64_t depth_of_part(int64_t taps, int64_t k) {
 void multiply(const Panels& p, int64_t p0, int64_t p1) {
   const int64_t panel = panel_columns(p);
   const int64_t depth = p.taps * p.k;
-  // Few rows take all parts of a panel before the next panel, whose weights follow.
+  // With few rows, all parts of a panel are computed before the next panel, in the order of the weights in memory.
   const bool is_few = p.m <= 2 * p.kernels->gemm_rows;
   const int64_t parts = is_few && has_pairs(p) ? 1 : (depth - 1) / depth_of_part(p.taps, p.k) + 1;
   const auto part_at = [&](int64_t i) {

@@ -1,5 +1,4 @@
-// Products with matrices that are packed once: a packed matrix [k, n] is a row of panels, as
-// microkernels/tables/f32_packed.h describes them.
+// Float32 GEMMs whose RHS is packed ahead of time, in the panels that microkernels/tables/f32_packed.h describes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace rushlight::microkernels {
 
-// The shape of panels: each has `panel` columns, in vectors of `vector` floats.
+// The shape of panels: a panel has `panel` columns, a multiple of the `vector` floats of a vector.
 struct Packing {
   int64_t vector;
   int64_t panel;
@@ -32,7 +31,7 @@ struct PackedWeights {
   PackedWeights() = default;
   PackedWeights(const float* packed) : floats(packed) {}
 
-  const float* floats = nullptr;  // or null:
+  const float* floats = nullptr;  // null if the numbers are in `f16`
   const uint16_t* f16 = nullptr;
   F16Type type = F16Type::Float16;
 
@@ -44,7 +43,7 @@ struct PackedWeights {
   }
 };
 
-// Memory that is read soon. A product fetches it into cache while it computes its last panel.
+// Memory that is read next. A product prefetches it while it computes its last panel.
 struct Ahead {
   const void* from = nullptr;  // or null
   int64_t bytes = 0;
@@ -54,44 +53,45 @@ struct Ahead {
 struct FirstWeights {
   const void* from = nullptr;  // or null
   int64_t panel_bytes = 0;
-  int64_t panels = 1;  // that are divided among workers, 1 if all begin with the first
+  int64_t panels = 1;  // panels that are divided among the workers; 1 if all workers begin with the same panel
 
   Ahead of(int64_t worker, int64_t workers) const {
     return {static_cast<const char*>(from) + panels * worker / workers * panel_bytes, from ? panel_bytes : 0};
   }
 };
 
-// A block of rows times panels of a packed matrix [taps * k, n].
+// The product of a block of rows and a packed matrix [taps * k, n].
 struct Panels {
   const F32Microkernels* kernels;
-  const F32HalfMicrokernels* halves;  // those of `kernels`, or null
+  const F32HalfMicrokernels* halves;  // belongs to `kernels`; or null
   const float* const* rows;           // [taps, row_step]
   int64_t row_step;
-  const float* zeros;  // what rows are where a tap lies over the padding, or null: tiles of such rows alone are skipped
-  int64_t row_gap;     // floats from most rows to the next, or 0
-  int64_t channel;     // of each row, at which the LHS begins
+  const float* zeros;  // the row that stands for padding; tiles of padding alone are skipped. Or null
+  int64_t row_gap;     // floats from most rows to the next row, or 0 if not known
+  int64_t channel;     // the first channel of each row that belongs to the LHS
   int64_t m, taps, k, n;
   PackedWeights b;
-  Ahead ahead;     // what is read after the last panel, if not the next one
-  float* widened;  // [taps * k, panel], if there are halves and more rows than a tile has
-  // Of bfloat16, if rows may be rounded to it and taps is 1, else null; then also [m, pairs_of(k)].
+  Ahead ahead;     // memory that is read after the last panel
+  float* widened;  // scratch [taps * k, panel] for 16-bit weights, if there are more rows than a tile has
+  // The bfloat16 microkernels and scratch memory [m, pairs_of(k)], if rows may be rounded to bfloat16 and taps is 1; or
+  // null.
   const Bf16PairMicrokernels* pairs;
   uint32_t* rounded;
   const float* bias;  // [n, rounded up to vectors], or null
   float* c;
   int64_t c_step;
-  Epilogue epilogue;  // for c; `residual` for its first element; may be c
-  // Whether a tile of c is fetched while it is computed: c is not in cache then, and writes would wait for it.
+  Epilogue epilogue;  // its `residual` belongs to the first element of c, and may be c
+  // Whether a tile of c is prefetched while it is computed, because c is not expected in cache.
   bool fetches_output;
 };
 
-// A deeper product of many rows is summed in parts, so that the parts of its rows stay in cache.
+// Longer sums of many rows are computed in parts of at most this many terms, so that a part of the rows stays in cache.
 inline constexpr int64_t kMostDepth = 768;
 inline int64_t pairs_of(int64_t k) { return (k + 1) / 2; }
-// Returns the number of terms of a part, of `taps` * k terms in all.
+// Returns the terms of a part of a sum of `taps` * k terms.
 int64_t depth_of_part(int64_t taps, int64_t k);
 
-// Rows of tiles, as evenly divided as they can be.
+// Divides rows into tiles of nearly equal size.
 struct RowDivision {
   int64_t groups, base, larger;
   RowDivision(int64_t m, int64_t most) : groups((m + most - 1) / most) {
@@ -101,17 +101,17 @@ struct RowDivision {
   int64_t count(int64_t group) const { return base + (group < larger ? 1 : 0); }
 };
 
-// Fetches `count` floats into cache. Processors do not foresee reads of one cache line in each of many rows.
+// Prefetches `count` floats. Hardware prefetchers do not detect reads of one cache line in each of many rows.
 inline void fetch(const float* from, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(from + i, 0, 3);
 }
 
-// The same of what is written.
+// Prefetches `count` floats that will be written.
 inline void fetch_to_write(const float* to, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(to + i, 1, 3);
 }
 
-// Computes panels [p0, p1) of all rows. The order of a sum's terms does not depend on the number of rows.
+// Computes panels [p0, p1) of all rows. The order of additions does not depend on the number of rows.
 void multiply(const Panels& product, int64_t p0, int64_t p1);
 
 }  // namespace rushlight::microkernels

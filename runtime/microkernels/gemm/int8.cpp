@@ -9,17 +9,16 @@ namespace rushlight::microkernels {
 
 namespace {
 
-// Bytes of rows of the LHS that stay in a second level cache beside the RHS's panels.
+// Most bytes of rows of the LHS: they stay in the L2 cache beside the panels of the RHS.
 constexpr int64_t kBlockBytes = 160 * 1024;
 constexpr int64_t kMostRows = 16, kMostColumns = 64;
-// Of sums, which become results before they leave the first level cache.
+// Most bytes of sums: they are turned into results while they are in the L1 cache.
 constexpr int64_t kSumBytes = 8 * 1024;
 static_assert(kSumBytes >= kMostRows * kMostColumns * 4);
-// Columns that are taken as they lie at once, and rows.
+// Columns that are not packed, and rows, that are multiplied at a time.
 constexpr int64_t kDotColumns = 16, kDotRows = 63;
 
-// Rows of the LHS lie so many numbers apart: an odd number of cache lines, so that rows are spread over the cache's
-// sets.
+// Returns the numbers from row to row of the LHS: an odd number of cache lines, so that rows use different cache sets.
 int64_t lhs_stride(const Int8Microkernels& kernels, int64_t k) {
   const int64_t line = 64 / kernels.lhs_size;
   return round_up(k, line) / line % 2 == 1 ? round_up(k, line) : round_up(k, line) + line;
@@ -44,7 +43,7 @@ Requantize requantize_of(const Int8Product& p, int64_t column, const int32_t* co
   return how;
 }
 
-// Of rows from `row` on.
+// Returns the parameters of rows from `row` on.
 Dequantize dequantize_of(const Int8Microkernels& kernels, const Int8Product& p, int64_t row, int64_t column,
                          const int32_t* rhs_sums) {
   return {p.zeros + row * p.row_step,
@@ -59,7 +58,7 @@ Dequantize dequantize_of(const Int8Microkernels& kernels, const Int8Product& p, 
           p.accumulate};
 }
 
-// Sums of rows from `row` and columns from `column` on become results.
+// Turns the sums of rows from `row` on and columns from `column` on into results.
 void finish(const Int8Microkernels& kernels, const Int8Product& p, int64_t row, int64_t column, const SumRows& rows,
             const int32_t* rhs_sums, const int32_t* correction) {
   const int64_t at = row * p.out_stride + column;
@@ -95,7 +94,7 @@ void pack_panel(const int8_t* from, int64_t stride, int64_t filled, int64_t widt
   }
 }
 
-// `rows` rows of the LHS, `depth` numbers each, from row `row` on.
+// Reads `rows` rows of the LHS from row `row` on, `depth` numbers each.
 void read_lhs(const Int8Microkernels& kernels, const Int8Product& p, int64_t row, int64_t rows, int64_t depth,
               int64_t stride, uint8_t* lhs) {
   // Numbers between p.k and depth are multiplied by zeros.
@@ -114,14 +113,14 @@ void read_lhs(const Int8Microkernels& kernels, const Int8Product& p, int64_t row
   }
 }
 
-// Whether rows of the LHS are read where they lie, which must not all be in one set of a cache.
+// Returns whether rows of the LHS are read in place. They must not all map to one cache set.
 bool lies_in_form(const Int8Microkernels& kernels, const Int8Product& p) {
   constexpr int64_t kMostConflicts = 4096;
   return !p.gather && !p.windows && kernels.lhs_size == 1 && kernels.lhs_offset == p.sign_mask &&
          p.k % kernels.group == 0 && p.lhs_stride % kMostConflicts != 0;
 }
 
-// As multiply(), with columns as they lie. A row of ones above the LHS gives the columns' sums.
+// As multiply(), for an RHS that is not packed. An additional LHS row of ones computes the sums of the columns.
 void multiply_columns(const Int8Microkernels& kernels, const Int8Product& p, int64_t m0, int64_t m1, int64_t n0,
                       int64_t n1, int32_t* sums, uint8_t* lhs) {
   const int64_t stride = lhs_stride(kernels, p.k);
@@ -154,7 +153,8 @@ int64_t part_of(int64_t count, int64_t most) {
   return (count + parts - 1) / parts;
 }
 
-// The LHS of the next tile, of windows from `row` on; gives its rows: of one line, or of two short ones.
+// Sets the LHS of the next tile to windows from `row` on. Returns the rows of the tile, which are in one line of the
+// image or in two short lines.
 int64_t next_windows(const Int8Microkernels& kernels, const Int8Windows& w, int64_t row, int64_t rows, Int8Tile* tile) {
   const int64_t line = row / w.width, x = row - line * w.width;
   tile->lhs = w.first + line * w.line_step + x * w.row_step;
@@ -164,14 +164,14 @@ int64_t next_windows(const Int8Microkernels& kernels, const Int8Windows& w, int6
   return count;
 }
 
-// A tile whose sums become results while the next one's are computed.
+// A tile whose epilogue is applied while the sums of the next tile are computed.
 struct Pipelined {
   bool is_there = false;
   TileEpilogue end;
-  PanelEpilogue panels[2];  // that tile's, and another one
+  PanelEpilogue panels[2];  // the epilogue of this tile's panel, and of another panel
 };
 
-// One panel of columns from `column` on, for `rows` rows from `row` on, whose LHS is `left`.
+// Computes one panel of columns, from `column` on, for `rows` rows from `row` on. Their LHS is `left`.
 void multiply_results(const Int8Microkernels& kernels, const Int8Product& p, Int8Tile tile, int64_t row, int64_t rows,
                       int64_t column, int64_t columns, const uint8_t* lhs, Pipelined* behind) {
   const bool is_bytes = p.out_kind == Int8Product::Out::Bytes;
@@ -280,7 +280,7 @@ void multiply(const Int8Microkernels& kernels, const Int8Product& p, int64_t m0,
 
   Pipelined behind;
   for (int64_t row = m0; row < m1;) {
-    // Blocks of about one size, so that no tile is much smaller than the others.
+    // All blocks have about the same size, so that no tile is much smaller than the others.
     const int64_t blocks = (m1 - row + block - 1) / block;
     const int64_t rows = (m1 - row + blocks - 1) / blocks;
     const uint8_t* from = in_place ? p.lhs + row * stride : lhs;
@@ -293,7 +293,7 @@ void multiply(const Int8Microkernels& kernels, const Int8Product& p, int64_t m0,
                     false};
       if (p.windows) tile.run_step = p.windows->run_step;
       if (kernels.gemm_results && p.out_kind != Int8Product::Out::Sums) {
-        // What is read next, if it was not before: a slice with each tile.
+        // Each tile prefetches a slice of the memory that is read next, unless an earlier tile did.
         const int64_t panel_bytes = depth * tile.sums_stride;
         const int8_t* next = nullptr;
         int64_t bytes = panel_bytes;

@@ -1,4 +1,4 @@
-// Products of int8 matrices, with exact sums of 32 bits.
+// GEMMs of int8 matrices with exact int32 sums.
 #pragma once
 
 #include <cstddef>
@@ -21,77 +21,80 @@ void pack_columns(const Int8Microkernels& kernels, const int8_t* from, int64_t s
 const int8_t* panels_of(const void* packed, int64_t n);
 // Returns the sums [n] of the numbers of each column.
 const int32_t* rhs_sums(const void* packed);
-// Writes corrections [n] that take the LHS's zero point out of the sums: -(zero + lhs_offset) * rhs_sums, plus the bias
-// [n] if it is not null. `zero` is that of int8 numbers, which is 128 less than that of uint8 numbers.
+// Writes corrections [n] that remove the zero point of the LHS from the sums: -(zero + lhs_offset) * rhs_sums, plus the
+// bias [n] if it is not null. `zero` is in the range of int8; for a uint8 LHS it is the zero point minus 128.
 void zero_corrections(const Int8Microkernels& kernels, const void* packed, int64_t n, int32_t zero, const int32_t* bias,
                       int32_t* to);
 
 // ---- The product ----
 
-// An LHS whose rows are windows over an image in its form: row i is `runs` runs of `run` numbers each.
+// An LHS whose rows are windows over an image in the format of a packed LHS. A row consists of `runs` runs of `run`
+// numbers.
 struct Int8Windows {
-  const uint8_t* first;         // of row 0
-  int64_t width;                // rows of a line
+  const uint8_t* first;         // the first number of row 0
+  int64_t width;                // rows of the LHS for each line of the image
   int64_t row_step, line_step;  // bytes from row to row and from line to line
-  int64_t run, runs, run_step;  // run is a multiple of a group; steps are bytes
+  int64_t run, runs, run_step;  // `run` is a multiple of a group; `run_step` is in bytes
 };
 
-// out[m, n] from lhs[m, k] and a packed RHS.
+// A GEMM: out[m, n] from lhs[m, k] and a packed RHS.
 struct Int8Product {
   int64_t m, n, k;
 
-  // Rows of the LHS: at lhs + i * lhs_stride, numbers XOR `sign_mask` being int8 (sign_mask 0x80: they are uint8), or
-  // written by gather(), in pack_lhs()'s form, which may write more up to a multiple of 64 bytes.
+  // Row i of the LHS is at lhs + i * lhs_stride; its numbers XOR `sign_mask` are int8 (0x80 for uint8 numbers). If
+  // `gather` is not null, it writes a row in the format of pack_lhs() instead. It may write more, up to a multiple of
+  // 64 bytes.
   const uint8_t* lhs;
   int64_t lhs_stride;
   uint8_t sign_mask;
   void (*gather)(const void* context, int64_t row, void* to) = nullptr;
   const void* context = nullptr;
-  // The same for rows [row, row + rows), `stride` bytes apart; null: one by one.
+  // As gather(), for rows [row, row + rows), `stride` bytes apart. If null, gather() is called for each row.
   void (*gather_rows)(const void* context, int64_t row, int64_t rows, int64_t stride, void* to) = nullptr;
 
-  // Instead of `gather`, of Bytes alone, where tiles have gemm_results().
+  // Replaces `gather` for Bytes, if the microkernels have gemm_results().
   const Int8Windows* windows = nullptr;
 
-  const void* rhs;  // of pack_rhs(), or null: columns as they lie
-  // Then column j is columns[j * column_stride] and so on, zeros[0] is taken out of Bytes too, and
+  const void* rhs;  // packed by pack_rhs(); null: the RHS is in `columns`, not packed
+  // Column j begins at columns[j * column_stride]. zeros[0] is then the zero point of the LHS for Bytes too, and
   // requantize.correction is a bias or null.
   const int8_t* columns = nullptr;
   int64_t column_stride = 0;
 
-  // What becomes of the sums. Bytes: requantize, with corrections for the LHS's zero point among them. Floats:
-  // out = (sums - zeros[i] * rhs_sums[j]) * scales[i] * multiplier[j] + offset[j]. Sums: as they are, int32, those of
-  // int8 numbers plus lhs_offset.
+  // The type of the results. Bytes: int8 or uint8 by `requantize`, whose corrections remove the zero point of the LHS.
+  // Floats: (sums - zeros[i] * rhs_sums[j]) * scales[i] * multiplier[j] + offset[j]. Sums: int32 sums of the products
+  // of (LHS + lhs_offset) and RHS.
   enum class Out : uint8_t { Bytes, Floats, Sums };
   Out out_kind;
   Requantize requantize;
-  // Of row i: [m], or of all rows if the step is 0. Zero points as int8.
+  // For row i [m], or one value for all rows if the step is 0. Zero points are in the range of int8.
   const int32_t* zeros;
   const float* scales;
   int64_t row_step;
   const float* multiplier;  // [n]
   const float* offset;      // [n] or null
   float least, most;
-  bool accumulate = false;  // floats: to what `out` holds, before it is clamped
+  bool accumulate = false;  // Floats: add to the values in `out` before clamping
   void* out;
   int64_t out_stride;  // elements
 
-  // What is done with floats while they are in cache, or null: rows [row, row + rows) of so many columns from `column`.
+  // Called for finished float32 results while they are in cache: rows [row, row + rows) and columns [column, column +
+  // columns). Or null.
   void (*finish)(const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) = nullptr;
   const void* finish_context = nullptr;
 
-  const int8_t* ahead = nullptr;  // what is read after the last panel, or null; fetched into cache meanwhile
+  const int8_t* ahead = nullptr;  // memory that is read after the last panel, which is prefetched; or null
   int64_t ahead_bytes = 0;
 };
 
-// Returns the bytes of scratch memory, aligned to 64 bytes, that multiply() needs for any product of that k.
+// Returns the bytes of scratch memory, aligned to 64 bytes, that multiply() needs for this k.
 size_t product_scratch(const Int8Microkernels& kernels, int64_t k);
-// Computes rows [m0, m1) and columns [n0, n1); n0 is a multiple of column_step(). No element depends on how the
+// Computes rows [m0, m1) and columns [n0, n1); n0 is a multiple of column_step(). Results do not depend on how the
 // product is divided.
 void multiply(const Int8Microkernels& kernels, const Int8Product& product, int64_t m0, int64_t m1, int64_t n0,
               int64_t n1, void* scratch);
 
-// The steps of columns and of rows at which a product may be divided without loss of speed.
+// Columns and rows of a tile. A product is divided at multiples of them without loss of speed.
 inline int64_t column_step(const Int8Microkernels& kernels) {
   return static_cast<int64_t>(kernels.vectors) * kernels.lanes;
 }

@@ -9,7 +9,7 @@
 
 namespace rushlight::microkernels::avx2_int8 {
 
-// vpmaddwd: products of 16 bits, exact where vpmaddubsw saturates.
+// vpmaddwd multiplies int16 and is exact; vpmaddubsw would saturate.
 inline constexpr int kLanes = 8, kGroup = 2, kTileRows = 6, kTileVectors = 2, kLhsOffset = 0;
 using Lhs = int16_t;
 using Sums = __m256i;

@@ -2,7 +2,7 @@
 #define RL_LANES 4
 #define RL_ROWS 8
 #include "microkernels/simd/int8_vectors.h"
-// Before what asks for it.
+// Needs the names that the include above defines.
 #include "microkernels/tables/impl/int8.h"
 
 namespace rushlight::microkernels::rvv_int8 {

@@ -16,7 +16,7 @@ using Lhs = uint8_t;
 using Sums = __m256i;
 using Spread = __m256i;
 
-// Left where it is: with sums, ones and both vectors of the RHS there were more than 16 registers.
+// The RHS is not loaded into registers: sums, ones and both vectors of the RHS would need more than 16 registers.
 RL_INLINE const int8_t* load_rhs(const int8_t* p) { return p; }
 RL_INLINE Spread spread(const Lhs* p) {
   int32_t four;
@@ -39,10 +39,10 @@ namespace rushlight::microkernels::small_sums_int8 {
 
 namespace {
 
-// Of tiles of quads: more took more registers than there are.
+// Most rows of a tile of quads: more rows need more registers than there are.
 constexpr int kQuadRows = 5;
 
-// Pairs of two groups become sums of 16 bits first, which have space for four products of small quads.
+// Adds the pairs of two groups as int16 first. The sum of four products of small quads fits into 16 bits.
 template <int Rows, int Vectors>
 void quads_tile(const Int8Tile& t) {
   const __m256i ones = _mm256_set1_epi16(1);
@@ -98,7 +98,7 @@ void fill_lhs(int8_t value, int64_t n, void* to) { std::memset(to, value ^ 0x80,
 
 }  // namespace
 
-// panel: [groups, width, kGroup], width kLanes or twice that.
+// The panel is [groups, width, kGroup]; `width` is kLanes or 2 * kLanes.
 SmallSums sums_of_panel(const int8_t* panel, int64_t groups, int64_t width) {
   const __m256i ones = _mm256_set1_epi8(1), zero = _mm256_setzero_si256();
   const int64_t step = width * kGroup;
@@ -120,7 +120,7 @@ SmallSums sums_of_panel(const int8_t* panel, int64_t groups, int64_t width) {
   return _mm256_movemask_epi8(_mm256_cmpgt_epi16(most_pair, limit)) == 0 ? SmallSums::Pairs : SmallSums::None;
 }
 
-// Beside what products with packed weights need, `base`, of eight lanes too, has it.
+// Returns a table whose GEMMs use pairs. All other members are those of `base`, which has eight lanes too.
 Int8Microkernels pairs_over(const Int8Microkernels& base) {
   Int8Microkernels t = base;
   t.name = "avx2 small pairs";

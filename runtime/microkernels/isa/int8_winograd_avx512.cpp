@@ -2,7 +2,7 @@
 #define RL_VNNI 0
 
 #include "microkernels/simd/int16_sums_avx512.h"
-// After the sums that it is made of.
+// Needs the names that the include above defines.
 #include "microkernels/winograd/impl/int8.h"
 
 namespace rushlight::microkernels::RL_ISA {

@@ -2,7 +2,7 @@
 #define RL_LANES 8
 #define RL_ROWS 8
 #include "microkernels/simd/int16_vectors.h"
-// Before what asks for it.
+// Needs the names that the include above defines.
 #include "microkernels/winograd/impl/int8.h"
 
 namespace rushlight::microkernels::rvv256_winograd {

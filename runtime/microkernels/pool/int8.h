@@ -14,22 +14,22 @@ class Int8Pool2d {
  public:
   static constexpr int64_t kMostTaps = 1 << 14;
 
-  // The owner sets these, once. taps() is at most kMostTaps.
+  // The owner sets these once. taps() is at most kMostTaps.
   Window window{};
-  Int8Range range{};  // of the results; maxima use the bounds alone
+  Int8Range range{};  // range of the results; maxima use only the bounds
   bool is_maximum = false;
   // For means:
   bool counts_padding = false;  // whether padding counts in the divisor
-  int64_t divisor = 0;          // of every window's sum; 0: as many numbers as the window has
+  int64_t divisor = 0;          // divides the sum of each window; 0: the number of elements in the window
   int32_t zero = 0;             // the input's zero point
   float factor = 1;             // the input's scale divided by the output's
 
   int64_t taps() const { return window.kernel_h * window.kernel_w; }
-  // Takes note of the sizes [n, h, w, c] of the input and the output, which have the same n and c.
+  // Sets the sizes [n, h, w, c] of the input and of the output, which have the same n and c.
   void prepare(const int64_t* in, const int64_t* out);
-  // Lines of the outputs of all images.
+  // Returns the output lines of all images.
   int64_t rows() const { return out_[0] * out_[1]; }
-  // Bytes of scratch memory that each worker needs, a multiple of 64.
+  // Returns the bytes of scratch memory of each worker, a multiple of 64.
   size_t worker_bytes() const;
   // Computes lines [begin, end) of the output; `scratch` is aligned to 64 bytes.
   void run(const int8_t* in, int8_t* out, int64_t begin, int64_t end, void* scratch) const;

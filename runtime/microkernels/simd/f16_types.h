@@ -24,7 +24,7 @@ RL_INLINE void store_shorts(uint16_t* p, Shorts v) { *reinterpret_cast<Unaligned
 struct Float16 {
   using Item = uint16_t;
 #if defined(__AVX512F__) && RL_WIDTH == 16
-  // Masks, since GCC warns of the undefined lanes of the plain intrinsics.
+  // GCC warns of the forms without masks.
   RL_INLINE Floats widen(Shorts v) {
     return reinterpret_cast<Floats>(_mm512_maskz_cvtph_ps(0xffff, reinterpret_cast<__m256i>(v)));
   }
@@ -56,7 +56,7 @@ struct Float16 {
 
 struct BFloat16Bits {
   using Item = uint16_t;
-// GCC would widen halves of a vector apart.
+// Written with an intrinsic, because GCC converts the two halves of a vector separately.
 #if defined(__AVX512F__) && RL_WIDTH == 16
   RL_INLINE Words words(Shorts v) {
     return reinterpret_cast<Words>(_mm512_maskz_cvtepu16_epi32(0xffff, reinterpret_cast<__m256i>(v)));
@@ -69,7 +69,7 @@ struct BFloat16Bits {
   RL_INLINE Words words(Shorts v) { return __builtin_convertvector(v, Words); }
 #endif
   RL_INLINE Floats widen(Shorts v) { return reinterpret_cast<Floats>(words(v) << 16); }
-  // 2 * kWidth numbers: those with even indices, then those with odd ones.
+  // Converts 2 * kWidth numbers: the even indices to `even`, the odd indices to `odd`.
   RL_INLINE void widen_pairs(const uint16_t* p, Floats& even, Floats& odd) {
     const Words pairs = *reinterpret_cast<const UnalignedWords*>(p);
     even = reinterpret_cast<Floats>(pairs << 16);
@@ -83,7 +83,7 @@ struct BFloat16Bits {
   }
 };
 
-// Calls body(T()) for the type.
+// Calls body(T()), where T is the C++ type of `type`.
 template <typename Body>
 RL_INLINE void for_f16(F16Type type, const Body& body) {
   if (type == F16Type::Float16) return body(Float16());

@@ -2,9 +2,9 @@
 
 #define RL_INLINE static inline __attribute__((always_inline))
 #define RL_MEMBER inline __attribute__((always_inline))
-// One copy in the program, however many calls there are.
+// A function with a single copy in the program, which is never inlined.
 #define RL_ONCE inline __attribute__((noinline))
-// The same for functions of one instruction set: GCC would copy them for calls with constants.
+// The same for functions of one instruction set. It also stops GCC from cloning them for constant arguments.
 #if defined(__clang__)
 #define RL_ONCE_STATIC [[maybe_unused]] static __attribute__((noinline))
 #else

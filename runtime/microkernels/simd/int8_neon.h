@@ -1,5 +1,5 @@
-// What sets of tiles for NEON share, in namespace rushlight::microkernels::RL_ISA: add_pair() of
-// conv/impl/int8_channels.h, and if RL_SDOT is defined, what gemm/impl/int8_dots.h asks for.
+// The parts that all int8 tables for NEON share, in namespace rushlight::microkernels::RL_ISA: add_pair() for
+// conv/impl/int8_channels.h and, if RL_SDOT is defined, the names that gemm/impl/int8_dots.h needs.
 #pragma once
 
 #include <arm_neon.h>

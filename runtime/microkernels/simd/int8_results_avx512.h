@@ -1,5 +1,5 @@
-// Requantization with AVX-512, in namespace rushlight::microkernels::RL_ISA: four vectors of sums, of 16 columns each,
-// become 64 bytes, narrowed with saturation. Part of gemm/impl/int8_epilogue.h.
+// Requantization with AVX-512, in namespace rushlight::microkernels::RL_ISA. It turns four vectors of 16 sums into 64
+// bytes, narrowed with saturation. gemm/impl/int8_epilogue.h includes this file.
 #pragma once
 
 #include <immintrin.h>
@@ -11,31 +11,31 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// What sums of all columns become.
+// Parameters of requantization that are the same for all columns.
 struct Int8End {
-  __m512i zero;                    // of 16 bits
-  __m512i least, most, sign_mask;  // of 8 bits
-  __m512i order;                   // of four bytes: from those of each vector's lanes to vectors one after the other
-  bool limited;                    // no sum of numbers is beyond 32 bits
-  __m128i other_sign_mask;         // of 8 bits
-  // With a sum, whose range the first three are of: of the numbers before it, as the bits of them less zero plus
-  // kMagic.
+  __m512i zero;                    // int16
+  __m512i least, most, sign_mask;  // 8 bits each
+  __m512i order;                   // permutes groups of four bytes, so that each vector's results are contiguous
+  bool limited;                    // no sum with a residual exceeds 32 bits
+  __m128i other_sign_mask;         // 8 bits each
+  // If a residual is added, `zero`, `least` and `most` are the range of the sum. The range of the product is then
+  // [lowest, highest], as the bits of (number - zero + kMagic).
   __m512i lowest, highest;
   __m512 magic, magic_less_zero;
   __m512 factor, other_factor, sum_offset;
 };
 
-// Added to a number of less than 2^22, it rounds it to an integer; sums are in the order of their bits.
+// x + kMagic rounds x, |x| < 2^22, to an integer. The bits of such sums, as integers, have the order of the sums.
 inline constexpr float kMagic = 12582912.0f;
 inline constexpr int32_t kMagicBits = 0x4b400000;
 
-// What those of two vectors of columns become.
+// Parameters of requantization of two vectors of columns.
 struct ColumnEnd {
   __m512i correction[2];
   __m512 multiplier[2], offset[2];
-  __mmask16 lanes[2];  // columns that there are
-  bool whole;          // all of them
-  bool limited;        // no result is beyond 32 bits
+  __mmask16 lanes[2];  // columns that exist
+  bool whole;          // all columns exist
+  bool limited;        // no scaled sum exceeds 32 bits
 };
 
 template <bool Summed>
@@ -70,7 +70,7 @@ RL_INLINE __m512i load_columns(const int32_t* from, int vector, int64_t columns)
   return _mm512_maskz_loadu_epi32(column_lanes(vector, columns), from + vector * 16);
 }
 
-// Of the first `columns` columns, which are more than those of all vectors but the last.
+// Prepares the parameters of `columns` columns. Only the last vector may be partly used.
 template <int Vectors>
 RL_INLINE ColumnEnd column_end(const Requantize& how, int64_t columns) {
   ColumnEnd c{};
@@ -80,7 +80,7 @@ RL_INLINE ColumnEnd column_end(const Requantize& how, int64_t columns) {
     if (how.correction) c.correction[j] = load_columns(how.correction, j, columns);
     if (how.offset) c.offset[j] = _mm512_maskz_loadu_ps(c.lanes[j], how.offset + j * 16);
     c.multiplier[j] = _mm512_maskz_loadu_ps(c.lanes[j], how.multiplier + j * 16);
-    // Not less than a quarter, or 2^29: then sums of 32 bits might give 2^31.
+    // With a multiplier of 1/4 or more, or an offset of 2^29 or more, scaled sums might reach 2^31.
     beyond = static_cast<__mmask16>(beyond | _mm512_cmp_ps_mask(c.multiplier[j], _mm512_set1_ps(0.25f), _CMP_NLT_UQ) |
                                     _mm512_cmp_ps_mask(c.multiplier[j], _mm512_set1_ps(-0.25f), _CMP_NGT_UQ) |
                                     _mm512_cmp_ps_mask(c.offset[j], _mm512_set1_ps(536870912.0f), _CMP_NLT_UQ));
@@ -90,9 +90,9 @@ RL_INLINE ColumnEnd column_end(const Requantize& how, int64_t columns) {
   return c;
 }
 
-// Masked forms are those that GCC 12 does not warn of.
+// GCC 12 warns of the forms without masks.
 RL_INLINE __m512 reals_of_sums(__m512i x) { return _mm512_maskz_cvtepi32_ps(0xffff, x); }
-// What is beyond 32 bits would become the least number, and so does what is no number.
+// Rounds to int32. Values above the range of int32 are limited first unless Limited. NaN becomes the least int32.
 template <bool Limited>
 RL_INLINE __m512 limited(__m512 x) {
   if constexpr (Limited) return x;
@@ -103,15 +103,15 @@ RL_INLINE __m512i numbers_of(__m512 x) {
   return _mm512_maskz_cvtps_epi32(0xffff, limited<Limited>(x));
 }
 
-// N vectors of corrected sums, vector v of columns v % Vectors, become what narrowed() takes. A step at a time for all,
-// since processors look only so far ahead for what does not depend on what is before it.
+// Scales N vectors of corrected sums for narrowed(); vector v has columns v % Vectors. Each step is done for all
+// vectors before the next step, so that independent instructions are close to each other.
 template <int Vectors, bool Limited, bool Summed, int N>
 RL_INLINE void scale_sums(const Int8End& e, const ColumnEnd& c, const __m128i (&others)[N], __m512i (&sums)[N]) {
   __m512 x[N], other[N];
   RL_UNROLL for (int v = 0; v < N; ++v) x[v] = reals_of_sums(sums[v]);
   RL_UNROLL for (int v = 0; v < N; ++v) x[v] = _mm512_fmadd_ps(x[v], c.multiplier[v % Vectors], c.offset[v % Vectors]);
   if constexpr (Summed) {
-    // Bounded as integers, for which processors have more units.
+    // Clamped as integers, because processors have more units for integers.
     RL_UNROLL for (int v = 0; v < N; ++v) {
       sums[v] = _mm512_castps_si512(_mm512_add_ps(limited<Limited>(x[v]), e.magic));
     }
@@ -127,14 +127,14 @@ RL_INLINE void scale_sums(const Int8End& e, const ColumnEnd& c, const __m128i (&
   RL_UNROLL for (int v = 0; v < N; ++v) sums[v] = numbers_of<Limited>(x[v]);
 }
 
-// Numbers of vector j of a row of others.
+// Loads vector j of a row of the residual.
 template <bool Whole>
 RL_INLINE __m128i load_others(const ColumnEnd& c, int j, const int8_t* row) {
   if constexpr (Whole) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + j * 16));
   return _mm_maskz_loadu_epi8(c.lanes[j], row + j * 16);
 }
 
-// 64 bytes, a vector's after the other's, of what scale_sums() gives.
+// Narrows four vectors from scale_sums() to 64 bytes, one vector after the other.
 RL_INLINE __m512i narrowed(const Int8End& e, __m512i a, __m512i b, __m512i c, __m512i d) {
   const __m512i upper = _mm512_adds_epi16(_mm512_packs_epi32(a, b), e.zero);
   const __m512i lower = _mm512_adds_epi16(_mm512_packs_epi32(c, d), e.zero);
@@ -143,7 +143,7 @@ RL_INLINE __m512i narrowed(const Int8End& e, __m512i a, __m512i b, __m512i c, __
   return _mm512_maskz_permutexvar_epi32(0xffff, e.order, bytes);
 }
 
-// Row `row` of those whose results are `bytes`: of Vectors vectors each. Whole: c.whole.
+// Stores row `row` of the results in `bytes`; a row has `Vectors` vectors. Whole: c.whole.
 template <int Vectors, bool Whole>
 RL_INLINE void store_bytes(uint8_t* to, const ColumnEnd& c, __m512i bytes, int row) {
   static_assert(Vectors == 1 || Vectors == 2);

@@ -1,5 +1,5 @@
-// Products of bytes in vectors of the compiler of RL_LANES sums, in namespace rushlight::microkernels::RL_ISA;
-// tiles have RL_ROWS rows. What tables/impl/int8.h asks for.
+// Products of int8 in the compiler's vector types, with RL_LANES sums in a vector, in namespace
+// rushlight::microkernels::RL_ISA. Tiles have RL_ROWS rows. It defines the names that tables/impl/int8.h needs.
 #pragma once
 
 #include <cstdint>

@@ -14,14 +14,14 @@ RL_INLINE Floats polynomial(Floats x, const float (&highest_first)[N]) {
 }
 
 RL_INLINE Floats abs(Floats x) { return as_floats(as_ints(x) & 0x7fffffff); }
-// The magnitude of the first, the sign of the second.
+// Returns a number with the magnitude of `magnitude` and the sign of `sign`.
 RL_INLINE Floats with_sign(Floats magnitude, Floats sign) {
   return as_floats((as_ints(magnitude) & 0x7fffffff) | (as_ints(sign) & static_cast<int32_t>(0x80000000)));
 }
 RL_INLINE Floats power_of_two(Ints exponent) { return as_floats((exponent + 127) << 23); }
 
-// What exp_of_rest() and expm1() have in common: r = x - n log 2 for the integer n next to x / log 2, and the result
-// (e^r - 1 - r) / r.
+// The common part of exp_of_rest() and expm1(). Sets n to the integer nearest to x / log 2, and r to x - n log 2.
+// Returns (e^r - 1 - r) / r.
 RL_INLINE Floats exp_series(Floats x, Floats* r, Ints* n) {
   // Adding 1.5 * 2^23 rounds to an integer, in the low bits.
   const float magic = 12582912.0f;
@@ -33,7 +33,7 @@ RL_INLINE Floats exp_series(Floats x, Floats* r, Ints* n) {
          *r;
 }
 
-// e^(x - n log 2) for the integer n next to x / log 2, of which n is set.
+// Sets n to the integer nearest to x / log 2. Returns e^(x - n log 2).
 RL_INLINE Floats exp_of_rest(Floats x, Ints* n) {
   Floats r;
   const Floats p = exp_series(x, &r, n);
@@ -61,7 +61,7 @@ RL_INLINE Floats expm1(Floats x) {
   return select(abs(x) < 1e-30f, x, half + half);
 }
 
-// e^x for x <= 0, or 0 where that is not far above the least normal number: denormal results are slow.
+// e^x for x <= 0. Returns 0 if the result is close to the least normal number, because denormal results are slow.
 RL_INLINE Floats exp_or_zero(Floats x) {
   const float least = -87.0f;
   Ints n;
@@ -69,9 +69,9 @@ RL_INLINE Floats exp_or_zero(Floats x) {
   return select(x < least, Floats{}, value);
 }
 
-// 2^x for x <= 0, or 0 where that is hardly a normal number; 1.1 ulp.
+// 2^x for x <= 0, 1.1 ulp. Returns 0 if the result is close to the least normal number.
 RL_INLINE Floats exp2_or_zero(Floats x) {
-  // Adding this rounds to an integer, whose exponent's bits come last; 2^-127 has those of 0.
+  // x + magic rounds x to an integer n; the low bits of the sum are the exponent bits of 2^n, and 0 for 2^-127.
   const float magic = 12582912.0f + 127.0f;
   const Floats least = at_least(x, splat(-127.0f));
   const Floats shifted = least + magic;
@@ -112,8 +112,8 @@ RL_INLINE Floats erf(Floats x) {
   return select(a < 0.921875f, small, select(x != x, x, large));
 }
 
-// Logarithm of x - x * error, where the error is that of a rounding. Of 2 it is high + low * unit, where `unit` is that
-// of e. Of 0 -infinity, of negative numbers NaN.
+// The logarithm of x * (1 - error), where `error` is a rounding error of x. `unit` is the logarithm of e, and high +
+// low * unit the logarithm of 2, in the wanted base. Returns -infinity for 0, and NaN for negative numbers.
 RL_INLINE Floats log_to_base(Floats x, Floats error, float high, float low, float unit) {
   const Ints tiny = x < 1.17549435e-38f;
   const Ints ordinary = (x > 0.0f) & (x < __builtin_inff());
@@ -138,7 +138,7 @@ RL_INLINE Floats log_to_base(Floats x, Floats error, float high, float low, floa
 // Natural logarithm, 0.9 ulp.
 RL_INLINE Floats log(Floats x) { return log_to_base(x, Floats{}, 0.693359375f, -2.12194440e-4f, 1.0f); }
 
-// Exact for powers of two.
+// Base-2 logarithm, exact for powers of two.
 RL_INLINE Floats log2(Floats x) { return log_to_base(x, Floats{}, 1.0f, 0.0f, 1.44269504f); }
 RL_INLINE Floats log10(Floats x) { return log_to_base(x, Floats{}, 0.301025390625f, 1.060349411e-05f, 0.434294482f); }
 
@@ -168,8 +168,8 @@ RL_INLINE Floats sigmoid(Floats x) { return 1.0f / one_and_exp(-x); }
 // x / (1 + e^-x), 3.5 ulp where that is a normal number.
 RL_INLINE Floats silu(Floats x) { return x / one_and_exp(-x); }
 
-// x times the normal distribution's integral up to x, 2e-7 of the larger of 1 and |x|. What the integral is above 1/2
-// is x P(x^2) / Q(x^2), a minimax fit of absolute error 4e-9 up to 5.3; farther out it exceeds 1/2, and is cut off.
+// x times the cumulative normal distribution of x; the error is 2e-7 of max(1, |x|). The distribution minus 1/2 is
+// x P(x^2) / Q(x^2), a minimax fit with an absolute error of 4e-9 for |x| <= 5.3. Beyond, it is clamped to 1/2.
 RL_INLINE Floats gelu(Floats x) {
   const Floats c = at_most(at_least(x, splat(-5.7f)), splat(5.7f));
   const Floats z = c * c;
@@ -180,20 +180,20 @@ RL_INLINE Floats gelu(Floats x) {
   return x * at_most(at_least(c * p / q + 0.5f, Floats{}), splat(1.0f));
 }
 
-// By tanh of a cubic (Hendrycks and Gimpel, 2016), where (1 + tanh u) / 2 = 1 / (1 + e^-2u).
+// The tanh approximation of GELU (Hendrycks and Gimpel, 2016), by (1 + tanh u) / 2 = 1 / (1 + e^-2u).
 RL_INLINE Floats gelu_tanh(Floats x) { return x / one_and_exp(-1.59576912160573072f * (x + 0.044715f * (x * x * x))); }
 
 // sin or cos, 1.6 ulp.
 template <bool IsCosine>
 RL_INLINE Floats sine_or_cosine(Floats x) {
-  // Beyond this the products of the quarter turns below are not exact.
+  // For larger arguments the products below are not exact.
   const float most = 12800.0f;
   if (__builtin_expect(any(abs(x) > most), 0)) {
     Floats value = x;
     for (int i = 0; i < kWidth; ++i) value[i] = IsCosine ? __builtin_cosf(x[i]) : __builtin_sinf(x[i]);
     return value;
   }
-  // As in exp_of_rest(): the number of quarter turns, which leave at most pi / 4.
+  // As in exp_of_rest(): rounds to the number of quarter turns. The rest is at most pi / 4.
   const float magic = 12582912.0f;
   const Floats shifted = x * 0.636619772f + magic;
   const Floats whole = shifted - magic;
@@ -216,10 +216,11 @@ RL_INLINE Floats cos(Floats x) { return sine_or_cosine<true>(x); }
 RL_ONCE_STATIC Floats atan2(Floats y, Floats x) {
   const Floats ay = abs(y), ax = abs(x);
   const Ints is_steep = ay > ax;
-  // Their sum is finite.
+  // Scaled so that the sum of both is finite.
   const Floats scale = select((ay > 1e37f) | (ax > 1e37f), splat(0.25f), splat(1.0f));
   const Floats most = select(is_steep, ay, ax) * scale, least = select(is_steep, ax, ay) * scale;
-  // The tangent q of the angle to the next one of 0 and pi / 4. Two infinities are at pi / 4, two zeros at 0.
+  // q is the tangent of the angle, measured from 0 or from pi / 4, whichever is nearer. Two infinities give pi / 4, two
+  // zeros give 0.
   const Ints is_equal = (least == most) & (most > 0.0f);
   const Ints is_middle = (least > 0.414213562f * most) | is_equal;
   const Floats above = select(is_equal, Floats{}, select(is_middle, least - most, least));
@@ -247,9 +248,9 @@ RL_INLINE Floats mish(Floats x) {
   return x * (n / (n + 2.0f));
 }
 
-// The integer next to |x|, even of two, below 2^23, beyond which all floats are integers.
+// Rounds |x| < 2^23 to the nearest integer, ties to even. Larger floats are integers.
 RL_INLINE Floats rounded_magnitude(Floats x) { return (abs(x) + 8388608.0f) - 8388608.0f; }
-// Of an integer next to x where |x| < 2^23; elsewhere x.
+// Returns `value`, an integer near x, with the sign of x if |x| < 2^23; else x.
 RL_INLINE Floats integer_of(Floats x, Floats value) { return select(abs(x) < 8388608.0f, with_sign(value, x), x); }
 RL_INLINE Floats one_where(Ints mask) { return as_floats(mask & as_ints(splat(1.0f))); }
 
@@ -266,11 +267,11 @@ RL_INLINE Floats ceil(Floats x) {
   const Floats r = with_sign(rounded_magnitude(x), x);
   return integer_of(x, r + one_where(r < x));
 }
-// 1, -1 or 0; of NaN 0.
+// Returns 1, -1 or 0; 0 for NaN.
 RL_INLINE Floats sign(Floats x) { return one_where(x > 0.0f) - one_where(x < 0.0f); }
 
 RL_INLINE Floats sqrt(Floats x) {
-#if defined(__AVX2__) && RL_WIDTH == 8 && !defined(__clang__)  // whose later releases have no such builtin
+#if defined(__AVX2__) && RL_WIDTH == 8 && !defined(__clang__)  // later releases of Clang lack this builtin
   return __builtin_ia32_sqrtps256(x);
 #elif defined(__SSE2__) && RL_WIDTH == 4 && !defined(__clang__)
   return __builtin_ia32_sqrtps(x);

@@ -1,5 +1,5 @@
-// Vectors of RL_WIDTH floats, in namespace rushlight::microkernels::RL_ISA. Everything here has internal linkage
-// or lives in that namespace: code compiled for one instruction set must never be merged with code for another.
+// Vectors of RL_WIDTH floats, in namespace rushlight::microkernels::RL_ISA. Everything here has internal linkage or is
+// in that namespace, so that the linker never merges code for different instruction sets.
 #pragma once
 
 #if !defined(RL_ISA) || !defined(RL_WIDTH)
@@ -11,11 +11,11 @@
 
 #include "microkernels/simd/inline.h"
 
-// Masked loads and stores of AVX-512, for vectors of 512 bits or of half as many.
+// Masked loads and stores of AVX-512, for vectors of 512 or 256 bits.
 #if (defined(__AVX512F__) && RL_WIDTH == 16) || (defined(__AVX512VL__) && RL_WIDTH == 8)
 #define RL_MASKS 1
 #endif
-// One instruction permutes a vector.
+// One instruction can permute the elements of a vector.
 #if defined(RL_MASKS) || (defined(__AVX2__) && RL_WIDTH == 8)
 #define RL_PERMUTES 1
 #include <immintrin.h>
@@ -30,14 +30,14 @@ typedef int32_t Ints __attribute__((vector_size(kWidth * 4)));
 typedef float UnalignedFloats __attribute__((vector_size(kWidth * 4), aligned(4), may_alias));
 typedef int32_t UnalignedInts __attribute__((vector_size(kWidth * 4), aligned(4), may_alias));
 
-// x - 0 is x for every x, -0 among them, so that the subtraction vanishes.
+// x - 0 equals x for every x, also for -0, so that compilers remove the subtraction.
 RL_INLINE Floats splat(float x) { return x - Floats{}; }
 RL_INLINE Ints splat_int(int32_t x) { return x - Ints{}; }
 
 RL_INLINE Floats load(const float* p) { return *reinterpret_cast<const UnalignedFloats*>(p); }
 RL_INLINE void store(float* p, Floats v) { *reinterpret_cast<UnalignedFloats*>(p) = v; }
 
-// sum + x * y, fused. g++ would choose forms of the instruction that overwrite x, and copy registers.
+// sum + x * y, fused. Written in assembly, because g++ chooses forms of the instruction that overwrite x.
 RL_INLINE Floats add_product(Floats sum, Floats x, Floats y) {
 #if defined(__FMA__) && RL_WIDTH == 8 && !defined(RL_MASKS)
   asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "x"(y));
@@ -50,8 +50,8 @@ RL_INLINE Floats add_product(Floats sum, Floats x, Floats y) {
 #endif
 }
 
-// The same with no choice of the compiler's: sums that several functions make are the same to the bit. g++ for aarch64
-// fuses in some of them and not in others.
+// sum + x * y, for sums that must be bit-equal in several functions. g++ for aarch64 fuses the operation in some
+// functions only.
 RL_INLINE Floats add_fused(Floats sum, Floats x, Floats y) {
 #if defined(__aarch64__) && RL_WIDTH == 4
   asm("fmla %0.4s, %1.4s, %2.4s" : "+w"(sum) : "w"(x), "w"(y));
@@ -77,7 +77,7 @@ RL_INLINE Floats permuted(Floats x, Ints index) {
 RL_INLINE Floats as_floats(Ints v) { return reinterpret_cast<Floats>(v); }
 RL_INLINE Ints as_ints(Floats v) { return reinterpret_cast<Ints>(v); }
 
-// Whether a lane of a mask is set.
+// Returns whether any lane of a mask is set.
 RL_INLINE bool any(Ints mask) {
 #if defined(__AVX2__) && RL_WIDTH == 8
   return _mm256_movemask_ps((__m256)mask) != 0;
@@ -90,14 +90,14 @@ RL_INLINE bool any(Ints mask) {
 #endif
 }
 
-// mask is all ones or all zeros in each lane.
+// Each lane of `mask` is all ones or all zeros.
 RL_INLINE Floats select(Ints mask, Floats yes, Floats no) { return mask ? yes : no; }
-// NaN in `x` stays: the x86 instructions give their second operand where a comparison fails.
+// A NaN in `x` is kept: the x86 instructions return their second operand if an operand is NaN.
 #if defined(__AVX2__) && RL_WIDTH == 8
 RL_INLINE Floats at_least(Floats x, Floats low) { return __builtin_ia32_maxps256(low, x); }
 RL_INLINE Floats at_most(Floats x, Floats high) { return __builtin_ia32_minps256(high, x); }
 #elif defined(__AVX512F__) && RL_WIDTH == 16
-// Masked forms are those that GCC 12 does not warn of.
+// GCC 12 warns of the forms without masks.
 RL_INLINE Floats at_least(Floats x, Floats low) { return _mm512_maskz_max_ps(0xffff, low, x); }
 RL_INLINE Floats at_most(Floats x, Floats high) { return _mm512_maskz_min_ps(0xffff, high, x); }
 #elif defined(__SSE2__) && RL_WIDTH == 4
@@ -192,7 +192,7 @@ RL_INLINE Floats halves_swapped(Floats v, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(v, v, (I ^ Half)...);
 }
 
-// f of all lanes, halves first, in every lane.
+// Reduces all lanes with f, combining the two halves of the vector first. All lanes of the result are equal.
 template <int Half = kWidth / 2, typename Function>
 RL_INLINE Floats across(Floats v, const Function& f) {
   v = f(v, halves_swapped<Half>(v, std::make_integer_sequence<int, kWidth>{}));
@@ -203,11 +203,11 @@ RL_INLINE Floats across(Floats v, const Function& f) {
   }
 }
 
-// Pairwise, halves first: the order of additions is fixed by the width.
+// Sums the lanes pairwise, in an order that depends only on the width.
 RL_INLINE float sum(Floats v) {
   return across(v, [](Floats a, Floats b) { return a + b; })[0];
 }
-// NaN if a lane is NaN.
+// Returns the largest lane, or NaN if a lane is NaN.
 RL_INLINE float max_of(Floats v) {
   float best = v[0];
   RL_UNROLL for (int i = 1; i < kWidth; ++i) best = (v[i] > best || v[i] != v[i]) ? v[i] : best;

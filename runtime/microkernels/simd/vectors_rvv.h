@@ -2,8 +2,8 @@
 
 namespace rushlight::microkernels {
 
-// Bits of a vector register of RISC-V's vectors 1.0; 0 of drafts, which have other instructions. Asks only processors
-// that have vectors.
+// Returns the bits of a vector register of RISC-V's vector extension 1.0, or 0 for the draft versions, whose
+// instructions differ. Call it only on processors with vectors.
 int vector_bits();
 
 }  // namespace rushlight::microkernels

@@ -8,8 +8,8 @@
 
 namespace rushlight::microkernels {
 
-// c as of a PanelTile, of which taps is 1, `rows` and `first` are not read, and b are pairs: [(k + 1) / 2, columns
-// rounded up to vectors], the first of each in the low bits.
+// Computes c as PanelTile describes, with taps = 1. PanelTile's `rows` and `first` are not read. Its `b` holds pairs of
+// numbers, [(k + 1) / 2, columns rounded up to vectors]; the first number of a pair is in the low bits.
 struct PairTile {
   const uint32_t* lhs;  // [(k + 1) / 2, rows]
   PanelTile panel;
@@ -17,15 +17,15 @@ struct PairTile {
 
 struct Bf16PairMicrokernels {
   const char* name;
-  // Rounds x[i][first + l] for i < rows, l < k to the LHS of a tile, to nearest, ties to even.
+  // Writes x[i][first + l], i < rows, l < k, as the LHS of a tile, rounded to nearest, ties to even.
   void (*pack_lhs)(const float* const* x, int64_t first, int rows, int64_t k, uint32_t* to);
-  // The RHS of a tile from [k, columns] numbers; columns are whole vectors.
+  // Packs [k, columns] numbers as the RHS of a tile; `columns` is a multiple of the vector width.
   void (*pack_rhs)(const uint16_t* from, int64_t k, int64_t columns, uint32_t* to);
-  // Of at most as many rows and vectors as the tiles of floats have.
+  // Computes a tile. It has at most as many rows and vectors as a float32 tile.
   void (*panel)(int rows, int vectors, const PairTile& tile);
 };
 
-// What does that beside `tiles` on this machine, with panels of the same shape, or null.
+// Returns the bfloat16 table whose panels have the same shape as those of `tiles`, or null if this machine has none.
 const Bf16PairMicrokernels* bf16_pair_microkernels(const F32Microkernels& kernels);
 
 }  // namespace rushlight::microkernels

@@ -1,5 +1,5 @@
-// Products of numbers that are int16 with a scale for each block of them (block floating point), summed exactly in
-// int32 within a block and in float32 from block to block, where processors multiply int16 faster than float32.
+// Products in block floating point, for processors that multiply int16 faster than float32: numbers are int16, with one
+// scale for each block. Sums are exact int32 within a block, and float32 across blocks.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace rushlight::microkernels {
 
-// Numbers lie in pairs, the first of each in the low bits. The numbers of a block, and those of the column that they
-// meet, have a norm of at most kBlockNorm each, so that no sum of products overflows (Cauchy and Schwarz).
+// Numbers are stored in pairs; the first number of a pair is in the low bits. A block of the LHS and a block of the RHS
+// have Euclidean norms of at most kBlockNorm each, so that no sum of products overflows (Cauchy-Schwarz inequality).
 inline constexpr int64_t kBlockNorm = 46340;
 inline constexpr int64_t kMostBlockPairs = 96;
 
-// c as of a PanelTile, of which `rows`, `row_step`, `first`, `taps`, `k` and `b` are not read.
+// Computes c as PanelTile describes. PanelTile's `rows`, `row_step`, `first`, `taps`, `k` and `b` are not read.
 struct BlockTile {
   const uint32_t* lhs;  // rows of [blocks, pairs], lhs_step apart
   int64_t lhs_step;
@@ -28,14 +28,14 @@ struct BlockTile {
 
 struct BlockMicrokernels {
   const char* name;
-  // k numbers to [blocks, pairs] and [blocks], behind them zeros. False if they are not finite, or too large or too
-  // small for this: then what is written has no meaning.
+  // Converts k floats to numbers [blocks, pairs] and scales [blocks], and fills the last block with zeros. Returns
+  // false if a float is not finite, too large or too small; the output is then undefined.
   bool (*quantize)(const float* x, int64_t k, int64_t blocks, int64_t pairs, uint32_t* to, float* scales);
-  // Of at most as many rows and vectors as the tiles of floats have. A row's results do not depend on the others.
+  // Computes a tile. It has at most as many rows and vectors as a float32 tile. Rows do not influence each other.
   void (*panel)(int rows, int vectors, const BlockTile& tile);
 };
 
-// What does that beside `tiles` on this machine, with panels of the same shape, or null.
+// Returns the block table whose panels have the same shape as those of `tiles`, or null if this machine has none.
 const BlockMicrokernels* block_microkernels(const F32Microkernels& kernels);
 
 }  // namespace rushlight::microkernels

@@ -65,13 +65,13 @@ bool has_vectors(int bits) {
 }
 #endif
 
-// Sets of 8-bit products, and the floats that belong to each.
+// The int8 tables, each with the float32 table of the same processors.
 constexpr struct {
   const char* bytes;
   const char* floats;
 } kFloats[] = {{"avx512vnni", "avx512"}, {"avxvnni", "avx2"}, {"neon_i8mm", "neon"}, {"neon_dotprod", "neon"}};
 
-// The names that RUSHLIGHT_ISA may have, those of other machines among them.
+// All values that RUSHLIGHT_ISA may have, on any machine.
 constexpr const char* kNames[] = {
     "generic", "avx2",  "avxvnni", "avx512", "avx512vnni", "neon", "neon_dotprod", "neon_i8mm", "rvv", "rvv256",
 #if RUSHLIGHT_STAND_INS

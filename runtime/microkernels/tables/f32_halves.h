@@ -1,4 +1,4 @@
-// Products with packed matrices for processors whose vectors pass units of half their length.
+// Products with packed matrices for processors whose execution units are half as wide as their vectors (Zen 4).
 #pragma once
 
 #include "microkernels/tables/f32.h"
@@ -6,22 +6,23 @@
 
 namespace rushlight::microkernels {
 
-// Such a processor loads one whole vector at a time and multiplies one, but two halves: a tile one vector wide, which
-// loads a number of the LHS for each multiplication, waits for loads. Halves also leave out columns that a panel lacks.
+// Such a processor loads and multiplies one whole vector, or two halves, in a cycle. A tile that is one vector wide
+// needs one load of the LHS for each multiplication, and is limited by loads. Halves also skip the padding of a panel.
 struct F32HalfMicrokernels {
-  int width;  // floats in a half
-  // Rows of a tile of two whole vectors at most: the next tile begins before the last is stored if both are small, and
-  // all addresses of rows have registers. Weights are read more often, for which these processors have time.
+  int width;  // floats in half a vector
+  // Most rows of a tile that is two whole vectors wide. Small tiles overlap in the pipeline, and all row addresses stay
+  // in registers. Weights are read more often, which these processors do without delay.
   int whole_rows;
-  int rows[3];  // of a tile of so many halves and one, at most
-  // F32PackedMicrokernels::panel() over the first `halves` halves of a panel; 1 <= halves <= 3, 1 <= rows <=
-  // rows[halves - 1]. Results have the same bits.
+  int rows[3];  // rows[h - 1]: most rows of a tile of h halves
+  // As F32PackedMicrokernels::panel(), for the first `halves` halves of a panel; 1 <= halves <= 3, 1 <= rows <=
+  // rows[halves - 1]. Results are bit-equal.
   void (*panel)(int rows, int halves, const PanelTile& tile);
 };
 
-// Returns null where the processor has whole units, `kernels` have no halves, or the build is to be small.
+// Returns the table for this processor. It is null if the execution units are as wide as the vectors, if `kernels` has
+// no such table, or in a build for small size.
 const F32HalfMicrokernels* f32_half_microkernels(const F32Microkernels& kernels);
-// The same on any processor that runs `kernels`.
+// Returns the table for any processor that can run `kernels`, or null.
 const F32HalfMicrokernels* f32_half_microkernels_of(const F32Microkernels& kernels);
 
 }  // namespace rushlight::microkernels

@@ -1,6 +1,6 @@
-// F32Microkernels over channels-last images and over matrices packed ahead of time. A packed matrix [k, n] is a row of
-// panels of gemm_vectors * width columns, each [k, columns] without gaps; the last is as many whole vectors wide as it
-// needs.
+// Float32 microkernels for channels-last images and for matrices that are packed ahead of time. A packed matrix [k, n]
+// is a sequence of panels [k, gemm_vectors * width], without gaps. The last panel is narrower: it has as many whole
+// vectors as the remaining columns need.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@ namespace rushlight::microkernels {
 enum class UnaryOp : uint8_t;
 enum class F16Type : uint8_t;
 
-// Terms that are summed up one after the other, about. Rounding errors of a sum grow with the root of this number, not
-// with that of all terms: sums of so many are summed up then.
+// Long sums are split into partial sums of about this many terms, which are then added up. The rounding error grows
+// with the square root of the terms of a partial sum, not of the whole sum.
 inline constexpr int64_t kTermsOfSum = 256;
 
-// What is done to a result before it is stored: the residual is added, then it is clamped, then `op` is applied.
+// What is done to a result before it is stored, in this order: add the residual, clamp, apply `op`.
 struct Epilogue {
   const float* residual = nullptr;
   int64_t residual_step = 0;  // floats to the next row
@@ -26,7 +26,7 @@ struct Epilogue {
   float p = 0, q = 0;       // of `op`
 };
 
-// What becomes of a row before it is multiplied: x * scale + shift, clamped.
+// What is done to the LHS of a product before it is multiplied: clamp(x * scale + shift).
 struct Prologue {
   const float* scale = nullptr;  // [channels], or null
   const float* shift = nullptr;  // the same
@@ -40,20 +40,20 @@ struct PanelTile {
   int64_t row_step;
   int64_t first;
   int64_t taps, k;
-  const void* b;        // one panel, of floats
+  const void* b;        // one packed panel
   const float* bias;    // [columns, rounded up to vectors], or null
   const float* addend;  // or null; may be c
   int64_t addend_step;
   float* c;
   int64_t c_step;
   int64_t columns;
-  const void* ahead;   // memory that is fetched into cache meanwhile, or null:
-  int64_t ahead_step;  // so many bytes with each l
-  Epilogue epilogue;   // its residual, which may be c, is fetched into the first level cache meanwhile
+  const void* ahead;   // memory to prefetch, or null
+  int64_t ahead_step;  // bytes to prefetch for each l
+  Epilogue epilogue;   // its residual, which may be c, is prefetched into the L1 cache
 };
 
-// c[i, j] = epilogue(bias[j] + sum over l < k of lines[l][first + i * step] * b[l, j]): the LHS lies in
-// columns.
+// c[i, j] = epilogue(bias[j] + sum over l < k of lines[l][first + i * step] * b[l, j]): the LHS is stored column by
+// column.
 struct LineTile {
   const float* const* lines;
   int64_t first, step;
@@ -66,32 +66,32 @@ struct LineTile {
   Epilogue epilogue;
 };
 
-// Outputs next to each other in a row of a depthwise convolution, or in two rows if both strides are equal, dilations
-// are 1, and windows are 3 x 3, 5 x 5 with strides of at most 2 or 7 x 7 with strides of 1.
+// Adjacent outputs in a row of a depthwise convolution. They may be in two rows if both strides are equal, dilations
+// are 1, and the window is 3 x 3 or 5 x 5 with a stride of 1 or 2, or 7 x 7 with a stride of 1.
 struct DepthwiseRun {
-  // Column 0 of the kernel_h + (rows - 1) * stride rows under the windows, null if a row does not exist; then the rows
-  // of the next plane.
+  // Pointers to column 0 of the kernel_h + (rows - 1) * stride input rows of a plane, then of the next plane. A null
+  // pointer is a row of padding.
   const float* const* lines;
-  int64_t planes = 1;   // inputs whose results are added up
-  int64_t rows;         // of outputs
+  int64_t planes = 1;   // input planes whose results are added up
+  int64_t rows;         // output rows, 1 or 2
   int64_t column_step;  // floats to the next column of the input
-  int64_t columns;      // those that exist: others are zero
-  int64_t left;         // the first column under the window of the first output
+  int64_t columns;      // columns of the input; the others are padding
+  int64_t left;         // the first input column of the first output's window
   int64_t kernel_h, kernel_w;
-  int64_t stride, dilation;  // columns
+  int64_t stride, dilation;  // in columns
   const float* weights;      // [planes, kernel_h, kernel_w, channels]: rows are weight_step apart, taps tap_step
   int64_t weight_step, tap_step;
   const float* bias;  // [channels] or null
   int64_t channels;
-  float* out;  // no part of the input
+  float* out;  // must not overlap the input
   int64_t out_step, out_row_step;
   int64_t outputs;
   bool clamps;
   float low, high;
 };
 
-// One row of an image, whose channels are in groups, as planes: plane i has, for each channel of an output, channel i
-// of the group that this output reads.
+// Copies one row of an image for a grouped convolution into planes: plane i holds, for each output channel, channel i
+// of the group that this output channel reads.
 struct GroupedLine {
   const float* from;    // channel 0 of column 0
   int64_t column_step;  // floats to the next column
@@ -103,61 +103,62 @@ struct GroupedLine {
   float* to;             // [group_inputs, columns, count]
 };
 
-// The channels of an image that a grouped convolution reads for its outputs, of which the first is that of a group.
+// The input channels of a grouped convolution, from the group of the first output channel on.
 struct GroupedChannels {
-  int64_t count;  // of the image, from the first output's group on
+  int64_t count;  // channels from that group to the end of the image
   int64_t group_inputs, group_outputs;
 };
 
-// F32Microkernels of F(m x m, 3 x 3): m + 2 rows and columns of input, m of output. Of windows two pixels apart: 5 of
-// input, 3 of products, 2 of output. Vectors along channels.
+// Winograd's transforms F(m x m, 3 x 3) of channels-last tiles: m + 2 rows and columns of input, m of output. For a
+// stride of 2: 5 rows and columns of input, 3 of products, 2 of output. Vectors run along channels.
 struct WinogradInput {
   const float* from;  // channel 0 of the upper left pixel
   int64_t line_step, column_step;
-  int64_t first_line, lines, first_column, columns;  // those that exist: others are zero
+  int64_t first_line, lines, first_column, columns;  // the part of the tile inside the image; the rest is padding
   int64_t channels;
-  float* to;  // as many rows of channels as there are pixels, to_step apart
+  float* to;  // one row of channels for each pixel of the tile, to_step floats apart
   int64_t to_step;
 };
 struct WinogradOutput {
-  const float* from;  // a row of channels for each product, from_step apart
+  const float* from;  // one row of channels for each product, from_step floats apart
   int64_t from_step;
   int64_t channels;
   const float* bias;  // [channels] or null
   float* to;
   int64_t line_step, column_step;
-  int64_t lines, columns;  // those that are stored
+  int64_t lines, columns;  // outputs to store
   Epilogue epilogue;       // the residual has the steps of `to`
 };
 struct WinogradTransforms {
-  // weights[9][channels] (channels: products of inputs and outputs) to (m + 2)^2 rows to[f * stride + c]. Null for
-  // windows two pixels apart, whose filters are transformed ahead of time.
+  // Transforms weights[9][channels], where channels = inputs * outputs, into (m + 2)^2 rows to[f * stride + c]. Null
+  // for a stride of 2, whose filters are transformed ahead of time.
   void (*filters)(const float* weights, int64_t channels, float* to, int64_t stride);
-  // False if a number of the input is not finite, or so large that transformed numbers may not be (1e19).
+  // Returns false if an input is not finite, or so large (1e19) that its transform may be infinite.
   bool (*input)(const WinogradInput& tile);
   void (*output)(const WinogradOutput& tile);
 };
 
-// The gates of a recurrent layer are in blocks of this many units: a block holds those of its units, gate by gate.
+// The gates of a recurrent layer are stored in blocks of this many units. A block holds all values of the first gate,
+// then all values of the next gate.
 inline constexpr int64_t kUnits = 16;
 
-// One step of one sequence. Both arrays of gates hold whole blocks of 4 (LSTM: input, forget, cell, output) or 3 (GRU:
-// reset, update, new) gates; a gate's argument is the sum of both, but for GRU's new state, which is
+// One time step of one sequence. `gates` and `projected` hold whole blocks of 4 gates (LSTM: input, forget, cell,
+// output) or 3 gates (GRU: reset, update, new). The argument of a gate is gates + projected; only GRU's new state is
 // tanh(projected + reset * gates).
 struct RecurrentCell {
   const float* gates;
   const float* projected;
-  const float* previous;  // [units], GRU's state before
-  float* cell;            // [units, rounded up to blocks], LSTM's, changed in place
+  const float* previous;  // [units], GRU: the previous state
+  float* cell;            // [units, rounded up to blocks], LSTM: the cell state, changed in place
   int64_t units;
   float* out;  // [units]
 };
 
-// What is done to the scores of an attention before their exponentials: times scale, plus each mask that is there.
+// What is done to the scores of an attention before the softmax: multiply by `scale`, then add the masks.
 struct AttentionMasks {
   float scale;
-  const float* masks[2];  // of one query, or null; the second only with the first
-  bool may_be_empty;      // whether a query whose scores are all -infinity gets zeros; NaN otherwise
+  const float* masks[2];  // masks of one query, or null; there is no second mask without a first one
+  bool may_be_empty;      // if all scores of a query are -infinity, its result is zeros if true, NaN if false
 };
 
 // Queries [rows, depth] and their results [rows, width] for keys packed as [depth, keys], values packed as [keys,
@@ -171,10 +172,10 @@ struct AttentionTile {
   int64_t depth, keys, width;
   const float* packed_keys;
   const float* packed_values;
-  bool is_causal;         // then the first query sees keys [0, seen), the next ones one more each
-  int64_t seen;           // keys, unless is_causal
-  AttentionMasks masks;   // of the first query
-  int64_t mask_steps[2];  // floats to the next query's
+  bool is_causal;         // if true, query i sees keys [0, seen + i)
+  int64_t seen;           // equals `keys` unless is_causal
+  AttentionMasks masks;   // masks of the first query
+  int64_t mask_steps[2];  // floats to the mask of the next query
   float* scores;          // [rows, score_step]
   int64_t score_step;     // at least `keys`, rounded up to vectors
   float* out;
@@ -182,43 +183,45 @@ struct AttentionTile {
 };
 
 struct F32PackedMicrokernels {
-  // Rows of a tile that is `vectors` wide: most for one vector, least for the widest.
+  // Most rows of a tile that is one vector wide. Wider tiles have fewer rows.
   int narrow_rows;
 
-  // `rounds` times gemm_rows * gemm_vectors * width independent multiplications and additions, on so many `sums`.
+  // Runs `rounds` times gemm_rows * gemm_vectors * width independent multiply-adds on as many `sums`, to measure the
+  // arithmetic limit.
   void (*saturate)(int64_t rounds, float* sums);
   // 1 <= rows <= gemm_rows (narrow_rows if the panel is one vector wide). The epilogue's `op` is left to apply().
   void (*panel)(int rows, int vectors, const PanelTile& tile);
   // 1 <= rows <= gemm_rows.
   void (*line)(int rows, int vectors, const LineTile& tile);
-  // One row: c[j] for the columns of a packed matrix from panel `b` on. ends: what is left of fours of panels is added
-  // up in several sums, which are faster than one and have another order.
+  // Computes one row: c[j] for the columns of a packed matrix from panel `b` on. Panels are computed four at a time. If
+  // `ends` is true, the remaining panels use several partial sums, which is faster and rounds differently.
   void (*row)(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns, bool ends,
               const Epilogue& epilogue);
-  // The same for panels of 16-bit floats, which become float32 in registers; 1 <= rows <= gemm_rows.
+  // The same for panels of 16-bit floats, which are converted to float32 in registers; 1 <= rows <= gemm_rows.
   void (*f16_panel)(F16Type type, int rows, int vectors, const PanelTile& tile);
   void (*f16_row)(F16Type type, const float* x, int64_t k, const uint16_t* b, const float* bias, float* c,
                   int64_t columns, bool ends, const Epilogue& epilogue);
   void (*depthwise)(const DepthwiseRun& run);
   void (*grouped_line)(const GroupedLine& line);
-  // Windows of 3 x 3 over the input itself; run.planes are the channels of a group. Vectors of outputs are whole
-  // groups, which lie in a vector of the input. Null where no instruction permutes vectors.
+  // A grouped convolution with a window of 3 x 3 that reads the image without grouped_line(). run.planes is the number
+  // of input channels of a group. A vector of outputs holds whole groups, and their inputs fit into one vector. Null if
+  // the instruction set cannot permute vectors.
   void (*grouped_3x3)(const DepthwiseRun& run, const GroupedChannels& groups);
   // out[c] = scale * sum, or the maximum (NaN if there is one), of sources[i][c], i < count; count > 0.
   void (*pool)(bool maximum, const float* const* sources, int64_t count, int64_t channels, float scale, float* out);
   WinogradTransforms winograd2, winograd3, winograd4, winograd_apart;
-  // rows[i][c] to to[i * channels + c], i < count, c < channels.
+  // to[i * channels + c] = prologue(rows[i][c]), i < count, c < channels.
   void (*prologue)(const Prologue& prologue, const float* const* rows, int64_t count, int64_t channels, float* to);
-  // Applies the epilogue's `op` alone to rows that are `step` apart.
+  // Applies only the epilogue's `op`, to rows that are `step` floats apart.
   void (*apply)(const Epilogue& epilogue, float* c, int64_t step, int64_t rows, int64_t columns);
   void (*attention)(const AttentionTile& tile);
-  // n scores to exponentials, or 0 where those would hardly be normal numbers, less the largest; what their sum is to
-  // be multiplied by for 1. The vectors that hold `scores` are written whole. n > 0.
+  // Applies `masks` to n scores and replaces each score by exp(score - maximum), or by 0 where this would be denormal.
+  // Returns 1 / (sum of the results). Whole vectors of `scores` are written. n > 0.
   float (*attention_share)(const AttentionMasks& masks, float* scores, int64_t n);
   void (*lstm)(const RecurrentCell& cell);
   void (*gru)(const RecurrentCell& cell);
 
-  // Those of F(m x m, 3 x 3), 2 <= m <= 4.
+  // Returns the transforms of F(m x m, 3 x 3), 2 <= m <= 4.
   const WinogradTransforms& winograd(int64_t m) const { return m == 2 ? winograd2 : m == 3 ? winograd3 : winograd4; }
 };
 

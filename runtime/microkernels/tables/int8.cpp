@@ -59,7 +59,7 @@ struct Entry {
   const Int8Microkernels* (*find)();
 };
 
-// The best first.
+// In order of preference.
 constexpr Entry kEntries[] = {
 #if RL_HAS_AVX512
     {"avx512vnni",

@@ -1,5 +1,5 @@
-// Inner loops over 8-bit integers, one set of them for each instruction set: exact sums of products in 32 bits, and
-// what becomes of the sums. They know no tensors.
+// Inner loops over 8-bit integers, one table for each instruction set: exact int32 sums of products, and the epilogues
+// that turn sums into int8 or float32 results. They know no tensors.
 #pragma once
 
 #include <cstddef>
@@ -11,32 +11,33 @@ namespace rushlight::microkernels {
 
 // sums[i, j] = sum over k of lhs[i, k] * rhs[k, j], for packed operands.
 struct Int8Tile {
-  const void* lhs;     // [rows, groups * group] as pack_lhs() gives them
+  const void* lhs;     // [rows, groups * group], packed by pack_lhs()
   int64_t lhs_stride;  // elements from row to row
   const int8_t* rhs;   // [groups, vectors * lanes, group]
   int64_t groups;
   int32_t* sums;  // [rows, vectors * lanes], row stride sums_stride, aligned to a vector
   int64_t sums_stride;
-  bool accumulate;  // to what `sums` holds
-  // Of gemm_results() and gemm_pipelined(): rows from (rows + 1) / 2 on begin `half_step` elements behind the first
-  // one. Of bytes of two vectors rows may be of several runs of so many groups each, `run_step` elements apart.
+  bool accumulate;  // add to the values in `sums`
+  // For gemm_results() and gemm_pipelined(): row (rows + 1) / 2 of the LHS begins `half_step` elements behind row 0. In
+  // tiles of two vectors with int8 results, a row may consist of several runs of `groups` groups, `run_step` elements
+  // apart.
   int64_t half_step = 0, runs = 1, run_step = 0;
-  // Of gemm_results(): memory that is fetched into a second level cache meanwhile, so many bytes with each group.
+  // For gemm_results(): memory to prefetch into the L2 cache, and the bytes to prefetch for each group.
   const int8_t* ahead = nullptr;
   int64_t ahead_step = 0;
 };
 
-// Rows of numbers from[i * from_stride + j] ^ sign_mask, read as int8, which become the LHS's.
+// Rows to pack as an LHS: number j of row i is from[i * from_stride + j] ^ sign_mask, as int8.
 struct LhsRows {
   const uint8_t* from;
   int64_t from_stride;
   uint8_t sign_mask;
-  int64_t numbers;    // of a row
-  int64_t to_stride;  // elements
+  int64_t numbers;    // in a row
+  int64_t to_stride;  // elements from row to row of the packed LHS
 };
 
-// The same sums for an RHS as it lies: columns of `numbers` numbers, `rhs_stride` apart. Rows of the LHS have what
-// fill_lhs() can write, up to the next multiple of dot_step.
+// The same sums for an RHS that is not packed: its columns are contiguous, have `numbers` numbers and are `rhs_stride`
+// apart. Rows of the LHS are padded, by fill_lhs(), to a multiple of dot_step.
 struct Int8Dots {
   const void* lhs;
   int64_t lhs_stride;
@@ -47,7 +48,7 @@ struct Int8Dots {
   int64_t sums_stride;
 };
 
-// Rows of sums, `sums_stride` apart, and of results, `out_stride` apart.
+// Rows of sums, `sums_stride` elements apart, whose results are `out_stride` elements apart.
 struct SumRows {
   const int32_t* sums;
   int64_t sums_stride;
@@ -55,37 +56,38 @@ struct SumRows {
   int64_t out_stride;
 };
 
-// A quantized result: magnitudes of least - zero and most - zero are less than 2^22.
+// The range of quantized results. least - zero and most - zero have magnitudes below 2^22.
 struct Int8Range {
   int32_t zero, least, most;
 };
 
-// A sum of numbers and others, in `range`: number * factor + offset + other * other_factor, as Int8Loops::add() has it.
+// A residual addition of quantized numbers, as Int8Loops::add() computes it: number * factor + offset + other *
+// other_factor, rounded and clamped to `range`.
 struct Int8Sum {
-  const int8_t* others = nullptr;  // they lie as the numbers do; null: nothing is added
+  const int8_t* others = nullptr;  // the residual, with the layout of the results; null: nothing is added
   float factor, other_factor, offset;
   Int8Range range;
-  uint8_t sign_mask = 0;  // bytes of others XOR sign_mask are int8
+  uint8_t sign_mask = 0;  // others[i] ^ sign_mask is int8
 };
 
 // out[i, j] = clamp(round(float(sums[i, j] + correction[j]) * multiplier[j] + offset[j]) + zero, least, most), rounded
-// to nearest, ties to even. With a sum, these numbers, which are int8, are added to others.
+// to nearest, ties to even. Then `sum` adds a residual to these int8 numbers, if it has one.
 struct Requantize {
   const int32_t* correction;  // [n] or null: 0
   const float* multiplier;    // [n]
   const float* offset;        // [n] or null: 0
   int32_t zero;
-  int32_t least, most;  // of int8 or of uint8
+  int32_t least, most;  // within the range of int8 or of uint8
   Int8Sum sum = {};
 };
 
-// a - b * c, wrapped around: the zero points of a damaged program can have any value.
+// Returns a - b * c modulo 2^32: zero points of a damaged program can have any value.
 inline int32_t wrapping_difference(int32_t a, int32_t b, int32_t c) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b) * static_cast<uint32_t>(c));
 }
 
 // out[i, j] = clamp(float(sums[i, j] - zero_i * rhs_sums[j]) * (scale_i * multiplier[j]) + offset[j], least, most),
-// zero_i being zero(i), scale_i scales[i * step].
+// where zero_i is zero(i) and scale_i is scales[i * step].
 struct Dequantize {
   const int32_t* zeros;
   const float* scales;
@@ -95,25 +97,25 @@ struct Dequantize {
   const float* multiplier;  // [n]
   const float* offset;      // [n] or null: 0
   float least, most;
-  bool accumulate = false;  // to what `out` holds, before it is clamped
+  bool accumulate = false;  // add to the values in `out` before clamping
 
   int32_t zero(int64_t row) const { return wrapping_difference(zeros[row * step], -1, zero_offset); }
 };
 
-// What a set of tiles makes of Requantize or Dequantize, once for all tiles of a panel of columns.
+// Parameters of Requantize or Dequantize in the layout of an instruction set, prepared once for all tiles of a panel.
 struct alignas(64) PanelEpilogue {
   uint8_t memory[1280];
 };
 
-// What becomes of the sums of a tile of `columns` columns, more than those of all vectors but the last.
+// The epilogue of a tile of `columns` columns. Only the last vector of the tile may be partly used.
 struct TileEpilogue {
   const PanelEpilogue* panel;
-  const Dequantize* reals;  // null: bytes
-  void* out;                // int8 or uint8, or floats
-  int64_t out_stride;       // elements
+  const Dequantize* reals;  // for float32 results; null: int8 or uint8 results
+  void* out;
+  int64_t out_stride;  // elements
   int64_t columns;
-  const int8_t* others = nullptr;  // Int8Sum's, for this tile
-  bool has_other_mask = false;     // whether Int8Sum::flip is not 0
+  const int8_t* others = nullptr;  // Int8Sum::others for this tile
+  bool has_other_mask = false;     // whether Int8Sum::sign_mask is not 0
 };
 
 // sums[i, c] = sum over t of pixels[i * taps + t][c] * weights[t / 2, c, t % 2].
@@ -128,9 +130,9 @@ struct Int8Channels {
 
 // sums[i, j] = sum over groups g of scales[j, g] times the sum within the group of lhs[i, k] * rhs[j, k].
 struct Int4Dots {
-  const uint8_t* lhs;  // [rows, groups * group] of pack_int4_lhs(), so many bytes apart
+  const uint8_t* lhs;  // [rows, groups * group], packed by pack_int4_lhs(); rows are lhs_stride bytes apart
   int64_t lhs_stride;
-  const uint8_t* rhs;  // two numbers a byte, each plus 8, the even one in the high half; bytes from column to column
+  const uint8_t* rhs;  // columns, rhs_stride bytes apart, of 4-bit numbers + 8, two in a byte, the even one high
   int64_t rhs_stride;
   const float* scales;
   int64_t scale_stride;   // from column to column
@@ -142,8 +144,8 @@ struct Int4Dots {
 // sums[j] = sum over groups g of scales[j, g] times the sum within the group of x[k] * rhs[j, k].
 struct ScaledDots {
   const float* x;      // [groups * group]
-  const uint8_t* rhs;  // columns of int8, or of two numbers a byte as in Int4Dots
-  bool is_int4;        // then a group's size is even
+  const uint8_t* rhs;  // columns of int8 numbers, or of 4-bit numbers as in Int4Dots
+  bool is_int4;        // `group` is even if true
   int64_t rhs_stride;  // bytes
   const float* scales;
   int64_t scale_stride;  // from column to column
@@ -151,12 +153,12 @@ struct ScaledDots {
   float* sums;
 };
 
-// real = (number - zero) * scale; `step` is 1, or 0 for one number.
+// A quantized operand: real = (number - zero) * scale. `step` is 1, or 0 if the operand is a single number.
 struct Int8Operand {
   const uint8_t* data;
   int64_t step;
-  uint8_t sign_mask;  // bytes XOR sign_mask are int8
-  int32_t zero;       // as int8
+  uint8_t sign_mask;  // data[i] ^ sign_mask is int8
+  int32_t zero;       // in the range of int8
   float scale;
 };
 
@@ -167,28 +169,31 @@ struct Int8Microkernels {
   int lanes;       // sums in a vector
   int rows;        // most rows of a tile
   int vectors;     // most vectors across a tile
-  int group;       // numbers of a column that lie together in the RHS
-  int dot_step;    // numbers of a vector of the LHS
-  int lhs_size;    // bytes of a number of the LHS
-  int lhs_offset;  // what is added to int8 numbers in the LHS: 0, or 128 where they are unsigned
+  int group;       // adjacent numbers of a column that one lane multiplies
+  int dot_step;    // numbers in a vector of the LHS
+  int lhs_size;    // bytes of a number of the packed LHS
+  int lhs_offset;  // added to int8 numbers by packing: 0, or 128 if the packed LHS is unsigned
 
-  // Numbers from[i] ^ sign_mask, read as int8, to `to` in the LHS's form.
+  // Packs n numbers from[i] ^ sign_mask, which are int8, as an LHS.
   void (*pack_lhs)(const uint8_t* from, uint8_t sign_mask, int64_t n, void* to);
-  // So for rows; what follows a row up to a multiple of 64 bytes may be written, too. Null where no faster.
+  // The same for rows. It may write behind the end of a row, up to a multiple of 64 bytes. Null if pack_lhs() is as
+  // fast.
   void (*pack_rows)(const LhsRows& lhs, int64_t rows, void* to);
-  // n times `value`.
+  // Packs n copies of `value` as an LHS.
   void (*fill_lhs)(int8_t value, int64_t n, void* to);
   // 1 <= rows <= this->rows, 1 <= vectors <= this->vectors.
   void (*gemm)(int rows, int vectors, const Int8Tile& tile);
-  // The same with results instead of sums, which are written nowhere; `accumulate` is false. Null where no faster.
+  // The same with the epilogue `end`; sums are not stored, and `accumulate` is false. Null if gemm() is as fast.
   void (*gemm_results)(int rows, int vectors, const Int8Tile& tile, const TileEpilogue& end);
-  // For panels of so many vectors; the first gives whether tiles of all rows are ones for gemm_pipelined().
+  // Prepare the epilogue of a panel of `vectors` vectors. prepare_requantize() returns whether gemm_pipelined() is the
+  // fastest function for full tiles of this panel.
   bool (*prepare_requantize)(int vectors, const Requantize& how, int64_t columns, PanelEpilogue* to);
   void (*prepare_dequantize)(int vectors, const Dequantize& how, int64_t columns, PanelEpilogue* to);
-  // Sums of a tile of all rows and vectors and at least kLeastPipelinedGroups groups, while those that tile.sums holds
-  // until then become what `before` says of them, a tile of the same product. Null: they hold nothing.
+  // Computes the sums of a full tile with at least kLeastPipelinedGroups groups into tile.sums. In the same loop it
+  // applies the epilogue `before` to the previous contents of tile.sums, the sums of another tile of this product. If
+  // `before` is null, tile.sums has no previous contents.
   void (*gemm_pipelined)(const Int8Tile& tile, const TileEpilogue& end, const TileEpilogue* before);
-  // What gemm_pipelined() makes of sums before, for the last ones.
+  // Applies the epilogue `end` to the sums of the last tile of gemm_pipelined().
   void (*finish_pipelined)(const int32_t* sums, const TileEpilogue& end);
 
   void (*dots)(int64_t rows, int64_t columns, const Int8Dots& dots);
@@ -197,17 +202,18 @@ struct Int8Microkernels {
 
   // to[i] = clamp(round(x[i] * inverse) + zero, least, most), ties to even; 0 for NaN.
   void (*quantize)(const float* x, int64_t n, const Int8Range& range, float inverse, uint8_t* to);
-  // (int8(x[i] ^ sign_mask) - zero) * scale.
+  // to[i] = (int8(x[i] ^ sign_mask) - zero) * scale.
   void (*dequantize_int8)(const uint8_t* x, uint8_t sign_mask, int64_t n, float zero, float scale, float* to);
-  // n numbers of 4 bits, the even ones in the high halves, each plus 8: (number - zero) * scale. n is even.
+  // to[i] = (number i - zero) * scale, for n numbers of 4 bits in the format of Int4Dots::rhs. n is even.
   void (*dequantize_int4)(const uint8_t* x, int64_t n, float zero, float scale, float* to);
-  // The least number and 0, the largest and 0; false if one is NaN.
+  // Writes min(0, least x[i]) and max(0, largest x[i]). Returns false if x holds a NaN.
   bool (*extremes)(const float* x, int64_t n, float* least, float* most);
-  // The product or sum of two reals, quantized; `to` may be an operand. Not both steps are 0 unless n is 1.
+  // Multiplies or adds two quantized operands and quantizes the result. `to` may be an operand. At most one step is 0
+  // unless n is 1.
   void (*combine)(bool multiply, const Int8Operand& a, const Int8Operand& b, const Int8Range& range, float inverse,
                   int64_t n, uint8_t* to);
 
-  int int4_offset;  // what pack_int4_lhs() adds
+  int int4_offset;  // pack_int4_lhs() adds this to each number
   // n is a multiple of 32.
   void (*pack_int4_lhs)(const int8_t* from, int64_t n, uint8_t* to);
   void (*int4_dots)(int64_t rows, int64_t columns, const Int4Dots& dots);
@@ -220,10 +226,10 @@ struct Int8Microkernels {
   Int8Loops loops;
 };
 
-// The best set for this machine, chosen once; RUSHLIGHT_ISA in the environment asks for a lesser one by name.
+// Returns the best table for this machine, or the one that RUSHLIGHT_ISA in the environment names. It is chosen once.
 const Int8Microkernels& int8_microkernels();
-// By name (generic, avx2, avxvnni, avx512, avx512vnni, neon, neon_dotprod, neon_i8mm), or null if this machine or build
-// has none.
+// Returns a table by name (generic, avx2, avxvnni, avx512, avx512vnni, neon, neon_dotprod, neon_i8mm), or null if this
+// machine or build lacks it.
 const Int8Microkernels* int8_microkernels_named(const char* name);
 
 }  // namespace rushlight::microkernels

@@ -1,6 +1,6 @@
-// RL_HAS_<ISA>: the families of instruction sets that this build has tables for, besides the generic one. They are
-// those of the processor family, of which a selective build (RUSHLIGHT_SELECTED_ISAS) has only the ones that it
-// defines.
+// RL_HAS_<ISA> says whether this build has tables for a family of instruction sets; it always has the generic tables. A
+// build has all families of the target processor. A selective build (RUSHLIGHT_SELECTED_ISAS) has only the families
+// that it selects.
 #pragma once
 
 #if !defined(RUSHLIGHT_SELECTED_ISAS)

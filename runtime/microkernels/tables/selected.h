@@ -1,7 +1,7 @@
-// What a selective build has of the microkernels: `rushlight select` writes selected_microkernels.h, with RL_SELECTED,
-// the members of the tables that some source calls (`packed.<member>` of F32PackedMicrokernels), the windows
-// `window<size>` of depthwise convolutions and `f16`, if programs have 16-bit floats, and RL_SELECTED_FUNCTIONS, bits
-// of UnaryOp.
+// Which microkernels a selective build contains. `rushlight select` writes selected_microkernels.h with two macros.
+// RL_SELECTED lists the table members that the build calls (`packed.<member>` for F32PackedMicrokernels), the windows
+// `window<size>` of depthwise convolutions, and `f16` if a program has 16-bit floats. RL_SELECTED_FUNCTIONS has a bit
+// for each UnaryOp.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class UnaryOp : uint8_t;
 
 constexpr bool is_selected(UnaryOp op) { return ((RL_SELECTED_FUNCTIONS >> static_cast<int>(op)) & 1) != 0; }
 
-// `name` is a word of RL_SELECTED, which begins and ends with a space.
+// Returns whether RL_SELECTED, which begins and ends with a space, contains the word `name`.
 constexpr bool is_selected(const char* name) {
   for (const char* list = RL_SELECTED; *list != '\0'; ++list) {
     if (*list != ' ') continue;
@@ -37,15 +37,15 @@ constexpr bool is_selected(const char*) { return true; }
 
 #endif
 
-// Whether the build (CMAKE_BUILD_TYPE=MinSizeRel) or this file is to be small: tables then have fewer variants of long
-// functions. Each file has a value of its own.
+// Whether code size matters more than speed, in the whole build (CMAKE_BUILD_TYPE=MinSizeRel) or in this file. Tables
+// then have fewer variants of long functions. The value may differ from file to file.
 #if defined(RUSHLIGHT_SMALL)
 static constexpr bool kIsSmall = true;
 #else
 static constexpr bool kIsSmall = false;
 #endif
 
-// Sets a member of the table `t` to a function, if the build has it.
+// Sets a member of the table `t` to a function, if the build contains this member.
 #define RL_SET_IF(name, member, function)        \
   do {                                           \
     if (is_selected(name)) t.member = &function; \

@@ -10,10 +10,10 @@ namespace rushlight::microkernels {
 
 namespace {
 
-// Floats of transformed input and products that a worker holds at a time.
+// Most floats of transformed input and products of a worker.
 constexpr int64_t kBlockFloats = 288 * 1024;
 
-// Columns of a panel at most, and outputs of a tile.
+// Most columns of a panel, and most outputs of a tile.
 constexpr int64_t kMostColumns = 64, kMostOutputs = 16;
 
 }  // namespace
@@ -72,7 +72,7 @@ void PackedWinograd::run(KernelRuntimeContext& context, int64_t workers, const f
   });
 }
 
-// Few tiles and so weights that outweigh them: workers share the points.
+// With few tiles, most memory traffic is weights. The workers then divide the points, so that each reads other weights.
 void PackedWinograd::run_together(KernelRuntimeContext& context, int64_t workers, float* scratch) const {
   const int64_t most = std::min(most_ * workers, count_);
   float* input = scratch;
@@ -198,7 +198,8 @@ void PackedWinograd::finish_directly(int64_t tile) const {
   }
 }
 
-// sums[i * kMostColumns + o]: output first + o of the i-th pixel of the tile, in rows of those that exist.
+// Adds to sums[i * kMostColumns + o], output channel first + o of pixel i of the tile. Pixels outside the output are
+// not counted.
 void PackedWinograd::add_directly(const Place& at, int64_t first, int64_t columns, float* sums) const {
   const int64_t lines = std::min(out_.sizes[1] - at.line, m), width = std::min(out_.sizes[2] - at.column, m);
   for (int64_t i = 0; i < lines * width; ++i) {
@@ -224,20 +225,20 @@ void PackedWinograd::add_directly(const Place& at, int64_t first, int64_t column
   }
 }
 
-// A tap as it was, of channel c and outputs first + o, o < columns, which are in one panel.
+// Recovers the weights of a tap for channel c and outputs first + o, o < columns, which are in one panel.
 void PackedWinograd::find_filter(int64_t ky, int64_t kx, int64_t c, int64_t first, int64_t columns,
                                  float* filter) const {
   const Packing packing = packing_of(*kernels);
   const int64_t step = std::min(packing.panel, packing.columns(outputs) - first);
   const int64_t point_step = channels * packing.columns(outputs);
   if (stride == 2) {
-    // Taps are terms at the points 0 and infinity.
+    // The points 0 and infinity contain the taps unchanged.
     const int64_t point = (ky == 2 ? 6 : 0) + (kx == 2 ? 2 : 0), term = (ky > 0 ? 2 : 0) + (kx > 0 ? 1 : 0);
     const float* const row = weights + terms_before(point) * point_step + first * terms(point) * channels;
     std::copy_n(row + (term * channels + c) * step, columns, filter);
     return;
   }
-  // Taps are multiples of transformed ones at the points 0 and infinity, and of the difference of those at 1 and -1.
+  // Outer taps are multiples of the points 0 and infinity; the middle tap is a multiple of point 1 minus point -1.
   constexpr float kScales[][3] = {{1.0f, 1.0f, 1.0f}, {2.0f, -1.0f, 1.0f}, {4.0f, -3.0f, 1.0f}};
   const float* const scales = kScales[m - 2];
   const int64_t last = m + 1;

@@ -1,5 +1,6 @@
-// 3 x 3 convolutions at stride 1 by F(m x m, 3 x 3), m = 2, 3 or 4 (Lavin and Gray 2016); at stride 2 by F(2, 2) of
-// even rows and columns, with sums that the odd ones share: 25 products in 9 sums for 2 x 2 outputs instead of 36.
+// Winograd convolutions of 3 x 3. Stride 1 uses F(m x m, 3 x 3), m = 2, 3 or 4 (Lavin and Gray 2016). Stride 2 uses
+// F(2, 2) for the even rows and columns, and adds the odd ones to the same sums: 2 x 2 outputs take 25 products instead
+// of 36.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +17,18 @@ namespace rushlight::microkernels {
 // A convolution of channels-last float32 images [n, h, w, channels] to [n, out_h, out_w, outputs].
 class PackedWinograd {
  public:
-  // The owner sets these, once. `m` is the number of outputs of a tile along an axis: 2 to 4, or 2 if the stride is 2.
+  // The owner sets these once. `m` is the number of outputs of a tile along an axis: 2 to 4, or 2 if the stride is 2.
   const F32Microkernels* kernels = nullptr;
   int64_t m = 4, stride = 1, pad_h = 0, pad_w = 0, channels = 0, outputs = 0;
-  Epilogue epilogue;               // without its residual
+  Epilogue epilogue;               // `residual` is an argument of run()
   const float* weights = nullptr;  // points() packed matrices [terms(point) * channels, outputs]
   const float* bias = nullptr;     // [outputs] or null
 
-  // Takes note of the operands' shapes; `residual` may be null. Returns InvalidProgram if they do not fit.
+  // Sets the shapes of the operands; `residual` may be null. Returns InvalidProgram if they do not fit.
   Error prepare(const Sources& in, const Image& out, const Image* residual);
-  // Returns the scratch memory, aligned to 64 bytes, for the shapes of the last prepare().
+  // Returns the floats of scratch memory, aligned to 64 bytes, that run() needs after the last prepare().
   size_t scratch_floats(int64_t workers) const;
-  // Computes the output; `in` has the address of each source. A result does not depend on the number of workers.
+  // Computes the output. `in` has a pointer to each source. Results do not depend on the number of workers.
   void run(KernelRuntimeContext& context, int64_t workers, const float* const* in, float* out, const float* residual,
            float* scratch);
   // Returns the number of multiplications and additions of the convolution without the transforms.
@@ -35,7 +36,7 @@ class PackedWinograd {
 
   // Returns the number of transformed numbers of a tile.
   int64_t points() const { return axis_points() * axis_points(); }
-  // Returns the number of products in the sum of a point.
+  // Returns the number of matrices whose products are added up for a point.
   int64_t terms(int64_t point) const { return axis_terms(point / axis_points()) * axis_terms(point % axis_points()); }
 
  private:
@@ -52,7 +53,8 @@ class PackedWinograd {
   // Inputs of a tile along an axis.
   int64_t axis_inputs() const { return stride == 2 ? 5 : m + 2; }
   int64_t axis_points() const { return stride == 2 ? 3 : m + 2; }
-  // Inputs of a point on an axis: 0 and 1, 2, 3 and 4 at stride 2.
+  // Returns the inputs that a point on an axis reads. At stride 2, point 0 reads inputs 0 and 1, point 1 reads input 2,
+  // and point 2 reads inputs 3 and 4.
   int64_t axis_terms(int64_t point) const { return stride == 2 && point != 1 ? 2 : 1; }
   int64_t axis_first(int64_t point) const { return stride == 2 && point > 0 ? point + 1 : point; }
   int64_t inputs() const { return axis_inputs() * axis_inputs(); }
@@ -61,13 +63,13 @@ class PackedWinograd {
     for (int64_t i = 0; i < point; ++i) count += terms(i);
     return count;
   }
-  // Rows of one input or point lie together; no power of two apart from one to the next.
+  // Floats from one input or point to the next. Padding avoids powers of two, which would share cache sets.
   int64_t input_step(int64_t count) const { return count * channels + 16; }
   int64_t product_step(int64_t count) const { return count * outputs + 16; }
   int64_t input_floats(int64_t count) const { return round_up(inputs() * input_step(count), 16); }
   int64_t product_floats(int64_t count) const { return round_up(points() * product_step(count), 16); }
   int64_t row_floats(int64_t count) const { return round_up(2 * count * terms(0), 16); }
-  // Of rows; then, for every tile, whether its numbers may be transformed, in a byte.
+  // Floats for the pointers to rows, and for one byte for each tile: whether its numbers may be transformed.
   int64_t pointer_floats(int64_t count) const { return row_floats(count) + round_up(count, 64) / 4; }
   uint8_t* flags(float* pointers, int64_t count) const {
     return reinterpret_cast<uint8_t*>(pointers + row_floats(count));
@@ -77,8 +79,8 @@ class PackedWinograd {
   bool transform(int64_t first, int64_t index, int64_t count, float* input) const;
   void product(int64_t point, int64_t count, const float* input, float* products, const float** rows) const;
   void finish(int64_t first, int64_t index, int64_t count, const float* products) const;
-  // A tile by its sums as they are, of filters found from the transformed ones: infinities and NaN reach no other
-  // outputs than they should.
+  // Computes a tile directly, with filters recovered from the transformed ones. It is used for tiles with infinities or
+  // NaN, which a transform would spread to other outputs.
   void finish_directly(int64_t tile) const;
   void add_directly(const Place& at, int64_t first, int64_t columns, float* sums) const;
   void find_filter(int64_t ky, int64_t kx, int64_t c, int64_t first, int64_t columns, float* filter) const;

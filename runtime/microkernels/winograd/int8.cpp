@@ -42,9 +42,9 @@ namespace {
 
 constexpr int64_t kMostColumns = 64;
 
-constexpr int64_t kNumbers = 4;  // of a column that are transformed at a time
+constexpr int64_t kNumbers = 4;  // numbers of a column that are transformed at a time
 
-// Four numbers of each of `across` columns, in groups of two or four, to groups of two.
+// Copies four numbers of each of `across` columns, packed in groups of two or four, to groups of two.
 void to_pairs(const int8_t* from, int group, int64_t across, int8_t* to) {
   uint16_t pairs[2 * kMostColumns], apart[2 * kMostColumns];
   const size_t bytes = static_cast<size_t>(kNumbers * across);
@@ -83,8 +83,8 @@ const Int8WinogradMicrokernels* int8_winograd_microkernels(const Int8Microkernel
 
 int best_winograd(const Int8Microkernels& kernels, const Int8WinogradShape& s) {
   if (int8_winograd_microkernels(kernels) == nullptr || s.channels % (2 * kernels.lanes) != 0) return 0;
-  // In products of two numbers: reading a transformed weight takes as long as some, and so does each number of the
-  // transforms. Products of four take as long as those of two.
+  // Costs relative to one instruction that multiplies pairs of numbers: reading a transformed weight, transforming an
+  // input or an output, gathering a pixel. Instructions that multiply groups of four cost the same as pairs.
   constexpr double kWeight = 20, kInput = 6, kOutput = 14, kGather = 2, kGain = 0.85;
   const double direct = 2.0 / kernels.group;
   const double channels = static_cast<double>(s.channels), outputs = static_cast<double>(s.outputs);

@@ -1,4 +1,4 @@
-// Attention of some queries to all keys: scores, their exponentials, and sums of values.
+// Attention of a few queries to all keys: scores, softmax, and weighted sums of values.
 #pragma once
 
 #include <type_traits>
@@ -14,7 +14,7 @@ struct AttentionProduct {
   const float* a;
   int64_t a_step, k;
   const float* b;        // one panel
-  const float* factors;  // of rows, or null
+  const float* factors;  // a factor for each row, or null
   float* c;
   int64_t c_step, columns;
 };
@@ -55,7 +55,7 @@ static void attention_product_of(int rows, const AttentionProduct& t, std::integ
   by_rows[rows - 1](t);
 }
 
-// All rows, of t.k numbers, times the columns [0, columns) of a packed matrix [depth, n].
+// Multiplies all rows, of t.k numbers, by columns [0, columns) of a packed matrix [depth, n].
 static void attention_products(int64_t rows, AttentionProduct t, int64_t columns, int64_t depth, int64_t n) {
   constexpr int64_t kPanel = kTileVectors * kWidth;
   const int64_t tiles = (rows + kTileRows - 1) / kTileRows, base = rows / tiles, larger = rows - base * tiles;
@@ -81,8 +81,8 @@ static void attention_products(int64_t rows, AttentionProduct t, int64_t columns
   }
 }
 
-// Masks: how many are added to scaled scores; -1: scores stay as they are. Gives the largest of n scores; behind them
-// -infinity fills a vector. NaN is not looked for: it reaches the results through the exponentials.
+// Scales n scores, adds `Masks` masks (-1: scores stay unchanged), and returns the largest score. The last vector is
+// filled with -infinity. NaN needs no check here: it reaches the results through the exponentials.
 template <int Masks>
 RL_INLINE Floats mask_scores(const AttentionMasks& m, float* scores, int64_t n) {
   const Floats scale = splat(m.scale);
@@ -115,8 +115,8 @@ RL_INLINE Floats mask_scores(const AttentionMasks& m, float* scores, int64_t n) 
   return across(at_least(best[0], best[1]), [](Floats u, Floats v) { return at_least(u, v); });
 }
 
-// Scores become exponentials of what they are less than the largest; gives lanes that sum up to their sum. Differences
-// come first: products with huge scores, as masks make them, would overflow or not cancel.
+// Replaces scores by exp((score - most) * scale), and returns a vector whose lanes add up to their sum. The difference
+// is computed before the multiplication, because huge scores, which masks produce, would overflow.
 template <int Masks>
 RL_INLINE Floats exponentials(const AttentionMasks& m, float* scores, int64_t n, float most) {
   if (m.may_be_empty && most == -__builtin_inff()) {
@@ -164,8 +164,8 @@ static float attention_share(const AttentionMasks& m, float* scores, int64_t n) 
   return share;
 }
 
-// seen: keys that some query sees. Largest scores come first for all rows, and sums last: what waits for one row's
-// would keep processors from beginning with the next row.
+// `seen` is the largest number of keys that a query sees. The maxima of all rows are computed first, and the sums last,
+// so that rows do not wait for each other.
 template <int Masks>
 static void attention_shares(const AttentionTile& t, int64_t seen, float* shares) {
   const auto own = [&](int64_t i) { return t.is_causal && t.seen + i < t.keys ? t.seen + i : seen; };

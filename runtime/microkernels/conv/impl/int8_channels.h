@@ -1,5 +1,5 @@
-// Sums channel by channel, in namespace rushlight::microkernels::RL_ISA, which has kLanes, Sums and, if RL_PAIRS
-// is defined, add_pair().
+// Int8 sums channel by channel, in namespace rushlight::microkernels::RL_ISA. That namespace defines kLanes, Sums and,
+// if RL_PAIRS is defined, add_pair().
 #pragma once
 
 #include <cstring>
@@ -11,7 +11,7 @@
 namespace rushlight::microkernels::RL_ISA {
 
 #if !defined(RL_PAIRS)
-// Adds kLanes products of each of two taps.
+// Adds the products of two taps in kLanes channels.
 RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second, uint8_t sign_mask,
                         const int16_t* weights) {
   for (int l = 0; l < kLanes; ++l) {
@@ -21,7 +21,7 @@ RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second,
 }
 #endif
 
-// `Vectors` vectors of channels from `c` on.
+// Computes `Vectors` vectors of channels, from channel `c` on.
 template <int Vectors>
 RL_INLINE void sum_channels(const Int8Channels& n, const uint8_t* const* pixels, int64_t c, int32_t* sums) {
   Sums acc[Vectors];

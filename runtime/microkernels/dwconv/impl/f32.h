@@ -1,4 +1,4 @@
-// Depthwise convolution of one plane, vectors along its width.
+// Depthwise convolution of one plane. Vectors run along its width.
 #pragma once
 
 #include "microkernels/elementwise/impl/f32_copy.h"
@@ -7,8 +7,8 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// One value for each of kWidth outputs: p[0], p[Stride], ...; with stride 2 in the order that shuffles within 128 bits
-// give.
+// Loads one value for each of kWidth outputs: p[0], p[Stride], ... With stride 2 they are in the order that shuffles
+// within 128 bits produce.
 template <int Stride>
 RL_INLINE Floats load_taps(const float* p) {
   if constexpr (Stride == 1) return load(p);
@@ -20,7 +20,7 @@ RL_INLINE Floats in_order(Floats v) {
   return order_of_lanes(v);
 }
 
-// All at out[y, x ...]; rows and x as in the plane's output.
+// Computes outputs at [y, x], for any window.
 template <int Stride, int Rows, int Vectors>
 RL_INLINE void depthwise_any(const DepthwisePlane& d, const float* weights, float bias, const float* source,
                              Floats (&acc)[Rows][Vectors]) {
@@ -39,7 +39,7 @@ RL_INLINE void depthwise_any(const DepthwisePlane& d, const float* weights, floa
   }
 }
 
-// Three by three, both strides equal: each line of the source is loaded once for all rows of output.
+// The same for a window of 3 x 3 with equal strides. Each input line is loaded once for all rows of output.
 template <int Stride, int Rows>
 RL_INLINE void depthwise_3x3(const DepthwisePlane& d, const Floats (&weights)[9], float bias, const float* source,
                              Floats (&acc)[Rows][1]) {
@@ -64,7 +64,7 @@ RL_INLINE void depthwise_3x3(const DepthwisePlane& d, const Floats (&weights)[9]
   }
 }
 
-// Rows of output from row y of the plane, which is row `band_y` of the band in `source`.
+// Computes rows of output from row y of the plane on; row y is row `band_y` of the band in `source`.
 template <int Stride, bool Three, int Rows>
 static void depthwise_rows(const DepthwisePlane& d, const float* weights, float bias, const float* source,
                            int64_t band_y, int64_t y, float* out) {
@@ -109,7 +109,7 @@ static void depthwise_rows(const DepthwisePlane& d, const float* weights, float 
   }
 }
 
-// A band of the input with its padding. The columns of padding have their value already.
+// Copies a band of the input. The padding columns have their value already.
 static void depthwise_fill(const DepthwisePlane& d, const float* input, int64_t first, int64_t lines, float padding,
                            float* to) {
   const int64_t room = d.row - d.pad_w;

@@ -1,4 +1,4 @@
-// Depthwise convolution, pooling and prologues of channels-last images, vectors along channels.
+// Depthwise and grouped convolution, pooling and prologues of channels-last images. Vectors run along channels.
 #pragma once
 
 #include <utility>
@@ -15,10 +15,10 @@ RL_INLINE Floats load_channels(const float* p, int64_t left) {
   return Whole ? load(p) : load_few(p, left);
 }
 
-// The columns under outputs next to each other.
+// The input columns that adjacent outputs read. If not Inside, some of them may be padding.
 template <int Columns, bool Inside>
 struct Reach {
-  int64_t offsets[Columns];  // of a column that exists
+  int64_t offsets[Columns];  // 0 for padding
   Ints masks[Columns];
 
   Reach(const DepthwiseRun& d, int64_t at) {
@@ -32,7 +32,7 @@ struct Reach {
   RL_MEMBER Floats load(const float* line, int x, int64_t left) const {
     return as_floats(as_ints(load_channels<Whole>(line + offsets[x], left)) & masks[x]);
   }
-  // The one channel at `line`, in all elements.
+  // Returns a vector whose elements all are the channel at `line`.
   RL_MEMBER Floats broadcast(const float* line, int x) const {
     return as_floats(as_ints(splat(line[offsets[x]])) & masks[x]);
   }
@@ -49,12 +49,12 @@ struct Reach<Columns, true> {
   RL_MEMBER Floats broadcast(const float* line, int x) const { return splat(line[first + x * step]); }
 };
 
-// Adds a line of the input, of which column(line, x) is column x of the window, to `Rows` rows of outputs, of which the
-// first has its weights at `weights`, and the next ones `weight_step` floats before those of the one before.
+// Adds the products of one input line to `Rows` rows of outputs. column(line, x) loads column x of the line. The first
+// row uses the weights at `weights`; each next row uses weights that are Stride * weight_step floats before them.
 template <int Kernel, int Stride, int Rows, int Outputs, bool Whole, typename Column>
 RL_INLINE void depthwise_line_at(const Column& column, const float* line, const float* weights, int64_t tap_step,
                                  int64_t weight_step, int64_t left, Floats (*acc)[Outputs]) {
-  // Those under all outputs at a tap: the ones of the next tap, of which Stride - 1 lie between, come in at the end.
+  // A tap reads kHeld columns, of which every Stride-th is used. The next tap reads the same columns, shifted by one.
   constexpr int kColumns = (Outputs - 1) * Stride + Kernel, kHeld = (Outputs - 1) * Stride + 1;
   Floats in[kColumns];
   RL_UNROLL for (int x = 0; x + 1 < kHeld; ++x) in[x] = column(line, x);
@@ -67,8 +67,9 @@ RL_INLINE void depthwise_line_at(const Column& column, const float* line, const 
   }
 }
 
-// `Rows` (1 or 2) rows of `Outputs` outputs, the first with its window at column `at`, of vectors of channels from c
-// on, or of `left` < kWidth channels. Inside: no window leaves the image's sides.
+// Computes `Rows` (1 or 2) rows of `Outputs` outputs; the window of the first output begins at column `at`. Whole: for
+// all whole vectors of channels from c on; else for `left` < kWidth channels. Inside: no window leaves the image at the
+// left or right.
 template <int Kernel, int Stride, int Rows, int Outputs, bool Inside, bool Whole>
 RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_t left, float* to) {
   constexpr int kColumns = (Outputs - 1) * Stride + Kernel;
@@ -115,7 +116,7 @@ RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_
   }
 }
 
-// The first row of outputs of any window; d.lines has those of all d.rows rows, plane by plane.
+// Computes one row of outputs for any window. d.lines has the lines of all d.rows rows, plane by plane.
 template <int Outputs, bool Inside, bool Whole>
 RL_INLINE void depthwise_any_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_t left, float* to) {
   Floats acc[Outputs];
@@ -169,8 +170,8 @@ static void depthwise_outputs(const DepthwiseRun& d, int64_t first) {
   }
 }
 
-// Outputs next to each other for which a register file of 32 vectors has room, beside what lies under them: divides the
-// widths of networks for images of 224 pixels.
+// Adjacent outputs whose sums and inputs fit into 32 vector registers. 7 divides the widths 7, 14, 28, 56 and 112 of
+// networks for images of 224 pixels.
 inline constexpr int kManyOutputs = 7;
 
 template <int Kernel, int Stride, int Rows>
@@ -194,7 +195,7 @@ static void depthwise_lines(const DepthwiseRun& d) {
   d.rows == 2 ? depthwise_line<Kernel, Stride, 2>(d) : depthwise_line<Kernel, Stride, 1>(d);
 }
 
-// Whether there is code for a window alone. On x86-64, processors without AVX2 have none.
+// Returns whether this build has special code for a window. There is none for x86-64 processors without AVX2.
 static constexpr bool has_window(const char* name) {
 #if RL_WIDTH == 4 && (RL_HAS_AVX2 || RL_HAS_AVX512)
   if (kIsSmall) return false;
@@ -215,8 +216,9 @@ static void depthwise_run(const DepthwiseRun& d) {
 }
 
 #ifdef RL_PERMUTES
-// As depthwise_at(), of windows of 3 x 3 whose inputs are permuted in registers, plane by plane.
-// OneGroup: a vector has the outputs of one group, which all read the same channel.
+// A grouped convolution of 3 x 3, as depthwise_at(). Each plane is made in registers: the inputs are permuted, so that
+// each lane holds the channel that its output reads. OneGroup: a vector has the outputs of a single group, and the
+// channel is broadcast.
 template <int Stride, int Rows, int Outputs, bool Inside, bool Whole, bool OneGroup>
 RL_INLINE void grouped_vector(const DepthwiseRun& d, const GroupedChannels& g,
                               const Reach<(Outputs - 1) * Stride + 3, Inside>& reach, int64_t c, float* to) {
@@ -308,7 +310,7 @@ static void grouped_3x3(const DepthwiseRun& d, const GroupedChannels& g) {
 }
 #endif
 
-// Of vectors of outputs: element I is input Plane of the group of output I.
+// Returns a vector of one plane: element I is channel `Plane` of the group of output I.
 template <int Inputs, int Outputs, int Plane, int... I>
 RL_INLINE Floats plane_of(Floats x, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(x, x, (I / Outputs * Inputs + Plane)...);
@@ -327,7 +329,7 @@ RL_INLINE void store_planes(const float* from, int64_t left, float* to, int64_t 
   }
 }
 
-// Vectors of outputs; what is left of them is less than a vector.
+// Writes whole vectors of all planes. Returns the number of outputs done; fewer than a vector remain.
 template <int Inputs, int Outputs>
 static int64_t grouped_vectors(const GroupedLine& l) {
   const int64_t whole = l.count / kWidth * kWidth, plane_step = l.columns * l.count;
@@ -342,7 +344,7 @@ static int64_t grouped_vectors(const GroupedLine& l) {
 }
 
 static void grouped_line(const GroupedLine& l) {
-  // A vector reads whole groups, or a part of one.
+  // A vector holds whole groups, or a part of a group.
   int64_t done = 0;
   if (l.group_inputs == l.group_outputs) {
     if (l.group_inputs == 2) done = grouped_vectors<2, 2>(l);

@@ -8,7 +8,7 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// The first n numbers, 0 < n <= kWidth; the others are `fill`'s bits.
+// Loads the first n numbers, 0 < n <= kWidth; the other lanes are `fill`.
 RL_INLINE Shorts load_few_shorts(const uint16_t* p, int64_t n, uint16_t fill = 0) {
   Shorts v = Shorts{} + fill;
   __builtin_memcpy(&v, p, static_cast<size_t>(n) * 2);

@@ -30,7 +30,7 @@ static void unary(UnaryOp op, const float* x, float* y, int64_t n, float p, floa
   unary_rows(op, x, y, 0, 1, n, p, q);
 }
 
-// Operands advance by 1 or stay.
+// A step is 1, or 0 for a scalar operand.
 template <typename Function>
 RL_INLINE void map(const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t n,
                    const Function& f) {

@@ -4,7 +4,7 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// Elements 0, 2, 4, ... of low and high, joined; in an order which keeps them within their 128 bits.
+// Returns elements 0, 2, 4, ... of `low` and `high`. Elements stay within their 128 bits; order_of_lanes() sorts them.
 RL_INLINE Floats evens_in_lanes(Floats low, Floats high) {
 #if RL_WIDTH == 4
   return __builtin_shufflevector(low, high, 0, 2, 4, 6);
@@ -23,7 +23,7 @@ RL_INLINE Floats odds_in_lanes(Floats low, Floats high) {
   return __builtin_shufflevector(low, high, 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
 #endif
 }
-// The order that they came in.
+// Restores the order of elements after evens_in_lanes().
 RL_INLINE Floats order_of_lanes(Floats v) {
 #if RL_WIDTH == 4
   return v;
@@ -34,7 +34,7 @@ RL_INLINE Floats order_of_lanes(Floats v) {
 #endif
 }
 
-// The first, or the last, kWidth of a[0], b[0], a[1], b[1], ...
+// Return the first, or the last, kWidth elements of a[0], b[0], a[1], b[1], ...
 RL_INLINE Floats interleave_low(Floats a, Floats b) {
 #if RL_WIDTH == 4
   return __builtin_shufflevector(a, b, 0, 4, 1, 5);
@@ -73,7 +73,7 @@ static void copy_strided(const float* from, int64_t stride, int64_t n, float* to
   if (stride == 1) return copy(from, n, to);
   int64_t i = 0;
   if (stride == 2) {
-    // The last vector's load would reach one float beyond its last element.
+    // The load of the last vector would read one float beyond the end.
     for (; i + kWidth < n; i += kWidth) {
       store(to + i, order_of_lanes(evens_in_lanes(load(from + 2 * i), load(from + 2 * i + kWidth))));
     }

@@ -1,4 +1,4 @@
-// The functions of a vector, or two, that operations name.
+// The vector functions of UnaryOp and BinaryOp.
 #pragma once
 
 #include "microkernels/simd/math.h"
@@ -9,7 +9,7 @@ namespace rushlight::microkernels::RL_ISA {
 
 RL_INLINE Floats reciprocal(Floats x) { return 1.0f / x; }
 
-// Calls body(function of a vector) for a function of few instructions that the build has.
+// Calls body(f) with the vector function f of `op`, if it is a short function that the build contains.
 template <typename Body>
 RL_INLINE void with_cheap_unary(UnaryOp op, float p, float q, const Body& body) {
   [[maybe_unused]] const Floats low = splat(p), high = splat(q);
@@ -63,7 +63,7 @@ RL_INLINE void with_cheap_unary(UnaryOp op, float p, float q, const Body& body) 
   }
 }
 
-// Calls body(function of a vector), for functions that the build has.
+// Calls body(f) with the vector function f of `op`, if the build contains it.
 template <typename Body>
 RL_INLINE void with_unary(UnaryOp op, float p, float q, const Body& body) {
   [[maybe_unused]] const Floats low = splat(p), high = splat(q);
@@ -140,11 +140,11 @@ RL_INLINE void with_unary(UnaryOp op, float p, float q, const Body& body) {
   }
 }
 
-// NaN if either is.
+// Returns the larger operand, or NaN if one is NaN.
 RL_INLINE Floats maximum(Floats a, Floats b) { return select((a > b) | (a != a), a, b); }
 RL_INLINE Floats minimum(Floats a, Floats b) { return select((a < b) | (a != a), a, b); }
 
-// Calls body(function of two vectors) for a function of few instructions.
+// Calls body(f) with the vector function f of `op`, if it is a short function.
 template <typename Body>
 RL_INLINE void with_cheap_binary(BinaryOp op, float p, const Body& body) {
   const Floats scale = splat(p);
@@ -168,7 +168,7 @@ RL_INLINE void with_cheap_binary(BinaryOp op, float p, const Body& body) {
   }
 }
 
-// Calls body(function of two vectors).
+// Calls body(f) with the vector function f of `op`.
 template <typename Body>
 RL_INLINE void with_binary(BinaryOp op, float p, const Body& body) {
   if (op == BinaryOp::Atan2) return body([](Floats u, Floats v) { return atan2(u, v); });

@@ -52,7 +52,7 @@ static void dequantize_int4(const uint8_t* __restrict x, int64_t n, float zero, 
     const __m128i halves[] = {_mm_unpacklo_epi8(even, odd), _mm_unpackhi_epi8(even, odd)};
 #if defined(__AVX512F__)
     RL_UNROLL for (int j = 0; j < 2; ++j) {
-      // Masked forms are those that GCC 12 does not warn of.
+      // GCC 12 warns of the forms without masks.
       const __m512 reals = _mm512_maskz_cvtepi32_ps(0xffff, _mm512_maskz_cvtepi8_epi32(0xffff, halves[j]));
       _mm512_storeu_ps(to + 2 * i + 16 * j, _mm512_mul_ps(_mm512_sub_ps(reals, shift), factor));
     }
@@ -117,7 +117,7 @@ RL_INLINE void combine(const Int8Operand& a, const Int8Operand& b, const Int8Ran
   const auto real_b = [=](uint8_t byte) {
     return static_cast<float>(static_cast<int32_t>(static_cast<int8_t>(byte ^ b_sign_mask)) - b_zero) * b_scale;
   };
-  // Chunks leave through a buffer: `to` may be an operand.
+  // Results are buffered, because `to` may be an operand.
   constexpr int64_t kChunk = 512;
   uint8_t results[kChunk];
   const float fixed_a = real_a(x[0]), fixed_b = real_b(y[0]);

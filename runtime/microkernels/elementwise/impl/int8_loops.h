@@ -1,4 +1,5 @@
-// Loops of Int8Loops, in namespace rushlight::microkernels::RL_ISA, which has what gemm/impl/int8_epilogue.h asks for.
+// The loops of Int8Loops, in namespace rushlight::microkernels::RL_ISA, which defines the names that
+// gemm/impl/int8_epilogue.h needs.
 #pragma once
 
 #include <cstring>
@@ -79,7 +80,7 @@ static void multiply(const int8_t* a, const int8_t* b, int64_t n, int32_t a_zero
   }
 }
 
-// Of vectors of so many bytes from `i` on; gives where the next one begins.
+// Computes vectors of `Size` bytes from index i on. Returns the first index that is left.
 template <int Size>
 RL_INLINE int64_t maximum_of(const int8_t* const* rows, int64_t count, int64_t i, int64_t n, int8_t least, int8_t most,
                              int8_t* to) {

@@ -7,7 +7,7 @@
 #include "microkernels/tables/integer.h"
 #include "microkernels/tables/selected.h"
 
-// Elements depend on those of their own index alone.
+// Tells the compiler that iterations of a loop are independent.
 #if defined(__clang__)
 #define RL_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -30,7 +30,7 @@ RL_INLINE void map_integers(const T* a, int64_t a_step, const T* b, int64_t b_st
   }
 }
 
-// Calls body(T()) for the type.
+// Calls body(T()), where T is the C++ type of `type`.
 template <typename Body>
 RL_INLINE void for_type(IntegerType type, const Body& body) {
   switch (type) {
@@ -50,7 +50,7 @@ RL_INLINE void for_type(IntegerType type, const Body& body) {
 template <typename T>
 static void binary_of(IntegerOp op, const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
   using U = std::make_unsigned_t<T>;
-  // Small types would be multiplied as int, which may overflow.
+  // Small types are multiplied as uint32_t: the product as int might overflow.
   using Product = std::conditional_t<(sizeof(T) < 4), uint32_t, U>;
   switch (op) {
     case IntegerOp::Add:
@@ -119,7 +119,7 @@ static void integer_compare(IntegerType type, CompareOp op, const void* a, int64
   });
 }
 
-// Sums of blocks that a narrow type cannot overflow.
+// Adds blocks in a narrow type. Blocks are short enough that their sums do not overflow.
 template <typename T>
 static int64_t sum_of(const T* x, int64_t n) {
   using Part = std::conditional_t<(sizeof(T) < 4), int32_t, uint64_t>;
@@ -160,7 +160,7 @@ template <typename T>
 static void add_rows_of(const T* x, int64_t stride, int64_t rows, int64_t* sums, int64_t n) {
   using Part = std::conditional_t<sizeof(T) == 1, int16_t, int32_t>;
   if constexpr (sizeof(T) < 4) {
-    // So many rows a part cannot overflow with.
+    // The sum of this many rows does not overflow.
     constexpr int64_t kRows = sizeof(T) == 1 ? 128 : 32 * 1024, kColumns = 512;
     Part parts[kColumns];
     for (int64_t column = 0; column < n; column += kColumns) {

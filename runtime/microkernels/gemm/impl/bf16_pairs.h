@@ -1,5 +1,5 @@
-// Products of pairs of bfloat16 numbers, in namespace rushlight::microkernels::RL_ISA, which has add_pairs(Floats&
-// sums, Words x, Words y): sums += x's low numbers * y's low ones + those of the high ones.
+// Products of pairs of bfloat16 numbers, in namespace rushlight::microkernels::RL_ISA. That namespace defines
+// add_pairs(Floats& sums, Words x, Words y): sums += low half of x * low half of y + high half of x * high half of y.
 #pragma once
 
 #include <utility>

@@ -1,5 +1,5 @@
-// Products of blocks of int16, in namespace rushlight::microkernels::RL_ISA, which has add_pairs(Ints& sums, Ints x,
-// Ints y): sums += x's low numbers * y's low ones + those of the high ones.
+// Products of blocks of int16, in namespace rushlight::microkernels::RL_ISA. That namespace defines add_pairs(Ints&
+// sums, Ints x, Ints y): sums += low half of x * low half of y + high half of x * high half of y.
 #pragma once
 
 #include <cmath>
@@ -16,19 +16,19 @@ typedef int16_t UnalignedShorts __attribute__((vector_size(kWidth * 2), aligned(
 
 RL_INLINE Ints load_ints(const uint32_t* p) { return *reinterpret_cast<const UnalignedInts*>(p); }
 
-// Rows within these bounds have blocks whose norms are neither infinite nor lose digits.
+// The norm of a block neither overflows nor loses precision if the largest number of the row is within these bounds.
 inline constexpr float kLargest = 1e17f, kSmallest = 1e-9f;
-// The least scale: numbers that it makes 0 are beyond those of a row's largest.
+// The least scale. Numbers that it rounds to 0 are below the precision of the largest number of a row.
 inline constexpr float kLeastScale = 1e-18f;
 
-// The norm after each number of a block is rounded is at most half the root of their count larger.
+// Rounding the numbers of a block increases the norm by at most half the square root of their count.
 inline constexpr float kNorm = static_cast<float>(kBlockNorm) - 10.0f;
 static_assert(2 * kMostBlockPairs < 4 * 10 * 10);
 
 RL_INLINE Floats magnitude(Floats x) { return as_floats(as_ints(x) & 0x7fffffff); }
 
 static bool quantize(const float* x, int64_t k, int64_t blocks, int64_t pairs, uint32_t* to, float* scales) {
-  // Added to a number of less than 2^22, it rounds it to an integer, in the low bits.
+  // x + magic rounds x, |x| < 2^22, to an integer, which is in the low bits of the sum.
   const Floats magic = splat(12582912.0f);
   float largest = 0, squares = 0;
   for (int64_t block = 0; block < blocks; ++block) {
@@ -71,7 +71,7 @@ static bool quantize(const float* x, int64_t k, int64_t blocks, int64_t pairs, u
       }
     }
   }
-  // NaN and infinities are in the squares.
+  // `squares` is NaN or infinite if a number is.
   return squares <= kLargest * kLargest && largest <= kLargest && (largest >= kSmallest || largest == 0);
 }
 

@@ -1,4 +1,4 @@
-// Register tiles of a matrix product and the packing of its RHS.
+// Register tiles of a float32 GEMM, and the packing of its RHS.
 #pragma once
 
 #include <utility>
@@ -100,7 +100,7 @@ template <int Vectors>
 static void pack_rows_of(const float* b, int64_t ldb, int64_t k, int64_t columns, float* to) {
   if (columns >= Vectors * kWidth) {
     for (int64_t i = 0; i < k; ++i) {
-      // Rows are far apart: the next panel's part of each is fetched ahead.
+      // Rows are far apart: the part that the next panel needs is prefetched.
       __builtin_prefetch(b + i * ldb + Vectors * kWidth);
       pack_row<Vectors>(b + i * ldb, Vectors * kWidth, to + i * Vectors * kWidth);
     }
@@ -128,7 +128,7 @@ static void pack_gathered(int vectors, const float* b, const int32_t* offsets, i
   if constexpr (kTileVectors >= 3) return pack_gathered_of<3>(b, offsets, k, to);
 }
 
-// Four by four: columns of `to` are rows of `b`.
+// Packs a transposed matrix in blocks of 4 x 4: columns of `to` are rows of `b`.
 static void pack_transposed(int vectors, const float* b, int64_t ldb, int64_t k, int64_t columns, float* to) {
   typedef float Quad __attribute__((vector_size(16)));
   typedef float UnalignedQuad __attribute__((vector_size(16), aligned(4), may_alias));

@@ -1,4 +1,4 @@
-// Tiles of vectors half as long as those that a panel is packed for.
+// Tiles of half vectors for panels that are packed for whole vectors.
 #pragma once
 
 #include "microkernels/gemm/impl/f32_panel_tile.h"
@@ -6,7 +6,8 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// With ten rows all their addresses have registers, with eight the sums of three halves.
+// The addresses of ten rows fit into the general registers; the sums of eight rows of three halves fit into the vector
+// registers.
 inline constexpr int kHalfRows = 10, kRowsOfThree = 8;
 
 static void half_panel(int rows, int halves, const PanelTile& tile) {

@@ -1,4 +1,4 @@
-// Products with matrices packed ahead of time.
+// Float32 tiles for matrices that are packed ahead of time.
 #pragma once
 
 #include <type_traits>
@@ -15,13 +15,13 @@ namespace rushlight::microkernels::RL_ISA {
 
 #if RL_WIDTH >= 16
 inline constexpr int kNarrowRows = kIsSmall ? kTileRows : 14;
-#elif defined(__wasm__)  // whose code is downloaded
+#elif defined(__wasm__)  // small code, because it is downloaded
 inline constexpr int kNarrowRows = kTileRows;
 #else
 inline constexpr int kNarrowRows = kIsSmall ? kTileRows : 12;
 #endif
 
-// The value of one vector before `op`.
+// Applies the epilogue except `op` to one vector.
 RL_INLINE Floats finish(Floats value, const Epilogue& e, const float* residual, int64_t left) {
   if (residual) value += left >= kWidth ? load(residual) : load_few(residual, left);
   if (e.clamps) value = at_most(at_least(value, splat(e.low)), splat(e.high));
@@ -32,7 +32,7 @@ static void apply(const Epilogue& e, float* c, int64_t step, int64_t rows, int64
   unary_rows(e.op, c, c, step, rows, columns, e.p, e.q);
 }
 
-// Stores the sums of a tile.
+// Applies the epilogue to the sums of a tile and stores them.
 template <int Rows, int Vectors, typename Tile>
 RL_INLINE void store_tile(Floats (&acc)[Rows][Vectors], const Tile& t) {
   store_sums<Rows, Vectors>(acc, t);
@@ -55,7 +55,7 @@ static void f16_panel(F16Type type, int rows, int vectors, const PanelTile& tile
   });
 }
 
-// Step: of the tile, or 0 for any.
+// Step: LineTile::step, or 0 if it is not a constant.
 template <int Rows, int Vectors, int Step>
 static void line_tile(const LineTile& t) {
   Floats acc[Rows][Vectors];
@@ -104,11 +104,11 @@ static void saturate(int64_t rounds, float* sums) {
   RL_UNROLL for (int i = 0; i < kSums; ++i) store(sums + i * kWidth, acc[i]);
 }
 
-// Sums that a column of few panels side by side needs, so that there are enough to hide what each addition waits for.
+// Partial sums of a column. With few adjacent panels, several partial sums hide the latency of additions.
 template <int Panels>
 inline constexpr int kSumsAmong = Panels >= 3 ? 1 : 4 / Panels;
 
-// `Panels` panels side by side, with kSums sums for a column.
+// Computes `Panels` adjacent panels, with kSums partial sums for each column.
 template <typename Stored, int Panels, int Vectors, int kSums>
 RL_INLINE void row_part(const float* x, int64_t k, const typename Stored::Item* b, const float* bias, float* c,
                         int64_t columns, const Epilogue& e) {

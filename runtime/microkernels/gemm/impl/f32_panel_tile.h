@@ -1,4 +1,4 @@
-// A tile of a product with a matrix packed ahead of time.
+// The main loop of a float32 tile for a matrix that is packed ahead of time.
 #pragma once
 
 #include <type_traits>
@@ -13,16 +13,16 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// Terms of all sums that a tile adds in a round of its loop. Nothing but them costs instructions then.
+// Terms that one iteration of the loop adds to all sums.
 inline constexpr int kTerms = kTileRows * kTileVectors > 16 ? 2 : 4;
 
-// How a packed matrix is stored: as this, Float16 or BFloat16Bits.
+// The number type of a packed matrix: Float32, Float16 or BFloat16Bits.
 struct Float32 {
   using Item = float;
 };
 
-// Two vectors of bfloat16 are loaded as one, whose even and odd columns become the vectors: that is a shift and a mask,
-// for which the sums of the largest tile leave no register.
+// Two vectors of bfloat16 are loaded as one vector. A shift and a mask split it into its even and odd columns. The
+// largest tile has no register left for the mask.
 template <typename Stored, int Rows, int Vectors>
 inline constexpr bool kIsDealt = std::is_same_v<Stored, BFloat16Bits> && Vectors == 2 && Rows < kTileRows;
 
@@ -50,7 +50,7 @@ RL_INLINE void join_vectors(Floats& a, Floats& b, std::integer_sequence<int, I..
   a = low;
 }
 
-// Rows of sums from the order of columns to that of load_stored(), and back.
+// Permute rows of sums from the order of columns to the order of load_stored(), and back.
 template <typename Stored, int Rows, int Vectors>
 RL_INLINE void deal(Floats (&acc)[Rows][Vectors]) {
   if constexpr (kIsDealt<Stored, Rows, Vectors>) {
@@ -68,18 +68,18 @@ RL_INLINE void join(Floats (&acc)[Rows][Vectors]) {
   }
 }
 
-// Whether a tile fetches memory ahead with every term, or once for some, which then are a line of cache at most.
+// How a tile prefetches memory: not at all, with every term, or with some terms (at most one cache line each).
 enum class Fetching { None, Dense, Sparse };
 
-// Whether there are tiles that do so: WebAssembly and RISC-V have no such instruction, and code for x86-64 without AVX2
-// and that of small builds is to be short.
+// Whether there are tiles that prefetch. WebAssembly and RISC-V lack the instruction; small builds, and code for x86-64
+// without AVX2, leave it out to save size.
 #if defined(__riscv) || RL_WIDTH == 4 && !defined(__aarch64__)
 inline constexpr bool kFetches = false;
 #else
 inline constexpr bool kFetches = !kIsSmall;
 #endif
 
-// Step: numbers of the panel from one term to the next.
+// Step: numbers from one term to the next in the panel.
 template <typename Stored, int Rows, int Vectors, Fetching Ahead, int Step>
 static void panel_tile(const PanelTile& t) {
   Floats acc[Rows][Vectors];
@@ -95,7 +95,7 @@ static void panel_tile(const PanelTile& t) {
     residual += t.epilogue.residual_step;
     --residual_rows;
   };
-  // Terms between two such rows: operands would wait for all at once.
+  // One row of the residual is prefetched after each `piece` terms: prefetching all rows at once would delay operands.
   const int64_t piece = residual ? t.k / (Rows + 1) / kTerms * kTerms + kTerms : t.k;
   for (int64_t tap = 0; tap < t.taps; ++tap, rows += t.row_step) {
     const float* a[Rows];
@@ -138,7 +138,7 @@ static void panel_tile(const PanelTile& t) {
 
 using PanelTileFunction = void (*)(const PanelTile&);
 
-// Tiles of more rows fetch with every term: beside their multiplications that takes no time, and saves a function each.
+// Tiles with more rows prefetch with every term. Beside their multiplications this costs no time, and it saves code.
 inline constexpr int kSparseRows = 4;
 
 constexpr Fetching fetching_of(Fetching ahead, int rows) {

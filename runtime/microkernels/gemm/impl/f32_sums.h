@@ -1,4 +1,4 @@
-// What tiles of products with packed matrices begin and end with.
+// The first and the last part of float32 tiles: initial sums, partial columns and the epilogue.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// A tile at the right edge of a matrix has fewer columns than its vectors. Its rows are then read and written by masks,
-// or through memory: code for each number of columns would be most of a tile's code.
+// A tile at the right edge of a matrix may have a partly used last vector. It is read and written with masks or through
+// a buffer, because code for each number of columns would be too long.
 #if RL_MASKS
 template <int Vectors>
 struct TileColumns {
@@ -23,7 +23,7 @@ struct TileColumns {
   }
 };
 #else
-// Rows of `columns` < width numbers to rows of `width`, ended by zeros; and back without these.
+// Copy rows of `columns` < width numbers to rows of `width` numbers, padded with zeros, and back without the padding.
 static __attribute__((noinline)) void read_few(const float* from, int64_t step, int64_t rows, int64_t columns,
                                                int64_t width, float* to) {
   const size_t bytes = static_cast<size_t>(columns) * sizeof(float);
@@ -39,7 +39,7 @@ static __attribute__((noinline)) void write_few(const float* from, int64_t rows,
 }
 #endif
 
-// The next row. Compilers would rather compute all rows' addresses first, and store them for want of registers.
+// Returns the next row. It stops compilers from computing all row addresses first, which spills registers.
 RL_INLINE const float* next_row(const float* row, int64_t step) {
   row += step;
   asm("" : "+r"(row));
@@ -73,7 +73,7 @@ RL_INLINE void add_rows(const float* from, int64_t step, int64_t columns, Floats
   }
 }
 
-// The bias, or zero.
+// Sets all sums to the bias, or to zero.
 template <int Rows, int Vectors>
 RL_INLINE void start_sums(Floats (&acc)[Rows][Vectors], const PanelTile& t) {
   RL_UNROLL for (int j = 0; j < Vectors; ++j) {
@@ -86,7 +86,7 @@ RL_INLINE void add_addend(Floats (&acc)[Rows][Vectors], const PanelTile& t) {
   if (t.addend) add_rows<Rows, Vectors>(t.addend, t.addend_step, t.columns, acc);
 }
 
-// Adds the residual, clamps and stores.
+// Adds the residual, clamps and stores the sums.
 template <int Rows, int Vectors, typename Tile>
 RL_INLINE void store_sums(Floats (&acc)[Rows][Vectors], const Tile& t) {
   float* c = t.c;

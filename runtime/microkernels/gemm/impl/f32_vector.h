@@ -1,4 +1,4 @@
-// Products of a few rows with a large matrix, which is read once and not packed.
+// Products of a few rows and a large matrix that is not packed. The matrix is read once.
 #pragma once
 
 #include "microkernels/simd/vec.h"
@@ -6,7 +6,8 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// sums[i][j]: lanes whose sum is a[i] . b[j], each added up in two vectors, whatever Rows and Columns are.
+// Computes vectors sums[i][j] whose lanes add up to the dot product of a[i] and b[j]. Each has two partial sums,
+// whatever Rows and Columns are.
 template <int Rows, int Columns>
 RL_INLINE void dot_lanes(const float* a, int64_t lda, const float* b, int64_t ldb, int64_t k, Floats (*sums)[Columns]) {
   Floats odd[Rows][Columns];
@@ -32,7 +33,7 @@ RL_INLINE void dot_lanes(const float* a, int64_t lda, const float* b, int64_t ld
   RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Columns; ++j) sums[i][j] += odd[i][j];
 }
 
-// Adds the second half of each 2 * Half lanes to the first: a's, then b's.
+// Adds the two halves of each 2 * Half lanes, of a and then of b.
 template <int Half, int... I>
 RL_INLINE Floats fold(Floats a, Floats b, std::integer_sequence<int, I...>) {
   constexpr auto lane = [](int i) {
@@ -42,7 +43,7 @@ RL_INLINE Floats fold(Floats a, Floats b, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(a, b, lane(I)...) + __builtin_shufflevector(a, b, (lane(I) + Half)...);
 }
 
-// to[j] += sum(v[j]) of four.
+// to[j] += sum(v[j]) for j < 4.
 RL_INLINE void add_sums(const Floats* v, float* to) {
   constexpr auto kLanes = std::make_integer_sequence<int, kWidth>{};
   constexpr int kQuarter = kWidth / 4;
@@ -51,7 +52,7 @@ RL_INLINE void add_sums(const Floats* v, float* to) {
   RL_UNROLL for (int j = 0; j < 4; ++j) to[j] += total[j * kQuarter];
 }
 
-// Rows of b as short as this are read one after the other, and fetched so many floats ahead.
+// Rows of b of at most kShortRow floats are read one after the other, and prefetched kAhead floats ahead.
 inline constexpr int64_t kShortRow = 256, kAhead = 1024;
 
 RL_INLINE void fetch_row(const float* row, int64_t k) {
@@ -84,7 +85,7 @@ RL_INLINE void dot_tile(const float* a, int64_t lda, const float* b, int64_t ldb
 static void add_dots(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
                      float* c, int64_t ldc) {
   if (k == 0) return;
-  // As many sums as the register file holds beside what they are made from.
+  // The sums and the operands fill the register file.
   constexpr int kPair = kWidth >= 16 ? 4 : 2;
   int64_t j = 0;
   for (; j + 4 <= columns; j += 4) {
@@ -117,7 +118,7 @@ static void add_rows(const float* x, const float* b, int64_t ldb, int64_t n, flo
   }
 }
 
-// The same of all k rows, whose n = Vectors * kWidth columns are held in registers.
+// The same for all k rows. The n = Vectors * kWidth sums stay in registers.
 template <int Vectors>
 static void add_all_rows(int64_t k, const float* x, const float* b, int64_t ldb, float* c) {
   constexpr int64_t kColumns = Vectors * kWidth;
@@ -135,7 +136,7 @@ static void add_scaled_rows(int64_t k, const float* x, const float* b, int64_t l
   if (n == 4 * kWidth) return add_all_rows<4>(k, x, b, ldb, c);
   if (n == 8 * kWidth) return add_all_rows<8>(k, x, b, ldb, c);
   if (n == 16 * kWidth) {
-    // A few rows at a time, so that their second half follows their first.
+    // A few rows at a time, so that both halves of a row are read soon after each other.
     for (int64_t l = 0; l < k; l += 16) {
       const int64_t rows = k - l < 16 ? k - l : 16;
       add_all_rows<8>(rows, x + l, b + l * ldb, ldb, c);

@@ -1,5 +1,5 @@
-// Products with numbers of 4 bits, in namespace rushlight::microkernels::RL_ISA, which has add_quads() if
-// RL_INT8_QUADS is defined. LHS numbers come in blocks of 32: those of even, then those of odd indices.
+// Products with 4-bit numbers, in namespace rushlight::microkernels::RL_ISA. That namespace defines add_quads() if
+// RL_INT8_QUADS is defined. The LHS consists of blocks of 32 numbers: first the even, then the odd indices.
 #pragma once
 
 #if defined(__AVX2__)
@@ -17,8 +17,8 @@ namespace rushlight::microkernels::RL_ISA {
 
 inline constexpr int kInt4 = 32, kInt4Rows = 4;
 
-// Int4Rhs: 32 numbers of each of kInt4Columns columns, `step` bytes apart. Int4Sums: kInt4Lanes sums, those
-// of a column side by side.
+// Int4Rhs: 32 numbers of each of kInt4Columns columns, `step` bytes apart. Int4Sums: kInt4Lanes sums, ordered by
+// column.
 #if defined(__AVX512BW__)
 inline constexpr int kInt4Columns = 2, kInt4Lanes = 16, kInt4Offset = 128;
 typedef int32_t Int4Sums __attribute__((vector_size(64)));
@@ -107,7 +107,7 @@ RL_INLINE void add_int4(Int4Sums& sums, const uint8_t* lhs, Int4Rhs rhs) {
 
 typedef float Int4Dequantize __attribute__((vector_size(kInt4Lanes * 4)));
 
-// Of the columns beside each other.
+// Loads the scales of adjacent columns.
 RL_INLINE Int4Dequantize load_scales(const float* scales, int64_t step) {
 #if defined(__AVX512BW__)
   const __m512 second = _mm512_mask_broadcastss_ps(_mm512_set1_ps(scales[0]), 0xff00, _mm_load_ss(scales + step));

@@ -1,5 +1,5 @@
-// F32Microkernels whose sums become results in registers, with AVX-512, in namespace rushlight::microkernels::RL_ISA;
-// kLanes is 16 and an LHS number a byte. What tables/impl/int8.h has is before it.
+// Int8 tiles with AVX-512 that apply the epilogue in registers, in namespace rushlight::microkernels::RL_ISA. kLanes is
+// 16, and a number of the LHS is one byte. tables/impl/int8.h includes this file.
 #pragma once
 
 #include <utility>
@@ -12,8 +12,8 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// As add_groups(), of two halves of rows, so that few registers hold where they are, and with what is fetched ahead.
-// Windows: that rows are of several runs; with that loop around it compilers use registers worse.
+// As add_groups(), with prefetching. Rows are addressed in two halves, which needs fewer registers. Windows: rows
+// consist of several runs; without this loop compilers allocate registers better.
 template <bool Windows, int Rows, int Vectors>
 RL_INLINE void add_columns(Sums (&acc)[Rows][Vectors], const Int8Tile& t) {
   constexpr int kUpper = (Rows + 1) / 2;
@@ -35,7 +35,7 @@ RL_INLINE void add_columns(Sums (&acc)[Rows][Vectors], const Int8Tile& t) {
     }
     upper += t.run_step - t.groups * kGroup, lower += t.run_step - t.groups * kGroup;
   }
-  // Else compilers choose registers for what comes next, and copy sums within the loop.
+  // Stops compilers from choosing registers for the epilogue and copying sums within the loop.
   RL_UNROLL for (int i = 0; i < Rows; ++i) {
     RL_UNROLL for (int j = 0; j < Vectors; ++j) {
       Sums done;
@@ -45,7 +45,7 @@ RL_INLINE void add_columns(Sums (&acc)[Rows][Vectors], const Int8Tile& t) {
   }
 }
 
-// Rows [first, first + Count) of sums become results while they are in registers; others and `to` are those rows'.
+// Applies the epilogue to rows [first, first + Count) of the sums in registers. `others` and `to` belong to these rows.
 template <int Count, bool Summed, bool Whole, int Rows, int Vectors>
 RL_INLINE void store_rows(const Sums (&acc)[Rows][Vectors], int first, const Int8End& e, const ColumnEnd& c,
                           const int8_t* others, uint8_t* to, int64_t stride) {
@@ -74,13 +74,13 @@ RL_INLINE void store_results(const Sums (&acc)[Rows][Vectors], const Int8End& e,
   RL_UNROLL for (int i = 0; i + kStep <= Rows; i += kStep) {
     store_rows<kStep, Summed, Whole>(acc, i, e, c, others, to, stride);
     others += kStep * stride, to += kStep * stride;
-    // Compilers would rather compute all pointers first, and store them for want of registers.
+    // Stops compilers from computing all pointers first, which spills registers.
     asm("" : "+r"(others), "+r"(to));
   }
   if constexpr (kRest > 0) store_rows<kRest, Summed, Whole>(acc, Rows - kRest, e, c, others, to, stride);
 }
 
-// As store_results(), of sums that may become numbers beyond 32 bits.
+// As store_results(), for sums whose scaled values may exceed 32 bits.
 template <int Vectors, bool Summed>
 static __attribute__((noinline)) void store_unlimited(const Sums* acc, int64_t rows, const ResultsEnd& p,
                                                       const int8_t* others, uint8_t* to, int64_t stride) {
@@ -114,10 +114,10 @@ static void int8_results(const Int8Tile& t, const TileEpilogue& end) {
   }
 }
 
-// What is the same for all tiles of a panel of columns that become floats.
+// The float32 epilogue of a panel, shared by all its tiles.
 struct DequantizeEnd {
-  __m512i first[2];                 // sums begin with
-  __m512 multiplier[2], offset[2];  // the first with the scale, unless rows have their own
+  __m512i first[2];                 // initial sums
+  __m512 multiplier[2], offset[2];  // the multiplier includes the scale, unless each row has its own
   __m512 least, most;
 };
 static_assert(sizeof(DequantizeEnd) <= sizeof(PanelEpilogue) && alignof(DequantizeEnd) <= alignof(PanelEpilogue));
@@ -137,7 +137,7 @@ static void prepare_dequantize(int vectors, const Dequantize& how, int64_t colum
   new (to->memory) DequantizeEnd{e};
 }
 
-// ByRow: rows have zero points and scales of their own.
+// ByRow: each row has its own zero point and scale.
 template <bool ByRow, int Rows, int Vectors>
 RL_INLINE void store_reals(const Sums (&acc)[Rows][Vectors], const DequantizeEnd& e, const Dequantize& how,
                            const TileEpilogue& end) {

@@ -1,5 +1,5 @@
-// Products with columns as they lie, in namespace rushlight::microkernels::RL_ISA, which has what tables/impl/int8.h
-// asks for.
+// Int8 products with an RHS that is not packed, in namespace rushlight::microkernels::RL_ISA, which defines the names
+// that tables/impl/int8.h needs.
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// What becomes of rows of sums, in namespace rushlight::microkernels::RL_ISA, which has kLanes and, if RL_NARROW
-// is defined, store_narrow(uint8_t* to, Sums): the low bytes of kLanes sums.
+// Epilogues of rows of int8 sums, in namespace rushlight::microkernels::RL_ISA. That namespace defines kLanes and, if
+// RL_NARROW is defined, store_narrow(uint8_t* to, Sums), which stores the low bytes of kLanes sums.
 #pragma once
 
 #if defined(__AVX2__)
@@ -33,7 +33,7 @@ RL_INLINE Lanes widen(const int8_t* p) {
   const __m128i bytes = kLanes == 8 ? _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))
                                     : _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
 #if defined(__AVX512BW__)
-  // The masked form is the one that GCC 12 does not warn of.
+  // GCC 12 warns of the form without a mask.
   const __m512i wide = _mm512_maskz_cvtepi8_epi32(0xffff, bytes);
 #else
   const __m256i wide = _mm256_cvtepi8_epi32(bytes);
@@ -59,7 +59,7 @@ RL_INLINE void store_narrow(uint8_t* to, Lanes x) {
 }
 #endif
 
-// a > b ? a : b and a < b ? a : b: compilers would compare and select.
+// a > b ? a : b and a < b ? a : b, in one instruction each; compilers would use a comparison and a selection.
 RL_INLINE Reals larger(Reals a, Reals b) {
 #if defined(__AVX512BW__)
   return Reals(_mm512_maskz_max_ps(0xffff, a, b));
@@ -79,7 +79,7 @@ RL_INLINE Reals smaller(Reals a, Reals b) {
 #endif
 }
 
-// a * b + c, rounded once where that is one instruction, whatever compilers make of it elsewhere.
+// a * b + c. It is fused where one instruction does it, independent of the compiler's options.
 RL_INLINE Reals multiply_add(Reals a, Reals b, Reals c) {
 #if defined(__AVX512BW__)
   return Reals(_mm512_fmadd_ps(a, b, c));
@@ -97,11 +97,12 @@ RL_INLINE float multiply_add(float a, float b, float c) {
 #endif
 }
 
-// Added to a number of less than 2^22, it rounds it to an integer, which the low bits then hold.
+// x + kRounding rounds x, |x| < 2^22, to an integer, which is in the low bits of the sum.
 inline constexpr float kRounding = 12582912.0f;
 inline constexpr int32_t kRoundingBits = 0x4b400000;
 
-// Bounds as reals before the zero point is added, and what makes the bits of a rounded number the number.
+// Bounds of scaled sums before the zero point is added, and the constant that turns the bits of x + kRounding into the
+// quantized number.
 struct Clamp {
   float least, most;
   int32_t zero;
@@ -130,19 +131,19 @@ RL_INLINE void store_rounded(int8_t* to, Reals x, const Clamp& clamp) {
 }
 
 #if defined(RL_NARROW) && defined(__AVX2__)
-// Sixteen columns' numbers of Requantize.
+// The parameters of Requantize for sixteen columns.
 struct Sixteen {
   __m256i correction[2];
   __m256 multiplier[2], offset[2];
-  __m256i zero;                    // of 16 bits
-  __m256i least, most, sign_mask;  // of 8 bits
-  // With a sum, whose range the three above are: of the numbers before it, of 32 bits.
-  __m256 lowest, highest;  // less zero
+  __m256i zero;                    // int16
+  __m256i least, most, sign_mask;  // 8 bits each
+  // If a residual is added, the three above are the range of the sum, and these belong to the product.
+  __m256 lowest, highest;  // its range minus its zero point
   __m256 own_zero, factor, other_factor, sum_offset;
   __m128i other_sign_mask;
 };
 
-// What is beyond 32 bits would become the least number.
+// Rounds to int32. Values above the range of int32, which would become the least int32, are limited first.
 RL_INLINE __m256i rounded_reals(__m256 x) { return _mm256_cvtps_epi32(_mm256_min_ps(x, _mm256_set1_ps(1e9f))); }
 
 template <bool Limited, bool Summed>
@@ -151,7 +152,7 @@ RL_INLINE __m256i scaled_sums(const Sixteen& s, const int32_t* sums, const int8_
   const __m256i sum = _mm256_add_epi32(from, s.correction[i]);
   const __m256 x = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), s.multiplier[i], s.offset[i]);
   if constexpr (Summed) {
-    // x may be no number, which is the least one then.
+    // A NaN becomes the lowest value.
     const __m256 bounded = _mm256_min_ps(_mm256_max_ps(x, s.lowest), s.highest);
     const __m256 number = _mm256_add_ps(_mm256_round_ps(bounded, _MM_FROUND_TO_NEAREST_INT), s.own_zero);
     const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(others + 8 * i));
@@ -161,7 +162,7 @@ RL_INLINE __m256i scaled_sums(const Sixteen& s, const int32_t* sums, const int8_
   return Limited ? _mm256_cvtps_epi32(x) : rounded_reals(x);
 }
 
-// Limited: no result is beyond 32 bits.
+// Limited: no scaled sum exceeds 32 bits.
 template <bool Limited, bool Summed>
 RL_INLINE void requantize_sixteen(const Sixteen& s, const int32_t* sums, const int8_t* others, const SumRows& r,
                                   uint8_t* to) {
@@ -184,7 +185,7 @@ RL_INLINE void requantize_sixteen(const Sixteen& s, const int32_t* sums, const i
   }
 }
 
-// Sixteen columns at a time, narrowed with saturation; gives the columns that are done.
+// Requantizes sixteen columns at a time, with saturating narrowing. Returns the number of columns done.
 template <bool Corrected, bool Offset, bool Summed>
 static int64_t requantize_sixteens(const Requantize& how, const SumRows& r, uint8_t* out) {
   const Int8Range range = Summed ? how.sum.range : Int8Range{how.zero, how.least, how.most};
@@ -213,7 +214,7 @@ static int64_t requantize_sixteens(const Requantize& how, const SumRows& r, uint
       }
       if constexpr (Offset) s.offset[i] = _mm256_loadu_ps(how.offset + j + 8 * i);
       s.multiplier[i] = _mm256_loadu_ps(how.multiplier + j + 8 * i);
-      // Not less than a quarter, or 2^29: then sums of 32 bits might give 2^31.
+      // With a multiplier of 1/4 or more, or an offset of 2^29 or more, scaled sums might reach 2^31.
       beyond = _mm256_or_ps(beyond, _mm256_cmp_ps(s.multiplier[i], _mm256_set1_ps(0.25f), _CMP_NLT_UQ));
       beyond = _mm256_or_ps(beyond, _mm256_cmp_ps(s.multiplier[i], _mm256_set1_ps(-0.25f), _CMP_NGT_UQ));
       beyond = _mm256_or_ps(beyond, _mm256_cmp_ps(s.offset[i], _mm256_set1_ps(536870912.0f), _CMP_NLT_UQ));
@@ -264,7 +265,7 @@ static void requantize_rows(const Requantize& how, const SumRows& r, uint8_t* ou
   for (; j < r.columns; ++j) {
     for (int64_t i = 0; i < r.rows; ++i) {
       const int64_t at = i * r.out_stride + j;
-      // What has no place in 32 bits wraps, as it does in the vectors above.
+      // Values beyond 32 bits wrap around, as in the vectors above.
       const uint32_t exact = static_cast<uint32_t>(r.sums[i * r.sums_stride + j]);
       const uint32_t corrected = exact + static_cast<uint32_t>(Corrected ? how.correction[j] : 0);
       float x = static_cast<float>(static_cast<int32_t>(corrected));

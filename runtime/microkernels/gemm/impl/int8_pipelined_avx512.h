@@ -1,9 +1,10 @@
-// Sums of a tile of 14 rows and two vectors, with those of another becoming results meanwhile, with AVX-512 VNNI, in
-// namespace rushlight::microkernels::RL_ISA. Products occupy two of a processor's vector units; what becomes of sums
-// has mostly the others, but only if it lies between the products: processors do not look far enough ahead.
+// A software-pipelined tile of 14 rows and two vectors with AVX-512 VNNI, in namespace rushlight::microkernels::RL_ISA.
+// While it computes the sums of this tile, it applies the epilogue to the sums of the previous tile. Products use two
+// vector units of the processor, and the epilogue mostly uses the others. Their instructions are interleaved, because
+// the out-of-order window of the processor is too short to overlap the two parts.
 //
-// This is assembly since all of the 32 registers have their part: 28 sums, and four that are of the products, and in
-// between of the results.
+// It is written in assembly because it uses all 32 registers: 28 for sums, and four that products and the epilogue use
+// in turn.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// What is the same for all tiles of a panel of columns that become bytes.
+// The int8 epilogue of a panel, shared by all its tiles.
 struct ResultsEnd {
   Int8End bytes;
   ColumnEnd columns;
@@ -34,7 +35,7 @@ RL_INLINE const ResultsEnd& results_end(const PanelEpilogue& panel) {
 
 // clang-format off
 
-// Where constants lie, in bytes behind a ResultsEnd.
+// Operands for the members of a ResultsEnd, by their byte offset.
 #define RL_ZERO "0(%[end])"
 #define RL_LEAST "64(%[end])"
 #define RL_MOST "128(%[end])"
@@ -61,16 +62,16 @@ static_assert(offsetof(ResultsEnd, bytes.zero) == 0 && offsetof(ResultsEnd, byte
               offsetof(ResultsEnd, bytes.sum_offset) == 768 && offsetof(ResultsEnd, columns.multiplier) == 960 &&
               offsetof(ResultsEnd, columns.offset) == 1088);
 
-// What else the assembly reads.
+// The other operands of the assembly.
 struct PipelinedWork {
-  int64_t steps;       // of two rows that become results
-  int64_t groups;      // of numbers between two halves of a step
-  int64_t rest;        // groups of the first run that follow
-  int64_t run_groups;  // of each of the other runs
+  int64_t steps;       // steps of the epilogue, which take two rows each
+  int64_t groups;      // groups of products between the two halves of a step
+  int64_t rest;        // groups of the first run after the last step
+  int64_t run_groups;  // groups of each other run
   int64_t runs;
   int64_t skip;        // bytes from the end of a run to the next one
   int64_t ahead_step;
-  const __m512i* first;  // sums of all rows
+  const __m512i* first;  // initial sums of all rows
   const int32_t* sums;
   const int8_t* others;
   void* to;
@@ -92,13 +93,13 @@ static_assert(offsetof(PipelinedWork, groups) == 8 && offsetof(PipelinedWork, re
               offsetof(PipelinedWork, first) == 56 && offsetof(PipelinedWork, sums) == 64 &&
               offsetof(PipelinedWork, others) == 72 && offsetof(PipelinedWork, to) == 80);
 
-// Sums of a row, in registers a and b.
+// Adds products to the sums of a row in registers a and b.
 #define RL_ROW(from, a, b)                    \
   "vpbroadcastd " from ", %%zmm30\n"          \
   "vpdpbusd %%zmm28, %%zmm30, %%zmm" #a "\n"  \
   "vpdpbusd %%zmm29, %%zmm30, %%zmm" #b "\n"
 
-// A group of numbers of all rows.
+// Adds the products of one group for all rows.
 #define RL_GROUP                        \
   "vmovdqu64 (%[rhs]), %%zmm28\n"     \
   "vmovdqu64 64(%[rhs]), %%zmm29\n"   \
@@ -121,7 +122,7 @@ static_assert(offsetof(PipelinedWork, groups) == 8 && offsetof(PipelinedWork, re
   "add $4, %[upper]\n"                  \
   "add $4, %[lower]\n"                  \
   "sub $-128, %[rhs]\n"
-// So many groups as a number says.
+// Adds the products of `count` groups.
 #define RL_LOOP(label, count)   \
   "mov " count ", %[n]\n"       \
   ".p2align 4\n"                \
@@ -129,7 +130,7 @@ static_assert(offsetof(PipelinedWork, groups) == 8 && offsetof(PipelinedWork, re
   "dec %[n]\n"                  \
   "jnz " #label "b\n"
 
-// Adds what lies at `from` to the numbers in x.
+// Adds the residual at `from` to the numbers in x.
 #define RL_ADD_OTHERS(from, x)                        \
   ".if %c[masks]\n"                                   \
   "vmovdqu8 " from ", %%xmm30\n"                      \
@@ -141,7 +142,7 @@ static_assert(offsetof(PipelinedWork, groups) == 8 && offsetof(PipelinedWork, re
   "vcvtdq2ps %%zmm30, %%zmm30\n"                      \
   "vfmadd231ps " RL_OTHER_FACTOR ", %%zmm30, %%" x "\n"
 
-// Sums of a row, at `at` and `next`, become numbers of 16 bits in x; y is for what is in between.
+// Scales the sums of a row, at `at` and `next`, to int16 numbers in x. y is a temporary register.
 #define RL_SCALE(at, next, x, y)                             \
   "vcvtdq2ps " at "(%[sums]), %%" x "\n"                     \
   "vcvtdq2ps " next "(%[sums]), %%" y "\n"                   \
@@ -172,7 +173,7 @@ static_assert(offsetof(PipelinedWork, groups) == 8 && offsetof(PipelinedWork, re
   "vpackssdw %%" y ", %%" x ", %%" x "\n"                    \
   "vpaddsw " RL_ZERO ", %%" x ", %%" x "\n"
 
-// Two rows of results, in two parts between which zmm31 is kept.
+// The epilogue of two rows, in two parts; zmm31 must be preserved between them.
 #define RL_RESULTS_BEGIN RL_SCALE("", "64", "zmm31", "zmm29")
 #define RL_RESULTS_END                              \
   RL_SCALE("128", "192", "zmm28", "zmm29")          \
@@ -192,7 +193,7 @@ static_assert(offsetof(PipelinedWork, groups) == 8 && offsetof(PipelinedWork, re
 #define RL_COPY(a, b) "vmovdqa64 %%zmm0, %%zmm" #a "\nvmovdqa64 %%zmm1, %%zmm" #b "\n"
 #define RL_STORE(i) "vmovdqa64 %%zmm" #i ", 64*" #i "(%[sums])\n"
 
-// Of `t` to its `sums`, where those of `before`, if there is one, are until then.
+// Computes tile `t` into its `sums`. Before that, `sums` holds the sums of the tile of `before`, if there is one.
 template <bool Summed, bool Masks>
 static void pipelined_sums(const Int8Tile& t, const TileEpilogue& now, const TileEpilogue* before) {
   constexpr int64_t kSteps = 7;

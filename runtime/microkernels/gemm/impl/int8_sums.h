@@ -1,9 +1,9 @@
-// F32Microkernels of sums over packed operands, in namespace rushlight::microkernels::RL_ISA. Before this is included
-// that namespace has
+// Tiles of int8 sums over packed operands, in namespace rushlight::microkernels::RL_ISA. The file that includes this
+// one first defines in that namespace
 //   kLanes, kGroup, kTileRows
 //   Lhs         a number of the LHS
 //   Sums         a vector of kLanes int32_t
-//   load_rhs() a vector of kLanes * kGroup numbers of the RHS, or where one lies
+//   load_rhs()   a vector of kLanes * kGroup numbers of the RHS, or its address
 //   Spread       kGroup numbers of the LHS in every lane: Spread spread(const Lhs*)
 //   void add_products(Sums&, Spread, the vector of load_rhs())
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// Tile: left, lhs_stride, right, groups, sums, sums_stride, accumulate, as Int8Tile has them.
+// Tile: a struct with the members lhs, lhs_stride, rhs, groups, sums, sums_stride and accumulate of Int8Tile.
 template <typename Tile, int Rows, int Vectors>
 RL_INLINE void add_groups(Sums (&acc)[Rows][Vectors], const Tile& t) {
   const Lhs* lhs = static_cast<const Lhs*>(t.lhs);

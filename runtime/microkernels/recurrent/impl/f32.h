@@ -1,4 +1,4 @@
-// What follows the products in a step of a recurrent layer.
+// The elementwise part of a time step of a recurrent layer, after the GEMMs.
 #pragma once
 
 #include "microkernels/simd/math.h"

@@ -35,7 +35,7 @@ static void reduce_rows(BinaryOp op, const float* x, int64_t stride, int64_t row
   reduce_rows_with(x, stride, rows, y, n, [](Floats u, Floats v) { return minimum(u, v); });
 }
 
-// Sum of f(x[i]) in double over blocks that are summed in float by four vectors each.
+// Returns the sum of f(x[i]). Blocks are summed in float32 with four vectors, and the sums of the blocks in float64.
 template <typename Function>
 RL_INLINE double sum_of(const float* x, int64_t n, const Function& f) {
   constexpr int64_t kBlock = 128 * kWidth;
@@ -69,7 +69,7 @@ static double squared_deviations(const float* x, int64_t n, float mean) {
   });
 }
 
-// n > 0.
+// Returns the largest or smallest x[i], or NaN if x holds a NaN; n > 0.
 static float extreme(bool largest, const float* x, int64_t n) {
   Floats best = splat(x[0]);
   int64_t i = 0;
@@ -109,7 +109,7 @@ static void normalize(const float* x, float* y, int64_t n, float mean, float sca
   }
 }
 
-// NaN is not looked for: it reaches the results through exp.
+// NaN needs no check here: it reaches the results through exp.
 RL_INLINE float softmax_largest(const float* x, int64_t n) {
   Floats best[2] = {splat(x[0]), splat(x[0])};
   int64_t i = 0;

@@ -1,11 +1,11 @@
-// Integers in the order of floats, and the search for those above a bound: a selection of the largest of a row.
+// Integer keys that order floats, and a search for keys above a bound, for the selection of the largest elements.
 #pragma once
 
 #include "microkernels/simd/math.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
-// Zeros of both signs have one key; all NaNs have the largest.
+// Both zeros have the same key; all NaNs have the largest key.
 template <bool Largest>
 RL_INLINE Ints order_key(Floats x) {
   const Ints bits = as_ints(x + 0.0f);

@@ -1,4 +1,4 @@
-// All tiles of one instruction set; included once by each tiles_<isa>.cpp.
+// The float32 table of one instruction set. Each isa/f32_<isa>.cpp includes this file once.
 #pragma once
 
 #include "microkernels/dwconv/impl/f32.h"

@@ -1,5 +1,5 @@
-// F32Microkernels over bytes for one instruction set, in namespace rushlight::microkernels::RL_ISA. Before this is
-// included that namespace has
+// The int8 table of one instruction set, in namespace rushlight::microkernels::RL_ISA. The file that includes this one
+// first defines in that namespace
 //   kLanes, kGroup, kTileRows, kTileVectors, kLhsOffset
 //   Lhs         a number of the LHS: int8_t, uint8_t or int16_t
 //   Sums         a vector of kLanes int32_t
@@ -8,9 +8,9 @@
 //   void add_products(Sums&, Spread, Rhs)
 //   Line         a vector of kLanes * kGroup numbers of the LHS: Line load_line(const Lhs*)
 //   void add_lines(Sums&, Line, Rhs)
-//   kDotRows     most rows that share columns as they lie
-// and what gemm/impl/int8_epilogue.h asks for. With RL_OWN_TILE it has int8_tile() and kDotStep, the numbers of a Line,
-// instead of Spread.
+//   kDotRows     most rows of the LHS that dots() multiplies with a column at a time
+// and the names that gemm/impl/int8_epilogue.h needs. With RL_OWN_TILE it defines int8_tile(), and kDotStep (the
+// numbers of a Line), instead of Spread.
 #pragma once
 
 #include <cstring>

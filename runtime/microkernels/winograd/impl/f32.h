@@ -1,4 +1,4 @@
-// The transforms of F(2 x 2, 3 x 3) (Winograd 1980; Lavin and Gray 2016): 4 x 4 inputs give 2 x 2 outputs by 16
+// The transforms of F(2 x 2, 3 x 3) (Winograd 1980; Lavin and Gray 2016): 2 x 2 outputs from 4 x 4 inputs with 16
 // products.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// rows of [1 0 0; 1/2 1/2 1/2; 1/2 -1/2 1/2; 0 0 1] times g
+// u = G g with G = [1 0 0; 1/2 1/2 1/2; 1/2 -1/2 1/2; 0 0 1]
 RL_INLINE void winograd_g(const Floats (&g)[3], Floats (&u)[4]) {
   const Floats outer = g[0] + g[2];
   u[0] = g[0];
@@ -16,7 +16,7 @@ RL_INLINE void winograd_g(const Floats (&g)[3], Floats (&u)[4]) {
   u[3] = g[2];
 }
 
-// rows of [1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1] times d
+// v = B^T d with B^T = [1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1]
 RL_INLINE void winograd_b(const Floats (&d)[4], Floats (&v)[4]) {
   v[0] = d[0] - d[2];
   v[1] = d[1] + d[2];
@@ -24,7 +24,7 @@ RL_INLINE void winograd_b(const Floats (&d)[4], Floats (&v)[4]) {
   v[3] = d[1] - d[3];
 }
 
-// rows of [1 1 1 0; 0 1 -1 -1] times m
+// y = A^T m with A^T = [1 1 1 0; 0 1 -1 -1]
 RL_INLINE void winograd_a(const Floats (&m)[4], Floats (&y)[2]) {
   y[0] = (m[0] + m[1]) + m[2];
   y[1] = (m[1] - m[2]) - m[3];

@@ -1,5 +1,5 @@
 // The transforms of F(2 x 2, 3 x 3), F(3 x 3, 3 x 3) and F(4 x 4, 3 x 3) (Lavin and Gray 2016) for channels-last
-// images, and those of 3 x 3 windows two pixels apart.
+// images, and the transforms of 3 x 3 convolutions with a stride of 2.
 #pragma once
 
 #include "microkernels/attention/impl/f32.h"
@@ -11,9 +11,11 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// Along an axis kInputs numbers become as many, of which the sums of products are kPoints, which become kOutputs.
+// Along an axis, a tile has kInputs inputs and as many transformed inputs. Their products are added up to kPoints sums,
+// which are transformed to kOutputs outputs.
 
-// The matrices of F(m x m, 3 x 3) (Lavin and Gray 2016), at infinity and the first m + 1 of the points 0, 1, -1, 2, -2.
+// The matrices of F(m x m, 3 x 3) (Lavin and Gray 2016), for infinity and the first m + 1 of the points 0, 1, -1, 2,
+// -2.
 template <int M>
 struct Winograd;
 
@@ -97,9 +99,8 @@ struct Winograd<4> {
   }
 };
 
-// Windows two apart: F(2, 2) of the even inputs d0, d2, d4 at the points 0, 1 and infinity, where the middle tap's
-// products with the odd ones are added to those at 0 and infinity:
-// (d0 - d2) w0 + d1 w1, d2 (w0 + w2), d3 w1 + (d4 - d2) w2.
+// A stride of 2: F(2, 2) of the even inputs d0, d2, d4 at the points 0, 1 and infinity. The products of the middle tap
+// and the odd inputs d1, d3 are added at 0 and infinity: (d0 - d2) w0 + d1 w1, d2 (w0 + w2), d3 w1 + (d4 - d2) w2.
 struct WinogradApart {
   static constexpr int kInputs = 5, kPoints = 3, kOutputs = 2;
   RL_INLINE void input(const Floats* d, Floats* v) {
@@ -115,14 +116,15 @@ struct WinogradApart {
   }
 };
 
-// Where the pixels of a tile are; of one that does not exist no channel is ever another than the first, which are zero.
+// Pointers to the pixels of a tile. For padding, `from` points to zeros, and `mask` is 0, so that channel 0 is read for
+// each channel.
 template <int Inputs>
 struct WinogradPixels {
   const float* from[Inputs * Inputs];
   int64_t mask[Inputs * Inputs];
 };
 
-// Gives sums of squares of what it has read.
+// Returns the sums of the squares of the inputs, which show NaN, infinities and huge numbers.
 template <typename W, bool Inside, bool Whole>
 RL_INLINE Floats winograd_input_at(const WinogradInput& t, const WinogradPixels<W::kInputs>& pixels, int64_t c,
                                    int64_t left) {

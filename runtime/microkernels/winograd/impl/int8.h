@@ -1,5 +1,5 @@
-// Int8WinogradMicrokernels, in namespace rushlight::microkernels::RL_ISA, which has what gemm/impl/int8_sums.h asks
-// for, for pairs of int16.
+// Int8WinogradMicrokernels, in namespace rushlight::microkernels::RL_ISA, which defines the names that
+// gemm/impl/int8_sums.h needs, for pairs of int16.
 #pragma once
 
 #include "microkernels/gemm/impl/int8_sums.h"
@@ -12,7 +12,7 @@ typedef int16_t Shorts __attribute__((vector_size(kLanes * 4)));
 typedef int16_t LooseShorts __attribute__((vector_size(kLanes * 4), aligned(2), may_alias));
 typedef int32_t Lanes __attribute__((vector_size(kLanes * 4)));
 typedef int32_t LooseLanes __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
-// Sums wrap around.
+// Sums modulo 2^32.
 typedef uint32_t Wraps __attribute__((vector_size(kLanes * 4)));
 typedef uint32_t LooseWraps __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 
@@ -23,9 +23,9 @@ RL_INLINE Shorts widen_shorts(const int8_t* p, Bytes sign_mask) {
   return __builtin_convertvector(*reinterpret_cast<const LooseBytes*>(p) ^ sign_mask, Shorts);
 }
 
-// The matrices of F(m x m, 3 x 3); m = 4 at the points 0, 1, -1, 2, -2. Rows of the filters' are multiplied by
-// 1, 2, 2, 1 and by 4, -6, -6, 24, 24, 1, so that they are integers; the outputs' make up for it, but for a factor of
-// 2 in every row, and of 24, 12, 6, 6.
+// The matrices of F(m x m, 3 x 3), for m = 4 at the points 0, 1, -1, 2, -2. The rows of the filter matrix are
+// multiplied by 1, 2, 2, 1 (m = 2) or by 4, -6, -6, 24, 24, 1 (m = 4) to make them integers. The output matrix
+// compensates for that, except for a remaining factor of 2 in each row (m = 2), or of 24, 12, 6, 6 (m = 4).
 template <int M>
 struct IntegerWinograd;
 
@@ -56,7 +56,7 @@ struct IntegerWinograd<2> {
 template <>
 struct IntegerWinograd<4> {
   static constexpr int kShifts[] = {3, 2, 1, 1};
-  static constexpr uint32_t kInverse = 954437177u;  // of 9
+  static constexpr uint32_t kInverse = 954437177u;  // 9 * kInverse = 1 modulo 2^32
 
   RL_INLINE void filter(const Shorts* g, Shorts* u) {
     const Shorts outer = g[0] + g[2], far = g[0] + (g[2] << 2), twice = g[1] << 1;
@@ -67,7 +67,7 @@ struct IntegerWinograd<4> {
     u[4] = far - twice;
     u[5] = g[2];
   }
-  // At most 10 times the largest of d.
+  // Magnitudes of v are at most 10 times the largest magnitude of d.
   RL_INLINE void input(const Shorts* d, Shorts* v) {
     const Shorts c = d[4] - d[2], e = (d[3] - d[1]) << 1;
     const Shorts a = d[4] - (d[2] << 2), b = d[3] - (d[1] << 2);
