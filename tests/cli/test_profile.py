@@ -57,7 +57,7 @@ def profiled(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
 
 @pytest.mark.parametrize(
     ("backend", "steps"),
-    [("cpu", {"product", "softmax"}), ("kernels", {"native_call_add.out", "native_call_relu.out"})],
+    [("cpu", {"GEMM", "softmax"}), ("kernels", {"native_call_add.out", "native_call_relu.out"})],
 )
 def test_steps_need_no_record(
     backend: str, steps: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -232,7 +232,7 @@ def test_large_maps_take_winograd_transforms() -> None:
     )
     method = Runtime.get().load_program(lower(exported)).load_timed_method("forward")
     method.execute([x])
-    assert any(name.startswith("8-bit Winograd") for name, *_ in method.timings())
+    assert any(name.startswith("int8 Winograd") for name, *_ in method.timings())
 
 
 class Small(nn.Module):

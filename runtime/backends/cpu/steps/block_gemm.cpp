@@ -77,7 +77,7 @@ class BlockGemmStep final : public Step {
     return blocks_.blocks ? blocks_.first_weights(workers) : floats_.first_weights(workers);
   }
 
-  const char* name() const override { return blocks_.blocks ? "block product" : "product"; }
+  const char* name() const override { return blocks_.blocks ? "int16 block GEMM" : "GEMM"; }
   int64_t work() const override { return blocks_.blocks ? blocks_.work() : floats_.work(); }
 
  private:

@@ -80,7 +80,7 @@ class CompareStep final : public Step {
     return Error::Ok;
   }
 
-  const char* name() const override { return "combination"; }
+  const char* name() const override { return "comparison"; }
 
  private:
   template <typename T>
@@ -187,7 +187,7 @@ class WhereStep final : public Step {
     return Error::Ok;
   }
 
-  const char* name() const override { return "choice"; }
+  const char* name() const override { return "where"; }
 
  private:
   template <typename T>

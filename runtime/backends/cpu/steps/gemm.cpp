@@ -57,7 +57,7 @@ class GemmStep final : public Step {
   }
 
   const char* name() const override {
-    return convolution_.window.kernel_h * convolution_.window.kernel_w > 1 ? "convolution" : "product";
+    return convolution_.window.kernel_h * convolution_.window.kernel_w > 1 ? "convolution" : "GEMM";
   }
   int64_t work() const override { return convolution_.work(); }
 

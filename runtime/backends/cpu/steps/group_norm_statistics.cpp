@@ -68,7 +68,7 @@ class GroupNormStatisticsStep final : public Step {
     return Error::Ok;
   }
 
-  const char* name() const override { return "statistics of groups"; }
+  const char* name() const override { return "group norm statistics"; }
   int64_t work() const override { return 4 * in_.numel(); }
 
  private:

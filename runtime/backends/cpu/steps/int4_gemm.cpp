@@ -68,7 +68,7 @@ class Int4GemmStep final : public Step {
     return Error::Ok;
   }
 
-  const char* name() const override { return "8-bit product with 4-bit weights"; }
+  const char* name() const override { return "int8 GEMM with int4 weights"; }
   int64_t work() const override { return 2 * rows_ * depth_ * columns_; }
 
  private:

@@ -53,7 +53,7 @@ class Int8DepthwiseConv2dStep final : public Step {
     return Error::Ok;
   }
 
-  const char* name() const override { return "8-bit depthwise convolution"; }
+  const char* name() const override { return "int8 depthwise convolution"; }
   int64_t work() const override { return 2 * out_->numel() * convolution_.taps(); }
 
  private:

@@ -69,7 +69,7 @@ class Int8BinaryStep final : public Step {
     return Error::Ok;
   }
 
-  const char* name() const override { return binary_.multiplies ? "8-bit product of elements" : "8-bit sum"; }
+  const char* name() const override { return binary_.multiplies ? "int8 multiplication" : "int8 addition"; }
   int64_t work() const override { return views_[0]->numel(); }
 
  private:
@@ -119,7 +119,7 @@ class Int8LookupStep final : public Step {
     return Error::Ok;
   }
 
-  const char* name() const override { return "8-bit table"; }
+  const char* name() const override { return "int8 lookup table"; }
   int64_t work() const override { return views_[0]->numel(); }
 
  private:

@@ -80,7 +80,7 @@ class Int8GemmStep final : public Step {
   }
 
   const char* name() const override {
-    return convolution_.window.kernel_h * convolution_.window.kernel_w > 1 ? "8-bit convolution" : "8-bit product";
+    return convolution_.window.kernel_h * convolution_.window.kernel_w > 1 ? "int8 convolution" : "int8 GEMM";
   }
   // Products of numbers in that form are those of rows as they lie.
   bool takes_unsigned(const View& view) const override {

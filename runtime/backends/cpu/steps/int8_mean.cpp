@@ -41,7 +41,7 @@ class Int8MeanStep final : public Step {
     return Error::Ok;
   }
 
-  const char* name() const override { return "8-bit mean"; }
+  const char* name() const override { return "int8 mean"; }
   int64_t work() const override { return in_->numel(); }
 
  private:

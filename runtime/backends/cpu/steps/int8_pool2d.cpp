@@ -45,7 +45,7 @@ class Int8Pool2dStep final : public Step {
     return Error::Ok;
   }
 
-  const char* name() const override { return "8-bit pooling"; }
+  const char* name() const override { return "int8 pooling"; }
   int64_t work() const override { return out_->numel() * pool_.taps(); }
 
  private:

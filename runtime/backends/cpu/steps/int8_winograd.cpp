@@ -106,7 +106,7 @@ class Int8WinogradStep final : public Step {
   }
 
   const char* name() const override {
-    return m_ == 4 ? "8-bit Winograd convolution F4" : "8-bit Winograd convolution F2";
+    return m_ == 4 ? "int8 Winograd convolution F4" : "int8 Winograd convolution F2";
   }
   bool takes_unsigned(const View& view) const override {
     return microkernels::int8_microkernels().lhs_offset == 0x80 &&

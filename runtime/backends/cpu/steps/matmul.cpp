@@ -64,7 +64,7 @@ class MatMulStep final : public Step {
     return Error::Ok;
   }
 
-  const char* name() const override { return "matrix product"; }
+  const char* name() const override { return "matrix multiplication"; }
   int64_t work() const override { return 2 * out_->numel() * product_.k; }
 
  private:

@@ -202,7 +202,7 @@ class DynamicQuantizeStep final : public Step {
     return Error::Ok;
   }
 
-  const char* name() const override { return "quantization by rows"; }
+  const char* name() const override { return "dynamic quantization"; }
   int64_t work() const override { return in_->numel(); }
 
  private:

@@ -49,7 +49,7 @@ class QuantizedGatherStep final : public Step {
     return Error::Ok;
   }
 
-  const char* name() const override { return bits_ == 4 ? "gather of 4-bit rows" : "gather of 8-bit rows"; }
+  const char* name() const override { return bits_ == 4 ? "gather of int4 rows" : "gather of int8 rows"; }
 
  private:
   int64_t groups() const { return columns_ / group_; }

@@ -89,7 +89,7 @@ class Resize2dStep final : public Step {
     return Error::Ok;
   }
 
-  const char* name() const override { return "resampling"; }
+  const char* name() const override { return "resize"; }
   int64_t work() const override { return mode_ == Interpolation::NEAREST ? 0 : (is_cubic() ? 8 : 4) * out_.numel(); }
 
  private:

@@ -48,7 +48,7 @@ class TakeStep final : public Step {
     return Error::Ok;
   }
 
-  const char* name() const override { return "take"; }
+  const char* name() const override { return "index select"; }
   int64_t work() const override { return out_->numel(); }
 
  private:

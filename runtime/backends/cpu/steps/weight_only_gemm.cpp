@@ -59,7 +59,7 @@ class WeightOnlyGemmStep final : public Step {
     return Error::Ok;
   }
 
-  const char* name() const override { return bits_ == 4 ? "product with 4-bit weights" : "product with 8-bit weights"; }
+  const char* name() const override { return bits_ == 4 ? "GEMM with int4 weights" : "GEMM with int8 weights"; }
   int64_t work() const override { return 2 * rows_ * depth_ * columns_; }
 
  private:
