@@ -143,6 +143,17 @@ def test_quantized_linear(shape: tuple[int, ...], outputs: int, dtype: torch.dty
         run("quantized_linear.out", args, own.quantized_linear(*args))
 
 
+@pytest.mark.parametrize("zero", [2147483641, -2147483648, 1 << 21])
+def test_zero_points_of_a_damaged_program_are_computed(zero: int) -> None:
+    x, w = wholes((4, 32)), wholes((16, 32)).clamp(-127, 127)
+    args: list[Any] = [x, 0.03, 5, w, torch.tensor([0.004]), None, 0.6, zero, -128, 127]
+    run("quantized_linear.out", args, own.quantized_linear(*args))
+    image, filters = wholes((1, 8, 6, 6)), wholes((16, 8, 3, 3)).clamp(-127, 127)
+    geometry: list[Any] = [[1, 1], [1, 1], [1, 1], False, [0, 0], 1]
+    args = [image, 0.03, 5, filters, torch.tensor([0.004]), None, *geometry, 0.6, zero, -128, 127]
+    run("quantized_convolution.out", args, own.quantized_convolution.default(*args))
+
+
 @pytest.mark.parametrize("per_token,symmetric", [(True, False), (False, False), (False, True)])
 @pytest.mark.parametrize("shape,outputs", [((4, 64), 17), ((2, 3, 32), 40), ((32,), 3), ((100, 256), 21)])
 def test_dynamic_linear(shape: tuple[int, ...], outputs: int, per_token: bool, symmetric: bool) -> None:

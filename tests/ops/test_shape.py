@@ -92,6 +92,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(x(6, 5), -1, 4, 2),
         Case(x(6, 5), -2, 1, 6, 4),
         Case(x(6, 5), 0, 0, 9223372036854775807, 1000),
+        Case(x(6, 5), 0, 4, None, 9218868437227405311),  # the step times a stride exceeds 64 bits
         Case(cl(2, 6, 4, 5), 1, 1, 5, 2),
         Case(cl(2, 6, 4, 5), 3, 1, 4),
     ],

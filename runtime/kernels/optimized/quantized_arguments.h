@@ -17,6 +17,10 @@ inline int64_t zero_of(const Tensor& tensor, int64_t zero) {
   return tensor.scalar_type() == ScalarType::Byte ? zero - 128 : zero;
 }
 
+// Whether a zero point is as small as the int8 microkernels require. Damaged programs have any zero points, which the
+// portable kernels take.
+inline bool is_small_zero(int64_t zero) { return zero >= -(1 << 20) && zero <= 1 << 20; }
+
 // A quantized result: the scales of its channels' sums, and its own.
 struct QuantizedResult {
   double in_scale;

@@ -1,5 +1,3 @@
-#include <cstdlib>
-
 #include "kernels/optimized/quantized.h"
 #include "kernels/optimized/quantized_arguments.h"
 #include "kernels/quantized/binary.h"
@@ -11,7 +9,6 @@ namespace rushlight::optimized {
 namespace {
 
 constexpr int64_t kGrain = 32 * 1024;
-constexpr int64_t kMostZero = 1 << 20;
 
 microkernels::Int8Operand operand(const quantized::Operand& from, const LoopNest& nest, int index) {
   return {from.tensor.const_data_ptr<uint8_t>(), nest.dim == 0 ? 1 : nest.inner_stride(index),
@@ -28,7 +25,7 @@ struct Int8Result {
 bool combine_quantized(KernelRuntimeContext& context, bool multiply, const quantized::Operand& a,
                        const quantized::Operand& b, const Int8Result& result, const Tensor& out) {
   for (const int64_t zero : {a.zero, b.zero, result.zero}) {
-    if (std::llabs(zero) > kMostZero) return false;
+    if (!is_small_zero(zero)) return false;
   }
   if (!quantized::is_byte(a.tensor) || !quantized::is_byte(b.tensor)) return false;
   if (!quantized::require_output(context, out, result.least, result.most)) return true;

@@ -125,7 +125,7 @@ bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
                                int64_t zero, int64_t least, int64_t most, Tensor& out) {
   const int64_t in_zero_point = zero_of(in, in_zero);
   if (!quantized::is_byte(in) || weight.scalar_type() != ScalarType::Char || in_zero_point < -128 ||
-      in_zero_point > 127) {
+      in_zero_point > 127 || !is_small_zero(zero)) {
     return false;
   }
   Convolution c;

@@ -11,7 +11,8 @@ bool quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, doubl
                           double scale, int64_t zero, int64_t least, int64_t most, Tensor& out) {
   if (!is_plain_bytes(in) || !is_plain_bytes(out) || !is_plain_bytes(weight) || weight.dim() != 2 ||
       weight.scalar_type() != ScalarType::Char || weight_scales.dim() > 1 ||
-      (weight_scales.numel() != 1 && weight_scales.numel() != weight.size(0))) {
+      (weight_scales.numel() != 1 && weight_scales.numel() != weight.size(0)) || !is_small_zero(zero) ||
+      !is_small_zero(in_zero)) {
     return false;
   }
   const int64_t columns = weight.size(0), depth = weight.size(1);

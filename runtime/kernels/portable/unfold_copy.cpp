@@ -14,6 +14,7 @@ void unfold_copy_out(KernelRuntimeContext& context, const Tensor& in, int64_t di
                     static_cast<long long>(size), static_cast<long long>(step), static_cast<long long>(axis),
                     static_cast<long long>(length));
   const int64_t windows = (length - size) / step + 1;
+  if (windows == 1) step = 1;  // it is never taken, and products with strides must not overflow
   Shape shape(in.sizes());
   if (in.dim() > 0) shape.set(axis, windows);
   shape.push(size);

@@ -20,7 +20,8 @@ bool resolve_slice(KernelRuntimeContext& context, int64_t size, std::optional<in
   const int64_t first = clamped(start.value_or(0), size);
   const int64_t last = std::max(first, clamped(end.value_or(size), size));
   const int64_t span = last - first;
-  *slice = {first, step, span / step + (span % step != 0)};
+  // A step that leads beyond the axis is never taken: 1 instead keeps products with strides small.
+  *slice = {first, step < size ? step : 1, span / step + (span % step != 0)};
   return true;
 }
 

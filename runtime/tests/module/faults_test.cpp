@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -18,7 +19,7 @@
 #include "tests/support/failing_memory.h"
 
 namespace {
-long news = 0;  // calls of operator new
+std::atomic<long> news{0};  // calls of operator new, also from threads of other tests
 }  // namespace
 
 void* operator new(size_t size) {
@@ -179,7 +180,7 @@ TEST_P(Faults, EachPieceOfTheAllocators) {
     HierarchicalAllocator planned(Span<Span<uint8_t>>(spans.data(), spans.size()));
     long news_before = news;
     auto method = Method::load(program, "forward", {&method_memory, &planned, &temporary}, environment);
-    EXPECT_EQ(news, news_before);
+    EXPECT_EQ(news.load(), news_before);
     if (!method.ok()) return method.error();
     std::vector<std::vector<uint8_t>> results;
     for (size_t i = 0; i < inputs.size(); ++i) RL_TRY(method->set_input(i, EValue(*inputs[i])));
@@ -190,7 +191,7 @@ TEST_P(Faults, EachPieceOfTheAllocators) {
     }
     news_before = news;
     const Error error = method->execute();
-    EXPECT_EQ(news, news_before);
+    EXPECT_EQ(news.load(), news_before);
     return error;
   };
   memory.calls = 0;
