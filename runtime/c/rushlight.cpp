@@ -27,7 +27,7 @@ struct rushlight_program {
 
 struct rushlight_method {
   std::unique_ptr<rushlight::LoadedMethod> loaded;
-  std::vector<std::string_view> texts;  // one for each input, to which the values of the method point
+  std::vector<std::string_view> texts;  // one for each input; the values of the method point to them
 };
 
 struct rushlight_thread_pool {
@@ -144,14 +144,14 @@ void write_value(const rushlight::EValue& from, rushlight_value* value) {
   }
 }
 
-// A value of the caller as the runtime reads it. Its address must not change while the value is used.
+// A value of the caller, converted to the runtime's EValue. Its address must not change while the value is used.
 class Given {
  public:
   Given() = default;
   Given(const Given&) = delete;
   Given& operator=(const Given&) = delete;
 
-  // A string is stored in `text`, which must outlive its use.
+  // The characters of a string are stored in `text`, which must outlive the use of this value.
   Error read(const rushlight_value& from, size_t index, std::string_view* text) {
     switch (from.kind) {
       case RUSHLIGHT_NONE:
@@ -230,7 +230,7 @@ class Given {
   rushlight::EValue value_;
 };
 
-// Copies what the caller's struct has room for, and keeps its `struct_size`.
+// Copies as many bytes as the caller's struct has, and keeps its `struct_size`.
 template <typename T>
 Error write_struct(T value, T* out) {
   RL_REQUIRE(out->struct_size >= sizeof(size_t), InvalidArgument, "struct_size is not set");
@@ -239,7 +239,7 @@ Error write_struct(T value, T* out) {
   return Error::Ok;
 }
 
-// Reads a struct of the caller, which may be shorter than ours: members that it lacks are 0.
+// Reads a struct of the caller. The struct may be shorter than ours: missing members are 0.
 template <typename T>
 Error read_struct(const T* given, T* out) {
   *out = {};

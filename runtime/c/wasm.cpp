@@ -1,10 +1,10 @@
-// The module for JavaScript exports the functions of rushlight.h. js/rushlight.js reads the structs by these offsets.
+// This module exports the functions of rushlight.h to JavaScript. js/rushlight.js reads the structs by these offsets.
 #include <cstddef>
 #include <version>
 
 #include "rushlight.h"
 
-// What the C++ library calls when it cannot go on. Its own functions print a text, with all of printf.
+// The C++ library calls this function when it cannot continue. Its own version prints a text and needs all of printf.
 #if defined(_LIBCPP_VERSION)
 _LIBCPP_BEGIN_NAMESPACE_STD
 [[noreturn]] void __libcpp_verbose_abort(const char*, ...) noexcept { __builtin_trap(); }

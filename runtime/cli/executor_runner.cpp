@@ -111,7 +111,7 @@ struct Source {
   std::shared_ptr<LoadedProgram> program;
 };
 
-// Executes a method as often as wanted, and prints its outputs and the times.
+// Executes a method as often as the options say, and prints its outputs and the times.
 Error execute(const Options& options, Method& method) {
   uint64_t first = 0;
   const uint64_t run_start = platform::now_ns();
@@ -184,7 +184,7 @@ Error run(const Options& options, const Source& source) {
   }
   if (!trace) return error;
   if (error == Error::Ok) return trace->write(options);
-  // The events before a failure are wanted too. The message is that of the failure.
+  // The trace is written even if the run failed. The message of the failure is kept.
   const std::string message = last_error_message();
   static_cast<void>(trace->write(options));
   return fail(error, "%s", message.c_str());

@@ -25,7 +25,7 @@ Error InputFiles::set_one(Method& method, size_t index, const char* path) {
   std::vector<SizesType> sizes(info.sizes.begin(), info.sizes.end());
   const std::vector<DimOrderType> order(info.dim_order.begin(), info.dim_order.end());
   if (path == nullptr) {
-    // Complex numbers and other types without a one are zeros.
+    // ones() does not support complex numbers and some other types; these inputs are zeros.
     TensorPtr elements = ones(sizes, info.dtype);
     if (elements == nullptr) elements = empty(sizes, info.dtype);
     if (elements == nullptr) return Error::MemoryAllocationFailed;

@@ -64,7 +64,7 @@ bool parse_truth(const char* option, const char* text, bool* truth) {
   return false;
 }
 
-// Splits a text at commas, in place.
+// Splits a text at commas. The parts point into the text.
 void split(char* text, std::vector<const char*>* parts) {
   for (char* part = text; part;) {
     char* comma = std::strchr(part, ',');

@@ -9,12 +9,12 @@ enum class PrintMode { Summary, All, None };
 
 struct Options {
   std::string model_path;   // a .pte or .bpte file
-  bool is_bundled = false;  // whether it must be a .bpte file
+  bool is_bundled = false;  // whether the file must be a .bpte file
   std::string method_name = "forward";
   std::vector<const char*> input_paths;
   std::vector<const char*> data_paths;
   std::vector<const char*> library_paths;
-  long testset_idx = -1;  // of a .bpte file; -1: all test cases
+  long testset_idx = -1;  // test case of a .bpte file; -1: all test cases
   bool output_verification = true;
   double rtol = 1e-5, atol = 1e-8;
   std::string etdump_path;        // empty: no event trace
@@ -31,7 +31,7 @@ struct Options {
 
 enum class ParseResult { Run, Help, Wrong };
 
-// Reads the command line. Prints an error, or the help.
+// Reads the command line. Prints the error message, or the help if the user asks for it.
 ParseResult parse_options(int argc, char** argv, Options* options);
 
 }  // namespace rushlight

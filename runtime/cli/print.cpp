@@ -69,7 +69,7 @@ void print_element(const Tensor& tensor, int64_t i) {
   }
 }
 
-// Prints elements in the order of the tensor's dimensions.
+// Prints elements in row-major order.
 void print_tensor(const Tensor& tensor, PrintMode mode) {
   print_shape(tensor.scalar_type(), tensor.sizes());
   std::printf(" {");

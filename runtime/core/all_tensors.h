@@ -4,7 +4,7 @@
 
 namespace rushlight {
 
-// Calls body(tensor) for the tensors of a value, which may be a list of tensors, until it returns false.
+// Calls body(tensor) for each tensor of a value (a tensor or a list of tensors), until `body` returns false.
 template <typename Body>
 void all_tensors(const EValue& value, const Body& body) {
   if (value.tag == Tag::Tensor) {

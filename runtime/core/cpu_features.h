@@ -1,4 +1,4 @@
-// The instruction sets that code chooses between while it runs.
+// The instruction sets between which code chooses at run time.
 #pragma once
 
 namespace rushlight {
@@ -10,12 +10,12 @@ struct CpuFeatures {
   bool avxvnni = false;       // AVX-VNNI (int8 dot products), with all of avx2
   bool avx512vnni = false;    // AVX-512 VNNI, with all of avx512
   bool avx512bf16 = false;    // AVX-512 BF16, with all of avx512
-  bool avx512halves = false;  // vectors of 512 bits pass units of 256 bits in two halves, with all of avx512
+  bool avx512halves = false;  // 512-bit instructions run as two 256-bit halves, with all of avx512
   bool neon_dotprod = false;  // Arm's int8 dot products
   bool neon_i8mm = false;     // Arm's int8 matrix products, with neon_dotprod
 };
 
-// The features of this machine. They are detected once, since a virtual machine takes microseconds to answer.
+// Returns the features of this machine. They are detected once, because CPUID is slow in a virtual machine.
 const CpuFeatures& cpu_features();
 
 }  // namespace rushlight

@@ -66,7 +66,7 @@ const char* to_string(Error error) noexcept {
       return "DelegateInvalidHandle";
     case Error::Cancelled:
       return "Cancelled";
-#if defined(RUSHLIGHT_NO_MESSAGES)  // these are errors of applications with a registry, which devices lack
+#if defined(RUSHLIGHT_NO_MESSAGES)  // errors of the operator registry, which devices lack
     case Error::AlreadyLoaded:
     case Error::RegistrationExceedingMaxKernels:
     case Error::RegistrationAlreadyRegistered:

@@ -36,8 +36,8 @@ class Verifier {
     return false;
   }
 
-  // Tables may share children, so that damaged files could cause work exponential in the depth. Valid files stay far
-  // below this limit.
+  // Tables may share children, so the verification of a damaged file could take time exponential in the depth. Valid
+  // files stay far below this limit.
   bool spend(uint64_t work, size_t at) {
     if (work > budget_) {
       return fail("children are shared too often", at);
@@ -46,10 +46,10 @@ class Verifier {
     return true;
   }
 
-  // Returns whether the `bytes` bytes at `at` are inside. The comparison needs no addition, which could overflow.
+  // Returns whether `bytes` bytes at `at` are inside the buffer, without an addition, which could overflow.
   bool inside(size_t at, uint64_t bytes) const { return at <= size_ && bytes <= size_ - at; }
 
-  // `at` must have a 4-byte offset. All targets start with a 4-byte word.
+  // Follows the 4-byte offset at `at`. Every target starts with a 4-byte word.
   bool follow_offset(size_t at, size_t* target) {
     const uint32_t offset = load<uint32_t>(data_ + at);
     if (offset == 0) {
@@ -195,7 +195,7 @@ class Verifier {
     return true;
   }
 
-  // The fields of the table at `at` are known to be inside. Defaults lie within their bounds.
+  // Checks the bounds of the numbers of a verified table at `at`. Default values lie within their bounds.
   bool numbers(const TableInfo& info, size_t at) {
     const uint8_t* const vtable = data_ + at - load<int32_t>(data_ + at);
     for (uint16_t i = 0; i < info.num_bounds; ++i) {

@@ -32,12 +32,12 @@ enum class Kind : uint8_t {
 struct Field {
   const char* name;
   Kind kind;
-  uint8_t size;  // bytes of the inline value, or of one element if a vector
+  uint8_t size;  // bytes of the inline value, or of one element of a vector
   bool required;
   uint16_t target;
 };
 
-// The least and the largest value of field number `field`, which is a number or an enum.
+// The smallest and the largest value of field number `field`, which is a number or an enum.
 struct Bounds {
   uint16_t field;
   bool is_signed;
@@ -49,7 +49,7 @@ struct TableInfo {
   const char* name;
   const Field* fields;
   uint16_t num_fields;
-  const Bounds* bounds;  // in the order of their fields
+  const Bounds* bounds;  // in the order of the fields
   uint16_t num_bounds;
 };
 
@@ -69,12 +69,12 @@ struct Schema {
   char identifier[5];
 };
 
-// ---- Operands: numbers of a table that say what its owner reads and writes ----
+// ---- Operands: fields whose numbers are the indices of values that the table's owner reads or writes ----
 
 enum class Effect : uint8_t {
   Reads,
   Writes,
-  Updates,  // writes some elements and keeps the others
+  Updates,  // writes some elements and does not change the others
 };
 
 struct OperandInfo {
@@ -115,9 +115,9 @@ struct Malformed {
 // The alignment that verify() requires of a buffer.
 constexpr size_t kBufferAlignment = 8;
 
-// Checks all offsets, vtables, tables, vectors, strings, unions and bools that are reachable from the root through
-// fields that `schema` knows: they must be inside data[0, size), aligned and well-formed. The time is linear in `size`
-// for any bytes. Accessors may be used only if the result is true. `malformed` may be null.
+// Checks that all offsets, vtables, tables, vectors, strings, unions and bools that are reachable from the root through
+// fields of `schema` are inside data[0, size), aligned and well-formed. The time is linear in `size` for any bytes.
+// Accessors may be used only if the result is true. `malformed` may be null.
 bool verify(const Schema& schema, const void* data, size_t size, Malformed* malformed);
 
 // ---- Access to verified bytes ----
@@ -198,14 +198,14 @@ class Operands {
   Vector<uint32_t> indices_;
 };
 
-// Base of the generated accessors. A default table is absent: its fields have their defaults.
+// Base class of the generated accessors. A default-constructed table is absent: its fields have their defaults.
 class Table {
  public:
   constexpr Table() = default;
   explicit constexpr Table(const uint8_t* at) : at_(at) {}
   explicit operator bool() const { return at_ != nullptr; }
 
-  // Calls take(operand, effect) for each operand that is there.
+  // Calls take(operand, effect) for each operand that is present.
   template <class F>
   void for_each_operand(const OperandList& list, F&& take) const {
     for (uint16_t i = 0; i < list.count; ++i) {

@@ -1,6 +1,6 @@
-// The evaluator of integer expressions over sizes, in postfix order. Relations between the integers of a method and the
-// sizes and offsets of a CPU plan are such expressions; each has an encoding of its own in its file, and this
-// arithmetic.
+// The evaluator of integer expressions over sizes, in postfix order. The relations between integers of a method, and
+// the sizes and offsets of a CPU plan, are such expressions. The two kinds have different encodings in their files, but
+// the same arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,21 @@ enum class ExpressionOp : uint8_t {
   Or,
 };
 
-// Sets *result to `a op b`. False if the result has no place in 64 bits, or the divisor is 0.
+// Sets *result to `a op b`. Returns false if the result does not fit into 64 bits, or if the divisor is 0.
 bool apply(ExpressionOp op, int64_t a, int64_t b, int64_t* result);
 
-// The stack of an expression that was checked to need at most kDepth numbers and to leave one.
+// The stack of an expression. The caller has checked that the expression needs at most kDepth numbers and leaves one.
 class ExpressionStack {
  public:
   static constexpr uint32_t kDepth = 16;
 
   void push(int64_t value) { numbers_[depth_++] = value; }
-  // Replaces the two upper numbers by the result of `op`; false as apply().
+  // Replaces the two top numbers by the result of `op`. Returns false as apply() above.
   bool apply(ExpressionOp op) {
     --depth_;
     return rushlight::apply(op, numbers_[depth_ - 1], numbers_[depth_], &numbers_[depth_ - 1]);
   }
-  // Replaces the upper number by 1 if it is 0, else by 0.
+  // Replaces the top number by 1 if it is 0, else by 0.
   void negate() { numbers_[depth_ - 1] = numbers_[depth_ - 1] == 0; }
   int64_t top() const { return numbers_[depth_ - 1]; }
 

@@ -138,8 +138,8 @@ bool fits_key(const Kernel& kernel, const EValue* const*) { return kernel.key ==
 
 namespace {
 
-// Reads one tensor of a kernel's key, "<dtype>;<axis>,<axis>", and the separator after it. Returns whether it is that
-// of the given tensor.
+// Reads one tensor of a kernel's key, "<dtype>;<axis>,<axis>", and the separator after it. Returns whether `tensor` has
+// this dtype and dim order.
 bool read_key_entry(const char** text, const Tensor& tensor) {
   const auto number = [text]() {
     int value = 0;
@@ -166,7 +166,7 @@ bool fits_key(const Kernel& kernel, const EValue* const* arguments) {
   if (!kernel.key) return true;
   if (std::string_view(kernel.key).substr(0, kVersion.size()) != kVersion) return false;
   const char* text = kernel.key + kVersion.size();
-  // After the arguments a key may name the results, which are the written arguments again.
+  // After the arguments a key may list the results, which are the output arguments again.
   for (const bool results : {false, true}) {
     if (results && *text == '\0') break;
     for (uint16_t i = 0; i < kernel.boxed.arity; ++i) {

@@ -6,7 +6,7 @@ namespace rushlight {
 
 // Returns whether two kernels have parameters of the same kinds.
 bool have_same_kinds(const BoxedKernel& a, const BoxedKernel& b);
-// Returns whether the kernel of `row` takes everything that the kernel of `other` takes; both have the same operator.
+// Returns whether `row` supports all arguments that `other`, a kernel of the same operator, supports.
 bool covers(const Kernel& row, const Kernel& other);
 
 }  // namespace rushlight

@@ -8,8 +8,8 @@
 
 namespace rushlight {
 
-// An array of `count` default values in the memory of `allocator`, or null if there is not enough. Nobody destroys the
-// values.
+// Returns an array of `count` default values in the memory of `allocator`, or null if there is not enough memory. The
+// destructors of the values are never called.
 template <typename T>
 T* make_array(MemoryAllocator& allocator, size_t count) {
   T* items = allocator.allocate_array<T>(count);

@@ -7,10 +7,10 @@
 
 namespace rushlight {
 
-// Does the same as fail(), with the arguments as a list. The arguments may point into last_error_message().
+// Does the same as fail(), with the arguments as a va_list. The arguments may point into last_error_message().
 Error fail_list(Error code, const char* format, va_list arguments) noexcept;
 
-// Whether this build has texts of messages. Code that only composes one is left out where it has not.
+// Whether this build contains message texts. Without them, code that only builds a message is left out.
 #if defined(RUSHLIGHT_NO_MESSAGES)
 inline constexpr bool kHasMessages = false;
 #else
@@ -19,10 +19,10 @@ inline constexpr bool kHasMessages = true;
 
 inline constexpr size_t kMessageSize = 512;
 
-// Returns the message buffer of this thread, which has kMessageSize bytes.
+// A function that returns the message buffer of this thread, which has kMessageSize bytes.
 using MessageBuffer = char* (*)() noexcept;
 
-// Makes a shared library write its messages into the buffer of its host.
+// Gets or sets the buffer function. A shared library uses the function of its host, so that both share one buffer.
 MessageBuffer message_buffer() noexcept;
 void set_message_buffer(MessageBuffer buffer) noexcept;
 

@@ -9,8 +9,8 @@
 namespace rushlight {
 
 // With the CMake option RUSHLIGHT_POISON, planned memory is filled with a pattern ("poison") at the start of a run, and
-// again at the start of each value's life. A kernel that reads memory before it is written then computes wrong results,
-// instead of correct ones by chance.
+// again at the start of each value's lifetime. A kernel that reads memory before it is written then computes wrong
+// results, instead of results that are correct by chance.
 #if defined(RUSHLIGHT_POISON)
 inline constexpr bool kPoisons = true;
 #else

@@ -22,7 +22,7 @@ Affine choose_affine(const Extremes& extremes, ScalarType in, int64_t quant_min,
   const float scale =
       std::max(rounded_to(in, span / static_cast<float>(quant_max - quant_min)), static_cast<float>(eps));
   const float low = std::nearbyint(least / scale);
-  // A value out of the range of int32 becomes the smallest one, as in eager PyTorch.
+  // A value outside the range of int32 becomes the smallest int32, as in eager PyTorch.
   const int64_t below = low >= -2147483648.0f && low < 2147483648.0f ? static_cast<int64_t>(low) : INT32_MIN;
   return {scale, std::clamp(quant_min - below, quant_min, quant_max)};
 }

@@ -1,5 +1,5 @@
-// Scales and zero points from the range of the values that they quantize: real = (number - zero) * scale. The kernels
-// that choose them while a program runs, and the steps of backends that do the same, give the numbers of eager PyTorch.
+// Quantization parameters (scale and zero point) from the range of the values: real = (number - zero) * scale. The
+// kernels and backend steps that choose them at run time give the same numbers as eager PyTorch.
 #pragma once
 
 #include <cmath>
@@ -11,18 +11,18 @@
 
 namespace rushlight::quantized {
 
-// The least and the largest value; both are NaN if one value is.
+// The smallest and the largest value; both are NaN if one value is NaN.
 struct Extremes {
   float least, most;
 };
 
-// The scale and zero point of one range of numbers.
+// The scale and zero point of one range of values.
 struct Affine {
   double scale;
   int64_t zero;
 };
 
-// Both take the dtype `in` of the values, since eager PyTorch rounds what it computes on the way to that dtype.
+// Return quantization parameters for values of dtype `in`. Intermediate results are rounded to `in`, as in eager PyTorch.
 Affine choose_affine(const Extremes& extremes, ScalarType in, int64_t quant_min, int64_t quant_max, double eps);
 Affine choose_symmetric(const Extremes& extremes, ScalarType in, int64_t quant_min, int64_t quant_max, double eps,
                         ScalarType dtype);
@@ -33,8 +33,8 @@ struct Token {
   T zero;
 };
 
-// What choose_qparams_per_token_asymmetric gives a token whose values lie in [least, most], least <= 0 <= most. Every
-// operation is rounded to T, as eager's is.
+// Returns what choose_qparams_per_token_asymmetric computes for a token whose values lie in [least, most], least <= 0
+// <= most. Every operation is rounded to T, as in eager PyTorch.
 template <typename T>
 Token<T> choose_token(T least, T most) {
   using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -53,10 +53,10 @@ Token<T> choose_token(T least, T most) {
   return {scale, T(std::nearbyint(clamped))};
 }
 
-// The same for a float32 token. Both arguments are NaN if the token has a NaN.
+// Does the same for a float32 token. Both arguments are NaN if the token contains NaN.
 Affine choose_token_affine(float least, float most);
 
-// The factor for sums of numbers that are quantized like this. It is NaN if the scale is infinite, since a sum of 0
+// Returns the scale by which sums of quantized numbers are multiplied. It is NaN if the scale is infinite, because 0
 // times infinity is NaN.
 inline float scale_of_sums(const Affine& chosen) {
   return std::isfinite(chosen.scale) ? static_cast<float>(chosen.scale) : NAN;

@@ -4,11 +4,11 @@
 
 namespace rushlight {
 
-// The least multiple of `multiple` that is not less than `value`; value >= 0, multiple > 0.
+// Returns the smallest multiple of `multiple` that is not less than `value`; value >= 0, multiple > 0.
 inline constexpr int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
-// value / by, rounded up; value >= 0, by > 0.
+// Returns value / by, rounded up; value >= 0, by > 0.
 inline constexpr int64_t divide_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
 }  // namespace rushlight

@@ -71,7 +71,7 @@ void Sha256::update(const void* data, size_t size) {
 }
 
 void Sha256::finish(uint8_t* digest) {
-  // A bit 1, zeros, and the number of bits in the last 8 bytes of a block.
+  // The padding: a 1 bit, zeros, and the number of bits in the last 8 bytes of a block.
   const uint64_t bits = total_ * 8;
   static constexpr uint8_t kPadding[kBlockBytes] = {0x80};
   update(kPadding, filled_ < 56 ? 56 - filled_ : 120 - filled_);

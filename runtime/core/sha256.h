@@ -5,14 +5,14 @@
 
 namespace rushlight {
 
-// Computes the SHA-256 digest of bytes that come in pieces. Source: FIPS 180-4.
+// Computes the SHA-256 digest of bytes that the caller passes in pieces. Source: FIPS 180-4.
 class Sha256 final {
  public:
   static constexpr size_t kDigestBytes = 32;
 
-  // Takes the next `size` bytes.
+  // Adds the next `size` bytes.
   void update(const void* data, size_t size);
-  // Writes the digest of all bytes. The object must not be used afterwards.
+  // Writes the 32-byte digest of all bytes. The object must not be used afterwards.
   void finish(uint8_t* digest);
 
  private:

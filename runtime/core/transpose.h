@@ -36,7 +36,7 @@ struct Word<8> {
   using type = uint64_t;
 };
 
-// Transposes a square of 16-byte vectors. It interleaves the upper with the lower half once for each bit of a row
+// Transposes a square of 16-byte vectors. It interleaves the upper half with the lower half once for each bit of a row
 // index.
 template <size_t bytes>
 struct Square {
@@ -49,7 +49,7 @@ struct Square {
     return __builtin_shufflevector(a, b, (first + i / 2 + (i % 2) * kSize)...);
   }
 
-  // Computes one stage. `stage` is halved from stage to stage, down to 1.
+  // Computes one stage. `stage` is halved after each stage, down to 1.
   template <int stage>
   static void interleave_halves(Vector (&rows)[kSize]) {
     if constexpr (stage > 1) {
@@ -69,7 +69,7 @@ struct Square {
      ...);
   }
 
-  // The rows of `to` are `to_stride` bytes apart, those of `from` `from_stride` bytes.
+  // The rows of `to` are `to_stride` bytes apart; the rows of `from` are `from_stride` bytes apart.
   static void transpose(const uint8_t* from, int64_t from_stride, uint8_t* to, int64_t to_stride) {
     Vector rows[kSize];
     for (int i = 0; i < kSize; ++i) std::memcpy(&rows[i], from + i * from_stride, 16);
@@ -108,7 +108,7 @@ void transpose(const T* from, int64_t from_stride, int64_t rows, int64_t columns
   }
 }
 
-// Does the same for a square whose sides have 64 bytes, the size of a cache line. The rows of `to` are contiguous.
+// Does the same for a square whose rows have 64 bytes, the size of a cache line. The rows of `to` are contiguous.
 template <typename T>
 void transpose_square(const T* from, int64_t from_stride, T* to) {
   constexpr int64_t kSide = 64 / static_cast<int64_t>(sizeof(T));

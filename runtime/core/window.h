@@ -1,12 +1,12 @@
-// The window of a convolution or a pooling, which moves over an image: the one description of it, for kernels,
-// microkernels and backends. Zeros (of a maximum: nothing) lie beyond every edge of the image.
+// The window of a convolution or pooling that moves over an image. Kernels, microkernels and backends share this
+// description. Positions beyond the edges of the image count as zeros; a maximum ignores them.
 #pragma once
 
 #include <cstdint>
 
 namespace rushlight {
 
-// A window over height and width. Pads are those before the first row and the first column.
+// A window over height and width. The pads are above the first row and left of the first column.
 struct Window {
   int64_t kernel_h = 1, kernel_w = 1;
   int64_t stride_h = 1, stride_w = 1;
@@ -16,8 +16,8 @@ struct Window {
   int64_t taps() const { return kernel_h * kernel_w; }
 };
 
-// A window over up to three spatial dims: depth, height, width. The dims that a tensor lacks come first and have the
-// neutral values.
+// A window over up to three spatial dims: depth, height, width. Dims that the tensor lacks come first and have neutral
+// values.
 struct Window3d {
   int64_t kernel[3] = {1, 1, 1};
   int64_t stride[3] = {1, 1, 1};
@@ -27,7 +27,7 @@ struct Window3d {
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
 };
 
-// Height and width of a window whose depth is neutral.
+// Returns the height and width of a window whose depth is neutral.
 inline Window planar(const Window3d& w) {
   return {w.kernel[1], w.kernel[2], w.stride[1], w.stride[2], w.padding[1], w.padding[2], w.dilation[1], w.dilation[2]};
 }

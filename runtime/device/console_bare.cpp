@@ -1,4 +1,4 @@
-// Semihosting: a debugger or QEMU does what a breakpoint with an operation's number asks for.
+// Semihosting: code executes a breakpoint with the number of an operation, which a debugger or QEMU then performs.
 #include <cstdint>
 
 #include "device/console.h"
@@ -16,7 +16,7 @@ uintptr_t semihosting(uintptr_t operation, const void* parameter) {
 #else
   register uintptr_t a0 asm("a0") = operation;
   register const void* a1 asm("a1") = parameter;
-  // The debugger knows the three instructions by their size.
+  // The debugger recognizes the three instructions only in their uncompressed form.
   asm volatile(".option push\n.option norvc\n.balign 16\nslli x0, x0, 0x1f\nebreak\nsrai x0, x0, 7\n.option pop"
                : "+r"(a0)
                : "r"(a1)

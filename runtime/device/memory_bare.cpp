@@ -1,5 +1,5 @@
-// The functions of the C library that compilers call, for builds without a C library. They copy and set words where
-// addresses are aligned.
+// The functions of the C library that compilers call, for builds without a C library. They copy and set whole words at
+// aligned addresses.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Programs that an application has inside. `rushlight select --embed` writes their definition.
+// Programs that are embedded in an application. `rushlight select --embed` writes their definition.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Runs the programs that it has inside, each with its test cases or with inputs of ones, and prints the outputs as
-// bits. It uses no heap, files, threads or stdio.
+// Runs the embedded programs, each with its test cases or with inputs of ones, and prints the bits of the outputs. It
+// uses no heap, files, threads or stdio.
 #include <cstdarg>
 #include <cstring>
 
@@ -13,13 +13,13 @@
 #include "rushlight/program/bundled_program.h"
 #include "rushlight/program/program.h"
 
-// The bytes of each memory. A project defines them for its programs and its board.
+// The bytes of each memory. A project defines these macros for its programs and its board.
 #if !defined(RUSHLIGHT_ARENA_BYTES)
 #define RUSHLIGHT_ARENA_BYTES (64 * 1024)
 #endif
 #if !defined(RUSHLIGHT_STRUCTURE_BYTES)
 #if defined(RUSHLIGHT_HAS_BACKEND_CPU)
-#define RUSHLIGHT_STRUCTURE_BYTES (4 * 1024 * 1024)  // plans keep their intermediate results there
+#define RUSHLIGHT_STRUCTURE_BYTES (4 * 1024 * 1024)  // plans keep intermediate results in this memory
 #else
 #define RUSHLIGHT_STRUCTURE_BYTES (32 * 1024)
 #endif
@@ -33,7 +33,7 @@ namespace {
 
 alignas(64) uint8_t arena[RUSHLIGHT_ARENA_BYTES];
 #if defined(RUSHLIGHT_SECOND_ARENA_BYTES)
-// The planned memories from 2 on. The linker script of a board may put this section into another memory than the arena.
+// The planned memories from number 2 on. The linker script may place this section outside of the arena's memory.
 #if defined(__ELF__)
 __attribute__((section(".bss.second_arena")))
 #endif
@@ -45,7 +45,7 @@ alignas(64) uint8_t scratch[RUSHLIGHT_SCRATCH_BYTES];
 constexpr size_t kMostArenas = 4;
 constexpr size_t kLineBytes = 160;
 
-// Shows a line in printf format.
+// Prints a line in printf format.
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
 #endif
@@ -58,7 +58,7 @@ void show(const char* format, ...) {
   rushlight_write(line);
 }
 
-// Shows the elements of a tensor in their order in memory, each as the hexadecimal digits of its bits.
+// Prints the elements of a tensor in memory order, each as the hexadecimal digits of its bits.
 void show_bits(const Tensor& tensor) {
   const auto* bytes = static_cast<const uint8_t*>(tensor.const_data_ptr());
   for (int64_t i = 0; i < tensor.numel(); ++i) {
@@ -79,7 +79,7 @@ void show_outputs(const Method& method) {
   }
 }
 
-// Gives memory to inputs and outputs that have none in the plan.
+// Allocates memory for inputs and outputs without planned memory.
 Error place_values(Method& method, MemoryAllocator& memory) {
   for (size_t i = 0; i < method.inputs_size(); ++i) {
     if (!method.input_needs_memory(i)) continue;
@@ -99,7 +99,7 @@ Error place_values(Method& method, MemoryAllocator& memory) {
   return Error::Ok;
 }
 
-// Sets the numbers of float32 inputs to ones, and the bytes of others to zeros.
+// Sets the elements of float32 inputs to 1, and the bytes of other inputs to 0.
 void fill_inputs(const Method& method) {
   for (size_t i = 0; i < method.inputs_size(); ++i) {
     if (method.get_input(i).tag != Tag::Tensor) continue;
@@ -125,11 +125,11 @@ Error run_tests(Method& method, const BundledProgram& bundle) {
 Error run_tests(Method& method, const BundledProgram&) { return method.execute(); }
 #endif
 
-// A block of memory from which planned memories are taken in turn.
+// A block of memory from which planned memories are allocated one after the other.
 struct Arena {
   uint8_t* bytes;
   size_t size;
-  const char* option;  // says its size when the runner is built
+  const char* option;  // the build option that sets its size
   size_t used = 0;
 };
 

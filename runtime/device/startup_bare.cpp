@@ -1,4 +1,4 @@
-// What runs before main() on a device, for the memories that the linker script of boards/ describes.
+// Code that runs before main() on a device, for the memories that the linker script of boards/ describes.
 #include <cstdint>
 #include <cstring>
 
@@ -41,7 +41,7 @@ static void fault() {
 
 using Handler = void (*)();
 constexpr int kExceptions = 16;
-// The stack's top, the start, then the exceptions: non-maskable interrupt, faults, and others that are not used.
+// The initial stack pointer, the entry point, then the exceptions: non-maskable interrupt, faults, and unused ones.
 __attribute__((section(".vectors"), used)) const void* const rushlight_vectors[kExceptions] = {
     rushlight_stack_top,
     reinterpret_cast<const void*>(&rushlight_start),
@@ -56,7 +56,7 @@ __attribute__((section(".vectors"), used)) const void* const rushlight_vectors[k
 
 [[noreturn]] __attribute__((used)) void rushlight_run() { run(); }
 
-// There is no stack yet.
+// The stack pointer is not set yet.
 __attribute__((section(".vectors"), naked, used)) void rushlight_start() {
   asm volatile(
       ".option push\n.option arch, +zicsr\n.option norelax\nla gp, __global_pointer$\nla sp, rushlight_stack_top\n"

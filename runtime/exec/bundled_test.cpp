@@ -10,7 +10,7 @@
 namespace rushlight {
 namespace {
 
-// The tensor of a bundled value, with the memory of its strides.
+// The tensor of a bundled value, with the memory for its strides.
 struct BundledTensor {
   explicit BundledTensor(const BundledValue& value) {
     const TensorLayout& layout = value.layout;
@@ -30,7 +30,7 @@ struct BundledTensor {
   TensorImpl impl;
 };
 
-// Returns the bytes of an element, counted in row-major order.
+// Returns the address of an element by its row-major index.
 const uint8_t* element(const Tensor& tensor, int64_t index) {
   int64_t place = 0;
   for (int64_t axis = tensor.dim(); axis-- > 0; index /= tensor.size(axis)) {
@@ -49,7 +49,7 @@ double number_at(const uint8_t* bytes) {
 
 using ReadNumber = double (*)(const uint8_t* bytes);
 
-// Returns the function that reads a floating-point number, or null for other types, whose elements must be equal.
+// Returns the function that reads a floating-point number, or null for other dtypes: their elements must be equal.
 ReadNumber reader_of(ScalarType dtype) {
   switch (dtype) {
     case ScalarType::Float:

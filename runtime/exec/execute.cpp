@@ -33,7 +33,7 @@ struct OperatorText {
 };
 
 // Sets the last error message to "method 'forward', instruction 3 of chain 0 (aten::add.out, model.py:12): why". `why`
-// is the message before. The line is known if the program has stack traces.
+// is the previous message. The source line is known if the program has stack traces.
 Error failed_at(MethodState& state, size_t chain, size_t index, Error code) {
   state.failure.chain = static_cast<int32_t>(chain);
   state.failure.instruction = static_cast<int32_t>(index);
@@ -78,8 +78,8 @@ bool same_kind(Tag a, Tag b) {
   return a == b || (is_number(a) && is_number(b));
 }
 
-// A kernel with a parameter EValue& may replace a value. If it changes the type of a value, later instructions could
-// read it with a wrong type. The change is therefore undone, and the call fails.
+// A kernel with a parameter EValue& may replace a value. If the type of the value changed, later instructions could
+// read the value with a wrong type. The change is therefore undone, and the call fails.
 Error call_guarded(const MethodState& state, const Instruction& instruction, KernelRuntimeContext& context) {
   EValue before[16];
   for (uint8_t i = 0; i < instruction.arity; ++i) before[i] = *instruction.arguments[i];
@@ -197,7 +197,7 @@ void restore_views(const MethodState& state) {
   }
 }
 
-// Poisons the planned memory in which no value of the method lies at the start.
+// Poisons the planned memory that holds no value of the method at the start of a run.
 [[maybe_unused]] void poison_start(const MethodState& state) {
   for (uint32_t i = 0; i < state.num_transient; ++i) {
     const TensorImpl& tensor = *state.transient[i];
@@ -209,8 +209,8 @@ void restore_views(const MethodState& state) {
   }
 }
 
-// Poisons the arguments that a kernel is about to write: its last arguments, unless they share memory with arguments
-// that it reads.
+// Poisons the arguments that a kernel is about to write (its last arguments), except arguments that share memory with
+// arguments that the kernel reads.
 [[maybe_unused]] void poison_results(const Instruction& instruction) {
   const BoxedKernel& boxed = instruction.row->boxed;
   for (uint16_t out = boxed.arity; out-- > 1 && boxed.kinds[out] == ArgKind::OutTensor;) {
@@ -227,7 +227,7 @@ void restore_views(const MethodState& state) {
   }
 }
 
-// Returns why no further instruction may run, or Ok.
+// Returns Ok, or the error if no further instruction may run.
 Error check_may_run(const MethodState& state) {
   RL_REQUIRE(state.instructions_left > 0, OutOfResources, "the limit of %llu instructions (Limits::instructions)",
              static_cast<unsigned long long>(state.max_instructions));

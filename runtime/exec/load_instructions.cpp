@@ -13,8 +13,8 @@ namespace {
 // Arguments of a kernel that takes EValue& are checked after it ran; see Opcode::GuardedKernel.
 constexpr uint16_t kMaxGuardedArity = 16;
 
-// Returns whether a kernel is for the dtypes and dim orders of the arguments. The tables of selective builds have no
-// keys, and these builds leave out what reads them.
+// Returns whether a kernel supports the dtypes and dim orders of the arguments. The kernel tables of selective builds
+// have no keys, and these builds leave out the code that reads keys.
 bool is_for(const Kernel& kernel, const EValue* const* arguments) {
 #if defined(RUSHLIGHT_NO_KERNEL_KEYS)
   static_cast<void>(arguments);
@@ -24,7 +24,7 @@ bool is_for(const Kernel& kernel, const EValue* const* arguments) {
 #endif
 }
 
-// Names, as many as fit, separated by commas.
+// A list of names, separated by commas; names that do not fit are cut.
 class NameList {
  public:
   void add(const char* name) {
@@ -47,8 +47,8 @@ class NameList {
   bool is_full_ = false;
 };
 
-// Whether a kernel changes a part of its first argument, such as "aten::index_put_": the rest keeps its old value,
-// which counts as read. "aten::copy_" writes all of it.
+// Whether a kernel such as "aten::index_put_" changes only a part of its first argument. The other elements keep their
+// values, so the argument counts as read. "aten::copy_" writes all elements.
 bool keeps_elements(const char* name) {
   if (std::strcmp(name, "aten::copy_") == 0) return false;
   const char* const overload = std::strchr(name, '.');
@@ -80,7 +80,7 @@ Error MethodLoader::find_operators() {
 
 Error MethodLoader::init_delegates() {
   const size_t count = plan_.num_delegates();
-  char reason[320] = "";  // what a backend that is there said
+  char reason[320] = "";  // error message of an existing backend
   NameList missing;
   size_t num_missing = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -139,7 +139,7 @@ Error MethodLoader::load_chains() {
   return Error::Ok;
 }
 
-// Makes room for the views that note_view() adds.
+// Allocates memory for the views that note_view() adds.
 Error MethodLoader::count_views() {
   size_t count = 0;
   for (size_t chain = 0; chain < plan_.num_chains(); ++chain) {
@@ -204,7 +204,7 @@ Error MethodLoader::load_kernel_call(size_t chain, size_t index, const Instructi
     const bool is_result = i >= boxed.arity || is_out(boxed.kinds[i]);
     if (!is_result) continue;
     const auto value = static_cast<size_t>(view.args[i]);
-    // A view points its out elsewhere and writes no element of it.
+    // A view call sets the data pointer of its out and writes no element.
     if (i < boxed.arity && !is_view_call(view)) RL_TRY(check_written(chain, index, *kernel, value));
     note_written(value);
   }
@@ -218,7 +218,7 @@ Error MethodLoader::load_kernel_call(size_t chain, size_t index, const Instructi
   return Error::Ok;
 }
 
-// The row of the first table that has the operator for the element types and dim orders of all of its tensors.
+// Sets `kernel` to the operator's first row that supports the dtypes and dim orders of all tensor arguments.
 Error MethodLoader::choose_kernel(size_t chain, size_t index, const InstructionView& view, EValue* const* arguments,
                                   const Kernel** kernel) const {
   *kernel = operators_[view.first];
@@ -244,7 +244,7 @@ Error MethodLoader::check_arguments(size_t chain, size_t index, const Kernel& ke
   const BoxedKernel& boxed = kernel.boxed;
   size_t outs = 0;
   for (uint16_t i = 0; i < boxed.arity; ++i) outs += is_out(boxed.kinds[i]);
-  // After the operator's own arguments a program names its results, one by one or as a list.
+  // After the operator's own arguments a program lists its results, one by one or as a list.
   const size_t results = outs > 0 ? outs : 1;
   RL_REQUIRE(view.args.size() >= boxed.arity && view.args.size() <= boxed.arity + results, InvalidProgram,
              "method '%.80s', instruction %zu of chain %zu: %.200s takes %d arguments, but %zu are given",
@@ -269,8 +269,8 @@ Error MethodLoader::check_written(size_t chain, size_t index, const Kernel& kern
   return Error::Ok;
 }
 
-// Planned memory that is read before an instruction wrote it is state that starts as zeros; initial values come after,
-// and what methods share may hold another one's already.
+// Planned memory that an instruction reads before any instruction writes it is state, which starts as zeros. Initial
+// values are copied later. Memory that methods share is not cleared, because another method may have written it.
 void MethodLoader::note_read(size_t value) {
   const Tag tag = plan_.tag(value);
   if (tag == Tag::ListTensor || tag == Tag::ListOptionalTensor) {

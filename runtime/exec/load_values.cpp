@@ -8,7 +8,7 @@
 
 namespace rushlight {
 
-// Records which values are read, moved to and constant, before any value is built.
+// Records which values are read, are targets of moves, or are constant, before any value is built.
 Error MethodLoader::mark_references() {
   const size_t count = plan_.num_values();
   RL_TRY(take(count, &flags_));
@@ -40,8 +40,8 @@ Error MethodLoader::mark_references() {
   return Error::Ok;
 }
 
-// A value that is moved from a constant, or is a view of one, may be a constant. Compilers define values before they
-// use them, so that one pass finds all of them. If another pass still finds one, all values count as constants.
+// A value that is moved from a constant, or that is a view of a constant, may be a constant. Compilers define values
+// before they use them, so one pass finds all of them. If another pass still finds one, all values count as constants.
 void MethodLoader::propagate_read_only() {
   constexpr int kPasses = 8;
   for (int pass = 0; pass <= kPasses; ++pass) {
@@ -122,7 +122,7 @@ Error MethodLoader::load_scalar(size_t index) {
       break;
     }
     default:
-      // A file may have Null for an integer that is given at run time.
+      // A file may contain Null for an integer that is set at run time.
       if ((flags_[index] & (kInput | kRead)) == (kInput | kRead)) value = EValue(int64_t{0});
   }
   return Error::Ok;
@@ -167,7 +167,7 @@ Error MethodLoader::give_storage(size_t index, const TensorView& view, TensorImp
       return Error::Ok;
     case TensorSource::Constant: {
       RL_ASSIGN(const void* const data, plan_.constant(view));
-      tensor->data = const_cast<void*>(data);  // check_written() keeps kernels from writing it
+      tensor->data = const_cast<void*>(data);  // check_written() prevents kernels from writing it
       return check_bools(index, *tensor);
     }
     case TensorSource::External:
@@ -180,7 +180,7 @@ Error MethodLoader::give_storage(size_t index, const TensorView& view, TensorImp
   return give_planned(view, tensor);
 }
 
-// Records which memory a run may poison, and which it must keep: inputs, state and memory that methods share.
+// Records which memory a run may poison, and which memory a run must keep: inputs, state and memory that methods share.
 Error MethodLoader::list_poisoned() {
   const size_t count = plan_.num_values();
   RL_TRY(take(count, &state_.transient));

@@ -10,7 +10,7 @@
 namespace rushlight {
 namespace {
 
-// Returns whether the dimensions with more than one element have the strides of `tensor` with the sizes of `given`.
+// Returns whether `given` has the strides of `tensor` in all dimensions with more than one element.
 bool same_layout(const TensorImpl& tensor, const Tensor& given) {
   StridesType strides[kMaxDim];
   strides_from_dim_order(given.sizes(), tensor.dim_order, strides);
@@ -20,7 +20,7 @@ bool same_layout(const TensorImpl& tensor, const Tensor& given) {
   return true;
 }
 
-// Sets memory of the caller for a tensor.
+// Sets the data of a tensor to memory of the caller.
 void give_memory(MethodState& state, TensorImpl* tensor, void* data, size_t size) {
   tensor->data = data;
   tensor->capacity = size;
@@ -127,7 +127,7 @@ Error Method::set_tensor_input(size_t index, const Tensor& given) {
 Error Method::set_plain_input(size_t index, const EValue& given) {
   const char* name = state_->plan.name().data();
   EValue& value = *state_->inputs[index].value;
-  const bool is_free = value.is_none() && given.tag == Tag::Int;  // an integer that nothing reads
+  const bool is_free = value.is_none() && given.tag == Tag::Int;  // an integer that no instruction reads
   RL_REQUIRE(given.tag == value.tag || is_free, InvalidType,
              "input %zu of method '%.80s' is of type %s, but a %s is given", index, name, to_string(value.tag),
              to_string(given.tag));

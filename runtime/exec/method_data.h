@@ -5,7 +5,7 @@
 
 namespace rushlight {
 
-// Combines the named data of a program with a map of data outside the program. The program comes first.
+// Combines the named data of a program with a map of data outside of the program. A lookup searches the program first.
 class MethodData final : public NamedDataMap {
  public:
   // `outside` may be null.

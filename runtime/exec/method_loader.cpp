@@ -13,7 +13,7 @@
 namespace rushlight {
 namespace {
 
-// Records the planned memories of a method, and makes it record what it takes from the method allocator.
+// Records the sizes of the planned memories of a method, and makes the method allocator record its allocations.
 Error trace_memories(const PlanView& plan, EventTracer& tracer, MemoryManager* memory) {
   for (size_t i = 0; i < plan.num_planned_memories(); ++i) {
     char name[48];

@@ -8,8 +8,8 @@
 
 namespace rushlight {
 
-// Builds a Method: values, kernels, delegates, instructions. It makes all possible checks, so that the instruction loop
-// needs none.
+// Builds a Method: values, kernels, delegates, instructions. It makes all possible checks, so that the loop over
+// instructions needs no checks.
 class MethodLoader {
  public:
   static Result<Method> load(const PlanView& plan, const MemoryManager& memory, const Environment& environment);
@@ -17,12 +17,12 @@ class MethodLoader {
  private:
   // Properties of a value that are known while the method is loaded.
   enum Flag : uint8_t {
-    kRead = 1,  // an instruction or a list refers to it
+    kRead = 1,  // an instruction or a list refers to the value
     kMoveTarget = 2,
-    kReadOnly = 4,  // may refer to a constant
-    kWritten = 8,   // an instruction before this one wrote it, or it has an initial value
+    kReadOnly = 4,  // the value may refer to a constant
+    kWritten = 8,   // an earlier instruction wrote the value, or it has an initial value
     kInput = 16,
-    kState = 32,  // planned memory that an instruction reads before one writes it
+    kState = 32,  // planned memory that an instruction reads before any instruction writes it
   };
 
   MethodLoader(MethodState& state, const Environment& environment)

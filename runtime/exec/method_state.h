@@ -12,7 +12,7 @@ namespace rushlight {
 
 enum class Opcode : uint8_t {
   Kernel,
-  GuardedKernel,  // a kernel with a parameter EValue&: the tags of its arguments are checked after it ran
+  GuardedKernel,  // a kernel with a parameter EValue&: the tags of its arguments are checked after the call
   Delegate,
   Move,
   JumpFalse,
@@ -40,7 +40,7 @@ struct Instruction {
     EValue* to;                // Move
   };
   uint32_t argument_count;
-  const Kernel* row;  // of a kernel
+  const Kernel* row;  // kernel instructions only
 };
 
 struct InstructionChain {
@@ -51,12 +51,12 @@ struct InstructionChain {
 // An input or output of the method.
 struct MethodEnd {
   EValue* value;
-  TensorImpl* tensor;  // the tensor of this value, also after moves changed `value`; null unless it is a tensor
+  TensorImpl* tensor;  // the original tensor of `value`, even after a move changed `value`; null if it is no tensor
   bool from_caller;    // a tensor without planned memory
   bool is_fixed;       // a number or string that no instruction reads: a constant of the program
 };
 
-// A tensor that a view instruction makes point to other memory, and its own memory.
+// A tensor that a view instruction lets point to other memory, and the tensor's own memory.
 struct ViewOut {
   TensorImpl* tensor;
   void* data;
@@ -83,7 +83,7 @@ struct MethodState {
   EventTracer* tracer;
   MethodData data;
   uint64_t max_instructions;
-  uint64_t instructions_left;  // of this execution
+  uint64_t instructions_left;  // of the current execution
   std::atomic<bool> is_cancelled{false};
 
   EValue* values = nullptr;
@@ -94,11 +94,11 @@ struct MethodState {
   // Tensors for which the caller must provide memory before a run.
   TensorImpl** from_caller = nullptr;
   uint32_t num_from_caller = 0;
-  // Before a run, these tensors point to their own memory again, because the memory of the view may no longer exist.
+  // Before a run, these tensors point to their own memory again, because the memory they viewed may no longer exist.
   ViewOut* views = nullptr;
   uint32_t num_views = 0;
-  // With RUSHLIGHT_POISON: planned tensors that are written before they are read, and planned tensors that have a value
-  // at the start of a run.
+  // With RUSHLIGHT_POISON: planned tensors that are written before they are read (transient), and planned tensors that
+  // have a value at the start of a run (kept).
   TensorImpl** transient = nullptr;
   uint32_t num_transient = 0;
   TensorImpl** kept = nullptr;
@@ -106,9 +106,9 @@ struct MethodState {
   InstructionChain* chains = nullptr;
   uint32_t num_chains = 0;
   DelegateState* delegates = nullptr;
-  uint32_t num_delegates = 0;  // initialised so far
+  uint32_t num_delegates = 0;  // delegates that are initialized so far
   FreeableBuffer* external = nullptr;
-  uint32_t num_external = 0;  // loaded so far
+  uint32_t num_external = 0;  // tensors that are loaded so far
   const ShapeGuard* guards = nullptr;
   uint32_t num_guards = 0;
   FreeableBuffer guard_data;  // the names of inputs
@@ -116,15 +116,15 @@ struct MethodState {
   const RelationStep* relation_steps = nullptr;
   uint32_t num_relations = 0;
   uint32_t num_relation_steps = 0;
-  FreeableBuffer relation_data;  // their text
+  FreeableBuffer relation_data;  // texts of the relations
   ExecutionFailure failure;
-  char failed_name[64];  // of failure.delegate_operator
-  // The next instruction of step().
+  char failed_name[64];  // the name in failure.delegate_operator
+  // The instruction that step() runs next.
   uint32_t next_chain = 0;
   uint32_t next_instruction = 0;
 };
 
-// Returns the tensor of a value to which nothing was moved.
+// Returns the tensor of a value that no instruction has replaced.
 inline TensorImpl* tensor_of(const EValue& value) { return value.is_tensor() ? value.to_tensor().impl() : nullptr; }
 
 }  // namespace rushlight

@@ -8,7 +8,7 @@
 
 namespace rushlight {
 
-// "aten::add.out" from its parts, NUL-terminated.
+// Joins the parts of an operator's name to "aten::add.out", NUL-terminated.
 struct OperatorText {
   explicit OperatorText(const OperatorName& name) {
     const std::string_view dot = name.overload.empty() ? "" : ".";

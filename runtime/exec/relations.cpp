@@ -70,7 +70,7 @@ int64_t leaf(const MethodState& state, const RelationStep& step) {
   }
 }
 
-// False too if a number has no place in 64 bits.
+// Returns whether the relation holds; false also if a number does not fit into 64 bits.
 bool holds(const MethodState& state, const Relation& relation) {
   ExpressionStack stack;
   for (uint32_t i = 0; i < relation.count; ++i) {

@@ -20,7 +20,7 @@ const char* name_of(const MethodState& state, const ShapeGuard& guard) {
   return static_cast<const char*>(state.guard_data.data()) + guard.name;
 }
 
-// Writes the name of what is checked: "dim 0 of input 1 ('x')", "input 1 ('n')" or "an integer read from 'n'".
+// Writes the name of a checked number: "dim 0 of input 1 ('x')", "input 1 ('n')" or "an integer read from 'n'".
 struct Place {
   char text[112] = "";
   Place(const MethodState& state, const ShapeGuard& guard) {

@@ -14,17 +14,17 @@ struct ShapeGuard {
   int64_t high;   // -1 for no bound
   int64_t scale;  // the size is scale * symbol + offset
   int64_t offset;
-  uint32_t input;  // of kValue, the index of the value
+  uint32_t input;  // index of the input; if `dim` is kValue, index of the value
   uint32_t dim;    // kInteger for an integer input, kValue for a computed integer
-  uint32_t first;  // the first guard of the same symbol
-  uint32_t name;   // where the name of the input, or of what the integer is read from, begins in the data
+  uint32_t first;  // index of the first guard with the same symbol
+  uint32_t name;   // offset in the data of the name of the input, or of the integer's source
 };
 
-// Reads the guards of the method from the named data of the program. A program without guards is limited by its planned
-// sizes only. Returns InvalidProgram if the data are damaged.
+// Reads the guards of the method from the named data of the program. Without guards, only the planned sizes limit the
+// inputs. Returns InvalidProgram if the data are damaged.
 Error load_shape_guards(MethodState& state);
 
-// Checks range and divisibility of the sizes of an input, or of an integer input if `sizes` is empty.
+// Checks the range and divisibility of the sizes of an input. If `sizes` is empty, checks an integer input.
 Error check_input_range(const MethodState& state, uint32_t input, Span<const SizesType> sizes, int64_t integer);
 
 // Checks that sizes with the same symbol are consistent, after all inputs are set.

@@ -5,7 +5,7 @@
 
 namespace rushlight {
 
-// What the program stores under `prefix` followed by the method's name; a buffer without data if there is nothing.
+// Returns the data that the program stores under `prefix` plus the method's name, or an empty buffer if there are none.
 inline Result<FreeableBuffer> load_stored_data(const Program& program, std::string_view method, const char* prefix) {
   char key[256];
   const size_t length = join_texts(key, sizeof(key), {prefix, method});

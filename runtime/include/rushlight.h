@@ -1,11 +1,11 @@
 /* The C API of the runtime, for C99, C++ and languages that call C.
  *
- * A program is a .pte file; any number of threads may use it at the same time. A method of it is loaded with memory of
- * its own and runs on one thread at a time; several methods may run at the same time.
+ * A program is a .pte file; any number of threads may use it at the same time. A method is loaded from a program, has
+ * its own memory, and runs on one thread at a time; several methods may run at the same time.
  *
  * Every function that can fail returns a rushlight_status. rushlight_last_error() then says what went wrong. Objects
  * belong to the caller, who frees them with the function of the same name that ends in `_free`; null is allowed there.
- * A method keeps its program alive, so that they may be freed in any order.
+ * A method keeps its program alive, so programs and methods may be freed in any order.
  *
  * Functions, structs and numbers of one RUSHLIGHT_API_VERSION do not change. The first member of a struct that may grow
  * is its size, which the caller sets: `rushlight_method_options options = {.struct_size = sizeof options};`. */
@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-/* The type of an enumeration: in C++, as in C, every number of it is a value of the enumeration. */
+/* The underlying type of the enumerations: it makes every unsigned int a valid value in C++, as in C. */
 #ifdef __cplusplus
 #define RUSHLIGHT_ENUM_TYPE : unsigned int
 #else
@@ -39,8 +39,8 @@ extern "C" {
 /* The largest number of dimensions of a tensor. */
 #define RUSHLIGHT_MAX_RANK 16
 
-/* The result of a function. The numbers are those of the ExecuTorch runtime, and RUSHLIGHT_CANCELLED, which it lacks.
- */
+/* The result of a function. The numbers are equal to the error codes of the ExecuTorch runtime. ExecuTorch has no
+ * RUSHLIGHT_CANCELLED. */
 typedef enum rushlight_status RUSHLIGHT_ENUM_TYPE {
   RUSHLIGHT_OK = 0x00,
   RUSHLIGHT_INTERNAL = 0x01,
@@ -63,7 +63,7 @@ typedef enum rushlight_status RUSHLIGHT_ENUM_TYPE {
   RUSHLIGHT_CANCELLED = 0x100
 } rushlight_status;
 
-/* The dtype of a tensor. The numbers are those of torch and of the file format. */
+/* The dtype of a tensor. The numbers are equal to torch's dtype numbers and to the file format. */
 typedef enum rushlight_dtype RUSHLIGHT_ENUM_TYPE {
   RUSHLIGHT_UINT8 = 0,
   RUSHLIGHT_INT8 = 1,
@@ -94,7 +94,7 @@ typedef enum rushlight_kind RUSHLIGHT_ENUM_TYPE {
   RUSHLIGHT_OTHER = 6
 } rushlight_kind;
 
-/* An input or output of a method. All members that its kind does not use are 0. */
+/* An input or output of a method. Members that the kind does not use are 0. */
 typedef struct rushlight_value {
   int32_t kind;  /* rushlight_kind */
   int32_t dtype; /* rushlight_dtype of a tensor */
@@ -114,7 +114,7 @@ typedef enum rushlight_dynamism RUSHLIGHT_ENUM_TYPE {
   RUSHLIGHT_DYNAMIC_UNBOUND = 2
 } rushlight_dynamism;
 
-/* What the program says about an input or output. */
+/* The description of an input or output in the program. */
 typedef struct rushlight_value_info {
   size_t struct_size; /* set by the caller */
   int32_t kind;
@@ -126,7 +126,7 @@ typedef struct rushlight_value_info {
   size_t nbytes; /* bytes of a tensor with `sizes` */
 } rushlight_value_info;
 
-/* What the program says about a method. */
+/* The description of a method in the program. */
 typedef struct rushlight_method_info {
   size_t struct_size; /* set by the caller */
   size_t inputs;
@@ -142,18 +142,18 @@ typedef struct rushlight_thread_pool rushlight_thread_pool;
 
 /* ---- The library ---- */
 
-/* Returns RUSHLIGHT_API_VERSION of the library, which may differ from that of this header. */
+/* Returns RUSHLIGHT_API_VERSION of the library, which may differ from the version of this header. */
 RUSHLIGHT_API uint32_t rushlight_api_version(void);
 /* Returns the version of the library, for example "0.1.0". */
 RUSHLIGHT_API const char* rushlight_version(void);
 /* Returns the name of a status, for example "InvalidProgram". */
 RUSHLIGHT_API const char* rushlight_status_name(rushlight_status status);
-/* Returns the message of the last error on the calling thread, or "". It is valid until the next error. */
+/* Returns the message of the last error on the calling thread, or "". The text is valid until the next error. */
 RUSHLIGHT_API const char* rushlight_last_error(void);
-/* Returns the bytes of one element of a dtype, or 0 for an unknown one. */
+/* Returns the bytes of one element of a dtype, or 0 for an unknown dtype. */
 RUSHLIGHT_API size_t rushlight_dtype_size(rushlight_dtype dtype);
 
-/* The importance of a log message: 0 debug, 1 information, 2 warning, 3 error. */
+/* Functions of the system. `level` is the importance of a log message: 0 debug, 1 info, 2 warning, 3 error. */
 typedef struct rushlight_platform {
   size_t struct_size;                              /* set by the caller */
   uint64_t (*now_ns)(void);                        /* a clock in nanoseconds that never goes back */
@@ -161,15 +161,15 @@ typedef struct rushlight_platform {
   void* (*allocate)(size_t size,
                     size_t alignment); /* memory of programs and methods; the alignment is a power of two */
   void (*release)(void* memory);       /* frees what allocate() returned */
-  void (*panic)(const char* message);  /* ends the program, which has an error that no caller can handle */
-  /* starts a thread that calls run(context); null if there can be no other thread */
+  void (*panic)(const char* message);  /* ends the program after an error that no caller can handle */
+  /* starts a thread that calls run(context); returns null if no thread can be started */
   void* (*thread_start)(void (*run)(void* context), void* context);
-  void (*thread_join)(void* thread); /* waits for the end of what thread_start() returned */
+  void (*thread_join)(void* thread); /* waits for the end of a thread that thread_start() returned */
 } rushlight_platform;
 
-/* Replaces functions of the system; null members keep the default. `allocate` and `release` are replaced together,
- * and `thread_start` and `thread_join`. All of them may be called from several threads at the same time. Call this
- * before any other function. */
+/* Replaces functions of the system; null members keep the default. Set `allocate` and `release` both or neither, and
+ * also `thread_start` and `thread_join`. All of them may be called from several threads at the same time. Call this
+ * function before any other one. */
 RUSHLIGHT_API rushlight_status rushlight_set_platform(const rushlight_platform* platform);
 
 /* Loads a shared library of custom kernels or backends, for methods that are loaded afterwards. */
@@ -192,14 +192,14 @@ RUSHLIGHT_API void rushlight_thread_pool_free(rushlight_thread_pool* pool);
 RUSHLIGHT_API rushlight_status rushlight_program_load(const char* path, rushlight_program** program);
 /* Loads a program from a file that is read into memory; the file may change afterwards. */
 RUSHLIGHT_API rushlight_status rushlight_program_read(const char* path, rushlight_program** program);
-/* Loads a program from `size` bytes at `data`. They must stay valid until `release(context)` is called, which happens
- * once, also if there is an error; a null `release` means that they outlive the program and its methods. Bytes that are
- * not aligned to 16 are copied. */
+/* Loads a program from `size` bytes at `data`. The bytes must stay valid until the library calls `release(context)`,
+ * once, also if there is an error. If `release` is null, the bytes must outlive the program and its methods. Bytes that
+ * are not aligned to 16 are copied. */
 RUSHLIGHT_API rushlight_status rushlight_program_load_buffer(const void* data, size_t size,
                                                              void (*release)(void* context), void* context,
                                                              rushlight_program** program);
-/* Compares the bytes of the file with the SHA-256 digest that the program carries. The error is
- * RUSHLIGHT_INVALID_PROGRAM if they differ or if the program carries none. */
+/* Compares the bytes of the file with the SHA-256 digest in the program. Returns RUSHLIGHT_INVALID_PROGRAM if they
+ * differ or if the program has no digest. */
 RUSHLIGHT_API rushlight_status rushlight_program_verify_digest(const rushlight_program* program);
 RUSHLIGHT_API void rushlight_program_free(rushlight_program* program);
 
@@ -227,7 +227,7 @@ typedef struct rushlight_method_options {
   rushlight_thread_pool* threads; /* null: the pool of the process, with one thread for each physical core */
   const char* const* data_paths;  /* .ptd files with weights outside of the program */
   size_t data_path_count;
-  uint64_t max_instructions; /* that one execution may run; 0: 2^30 */
+  uint64_t max_instructions; /* of one execution; 0: 2^30 */
   size_t max_memory;         /* bytes of planned memory, structures, workspaces, scratch and outputs; 0: no limit */
 } rushlight_method_options;
 
@@ -242,18 +242,18 @@ RUSHLIGHT_API rushlight_status rushlight_tensor(rushlight_value* value, rushligh
                                                 const int32_t* sizes, void* data);
 
 /* Sets one input. The kind, dtype, rank, order of dimensions and every size are checked. The elements of a tensor are
- * copied, or read in place during rushlight_method_execute(): they must stay valid until it returns. */
+ * copied, or read in place by rushlight_method_execute(): they must stay valid until this function returns. */
 RUSHLIGHT_API rushlight_status rushlight_method_set_input(rushlight_method* method, size_t index,
                                                           const rushlight_value* value);
 /* Executes the method with the inputs that were set. */
 RUSHLIGHT_API rushlight_status rushlight_method_execute(rushlight_method* method);
-/* Ends rushlight_method_execute(), which runs on another thread, before its next instruction, with RUSHLIGHT_CANCELLED.
+/* Ends a running rushlight_method_execute() of another thread before its next instruction, with RUSHLIGHT_CANCELLED.
  * A call that is not running yet is not affected. Any thread, and a signal handler, may call this function. */
 RUSHLIGHT_API void rushlight_method_cancel(rushlight_method* method);
 /* Sets all inputs and executes the method. */
 RUSHLIGHT_API rushlight_status rushlight_method_run(rushlight_method* method, const rushlight_value* inputs,
                                                     size_t count);
-/* Gets an output. Its data lie in memory of the method and are valid until the method is executed again or freed. */
+/* Gets an output. Its data are in memory of the method and are valid until the method is executed again or freed. */
 RUSHLIGHT_API rushlight_status rushlight_method_output(const rushlight_method* method, size_t index,
                                                        rushlight_value* value);
 /* Gets a tensor of the method's state by its fully qualified name, such as "cache.keys". */

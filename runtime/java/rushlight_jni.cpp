@@ -1,5 +1,5 @@
 // The native methods of org.rushlight.Module, over the C API. Java flattens values into arrays of longs and buffers
-// (Values.java has the layout), so that nothing here calls Java except to throw.
+// (Values.java has the layout), so this code calls Java only to throw exceptions.
 #include <jni.h>
 
 #include <cstdlib>
@@ -23,7 +23,7 @@ struct MethodDeleter {
   void operator()(rushlight_method* method) const { rushlight_method_free(method); }
 };
 
-// What a Module of Java owns. Java lets one thread at a time in.
+// The native state of a Java Module. The Java side allows one thread at a time.
 struct Peer {
   Peer() = default;
   Peer(const Peer&) = delete;
@@ -49,8 +49,8 @@ jbyteArray bytes_of(JNIEnv* env, const char* text, size_t size) {
   return bytes;
 }
 
-// Throws an exception with a status and its message. Text crosses as UTF-8 bytes, since JNI's strings have another
-// form.
+// Throws an exception with a status and its message. Text is passed as UTF-8 bytes, because JNI strings use modified
+// UTF-8.
 void raise(JNIEnv* env, rushlight_status status, const std::string& message) {
   const jbyteArray text = bytes_of(env, message.data(), message.size());
   if (!text) return;  // an OutOfMemoryError is pending
@@ -58,26 +58,26 @@ void raise(JNIEnv* env, rushlight_status status, const std::string& message) {
   if (!env->ExceptionCheck()) env->Throw(static_cast<jthrowable>(exception));
 }
 
-// Throws an exception if a status is an error. Returns whether it is none.
+// Throws an exception if a status is an error. Returns whether the status is Ok.
 bool check(JNIEnv* env, rushlight_status status) {
   if (status == RUSHLIGHT_OK) return true;
   raise(env, status, rushlight_last_error());
   return false;
 }
 
-// Returns the text of UTF-8 bytes, which have no NUL.
+// Returns a text from UTF-8 bytes, which do not contain NUL.
 std::string text_of(JNIEnv* env, jbyteArray bytes) {
   std::string text(static_cast<size_t>(env->GetArrayLength(bytes)), '\0');
   env->GetByteArrayRegion(bytes, 0, static_cast<jsize>(text.size()), reinterpret_cast<jbyte*>(text.data()));
   return text;
 }
 
-// Gives the peer to Java, or frees it if its program was not loaded.
+// Passes the peer to Java, or frees the peer if its program was not loaded.
 jlong finish(JNIEnv* env, std::unique_ptr<Peer> peer, rushlight_status status) {
   return check(env, status) ? reinterpret_cast<jlong>(peer.release()) : 0;
 }
 
-// Makes a peer with threads of its own, or with those of the process if `threads` is 0. Null: an exception is pending.
+// Makes a peer with its own threads, or with the process's if `threads` is 0. Returns null if an exception is pending.
 std::unique_ptr<Peer> make_peer(JNIEnv* env, jint threads) {
   std::unique_ptr<Peer> peer(new (std::nothrow) Peer);
   if (!peer) {
@@ -90,7 +90,7 @@ std::unique_ptr<Peer> make_peer(JNIEnv* env, jint threads) {
   return peer;
 }
 
-// Returns a method, which is loaded at its first use. Null: an exception is pending.
+// Returns a method; loads it at its first use. Returns null if an exception is pending.
 rushlight_method* find_method(JNIEnv* env, Peer& peer, jbyteArray name) {
   const std::string text = text_of(env, name);
   const auto found = peer.methods.find(text);
@@ -191,7 +191,7 @@ JNIEXPORT jlong JNICALL Java_org_rushlight_Module_loadFile(JNIEnv* env, jclass, 
   return finish(env, std::move(peer), status);
 }
 
-// The bytes of a direct buffer are used in place: Java keeps it until the peer is freed.
+// The bytes of a direct buffer are used in place: Java keeps the buffer until the peer is freed.
 JNIEXPORT jlong JNICALL Java_org_rushlight_Module_loadBuffer(JNIEnv* env, jclass, jobject buffer, jlong offset,
                                                              jlong size, jint threads) {
   auto peer = make_peer(env, threads);
@@ -259,7 +259,7 @@ JNIEXPORT void JNICALL Java_org_rushlight_Module_loadMethod(JNIEnv* env, jclass,
   find_method(env, *peer_of(handle), name);
 }
 
-// Runs a method. Returns the longs of its outputs, whose bytes copyOutput() fetches.
+// Runs a method. Returns the longs of its outputs; copyOutput() fetches their bytes.
 JNIEXPORT jlongArray JNICALL Java_org_rushlight_Module_run(JNIEnv* env, jclass, jlong handle, jbyteArray name,
                                                            jlongArray inputs, jobjectArray buffers) {
   Peer& peer = *peer_of(handle);
@@ -288,7 +288,7 @@ JNIEXPORT jlongArray JNICALL Java_org_rushlight_Module_run(JNIEnv* env, jclass, 
   return result;
 }
 
-// Copies the elements or characters of an output into a direct buffer of its size.
+// Copies the elements or characters of an output into a direct buffer of the same size.
 JNIEXPORT void JNICALL Java_org_rushlight_Module_copyOutput(JNIEnv* env, jclass, jlong handle, jbyteArray name,
                                                             jint index, jobject buffer) {
   rushlight_method* method = find_method(env, *peer_of(handle), name);

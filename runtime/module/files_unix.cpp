@@ -12,7 +12,7 @@ namespace rushlight {
 Result<OpenFile> open_file(const char* path) {
   int file;
   do {
-    file = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer would wait for one
+    file = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // O_NONBLOCK: open() would wait at a pipe without a writer
   } while (file < 0 && errno == EINTR);
   RL_REQUIRE(file >= 0, AccessFailed, "cannot open '%.300s': %s", path, std::strerror(errno));
   Result<OpenFile> opened = describe_file(file);

@@ -55,7 +55,7 @@ Result<OpenFile> describe_file(int file) {
 void close_file(int file) { _close(file); }
 
 Error read_range(int file, size_t offset, size_t size, void* buffer) {
-  constexpr size_t kMost = size_t{1} << 30;  // of one call
+  constexpr size_t kMost = size_t{1} << 30;  // bytes per call
   auto* out = static_cast<uint8_t*>(buffer);
   size_t done = 0;
   while (done < size) {
@@ -82,7 +82,7 @@ Result<FreeableBuffer> map_file(int file, size_t offset, size_t size, MlockConfi
                                                static_cast<DWORD>(start), size + lead)
                                : nullptr;
   const auto reason = static_cast<unsigned long>(GetLastError());
-  if (mapping) CloseHandle(mapping);  // the view keeps it
+  if (mapping) CloseHandle(mapping);  // the view keeps the mapping alive
   RL_REQUIRE(mapped, AccessFailed, "cannot map %zu bytes at offset %zu of a file (system error %lu)", size, offset,
              reason);
   FreeableBuffer buffer(static_cast<uint8_t*>(mapped) + lead, size, unmap, reinterpret_cast<void*>(lead));

@@ -7,7 +7,7 @@
 namespace rushlight {
 namespace {
 
-constexpr size_t kMostUnasked = size_t{1} << 20;  // the largest size of a chunk in bytes beyond what was requested
+constexpr size_t kMostUnasked = size_t{1} << 20;  // at most so many bytes more than requested
 
 }  // namespace
 
@@ -61,7 +61,7 @@ void* GrowingAllocator::allocate(size_t size, size_t alignment) {
     return nullptr;
   }
   const size_t needed = size + alignment;
-  // Doubling the size keeps the number of chunks small, up to a limit for the unused bytes.
+  // Doubling the size keeps the number of chunks small. The limit keeps the unused bytes small.
   const size_t doubled = footprint_ < kMostUnasked ? footprint_ : kMostUnasked;
   const size_t wanted = doubled > chunk_size_ ? doubled : chunk_size_;
   if (!add_chunk(needed > wanted ? needed : wanted) && !add_chunk(needed)) return nullptr;

@@ -16,7 +16,7 @@ namespace {
 constexpr char kSymbol[] = "rushlight_library";
 constexpr size_t kMaxRows = 1 << 16;
 
-// The libraries are never freed, because methods use their rows.
+// The loaded libraries. They are never freed, because methods use their rows.
 struct Registry {
   platform::Mutex mutex;
   std::vector<std::unique_ptr<LoadedLibrary>> libraries;

@@ -12,12 +12,12 @@ namespace {
 
 constexpr size_t kAlignment = 16;
 
-// Inserts `prefix` before the last error message.
+// Inserts `prefix` at the beginning of the last error message.
 Error named(const char* prefix, Error code) { return fail(code, "%.200s: %s", prefix, last_error_message()); }
 
 }  // namespace
 
-// Owns the loader and the file or bytes that it reads.
+// Owns the loader, and the file or the bytes that the loader reads.
 struct LoadedProgram::Source {
   std::unique_ptr<FileDataLoader> file;
   std::unique_ptr<MmapDataLoader> map;

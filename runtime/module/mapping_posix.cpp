@@ -21,9 +21,9 @@ void unmap(void*, void* data, size_t size) {
   ::munmap(reinterpret_cast<void*>(address - lead), size + lead);
 }
 
-// Reads the pages of `size` bytes at offset `offset` of a file, which stand `lead` bytes after `mapped`: a disk that
-// fails, or a file that has become shorter, is an error here instead of a signal where the program reads the bytes
-// first. Systems that cannot report this read while the program computes.
+// Reads the pages of `size` bytes at `offset` of a file; they begin `lead` bytes after `mapped`. Returns AccessFailed
+// if the disk fails or the file has become shorter; otherwise a signal would end the program when it first reads the
+// bytes. Systems that cannot report such errors only read ahead.
 Error read_mapped(void* mapped, size_t lead, size_t size, [[maybe_unused]] size_t offset) {
 #if defined(MADV_POPULATE_READ)
   int failed;
@@ -32,7 +32,7 @@ Error read_mapped(void* mapped, size_t lead, size_t size, [[maybe_unused]] size_
   } while (failed == EINTR);
   RL_REQUIRE(failed != EFAULT && failed != EIO && failed != ENOMEM && failed != EHWPOISON, AccessFailed,
              "cannot read %zu bytes at offset %zu of a file: it has become shorter, or the disk fails", size, offset);
-  if (failed == 0) return Error::Ok;  // Linux before 5.14 does not know the advice
+  if (failed == 0) return Error::Ok;  // Linux before 5.14 does not know MADV_POPULATE_READ
 #endif
 #if defined(MADV_WILLNEED)
   ::madvise(mapped, size + lead, MADV_WILLNEED);

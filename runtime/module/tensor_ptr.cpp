@@ -30,7 +30,7 @@ std::vector<DimOrderType> contiguous(size_t dim) {
   return order;
 }
 
-// Sets `dim_order` to the order of a dense tensor with these strides, which stay in their order where they are equal.
+// Sets `dim_order` to the dimensions in the order of decreasing strides; equal strides keep their order.
 Error order_from_strides(const std::vector<SizesType>& sizes, const std::vector<StridesType>& strides,
                          std::vector<DimOrderType>* dim_order) {
   RL_REQUIRE(strides.size() == sizes.size(), InvalidArgument, "a tensor of %zu dimensions has %zu strides",
@@ -51,7 +51,7 @@ Error order_from_strides(const std::vector<SizesType>& sizes, const std::vector<
   return Error::Ok;
 }
 
-// Completes a dim order, and returns Ok if the bytes of a dense tensor of this shape fit the address range.
+// Completes a dim order. Returns Ok if the bytes of a dense tensor of this shape fit into the address space.
 Error check_shape(const std::vector<SizesType>& sizes, const std::vector<StridesType>& strides, ScalarType dtype,
                   std::vector<DimOrderType>* dim_order) {
   RL_REQUIRE(sizes.size() <= kMaxDim, InvalidArgument, "a tensor has %zu dimensions; the most are %d", sizes.size(),
@@ -105,7 +105,7 @@ TensorPtr make_own(std::vector<SizesType> sizes, std::vector<DimOrderType> dim_o
   return make(std::move(sizes), std::move(dim_order), {}, dtype, data, std::move(memory), dynamism);
 }
 
-// Calls body(pointer) with a null pointer to the C++ type of a dtype. Returns false for dtypes without one.
+// Calls body(pointer) with a null pointer to the C++ type of a dtype. Returns false if the dtype has no C++ type.
 template <typename Body>
 bool with_type(ScalarType type, const Body& body) {
   switch (type) {
@@ -132,7 +132,7 @@ bool with_type(ScalarType type, const Body& body) {
   }
 }
 
-// Converts a number to an element by the rules of ATen.
+// Converts a number to an element type by the rules of ATen.
 template <typename T, typename From>
 T convert(From value) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -156,7 +156,7 @@ TensorPtr fill_each(TensorPtr tensor, const std::function<double()>& next) {
   return nullptr;
 }
 
-// The source of random tensors. Its seed is random too.
+// The generator of random tensors. Its seed is random too.
 std::mt19937_64& generator() {
 #if defined(RUSHLIGHT_SINGLE_THREAD)
   static std::mt19937_64 engine(platform::now_ns());
@@ -166,14 +166,14 @@ std::mt19937_64& generator() {
   return engine;
 }
 
-// Whether elements of one dtype may become elements of another.
+// Whether elements of dtype `from` can be converted to dtype `to`.
 bool can_convert(ScalarType from, ScalarType to) {
   if (from == to) return true;
   if (is_floating(from) && (is_integral(to) || to == ScalarType::Bool)) return false;
   return to != ScalarType::Bool && !is_complex(from) && !is_complex(to);
 }
 
-// Sets all elements to a scalar. Returns whether a scalar can be converted to the dtype.
+// Sets all elements to a scalar. Returns false if a scalar cannot be converted to the dtype.
 bool fill(const Tensor& tensor, const Scalar& value) {
   return with_type(tensor.scalar_type(), [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
@@ -296,7 +296,7 @@ TensorPtr full_strided(std::vector<SizesType> sizes, std::vector<StridesType> st
 TensorPtr rand_strided(std::vector<SizesType> sizes, std::vector<StridesType> strides, ScalarType type,
                        ShapeDynamism dynamism) {
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
-  // As many steps as the dtype has numbers of the same distance below 1, so that none rounds to 1.
+  // The dtype represents all multiples of 1 / steps below 1 exactly, so no number is rounded up to 1.
   const double steps = type == ScalarType::BFloat16 ? 0x1p8 : type == ScalarType::Half ? 0x1p11 : 0x1p24;
   return fill_each(empty_strided(std::move(sizes), std::move(strides), type, dynamism), [&] {
     const double number = uniform(generator());

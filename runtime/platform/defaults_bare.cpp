@@ -1,5 +1,5 @@
-// Without an operating system: no clock, no log, no heap and no threads, unless the application defines these
-// functions.
+// The defaults without an operating system: no clock, no log, no heap and no threads, unless the application defines
+// these functions.
 #include "rushlight/platform/platform.h"
 
 extern "C" {

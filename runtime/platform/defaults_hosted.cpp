@@ -1,4 +1,4 @@
-// With an operating system: its steady clock and stderr.
+// The defaults with an operating system: its steady clock, and stderr.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 namespace rushlight::platform {
 namespace {
 
-// RUSHLIGHT_LOG=debug shows debug messages and information, RUSHLIGHT_LOG=info shows information.
+// RUSHLIGHT_LOG=debug shows debug and info messages, RUSHLIGHT_LOG=info shows info messages.
 LogLevel threshold() {
   const char* level = std::getenv("RUSHLIGHT_LOG");
   if (!level) return LogLevel::Warning;

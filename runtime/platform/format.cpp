@@ -8,9 +8,9 @@ namespace {
 constexpr int kMostDigits = 24;                         // of an integer
 constexpr int kGeneralDigits = 6;                       // of a number that is printed with %g
 constexpr int kFixedDigits = 6;                         // after the point, with %f
-constexpr uint64_t kMostFixed = 1'000'000'000'000'000;  // digits of larger numbers are not those of a double
+constexpr uint64_t kMostFixed = 1'000'000'000'000'000;  // doubles above this value do not have all digits
 
-// The text as far as it fits, and its whole length.
+// The written text, cut to the size of the buffer, and the length of the whole text.
 class Sink {
  public:
   Sink(char* to, size_t size) : to_(to), size_(size) {}
@@ -32,17 +32,17 @@ class Sink {
   size_t length_ = 0;
 };
 
-// What stands between % and the conversion.
+// The parts of a conversion between % and its letter: flags, width, precision and length.
 struct Directive {
   bool zeros = false;
   bool is_left = false;
-  char plus = '\0';  // what a number that is not negative begins with
+  char plus = '\0';  // first character of a number that is not negative
   int width = 0;
   int precision = -1;
   char length = '\0';  // L stands for ll
 };
 
-// `text` begins with `signs` characters that stand before zeros.
+// `text` begins with `signs` characters that come before padding zeros.
 void put_padded(Sink& sink, const Directive& directive, const char* text, int length, int signs = 0) {
   const bool zeros = directive.zeros && !directive.is_left;
   if (zeros) sink.put(text, static_cast<size_t>(signs));
@@ -52,7 +52,7 @@ void put_padded(Sink& sink, const Directive& directive, const char* text, int le
   for (int i = length; i < directive.width && directive.is_left; ++i) sink.put(' ');
 }
 
-// Writes the digits of a number so that they end before `end`. Returns where they begin.
+// Writes the digits of a number so that they end at `end`. Returns the address of the first digit.
 char* digits_before(char* end, uint64_t number, unsigned base) {
   do {
     *--end = "0123456789abcdef"[number % base];
@@ -64,7 +64,7 @@ char* digits_before(char* end, uint64_t number, unsigned base) {
 void put_integer(Sink& sink, const Directive& directive, uint64_t magnitude, char sign, unsigned base) {
   char text[kMostDigits];
   char* const end = text + kMostDigits;
-  // A precision is the least number of digits; 0 has none with the precision 0.
+  // The precision is the minimum number of digits; the number 0 with precision 0 has no digits.
   char* begin = magnitude == 0 && directive.precision == 0 ? end : digits_before(end, magnitude, base);
   while (end - begin < directive.precision && begin > text + 1) *--begin = '0';
   if (sign != '\0') *--begin = sign;
@@ -77,7 +77,7 @@ uint64_t rounded_half_up(double number) {
   return whole + (number - static_cast<double>(whole) >= 0.5 ? 1 : 0);
 }
 
-// Scales a positive finite number to [1, 10), and returns the power of ten that it was divided by.
+// Scales a positive finite number to [1, 10). Returns the power of ten by which it was divided.
 int scale_to_one_digit(double* number) {
   static constexpr struct {
     double power;
@@ -100,7 +100,7 @@ int scale_to_one_digit(double* number) {
   return exponent;
 }
 
-// The digits of a positive finite number, rounded and without zeros at the end. Returns their count.
+// Writes the digits of a positive finite number, rounded and without trailing zeros. Returns the number of digits.
 int significant_digits(double number, int most, char* digits, int* exponent) {
   *exponent = scale_to_one_digit(&number);
   uint64_t one = 1;
@@ -149,7 +149,7 @@ size_t write_general(char* text, int precision, double number) {
   return at;
 }
 
-// Writes a number as %f does, if its digits are few enough. Returns its length.
+// Writes a number as %f does, if the number has few enough digits. Returns its length.
 size_t write_fixed(char* text, int precision, double number) {
   if (precision < 0) precision = kFixedDigits;
   uint64_t one = 1;
@@ -251,7 +251,7 @@ uint64_t unsigned_argument(const Directive& directive, va_list* arguments) {
   }
 }
 
-// Returns false for a conversion that it does not know, whose argument it cannot skip.
+// Returns false for an unknown conversion, whose argument cannot be skipped.
 bool convert(Sink& sink, char conversion, const Directive& directive, va_list* arguments) {
   switch (conversion) {
     case 'd':

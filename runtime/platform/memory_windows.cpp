@@ -1,4 +1,4 @@
-// The C library's heap on Windows, whose aligned blocks have functions of their own.
+// The C library's heap on Windows. It has separate functions for aligned blocks.
 #include <malloc.h>
 
 #include "rushlight/platform/platform.h"

@@ -11,7 +11,7 @@ constexpr size_t kMessageSize = 512;
 
 void log_by_default(LogLevel level, const char* message) { rushlight_log(static_cast<int>(level), message); }
 
-// Variables of their own: a linker leaves out those that a program does not use.
+// Each hook is a separate variable, so that a linker can remove the hooks that a program does not use.
 auto* now_ns_hook = rushlight_now_ns;
 auto* log_hook = log_by_default;
 void (*panic_hook)(const char* message) = rushlight_panic;

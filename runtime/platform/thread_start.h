@@ -2,7 +2,7 @@
 
 namespace rushlight::platform {
 
-// What a thread of the system calls; it is deleted by the thread.
+// The function and argument of a new thread. The thread deletes this object.
 struct ThreadStart {
   void (*run)(void* context);
   void* context;

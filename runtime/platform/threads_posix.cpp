@@ -1,4 +1,4 @@
-// Threads of POSIX.
+// POSIX threads.
 #include <pthread.h>
 
 #include <new>

@@ -1,4 +1,4 @@
-// WASI starts no threads: those of thread_pool_wasi.cpp are the host's.
+// WASI cannot start threads: the host starts the threads of thread_pool_wasi.cpp.
 #include "rushlight/platform/platform.h"
 
 extern "C" {

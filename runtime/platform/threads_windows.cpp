@@ -1,4 +1,4 @@
-// Threads of Windows.
+// Windows threads.
 #include <process.h>
 #include <windows.h>
 

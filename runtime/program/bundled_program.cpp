@@ -33,7 +33,7 @@ Span<const DimOrderType> dim_order_of(const schema::bundled_program::Tensor& ten
 
 bool is_aligned(const void* data, size_t alignment) { return reinterpret_cast<uintptr_t>(data) % alignment == 0; }
 
-// Returns what is wrong with a value, or null.
+// Returns the reason why a value is invalid, or null.
 const char* fault_of(const Value& value) {
   if (value.val_type() == ValueUnion::NONE) return "it has no type";
   if (value.val_type() != ValueUnion::Tensor) return nullptr;
@@ -55,7 +55,7 @@ Error check_values(const char* what, const flatbuffer::Vector<Value>& values, st
   return Error::Ok;
 }
 
-// Objects that several parents share count each time. A file without such objects has fewer of them than bytes.
+// An object with several parents counts once for each parent. A file without such objects has fewer objects than bytes.
 Error spend(size_t count, size_t* budget) {
   RL_REQUIRE(count <= *budget, InvalidProgram, "the bundled program shares objects too often");
   *budget -= count;

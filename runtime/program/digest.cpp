@@ -8,7 +8,7 @@ namespace rushlight {
 namespace {
 
 constexpr std::string_view kDigestKey = "rushlight.sha256";
-// Bytes that are read at a time from a loader that copies.
+// The number of bytes that are read at once from a loader that copies.
 constexpr size_t kPieceBytes = size_t{64} << 10;
 
 }  // namespace

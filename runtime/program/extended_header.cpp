@@ -27,7 +27,7 @@ const uint8_t* find_header(const void* data, size_t size, const char* magic) {
   return std::memcmp(head, magic, 4) == 0 ? head : nullptr;
 }
 
-// Checks that the parts are consistent. A `segment_size` of 0 means everything after the base.
+// Checks that the parts of a layout are consistent. A `segment_size` of 0 means all bytes after the segment base.
 bool check(uint64_t file_size, uint64_t header_end, FileLayout* layout, Malformed* malformed) {
   if (layout->tables_size < header_end || layout->tables_size > file_size) {
     return fail(malformed, "the tables do not fit in the file", kStart + 8);

@@ -16,12 +16,12 @@ constexpr size_t kHeaderBytes = 64;
 struct FileLayout {
   uint64_t tables_size;   // from the start of the file; the flatbuffer to verify
   uint64_t segment_base;  // 0 if there are no segments
-  uint64_t segment_size;  // of all segments together; 0 if there are none
+  uint64_t segment_size;  // total of all segments; 0 if there are no segments
 };
 
-// Reads the layout of a .pte file of `file_size` bytes. `data` has its first `size` bytes, size = min(kHeaderBytes,
-// file_size). A file without a header has tables only. Returns false and fills `malformed` (which may be null) if the
-// header contradicts itself or the file.
+// Reads the layout of a .pte file of `file_size` bytes. `data` contains its first `size` bytes, size =
+// min(kHeaderBytes, file_size). A file without a header has tables only. Returns false and fills `malformed` (which may
+// be null) if the header is not consistent with itself or with the file.
 bool read_program_layout(const void* data, size_t size, uint64_t file_size, FileLayout* layout,
                          flatbuffer::Malformed* malformed);
 

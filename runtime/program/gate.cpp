@@ -70,7 +70,7 @@ Error check_program(const uint8_t* root, const FileLayout& layout) {
   }
   RL_TRY(check_named_data(program));
   RL_TRY(check_method_names(program));
-  // Several parents may share a table, so that a small file could describe a very large program.
+  // Several parents may share a table, so a small file could describe a very large program.
   uint64_t budget = 4 * layout.tables_size + 1024;
   for (uint32_t i = 0; i < program.execution_plan().size(); ++i) {
     PlanGate gate(program, program.execution_plan()[i], &budget);

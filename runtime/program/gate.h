@@ -11,8 +11,8 @@ namespace rushlight {
 constexpr size_t kMaxOperatorName = 250;
 constexpr uint32_t kMaxMethods = 4096;
 
-// Validates the tables of a program, whose structure is already verified: indices, types, sizes, and bounds of memories
-// and segments. Returns InvalidProgram or NotSupported, with method, value, instruction and operator in the message.
+// Validates the tables of a program after verify(): indices, types, sizes, and bounds of memories and segments. Returns
+// InvalidProgram or NotSupported, with method, value, instruction and operator in the message.
 Error check_program(const uint8_t* root, const FileLayout& layout);
 
 }  // namespace rushlight

@@ -7,7 +7,7 @@
 #include "program/tables.h"
 #include "rushlight/core/tensor.h"
 
-// Does the same as RL_REQUIRE with InvalidProgram, and adds the name of the method to the message.
+// Does the same as RL_REQUIRE with InvalidProgram; the message begins with the name of the method.
 #define GATE(condition, format, ...) \
   RL_REQUIRE(condition, InvalidProgram, "method '%.80s': " format, name_, ##__VA_ARGS__)
 #define GATE_VALUE(condition, format, ...) GATE(condition, "value %u " format, index, ##__VA_ARGS__)
@@ -37,7 +37,7 @@ bool PlanGate::has(const flatbuffer::Vector<int32_t>& ends, int64_t index) const
   return false;
 }
 
-// A file may have Null for an integer that is an input.
+// A file may contain Null for an integer that is an input.
 bool PlanGate::is_integer(int64_t index) const {
   if (!is_value(index)) return false;
   const KernelTypes type = values_[index].val_type();

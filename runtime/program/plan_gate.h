@@ -48,7 +48,7 @@ class PlanGate {
   const flatbuffer::Vector<schema::EValue> values_;
   const char* name_;
   uint64_t* budget_;
-  mutable uint64_t scans_ = uint64_t{1} << 28;  // comparisons that has() may still make; it returns false afterwards
+  mutable uint64_t scans_ = uint64_t{1} << 28;  // comparisons left for has(), which returns false without any
 };
 
 }  // namespace rushlight

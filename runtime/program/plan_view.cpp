@@ -239,7 +239,7 @@ SourceLine PlanView::source_line(size_t chain, size_t index) const {
   const auto traces = PLAN.chains()[chain].stacktrace();
   SourceLine found;
   if (index >= traces.size()) return found;
-  const auto frames = traces[index].items();  // with the outermost frame first
+  const auto frames = traces[index].items();  // outermost frame first
   for (uint32_t i = frames.size(); i-- > 0;) {
     const schema::Frame frame = frames[i];
     if (found.file.empty()) found = {frame.filename(), frame.lineno()};

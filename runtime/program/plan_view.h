@@ -14,7 +14,7 @@ namespace rushlight {
 
 // The origin of a tensor's bytes.
 enum class TensorSource : uint8_t {
-  Caller,           // an input or output, or a tensor that has no memory yet
+  Caller,           // an input or output, or a tensor without memory yet
   Planned,          // planned memory
   PlannedInitial,   // planned memory with an initial value in the file
   PlannedExternal,  // planned memory with an initial value in another file
@@ -46,8 +46,8 @@ enum class InstructionKind : uint8_t { Kernel, Delegate, Move, JumpFalse, Free }
 
 struct InstructionView {
   InstructionKind kind;
-  uint32_t first;            // operator, delegate, value moved from, condition or value freed
-  uint32_t second;           // value moved to, or destination of the jump
+  uint32_t first;            // operator, delegate, source of a move, condition, or value to free
+  uint32_t second;           // destination of a move, or of a jump
   Span<const int32_t> args;  // value indices
 };
 
@@ -57,7 +57,7 @@ struct SourceLine {
   int32_t line = 0;
 };
 
-// A validated method of a program, as plain values. An `index` argument must be below the count of the same kind.
+// A validated method of a program, as plain values. An `index` argument must be below the corresponding count.
 class PlanView {
  public:
   PlanView(const Program* program, uint32_t index) : program_(program), index_(index) {}
@@ -68,7 +68,7 @@ class PlanView {
 
   size_t num_values() const;
   Tag tag(size_t index) const;
-  // Each of these functions may be called only if the tag has the same type.
+  // Each of these functions may be called only if the value has the corresponding tag.
   TensorView tensor(size_t index) const;
   int64_t int_value(size_t index) const;
   double double_value(size_t index) const;

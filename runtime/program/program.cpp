@@ -66,7 +66,7 @@ Result<Program> Program::load(DataLoader* loader) {
 }
 
 uint64_t Program::fingerprint() const {
-  // The CRC-32 of zlib and Ethernet, four bits at a time.
+  // Computes the CRC-32 of zlib and Ethernet, four bits at a time.
   static constexpr uint32_t remainders[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
                                               0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
                                               0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};

@@ -18,7 +18,7 @@ bool is_permutation(Span<const DimOrderType> order) {
   return seen == (1u << order.size()) - 1;
 }
 
-// Returns whether the strides of a dense tensor fit their type.
+// Returns whether all strides of a dense tensor fit into StridesType.
 bool strides_fit(Span<const SizesType> sizes, Span<const DimOrderType> order) {
   uint64_t stride = 1;
   for (size_t i = order.size(); i-- > 1;) {

@@ -6,7 +6,7 @@
 
 namespace rushlight {
 
-// A vector of numbers in place; verification has checked its alignment.
+// Returns a view of a vector of numbers; verification has checked its alignment.
 template <typename T>
 Span<const T> span_of(const flatbuffer::Vector<T>& vector) {
   return {vector.data(), vector.size()};

@@ -20,7 +20,7 @@ namespace nb = nanobind;
 
 namespace {
 
-// A copy of a file that begins at a multiple of 16.
+// A copy of a file, aligned to 16 bytes.
 class AlignedCopy {
  public:
   AlignedCopy(const void* data, size_t size) : words_(size / sizeof(Word) + 1) {
@@ -35,7 +35,7 @@ class AlignedCopy {
   std::vector<Word> words_;
 };
 
-// A bundled program and its loaded methods. Calls run one after the other.
+// A bundled program and its loaded methods. Only one call runs at a time.
 class BundledObject {
  public:
   explicit BundledObject(nb::bytes file)

@@ -4,7 +4,7 @@
 
 #include "rushlight/core/scalar_type.h"
 
-// The binary interface of DLPack 1.x, as its specification defines it.
+// The binary interface of DLPack 1.x, as defined in its specification.
 namespace rushlight::python {
 
 struct DlDevice {
@@ -56,7 +56,7 @@ struct ExchangeApi {
   int (*allocate)(DlTensor* prototype, DlManagedTensorVersioned** out, void* error_context,
                   void (*set_error)(void* error_context, const char* kind, const char* message));
   int (*from_object)(void* object, DlManagedTensorVersioned** out);
-  int (*to_object)(DlManagedTensorVersioned* tensor, void** out);  // takes the tensor
+  int (*to_object)(DlManagedTensorVersioned* tensor, void** out);  // takes ownership of the tensor
   int (*view_of_object)(void* object, DlTensor* out);              // may be null
   int (*current_stream)(int32_t device_type, int32_t device_id, void** out);
 };

@@ -9,11 +9,11 @@
 
 namespace rushlight::python {
 
-// Throws the exception of rushlight.runtime.errors that belongs to a code.
+// Throws the exception class of rushlight.runtime.errors for this code.
 [[noreturn]] void raise(Error code, const std::string& message);
 
-// Does the same for an execution that failed: at an instruction of the method (-1 means before the first), and, inside
-// a delegate, at an operator of the backend (a number, a name, or None).
+// Does the same for an execution that failed at an instruction of the method (-1 means before the first one). If the
+// instruction calls a delegate, `delegate_operator` is a number, a name, or None.
 [[noreturn]] void raise_at(Error code, const std::string& message, std::string_view method, int instruction,
                            nanobind::object delegate_operator);
 
@@ -22,7 +22,7 @@ inline void raise_if(Error code) {
   if (code != Error::Ok) raise(code, last_error_message());
 }
 
-// Returns the name of an object's type, and the object as str() prints it.
+// Return the name of an object's type, and the text of the object as str() prints it.
 std::string type_name_of(nanobind::handle object);
 std::string text_of(nanobind::handle object);
 

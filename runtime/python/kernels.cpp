@@ -52,7 +52,7 @@ std::vector<KernelTable> tables_of(const std::optional<std::string>& library) {
   return tables;
 }
 
-// Returns the first row of every name in the libraries, in the order of the names.
+// Returns the first row of each operator in the libraries, ordered by name.
 std::vector<const Kernel*> rows_of(const std::optional<std::string>& library) {
   std::vector<const Kernel*> rows;
   const std::vector<KernelTable> tables = tables_of(library);
@@ -81,7 +81,7 @@ std::vector<std::string> names_of(DtypeSet dtypes) {
   return names;
 }
 
-// Arguments and the dtypes that their tensors may have. No arguments stand for all others.
+// Indices of arguments, and the dtypes of their tensors. An empty list of indices means all other arguments.
 using DtypesOfArguments = std::pair<std::vector<int>, std::vector<std::string>>;
 
 std::vector<DtypesOfArguments> dtypes_of(const Kernel& row) {
@@ -96,7 +96,7 @@ std::vector<DtypesOfArguments> dtypes_of(const Kernel& row) {
   return dtypes;
 }
 
-// Gives the rows of each operator that no other row of it covers: a program needs one that takes all of its tensors.
+// Returns the rows of each operator, without rows that another row covers. One row must support all tensors of a call.
 std::vector<std::pair<std::string, std::vector<DtypesOfArguments>>> kernel_table(
     const std::optional<std::string>& library) {
   std::vector<std::pair<std::string, std::vector<DtypesOfArguments>>> table;
@@ -367,7 +367,7 @@ nb::object number_of(const EValue& value) {
   return nb::int_(value.to_int());
 }
 
-// Returns the shapes of the written tensors, and the numbers in arguments of any type.
+// Returns the shapes of the written tensors, and the numbers in arguments of any type (EValue&).
 nb::list out_shapes(const BoxedKernel& boxed, const std::vector<EValue*>& arguments) {
   nb::list shapes;
   for (size_t i = 0; i < arguments.size(); ++i) {

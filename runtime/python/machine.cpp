@@ -26,7 +26,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 #if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
 // Runs body(thread, repeat) on all threads, many times for a short while, because other programs may use the machine
-// too. Returns the shortest time of the slowest thread.
+// too. Returns the shortest time over all rounds, where the slowest thread gives the time of a round.
 template <typename Body>
 double best_time(int threads, const Body& body) {
   double best = 1e30;
@@ -41,7 +41,7 @@ double best_time(int threads, const Body& body) {
   return best;
 }
 
-// Returns the operations per second; a multiplication and an addition are two.
+// Returns the operations per second; a multiplication with addition counts as two operations.
 double arithmetic_peak(const microkernels::F32Microkernels& t, int threads) {
   constexpr int64_t kRounds = 300000;
   std::vector<float> sums(static_cast<size_t>(threads) * 1024, 0.5f);
@@ -49,8 +49,8 @@ double arithmetic_peak(const microkernels::F32Microkernels& t, int threads) {
   return 2.0 * kRounds * t.gemm_rows * t.gemm_vectors * t.width * threads / time;
 }
 
-// Returns the bytes per second that vector-matrix products read. The matrix is larger than the caches, and each repeat
-// reads another part of it.
+// Returns the bytes per second that matrix-vector products read. The matrix is larger than the caches, and each repeat
+// reads another part of the matrix.
 double reading_peak(const microkernels::F32Microkernels& t, int threads) {
   constexpr int64_t kParts = 8, kPartFloats = 8 << 20, kDepth = 512;
   const int64_t columns = 4 * t.gemm_vectors * t.width, block = columns * kDepth;
@@ -68,8 +68,7 @@ double reading_peak(const microkernels::F32Microkernels& t, int threads) {
 
 #endif
 
-// Returns the median time in seconds from the call of a pool to its return, if each thread has one task that does
-// nothing.
+// Returns the median duration of ThreadPool::run() in seconds, if each thread has one task that does nothing.
 double hand_off(size_t threads) {
   if (threads == 1) return 0;
   HostThreadPool pool(threads);

@@ -19,9 +19,9 @@ namespace {
 using Row = std::tuple<int32_t, int32_t, int32_t, int32_t>;
 using Found = std::tuple<std::vector<int32_t>, int32_t, int64_t, bool>;
 
-// Larger problems would need more stack than a thread has.
+// Larger problems could overflow the stack of a thread.
 constexpr size_t kMostBuffers = 8192;
-// Sums of two heights stay within 32 bits.
+// Sums of two heights must fit into 32 bits.
 constexpr int32_t kMostUnits = 1 << 29;
 
 Found search_offsets(const std::vector<Row>& rows, int32_t bound, int32_t peak, int64_t steps, double seconds) {

@@ -69,7 +69,7 @@ std::string repr(const TensorInfo& info) {
   return text + ", nbytes=" + std::to_string(info.nbytes) + ")";
 }
 
-// The inputs or outputs of a method: the description of each tensor, and the type of each other value.
+// Describes the inputs or outputs of a method: the description of each tensor, and the type of each other value.
 template <typename TagOf, typename TensorOf>
 std::string repr_values(const char* what, size_t count, TagOf tag_of, TensorOf tensor_of) {
   std::string text = std::string(", num_") + what + "puts=" + std::to_string(count) + ", " + what + "put_tensor_meta=[";

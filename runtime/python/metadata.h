@@ -9,7 +9,7 @@
 
 namespace rushlight::python {
 
-// The description of a method, with its program.
+// The description of a method, together with the program that it refers to.
 struct MetadataOfMethod {
   std::shared_ptr<LoadedProgram> program;
   MethodMeta meta;
@@ -18,10 +18,10 @@ struct MetadataOfMethod {
 struct MetadataOfTensor {
   std::shared_ptr<LoadedProgram> program;
   TensorInfo info;
-  std::vector<SizeRange> ranges;  // the bounds of an input's sizes; empty for other tensors
+  std::vector<SizeRange> ranges;  // bounds of an input's sizes; empty for other tensors
 };
 
-// Returns the bounds of an input's sizes, {-1, -1} where the program has no bounds besides the planned size.
+// Returns the bounds of an input's sizes, or {-1, -1} where the program gives only the planned size.
 std::vector<SizeRange> input_ranges(const Program& program, std::string_view method, size_t input,
                                     const TensorInfo& info);
 

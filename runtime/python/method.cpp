@@ -31,7 +31,7 @@ namespace {
 // An input, and the owner of its value during a call.
 struct Input {
   Tag tag;
-  TensorInfo info;  // of a tensor
+  TensorInfo info;  // only for a tensor
   BorrowedTensor borrowed;
   TensorImpl impl;
   StridesType strides[kMaxDim];
@@ -45,10 +45,10 @@ struct Input {
 struct Output {
   bool is_direct = false;  // the method writes into the caller's array
   TensorInfo info;
-  std::unique_ptr<uint8_t[]> memory;  // the memory of an output without planned memory, unless it is direct
+  std::unique_ptr<uint8_t[]> memory;  // memory of an output that is neither planned nor direct
 };
 
-// Converts {backend: {key: bool, int or str}} to the runtime's options. The caller of options() copies the texts.
+// Converts {backend: {key: bool, int or str}} to the runtime's options. options() returns views of this table.
 class OptionTable {
  public:
   explicit OptionTable(nb::handle options) {
@@ -76,7 +76,7 @@ class OptionTable {
 
 class MethodObject {
  public:
-  // `options` has the values by backend id and key.
+  // `options` maps backend id and key to values.
   MethodObject(const ProgramObject& program, std::string_view name, nb::handle options, bool is_timed)
       : program_(program) {
     const std::vector<KernelTable> kernels = available_kernels();
@@ -152,7 +152,7 @@ class MethodObject {
   std::vector<std::string> input_names;
 
  private:
-  // Only one call runs at a time: it waits for other threads, and releases the inputs at the end.
+  // Allows only one call at a time: waits for other threads, and releases the inputs at the end.
   class Running {
    public:
     explicit Running(MethodObject& object) : object_(object) {
@@ -179,7 +179,7 @@ class MethodObject {
 
   Method& method() { return loaded_->method(); }
 
-  // Waits until no other method records events. Without an event trace, nothing is locked.
+  // Waits until no other method records events. Locks nothing if there is no event trace.
   std::unique_lock<std::mutex> lock_trace() {
     if (!trace_) return {};
     nb::gil_scoped_release release;
@@ -188,7 +188,7 @@ class MethodObject {
 
   static void check(Error error) { raise_if(error); }
 
-  // The inputs as a tuple, which another thread cannot change.
+  // Returns the inputs as a tuple, so that another thread cannot change them.
   static nb::object tuple_of(nb::handle inputs) {
     if (PyTuple_CheckExact(inputs.ptr())) return nb::borrow(inputs);
     const bool is_sequence =
@@ -319,7 +319,7 @@ class MethodObject {
     if (error != Error::Ok) raise(error, name_of(index) + " is not as it should be: " + last_error_message());
   }
 
-  // Returns "input 1", or "input 1 (args[0]['mask'])".
+  // Returns the name of an input, such as "input 1" or "input 1 (args[0]['mask'])".
   std::string name_of(size_t index) const {
     const std::string text = "input " + std::to_string(index);
     return index < input_names.size() ? text + " (" + input_names[index] + ")" : text;
@@ -348,7 +348,7 @@ class MethodObject {
 
   ProgramObject program_;
   StepTimer timer_;
-  Trace* trace_ = nullptr;  // that this method records into; of program_
+  Trace* trace_ = nullptr;  // the trace for events of this method, owned by program_
   std::unique_ptr<LoadedMethod> loaded_;
   std::deque<Input> inputs_;
   std::vector<Output> outputs_;

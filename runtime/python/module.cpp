@@ -1,7 +1,7 @@
 #include "python/bindings.h"
 
 NB_MODULE(_native, module) {
-  // Objects that live until the interpreter ends are not leaks that a user could repair.
+  // nanobind would report objects that live until the interpreter ends as leaks, but a user cannot fix these.
   nanobind::set_leak_warnings(false);
   module.doc() = "The native runtime.";
   rushlight::python::bind_executor_runner(module);

@@ -13,10 +13,10 @@ namespace rushlight::python {
 
 namespace {
 
-// numpy, which is imported at its first use and never released.
+// The numpy module, which is imported at its first use and never released.
 struct Numpy {
   nb::object empty;
-  nb::object dtypes[kScalarTypeCount];  // invalid until used
+  nb::object dtypes[kScalarTypeCount];  // each is invalid until its first use
 };
 
 Numpy& numpy() {
@@ -31,7 +31,7 @@ nb::handle numpy_dtype(ScalarType dtype) {
   try {
     known = nb::module_::import_("numpy").attr("dtype")(name);
   } catch (nb::python_error&) {
-    // The package ml_dtypes has the bfloat16 and float8 types.
+    // The package ml_dtypes provides the bfloat16 and float8 dtypes.
     try {
       known = nb::module_::import_("numpy").attr("dtype")(nb::module_::import_("ml_dtypes").attr(name));
     } catch (nb::python_error&) {
@@ -74,7 +74,7 @@ NewArray new_numpy_array(ScalarType dtype, Span<const SizesType> sizes, const Di
 
 constexpr size_t kAlignment = 64;
 
-// A DLPack tensor followed by its shape and elements, in one block.
+// A DLPack tensor, its shape and its elements in one block of memory.
 struct Block {
   DlManagedTensorVersioned managed;
   int64_t shape[kMaxDim];
@@ -171,7 +171,7 @@ nb::object to_python(const EValue& value, const ExchangeApi* api) {
       return list_of(value.to_optional_tensor_list(), [api](const std::optional<Tensor>& item) {
         return item ? array_of(*item, api) : nb::object(nb::none());
       });
-    case Tag::ListScalar:  // in no program
+    case Tag::ListScalar:  // no program contains it
       break;
   }
   return nb::none();

@@ -9,15 +9,15 @@
 #include <utility>
 
 // The search looks for a plan within a capacity. A plan is canonical if no buffer can move down; if there is any plan,
-// there is a canonical one. The state is a skyline: the height that is filled in each section. The search takes a
-// valley of the skyline, which is a run of sections with higher neighbours, and one section of it, and decides which
-// buffer comes next there. This is either a buffer within the valley, which then lies on its ground, or one that rests
-// on a buffer that is not placed yet or on a wall; then the section stays empty up to the lowest such height. In this
-// way no two branches hold the same plan.
+// there is a canonical one. The state is a skyline: the filled height of each section. The search takes a valley of the
+// skyline (a run of sections whose neighbours are higher) and one section of the valley, and decides which buffer comes
+// next there. The first case is a buffer within the valley, which lies on the valley's ground. The second case is a
+// buffer that rests on an unplaced buffer or on a wall; the section then stays empty up to the lowest such height. In
+// this way no two branches contain the same plan.
 //
-// Several ideas are those of Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine
-// Learning" (2023): canonical plans, inference over sections, compressed time, and parts of the time axis that are
-// solved for themselves.
+// Several ideas come from Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine
+// Learning" (2023): canonical plans, inference over sections, compressed time, and separate solutions for independent
+// parts of the time axis.
 
 namespace rushlight::python {
 
@@ -48,15 +48,15 @@ double thread_seconds() {
 
 enum class Outcome { kFound, kNoPlan, kLimit };
 
-// How the search chooses the section to decide.
+// The rule by which the search chooses the next section.
 enum class Rule { kFewestChoices, kMostFailures, kLowest, kLeastSlack };
 constexpr int kRules = 4;
 
-// Which buffers the search tries first.
+// The order in which the search tries buffers.
 enum class Order { kLifetime, kSize, kArea, kLongArea };
 constexpr int kOrders = 4;
 
-// Hashes of states that hold no plan.
+// A hash table of states that lead to no plan.
 class FailedStates {
  public:
   FailedStates() : hashes_(size_t{1} << kBits) {}
@@ -65,7 +65,7 @@ class FailedStates {
 
   void insert(uint64_t hash) {
     const size_t first = slot(hash);
-    // The bits that are no part of the slot choose which of two entries is replaced.
+    // The hash bits that do not select the slot choose which of the two entries is replaced.
     const size_t at = hashes_[first] == 0 || (hash >> 63) == 0 ? first : first ^ 1;
     hashes_[at] = hash;
   }
@@ -84,10 +84,10 @@ class Search {
   // Looks for a plan whose peak is at most `capacity`.
   Outcome run(int32_t capacity, int64_t nodes, Rule rule);
 
-  // Sorts the buffers; `noise` is 0 for the plain order, and else the share by which the values vary.
+  // Sorts the buffers. `noise` is 0 for the plain order; otherwise it is the fraction by which the sort keys vary.
   void set_order(Order order, double noise);
 
-  // The plan that run() has found, in the order of the problem, and its peak.
+  // Return the plan that run() found, in the order of the problem, and its peak.
   std::vector<int32_t> offsets() const;
   int32_t peak() const;
 
@@ -103,7 +103,7 @@ class Search {
     int32_t slack, first, end;
   };
   struct Choice {
-    int32_t section, first, end;  // the section to decide, and its valley [first, end)
+    int32_t section, first, end;  // the chosen section, and its valley [first, end)
   };
 
   bool solve_parts(int32_t first, int32_t end);
@@ -130,20 +130,20 @@ class Search {
   std::vector<uint64_t> codes_;
   int32_t sections_;
 
-  // By section: the filled height, the size of the buffers that are not placed and their number, the number of those
-  // that also cover the section before, and how often the search has failed there.
+  // For each section: the filled height, the total size and number of the unplaced buffers, the number of unplaced
+  // buffers that also cover the previous section, and the number of failures of the search there.
   std::vector<int32_t> height_, remaining_, count_, crossing_;
   std::vector<double> failures_;
-  // By buffer.
+  // For each buffer.
   std::vector<char> placed_;
   std::vector<int32_t> offset_, lowest_, rank_;
 
-  // Stacks of the search.
+  // Stacks of the recursive search.
   std::vector<Change> changes_;
   std::vector<int32_t> path_, candidates_;
   std::vector<uint64_t> hashes_;
   std::vector<Part> parts_;
-  // Scratch of one call.
+  // Temporary memory of one call.
   std::vector<int32_t> section_scratch_, choices_, valley_of_, smallest_;
   std::vector<std::pair<int32_t, int32_t>> valleys_;
   std::vector<std::pair<int32_t, int32_t>> by_lowest_;
@@ -262,7 +262,7 @@ int32_t Search::peak() const {
   return peak;
 }
 
-// Solves the parts of the sections [first, end) that no buffer connects, the tightest first.
+// Solves the independent parts of the sections [first, end), which no buffer connects; the tightest part comes first.
 bool Search::solve_parts(int32_t first, int32_t end) {
   const size_t base = parts_.size(), path = path_.size();
   for (int32_t s = first; s < end;) {
@@ -293,7 +293,7 @@ bool Search::solve_parts(int32_t first, int32_t end) {
   return solved;
 }
 
-// Places all buffers in the connected sections [first, end). If it fails, the heights and the path are those of before.
+// Places all buffers of the connected sections [first, end). If this fails, the heights and the path are restored.
 bool Search::solve(int32_t first, int32_t end) {
   const size_t changes = changes_.size(), hashes = hashes_.size();
   bool found = false;
@@ -309,7 +309,7 @@ bool Search::solve(int32_t first, int32_t end) {
     found = try_candidates(candidates, height, first, end);
     candidates_.resize(candidates);
     if (found || stopped_) break;
-    // No buffer lies on this ground, so that the next one begins at `next` or above.
+    // If no buffer lies on this ground, the next buffer begins at `next` or above.
     if (next == kNone || next > capacity_ - remaining_[choice.section]) {
       failures_[choice.section] += 1;
       break;
@@ -341,8 +341,8 @@ bool Search::try_candidates(size_t from, int32_t height, int32_t first, int32_t 
   return false;
 }
 
-// Raises each section to the lowest offset of the buffers that cover it, until nothing changes. Returns false if they
-// no longer fit.
+// Raises each section to the lowest offset of the buffers that cover it, until nothing changes. Returns false if the
+// buffers no longer fit.
 bool Search::infer(int32_t first, int32_t end) {
   int32_t* const lowest = section_scratch_.data();
   const int32_t* const heights = height_.data();
@@ -369,7 +369,7 @@ bool Search::infer(int32_t first, int32_t end) {
       changed = true;
     }
   }
-  // This check takes as long as the rest of a node, and finds most failures also if every fourth node runs it.
+  // This check takes as long as the rest of a node. One check per four nodes still finds most failures.
   return nodes_left_ % 4 != 0 || fits_above(first, end);
 }
 
@@ -397,8 +397,8 @@ bool Search::fits_above(int32_t first, int32_t end) {
   return true;
 }
 
-// Chooses the section of a valley to decide next. After infer(), every section of a valley has a buffer that lies on
-// its ground, alignments aside.
+// Chooses the next section of a valley. After infer(), every section of a valley has a buffer that can lie on its
+// ground, if alignments are ignored.
 Search::Choice Search::choose(int32_t first, int32_t end) {
   valleys_.clear();
   for (int32_t s = first; s < end;) {
@@ -434,8 +434,8 @@ Search::Choice Search::choose(int32_t first, int32_t end) {
   return best;
 }
 
-// The section with the smallest score is decided next. `choices` buffers can lie on its ground, and `smallest` is the
-// size of the smallest buffer that can lie on the ground of its valley.
+// The section with the smallest score is chosen next. `choices` buffers can lie on its ground. `smallest` is the size
+// of the smallest buffer that can lie on the ground of the valley.
 double Search::score(int32_t section, int32_t choices, int32_t smallest) const {
   const int32_t slack = capacity_ - height_[section] - remaining_[section];
   const double branches = choices + (slack >= smallest ? 1 : 0);
@@ -452,8 +452,8 @@ double Search::score(int32_t section, int32_t choices, int32_t smallest) const {
   return 0;
 }
 
-// Appends the buffers that may lie on the ground of the chosen section, and returns the lowest offset above that ground
-// at which any other buffer may begin there, kNone if there is none.
+// Appends the buffers that may lie on the ground of the chosen section. Returns the lowest offset above this ground at
+// which any other buffer of the section may begin, or kNone.
 int32_t Search::collect_candidates(const Choice& choice, int32_t first, int32_t end) {
   const size_t base = candidates_.size();
   const int32_t ground = height_[choice.section];
@@ -473,7 +473,7 @@ int32_t Search::collect_candidates(const Choice& choice, int32_t first, int32_t 
   return std::min(on_wall, on_buffer);
 }
 
-// Whether an equal buffer before this one is not placed either: exchanging the two gives no other plan.
+// Returns whether an equal, earlier buffer is also unplaced: exchanging the two would give the same plan.
 bool Search::is_repeated(int32_t buffer) const {
   while (same_as_last_[buffer]) {
     if (!placed_[--buffer]) return true;
@@ -481,7 +481,7 @@ bool Search::is_repeated(int32_t buffer) const {
   return false;
 }
 
-// A hash of what is left to do in [first, end): the capacity, the buffers that are not placed, and the skyline.
+// Returns a hash of the open problem in [first, end): the capacity, the unplaced buffers, and the skyline.
 uint64_t Search::hash(int32_t first, int32_t end) const {
   uint64_t buffers = static_cast<uint64_t>(capacity_), skyline = 0;
   for (int32_t i = begin_[first]; i < begin_[end]; ++i) {
@@ -528,7 +528,7 @@ void Search::undo(size_t changes) {
   }
 }
 
-// Takes one node from the budget; the clock is read now and then.
+// Takes one node from the budget. Reads the clock only at some nodes.
 bool Search::spend() {
   constexpr int64_t kBetweenLooks = 1 << 20;
   if (steps_ >= next_look_) {
@@ -539,8 +539,8 @@ bool Search::spend() {
   return !stopped_;
 }
 
-// Runs the search at capacities between the bound and the best peak, with all rules and orders in turn, and with limits
-// that grow from round to round.
+// Runs the search at capacities between the bound and the best peak, with all rules and orders in turn. The limits grow
+// from round to round.
 class Minimizer {
  public:
   Minimizer(const SearchProblem& problem, int32_t bound, int32_t peak, const SearchBudget& budget)
@@ -569,7 +569,7 @@ class Minimizer {
  private:
   bool open() const { return result_.bound < result_.peak && !search_.exhausted(); }
 
-  // Returns whether there is a plan within the capacity; without one, the bound may have grown.
+  // Returns whether there is a plan within the capacity. If not, the bound may have increased.
   bool attempt(int32_t capacity) {
     for (int i = 0; i < tries_; ++i, ++run_) {
       const int order = run_ / kRules % kOrders, rule = run_ % kRules;

@@ -10,15 +10,15 @@ struct SearchBuffer {
   int32_t size, first, end, alignment;
 };
 
-// A section is a step of the program at which a largest set of buffers is alive: the live set of any other step is part
-// of the live set of a section.
+// A section is a step of the program with a maximal set of live buffers: the live set of any other step is a subset of
+// a section's live set.
 struct SearchProblem {
   std::vector<SearchBuffer> buffers;
   int32_t sections = 0;
 };
 
-// The search ends after `steps` units of work, which are the same on every machine, or after so many seconds of the
-// thread's processor time, which does not pass while other programs run.
+// The search ends after `steps` units of work, which do not depend on the machine, or after `seconds` of processor time
+// of the thread, which does not advance while other programs run.
 struct SearchBudget {
   int64_t steps;
   double seconds;
@@ -34,7 +34,7 @@ struct SearchResult {
   bool timed_out = false;
 };
 
-// Looks for the plan with the smallest peak. `peak` is that of a known plan, and `bound` a lower bound of all peaks.
+// Looks for the plan with the smallest peak. `peak` is the peak of a known plan, `bound` a lower bound of all peaks.
 SearchResult minimize_peak(const SearchProblem& problem, int32_t bound, int32_t peak, const SearchBudget& budget);
 
 }  // namespace rushlight::python

@@ -29,7 +29,7 @@ T value_of(Result<T> result) {
   return std::move(result.get());
 }
 
-// Releases a buffer when the program is released, on any thread.
+// Returns an owner of a Python buffer, which releases the buffer on any thread.
 std::shared_ptr<void> keep(Py_buffer* buffer) {
   return std::shared_ptr<void>(buffer, [](void* pointer) {
     auto* kept = static_cast<Py_buffer*>(pointer);
@@ -68,7 +68,7 @@ struct Bytes {
   }
 };
 
-// `data` is a list of paths, or the bytes of one file.
+// Loads the data files. `data` is a list of paths, or the bytes of one file.
 std::shared_ptr<LoadedData> data_of(nb::handle data) {
   if (!PyList_Check(data.ptr())) {
     Bytes bytes(data);

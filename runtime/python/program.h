@@ -25,10 +25,10 @@ struct Trace {
 // A program with the data and threads of its methods.
 struct ProgramObject {
   std::shared_ptr<LoadedProgram> program;
-  std::shared_ptr<LoadedData> data;        // null if all is in the program
+  std::shared_ptr<LoadedData> data;        // null if the program contains all data
   std::shared_ptr<HostThreadPool> pool;    // null: one thread
   std::shared_ptr<Trace> trace = nullptr;  // null: no event trace
-  Limits limits = {};                      // of each method
+  Limits limits = {};                      // for each method
 };
 
 }  // namespace rushlight::python

@@ -42,7 +42,7 @@ bool dense_dim_order(const TensorView& view, DimOrderType* order) {
 
 namespace {
 
-// The elements may be unaligned.
+// Copies one element; its address may be unaligned.
 template <size_t kSize>
 void pack_elements(const TensorView& view, const DimOrderType* order, uint8_t* target) {
   const int dim = view.dim;
@@ -153,7 +153,7 @@ void pack(const TensorView& view, const DimOrderType* order, void* target) {
 }
 
 const ExchangeApi* exchange_api(PyTypeObject* type) {
-  // The table and its types are never freed.
+  // The map and its types are never freed.
   static auto& known = *new std::unordered_map<PyTypeObject*, const ExchangeApi*>();
   static PyTypeObject* last_type = nullptr;
   static const ExchangeApi* last_api = nullptr;
@@ -206,7 +206,7 @@ bool BorrowedTensor::borrow(nb::handle object) {
 
 bool BorrowedTensor::borrow_buffer(nb::handle object) {
   if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_FULL_RO) != 0) {
-    // Dtypes that are not of numpy (bfloat16, float8) have no buffer format; numpy views them as integers.
+    // Dtypes that numpy lacks (bfloat16, float8) have no buffer format; numpy views them as integers.
     PyErr_Clear();
     const nb::object dtype = nb::getattr(object, "dtype", nb::none());
     const std::string name = text_of(nb::getattr(dtype, "name", nb::none()));
@@ -242,7 +242,7 @@ bool BorrowedTensor::borrow_dlpack(nb::handle object) {
   const auto* managed = static_cast<const DlManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   if (!managed) throw nb::python_error();
   fill(view, managed->tensor, object);
-  owner_ = std::move(capsule);  // a capsule that was not consumed frees its tensor
+  owner_ = std::move(capsule);  // the destructor of an unused capsule frees its tensor
   return true;
 }
 

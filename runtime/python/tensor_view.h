@@ -24,10 +24,10 @@ struct TensorView {
   Span<const SizesType> shape() const { return {sizes, dim}; }
 };
 
-// Finds an order of dimensions (outermost first) in which the view is dense: contiguous if possible, else
-// channels-last, else by falling stride. Returns false if there is none.
+// Finds a dim order (outermost first) in which the view is dense: contiguous if possible, else channels-last, else by
+// decreasing stride. Returns false if there is no such order.
 bool dense_dim_order(const TensorView& view, DimOrderType* order);
-// Returns whether the elements are dense in exactly this order.
+// Returns whether the elements are dense in exactly the order `order`.
 bool is_dense_in(const TensorView& view, const DimOrderType* order);
 // Copies the elements to `target`, dense in `order`.
 void pack(const TensorView& view, const DimOrderType* order, void* target);

@@ -16,7 +16,7 @@
 namespace rushlight {
 namespace {
 
-// This time is longer than the pause between two runs of a small network, because a sleeping thread wakes up slowly.
+// A sleeping thread wakes up slowly, so this time is longer than the pause between two runs of a small network.
 constexpr auto kSpinTime = std::chrono::microseconds(200);
 
 thread_local bool is_inside_task = false;
@@ -29,7 +29,7 @@ inline void relax() {
 #endif
 }
 
-// Spins until `done` or until the time is over. Returns `done`.
+// Spins until `done` is true or the time is over. Returns `done`.
 template <typename Done>
 bool spin(const Done& done) {
   const auto end = std::chrono::steady_clock::now() + kSpinTime;
@@ -44,11 +44,11 @@ bool spin(const Done& done) {
 
 }  // namespace
 
-// The threads besides the caller. A thread joins a job if it arrives while the job is open. The caller closes the job
-// when no index is left, and waits only for the threads that joined.
+// The threads of the pool, without the caller's thread. A thread joins a job if it arrives while the job is open. The
+// caller closes the job when no index is left, and waits only for the threads that joined.
 class HostThreadPool::Workers {
  public:
-  // There may be fewer threads if the system cannot start as many.
+  // Starts `wanted` threads, or fewer if the system cannot start so many.
   explicit Workers(size_t wanted) : generation_(process_generation()), threads_(new void*[wanted]), wanted_(wanted) {
     const auto run = [](void* self) { static_cast<Workers*>(self)->work(); };
     while (started_ < wanted) {
@@ -134,8 +134,8 @@ HostThreadPool::HostThreadPool(size_t threads) : threads_(threads > 0 ? threads 
 
 HostThreadPool::~HostThreadPool() { drop_workers(); }
 
-// The threads from before a fork do not exist in the child, and neither do the objects that are needed to join them.
-// These objects are not destroyed.
+// Threads from before a fork do not exist in the child process, and neither do the objects that are needed to join
+// them. The child process does not destroy these objects.
 void HostThreadPool::drop_workers() {
   if (workers_ && workers_->born() == process_generation()) delete workers_;
   workers_ = nullptr;

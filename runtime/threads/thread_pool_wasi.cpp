@@ -7,14 +7,15 @@
 namespace rushlight {
 namespace {
 
-// This time is longer than the pause between two runs of a small network, because a sleeping thread wakes up slowly.
+// A sleeping thread wakes up slowly, so this time is longer than the pause between two runs of a small network.
 constexpr uint64_t kSpinNs = 200'000;
 
 thread_local bool is_inside_task = false;
 
-// The workers of the module, which its host starts: each calls rushlight_worker_run(), and the host ends it. Pools take
-// them in turn. A worker joins a job while it is open and has fewer threads than its pool. The caller closes the job
-// when no index is left, and waits actively for the workers that joined: the main thread of a browser must not sleep.
+// The workers of the module. The host starts them: each calls rushlight_worker_run(), and the host ends it. Pools use
+// the workers in turn. A worker joins a job while the job is open and has fewer threads than its pool. The caller
+// closes the job when no index is left, and spins until the joined workers finish: the main thread of a browser must
+// not sleep.
 class Workers {
  public:
   size_t count() const { return count_.load(std::memory_order_relaxed); }
@@ -22,7 +23,7 @@ class Workers {
   bool acquire() { return !is_busy_.exchange(true, std::memory_order_acquire); }
   void release() { is_busy_.store(false, std::memory_order_release); }
 
-  // Call it between acquire() and release().
+  // Runs the tasks of a job. Call this function between acquire() and release().
   void run(size_t threads, size_t count, void (*task)(void*, size_t), void* context) {
     task_ = task;
     context_ = context;
@@ -130,5 +131,5 @@ HostThreadPool& default_thread_pool() {
 
 }  // namespace rushlight
 
-// The host calls it on each thread that it starts for the module. It never returns.
+// The host calls this function on each thread that it starts for the module. The function never returns.
 extern "C" void rushlight_worker_run() { rushlight::workers.work(); }

@@ -1,7 +1,7 @@
-// The dump is written from the end of the buffer towards its start, because offsets of FlatBuffers lead to higher
-// addresses: an object is written after the objects that it refers to. The objects at the end serve the whole dump:
-// the vtables and the empty text. Each event is linked to the event before, so that the vector of a block's events,
-// which lies before them, is written when the block is closed. Its memory is set aside with each event.
+// The dump is written from the end of the buffer towards its start, because offsets of FlatBuffers point to higher
+// addresses: an object is written after the objects to which it refers. The objects at the end (vtables and the empty
+// text) are shared by the whole dump. Each event is linked to the previous event. When a block is closed, the vector of
+// its events is written in front of them; each event reserves the memory for its element of this vector.
 #include "rushlight/trace/etdump.h"
 
 #include <cstring>
@@ -16,12 +16,12 @@ namespace {
 using schema::etdump::ValueType;
 
 constexpr size_t kDebugAlignment = 64;
-// Places are 32 bits wide, and offsets of FlatBuffers 31.
+// Places have 32 bits, offsets of FlatBuffers have 31 bits.
 constexpr size_t kMaxCapacity = 0x7FFFFFF8;
 // Bytes before the first table: the size, the offset of the root, and the file identifier.
 constexpr size_t kHeaderBytes = 12;
 
-// The tables of the dump: a signed offset of the vtable, then the fields at these bytes.
+// The tables of the dump: a signed offset of the vtable, then the fields at these byte offsets.
 namespace profile {
 constexpr size_t kName = 4, kStart = 8, kEnd = 16, kChain = 24, kInstruction = 28, kSize = 32;
 constexpr size_t kNumber = 32, kText = 36, kMetadata = 40, kDelegateSize = 44;
@@ -42,7 +42,7 @@ namespace value {
 constexpr size_t kContent = 4, kType = 8, kOutput = 12, kSize = 16;
 }  // namespace value
 namespace event {
-constexpr size_t kContent = 4, kPrevious = 8, kSize = 12;  // the link is no field
+constexpr size_t kContent = 4, kPrevious = 8, kSize = 12;  // the link is not a field of the schema
 }  // namespace event
 namespace block {
 constexpr size_t kName = 4, kInput = 8, kAllocators = 12, kEvents = 16, kPrevious = 20, kSize = 24;
@@ -50,9 +50,9 @@ constexpr size_t kName = 4, kInput = 8, kAllocators = 12, kEvents = 16, kPreviou
 namespace dump {
 constexpr size_t kBlocks = 4, kDropped = 8, kFingerprint = 16, kSize = 24;
 }  // namespace dump
-constexpr size_t kReference = 4, kReferenceTable = 8;  // a table whose only field is an offset, or a bool
+constexpr size_t kReference = 4, kReferenceTable = 8;  // a table whose only field is an offset or a bool
 
-// Vtables: their bytes, those of the table, and the place of each field in the schema's order, 0 if it is absent.
+// Vtables: bytes of the vtable, bytes of the table, then the offset of each field in the schema's order (0: absent).
 constexpr uint16_t kProfile[] = {20, profile::kSize,  profile::kName, profile::kChain, profile::kInstruction, 0, 0,
                                  0,  profile::kStart, profile::kEnd};
 constexpr uint16_t kDelegateProfile[] = {20,
@@ -66,8 +66,8 @@ constexpr uint16_t kDelegateProfile[] = {20,
                                          profile::kStart,
                                          profile::kEnd};
 constexpr uint16_t kAllocation[] = {8, allocation::kSize, allocation::kAllocator, allocation::kBytes};
-// ExecuTorch's Inspector pairs values with times by their identifiers, and takes an empty text for another one than
-// none.
+// ExecuTorch's Inspector pairs values with times by their identifiers. For the Inspector, an empty text is not the same
+// as an absent text.
 constexpr uint16_t kDebug[] = {16, debug::kSize, debug::kChain, debug::kInstruction, debug::kEntry, debug::kNumber,
                                0,  debug::kName};
 constexpr uint16_t kDelegateDebug[] = {
@@ -85,7 +85,7 @@ constexpr size_t kProfileEvent = 0, kAllocationEvent = 1, kDebugEvent = 2;
 
 size_t align_up(size_t value, size_t alignment) { return (value + alignment - 1) / alignment * alignment; }
 
-// Copies the elements in the order of the dimensions, the last one fastest.
+// Copies the elements in row-major order.
 void copy_row_major(const Tensor& tensor, uint8_t* out) {
   const uint8_t* data = static_cast<const uint8_t*>(tensor.const_data_ptr());
   const int64_t count = tensor.numel();
@@ -151,19 +151,19 @@ void ETDumpGen::put(Place table, size_t offset, T value) {
   std::memcpy(at(table) + offset, &value, sizeof(T));
 }
 
-// Writes the offset that leads from a field of a table to an object.
+// Writes a field of a table: the offset of the object `target`.
 void ETDumpGen::point(Place table, size_t offset, Place target) {
   put(table, offset, static_cast<uint32_t>(table - offset - target));
 }
 
-// Returns the most bytes that the rest of a dump takes whose open block has so many events.
+// Returns the maximum bytes of the rest of a dump whose open block has `events` events.
 size_t ETDumpGen::tail_bytes(size_t events, size_t blocks) const {
   const size_t vectors = 4 + 4 * events + 4 + 4 * num_allocators_ + 4 + 4 * blocks;
   return vectors + block::kSize + dump::kSize + kHeaderBytes + 16;
 }
 
-// Returns the place of `size` bytes such that `ahead` bytes further is a multiple of `alignment`, or 0 if they do not
-// fit together with the rest of the dump.
+// Reserves `size` bytes, so that the byte `ahead` bytes after their start is at a multiple of `alignment`. Returns
+// their place, or 0 if they do not fit together with the rest of the dump.
 ETDumpGen::Place ETDumpGen::take(size_t size, size_t alignment, size_t ahead) {
   if (size > capacity_) return 0;
   const size_t place = align_up(used_ + size - ahead, alignment) + ahead;
@@ -186,7 +186,7 @@ ETDumpGen::Place ETDumpGen::add_vtable(const uint16_t* entries, size_t count) {
   return vtable;
 }
 
-// Adds a vector of bytes, with a NUL after it, so that it may be a text.
+// Adds a vector of bytes with a NUL at its end, so that the vector can also be a text.
 ETDumpGen::Place ETDumpGen::add_bytes(const void* data, size_t size) {
   if (size > capacity_) return 0;
   const Place place = take(align_up(4 + size + 1, 4), 4, 0);
@@ -197,7 +197,7 @@ ETDumpGen::Place ETDumpGen::add_bytes(const void* data, size_t size) {
   return place;
 }
 
-// Adds a text, or returns an equal one that is there already.
+// Adds a text, or returns the place of an equal text that was added before.
 ETDumpGen::Place ETDumpGen::add_text(std::string_view text) {
   if (text.empty()) return fixed_.empty_text;
   const uint32_t hash = hash_of(text);
@@ -245,7 +245,7 @@ void ETDumpGen::create_event_block(std::string_view name) {
   block_name_ = fits ? add_text(name) : 0;
 }
 
-// Writes the open block below the used bytes, in the memory that is set aside, and returns its place.
+// Writes the open block in front of the used bytes, into the reserved memory. Returns its place.
 ETDumpGen::Place ETDumpGen::close_block() {
   const Place events = static_cast<Place>(used_ + 4 + 4 * num_events_);
   put(events, 0, static_cast<uint32_t>(num_events_));
@@ -305,7 +305,7 @@ ETDumpGen::Place ETDumpGen::add_event(size_t kind, Place content) {
   return table;
 }
 
-// Returns whether a block is open, and opens one if the event comes before the first create_event_block().
+// Returns whether a block is open. Opens a block if an event comes before the first create_event_block().
 bool ETDumpGen::opens_block() {
   if (is_usable_ && num_blocks_ == 0) create_event_block("Default");
   if (is_usable_ && block_name_ != 0) return true;
@@ -397,7 +397,7 @@ AllocatorId ETDumpGen::track_allocator(std::string_view name) {
   if (num_allocators_ == kMaxAllocators) return 0;
   const Place text = add_text(name);
   const Place before = used_;
-  ++num_allocators_;  // its element of the vectors is set aside too
+  ++num_allocators_;  // its element of the vectors is reserved too
   const Place table = text != 0 ? add_table(fixed_.allocator_vtable, kReferenceTable, 4) : 0;
   if (table == 0) {
     --num_allocators_;
@@ -459,7 +459,7 @@ ETDumpGen::Place ETDumpGen::add_tensor(const Tensor& given) {
 }
 
 ETDumpGen::Place ETDumpGen::add_tensors(Span<const Tensor> tensors) {
-  // The tables of the tensors come first; each has its place in the vector below them.
+  // First the places of the tensor tables, then the tables, then the vector that points to them.
   const Place first = take(4 * tensors.size(), 4, 0);
   if (first == 0 && !tensors.empty()) return 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -483,7 +483,7 @@ ETDumpGen::Place ETDumpGen::add_tensors(Span<const Tensor> tensors) {
 ETDumpGen::Place ETDumpGen::add_value(const EValue& given, LoggedEValueType type) {
   Place content = 0;
   ValueType kind = ValueType::Null;
-  size_t slot = 0;  // of the field in the schema
+  size_t slot = 0;  // index of the field in the schema
   if (given.is_tensor()) {
     kind = ValueType::Tensor, slot = 1;
     content = add_tensor(given.to_tensor());
@@ -528,7 +528,7 @@ void ETDumpGen::log_evalue(const EventId& id, std::string_view name, const EValu
     case Tag::Bool:
       break;
     default:
-      return;  // the format has no such values
+      return;  // the format has no lists of this type
   }
   if (!opens_block()) return;
   char room[160];

@@ -33,7 +33,7 @@ class StepTimer final : public EventTracer {
   void track_allocation(AllocatorId, size_t) override {}
   void log_evalue(const EventId&, std::string_view, const EValue&, LoggedEValueType) override {}
 
-  // The times of the last load or run, in the order in which the events began.
+  // Returns the times of the last load or run, in the order in which the events began.
   const std::vector<Event>& events() const { return events_; }
 
  private:

@@ -4,8 +4,8 @@
 
 namespace rushlight {
 
-// The result of a function that can fail. The values are those of the ExecuTorch runtime, and Cancelled, which it
-// lacks.
+// The result of a function that can fail. The values are equal to the error codes of the ExecuTorch runtime. ExecuTorch
+// has no Cancelled.
 enum class Error : uint32_t {
   Ok = 0x00,
   Internal = 0x01,
@@ -35,7 +35,7 @@ enum class Error : uint32_t {
 const char* to_string(Error error) noexcept;
 
 // Stores a message (printf format, at most 511 characters) as the last error message of this thread. Returns `code`. A
-// build with RUSHLIGHT_NO_MESSAGES has no texts of messages, and keeps the codes.
+// build with RUSHLIGHT_NO_MESSAGES contains no message texts: fail() then only returns the code.
 #if defined(RUSHLIGHT_NO_MESSAGES)
 template <typename... Arguments>
 inline Error fail(Error code, const char*, const Arguments&...) noexcept {

@@ -11,7 +11,7 @@
 
 namespace rushlight {
 
-// The type of a value. The numbers are those of the ExecuTorch runtime.
+// The type of a value. The numbers are equal to the tags of the ExecuTorch runtime.
 enum class Tag : uint32_t {
   None,
   Tensor,
@@ -23,7 +23,7 @@ enum class Tag : uint32_t {
   ListDouble,
   ListInt,
   ListTensor,
-  ListScalar,  // in no program
+  ListScalar,  // no program contains it
   ListOptionalTensor,
 };
 
@@ -33,7 +33,7 @@ const char* to_string(Tag tag) noexcept;
 class EValue;
 
 // A list whose items are values of the method. read() copies the present values into `items` and returns a view of
-// these. Two threads must not read one list at the same time.
+// `items`. Two threads must not read one list at the same time.
 template <typename T>
 struct BoxedList {
   EValue* const* values;  // [size]
@@ -72,7 +72,7 @@ class EValue {
   bool is_tensor() const { return tag == Tag::Tensor; }
   bool is_scalar() const { return tag == Tag::Int || tag == Tag::Double || tag == Tag::Bool; }
 
-  // Each of these functions may be called only if the tag has the same type.
+  // A to_...() function may be called only if the tag is of the type that the function returns.
   Tensor to_tensor() const { return payload_.tensor; }
   int64_t to_int() const { return payload_.i; }
   double to_double() const { return payload_.d; }

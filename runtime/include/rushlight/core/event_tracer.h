@@ -34,14 +34,14 @@ struct EventTracerEntry {
   EventId id;
   std::string_view name;
   uint64_t start_ns = 0;
-  uint64_t token = 0;  // of the tracer's own
+  uint64_t token = 0;  // for use by the tracer only
 };
 
 // The number of an allocator, 0: none.
 using AllocatorId = uint32_t;
 
-// The allocator of the scratch memory of kernels and backends. Its events say how much one instruction, or one operator
-// inside a delegate, took.
+// The name of the allocator for the scratch memory of kernels and backends. Its events say how many bytes one
+// instruction, or one operator inside a delegate, allocated.
 inline constexpr std::string_view kTemporaryAllocator = "temporary";
 
 enum class LoggedEValueType : uint8_t { IntermediateOutput, ProgramOutput };
@@ -49,7 +49,7 @@ enum class LoggedEValueType : uint8_t { IntermediateOutput, ProgramOutput };
 // Which values are recorded.
 enum class EventTracerDebugLogLevel : uint8_t { NoLogging, ProgramOutputs, IntermediateOutputs };
 
-// Which events are recorded: those of whole methods, or all of them.
+// Which events are recorded: events of whole methods only, or all events.
 enum class EventTracerProfilingLevel : uint8_t { ProfileMethodOnly, ProfileAllEvents };
 
 // Receives the events of a method while it is loaded and executed. One thread uses a tracer at a time. A view in an
@@ -60,7 +60,7 @@ class EventTracer {
   virtual void create_event_block(std::string_view name) = 0;
   // Starts an event.
   virtual EventTracerEntry start_profiling(const EventId& id, std::string_view name) = 0;
-  // Ends an event. `metadata` is for operators inside delegates: bytes of the backend's own.
+  // Ends an event. `metadata` is for operators inside delegates: bytes in a format that the backend chooses.
   virtual void end_profiling(const EventTracerEntry& entry, Span<const uint8_t> metadata = {}) = 0;
   // Records an event inside a delegate whose times are known afterwards, in nanoseconds of a clock that the backend
   // chooses.
@@ -69,8 +69,8 @@ class EventTracer {
   // Returns the number of the allocator with this name.
   virtual AllocatorId track_allocator(std::string_view name) = 0;
   virtual void track_allocation(AllocatorId allocator, size_t size) = 0;
-  // Records a value: an output of an instruction, of an operator inside a delegate, or of the method. The caller asks
-  // event_tracer_debug_level() before.
+  // Records a value: an output of an instruction, of an operator inside a delegate, or of the method. The caller checks
+  // event_tracer_debug_level() first.
   virtual void log_evalue(const EventId& id, std::string_view name, const EValue& value, LoggedEValueType type) = 0;
 
   EventTracerDebugLogLevel event_tracer_debug_level() const { return debug_level_; }

@@ -12,7 +12,7 @@
 
 namespace rushlight {
 
-// The type of a kernel's parameter. Loading a method checks the values of the program against it.
+// The type of a kernel's parameter. Loading a method checks that the values of the program have this type.
 enum class ArgKind : uint8_t {
   Tensor,
   OptionalTensor,
@@ -73,9 +73,9 @@ struct Kernel {
   const char* name;  // "aten::add.out"
   BoxedKernel boxed;
   DtypeSet dtypes;                // the dtypes of all tensor arguments, list items and outs included; empty: any
-  ArgumentDtypes others[3] = {};  // arguments with other dtypes than these
-  // Null, or the dtypes and dim orders of the tensors that this row is for, in the format of ExecuTorch's kernel keys:
-  // "v1/6;0,1|6;0,1" is for two float32 tensors of two contiguous dimensions.
+  ArgumentDtypes others[3] = {};  // arguments whose dtypes differ from `dtypes`
+  // Null, or the dtypes and dim orders of the tensors that this row supports, in the format of ExecuTorch's kernel
+  // keys: "v1/6;0,1|6;0,1" is for two float32 tensors of two contiguous dimensions.
   const char* key = nullptr;
 
   // Returns the dtypes that the tensors of an argument may have; an empty set allows all.
@@ -87,7 +87,7 @@ struct Kernel {
   }
 };
 
-// Returns whether the tensors of the arguments have the dtypes and dim orders of a kernel's key; true without a key.
+// Returns whether the tensors in `arguments` have the dtypes and dim orders of the kernel's key; true without a key.
 bool fits_key(const Kernel& kernel, const EValue* const* arguments);
 
 // A tensor argument whose dtype its kernel does not support.

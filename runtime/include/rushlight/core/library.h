@@ -10,7 +10,7 @@
 
 namespace rushlight {
 
-// What an application gives the shared libraries that it loads.
+// What an application provides to the shared libraries that it loads.
 struct LibraryHost {
   // Returns the error message buffer of this thread, with `message_size` bytes. The library writes its messages there,
   // so that they reach the application.
@@ -18,8 +18,8 @@ struct LibraryHost {
   size_t message_size;
 };
 
-// The version of the interface between applications and libraries. It increases if a structure changes its meaning but
-// not its size.
+// The version of the interface between applications and libraries. It must increase when the meaning of a structure
+// changes but its size does not.
 inline constexpr uint64_t kLibraryAbiVersion = 4;
 
 // Returns a fingerprint of the structures that an application and its libraries share.
@@ -48,8 +48,8 @@ constexpr uint64_t library_abi() {
   return hash;
 }
 
-// The contents of a shared library, which exports it as the symbol `rushlight_library`. The first four members are the
-// same in all versions.
+// The contents of a shared library. The library exports them as the symbol `rushlight_library`. The first four members
+// are the same in all versions.
 struct Library {
   char magic[8];  // kLibraryMagic
   uint64_t abi;   // library_abi() of the headers that it was built with
@@ -64,9 +64,9 @@ struct Library {
 
 inline constexpr char kLibraryMagic[8] = {'R', 'U', 'S', 'H', 'L', 'I', 'B', '\0'};
 
-// Receives what the application gives. Each library has its own copy of this function, because it links its own core.
+// Receives the host structure of the application. Each library has its own copy of this function and of the core.
 void connect_library(const LibraryHost* host) noexcept;
-// Returns what this application gives.
+// Returns the host structure that this application passes to its libraries.
 const LibraryHost& library_host() noexcept;
 
 namespace detail {
@@ -91,8 +91,8 @@ constexpr Library describe_library(const char* name, Span<const Kernel> kernels,
 
 // Defines the contents of a shared library, at global scope of one of its source files. `kernels` and `backends` are
 // arrays of rows, or {}. In a static library the macro does nothing: the application then passes the tables itself. In
-// a source that `rushlight select --own-sources` names, RUSHLIGHT_KERNEL_LIBRARY defines the table that joins the
-// build.
+// a source file that `rushlight select --own-sources` names, RUSHLIGHT_KERNEL_LIBRARY defines the kernel table that is
+// linked into the build.
 #if defined(RUSHLIGHT_SHARED_LIBRARY)
 #define RUSHLIGHT_LIBRARY(name, kernels, backends)                                                       \
   extern "C" __attribute__((visibility("default"), used)) const ::rushlight::Library rushlight_library;  \
@@ -102,7 +102,7 @@ constexpr Library describe_library(const char* name, Span<const Kernel> kernels,
 #else
 #define RUSHLIGHT_LIBRARY(name, kernels, backends) static_assert(true)
 #endif
-#if defined(RUSHLIGHT_OWN_KERNELS)  // the name of the function
+#if defined(RUSHLIGHT_OWN_KERNELS)  // its value is the name of the function
 #define RUSHLIGHT_KERNEL_LIBRARY(name, kernels)                        \
   namespace rushlight::own {                                           \
   ::rushlight::KernelTable RUSHLIGHT_OWN_KERNELS() {                   \

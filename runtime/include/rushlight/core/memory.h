@@ -9,7 +9,7 @@
 
 namespace rushlight {
 
-// The alignment of allocations in bytes unless another one is given.
+// The alignment of allocations in bytes if the caller gives none.
 inline constexpr size_t kDefaultAlignment = alignof(void*) > 8 ? alignof(void*) : 8;
 
 // Allocates memory one piece after the other from a block that the caller owns. Pieces are freed only all together.
@@ -21,13 +21,13 @@ class MemoryAllocator {
   MemoryAllocator(const MemoryAllocator&) = delete;
   MemoryAllocator& operator=(const MemoryAllocator&) = delete;
 
-  // Returns `size` bytes at a multiple of `alignment` (a power of two), or null if there is no memory. They are valid
-  // until reset().
+  // Returns `size` bytes at a multiple of `alignment` (a power of two), or null if there is no memory. The bytes are
+  // valid until reset().
   virtual void* allocate(size_t size, size_t alignment = kDefaultAlignment) { return bump(size, alignment); }
   // Frees all pieces.
   virtual void reset() { current_ = base_; }
 
-  // Returns the limit in bytes because of which the last allocation failed, or 0 if none failed or for other reasons.
+  // Returns the limit in bytes that made the last allocation fail, or 0 if no limit made it fail.
   virtual size_t exceeded_limit() const { return 0; }
 
   // Returns memory for `count` elements, which are not initialized, or null.
@@ -57,8 +57,8 @@ class BufferAllocator final : public MemoryAllocator {
   using MemoryAllocator::MemoryAllocator;
 };
 
-// The planned memories of a method. Buffer i has the tensors with memory id i + 1. The caller owns the buffers and the
-// list of them.
+// The planned memories of a method. Buffer i holds the tensors with memory id i + 1. The caller owns the buffers and
+// the span of buffers.
 class HierarchicalAllocator final {
  public:
   explicit HierarchicalAllocator(Span<Span<uint8_t>> buffers) : buffers_(buffers) {}
@@ -75,7 +75,7 @@ class HierarchicalAllocator final {
 
 // The memories that a method uses. The caller owns them, and they outlive the method.
 struct MemoryManager {
-  MemoryAllocator* method = nullptr;         // its structures, and tensors without an upper bound of their size
+  MemoryAllocator* method = nullptr;         // structures of the method, and tensors without an upper size bound
   HierarchicalAllocator* planned = nullptr;  // planned tensors
   MemoryAllocator* temporary = nullptr;      // scratch memory of kernels, reset after each instruction; may be null
 };

@@ -18,8 +18,8 @@ struct TensorLayout {
   size_t nbytes = 0;
 };
 
-// Data and tensors by name: the named data of a program, or a .ptd file. Functions with a key return NotFound for an
-// unknown one. Any number of threads may use a map.
+// Data and tensors by name: the named data of a program, or a .ptd file. Functions return NotFound if there is no entry
+// with the key. Any number of threads may use a map.
 class NamedDataMap {
  public:
   // Returns the layout of a tensor.

@@ -8,7 +8,7 @@
 
 namespace rushlight {
 
-// Ends the program: the value of a Result was read, which has an error instead.
+// Ends the program because it read the value of a Result that holds an error.
 [[noreturn]] void panic_without_value(Error error) noexcept;
 
 // A value, or the error of the function that should have returned it.

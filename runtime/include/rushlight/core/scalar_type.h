@@ -7,7 +7,7 @@
 
 namespace rushlight {
 
-// The dtype of a tensor. The values are those of c10::ScalarType and of the file format.
+// The dtype of a tensor. The values are equal to c10::ScalarType and to the dtypes of the file format.
 enum class ScalarType : int8_t {
   Byte = 0,
   Char = 1,
@@ -132,7 +132,7 @@ RL_SCALAR_TYPE_OF(uint64_t, UInt64);
 template <typename T>
 inline constexpr ScalarType scalar_type_of = ScalarTypeOf<T>::value;
 
-// Other tensor attributes that are operator arguments. The values are those of c10.
+// Other tensor attributes that are operator arguments. The values are equal to the enums of c10.
 enum class Layout : int8_t { Strided = 0 };
 enum class MemoryFormat : int8_t { Contiguous = 0, Preserve = 1, ChannelsLast = 2, ChannelsLast3d = 3 };
 

@@ -18,7 +18,7 @@ constexpr DtypeSet common_dtypes(DtypeSet dtypes, DtypeSet used) {
   return common.bits() != 0 ? common : dtypes;
 }
 
-// Returns a row that supports only those of its dtypes that are in `used`, for tables of selective builds.
+// Returns the row without the dtypes that are not in `used`, for the tables of selective builds.
 constexpr Kernel narrowed(Kernel row, DtypeSet used) {
   row.dtypes = common_dtypes(row.dtypes, used);
   for (ArgumentDtypes& other : row.others) other.dtypes = common_dtypes(other.dtypes, used);

@@ -26,7 +26,7 @@ class Span {
   constexpr Span() = default;
   constexpr Span(T* data, size_t size) : data_(data), size_(size) {}
   constexpr Span(T* begin, T* end) : data_(begin), size_(static_cast<size_t>(end - begin)) {}
-  // A template, so that {} is an empty span and no element.
+  // This is a template so that {} makes an empty span instead of a span of one element.
   template <typename U,
             std::enable_if_t<std::is_same_v<std::remove_cv_t<U>, std::remove_cv_t<T>> && std::is_convertible_v<U*, T*>,
                              int> = 0>

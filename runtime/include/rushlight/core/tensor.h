@@ -31,7 +31,7 @@ struct TensorImpl {
   const SizesType* max_sizes = nullptr;     // [dim], upper bounds of a DYNAMIC_BOUND tensor; null for others
   int64_t numel = 0;
   size_t capacity = 0;                // bytes at `data`
-  MemoryAllocator* growth = nullptr;  // gives a DYNAMIC_UNBOUND tensor more memory than at `data`; may be null
+  MemoryAllocator* growth = nullptr;  // allocates more memory for a DYNAMIC_UNBOUND tensor; may be null
   ScalarType dtype = ScalarType::Float;
   ShapeDynamism dynamism = ShapeDynamism::STATIC;
   uint8_t dim = 0;
@@ -89,11 +89,11 @@ class Tensor {
 
 // Sets the shape of a tensor, with strides in its dim order.
 //
-// The rank cannot change, the sizes of a STATIC tensor cannot change, those of a DYNAMIC_BOUND tensor must be within
-// their bounds, and the bytes must be within its capacity. A DYNAMIC_UNBOUND tensor with an allocator may exceed its
-// capacity: its elements then move to at least twice the memory, so that all moves together need at most four times the
-// memory of its largest shape. Returns InvalidArgument or NotSupported for a shape that is not allowed, and
-// MemoryAllocationFailed or OutOfResources if memory is missing.
+// The rank cannot change. The sizes of a STATIC tensor cannot change. The sizes of a DYNAMIC_BOUND tensor must be
+// within its bounds. The bytes must be within the tensor's capacity; only a DYNAMIC_UNBOUND tensor with an allocator
+// may exceed it: its elements then move to memory of at least twice the size, so that all moves together need at most
+// four times the memory of its largest shape. Returns InvalidArgument or NotSupported for a shape that is not allowed,
+// and MemoryAllocationFailed or OutOfResources if memory is missing.
 Error resize_tensor(const Tensor& tensor, Span<const SizesType> sizes);
 
 // Computes the strides of a dense tensor. `dim_order` lists its dimensions from outermost to innermost; both arrays

@@ -7,9 +7,9 @@
 
 namespace rushlight {
 
-// Sets the inputs of a method to those of a test case. The method may read tensors in place, so that the bundled
-// program outlives the next execution. Errors: NotFound and InvalidArgument if there is no such test case or if it has
-// another number of inputs; those of Method::set_input().
+// Sets the inputs of a method to the inputs of a test case. The method may read tensors in place, so the bundled
+// program must outlive the next execution. Returns NotFound or InvalidArgument if there is no such test case or if its
+// number of inputs is wrong, and the errors of Method::set_input().
 Error load_bundled_input(Method& method, const BundledProgram& bundled_program, size_t testset_idx);
 
 // Compares the outputs of an executed method with the expected outputs of a test case. A number a is close to the

@@ -49,15 +49,15 @@ struct SizeRange {
 // dimension; elements without bounds in the program keep their values.
 Error read_input_ranges(const Program& program, std::string_view method, size_t input, Span<SizeRange> ranges);
 
-// What a method may use at most, so that a program with an endless loop or with huge tensors ends in an error:
+// The limits of a method, so that a program with an endless loop or with huge tensors ends with the error
 // OutOfResources.
 struct Limits {
   uint64_t instructions = uint64_t{1} << 30;  // of one execution; a call of a delegate is one instruction
   size_t memory = SIZE_MAX;  // bytes of a LoadedMethod: planned memories, structures, workspaces, scratch and outputs
 };
 
-// The kernels, backends and services of a method. Tables and pointers must outlive the method. Spans are read during
-// Method::load() only, but what their elements point to must outlive the method.
+// The kernels, backends and services of a method. Tables and pointers must outlive the method. The spans themselves are
+// read only during Method::load(), but the objects to which their elements point must outlive the method.
 struct Environment {
   Span<const KernelTable> kernels;  // searched in this order
   BackendTable backends;
@@ -69,7 +69,7 @@ struct Environment {
   Limits limits;
 };
 
-// The instruction that failed, and the operator inside its delegate if the backend names one.
+// The instruction that failed. If the backend names an operator inside its delegate, also this operator.
 struct ExecutionFailure {
   int32_t chain = -1;
   int32_t instruction = -1;
@@ -100,20 +100,20 @@ class Method final {
   size_t inputs_size() const;
   size_t outputs_size() const;
   // Returns an input or output. `index` must be below inputs_size() or outputs_size(). Outputs are valid after
-  // execute(), until the next one.
+  // execute() until the next execute().
   const EValue& get_input(size_t index) const;
   const EValue& get_output(size_t index) const;
 
   // Sets an input, or all inputs.
   //
-  // For a tensor, dtype, dim order, rank and each size are checked. Its data are copied if memory is planned for the
-  // input; otherwise the method reads them in place, and they must stay valid until execute() returns. Other values
-  // must have the type of the input. If the value is a constant of the program, it must be equal to this constant. The
-  // characters of a string are not copied. Errors: InvalidArgument, InvalidType.
+  // The dtype, dim order, rank and each size of a tensor are checked. If memory is planned for the input, the elements
+  // are copied; otherwise the method reads them in place, and they must stay valid until execute() returns. Other
+  // values must have the type of the input. If the input is a constant of the program, the value must be equal to this
+  // constant. The characters of a string are not copied. Errors: InvalidArgument, InvalidType.
   Error set_input(size_t index, const EValue& value);
   Error set_inputs(Span<const EValue> values);
 
-  // Sets the memory of an output tensor for which no memory is planned: `size` bytes, which the caller owns.
+  // Sets the memory of an output tensor without planned memory: `size` bytes at `data`, which the caller owns.
   Error set_output_data_ptr(size_t index, void* data, size_t size);
   // Returns whether no memory is planned for an input or output tensor, so that the caller must provide it.
   bool input_needs_memory(size_t index) const;

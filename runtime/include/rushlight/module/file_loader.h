@@ -11,8 +11,8 @@ class FileDataLoader final : public DataLoader {
  public:
   // Opens a file. Returns AccessFailed if this is impossible.
   static Result<std::unique_ptr<FileDataLoader>> open(const char* path);
-  // Takes an open descriptor of a regular file, and closes it when the loader is destroyed. If this is impossible, the
-  // descriptor stays the caller's.
+  // Takes over an open descriptor of a regular file; the loader closes it when the loader is destroyed. If this
+  // function fails, the caller still owns the descriptor.
   static Result<std::unique_ptr<FileDataLoader>> from_descriptor(int file);
   ~FileDataLoader();
   Result<FreeableBuffer> load(size_t offset, size_t size, SegmentKind kind) override;
@@ -25,21 +25,21 @@ class FileDataLoader final : public DataLoader {
   size_t size_;
 };
 
-// What the system is told about mapped memory.
+// How the operating system treats mapped memory.
 enum class MlockConfig {
-  NoMlock,               // it reads ahead while the program computes
-  UseMlock,              // it keeps the pages in memory; if it refuses, the load fails
-  UseMlockIgnoreErrors,  // it keeps the pages in memory if it can
-  UseMadvise,            // as NoMlock
+  NoMlock,               // the system reads ahead while the program computes
+  UseMlock,              // the system keeps the pages in memory; if it refuses, the load fails
+  UseMlockIgnoreErrors,  // the system keeps the pages in memory if it can
+  UseMadvise,            // the same as NoMlock
 };
 
-// Maps parts of a file into memory. They stay valid after the loader is destroyed. The file is never written.
+// Maps parts of a file into memory. The maps stay valid after the loader is destroyed. The file is never written.
 class MmapDataLoader final : public DataLoader {
  public:
   // Opens a file. Returns AccessFailed if this is impossible.
   static Result<std::unique_ptr<MmapDataLoader>> open(const char* path, MlockConfig lock = MlockConfig::NoMlock);
-  // Takes an open descriptor of a regular file, and closes it when the loader is destroyed. If this is impossible, the
-  // descriptor stays the caller's.
+  // Takes over an open descriptor of a regular file; the loader closes it when the loader is destroyed. If this
+  // function fails, the caller still owns the descriptor.
   static Result<std::unique_ptr<MmapDataLoader>> from_descriptor(int file, MlockConfig lock = MlockConfig::NoMlock);
   ~MmapDataLoader();
   Result<FreeableBuffer> load(size_t offset, size_t size, SegmentKind kind) override;

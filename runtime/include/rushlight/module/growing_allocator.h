@@ -7,12 +7,12 @@
 
 namespace rushlight {
 
-// The bytes that several allocators may take from the platform together. One thread uses it at a time.
+// A limit for the bytes that several allocators take from the platform in total. One thread uses it at a time.
 struct MemoryBudget {
   size_t limit = SIZE_MAX;
   size_t used = 0;
 
-  // Takes bytes, or returns false if they are beyond the limit.
+  // Counts `size` bytes as used. Returns false, and counts nothing, if the limit would be exceeded.
   bool take(size_t size) {
     if (size > limit - used) return false;
     used += size;
@@ -20,8 +20,8 @@ struct MemoryBudget {
   }
 };
 
-// A MemoryAllocator that allocates chunks from the platform when it needs them. reset() keeps one chunk that is large
-// enough for everything that was allocated, so that the same allocations again need no memory of the platform.
+// A MemoryAllocator that allocates chunks from the platform when it needs them. reset() keeps one chunk that has room
+// for all previous allocations, so that repeating these allocations takes no further memory from the platform.
 class GrowingAllocator final : public MemoryAllocator {
  public:
   // `budget` outlives the allocator; null: no limit.

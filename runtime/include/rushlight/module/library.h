@@ -19,10 +19,10 @@ struct LoadedLibrary {
   KernelTable kernels() const { return {rows.data(), rows.size()}; }
 };
 
-// Loads a library, or returns it if it is already loaded. Any thread may call this function.
+// Loads a library. If it is loaded already, returns the loaded one. Any thread may call this function.
 //
 // Errors: AccessFailed if the file does not exist or the system cannot load it; NotSupported if it is not a library of
-// Rushlight or was built with headers of another version; InvalidArgument if a row is wrong or another library has a
+// Rushlight or was built with headers of another version; InvalidArgument if a row is invalid or another library has a
 // row of the same name.
 Result<const LoadedLibrary*> load_library(const char* path);
 

@@ -25,16 +25,16 @@ class LoadedProgram {
   enum class Mode {
     Mmap,                      // the file is mapped, and constants are used in place
     File,                      // the file is read into memory
-    MmapUseMlock,              // as Mmap, and the pages stay in memory; see MlockConfig
-    MmapUseMlockIgnoreErrors,  // the same if the system allows it
+    MmapUseMlock,              // as Mmap, but the system keeps the pages in memory; see MlockConfig
+    MmapUseMlockIgnoreErrors,  // as MmapUseMlock if the system allows it, else as Mmap
   };
-  // Loads a program from a file. Errors: those of Program::load(), and AccessFailed.
+  // Loads a program from a file. Returns the errors of Program::load(), or AccessFailed.
   static Result<std::shared_ptr<LoadedProgram>> from_file(const char* path, Mode mode = Mode::Mmap);
   // Loads a program from `size` bytes at `data`. `keep_alive` owns the bytes and is released with the program; null
   // means that the caller keeps them valid. Bytes that are not aligned to 16 are copied.
   static Result<std::shared_ptr<LoadedProgram>> from_buffer(const void* data, size_t size,
                                                             std::shared_ptr<void> keep_alive = nullptr);
-  // Loads a program through a loader of the application's. `keep_alive` owns it; null means that the caller keeps it.
+  // Loads a program through a custom loader. `keep_alive` owns the loader; null means that the caller keeps it valid.
   static Result<std::shared_ptr<LoadedProgram>> from_loader(DataLoader* loader,
                                                             std::shared_ptr<void> keep_alive = nullptr);
   ~LoadedProgram();
@@ -67,10 +67,10 @@ class LoadedProgram {
   State state_;
 };
 
-// Several .ptd files as one map. A key is searched in the order of the files.
+// Several .ptd files as one map. A lookup searches the files in order.
 class LoadedData final : public NamedDataMap {
  public:
-  // Loads files. Errors: those of DataFile::load(), and AccessFailed.
+  // Loads files. Returns the errors of DataFile::load(), or AccessFailed.
   static Result<std::shared_ptr<LoadedData>> from_files(Span<const char* const> paths);
   // Loads one file from its bytes, which must be aligned to 16. `keep_alive` owns the bytes; null means that the caller
   // keeps them valid.
@@ -95,8 +95,8 @@ class LoadedData final : public NamedDataMap {
 class LoadedMethod {
  public:
   // Loads the method `name`. If `data` is not null, it replaces environment.data. The members of `memory` that are not
-  // null take the place of the object's own memories; the caller owns them, and they outlive this object. With planned
-  // memories of the caller the method shares none with other methods. Errors: those of Method::load().
+  // null replace the object's own memories; the caller owns them, and they outlive this object. If the caller gives
+  // planned memories, the method shares no memory with other methods. Returns the errors of Method::load().
   static Result<std::unique_ptr<LoadedMethod>> load(std::shared_ptr<LoadedProgram> program, std::string_view name,
                                                     const Environment& environment,
                                                     std::shared_ptr<LoadedData> data = nullptr,
@@ -108,19 +108,19 @@ class LoadedMethod {
   Method& method() { return *method_; }
   const LoadedProgram& program() const { return *program_; }
 
-  // Allocates memory for outputs that have neither planned memory nor memory of the caller. It is freed with this
-  // object.
+  // Allocates memory for outputs that have neither planned memory nor memory of the caller. The destructor of this
+  // object frees it.
   Error allocate_outputs();
-  // Counts `size` bytes of memory that the caller allocates for output `index` to the limit of memory, or returns
-  // OutOfResources.
+  // Adds `size` bytes, which the caller allocates for output `index`, to the memory use of this method. Returns
+  // OutOfResources if the memory limit is exceeded.
   Error count_output(size_t index, size_t size);
 
   // Sets an input of the following runs.
   Error set_input(size_t index, const EValue& value);
-  // Notes that all inputs of method() were set directly.
+  // Marks all inputs as set, after the caller has set them directly on method().
   void note_inputs_set() { inputs_set_.assign(inputs_set_.size(), true); }
-  // Sets the first inputs for this run and executes the method. Further inputs have what set_input() gave them. The
-  // outputs are those of method(). Returns InvalidArgument if an input is not set.
+  // Sets the first inputs for this run and executes the method. The other inputs keep their values from set_input().
+  // method() has the outputs. Returns InvalidArgument if an input is not set.
   Error run(Span<const EValue> inputs);
 
   // Return the bytes of the planned memories, of the method's structures, and of scratch memory.
@@ -150,31 +150,31 @@ class LoadedMethod {
 class Module {
  public:
   struct Options {
-    Environment environment;              // kernels, backends, threads, tracer; data_paths replace its `data`
+    Environment environment;              // kernels, backends, threads, tracer; data_paths replace its member `data`
     std::vector<std::string> data_paths;  // .ptd files
     LoadedProgram::Mode mode = LoadedProgram::Mode::Mmap;
   };
-  // Loads a program from a file, or from `size` bytes at `data`, which the caller keeps valid.
+  // Loads a program from a file, or from `size` bytes at `data`, which the caller owns and keeps valid.
   static Result<std::unique_ptr<Module>> load(const char* path, const Options& options);
   static Result<std::unique_ptr<Module>> load_buffer(const void* data, size_t size, const Options& options);
 
   const Program& program() const { return program_->program(); }
   // Returns a method, and loads it at the first call. The module owns it.
   Result<LoadedMethod*> method(std::string_view name);
-  // Loads a method with an environment and memories of its own; see LoadedMethod::load(). A method of this name that is
-  // loaded already is freed first.
+  // Loads a method with its own environment and memories; see LoadedMethod::load(). If a method with this name is
+  // loaded already, it is freed first.
   Error load_method(std::string_view name, const Environment& environment, const MemoryManager& memory = {});
   bool is_method_loaded(std::string_view name) const { return methods_.find(name) != methods_.end(); }
   std::set<std::string> method_names() const;
   Result<MethodMeta> method_meta(std::string_view name) const { return program().method_meta(name); }
-  // Set an input, or the first inputs, of the following executions, which then need no further inputs, and the memory
-  // of an output: a tensor over memory of the caller, for an output that has no planned memory.
+  // Set one input, or the first inputs, for all following executions, which may then omit them; or set the memory of an
+  // output that has no planned memory. `output` is a tensor over memory of the caller.
   Error set_input(std::string_view name, size_t index, const EValue& value);
   Error set_inputs(std::string_view name, Span<const EValue> values);
   Error set_output(std::string_view name, size_t index, const Tensor& output);
   // Returns the outputs of the last execution.
   Result<std::vector<EValue>> get_outputs(std::string_view name);
-  // Frees a method. The next use loads it again, and its buffers have their first values then.
+  // Frees a method. The next use loads it again with the initial values of its buffers.
   void unload_method(std::string_view name);
   // Executes the method `name` and returns its outputs, which are valid until the next run of the method.
   Result<std::vector<EValue>> execute(std::string_view name, Span<const EValue> inputs);

@@ -16,17 +16,17 @@
 
 namespace rushlight {
 
-// A tensor that owns its shape and, unless it was made over memory of the caller, its elements. Applications pass it to
-// methods. The functions have the names and arguments of ExecuTorch's extension/tensor. They return null, with the
-// reason in last_error_message(), if the shape is invalid or the number of elements differs from it.
+// A tensor that owns its shape, and also its elements unless it was made over memory of the caller. Applications pass
+// it to methods. The functions have the names and arguments of ExecuTorch's extension/tensor. They return null if the
+// shape is invalid or the number of elements does not fit it; last_error_message() then gives the reason.
 //
-// Tensors are dense: `dim_order` lists the dimensions from outermost to innermost, {0, 2, 3, 1} means channels last,
-// and `strides`, in elements, must be those of a dense tensor in some order. Empty lists mean a contiguous tensor. The
-// sizes of a tensor may shrink and grow again up to its first size unless it is STATIC.
+// Tensors are dense. `dim_order` lists the dimensions from outermost to innermost: {0, 2, 3, 1} means channels last.
+// `strides`, in elements, must be the strides of a dense tensor in some dim order. Empty lists mean a contiguous
+// tensor. Unless it is STATIC, a tensor may shrink, and grow again up to its first sizes.
 using TensorPtr = std::shared_ptr<Tensor>;
 
-// Makes a tensor over the elements at `data`. The caller owns them, and they outlive the tensor; with a `deleter`,
-// deleter(data) is called when the tensor is destroyed, or at once if there is an error.
+// Makes a tensor over the elements at `data`. The caller owns the elements, which must outlive the tensor. If there is
+// a `deleter`, deleter(data) is called when the tensor is destroyed, or at once if this function fails.
 TensorPtr make_tensor_ptr(std::vector<SizesType> sizes, void* data, std::vector<DimOrderType> dim_order,
                           std::vector<StridesType> strides, ScalarType type = ScalarType::Float,
                           Device device = DeviceType::CPU, ShapeDynamism dynamism = ShapeDynamism::DYNAMIC_BOUND,
@@ -47,8 +47,8 @@ TensorPtr make_converted(std::vector<SizesType> sizes, void* data, size_t count,
 
 }  // namespace detail
 
-// Makes a tensor that owns the elements of `data`, converted to `type`. Returns null if elements of the one dtype
-// cannot become elements of the other: a float an integer, or a number a bool.
+// Makes a tensor that owns the elements of `data`, converted to `type`. Returns null if the conversion is not allowed:
+// from a float to an integer, or from a number to a bool.
 template <typename T = float, ScalarType own_type = ScalarTypeOf<T>::value>
 TensorPtr make_tensor_ptr(std::vector<SizesType> sizes, std::vector<T> data, std::vector<DimOrderType> dim_order = {},
                           std::vector<StridesType> strides = {}, ScalarType type = own_type,
@@ -90,7 +90,7 @@ template <typename T, typename = std::void_t<decltype(ScalarTypeOf<T>::value)>>
 TensorPtr make_tensor_ptr(T value) {
   return make_tensor_ptr<T>(std::vector<SizesType>{}, std::initializer_list<T>{value});
 }
-// Makes a tensor of elements of `type` from their bytes.
+// Makes a tensor of dtype `type`. `data` are the bytes of its elements.
 TensorPtr make_tensor_ptr(std::vector<SizesType> sizes, std::vector<uint8_t> data, std::vector<DimOrderType> dim_order,
                           std::vector<StridesType> strides, ScalarType type,
                           ShapeDynamism dynamism = ShapeDynamism::DYNAMIC_BOUND);
@@ -98,8 +98,8 @@ inline TensorPtr make_tensor_ptr(std::vector<SizesType> sizes, std::vector<uint8
                                  ShapeDynamism dynamism = ShapeDynamism::DYNAMIC_BOUND) {
   return make_tensor_ptr(std::move(sizes), std::move(data), {}, {}, type, dynamism);
 }
-// Makes a view of a tensor, of the same or of another shape with at most as many elements. The first function leaves
-// the tensor's memory to the caller; `deleter` may keep it. The second one keeps the tensor alive.
+// Makes a view of a tensor, of the same or of another shape with at most as many elements. In the first function, the
+// caller keeps the tensor's memory valid, or `deleter` frees it. In the second one, the view keeps the tensor alive.
 TensorPtr make_tensor_ptr(const Tensor& tensor, std::vector<SizesType> sizes = {},
                           std::vector<DimOrderType> dim_order = {}, std::vector<StridesType> strides = {},
                           std::function<void(void*)> deleter = nullptr);
@@ -143,8 +143,8 @@ class TensorPtrMaker final {
 };
 TensorPtrMaker for_blob(void* data, std::vector<SizesType> sizes, ScalarType type = ScalarType::Float);
 
-// Make a tensor over the elements at `data`, which the caller owns and which must outlive the tensor, or which
-// deleter(data) frees.
+// Make a tensor over the elements at `data`. Without a deleter, the caller owns the elements, which must outlive the
+// tensor; otherwise deleter(data) frees them.
 TensorPtr from_blob(void* data, std::vector<SizesType> sizes, ScalarType type = ScalarType::Float,
                     Device device = DeviceType::CPU, ShapeDynamism dynamism = ShapeDynamism::DYNAMIC_BOUND);
 TensorPtr from_blob(void* data, std::vector<SizesType> sizes, std::vector<StridesType> strides,
@@ -160,10 +160,10 @@ TensorPtr from_blob(void* data, std::vector<SizesType> sizes, std::vector<Stride
                     Device device, std::function<void(void*)>&& deleter,
                     ShapeDynamism dynamism = ShapeDynamism::DYNAMIC_BOUND);
 
-// The functions below make tensors that own their elements: not initialized, all equal to a number that is converted to
-// the dtype by the rules of ATen, uniform in [0, 1), normal, or integers in [low, high). The dtype must not be complex.
-// Those of the form _strided take strides, and those of the form _like the shape and, unless one is given, the dtype of
-// another tensor.
+// The functions below make tensors that own their elements: not initialized, all equal to a number (converted to the
+// dtype by the rules of ATen), uniform in [0, 1), normal, or integers in [low, high). The dtype must not be complex.
+// Functions named ..._strided take strides. Functions named ..._like take the shape of another tensor and, unless the
+// caller gives a dtype, also its dtype.
 TensorPtr empty_strided(std::vector<SizesType> sizes, std::vector<StridesType> strides,
                         ScalarType type = ScalarType::Float, ShapeDynamism dynamism = ShapeDynamism::DYNAMIC_BOUND);
 TensorPtr full_strided(std::vector<SizesType> sizes, std::vector<StridesType> strides, const Scalar& fill_value,

@@ -18,7 +18,7 @@ struct Lock {
 
 #elif defined(__wasm__)
 
-// The main thread of a browser must not sleep.
+// This lock spins: the main thread of a browser must not sleep.
 class Mutex {
  public:
   void lock() {

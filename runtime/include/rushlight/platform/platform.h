@@ -3,12 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 
-// The functions of the system that the runtime uses. The runtime defines them weakly: a port replaces them when it is
-// linked, by defining functions of these names, or while it runs, with set_hooks(). All of them may be called from
-// several threads at the same time. Systems without an operating system have defaults that do nothing.
+// The functions of the operating system that the runtime uses. The runtime defines them as weak symbols. A port
+// replaces them at link time, by defining functions with these names, or at run time, with set_hooks(). All of them may
+// be called from several threads at the same time. The defaults for systems without an operating system do nothing.
 //
-// RUSHLIGHT_LOG_LEVEL is the least level that RL_LOG() writes, as a number of platform::LogLevel: 0 for all messages, 4
-// for none. The texts of messages below it are not in the binary.
+// RUSHLIGHT_LOG_LEVEL is the lowest level that RL_LOG() writes, as a number of platform::LogLevel: 0 for all messages,
+// 4 for none. The binary does not contain the texts of messages below this level.
 #if !defined(RUSHLIGHT_LOG_LEVEL)
 #define RUSHLIGHT_LOG_LEVEL 0
 #endif
@@ -21,14 +21,14 @@ void rushlight_log(int level, const char* message);
 // Ends the program, because it has an error that no caller can handle, such as the use of a value that does not exist.
 // The default logs the message and calls abort(); without an operating system it executes an instruction that traps.
 [[noreturn]] void rushlight_panic(const char* message);
-// Returns `size` bytes at a multiple of `alignment` (a power of two), or null. Loaders and Module use it; the core does
-// not.
+// Returns `size` bytes at a multiple of `alignment` (a power of two), or null. Loaders and Module call it; the core
+// does not.
 void* rushlight_allocate(size_t size, size_t alignment);
 void rushlight_release(void* memory);
-// Starts a thread that calls run(context). Returns what rushlight_thread_join() takes, or null if there can be no other
-// thread. HostThreadPool uses it.
+// Starts a thread that calls run(context). Returns the argument of rushlight_thread_join(), or null if no thread can be
+// started. HostThreadPool calls it.
 void* rushlight_thread_start(void (*run)(void* context), void* context);
-// Waits for the end of a thread. It is called once for each thread.
+// Waits for the end of a thread. The runtime calls it once for each thread.
 void rushlight_thread_join(void* thread);
 }
 
@@ -37,19 +37,19 @@ namespace rushlight::platform {
 // The importance of a log message.
 enum class LogLevel : uint8_t { Debug, Info, Warning, Error };
 
-// Whether the build has the log messages of a level.
+// Whether the build contains the log messages of a level.
 constexpr bool is_built(LogLevel level) {
   constexpr int kLeast = RUSHLIGHT_LOG_LEVEL;
   return static_cast<int>(level) >= kLeast;
 }
 
-// Functions that replace those of the system while the runtime runs; null keeps the default.
+// Functions that replace the system's functions at run time; null keeps the default.
 struct Hooks {
   uint64_t (*now_ns)() = nullptr;  // a clock in nanoseconds that never goes back
   void (*log)(LogLevel level, const char* message) = nullptr;
   void* (*allocate)(size_t size, size_t alignment) = nullptr;  // used by loaders and Module, never by the core
   void (*release)(void* memory) = nullptr;
-  void (*panic)(const char* message) = nullptr;  // ends the program; if it returns, the default does
+  void (*panic)(const char* message) = nullptr;  // ends the program; if it returns, the default function is called
   void* (*thread_start)(void (*run)(void* context), void* context) = nullptr;
   void (*thread_join)(void* thread) = nullptr;
 };
@@ -59,7 +59,7 @@ void set_hooks(const Hooks& hooks);
 
 // Returns the time in nanoseconds.
 uint64_t now_ns();
-// Logs a message in printf format. RL_LOG() does so only from RUSHLIGHT_LOG_LEVEL on.
+// Logs a message in printf format. RL_LOG() calls it only for levels from RUSHLIGHT_LOG_LEVEL on.
 void log(LogLevel level, const char* format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 2, 3)))
@@ -70,7 +70,7 @@ void* allocate(size_t size, size_t alignment);
 void release(void* memory);
 // Ends the program with a message.
 [[noreturn]] void panic(const char* message);
-// Starts a thread, or returns null; waits for its end.
+// Start a thread, or return null; wait for the end of a thread.
 void* start_thread(void (*run)(void* context), void* context);
 void join_thread(void* thread);
 

@@ -13,8 +13,8 @@ namespace rushlight {
 
 // An input or an expected output of a test case.
 struct BundledValue {
-  EValue number;               // an Int, Double or Bool; None of a tensor
-  TensorLayout layout;         // of a tensor
+  EValue number;               // an Int, Double or Bool; None if the value is a tensor
+  TensorLayout layout;         // dtype and shape of a tensor
   const void* data = nullptr;  // the elements of a tensor, in the order of layout.dim_order
 
   bool is_tensor() const { return number.tag == Tag::None; }
@@ -24,9 +24,9 @@ struct BundledValue {
 // it.
 class BundledProgram final {
  public:
-  // Validates a file in memory, which outlives the object and begins at a multiple of 16. The program inside is not
-  // validated: Program::load() does that. Returns InvalidProgram if the file is damaged or not a bundled program, and
-  // NotSupported if its version is unknown.
+  // Validates a file in memory. The file must outlive the object and begin at a multiple of 16. The program inside is
+  // not validated: Program::load() does that. Returns InvalidProgram if the file is damaged or not a bundled program,
+  // and NotSupported if its version is unknown.
   static Result<BundledProgram> load(const void* data, size_t size);
 
   // Returns the bytes of the .pte file. They begin at a multiple of 16.
@@ -39,8 +39,8 @@ class BundledProgram final {
   Result<size_t> num_test_cases(std::string_view method) const;
   Result<size_t> num_inputs(std::string_view method, size_t test_case) const;
   Result<size_t> num_expected_outputs(std::string_view method, size_t test_case) const;
-  // Return a value of a test case, whose tensor lies in the file. Errors: those above; InvalidArgument if there is no
-  // such value.
+  // Return a value of a test case; the elements of a tensor lie in the file. Errors: as above, and InvalidArgument if
+  // there is no such value.
   Result<BundledValue> input(std::string_view method, size_t test_case, size_t index) const;
   Result<BundledValue> expected_output(std::string_view method, size_t test_case, size_t index) const;
 
@@ -49,7 +49,7 @@ class BundledProgram final {
   const uint8_t* root_;
 };
 
-// Returns whether the first bytes of a file are those of a bundled program.
+// Returns whether a file with these first bytes is a bundled program.
 bool is_bundled_program(const void* data, size_t size);
 
 }  // namespace rushlight

@@ -6,7 +6,7 @@
 
 namespace rushlight {
 
-// A .ptd file: tensors and data by name, in a file besides the program. It never changes, and any number of threads may
+// A .ptd file: tensors and data by name, stored outside of the program. It never changes, and any number of threads may
 // use it.
 class DataFile final : public NamedDataMap {
  public:

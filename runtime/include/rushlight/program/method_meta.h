@@ -31,8 +31,8 @@ struct OperatorName {
   std::string_view overload;  // "out", or ""
 };
 
-// The description of a method in its program; the method need not be loaded. It is valid as long as the program. Any
-// number of threads may use it. Functions with an index return InvalidArgument if it is too large.
+// The description of a method in its program; the method need not be loaded. The description is valid as long as the
+// program. Any number of threads may use it. Functions with an index return InvalidArgument if the index is too large.
 class MethodMeta {
  public:
   // Returns the name of the method. The text ends with NUL.
@@ -43,7 +43,7 @@ class MethodMeta {
   size_t num_outputs() const;
   Result<Tag> input_tag(size_t index) const;
   Result<Tag> output_tag(size_t index) const;
-  // Returns the description of an input or output tensor, or InvalidArgument if it is not a tensor.
+  // Returns the description of an input or output tensor, or InvalidArgument if the value is not a tensor.
   Result<TensorInfo> input_tensor_meta(size_t index) const;
   Result<TensorInfo> output_tensor_meta(size_t index) const;
 
@@ -55,7 +55,7 @@ class MethodMeta {
   size_t num_memory_planned_buffers() const;
   Result<size_t> memory_planned_buffer_size(size_t index) const;
 
-  // The instructions, and the operators that they call.
+  // The instructions, and the operators that the instructions call.
   size_t num_instructions() const;
   size_t num_operators() const;
   Result<OperatorName> operator_name(size_t index) const;
@@ -71,8 +71,8 @@ class MethodMeta {
  private:
   friend class PlanView;
   MethodMeta(const uint8_t* root, uint32_t index) : root_(root), index_(index) {}
-  const uint8_t* root_;  // of the validated tables
-  uint32_t index_;       // of the method
+  const uint8_t* root_;  // the validated tables
+  uint32_t index_;       // index of the method
 };
 
 }  // namespace rushlight

@@ -13,8 +13,8 @@ namespace rushlight {
 
 class PlanView;
 
-// A validated .pte file: everything that is read from it later is inside the file, has the right type and is
-// consistent. It never changes, and any number of threads may use it.
+// A validated .pte file: all data that is read from it later is inside the file, has the right type and is consistent.
+// A program never changes, and any number of threads may use it.
 class Program final {
  public:
   // Reads and validates the tables of the file, and loads the constants. `loader` must outlive the program. Returns
@@ -25,8 +25,8 @@ class Program final {
   Program(Program&&) noexcept = default;
   Program& operator=(Program&&) noexcept = default;
 
-  // Returns a number that tells programs apart: the CRC-32 of the tables, with the number of their bytes in the upper
-  // 32 bits. It is computed at each call.
+  // Returns a fingerprint of the program: the CRC-32 of the tables in the lower 32 bits, and the number of bytes of the
+  // tables in the upper 32 bits. It is computed at each call.
   uint64_t fingerprint() const;
 
   // Compares the bytes of the file with the SHA-256 digest that the file carries. Returns InvalidProgram if they differ
@@ -63,7 +63,7 @@ class Program final {
   uint64_t segment_base_ = 0;
 };
 
-// Returns whether the first bytes of a file are those of a program. `size` must be at least 8.
+// Returns whether a file with these first bytes is a program. `size` must be at least 8.
 bool is_program_header(const void* data, size_t size);
 
 }  // namespace rushlight

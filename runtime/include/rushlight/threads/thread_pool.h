@@ -31,16 +31,16 @@ class HostThreadPool final : public ThreadPool {
   void drop_workers();
 
   std::atomic<size_t> threads_;
-  std::atomic<uint64_t> owner_{0};  // 0: free; else that of the process generation which runs tasks
-  Workers* workers_ = nullptr;      // only touched by the owner
+  std::atomic<uint64_t> owner_{0};  // 0: free; else the number of the process generation that runs tasks
+  Workers* workers_ = nullptr;      // used only by the owner
 };
 
-// Returns RUSHLIGHT_NUM_THREADS if it is a positive number, else the number of physical cores that this process may
-// use, with its CPU affinity and the quota of its control group.
+// Returns RUSHLIGHT_NUM_THREADS if it is a positive number, else the number of physical cores that the CPU affinity and
+// the control group's CPU quota of this process allow.
 size_t default_thread_count();
 
-// Returns the pool of the process. It has default_thread_count() threads until set_thread_count(), and is never
-// destroyed.
+// Returns the pool of the process. It has default_thread_count() threads until set_thread_count() is called. It is
+// never destroyed.
 HostThreadPool& default_thread_pool();
 
 }  // namespace rushlight

@@ -9,8 +9,8 @@
 
 namespace rushlight {
 
-// Records events in a buffer of the caller, and gives them as an ETDump, which ExecuTorch's Inspector reads. It
-// allocates nothing. An event that does not fit is dropped and counted. One thread uses a tracer at a time.
+// Records events in a buffer of the caller, and returns them as an ETDump, the file format of ExecuTorch's Inspector.
+// It allocates nothing. An event that does not fit is dropped and counted. One thread uses a tracer at a time.
 class ETDumpGen final : public EventTracer {
  public:
   // `buffer` outlives the tracer. A buffer that is too small for an empty dump drops every event.
@@ -21,15 +21,15 @@ class ETDumpGen final : public EventTracer {
   // Sets the memory for the elements of recorded tensors, which outlives the tracer. Tensors that do not fit are
   // dropped and counted. Values are recorded if set_event_tracer_debug_level() asks for them.
   void set_debug_buffer(Span<uint8_t> buffer);
-  // Records allocations from now on. Without it, no allocation is recorded, since ExecuTorch's Inspector refuses dumps
-  // that have some.
+  // Records allocations from now on. By default no allocation is recorded, because ExecuTorch's Inspector refuses dumps
+  // that contain allocations.
   void set_allocation_tracking(bool is_on) { tracks_allocations_ = is_on; }
-  // Returns the dump with its size in the first four bytes. It is in the buffer, and valid until the next event.
-  // Recording may go on afterwards. The result is empty if the buffer is too small for an empty dump.
+  // Returns the dump with its size in the first four bytes. The dump lies in the buffer and is valid until the next
+  // event. Recording may continue afterwards. The result is empty if the buffer is too small for an empty dump.
   Span<const uint8_t> get_etdump_data();
   // Returns the elements of the recorded tensors.
   Span<const uint8_t> get_debug_data() const { return {debug_.data(), debug_used_}; }
-  // Returns the number of blocks of events, also of those that did not fit.
+  // Returns the number of blocks of events, including blocks that did not fit.
   size_t get_num_blocks() const { return num_blocks_; }
   uint64_t dropped_events() const { return dropped_; }
   // Removes all events.
@@ -45,10 +45,10 @@ class ETDumpGen final : public EventTracer {
   void log_evalue(const EventId& id, std::string_view name, const EValue& value, LoggedEValueType type) override;
 
  private:
-  // The place of an object: the distance of its first byte from the end of the buffer. 0 means that there is none.
+  // The place of an object: the distance of its first byte from the end of the buffer. 0 means no object.
   using Place = uint32_t;
 
-  // What the dump needs besides its events.
+  // The parts of a dump that do not depend on its events.
   struct Fixed {
     Place profile_vtable, delegate_vtable, allocation_vtable, debug_vtable, delegate_debug_vtable, tensor_vtable,
         number_vtable, bool_vtable, list_vtable, event_vtables[3], run_vtable, allocator_vtable, dump_vtable;
@@ -88,12 +88,12 @@ class ETDumpGen final : public EventTracer {
   Place used_ = 0;          // bytes from the end that hold objects
   size_t capacity_ = 0;
   Fixed fixed_{};
-  bool is_usable_ = false;  // the fixed parts fit
-  Place block_name_ = 0;    // of the open block, 0: none is open
+  bool is_usable_ = false;  // the parts in fixed_ fit into the buffer
+  Place block_name_ = 0;    // of the open block, 0: no block is open
   int32_t block_input_ = -1;
-  Place last_event_ = 0;  // of the open block
+  Place last_event_ = 0;  // last event of the open block
   size_t num_events_ = 0;
-  Place last_block_ = 0;  // that is closed
+  Place last_block_ = 0;  // last closed block
   size_t num_closed_ = 0;
   size_t num_blocks_ = 0;
   uint64_t dropped_ = 0;
