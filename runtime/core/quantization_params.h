@@ -22,7 +22,7 @@ struct Affine {
   int64_t zero;
 };
 
-// Return quantization parameters for values of dtype `in`. Intermediate results are rounded to `in`, as in eager PyTorch.
+// Return quantization parameters for values of dtype `in`. Each operation is rounded to `in`, as in eager PyTorch.
 Affine choose_affine(const Extremes& extremes, ScalarType in, int64_t quant_min, int64_t quant_max, double eps);
 Affine choose_symmetric(const Extremes& extremes, ScalarType in, int64_t quant_min, int64_t quant_max, double eps,
                         ScalarType dtype);

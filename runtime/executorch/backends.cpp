@@ -17,18 +17,18 @@ namespace {
 
 constexpr size_t kMaxBackends = 32;
 
-// An allocator of the runtime with the functions of ExecuTorch's.
+// An allocator of the runtime with the interface of ExecuTorch's MemoryAllocator.
 class NativeAllocator final : public MemoryAllocator {
  public:
   explicit NativeAllocator(::rushlight::MemoryAllocator* native) : MemoryAllocator(0, nullptr), native_(native) {}
   void* allocate(size_t size, size_t alignment) override { return native_->allocate(size, alignment); }
-  void reset() override {}  // the memory is the runtime's
+  void reset() override {}  // the runtime resets the memory
 
  private:
   ::rushlight::MemoryAllocator* native_;
 };
 
-// Copies an option of the runtime. Returns whether it fits.
+// Converts an option of the runtime. Returns false if the option does not fit.
 bool copy_option(const ::rushlight::BackendOption& from, BackendOption* to) {
   if (from.key.size() >= kMaxOptionKeyLength) return false;
   std::memcpy(to->key, from.key.data(), from.key.size());
@@ -53,7 +53,7 @@ bool copy_option(const ::rushlight::BackendOption& from, BackendOption* to) {
   }
 }
 
-// The handle of the runtime: what a backend of the application returned, and what its delegate keeps.
+// The runtime's handle: the handle that a backend of the application returned, and the data of its delegate.
 struct Handle {
   DelegateHandle* given = nullptr;
   std::string method_name;
@@ -61,7 +61,7 @@ struct Handle {
   std::vector<EValue*> arguments;
 };
 
-// A backend of the application as one of the runtime.
+// Adapts a backend of the application to the runtime's interface.
 class Bridge final : public ::rushlight::BackendInterface {
  public:
   explicit Bridge(executorch::runtime::BackendInterface* backend) : backend_(backend) {}
@@ -121,10 +121,10 @@ class Bridge final : public ::rushlight::BackendInterface {
   executorch::runtime::BackendInterface* backend_;
 };
 
-// Rows of the application's backends, then of the runtime's. They never move.
+// The backends of the application, followed by the runtime's. The rows never move in memory.
 struct Registry {
   ::rushlight::Backend rows[kMaxBackends];
-  executorch::runtime::BackendInterface* classes[kMaxBackends] = {};  // null: of the runtime
+  executorch::runtime::BackendInterface* classes[kMaxBackends] = {};  // null for a backend of the runtime
   size_t size = 0;
 };
 

@@ -11,10 +11,10 @@ namespace extension {
 namespace bundled_module {
 namespace {
 
-// A file does not say its size. The offsets of its format are less than this one.
+// The caller does not pass the size of the file. All offsets of the format are below this limit.
 constexpr size_t kMaxSize = 0x7fffffff;
 
-// Returns a loader of the program inside, or one whose loads fail.
+// Returns a loader of the embedded program, or a loader whose loads fail.
 std::unique_ptr<runtime::DataLoader> loader_of(const void* bundled_program_ptr) {
   const void* program = nullptr;
   size_t size = 0;

@@ -41,7 +41,7 @@ Result<void*> KernelRuntimeContext::allocate_temp(size_t size, size_t alignment)
   const Error before = native_->failure();
   void* memory = native_->allocate_temporary(size, alignment);
   if (memory) return memory;
-  native_->fail(before);  // the kernel decides what the error means
+  native_->fail(before);  // the kernel decides how to handle the failed allocation
   return internal::log_error(Error::MemoryAllocationFailed);
 }
 
@@ -121,7 +121,7 @@ aten::ScalarType promoteTypes(aten::ScalarType a, aten::ScalarType b, bool half_
   using aten::ScalarType;
   const auto is_number = [](ScalarType type) { return isRealHBBF16Type(type) || isComplexType(type); };
   ET_CHECK_MSG(is_number(a) && is_number(b), "%s and %s have no common dtype", toString(a), toString(b));
-  // The dtypes from the one with the fewest values. The common dtype of float16 and bfloat16 is float32.
+  // The dtypes in promotion order. The common dtype of float16 and bfloat16 is float32.
   const auto rank = [](ScalarType type) {
     constexpr ScalarType kOrder[] = {ScalarType::Bool,         ScalarType::Byte,        ScalarType::Char,
                                      ScalarType::Short,        ScalarType::Int,         ScalarType::Long,

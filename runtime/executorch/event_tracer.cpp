@@ -10,7 +10,7 @@ namespace executorch {
 namespace runtime {
 namespace {
 
-// Names of events as texts that end with NUL.
+// Returns the name of an event as a text that ends with NUL.
 std::string text_of(std::string_view name) { return std::string(name); }
 
 }  // namespace

@@ -55,12 +55,12 @@ Result<const NamedDataMap*> Program::get_named_data_map() const {
 Program::HeaderStatus Program::check_header(const void* data, size_t size) {
   if (size < kMinHeadBytes) return ShortData;
   if (::rushlight::is_program_header(data, size)) return CompatibleVersion;
-  // The identifier of the format, and the digits of its version.
+  // The file identifier is "ET" and two digits, the version of the format.
   return std::memcmp(static_cast<const char*>(data) + 4, "ET", 2) == 0 ? IncompatibleVersion : NotPresent;
 }
 
 Result<const TensorLayout> internal::ProgramDataMap::get_tensor_layout(std::string_view) const {
-  return Error::NotImplemented;  // the data of a program are bytes
+  return Error::NotImplemented;  // a program stores only bytes by name
 }
 
 Error internal::ProgramDataMap::load_data_into(std::string_view key, void* buffer, size_t size) const {
@@ -79,7 +79,7 @@ Result<const char*> internal::ProgramDataMap::get_key(uint32_t index) const {
 
 namespace {
 
-// The options of all backends of a method as the runtime's types.
+// Converts the options of all backends of a method to the runtime's types.
 class NativeOptions {
  public:
   explicit NativeOptions(const LoadBackendOptionsMap& map) {
@@ -105,7 +105,7 @@ class NativeOptions {
 
 }  // namespace
 
-// What the runtime's method refers to. It lives as long as the method.
+// The objects to which the runtime's method refers. They live as long as the method.
 struct Method::Services {
   internal::MethodKernels kernels;
   std::unique_ptr<::rushlight::LoadedMethod> method;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMaxKernels = 2000;
 constexpr size_t kMaxUntyped = 256;
-constexpr size_t kMaxArity = 16;  // of a kernel whose types are not known
+constexpr size_t kMaxArity = 16;  // of a kernel with unknown parameter types
 
 struct RankedTable {
   ::rushlight::KernelTable table;
@@ -33,10 +33,10 @@ Registry& registry() {
   return *only;
 }
 
-// ---- Kernels whose types are not known ----
+// ---- Kernels with unknown parameter types ----
 //
-// The runtime calls a kernel with its arguments alone, and an OpFunction takes their number too. Each pair of them has
-// a function of its own.
+// The runtime calls a kernel with only its arguments, but an OpFunction also needs the number of arguments. Each pair
+// of function and number therefore gets its own call_untyped<index>().
 
 struct Untyped {
   OpFunction function;
@@ -68,7 +68,7 @@ constexpr ::rushlight::ArgKind kValues[kMaxArity] = {
     ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value,
     ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value, ::rushlight::ArgKind::Value};
 
-// Returns the runtime's form of a kernel that takes `arity` values.
+// Returns the runtime's form of a kernel with `arity` values as arguments.
 Result<::rushlight::BoxedKernel> box_untyped(const Kernel& kernel, size_t arity) {
   RL_REQUIRE(arity <= kMaxArity, NotSupported, "the kernel of %.200s takes %zu values; without types the most are %zu",
              kernel.name_, arity, kMaxArity);
@@ -81,7 +81,7 @@ Result<::rushlight::BoxedKernel> box_untyped(const Kernel& kernel, size_t arity)
                                   static_cast<uint16_t>(arity)};
 }
 
-// Returns the number of values of the first call of an operator, 0 without one.
+// Returns the number of arguments of an operator's first call, or 0 if there is no call.
 size_t arity_of(const ::rushlight::PlanView& plan, size_t operator_index) {
   for (size_t chain = 0; chain < plan.num_chains(); ++chain) {
     for (size_t i = 0; i < plan.num_instructions(chain); ++i) {
@@ -106,7 +106,7 @@ bool has_key(Span<const TensorMeta> metas, const Kernel& kernel) {
   return !kernel.kernel_key_.is_fallback() && std::strcmp(kernel.kernel_key_.data(), key) == 0;
 }
 
-// Returns the kernel for tensors of these dtypes and dim orders, else the one for all, else null.
+// Returns the kernel for tensors of these dtypes and dim orders, else the kernel with an empty key, else null.
 const Kernel* find_registered(const char* name, Span<const TensorMeta> metas) {
   const Kernel* fallback = nullptr;
   for (const Kernel& kernel : registry().kernels) {

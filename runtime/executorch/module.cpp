@@ -44,7 +44,7 @@ Result<std::unique_ptr<runtime::DataLoader>> open(const std::string& path, Modul
 
 }  // namespace
 
-// A method and the memories that it uses.
+// A method and its memories.
 struct Module::MethodHolder {
   std::vector<runtime::Span<uint8_t>> spans;
   std::unique_ptr<runtime::HierarchicalAllocator> planned;
@@ -149,7 +149,7 @@ Error Module::load_data_maps() {
   return Error::Ok;
 }
 
-// Allocates planned memories that are large enough for each of the methods.
+// Allocates planned memories that are large enough for every method.
 Error Module::share_arenas() {
   if (!shared_arenas_.empty()) return Error::Ok;
   std::vector<size_t> sizes;

@@ -11,10 +11,10 @@ namespace executorch {
 namespace runtime {
 namespace internal {
 
-// Registers a backend of the runtime. The application's own backends of this name come first.
+// Registers a backend of the runtime. A backend of the application with the same name has priority.
 Error register_native_backend(const ::rushlight::Backend& row);
 
-// An option as the runtime's type. The option given outlives it.
+// Converts an option to the runtime's type. The original option must outlive this object.
 class NativeOption {
  public:
   explicit NativeOption(const BackendOption& option) {

@@ -13,21 +13,21 @@ namespace executorch {
 namespace runtime {
 namespace internal {
 
-// The kernels of one method, as tables of the runtime: those of the application, then those of the runtime. It outlives
-// the method.
+// The kernels of one method as kernel tables of the runtime: first the application's kernels, then the runtime's. The
+// object must outlive the method.
 class MethodKernels {
  public:
-  // Finds the kernels of a method among `own`, and then among the registered ones.
+  // Finds the kernels of a method, first in `own`, then in the registry.
   Error find(const ::rushlight::PlanView& plan, Span<const Kernel> own);
   Span<const ::rushlight::KernelTable> tables() const { return {tables_.data(), tables_.size()}; }
 
  private:
   Error add(const Kernel& kernel, const ::rushlight::PlanView& plan, size_t index);
-  std::vector<std::vector<::rushlight::Kernel>> rows_;  // in each list the names differ
+  std::vector<std::vector<::rushlight::Kernel>> rows_;  // the names within a list are different
   std::vector<::rushlight::KernelTable> tables_;
 };
 
-// Returns the registered backends as a table of the runtime, which lives as long as the process.
+// Returns the registered backends as a backend table of the runtime, which lives as long as the process.
 ::rushlight::BackendTable backend_table();
 
 }  // namespace internal

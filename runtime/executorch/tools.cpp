@@ -210,7 +210,7 @@ namespace bundled_program {
 namespace {
 
 Result<::rushlight::BundledProgram> open(void* data) {
-  // The file does not say its size. The offsets of its format are less than this one.
+  // The caller does not pass the size of the file. All offsets of the format are below this limit.
   constexpr size_t kMaxSize = 0x7fffffff;
   constexpr size_t kHeader = 8;
   ET_CHECK_OR_RETURN_ERROR(data && ::rushlight::is_bundled_program(data, kHeader), NotSupported,

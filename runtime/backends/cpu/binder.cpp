@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMostElements = int64_t{1} << 40;
 
-// A count of floats, or -1 if it is out of all proportion.
+// Returns the number of floats of packed matrices, or -1 if the number overflows or is unreasonably large.
 int64_t packed_floats(int64_t matrices, int64_t k, int64_t columns) {
   if (matrices < 0 || k < 0 || columns < 0) return -1;
   int64_t count = 0;
@@ -18,7 +18,7 @@ int64_t packed_floats(int64_t matrices, int64_t k, int64_t columns) {
   return count > kMostElements ? -1 : count;
 }
 
-// Moves one matrix from one packing into another.
+// Copies one matrix from packing `a` to packing `b`.
 template <typename T>
 void repack(const T* from, const Packing& a, T* to, const Packing& b, int64_t k, int64_t n) {
   const auto width = [&](const Packing& p, int64_t column) {

@@ -12,10 +12,10 @@ namespace rushlight::cpu {
 
 namespace {
 
-// Bytes behind the arena that nothing is planned in, since arrays may end with it.
+// Free bytes after the arena, because steps may read a little beyond an array at its end.
 constexpr size_t kSlack = 64;
 
-// The name and the operands of a step's operation.
+// Returns the name and the operands of a step's operation.
 const flatbuffer::OperandList& operands_of(const schema::Step& step) {
   return schema::kOperationOperands[static_cast<size_t>(step.operation_type()) - 1];
 }
@@ -70,7 +70,7 @@ Error Executor::build(const microkernels::F32Microkernels& tiles, int64_t worker
         storage.kind() == schema::StorageKind::ARENA || storage.kind() == schema::StorageKind::STATE ||
         (storage.kind() == schema::StorageKind::ARGUMENT && table.arguments()[storage.index()].is_output());
   }
-  // At the upper bounds, for which everything must have its place.
+  // The planned memory must be large enough for the upper bounds of all symbols.
   for (uint32_t i = 0; i < symbols_.size(); ++i) symbols_[i] = table.symbols()[i].upper();
   RL_TRY(evaluate());
   RL_TRY(place_views());
@@ -172,7 +172,7 @@ Error Executor::place_views() {
   for (uint32_t i = 0; i < slots_.size(); ++i) {
     const View& view = slots_[i].view;
     const schema::Value value = table.values()[i];
-    int64_t last = expressions_[value.offset()];  // the farthest element
+    int64_t last = expressions_[value.offset()];  // offset of the last element
     bool is_empty = false;
     bool fits = last >= 0;
     int64_t count = 1;
@@ -203,7 +203,7 @@ void Executor::set_addresses() {
 
 namespace {
 
-// Changes int8 numbers between the form in which steps keep them and their values.
+// Converts int8 numbers between their stored form (see View::sign_mask) and their values.
 void flip_signs(const View& view) {
   if (view.sign_mask == 0) return;
   uint8_t* data = static_cast<uint8_t*>(view.data);
@@ -218,7 +218,7 @@ void flip_signs(const View& view) {
   }
 }
 
-// The failure of a step, with the step's name before its message; `context` learns which it was.
+// Returns the error of a step, with the step's name before its message. Records the failed step in `context`.
 Error fail_in(const Step& step, Error error, BackendExecutionContext& context) {
   char text[400];
   std::strncpy(text, last_error_message(), sizeof(text) - 1);
@@ -255,7 +255,7 @@ Error Executor::take_symbols(Span<EValue* const> arguments) {
       size = argument.to_tensor().size(symbol.axis());
     }
     const int64_t value = (size - symbol.shift()) / symbol.factor();
-    const int64_t told = value * symbol.factor() + symbol.shift();  // a difference is 0 where it would be negative
+    const int64_t told = value * symbol.factor() + symbol.shift();  // a negative difference counts as size 0
     RL_REQUIRE(value >= symbol.lower() && value <= symbol.upper() && std::max<int64_t>(told, 0) == size,
                InvalidArgument,
                "argument %u of the delegate has size %lld in dimension %d, which it is not planned for",
@@ -313,7 +313,7 @@ Error Executor::take_arguments(BackendExecutionContext& context, Span<EValue* co
 }
 
 microkernels::FirstWeights Executor::first_weights_after(size_t step, int64_t workers) const {
-  // So near that they are still in cache when they are read.
+  // The number of steps to look ahead: the weights of nearer steps are still in cache when they are read.
   constexpr size_t kNear = 4;
   for (size_t i = step + 1; i < std::min(steps_.size(), step + 1 + kNear); ++i) {
     const microkernels::FirstWeights weights = steps_[i]->first_weights(workers);
@@ -339,7 +339,7 @@ bool Executor::is_used_before(size_t step, uint32_t storage) const {
   return is_used;
 }
 
-// Whether a step may read, in other storages, what lies where this one does: it computes in place.
+// Returns whether the step accesses, through another storage, memory that overlaps `storage`: it computes in place.
 bool Executor::is_read_by(size_t step, uint32_t storage) const {
   const schema::Plan& table = plan_->table;
   bool is_read = false;
@@ -409,7 +409,7 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
   const int64_t threads = static_cast<int64_t>(kernels.thread_count());
   Run run{kernels, std::min(workers_, threads), scratch_, {}};
   if (needed_floats_ > scratch_floats_) {
-    // A step may take another way, which needs more, for smaller shapes.
+    // For smaller shapes, a step may choose an algorithm that needs more scratch memory.
     run.scratch = kernels.allocate_temporary_array<float>(needed_floats_ + 16);
     RL_REQUIRE(run.scratch != nullptr, MemoryAllocationFailed,
                "no temporary memory of %zu bytes, which these shapes need in place of the %zu of the upper bounds",

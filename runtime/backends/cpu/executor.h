@@ -4,10 +4,10 @@
 
 namespace rushlight::cpu {
 
-// A plan bound to memory.
+// A plan whose values have memory and whose operations are steps. It executes the plan.
 class Executor {
  public:
-  // Takes the plan, which lives in `allocator`.
+  // Makes an executor. It takes over the plan, which lives in `allocator`.
   static Result<Executor*> make(Plan* plan, const microkernels::F32Microkernels& tiles, int64_t workers,
                                 MemoryAllocator& allocator);
   ~Executor();
@@ -19,12 +19,13 @@ class Executor {
  private:
   explicit Executor(Plan* plan) : plan_(plan) {}
   Error build(const microkernels::F32Microkernels& tiles, int64_t workers, MemoryAllocator& allocator);
-  // Memory of a storage that is kept from call to call, with its first content.
+  // Allocates the memory of a storage whose contents are kept between calls, and writes the initial contents.
   Error make_state(uint32_t index, MemoryAllocator& allocator);
-  // Everything that follows from the values of symbols: sizes, strides, bounds, and what steps make of them.
+  // Recomputes everything that depends on the values of symbols: sizes, strides, bounds, and the preparation of steps.
   Error update(BackendExecutionContext& context);
   Error evaluate();
-  // By storage: keeps int8 numbers in the form of products' LHS operands where all steps that have them can.
+  // Sets masks[storage]: int8 numbers are stored in the form of GEMM LHS operands if all steps that use them support
+  // it.
   void choose_masks(Span<uint8_t> masks);
   Error place_views();
   Error take_symbols(Span<EValue* const> arguments);
@@ -34,9 +35,9 @@ class Executor {
   // Calls take(index) for each value that is an operand of the step.
   template <class F>
   void for_each_value(size_t step, F&& take) const;
-  // Poisons what lies in no value of a step before this one, as a build with RUSHLIGHT_POISON does.
+  // Poisons the memory that holds no value of an earlier step, in builds with RUSHLIGHT_POISON.
   void poison_before(size_t step, const Run& run);
-  // Records what a step wrote.
+  // Records the outputs of a step.
   void log_results(size_t step, const EventTracerEntry& entry, EventTracer& tracer) const;
   bool is_used_before(size_t step, uint32_t storage) const;
   bool is_read_by(size_t step, uint32_t storage) const;
@@ -46,14 +47,14 @@ class Executor {
   Plan* const plan_;
   Span<int64_t> symbols_;
   Span<int64_t> expressions_;
-  Span<Binder::Slot> slots_;  // by value
-  Span<uint8_t*> bases_;      // by storage
-  Span<int64_t> lengths_;     // by storage, bytes; of arguments as the views of their values are
+  Span<Binder::Slot> slots_;  // [values]
+  Span<uint8_t*> bases_;      // [storages]
+  Span<int64_t> lengths_;     // [storages], bytes; for arguments: the bytes that their views cover
   Span<Step*> steps_;
   uint8_t* arena_ = nullptr;
   float* scratch_ = nullptr;
-  size_t scratch_floats_ = 0;  // of the upper bounds
-  size_t needed_floats_ = 0;   // of the sizes of the last call
+  size_t scratch_floats_ = 0;  // for the upper bounds
+  size_t needed_floats_ = 0;   // for the sizes of the last call
   int64_t workers_ = 1;
   bool is_current_ = false;
 };

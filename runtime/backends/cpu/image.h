@@ -24,7 +24,7 @@ inline Result<Image> image_of(const View& view) {
   return image;
 }
 
-// The inputs of a convolution: the channels of the further ones follow the first's.
+// The inputs of a convolution. The channels of the first input come first, then the channels of the others.
 class SourceViews {
  public:
   Error bind(Binder& binder, Operand input, const flatbuffer::Operands& more) {
@@ -54,7 +54,7 @@ class SourceViews {
   int count_ = 0;
 };
 
-// Returns `count` zeros that live as long as the steps.
+// Returns an array of `count` zeros, which lives as long as the steps.
 inline const float* zeros(Binder& binder, int64_t count) {
   float* items = binder.array<float>(static_cast<size_t>(count));
   if (items) std::memset(items, 0, static_cast<size_t>(count) * sizeof(float));

@@ -1,4 +1,4 @@
-// Helpers of steps over int8. An int8 number stands for the real number (number - zero) * scale.
+// Helpers for int8 steps. An int8 number represents the real number (number - zero) * scale.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace rushlight::cpu {
 
-// Returns the bytes from one packed matrix [n, k] to the next; see Binder::packed_bytes().
+// Returns the distance in bytes of consecutive packed matrices [n, k]; see Binder::packed_bytes().
 int64_t packed_matrix_size(int64_t n, int64_t k);
 
 inline Result<microkernels::Int8Range> range_of(const schema::Int8Range& range) {
@@ -19,7 +19,7 @@ inline Result<microkernels::Int8Range> range_of(const schema::Int8Range& range) 
   return microkernels::Int8Range{range.zero_point(), range.low(), range.high()};
 }
 
-// Returns how a residual is added to int8 results with zero point `zero`. The caller sets the residual's address.
+// Returns the parameters for adding a residual to int8 results with zero point `zero`. The caller sets its address.
 inline Result<microkernels::Int8Sum> sum_of(const schema::Int8Sum& added, int32_t zero) {
   microkernels::Int8Sum sum{};
   RL_ASSIGN(sum.range, range_of(added.output()));
@@ -28,7 +28,7 @@ inline Result<microkernels::Int8Sum> sum_of(const schema::Int8Sum& added, int32_
   return sum;
 }
 
-// Whether elements lie in the order of the dimensions, next to each other.
+// Returns whether the elements are contiguous in row-major order.
 inline bool is_dense(const View& view) {
   int64_t expected = 1;
   for (int i = view.rank - 1; i >= 0; --i) {
@@ -38,17 +38,17 @@ inline bool is_dense(const View& view) {
   return true;
 }
 
-// Makes the step of an int8 product by Winograd's transforms, or returns null if that takes longer.
+// Makes a step that computes an int8 convolution by Winograd's algorithm, or returns null if this takes longer.
 Result<Step*> make_int8_winograd(const schema::Int8Gemm& op, Binder& binder);
 
-// Fails unless both are dense images [n, h, w, c] of one batch size.
+// Fails unless both views are dense images [n, h, w, c] with the same batch size.
 inline Error require_images(const View& in, const View& out) {
   RL_REQUIRE(in.rank == 4 && out.rank == 4 && in.sizes[0] == out.sizes[0] && is_dense(in) && is_dense(out),
              InvalidProgram, "operands of an 8-bit step over images do not fit");
   return Error::Ok;
 }
 
-// Fails unless the residual is a dense image of the output's sizes.
+// Fails unless the residual is a dense image with the sizes of the output.
 inline Error require_residual(const View& residual, const View& out) {
   bool fits = residual.rank == 4 && is_dense(residual);
   for (int i = 0; fits && i < 4; ++i) fits = residual.sizes[i] == out.sizes[i];
@@ -56,7 +56,7 @@ inline Error require_residual(const View& residual, const View& out) {
   return Error::Ok;
 }
 
-// Returns the window of a convolution over `in` whose padding holds `zero`.
+// Returns the window of a convolution over `in`. The padding has the value `zero`.
 inline microkernels::Int8Window window_of(const Window& w, const View& in, const View& out, int32_t zero) {
   microkernels::Int8Window b = microkernels::int8_window(w, in.sizes, out.sizes);
   b.in = static_cast<const uint8_t*>(in.data);

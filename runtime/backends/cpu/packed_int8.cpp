@@ -1,4 +1,4 @@
-// Constants of 8-bit steps.
+// Packed constants of int8 steps.
 #include <cstring>
 
 #include "backends/cpu/int8.h"
@@ -7,14 +7,14 @@ namespace rushlight::cpu {
 
 namespace {
 
-// As a plan packs columns: see microkernels/gemm/int8.h.
+// The packing of columns in a plan: see microkernels/gemm/int8.h.
 struct Int8Packing {
   int64_t lanes, panel, group;
 
   int64_t depth(int64_t k) const { return round_up(k, group); }
   int64_t sums(int64_t n) const { return round_up(n * 4, 64); }
   int64_t size(int64_t n, int64_t k) const { return round_up(sums(n) + round_up(n, lanes) * depth(k), 64); }
-  // Number l of column j.
+  // Returns the byte offset of number `l` of column `j`.
   int64_t place(int64_t n, int64_t k, int64_t j, int64_t l) const {
     const int64_t first = j / panel * panel;
     const int64_t width = std::min(panel, round_up(n - first, lanes));

@@ -11,7 +11,7 @@ namespace rushlight::cpu {
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 42;
-constexpr uint64_t kMostState = uint64_t{1} << 32;  // of one storage, since its memory is written at once
+constexpr uint64_t kMostState = uint64_t{1} << 32;  // bytes of one storage: loading a method writes all of them
 
 Error check_expression(const schema::Plan& plan, uint32_t index) {
   const auto code = plan.expressions()[index].code();
@@ -133,7 +133,7 @@ Error read_constants(const NamedDataMap* named_data, MemoryAllocator& allocator,
 }  // namespace
 
 Result<Plan*> read_plan(const void* payload, size_t size, const NamedDataMap* named_data, MemoryAllocator& allocator) {
-  // A copy of its own, aligned: the payload is small, weights are named data.
+  // The plan keeps an aligned copy of the payload. The payload is small, because weights are named data.
   void* copy = allocator.allocate(size, flatbuffer::kBufferAlignment);
   RL_REQUIRE(copy != nullptr, MemoryAllocationFailed, "no memory for a plan of %zu bytes", size);
   std::memcpy(copy, payload, size);

@@ -7,18 +7,18 @@
 
 namespace rushlight::cpu {
 
-// The codes of an expression, as schema/cpu_plan.fbs numbers them. A constant is followed by its value, a symbol by its
-// index; an operation takes the two upper numbers of the stack.
+// The codes of an expression, numbered as in schema/cpu_plan.fbs. The value of a constant or the index of a symbol
+// follows its code. An operation replaces the two top numbers of the stack by its result.
 enum ExpressionCode : int64_t { kConstantCode, kSymbolCode, kFirstOperation };
 inline constexpr ExpressionOp kExpressionOps[] = {ExpressionOp::Add,         ExpressionOp::Multiply,
                                                   ExpressionOp::FloorDivide, ExpressionOp::Modulo,
                                                   ExpressionOp::Maximum,     ExpressionOp::Minimum};
 
-// A validated payload: expressions refer to earlier symbols, values to storages and expressions, and so on. What
-// depends on sizes is checked by Shapes whenever they change.
+// A validated payload: expressions refer only to earlier symbols, values to existing storages and expressions, and so
+// on. Shapes checks all properties that depend on sizes whenever sizes change.
 struct Plan {
   schema::Plan table;
-  Span<FreeableBuffer> constants;  // by storage, and what state is at first; empty for other kinds
+  Span<FreeableBuffer> constants;  // by storage; of state: the initial contents; empty for other kinds
 
   ~Plan() {
     for (FreeableBuffer& buffer : constants) buffer.Free();

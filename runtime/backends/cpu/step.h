@@ -24,32 +24,32 @@ inline microkernels::F16Type f16_type(ScalarType dtype) {
   return dtype == ScalarType::Half ? microkernels::F16Type::Float16 : microkernels::F16Type::BFloat16;
 }
 
-// What a step may use while it runs.
+// Resources that a step may use while it runs.
 struct Run {
   KernelRuntimeContext& context;
   int64_t workers;
-  float* scratch;                   // scratch_floats() of them, aligned to 64 bytes
-  microkernels::FirstWeights next;  // of the steps that follow
+  float* scratch;                   // scratch_floats() floats, aligned to 64 bytes
+  microkernels::FirstWeights next;  // first weights of the following steps
 };
 
-// One step of a plan, bound to views whose sizes and addresses the executor keeps current.
+// One step of a plan, bound to views. The executor keeps the sizes and addresses of the views up to date.
 class Step {
  public:
   Step() = default;
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
 
-  // Checks the views' shapes and takes note of them; called before the first run and when one changed.
+  // Checks and stores the shapes of the views. It is called before the first run and after each change of a shape.
   virtual Error prepare() = 0;
-  // Returns the floats of scratch memory for so many workers and the shapes of the last prepare().
+  // Returns the floats of scratch memory for this number of workers and the shapes of the last prepare().
   virtual size_t scratch_floats(int64_t) const { return 0; }
   virtual Error run(Run& run) = 0;
   // Returns the weights that run() reads first, for the shapes of the last prepare().
   virtual microkernels::FirstWeights first_weights(int64_t) const { return {}; }
   virtual const char* name() const = 0;
-  // Whether int8 numbers of this operand may be kept as uint8, each plus 128; View::sign_mask tells while a step runs.
+  // Whether the step accepts int8 numbers of this operand stored as uint8 (number + 128); see View::sign_mask.
   virtual bool takes_unsigned(const View&) const { return false; }
-  // Returns the number of multiplications and additions of a run.
+  // Returns the number of multiplications and additions of one run.
   virtual int64_t work() const { return 0; }
 
   uint32_t debug_handle = 0;
@@ -60,15 +60,15 @@ class Step {
 
 using flatbuffer::Operand;
 
-// Resolves the operands of one operation. Every getter checks; the first failure is kept, and names the operation and
-// the field.
+// Resolves the operands of one operation. Every getter checks its operand. The first error is kept; its message names
+// the operation and the field.
 class Binder {
  public:
   struct Slot {
     View view;
     bool is_constant = false;
     bool is_writable = false;
-    bool is_arena = false;  // some bytes behind the storage can be read
+    bool is_arena = false;  // some bytes after the storage can be read
   };
 
   Binder(const char* operation, Span<Slot> slots, const microkernels::F32Microkernels& tiles, const Packing& planned,
@@ -79,40 +79,40 @@ class Binder {
   MemoryAllocator& allocator() const { return allocator_; }
   Error error() const { return error_; }
 
-  // Return float32 views, or null, and keep the failure, if there is none.
+  // Return float32 views. If there is none, they return null and keep the error.
   const View* input(Operand operand);
   const View* optional_input(Operand operand);
   const View* output(Operand operand);
-  // Return views of any type except float16 and bfloat16.
+  // Return views of any dtype except float16 and bfloat16.
   const View* any_input(Operand operand);
   const View* any_output(Operand operand);
-  // Return views of one type.
+  // Return views of the given dtype.
   const View* input_of(Operand operand, ScalarType dtype);
   const View* output_of(Operand operand, ScalarType dtype);
   bool is_arena(Operand operand) { return slot(operand) != nullptr && slot(operand)->is_arena; }
-  // Returns a view of any type.
+  // Returns a view of any dtype.
   const View* stored_input(Operand operand);
-  // Return `count` contiguous floats of a constant. Those of 16 bits are converted to float32 now.
+  // Return `count` contiguous floats of a constant. float16 and bfloat16 constants are converted to float32 at load.
   const float* constant(Operand operand, int64_t count);
   const float* optional_constant(Operand operand, int64_t count);
-  // Returns packed matrices [k, n], or [terms[i] * k, n], repacked if the plan's packing is not the machine's.
+  // Returns packed matrices [k, n], or [terms[i] * k, n], repacked if this machine's packing is not the plan's.
   const float* packed(Operand operand, int64_t matrices, int64_t k, int64_t n, const int64_t* terms = nullptr);
-  // Does the same, but leaves floats of 16 bits as they are. Returns no weights, and keeps the failure, if it fails.
+  // Does the same, but does not widen 16-bit floats. After an error it returns no weights and keeps the error.
   microkernels::PackedWeights packed_weights(Operand operand, int64_t matrices, int64_t k, int64_t n);
   // Returns a packed matrix of int16 blocks, in the plan's packing.
   microkernels::BlockMatrix block_matrix(Operand operand, int64_t blocks, int64_t k, int64_t n);
-  // Returns the matrix as floats in the machine's own packing, or null, and keeps the failure, if there is no memory.
+  // Returns the matrix as floats in this machine's packing. Returns null and keeps the error if there is no memory.
   const float* widened(const microkernels::BlockMatrix& matrix);
-  // Whether plan and machine pack weights alike.
+  // Whether the packing of the plan is the packing of this machine.
   bool packs_as_planned() const;
   // Returns an epilogue without its residual.
   microkernels::Epilogue epilogue(const schema::Epilogue& epilogue);
-  // Whether the build has a function. A selective build may lack it, which is kept as the failure.
+  // Whether the build contains a function. A selective build may lack it; then the error is kept.
   bool takes(schema::UnaryFunction function);
   // Returns `count` contiguous int8 numbers of a constant.
   const int8_t* bytes(Operand operand, int64_t count);
-  // Returns packed int8 matrices of n columns of k numbers each, packed_matrix_size() bytes apart, in the packing of
-  // microkernels::int8_microkernels(). They are repacked if the plan's packing is another.
+  // Returns packed int8 matrices of n columns with k numbers each, packed_matrix_size() bytes apart, in the packing of
+  // microkernels::int8_microkernels(). They are repacked if the plan has another packing.
   const uint8_t* packed_bytes(Operand operand, const schema::Int8Packing& packing, int64_t matrices, int64_t k,
                               int64_t n);
 
@@ -144,7 +144,7 @@ class Binder {
  private:
   const Slot* slot(Operand operand);
   const View* written(Operand operand);
-  // Returns a constant of one dimension without gaps, of one type, or of any float type if `dtype` is Float.
+  // Returns a contiguous one-dimensional constant of dtype `dtype`; Float also accepts float16 and bfloat16.
   const View* constant_view(Operand operand, int64_t count, ScalarType dtype = ScalarType::Float);
   void refuse(Error error) {
     if (error_ == Error::Ok) error_ = error;
@@ -158,12 +158,12 @@ class Binder {
   Error error_ = Error::Ok;
 };
 
-// The step of each operation: one function for each member of the schema's union, in steps/.
+// make_step() for each operation: one function per member of the schema's union, in steps/.
 #define RUSHLIGHT_DECLARE_STEP(Name) Result<Step*> make_step(const schema::Name& op, Binder& binder);
 RUSHLIGHT_OPERATION_MEMBERS(RUSHLIGHT_DECLARE_STEP)
 #undef RUSHLIGHT_DECLARE_STEP
 
-// Makes the step of an operation of any kind.
+// Makes the step of any operation.
 Result<Step*> make_step(const schema::Step& step, Binder& binder);
 
 microkernels::UnaryOp unary_op(schema::UnaryFunction function);

@@ -6,7 +6,7 @@
 #include "rushlight/core/error.h"
 #include "rushlight/core/result.h"
 
-// OpenVINO's C interface, as far as the backend uses it; its structures are opaque to us.
+// The part of OpenVINO's C interface that the backend uses. Its structures are opaque.
 struct ov_core;
 struct ov_model;
 struct ov_compiled_model;
@@ -22,7 +22,7 @@ struct Shape {
 };
 
 using Status = int;       // 0: success
-using ElementType = int;  // its numbers differ between releases: taken from ports, never spelled out
+using ElementType = int;  // numbers differ between releases: they are read from ports, never written as constants
 
 // RL_OPENVINO_FUNCTIONS(X): X(result, name, arguments) for each.
 #define RL_OPENVINO_FUNCTIONS(X)                                                                              \
@@ -63,11 +63,11 @@ struct Api {
 #undef RL_OPENVINO_MEMBER
 };
 
-// The functions of the loaded library; NotFound, with where it was looked for, if there is none. A library stays
-// loaded; after a failure the next call looks again.
+// Returns the functions of the loaded library, or NotFound with the searched places. A library stays loaded; after a
+// failure the next call searches again.
 Result<const Api*> load_api();
 
-// An error with OpenVINO's own message; `what` is what it could not do.
+// Returns an error with OpenVINO's own message. `what` names the action that failed.
 Error failure(const Api& api, Error code, const char* what);
 
 }  // namespace rushlight::openvino

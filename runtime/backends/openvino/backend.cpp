@@ -11,7 +11,7 @@ namespace {
 
 using openvino::Model;
 
-// A terminated copy.
+// Returns a copy that ends with NUL.
 Result<const char*> text_of(const void* data, size_t size, MemoryAllocator& allocator) {
   char* text = allocator.allocate_array<char>(size + 1);
   RL_REQUIRE(text, MemoryAllocationFailed, "no memory for an option of OpenVINO");
@@ -36,11 +36,11 @@ class OpenvinoBackend final : public BackendInterface {
     const size_t own = options.count;
     RL_TRY(take(specs, *context.allocator, &options));
     if (std::strcmp(options.device, "CPU") == 0) {
-      // A property that a compile spec has set stays.
+      // Properties from compile specs have priority.
       add(own, "INFERENCE_NUM_THREADS", threads, &options);
       add(own, "INFERENCE_PRECISION_HINT", "f32", &options);
     }
-    // The payload stays: a compiled model may read its weights where they lie.
+    // The payload is not freed: a compiled model may read its weights in place.
     RL_ASSIGN(Model * model, Model::make(*api, payload, options, *context.allocator));
     return static_cast<DelegateHandle*>(model);
   }
@@ -55,7 +55,7 @@ class OpenvinoBackend final : public BackendInterface {
 
  private:
   static Error take(Span<const CompileSpec> specs, MemoryAllocator& allocator, Model::Options* options) {
-    // Two properties stay free for those of init().
+    // Two properties are reserved for init().
     constexpr size_t kMost = 2 * (Model::kMaxProperties - 2);
     for (const CompileSpec& spec : specs) {
       RL_ASSIGN(const char* value, text_of(spec.value.data(), spec.value.size(), allocator));

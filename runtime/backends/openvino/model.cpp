@@ -7,7 +7,7 @@
 namespace rushlight::openvino {
 namespace {
 
-// A tensor of `size` bytes. Which number means a type of one byte differs between releases: they are tried.
+// Makes a tensor of `size` bytes. The number of a one-byte type differs between releases, so all numbers are tried.
 ov_tensor* wrap_bytes(const Api& api, Span<const uint8_t> bytes) {
   int64_t size = static_cast<int64_t>(bytes.size());
   for (ElementType type = 1; type < 32; ++type) {

@@ -9,31 +9,31 @@
 
 namespace rushlight::openvino {
 
-// A compiled model with one request: the state of a lowered module.
+// A compiled model with one infer request: the state of a lowered module.
 class Model {
  public:
   static constexpr size_t kMaxProperties = 8;
 
   struct Options {
     const char* device = "CPU";
-    // Names and values in turn.
+    // Names and values, alternating.
     const char* properties[2 * kMaxProperties] = {};
-    size_t count = 0;  // strings
+    size_t count = 0;  // number of strings
   };
 
-  // `payload` stays in use as long as the model. Exported models take no properties.
+  // Compiles or imports a model. `payload` must outlive the model. Exported models accept no properties.
   static Result<Model*> make(const Api& api, const Payload& payload, const Options& options,
                              MemoryAllocator& allocator);
   ~Model();
 
-  // `arguments`: tensors, inputs first.
+  // Runs the model. `arguments` are tensors: inputs first, then outputs.
   Error execute(Span<EValue* const> arguments);
 
  private:
   struct Port {
     ElementType type = 0;
     bool is_static = false;
-    // The tensor that is set, and the memory and shape that it stands for.
+    // The current tensor of the port, and the memory and shape of this tensor.
     ov_tensor* tensor = nullptr;
     const void* data = nullptr;
     int64_t sizes[kMaxDim] = {};

@@ -8,10 +8,10 @@
 
 namespace rushlight::openvino {
 
-// A payload, in place. Without our header (see rushlight/backends/openvino/payload.py) it is what OpenVINO exported.
+// A view of a payload: a model that OpenVINO exported, or our format (see rushlight/backends/openvino/payload.py).
 struct Payload {
   bool is_exported = false;
-  Span<const uint8_t> xml;  // or all of it, if it is exported
+  Span<const uint8_t> xml;  // the whole payload if it is an exported model
   Span<const uint8_t> weights;
 };
 

@@ -1,4 +1,4 @@
-// Quantized nodes by way of floats: what has no loop over integers runs as its float counterpart.
+// Quantized nodes by way of floats: nodes without an integer implementation run as their float counterparts.
 #include <new>
 
 #include "backends/xnnpack/quantized.h"
@@ -8,7 +8,7 @@
 namespace rushlight::xnnpack {
 namespace {
 
-constexpr size_t kBeyond = 64;  // bytes behind an array that may be read
+constexpr size_t kBeyond = 64;  // bytes after an array that may be read
 
 class DequantizeFallbackStep final : public Step {
  public:
@@ -104,7 +104,7 @@ class DequantizeFallbackStep final : public Step {
     }
   }
 
-  // Of the float copy of a computed value.
+  // Returns the bytes of the float copy of a computed value.
   size_t float_bytes(const Operand* inner, uint32_t i) const {
     if (outer_id(i) == kNone || !is_quantized(outer_.values[outer_id(i)]) || graph_.values[i].constant) return 0;
     return (inner[i].nbytes() + kBeyond + 63) / 64 * 64;

@@ -13,17 +13,17 @@
 namespace rushlight::xnnpack {
 namespace {
 
-constexpr size_t kBeyond = 16;  // bytes that XNNPACK may read behind an array
+constexpr size_t kBeyond = 16;  // bytes after an array that XNNPACK may read
 constexpr uintptr_t kPage = 4096;
 
-// Whether the bytes behind an array may be inaccessible.
+// Whether the bytes after an array may be inaccessible, because the array ends near the end of a page.
 bool ends_with_page(const void* data, size_t size) {
   const uintptr_t last = reinterpret_cast<uintptr_t>(data) + size - 1;
   return last / kPage != (last + kBeyond) / kPage;
 }
 
-// The order in which the payload names the axes of a tensor: channels-last for images with this dim order, and the
-// plain order for all others. These may differ from it only in axes of one element, which have no place in memory.
+// Sets `axes` to the order of axes in the payload: channels-last for four dimensions with this dim order, else 0, 1, 2,
+// ... A tensor whose dim order differs only in axes of size 1 has the same memory layout.
 Error find_axes(const Tensor& tensor, uint32_t axes[kMaxRank]) {
   static constexpr uint32_t kChannelsLast[] = {0, 2, 3, 1};
   const Span<const DimOrderType> order = tensor.dim_order();
@@ -40,7 +40,7 @@ Error find_axes(const Tensor& tensor, uint32_t axes[kMaxRank]) {
   return Error::Ok;
 }
 
-// Whether the elements of a tensor of sizes[axis] lie in the order of `axes`.
+// Whether the elements of a tensor with `sizes` are stored in the order `axes`.
 bool lies_in_order(const Tensor& tensor, const uint32_t* axes, const int64_t* sizes) {
   const Span<const DimOrderType> order = tensor.dim_order();
   uint32_t at = 0;
@@ -52,7 +52,7 @@ bool lies_in_order(const Tensor& tensor, const uint32_t* axes, const int64_t* si
   return true;
 }
 
-// The shape of an argument as the payload counts its axes.
+// Sets `shape` to the shape of an argument in the axis order of the payload.
 Error take_shape(const Tensor& tensor, uint32_t argument, Shape* shape) {
   uint32_t axes[kMaxRank];
   int64_t sizes[kMaxRank];
@@ -67,7 +67,7 @@ Error take_shape(const Tensor& tensor, uint32_t argument, Shape* shape) {
   return Error::Ok;
 }
 
-// The reverse, for an output.
+// Sets the shape of an output from a shape in the axis order of the payload.
 Error give_shape(const Tensor& tensor, uint32_t argument, const Shape& shape) {
   uint32_t axes[kMaxRank];
   int64_t sizes[kMaxRank];
@@ -160,7 +160,7 @@ Error Executor::plan(MemoryAllocator& allocator) {
   const uint32_t num_values = static_cast<uint32_t>(graph_->values.size());
   const uint32_t num_steps = static_cast<uint32_t>(steps_.size());
   const Span<const Use> uses = storage_.uses();
-  // One slot a value, in the workspace or for staging, and one a step for scratch.
+  // One slot for each value (workspace or staging) and one for each step (scratch).
   const uint32_t most = num_values + num_steps;
   Slot* slots = make_array<Slot>(allocator, most);
   uint8_t*** targets = allocator.allocate_array<uint8_t**>(most);
@@ -173,7 +173,7 @@ Error Executor::plan(MemoryAllocator& allocator) {
   uint32_t count = 0;
   size_t num_accesses = 0;
   for (uint32_t i = 0; i < num_values; ++i) slot_of[i] = kNone;
-  // Inputs are staged before the first step.
+  // Inputs are copied to staging memory before the first step.
   for (const Use& use : uses) {
     if (!graph_->values[use.root].is_input || !use.beyond || slot_of[use.root] != kNone) continue;
     slot_of[use.root] = count;
@@ -209,7 +209,7 @@ Error Executor::plan(MemoryAllocator& allocator) {
   return Error::Ok;
 }
 
-// Constants that XNNPACK reads in place must not end where their page does.
+// Copies constants that end with a page and beyond whose end XNNPACK reads.
 Error Executor::keep_readable(MemoryAllocator& allocator) {
   for (const Use& use : storage_.uses()) {
     Operand& operand = operands_[use.root];

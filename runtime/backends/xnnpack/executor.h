@@ -9,10 +9,10 @@
 
 namespace rushlight::xnnpack {
 
-// Runs a graph in memory of its own. Only one thread at a time may call execute() of an executor.
+// Runs a graph in its own memory. Only one thread at a time may call execute() of an executor.
 class Executor {
  public:
-  // `graph` is the executor's from now on, whether this succeeds or not.
+  // Makes an executor. It takes over `graph`, also if it fails.
   static Result<Executor*> make(Graph* graph, const Options& options, size_t thread_count, MemoryAllocator& allocator);
   ~Executor();
   Executor(const Executor&) = delete;
@@ -24,16 +24,16 @@ class Executor {
   explicit Executor(Graph* graph) : graph_(graph) {}
 
   Error build(const Options& options, size_t thread_count, MemoryAllocator& allocator);
-  // Sets `failed` to the node whose shapes do not fit.
+  // Infers the shapes of all values. If shapes do not fit, `failed` is set to the node.
   Error infer_shapes(Shape* shapes, DelegateOperator* failed) const;
   Error make_steps(const Options& options, size_t thread_count, MemoryAllocator& allocator);
   Error plan(MemoryAllocator& allocator);
   Error keep_readable(MemoryAllocator& allocator);
   void release_packed() const;
 
-  // Whether there is nothing to compute for the present shapes.
+  // Whether the step has nothing to compute for the current shapes.
   bool is_idle(const Step& step) const;
-  // Whether an input is empty, but not the result, all elements of which are then the same.
+  // Whether an input is empty but the result is not. All elements of the result then have the same value.
   bool is_filled(const Step& step) const;
   Error fill(const Step& step) const;
   Error take_inputs(Span<EValue* const> arguments);
@@ -41,25 +41,25 @@ class Executor {
   Error take_outputs(Span<EValue* const> arguments);
   Error set_up(DelegateOperator* failed);
   // Ends the event of a step, and records its scratch memory and its result. The metadata of the event are the debug
-  // handles of the nodes that fuse() folded into the step, as uint32 in little endian.
+  // handles of the nodes that fuse() folded into the step, as little-endian uint32.
   void trace_end(const Step& step, const EventTracerEntry& entry, EventTracer& tracer,
                  const MemoryAllocator* temporary) const;
 
-  // Poisons the scratch memory and the result of a step, unless an earlier step uses the memory of the result. For
-  // builds with RUSHLIGHT_POISON.
+  // In builds with RUSHLIGHT_POISON: poisons the scratch memory and the result of a step, unless an earlier step uses
+  // the memory of the result.
   void poison_before(size_t step);
 
   Graph* graph_;
   Operand* operands_ = nullptr;   // [values]
-  Shape* shapes_ = nullptr;       // [values], scratch for inference
-  size_t* capacities_ = nullptr;  // [values], bytes; of roots in the workspace
-  uint8_t** staging_ = nullptr;   // [values], memory for an input that ends where its page does, or null
+  Shape* shapes_ = nullptr;       // [values], temporary shapes for inference
+  size_t* capacities_ = nullptr;  // [values], bytes of roots in the workspace
+  uint8_t** staging_ = nullptr;   // [values], copy of an input that ends with a page, or null
   Storage storage_;
   Span<Step*> steps_;
   uint8_t** scratch_ = nullptr;      // [steps]
   size_t* scratch_sizes_ = nullptr;  // [steps], bytes
   pthreadpool* threads_ = nullptr;
-  bool is_changed_ = true;  // shapes or addresses since the last set_up()
+  bool is_changed_ = true;  // shapes or addresses have changed since the last set_up()
   bool has_new_shapes_ = false;
 };
 

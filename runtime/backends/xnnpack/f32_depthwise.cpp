@@ -10,7 +10,7 @@ namespace {
 
 using microkernels::PackedDepthwise;
 
-// Packed: weights [taps, channels], bias [channels].
+// The packed weights are [taps, channels], followed by the bias [channels].
 class DepthwiseStep final : public F32Step {
  public:
   DepthwiseStep(const Node& node, size_t threads, PackedWeights&& weights)
@@ -56,7 +56,7 @@ Error make_depthwise_step(const Graph& graph, const Node& node, const Operand* o
   const float* filter = static_cast<const float*>(graph.values[node.inputs[1]].constant);
   const float* bias =
       node.inputs[2] == kNone ? nullptr : static_cast<const float*>(graph.values[node.inputs[2]].constant);
-  const bool is_depthwise = node.kind == Kind::XNNDepthwiseConv2d;  // weights [taps, channels], else the other way
+  const bool is_depthwise = node.kind == Kind::XNNDepthwiseConv2d;  // weights [taps, channels], else [channels, taps]
   const size_t count = static_cast<size_t>((taps + 1) * channels);
   RL_ASSIGN(PackedWeights weights, PackedWeights::get(packing_key(graph, node, 2), count, [&](float* to) {
               for (int64_t i = 0; i < taps * channels; ++i) {

@@ -7,7 +7,7 @@
 namespace rushlight::xnnpack {
 namespace {
 
-constexpr int64_t kGrain = 1 << 14;  // elements that are worth a thread
+constexpr int64_t kGrain = 1 << 14;  // elements for which a thread pays off
 
 class MeanStep final : public ThreadedStep {
  public:

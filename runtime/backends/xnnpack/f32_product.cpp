@@ -1,4 +1,4 @@
-// Convolutions and fully connected layers as products with packed weights.
+// Convolutions and fully connected layers as GEMMs with packed weights.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -12,7 +12,7 @@ namespace {
 
 using microkernels::PackedConvolution;
 
-// Packed: of each group a matrix [depth, outputs], then the bias, then zeros.
+// The packed data: a matrix [depth, outputs] for each group, then the bias, then zeros.
 struct Extents {
   int64_t depth, matrix, bias, zeros;  // floats
   explicit Extents(const Conv& c)

@@ -80,7 +80,7 @@ bool set_activation(Kind kind, float number, microkernels::Epilogue* epilogue) {
   return true;
 }
 
-// Where vectors are no wider than SSE's, XNNPACK's own operators are faster.
+// With vectors of SSE or shorter, XNNPACK's own operators are faster.
 bool takes_f32(const Graph& graph, const Node& node) {
   const bool is_product = node.kind == Kind::XNNFullyConnected;
   if (!is_product && node.kind != Kind::XNNConv2d && node.kind != Kind::XNNDepthwiseConv2d) return false;

@@ -1,4 +1,4 @@
-// Convolutions and matrix products on microkernels, with weights packed once.
+// Convolutions and matrix products with microkernels. The weights are packed once.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace rushlight::xnnpack {
 
-// A convolution or a fully connected layer (height, width and window 1; the batch in `rows`) over channels-last
-// float32.
+// A convolution or a fully connected layer over channels-last float32. A fully connected layer has height, width and
+// window 1, and the batch in `rows`.
 struct Conv {
   int64_t batch, height, width, out_height, out_width;
   int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, top, left;
@@ -32,10 +32,10 @@ struct Conv {
   }
 };
 
-// Returns the convolution of a node for the present shapes of operands[values].
+// Returns the convolution of a node for the current shapes of operands[values].
 Conv conv_of(const Node& node, const Operand* operands);
 
-// Sets the operator that an epilogue applies to results. Returns false if no operator computes the activation.
+// Sets the activation of an epilogue. Returns false if the microkernels do not support the activation.
 bool set_activation(Kind kind, float number, microkernels::Epilogue* epilogue);
 
 // A step of a float32 convolution or product.
@@ -63,7 +63,7 @@ class F32Step : public ThreadedStep {
   float* scratch_ = nullptr;
 };
 
-// Whether make_depthwise_step() has a step for a convolution.
+// Whether make_depthwise_step() supports a convolution.
 bool suits_depthwise(const Node& node);
 
 // Each function makes one kind of step, or sets `*step` to null if that kind does not suit the node.
@@ -77,11 +77,11 @@ Error make_depthwise_step(const Graph& graph, const Node& node, const Operand* o
 // Makes the step of a mean over height and width.
 Error make_mean_step(const Graph& graph, const Node& node, size_t threads, MemoryAllocator& allocator, Step** step);
 
-// Whether make_f32_step() has a step for a convolution or product. All its steps compute activations, and all except
-// those of depthwise convolutions add residuals.
+// Whether make_f32_step() supports a convolution or matrix product. All its steps compute activations; only depthwise
+// convolutions cannot add a residual.
 bool takes_f32(const Graph& graph, const Node& node);
 
-// The key of a node's weights and bias; `layout` begins with a number of the algorithm's own.
+// Returns the key of a node's weights and bias; `algorithm` is the first number of the key's layout.
 PackingKey packing_key(const Graph& graph, const Node& node, uint64_t algorithm);
 
 }  // namespace rushlight::xnnpack

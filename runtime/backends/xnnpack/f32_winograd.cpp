@@ -1,4 +1,4 @@
-// Convolutions with 3 x 3 windows by Winograd's minimal filtering.
+// 3 x 3 convolutions by Winograd's algorithm.
 #include <algorithm>
 #include <new>
 
@@ -11,15 +11,15 @@ namespace {
 
 using microkernels::PackedWinograd;
 
-// The sum of the squares of weights up to which transformed numbers are finite.
+// If the sum of the squares of the weights is at most this, the transformed weights are finite.
 constexpr double kMostSquares = 1e16;
 
-// Packed: (m + 2)^2 matrices [inputs, outputs], then the bias.
+// The packed data: (m + 2)^2 matrices [inputs, outputs], then the bias.
 int64_t matrix_of(const Conv& c) {
   return c.inputs * microkernels::packing_of(microkernels::f32_microkernels()).columns(c.outputs);
 }
 
-// Cycles, roughly: products in vectors of eight, two a cycle; weights that stream in; transforms.
+// Estimates the cycles: two 8-float products per cycle, reading the weights, and the transforms.
 double cost_of(const Conv& c, int64_t m) {
   const double weights = static_cast<double>(c.inputs) * static_cast<double>(c.outputs);
   if (m == 0) return static_cast<double>(c.pixels()) * 9 * weights / 16 + 9 * weights;
@@ -84,11 +84,11 @@ Error make_winograd_step(const Graph& graph, const Node& node, const Operand* op
   if (m == 0) return Error::Ok;
   const microkernels::F32Microkernels& t = microkernels::f32_microkernels();
   const float* filter = static_cast<const float*>(graph.values[node.inputs[1]].constant);
-  // Others, and NaN, might make transformed numbers infinite.
+  // With larger weights or NaN, transformed weights might be infinite.
   if (!(t.squared_deviations(filter, 9 * c.inputs * c.outputs, 0.0f) <= kMostSquares)) return Error::Ok;
   const float* bias =
       node.inputs[2] == kNone ? nullptr : static_cast<const float*>(graph.values[node.inputs[2]].constant);
-  // One output at a time is transformed: [9, inputs] to [points, inputs].
+  // Transforms the weights of one output channel at a time: [9, inputs] to [points, inputs].
   const int64_t points = (m + 2) * (m + 2), point = c.inputs * c.outputs, matrix = matrix_of(c);
   const size_t count = static_cast<size_t>(points * matrix + c.outputs);
   float* plain = static_cast<float*>(platform::allocate(static_cast<size_t>(points * point) * sizeof(float), 64));

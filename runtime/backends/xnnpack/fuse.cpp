@@ -13,8 +13,8 @@ uint64_t mix(uint64_t a, uint64_t b) {
   return x ^ (x >> 32);
 }
 
-// How the positions of a window follow from a length: equal lengths give equal positions where this is equal, and the
-// length itself where it is 0.
+// Returns a code of the function from input length to number of window positions. Equal codes and equal lengths give
+// equal numbers of positions; 0 means that the number is the length itself.
 uint64_t change(uint32_t before, uint32_t after, uint32_t size, uint32_t dilation, uint32_t stride) {
   const int64_t added = int64_t{before} + after - int64_t{size - 1} * dilation;
   return stride == 1 && added == 0 ? 0 : mix(static_cast<uint64_t>(added), stride);
@@ -77,7 +77,7 @@ class Fusion {
   }
 
  private:
-  // Of values that have this in common, all dimensions but the last are equal, whatever the inputs' are.
+  // Returns a code. Values with equal codes have equal dimensions (except the last one), for all sizes of the inputs.
   uint64_t kin_of(const Node& node) const {
     const uint64_t in = kin_[node.inputs[0]], other = mix(2, node.output);
     const PayloadWindow& w = node.window;
@@ -111,7 +111,7 @@ class Fusion {
     }
   }
 
-  // The node that computes a value which only one node reads, and which is of the same type as that node's result.
+  // Returns the producer of a value that only one node reads and that has the type of this node's result, else null.
   Node* sole_producer(uint32_t id, uint32_t result) const {
     const Value &a = graph_.values[id], &b = graph_.values[result];
     const bool is_float = a.dtype == b.dtype && !is_quantized(a) && !is_quantized(b);
@@ -142,7 +142,7 @@ class Fusion {
     if (into->num_folded < Node::kMaxFolded) into->folded[into->num_folded++] = node.debug_handle;
   }
 
-  // The addition takes the place of the product, since its other operand may be computed in between.
+  // The fused node takes the place of the addition, because the other operand may be computed after the product.
   bool add_to_producer(const Node& node, Node* added) {
     if (node.kind != Kind::XNNAdd) return false;
     Node* best = nullptr;
@@ -178,7 +178,7 @@ class Fusion {
     return set_activation(kind, 0, &e);
   }
   bool is_f32_step(const Node& node) const { return options_.microkernels && takes_f32(graph_, node); }
-  // Whether the step adds a residual: that of a depthwise convolution does not.
+  // Whether the step of a node can add a residual. Depthwise convolutions cannot.
   bool is_product(const Node& node) const {
     return is_f32_step(node) && (node.kind == Kind::XNNFullyConnected || !suits_depthwise(node));
   }
@@ -191,7 +191,7 @@ class Fusion {
   Graph& graph_;
   const Shape* shapes_;
   const Options& options_;
-  uint32_t* readers_ = nullptr;  // [values], nodes and the outside
+  uint32_t* readers_ = nullptr;  // [values], number of reading nodes, plus 1 for an output
   Node** producers_ = nullptr;   // [values]
   uint64_t* kin_ = nullptr;      // [values]
 };

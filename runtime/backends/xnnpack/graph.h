@@ -1,4 +1,4 @@
-// A payload's subgraph as plain data: checked once by read_graph(), simple from there on.
+// The subgraph of a payload as plain structs. read_graph() has checked it completely.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct Shape {
 
   int64_t operator[](uint32_t axis) const { return dims[axis]; }
   int64_t last() const { return dims[rank - 1]; }
-  // Product of the dimensions; at most kMaxElements for shapes that passed check_shape().
+  // Returns the product of the dimensions; at most kMaxElements for shapes that passed check_shape().
   int64_t numel() const {
     int64_t product = 1;
     for (uint32_t i = 0; i < rank; ++i) product *= dims[i];
@@ -46,59 +46,58 @@ struct Shape {
   bool operator!=(const Shape& other) const { return !(*this == other); }
 };
 
-// Fails unless all dimensions are positive, or 0 where a shape may be empty, and there are at most kMaxElements
-// elements.
+// Fails unless all dimensions are positive (or 0, with `may_be_empty`) and the shape has at most kMaxElements elements.
 Error check_shape(const Shape& shape, bool may_be_empty = false);
 
-// How quantized numbers stand for real ones: real = (number - zero) * scale.
+// Quantization parameters: real = (number - zero) * scale.
 struct Quantization {
   enum class By : uint8_t {
     None,
     Tensor,   // one scale and zero point
     Channel,  // a scale for each index of an axis, zero point 0
     Group,    // a bfloat16 scale for each `group` numbers of a row of [channels, inputs], zero point 0
-    Row,      // a scale and zero point for the last `group` dimensions together, found when running
+    Row,      // a scale and zero point per block of the last `group` dimensions, computed at run time
   };
   By by = By::None;
   int32_t zero = 0;
   float scale = 1;
-  const void* scales = nullptr;  // of channels: float; of groups: bfloat16, [channels, groups]
+  const void* scales = nullptr;  // by channel: float [channels]; by group: bfloat16 [channels, groups]
   uint32_t axis = 0;
   uint32_t group = 0;
 };
 
-// Constants with a scale for each channel may have numbers of 4 bits: two in a byte, the first one low, 8 added; rows
-// begin with a byte.
+// A value. Constants with a scale per channel may have 4-bit numbers: two per byte, the low half first, stored with 8
+// added. Each row begins with a new byte.
 struct Value {
   ScalarType dtype = ScalarType::Float;
   Quantization quantization;
   bool is_int4 = false;
-  Shape shape;                     // upper bounds of what depends on dynamic inputs
-  uint32_t argument = kNone;       // position among the delegate's arguments
-  bool is_input = false;           // given from outside
-  bool is_output = false;          // wanted outside
+  Shape shape;                     // upper bounds for dynamic shapes
+  uint32_t argument = kNone;       // index of the delegate's argument
+  bool is_input = false;           // an input of the delegate
+  bool is_output = false;          // an output of the delegate
   const void* constant = nullptr;  // null if computed
-  std::string_view name;           // of a constant's named data, while the step of its node is made
+  std::string_view name;           // name of the constant's named data, valid while steps are made
 };
 
-// The window of a convolution or a pooling as the payload has it: padding may differ on opposite sides. A pooling
-// leaves the fields of channels and adjustments unused.
+// The window of a convolution or a pooling in the payload: padding may differ on opposite sides. A pooling leaves the
+// fields of channels and adjustments unused.
 struct PayloadWindow {
   uint32_t top = 0, right = 0, bottom = 0, left = 0;  // padding
   uint32_t height = 1, width = 1;
   uint32_t stride_height = 1, stride_width = 1;
   uint32_t dilation_height = 1, dilation_width = 1;
   uint32_t group_inputs = 1, group_outputs = 1, groups = 1;  // channels, channels, count
-  uint32_t adjustment_height = 0, adjustment_width = 0;      // rows and columns added to a transposed one's output
+  uint32_t adjustment_height = 0, adjustment_width = 0;      // rows, columns added to a transposed one's output
 };
 
 struct Node {
-  static constexpr uint32_t kResidual = 3;   // the input of a convolution or a fully connected node that fuse() adds
+  static constexpr uint32_t kResidual = 3;   // index of the residual input, which fuse() adds
   static constexpr uint32_t kMaxFolded = 3;  // an addition, a clamp and an activation
 
   Kind kind = Kind::NONE;
   uint32_t debug_handle = 0;
-  uint32_t folded[kMaxFolded];  // debug handles of the nodes that fuse() folded into this one, in their order
+  uint32_t folded[kMaxFolded];  // debug handles of the nodes that fuse() folded into this node, in order
   uint32_t num_folded = 0;
   uint32_t flags = 0;
   bool has_bounds = false;  // results are clamped to [min, max]
@@ -107,18 +106,18 @@ struct Node {
   uint32_t num_inputs = 0;
   uint32_t output = kNone;
   PayloadWindow window;
-  uint32_t rank = 0;          // of the lists
+  uint32_t rank = 0;          // length of `first` and `second`
   uint32_t first[kMaxRank];   // permutation, new shape, offsets, padding before
   uint32_t second[kMaxRank];  // sizes, padding after
   uint32_t axis = 0;
-  uint32_t height = 0, width = 0;  // of a resized image
-  float number = 0;                // slope, alpha, padding value; of the activation, where there is one
-  Kind activation = Kind::NONE;    // done to the clamped result, by fuse()
+  uint32_t height = 0, width = 0;  // of the resized image
+  float number = 0;                // slope, alpha or padding value; the number of `activation`, if there is one
+  Kind activation = Kind::NONE;    // set by fuse(), applied after clamping
 };
 
 inline bool is_quantized(const Value& value) { return value.quantization.by != Quantization::By::None; }
 
-// Owns the constants. `nodes` are in an order in which every value is computed before it is used.
+// The graph owns the constants. Every node comes after the nodes that compute its inputs.
 struct Graph {
   Span<Value> values;
   Span<Node> nodes;
@@ -130,7 +129,7 @@ struct Graph {
   }
 };
 
-// The kind's name in the schema, such as "XNNConv2d".
+// Returns the name of a kind in the schema, such as "XNNConv2d".
 const char* name_of(Kind kind);
 
 }  // namespace rushlight::xnnpack

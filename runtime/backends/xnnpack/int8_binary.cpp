@@ -1,13 +1,13 @@
-// Sums, differences and products of int8 values of one shape.
+// Sums, differences and products of two int8 values; leading dimensions of one of them may be broadcast.
 #include "backends/xnnpack/int8_step.h"
 #include "microkernels/elementwise/int8.h"
 
 namespace rushlight::xnnpack {
 namespace {
 
-constexpr int64_t kGrain = 1 << 14;  // elements that are worth a thread
+constexpr int64_t kGrain = 1 << 14;  // elements for which a thread pays off
 
-// Whether the trailing dimensions of one are those of the other and its leading ones are 1 or absent.
+// Whether `small` is a suffix of `large`, apart from leading dimensions of size 1.
 bool repeats(const Shape& small, const Shape& large) {
   if (small.rank > large.rank) return false;
   uint32_t same = 0;
@@ -37,7 +37,7 @@ class Int8BinaryStep final : public ThreadedStep {
   }
 
   Error run(KernelRuntimeContext& context) override {
-    // The smaller input repeats along the rows of the larger.
+    // The smaller input is repeated for each row of the larger input.
     const int64_t row = a_count_ < b_count_ ? a_count_ : b_count_, rows = count_ / row;
     if (rows == 1) {
       share(
@@ -68,7 +68,7 @@ class Int8BinaryStep final : public ThreadedStep {
   int64_t count_ = 0, a_count_ = 0, b_count_ = 0;
 };
 
-// With the factors of a quantized sum, difference or product.
+// Returns the factors of a quantized sum, difference or product.
 microkernels::Int8Binary binary_of(const Graph& graph, const Node& node) {
   const Quantization& a = graph.values[node.inputs[0]].quantization;
   const Quantization& b = graph.values[node.inputs[1]].quantization;

@@ -1,4 +1,4 @@
-// Conversions between float32 and int8, with one scale or with scales by row.
+// Conversions between float32 and int8, with one scale or with a scale per row.
 #include <cmath>
 
 #include "backends/xnnpack/int8_step.h"
@@ -9,7 +9,7 @@ namespace {
 
 using By = Quantization::By;
 
-constexpr int64_t kGrain = 1 << 14;  // elements that are worth a thread
+constexpr int64_t kGrain = 1 << 14;  // elements for which a thread pays off
 
 class Int8ConvertStep final : public ThreadedStep {
  public:

@@ -1,4 +1,4 @@
-// Depthwise convolutions over int8.
+// Depthwise convolutions of int8 images.
 #include "backends/xnnpack/int8_step.h"
 #include "microkernels/dwconv/int8.h"
 #include "rushlight/platform/platform.h"
@@ -56,7 +56,7 @@ Error make_int8_depthwise_step(const Graph& graph, const Node& node, const Opera
   const Value& weights = graph.values[node.inputs[1]];
   const Value& out = graph.values[node.output];
   if (c.inputs != 1 || c.outputs != 1 || c.groups == 1) return Error::Ok;
-  const bool is_depthwise = node.kind == Kind::XNNDepthwiseConv2d;  // weights [taps, channels], else the other way
+  const bool is_depthwise = node.kind == Kind::XNNDepthwiseConv2d;  // weights [taps, channels], else [channels, taps]
   const Quantization& scales = weights.quantization;
   if (!is_byte(in) || !is_byte(out) || weights.dtype != ScalarType::Char || weights.is_int4) return Error::Ok;
   if (scales.by == By::Tensor ? scales.zero != 0 : scales.axis != (is_depthwise ? 3u : 0u)) return Error::Ok;

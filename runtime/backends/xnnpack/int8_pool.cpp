@@ -1,4 +1,4 @@
-// Maxima, clamps and averages over int8 images.
+// Max pooling, clamps and average pooling of int8 images.
 #include "backends/xnnpack/int8_step.h"
 #include "microkernels/pool/int8.h"
 #include "microkernels/reduce/int8.h"
@@ -6,7 +6,7 @@
 namespace rushlight::xnnpack {
 namespace {
 
-constexpr int64_t kGrain = 1 << 14;  // elements that are worth a thread
+constexpr int64_t kGrain = 1 << 14;  // elements for which a thread pays off
 
 class Int8ClampStep final : public ThreadedStep {
  public:
@@ -119,7 +119,7 @@ class Int8AverageStep final : public ThreadedStep {
   uint8_t* scratch_ = nullptr;
 };
 
-// Returns the pooling of a node, before its sizes are known.
+// Returns the pooling of a node without the sizes of its image.
 microkernels::Int8Pool2d max_pool_of(const Graph& graph, const Node& node) {
   const PayloadWindow& w = node.window;
   microkernels::Int8Pool2d pool;

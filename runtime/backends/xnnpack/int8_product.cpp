@@ -1,5 +1,5 @@
-// Convolutions and fully connected nodes over int8 as products with packed weights: static ones, whose sums become
-// int8 again, and those with scales by row, whose sums become floats.
+// int8 convolutions and fully connected nodes as GEMMs with packed weights. Statically quantized nodes requantize the
+// sums to int8; nodes with scales per row convert the sums to floats.
 #include <algorithm>
 
 #include "backends/xnnpack/int8_step.h"
@@ -48,7 +48,7 @@ class Int8ProductStep final : public ThreadedStep {
   }
 
  private:
-  // Returns false if the convolution refuses the sizes.
+  // Returns false if the convolution does not support the sizes.
   bool prepare(const Operand* operands, PackedInt8Conv* convolution) const {
     const Conv c = conv_of(node_, operands);
     return convolution->prepare(c.input().sizes, c.output().sizes);
@@ -61,7 +61,7 @@ class Int8ProductStep final : public ThreadedStep {
   void* scratch_ = nullptr;
 };
 
-// Weights as int8 [output channels, depth]: in place, or written to `rows`.
+// Returns the weights as int8 [output channels, depth], in place or written to `rows`.
 const int8_t* channel_rows(const Node& node, const Value& weights, const Conv& c, int8_t* rows) {
   const int64_t depth = c.kernel_h * c.kernel_w * c.inputs, channels = c.out_channels();
   const int8_t* from = static_cast<const int8_t*>(weights.constant);
@@ -78,7 +78,7 @@ const int8_t* channel_rows(const Node& node, const Value& weights, const Conv& c
   return rows;
 }
 
-// Scales of channels run along the axis that counts outputs.
+// Whether the weights have one scale, or scales along the axis of the output channels.
 bool has_usable_scales(const Node& node, const Value& weights, int64_t channels) {
   const Quantization& q = weights.quantization;
   if (weights.dtype != ScalarType::Char) return false;

@@ -1,4 +1,4 @@
-// Steps over int8, on microkernels.
+// int8 steps with microkernels.
 #pragma once
 
 #include "backends/xnnpack/f32_step.h"
@@ -7,12 +7,12 @@
 
 namespace rushlight::xnnpack {
 
-// Whether a value is int8 with one scale.
+// Whether a value is int8 with a single scale.
 inline bool is_byte(const Value& value) {
   return value.dtype == ScalarType::Char && value.quantization.by == Quantization::By::Tensor;
 }
 
-// Returns the zero point of a node's int8 output and the bounds of its results.
+// Returns the zero point and the bounds of a node's int8 output.
 microkernels::Int8Range range_of(const Graph& graph, const Node& node);
 
 // Each function makes one kind of step, or sets `*step` to null if that kind does not suit the node.
@@ -29,7 +29,7 @@ Error make_int8_binary_step(const Graph& graph, const Node& node, size_t threads
 Error make_int8_pool_step(const Graph& graph, const Node& node, size_t threads, MemoryAllocator& allocator,
                           Step** step);
 
-// Returns the scale of an output channel's weights. The scales are available while steps are made, not later.
+// Returns the scale of an output channel's weights. The scales are available only while steps are made.
 float weight_scale(const Value& weights, int64_t channel);
 
 }  // namespace rushlight::xnnpack

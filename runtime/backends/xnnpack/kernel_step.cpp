@@ -6,7 +6,7 @@
 namespace rushlight::xnnpack {
 namespace {
 
-// How a value's memory is read as a tensor.
+// The ways to interpret a value's memory as a tensor.
 enum class View : uint8_t {
   Plain,
   Image,       // [n, h, w, c] as n, c, h, w
@@ -18,7 +18,7 @@ enum class View : uint8_t {
 
 constexpr uint32_t kMaxArguments = 12;
 
-// The arguments of one kernel call, owned.
+// Owns the arguments of one kernel call.
 class Arguments {
  public:
   Arguments() = default;
@@ -59,7 +59,7 @@ class Arguments {
     }
     const bool is_image = view == View::Image;
     if (is_image || view == View::Depthwise || view == View::Transposed) {
-      // Axes as the tensor counts them, in the order of the memory.
+      // The axes of the tensor in memory order.
       static constexpr uint8_t orders[3][4] = {{0, 2, 3, 1}, {1, 2, 3, 0}, {1, 2, 3, 0}};
       const uint8_t* axes = orders[is_image ? 0 : view == View::Depthwise ? 1 : 2];
       for (uint8_t i = 0; i < 4; ++i) {
@@ -129,7 +129,7 @@ constexpr std::string_view kExactGelu = "none";
 struct Row {
   Kind kind;
   const char* kernel;
-  // Adds what stands between the inputs and the result; null if nothing does.
+  // Adds the arguments between the inputs and the result; null if there are none.
   void (*parameters)(const Node& node, Arguments& arguments);
 };
 
@@ -184,7 +184,7 @@ const Row* find_elementwise(Kind kind) {
 
 bool is_symmetric(const PayloadWindow& window) { return window.top == window.bottom && window.left == window.right; }
 
-// Whether padding behind an axis is what rounding up the number of positions adds to the padding in front of it.
+// Whether `after` is the padding that ceil_mode adds to symmetric padding of `before`.
 bool rounds_up(int64_t size, int64_t before, int64_t after, int64_t window, int64_t stride, int64_t dilation) {
   const int64_t rest = size - dilation * (window - 1) - 1 + before;
   const int64_t count = (rest + after) / stride + 1;
@@ -200,7 +200,7 @@ bool has_ceil_mode(const Graph& graph, const Node& node) {
          rounds_up(in.dims[2], w.left, w.right, w.width, w.stride_width, w.dilation_width);
 }
 
-// The kernel of a node that is not elementwise; null if there is none that can express it.
+// Returns the kernel of a node that is not elementwise, or null if no kernel computes it.
 const char* kernel_name(const Graph& graph, const Node& node) {
   const PayloadWindow& window = node.window;
   switch (node.kind) {
@@ -243,7 +243,7 @@ class KernelStep final : public Step {
   KernelStep(const Node& node, const Kernel& kernel, const Kernel* clamp)
       : Step(node), kernel_(kernel), clamp_(clamp) {}
 
-  // The indices of a maximum pool, which nobody reads.
+  // Memory for the indices of max pooling, which no step reads.
   size_t scratch_bytes(const Operand* operands) const override {
     return node_.kind == Kind::XNNMaxPooling2d ? static_cast<size_t>(operands[node_.output].numel()) * sizeof(int64_t)
                                                : 0;

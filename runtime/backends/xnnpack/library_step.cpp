@@ -12,7 +12,7 @@
 namespace rushlight::xnnpack {
 namespace {
 
-// What create() and setup() of an operator read: float addresses, shapes by position among the node's inputs.
+// The arguments of create() and setup() of an operator: float addresses and shapes, by position of the node's inputs.
 struct Call {
   const Node& node;
   const Shape* in[3] = {};
@@ -23,9 +23,9 @@ struct Call {
   float max = INFINITY;
 };
 
-// Idle threads sleep: they would spin while other threads of the host have work.
+// Idle threads sleep: spinning threads would slow down other threads of the host.
 constexpr uint32_t kFlags = XNN_FLAG_YIELD_WORKERS;
-// Results below so many elements are not worth waking threads for.
+// Below this number of result elements, waking up threads takes longer than it saves.
 constexpr int64_t kFewElements = 32 * 1024;
 
 using Create = xnn_status (*)(const Call& call, xnn_operator_t* op);
@@ -36,8 +36,8 @@ struct Row {
   Create create;
   Setup setup;
   uint8_t constants;    // bit i: input i is packed by create()
-  bool is_by_channels;  // the operator is made for one size of the last dimension
-  bool has_bounds;      // it clamps
+  bool is_by_channels;  // the operator is created for a fixed size of the last dimension
+  bool has_bounds;      // the operator clamps
 };
 
 template <auto create>
@@ -114,9 +114,9 @@ xnn_status setup_convolution(const Call& call, xnn_operator_t op, pthreadpool_t 
                                           call.data[0], call.result, threads);
 }
 
-// XNNPACK 2022 splits a strided transposed convolution into one convolution for each residue of the positions by the
-// strides. It does not check that the first position of each lies within the result: then it reads anywhere. Its
-// adjustments are less than the strides, while PyTorch's may also be as large as dilations allow.
+// XNNPACK 2022 splits a strided transposed convolution into one convolution for each residue of positions modulo the
+// stride. It does not check that the first position of each lies within the result, and reads at random addresses if
+// not. Its adjustments are less than the strides, while PyTorch's may also be as large as dilations allow.
 bool suits_deconvolution(const PayloadWindow& w, const Shape& out) {
   if (w.adjustment_height >= w.stride_height || w.adjustment_width >= w.stride_width) return false;
   const bool is_split = (w.stride_height > 1 || w.stride_width > 1) && w.dilation_height == 1 &&
@@ -257,7 +257,7 @@ Error failure(const Node& node, const char* what, xnn_status status) {
               static_cast<int>(status));
 }
 
-// A number minus itself is 0; NaN and infinities give NaN. Independent sums become vectors.
+// x - x is 0, or NaN if x is NaN or infinite. The independent sums allow vectorization.
 bool is_finite(const float* values, int64_t count) {
   constexpr int64_t kLanes = 16;
   float sums[kLanes] = {};
@@ -270,7 +270,7 @@ bool is_finite(const float* values, int64_t count) {
   return sums[0] == 0.0f;
 }
 
-// Half-precision operands are widened into scratch memory, and the result narrowed.
+// Half-precision operands are widened into scratch memory, and the result is narrowed.
 class LibraryStep final : public Step {
  public:
   LibraryStep(const Graph& graph, const Node& node, const Row& row) : Step(node), graph_(graph), row_(row) {}
@@ -372,7 +372,7 @@ class LibraryStep final : public Step {
     float* floats = nullptr;
   };
 
-  // Computes again what the library may have made of NaN and infinities: results that are not finite, or a bound.
+  // Recomputes results that XNNPACK may compute wrongly from NaN and infinities: non-finite results and bounds.
   void restore_special_values() {
     const Operand& out = result_.operand;
     float* results = result_.floats ? result_.floats : static_cast<float*>(out.data);
@@ -387,7 +387,7 @@ class LibraryStep final : public Step {
 
   bool is_packed(uint32_t input) const { return (row_.constants & 1u << input) != 0; }
 
-  // Fails for shapes with which the library would read outside of its arrays.
+  // Fails for shapes for which XNNPACK would read out of bounds.
   Error check(const Operand* operands) const {
     const PayloadWindow& w = node_.window;
     const Shape& out = operands[node_.output].shape;

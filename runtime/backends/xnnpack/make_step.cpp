@@ -10,8 +10,8 @@ bool has_numbers(const Graph& graph, const Node& node) {
   return is_quantized(graph.values[node.output]);
 }
 
-// Whether XNNPACK's operator gives numbers where an input is NaN, and Rushlight's kernel is no slower. The library
-// compares all results with bounds, infinite ones if need be: such a comparison turns NaN into a bound.
+// Whether XNNPACK's operator loses NaN of inputs and Rushlight's kernel is not slower. XNNPACK compares all results
+// with bounds (infinite bounds if there are none), and such a comparison replaces NaN by a bound.
 bool is_better_by_kernel(Kind kind) {
   switch (kind) {
     case Kind::XNNAdd:

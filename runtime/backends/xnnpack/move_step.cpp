@@ -6,7 +6,7 @@
 namespace rushlight::xnnpack {
 namespace {
 
-// Elements from one strided array to another. Strides are in elements; the last axis is innermost.
+// A copy from one strided array to another. Strides are in elements; the last axis is innermost.
 struct Copy {
   uint8_t* to = nullptr;
   const uint8_t* from = nullptr;
@@ -24,7 +24,7 @@ void dense_strides(const Shape& shape, int64_t* strides) {
   }
 }
 
-// Merges axes that are dense in both arrays; at least one axis stays.
+// Merges axes that are contiguous in both arrays; at least one axis remains.
 void simplify(Copy* copy) {
   uint32_t kept = 0;
   for (uint32_t axis = 0; axis < copy->rank; ++axis) {
@@ -46,7 +46,7 @@ void simplify(Copy* copy) {
 
 constexpr int64_t kTile = 16;
 
-// A [rows, columns] block; `from` steps by one along rows.
+// Transposes a [rows, columns] block. Consecutive rows of `from` are adjacent elements.
 template <typename T>
 void transpose(T* to, const T* from, int64_t rows, int64_t columns, int64_t to_row, int64_t from_column) {
   for (int64_t top = 0; top < rows; top += kTile) {
@@ -65,7 +65,7 @@ template <typename T>
 void copy_axes(const Copy& copy, uint32_t axis, T* to, const T* from) {
   const uint32_t left = copy.rank - axis;
   const int64_t size = copy.sizes[axis];
-  if (left == 1 || axis + 1 == kMaxRank) {  // the bound of the rank keeps GCC from seeing an axis beyond
+  if (left == 1 || axis + 1 == kMaxRank) {  // kMaxRank shows GCC that `axis` is in range
     if (copy.from_strides[axis] == 1 && copy.to_strides[axis] == 1) {
       std::memcpy(to, from, static_cast<size_t>(size) * sizeof(T));
     } else {
@@ -86,7 +86,7 @@ template <typename T>
 void run_copy(KernelRuntimeContext& context, const Copy& copy) {
   int64_t count = 1;
   for (uint32_t i = 0; i < copy.rank; ++i) count *= copy.sizes[i];
-  // Threads share the longest of the two outermost axes.
+  // Threads share the longer one of the two outermost axes.
   const uint32_t axis = copy.rank > 1 && copy.sizes[1] > copy.sizes[0] ? 1 : 0;
   const int64_t inner = count / copy.sizes[axis];
   constexpr int64_t kGrain = 1 << 14;  // elements
@@ -169,7 +169,7 @@ class MoveStep final : public Step {
     copy->from += static_cast<size_t>(skipped) * element_size(in.dtype);
   }
 
-  // One of the two types is Float, or it happens in two goes of up to 256 elements.
+  // Converts directly if one dtype is Float, else by way of up to 256 floats at a time.
   void convert() const {
     const int64_t count = out_.numel();
     float block[256];

@@ -14,11 +14,11 @@ namespace {
 constexpr size_t kMostName = 128;
 constexpr size_t kLeastBlock = size_t{256} << 10, kMostBlock = size_t{16} << 20;
 
-// Memory for entries one after another, since the system gives large blocks faster than many small ones. Freed with its
-// last entry.
+// A block of memory for several entries: systems allocate one large block faster than many small ones. The last entry
+// frees the block.
 struct Block {
   size_t entries;
-  size_t used, size;  // bytes, this head included
+  size_t used, size;  // bytes, including this header
 };
 constexpr size_t kBlockHead = 64;
 static_assert(sizeof(Block) <= kBlockHead);
@@ -27,10 +27,10 @@ struct Registry {
   platform::Mutex mutex;
   void* first = nullptr;  // PackedWeights::Entry
   size_t count = 0;
-  Block* open = nullptr;  // where the next entry goes if it fits
-  size_t last_size = 0;   // of the block before the next one
+  Block* open = nullptr;  // the block for the next entry, if the entry fits
+  size_t last_size = 0;   // size of the latest block
 
-  // At a multiple of 64; null if there is no memory.
+  // Returns `size` bytes at a multiple of 64, or null if there is no memory.
   uint8_t* take(size_t size, Block** block) {
     size = (size + 63) / 64 * 64;
     if (open == nullptr || size > open->size - open->used) {
@@ -57,7 +57,7 @@ struct Registry {
 };
 
 Registry& registry() {
-  // Its destructor does not run, so that it outlives every user.
+  // The destructor never runs, so that the registry outlives every user.
   alignas(Registry) static unsigned char memory[sizeof(Registry)];
   static Registry* const instance = new (memory) Registry;
   return *instance;
@@ -107,7 +107,7 @@ Result<PackedWeights> PackedWeights::get(const PackingKey& key, size_t count, vo
   const bool is_shared = !key.name.empty() && key.name.size() <= kMostName;
   const uint64_t hash = is_shared ? hash_of(key.data, key.size) : 0;
   Registry& all = registry();
-  // Held while packing: another method that wants the same weights waits for them.
+  // The lock is held while packing: another method that needs the same weights waits.
   const platform::Lock lock(all.mutex);
   PackedWeights result;
   if (is_shared) {

@@ -8,17 +8,17 @@
 
 namespace rushlight::xnnpack {
 
-// Identifies packed weights by what they were made from, and how.
+// Identifies packed weights by their source data and packing.
 struct PackingKey {
-  std::string_view name;  // of the named data; empty if the weights have none
+  std::string_view name;  // name of the named data; empty if the weights have no name
   const void* data = nullptr;
   size_t size = 0;          // bytes of data
-  uint64_t bias_hash = 0;   // of further data that is packed along
-  uint64_t layout[8] = {};  // algorithm and extents
+  uint64_t bias_hash = 0;   // of the bias or other data that is packed together with the weights
+  uint64_t layout[8] = {};  // algorithm and sizes
 };
 
-// Floats, packed once for all parts and methods of the process which use the same named data in the same way. Weights
-// without a name are not shared.
+// Packed float weights. All delegates and methods of the process that pack the same named data in the same way share
+// them. Weights without a name are not shared.
 class PackedWeights {
  public:
   PackedWeights() = default;
@@ -26,7 +26,7 @@ class PackedWeights {
   PackedWeights& operator=(PackedWeights&& other) noexcept;
   ~PackedWeights();
 
-  // `fill(floats)` writes `count` zeroed floats, aligned to 64 bytes, unless they are there already.
+  // Returns weights with this key. If there are none, `fill(floats)` writes them to `count` zeros (64-byte aligned).
   template <typename Fill>
   static Result<PackedWeights> get(const PackingKey& key, size_t count, const Fill& fill) {
     return get(
@@ -43,10 +43,10 @@ class PackedWeights {
   Entry* entry_ = nullptr;
 };
 
-// Returns a hash of a block of bytes. It does not resist deliberate collisions.
+// Returns a hash of a block of bytes. It is not secure against deliberate collisions.
 uint64_t hash_of(const void* data, size_t size);
 
-// Returns the number of blocks of packed weights that exist now, for tests.
+// Returns the current number of blocks of packed weights, for tests.
 size_t count_packed_weights();
 
 }  // namespace rushlight::xnnpack

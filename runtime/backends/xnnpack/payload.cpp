@@ -20,8 +20,8 @@ struct Sections {
   uint64_t constants_size = 0;
 };
 
-// u8[4] 0, u8[4] "XH00", u16 header length, u32 tables offset, u32 tables size, u32 constants offset, u64 constants
-// size. A payload without header is tables alone.
+// Header: u8[4] 0, u8[4] "XH00", u16 header length, u32 tables offset, u32 tables size, u32 constants offset, u64
+// constants size. A payload without a header consists of the tables only.
 Error find_sections(const uint8_t* data, size_t size, Sections* sections) {
   constexpr size_t kHeader = 30;
   RL_REQUIRE(size >= 8, InvalidProgram, "the payload has %zu bytes, too few for a header", size);
@@ -97,7 +97,7 @@ class Reader {
     return Error::Ok;
   }
 
-  // Whether it is given, wanted, constant or none of these.
+  // Reads whether a value is an input, an output, a constant or an intermediate result.
   Error read_place(size_t id, const schema::XNNTensorValue& tensor, Value* value) {
     value->is_input = (tensor.flags() & 1) != 0;
     value->is_output = (tensor.flags() & 2) != 0;
@@ -135,7 +135,7 @@ class Reader {
     return Error::Ok;
   }
 
-  // Scales lie in a list of floats or in a constant.
+  // Reads scales from a list of floats or from a constant.
   Error read_scales(const schema::XNNQuantizedTensorValue& table, size_t id, Value* value) {
     Scales where;
     RL_TRY(find_scales(table, id, *value, &where));
@@ -152,7 +152,7 @@ class Reader {
     return check_scales(id, *value, where.count);
   }
 
-  // The bytes of an entry of the constant data, at least `needed`, copied if they are not aligned.
+  // Returns an entry of the constant data with at least `needed` bytes. The bytes are copied if they are not aligned.
   Result<const void*> find_constant(size_t id, uint32_t index, uint64_t needed, size_t alignment) {
     RL_REQUIRE(index < table_.constant_data().size(), InvalidProgram, "value %zu reads constant %u of %u", id, index,
                table_.constant_data().size());

@@ -6,9 +6,9 @@
 
 namespace rushlight::xnnpack {
 
-// Checks a payload and takes everything out of it; the bytes are not needed afterwards, but for constants that are
-// stored in the payload itself (`keeps_payload`). Constants by name come from `named_data`, which may be null.
-// The graph lives in `allocator`; its destructor is the caller's to call.
+// Checks a payload and reads a graph from it. The payload may be freed afterwards, unless `keeps_payload` is set
+// because constants are stored in the payload itself. Named constants come from `named_data`, which may be null. The
+// graph lives in `allocator`; the caller calls its destructor.
 Result<Graph*> read_graph(const void* payload, size_t size, const NamedDataMap* named_data, MemoryAllocator& allocator,
                           bool* keeps_payload);
 

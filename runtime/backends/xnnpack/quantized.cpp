@@ -15,7 +15,7 @@ void scaled(const void* numbers, int64_t begin, int64_t end, int32_t zero, float
   }
 }
 
-// 32-bit numbers have the zero point 0.
+// Dequantizes elements [begin, end). The zero point of 32-bit numbers is 0.
 void to_reals(ScalarType dtype, const void* numbers, int64_t begin, int64_t end, int32_t zero, float scale,
               float* floats) {
   if (dtype == ScalarType::Byte) return scaled<uint8_t>(numbers, begin, end, zero, scale, floats);

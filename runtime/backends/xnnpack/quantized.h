@@ -4,20 +4,20 @@
 
 namespace rushlight::xnnpack {
 
-// Dequantizes a constant to floats of its shape. The scales of channels and groups are available while steps are made.
+// Dequantizes a constant to floats of the same shape. Scales per channel or group exist only while steps are made.
 void constant_to_float(const Value& value, float* floats);
-// Expands a constant of 4-bit numbers to int8 [rows, columns].
+// Expands a 4-bit constant to int8 [rows, columns].
 void expand_int4(const Value& value, int8_t* numbers);
 
-// Dequantizes a value with one scale, or with scales by row.
+// Dequantizes a value with one scale, or with a scale per row.
 void numbers_to_float(const Value& value, const Operand& operand, float* floats);
-// Quantizes `count` floats to a value with one scale, rounded to nearest, ties to even.
+// Quantizes `count` floats to a value with one scale; rounds to nearest, ties to even.
 void numbers_from_float(const Value& value, const float* floats, int64_t count, void* numbers);
 
-// Chooses scale and zero point of a row of int8 numbers with these bounds.
+// Chooses the scale and zero point of a row of int8 numbers from the bounds of the row.
 void choose_row_scale(float least, float most, float* scale, int32_t* zero);
 
-// Returns the quantized number of a bound, clamped to [least, most].
+// Returns the quantized value of a bound, clamped to [least, most].
 int32_t quantize_bound(const Quantization& quantization, float bound, int32_t least, int32_t most);
 
 }  // namespace rushlight::xnnpack

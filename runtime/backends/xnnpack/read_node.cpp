@@ -3,7 +3,7 @@
 namespace rushlight::xnnpack {
 namespace {
 
-// Larger windows, strides and paddings than this are taken for damage.
+// Larger windows, strides and paddings are treated as damage.
 constexpr uint32_t kMaxWindow = 1 << 16;
 
 void take(const schema::Node1x1& table, Node* node) {
@@ -21,7 +21,7 @@ void take(const schema::Node2x1& table, Node* node) {
   node->flags = table.flags();
 }
 
-// For tables whose only values are input_id and output_id.
+// Reads tables whose only values are input_id and output_id.
 template <class Table>
 void take_ends(const Table& table, Node* node) {
   node->inputs[0] = table.input_id();
@@ -260,7 +260,7 @@ Error read_node(const schema::XNode& table, Node* node) {
     default:
       return fail(Error::NotSupported, "nodes of kind %s are not run by this build", name_of(node->kind));
   }
-  // Only the bias of a convolution or a fully connected node may be absent.
+  // Only the bias of a convolution or of a fully connected node may be absent.
   for (uint32_t i = 0; i < node->num_inputs; ++i) {
     const bool is_bias = i == 2 && (node->kind == Kind::XNNConv2d || node->kind == Kind::XNNDepthwiseConv2d ||
                                     node->kind == Kind::XNNConvTranspose2d || node->kind == Kind::XNNFullyConnected);

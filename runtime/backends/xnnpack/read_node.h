@@ -4,7 +4,7 @@
 
 namespace rushlight::xnnpack {
 
-// Takes a node out of its table and checks its parameters, but not that its values exist and have fitting shapes.
+// Reads a node from its table and checks its parameters. It does not check that the values exist and have valid shapes.
 Error read_node(const schema::XNode& table, Node* node);
 
 }  // namespace rushlight::xnnpack

@@ -53,7 +53,7 @@ bool is_weighted(Kind kind) {
          kind == Kind::XNNFullyConnected;
 }
 
-// Copies elements and must not change what they stand for.
+// Whether a node copies elements, so that the quantization of input and output must be equal.
 bool moves(Kind kind) {
   switch (kind) {
     case Kind::XNNStaticTranspose:

@@ -68,7 +68,7 @@ class RequantizeStep final : public Step {
 
 }  // namespace
 
-// As XNNPACK chooses: 0 is a number exactly, and the bound with the smaller error keeps its place.
+// Chooses the parameters as XNNPACK does: 0 is exact, and the bound with the smaller error is exact.
 void choose_row_scale(float least, float most, float* scale, int32_t* zero) {
   least = std::min(least, 0.0f);
   most = std::max(most, 0.0f);

@@ -12,7 +12,7 @@ namespace {
 
 bool is_pool(Kind kind) { return kind == Kind::XNNAvgPooling2d || kind == Kind::XNNMaxPooling2d; }
 
-// The mean or the maximum of the elements of a window that lie in the image. NaN makes the result NaN.
+// Returns the mean or maximum of the window's elements inside the image. It is NaN if an element is NaN.
 float pooled(const Node& node, const Shape& in, const float* floats, const Shape& out, int64_t index) {
   const PayloadWindow& w = node.window;
   const int64_t channels = out.dims[3], channel = index % channels;
@@ -41,7 +41,7 @@ class ScalarStep final : public Step {
  public:
   explicit ScalarStep(const Node& node) : Step(node) {}
 
-  // The first two inputs as floats, where they are of half precision.
+  // The first two inputs are converted to floats if they have half precision.
   size_t scratch_bytes(const Operand* operands) const override {
     return float_bytes(operands[node_.inputs[0]]) + (has_slopes() ? float_bytes(operands[node_.inputs[1]]) : 0);
   }

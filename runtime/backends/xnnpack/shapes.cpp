@@ -21,7 +21,7 @@ Error broadcast(const Node& node, const Shape& a, const Shape& b, Shape* out) {
   return Error::Ok;
 }
 
-// Positions of a window of `size` over `length` elements, 0 if it does not fit.
+// Returns the number of positions of a window of `size` over `length` elements, 0 if the window does not fit.
 int64_t positions(int64_t length, int64_t padding, int64_t size, int64_t dilation, int64_t stride) {
   const int64_t free = length + padding - ((size - 1) * dilation + 1);
   return free < 0 ? 0 : free / stride + 1;
@@ -66,7 +66,7 @@ Error convolution(const Graph& graph, const Node& node, const Shape* shapes, Sha
 Error pool(const Node& node, const Shape& in, Shape* out) {
   const PayloadWindow& w = node.window;
   if (in.rank != 4) return mismatch(node, "a pool has four dimensions");
-  // A window that lies in the padding alone has no result.
+  // A window that lies completely in the padding has no result.
   if (w.top >= w.height * w.dilation_height || w.left >= w.width * w.dilation_width) return mismatch(node, "padding");
   out->rank = 4;
   out->dims[0] = in.dims[0];
@@ -247,7 +247,7 @@ std::optional<float> value_of_nothing(const Graph& graph, const Node& node) {
   }
 }
 
-// Empty results are not computed. Of empty inputs, only nodes whose result is known then have one that is not empty.
+// Empty results are not computed. If an input is empty, the result may be non-empty only if its value is known.
 Error infer_shape(const Graph& graph, const Node& node, Shape* shapes) {
   Shape out;
   bool has_empty_input = false;

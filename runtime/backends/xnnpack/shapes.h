@@ -6,12 +6,12 @@
 
 namespace rushlight::xnnpack {
 
-// Sets shapes[node.output] from shapes[node.inputs[...]], all of them [values]. Fails if they and the node's parameters
-// do not fit together. Images are [batch, height, width, channels].
+// Sets shapes[node.output] from shapes[node.inputs[...]]; `shapes` has an element for each value. Fails if the input
+// shapes do not fit the node's parameters. Images are [batch, height, width, channels].
 Error infer_shape(const Graph& graph, const Node& node, Shape* shapes);
 
-// Returns the value of all elements of the result if an input is empty and the result is not, or none if that has no
-// meaning.
+// Returns the value of all elements of a result that is not empty although an input is empty, or nullopt if such a
+// result is undefined.
 std::optional<float> value_of_nothing(const Graph& graph, const Node& node);
 
 }  // namespace rushlight::xnnpack

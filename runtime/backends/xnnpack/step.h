@@ -9,12 +9,12 @@ struct pthreadpool;
 
 namespace rushlight::xnnpack {
 
-// A value of the graph in a run.
+// The shape and memory of a value in the current run.
 struct Operand {
   Shape shape;
   void* data = nullptr;
   ScalarType dtype = ScalarType::Float;
-  uint32_t row_dims = 0;  // of values with scales by row: the dimensions that make a row
+  uint32_t row_dims = 0;  // values with scales per row: number of trailing dimensions that form a row
 
   int64_t numel() const { return shape.numel(); }
   size_t nbytes() const {
@@ -22,7 +22,7 @@ struct Operand {
     return row_dims == 0 ? numbers : aligned(numbers) + static_cast<size_t>(rows()) * 2 * sizeof(float);
   }
 
-  // Of values with scales by row: behind the numbers are [rows] scales and [rows] zero points.
+  // Values with scales per row: [rows] scales and [rows] zero points follow the numbers.
   int64_t row_size() const {
     int64_t size = 1;
     for (uint32_t i = 0; i < row_dims; ++i) size *= shape.dims[shape.rank - 1 - i];
@@ -41,7 +41,7 @@ struct Operand {
   static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 };
 
-// Runs one node.
+// Runs one node of the graph.
 class Step {
  public:
   explicit Step(const Node& node) : node_(node) {}
@@ -50,14 +50,14 @@ class Step {
   virtual ~Step() = default;
 
   const Node& node() const { return node_; }
-  // Returns the bytes of scratch memory, aligned to 64 bytes, that setup() is given and run() may use.
+  // Returns the bytes of scratch memory (aligned to 64) that setup() gets and run() may use.
   virtual size_t scratch_bytes(const Operand*) const { return 0; }
-  // Takes note of shapes and addresses of operands[values]; called before the first run and when one changed.
+  // Stores shapes and addresses of operands[values]. It is called before the first run and after each change of them.
   virtual Error setup(const Operand* operands, void* scratch, pthreadpool* threads) = 0;
   virtual Error run(KernelRuntimeContext& context) = 0;
-  // Whether input `input` is read after the step was made. The memory of other constants may be released.
+  // Whether the step reads input `input` after its construction. If no step reads a constant, its memory may be freed.
   virtual bool reads(uint32_t) const { return true; }
-  // Whether up to 16 bytes behind an input may be read, though not used.
+  // Whether the step may read up to 16 bytes after the end of an input, without using them.
   virtual bool reads_beyond() const { return false; }
 
  protected:
@@ -65,30 +65,31 @@ class Step {
 };
 
 struct Options {
-  bool own_kernels = false;         // nothing that a kernel of ours can do is left to XNNPACK
-  bool microkernels = true;         // convolutions and products run on microkernels, and all quantized nodes that can
-  bool exact = false;               // no algorithm that changes the order of magnitude of rounding errors
-  Span<const KernelTable> kernels;  // for what XNNPACK lacks, searched in order
+  bool own_kernels = false;         // prefer kernels of Rushlight to XNNPACK's operators where both exist
+  bool microkernels = true;         // run convolutions, products, and quantized nodes on microkernels where possible
+  bool exact = false;               // no algorithm with larger rounding errors than direct sums
+  Span<const KernelTable> kernels;  // for nodes that XNNPACK lacks, searched in order
 };
 
-// Makes the step that suits the node best; it uses at most `threads` threads.
+// Makes the best step for the node. The step uses at most `threads` threads.
 Result<Step*> make_step(const Graph& graph, const Node& node, const Operand* operands, const Options& options,
                         size_t threads, MemoryAllocator& allocator);
 
-// Makes a step that calls an operator of XNNPACK. Returns NotSupported if the linked library has none, or if the build
-// has no XNNPACK.
+// Makes a step that calls an operator of XNNPACK. Returns NotSupported if the linked library lacks the operator, or if
+// the build has no XNNPACK.
 Result<Step*> make_library_step(const Graph& graph, const Node& node, const Operand* operands,
                                 MemoryAllocator& allocator);
-// Whether XNNPACK runs on this processor; true in a build without it.
+// Initializes XNNPACK. Returns false if it does not run on this processor; true in a build without it.
 bool initialize_library();
-// Makes a step on microkernels: convolutions and products of float32 with constant weights, and means of float32. Sets
-// `*step` to null if none suits; `is_exact` rules out algorithms that change the order of magnitude of rounding errors.
+// Makes a step with microkernels: float32 convolutions and products with constant weights, and float32 means. Sets
+// `*step` to null if the node has no such step. `is_exact` forbids algorithms with larger rounding errors than direct
+// sums.
 Error make_f32_step(const Graph& graph, const Node& node, const Operand* operands, bool is_exact, size_t threads,
                     MemoryAllocator& allocator, Step** step);
-// Makes a step that computes with int8 numbers, or sets `*step` to null if none suits a quantized node.
+// Makes a step that computes a quantized node with int8 microkernels, or sets `*step` to null if there is none.
 Error make_int8_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                      MemoryAllocator& allocator, Step** step);
-// Makes a step that converts between float and quantized values of any kind.
+// Makes a step that converts between floats and quantized values of all kinds.
 Result<Step*> make_requantize_step(const Graph& graph, const Node& node, MemoryAllocator& allocator);
 // Makes a step that dequantizes the inputs, runs the step of the float node, and quantizes the result.
 Result<Step*> make_dequantize_fallback_step(const Graph& graph, const Node& node, const Operand* operands,
@@ -96,10 +97,10 @@ Result<Step*> make_dequantize_fallback_step(const Graph& graph, const Node& node
 // Makes a step that moves elements: transposes, slices, concatenations, copies, conversions. Returns null for other
 // kinds.
 Result<Step*> make_move_step(const Node& node, MemoryAllocator& allocator);
-// Makes a step that calls kernels of the tables. It takes all kinds except those of make_move_step().
+// Makes a step that calls kernels of the tables. It supports all kinds except the kinds of make_move_step().
 Result<Step*> make_kernel_step(const Graph& graph, const Node& node, Span<const KernelTable> kernels,
                                MemoryAllocator& allocator);
-// Makes a step that computes one result after the other, for nodes that nothing else takes.
+// Makes a step that computes one result after the other, for nodes without any other step.
 Result<Step*> make_scalar_step(const Graph& graph, const Node& node, MemoryAllocator& allocator);
 
 }  // namespace rushlight::xnnpack

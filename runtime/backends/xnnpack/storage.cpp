@@ -9,8 +9,8 @@ bool keeps_elements(Kind kind) { return kind == Kind::XNNStaticReshape || kind =
 
 }  // namespace
 
-// A view may lie in its input's memory, since values never change. If it is an output, its memory is given: then the
-// input lies there, unless that is given as well.
+// A view can share its input's memory, because values never change. If the view is an output, its memory is given by
+// the caller; then the input uses this memory, unless the caller gives the input's memory too.
 Error Storage::find_views(const Graph& graph, MemoryAllocator& allocator) {
   graph_ = &graph;
   roots_ = make_array<uint32_t>(allocator, graph.values.size());

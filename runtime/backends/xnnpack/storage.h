@@ -5,28 +5,28 @@
 
 namespace rushlight::xnnpack {
 
-// A step reads or writes the memory of a value. Reads of a step come before its writes.
+// A read or write of a value's memory by a step. The reads of a step come before its writes.
 struct Use {
   uint32_t step = 0;
-  uint32_t root = 0;  // the value that the memory belongs to
+  uint32_t root = 0;  // the value that owns the memory
   bool writes = false;
-  bool beyond = false;  // up to 16 bytes behind it are read too
+  bool beyond = false;  // up to 16 bytes after the memory are read too
 };
 
-// In what memory the values of a graph lie, and when it is read and written. All that follows from this asks here:
-// which nodes need no step, how long memory is kept, what must be readable beyond its end, what may be given back.
+// Decides which values share memory, and records when each memory is read and written. From this follow the steps that
+// are not needed, the lifetimes of memory, and the memory that must be readable beyond its end.
 class Storage {
  public:
-  // Finds the values that lie in the memory of others.
+  // Finds the values that share the memory of other values.
   Error find_views(const Graph& graph, MemoryAllocator& allocator);
-  // Finds what the steps read and write, in their order. `steps` are all nodes that are no views.
+  // Finds the reads and writes of all steps, in order. `steps` are all nodes that are not views.
   Error find_uses(Span<Step* const> steps, MemoryAllocator& allocator);
 
-  // The value whose memory `id` lies in.
+  // Returns the value that owns the memory of value `id`.
   uint32_t root_of(uint32_t id) const;
-  // Whether a node's result lies in the memory of its input as it is, so that nothing is to be done.
+  // Whether a node's result shares the memory of its input, so that the node needs no step.
   bool is_view(const Node& node) const;
-  // Whether a value has memory of its own in the workspace: it is computed, and not for the outside.
+  // Whether a value owns memory in the workspace: it is computed and is not an output.
   bool is_inside(uint32_t id) const;
   Span<const Use> uses() const { return {uses_, num_uses_}; }
 

@@ -7,7 +7,7 @@
 
 namespace rushlight::xnnpack {
 
-// A step that shares its work out to at most `threads` workers.
+// A step that divides its work among at most `threads` workers.
 class ThreadedStep : public Step {
  public:
   ThreadedStep(const Node& node, size_t threads) : Step(node), threads_(static_cast<int64_t>(threads)) {}
@@ -17,7 +17,7 @@ class ThreadedStep : public Step {
     const int64_t given = static_cast<int64_t>(context.thread_count());
     return given < threads_ ? given : threads_;
   }
-  // Calls body(worker, begin, end) on disjoint ranges that cover [0, count), each of at least `grain` but for one.
+  // Calls body(worker, begin, end) on disjoint ranges that cover [0, count); all but one have at least `grain` items.
   template <typename Body>
   void share(KernelRuntimeContext& context, int64_t count, const Body& body, int64_t grain = 1) const {
     const int64_t most = workers(context), wanted = count / grain < 1 ? 1 : count / grain;

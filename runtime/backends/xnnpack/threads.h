@@ -6,8 +6,8 @@ struct pthreadpool;
 
 namespace rushlight::xnnpack {
 
-// XNNPACK's threads, of which there is one set per number in the process; null for one thread, or if there is no
-// memory, or no XNNPACK in the build.
+// Returns XNNPACK's thread pool with `count` threads; the process has one pool per count. Returns null for one thread,
+// without memory, or in a build without XNNPACK.
 pthreadpool* shared_threads(size_t count);
 
 }  // namespace rushlight::xnnpack

@@ -1,4 +1,4 @@
-// Of a build without XNNPACK, where kernels, microkernels and scalar steps run all nodes.
+// The functions of a build without XNNPACK, in which kernels, microkernels and scalar steps run all nodes.
 #include "backends/xnnpack/step.h"
 #include "backends/xnnpack/threads.h"
 

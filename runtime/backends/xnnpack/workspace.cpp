@@ -8,7 +8,7 @@ Error place(Slot* slots, uint32_t count, MemoryAllocator& allocator, size_t* tot
   *total = 0;
   if (count == 0) return Error::Ok;
   uint32_t* by_size = allocator.allocate_array<uint32_t>(count);
-  uint32_t* placed = allocator.allocate_array<uint32_t>(count);  // in order of offset
+  uint32_t* placed = allocator.allocate_array<uint32_t>(count);  // slots in order of offset
   RL_REQUIRE(by_size && placed, MemoryAllocationFailed, "no memory to plan %u slots", count);
   for (uint32_t i = 0; i < count; ++i) by_size[i] = i;
   std::sort(by_size, by_size + count, [slots](uint32_t a, uint32_t b) {
@@ -39,7 +39,7 @@ Error place(Slot* slots, uint32_t count, MemoryAllocator& allocator, size_t* tot
 Error check_places(Span<const Slot> slots, Span<const Access> accesses, size_t total, MemoryAllocator& allocator) {
   constexpr uint32_t kNever = UINT32_MAX;
   uint32_t* last_steps = allocator.allocate_array<uint32_t>(slots.size());
-  uint32_t* holding = allocator.allocate_array<uint32_t>(slots.size());  // slots that are intact
+  uint32_t* holding = allocator.allocate_array<uint32_t>(slots.size());  // slots whose contents are intact
   RL_REQUIRE((last_steps && holding) || slots.empty(), MemoryAllocationFailed, "no memory to check %zu slots",
              slots.size());
   for (size_t i = 0; i < slots.size(); ++i) {

@@ -9,7 +9,7 @@
 
 namespace rushlight::xnnpack {
 
-// Memory that is in use from step `first` to step `last`, inclusive.
+// Memory with the lifetime from step `first` to step `last`, inclusive.
 struct Slot {
   size_t size = 0;  // bytes
   uint32_t first = 0;
@@ -17,20 +17,20 @@ struct Slot {
   size_t offset = 0;  // set by place(), a multiple of 64
 };
 
-// Gives every slot a place such that slots in use at the same time do not overlap; `total` is what all need together.
-// Largest first, each at the lowest place that is free.
+// Sets the offset of every slot, so that slots with overlapping lifetimes do not overlap. `total` is the size of the
+// workspace. The largest slot is placed first, each slot at the lowest free offset.
 Error place(Slot* slots, uint32_t count, MemoryAllocator& allocator, size_t* total);
 
-// A step reads a slot or writes to it.
+// A read or write of a slot by a step.
 struct Access {
   uint32_t step = 0;
   uint32_t slot = 0;
   bool writes = false;
 };
 
-// Replays the accesses, which are in the order of the steps: fails unless everything that is read was written before
-// and not overwritten since, no step writes over what it accesses otherwise, and all slots lie within `total` bytes.
-// Knows nothing of how long slots are in use.
+// Checks offsets by simulating the accesses, which are in the order of the steps. Fails if a slot is read before it is
+// written or after it was overwritten, if a step overwrites a slot that it also accesses, or if a slot exceeds `total`
+// bytes. It does not use the lifetimes of the slots.
 Error check_places(Span<const Slot> slots, Span<const Access> accesses, size_t total, MemoryAllocator& allocator);
 
 }  // namespace rushlight::xnnpack

@@ -1,4 +1,4 @@
-// Scaled dot product attention: a few rows of scores at a time, which never leave the first level cache.
+// Scaled dot product attention. It computes a few rows of scores at a time, which stay in the first-level cache.
 #include <algorithm>
 #include <limits>
 
@@ -12,12 +12,12 @@ namespace {
 using microkernels::AttentionMasks;
 using microkernels::AttentionTile;
 
-// Queries for which keys and values are read as they are, and not packed.
+// Up to so many queries, keys and values are read in place instead of packed.
 constexpr int64_t kFewQueries = 4;
-// Scores that are held at a time, if these are several tiles' at all.
+// The maximum number of scores that are held at a time, unless one tile has more.
 constexpr int64_t kScoreFloats = 6 * 1024;
 
-// Fetches rows [first, last) of a head into the second level cache.
+// Prefetches rows [first, last) of a head into the second-level cache.
 void fetch(const View& view, const float* head, int64_t first, int64_t last) {
   for (int64_t i = first; i < last; ++i) {
     const float* const row = head + i * view.strides[2];
@@ -112,7 +112,7 @@ class AttentionStep final : public Step {
   Packing packing() const { return packing_of(*tiles_); }
   int64_t tiles_of_head() const { return divide_up(queries_, tiles_->gemm_rows); }
   int64_t score_step() const { return round_up(keys_, 16) + 16; }
-  // Of rows of scores, and of masks.
+  // Returns the number of rows of scores, and of masks, in the scratch memory of a worker.
   int64_t score_rows() const { return std::max(together_ * tiles_->gemm_rows, kFewQueries); }
   int64_t key_floats() const { return round_up(packing().columns(keys_) * depth_, 16); }
   int64_t value_floats() const { return round_up(packing().columns(width_) * keys_, 16); }
@@ -126,7 +126,7 @@ class AttentionStep final : public Step {
     return view.floats() + head / view.sizes[1] * view.strides[0] + head % view.sizes[1] * view.strides[1] +
            index * view.strides[2];
   }
-  // Of keys and values, for a head of queries.
+  // Returns the index of the key and value head that a query head uses.
   int64_t shared_head(int64_t head) const {
     const int64_t heads = out_->sizes[1], shared = key_->sizes[1];
     return head / heads * shared + head % heads / (heads / shared);
@@ -149,13 +149,13 @@ class AttentionStep final : public Step {
     }
   }
 
-  // Whether rows of a mask are added as they are.
+  // Whether the rows of a mask are used in place, without conversion.
   bool is_direct(int index) const {
     const View& mask = *masks_[index];
     return mask.dtype == ScalarType::Float && (mask.strides[3] == 1 || keys_ == 1);
   }
 
-  // Of `count` queries of a head; steps from one query's to the next's. `scratch` takes what has to be written first.
+  // Returns the masks of `count` queries. `steps` gets the strides between queries; `scratch` gets converted masks.
   AttentionMasks masks_of(int64_t head, int64_t first, int64_t count, float* scratch, int64_t* steps) const {
     AttentionMasks result{scale_, {}, masks_[0] && masks_[0]->dtype == ScalarType::Bool};
     for (int i = 0; i < 2; scratch += mask_floats(i++)) {
@@ -187,7 +187,7 @@ class AttentionStep final : public Step {
     }
   }
 
-  // F32Microkernels [begin, end) of those of all heads.
+  // Computes tiles [begin, end), counted over all heads.
   void many(int64_t begin, int64_t end, float* scratch) const {
     float* const scores = scratch + key_floats() + value_floats();
     const int64_t tiles = tiles_of_head();
@@ -205,7 +205,7 @@ class AttentionStep final : public Step {
     }
   }
 
-  // A head's share of rows, since they lie apart, and nothing else sees them coming.
+  // Prefetches the rows for tiles [tile, last) of a head: processors do not predict rows that are not contiguous.
   void fetch_head(int64_t head, int64_t tile, int64_t last) const {
     const int64_t tiles = tiles_of_head(), source = shared_head(head), k = key_->sizes[2];
     fetch(*key_, row(*key_, source, 0), k * tile / tiles, k * last / tiles);

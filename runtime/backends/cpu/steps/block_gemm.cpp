@@ -6,8 +6,8 @@ namespace rushlight::cpu {
 
 namespace {
 
-// A product whose numbers are int16 in blocks, on processors that multiply those faster than floats; elsewhere the
-// weights become floats now. Operands have pixels that one step walks.
+// A GEMM with int16 blocks, on processors where int16 products are faster than float products; on others, the weights
+// are converted to floats at load. The pixels of each operand must have a constant stride.
 class BlockGemmStep final : public Step {
  public:
   Error bind(const schema::BlockGemm& op, Binder& binder) {
@@ -81,7 +81,7 @@ class BlockGemmStep final : public Step {
   int64_t work() const override { return blocks_.blocks ? blocks_.work() : floats_.work(); }
 
  private:
-  microkernels::BlockGemm blocks_;  // without tiles:
+  microkernels::BlockGemm blocks_;  // if it has no microkernels, floats_ is used:
   microkernels::PackedConvolution floats_;
   const View* in_ = nullptr;
   const View* residual_ = nullptr;

@@ -1,5 +1,5 @@
-// A convolution, a depthwise one of its result and a product with that, a few rows at a time, so that what lies between
-// them stays in the second level cache.
+// A convolution, a depthwise convolution and a GEMM in sequence, computed a few rows at a time, so that the
+// intermediate rows stay in the second-level cache.
 #include <algorithm>
 
 #include "backends/cpu/image.h"
@@ -10,8 +10,8 @@ namespace rushlight::cpu {
 
 namespace {
 
-// Floats of rows between the convolutions that a worker holds: half of the second level cache of processors with
-// vectors of 16 floats, and of those with shorter ones.
+// The maximum floats of intermediate rows per worker, for processors with vectors of 16 floats and for others: half of
+// the second-level cache.
 constexpr int64_t kLargeBandFloats = 128 * 1024, kBandFloats = 48 * 1024;
 
 int64_t size_after(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation) {
@@ -73,7 +73,7 @@ class BottleneckStep final : public Step {
     band_ = 1;
     const int64_t most = depthwise_.kernels->width >= 16 ? kLargeBandFloats : kBandFloats;
     while (band_ < out_image_.sizes[1] && between_floats(band_ + 1) <= most) ++band_;
-    // For the most rows at a time.
+    // Prepares for the largest number of rows at a time.
     Image rows = dense(nullptr, std::min(ring(band_), height_), width_, expand_.outputs);
     const Image input = source(0, rows.sizes[1], nullptr);
     RL_TRY(expand_.prepare(input, rows, nullptr));
@@ -139,7 +139,7 @@ class BottleneckStep final : public Step {
     c.zeros = zeros(binder, c.groups * c.channels + 16);
   }
 
-  // Rows of the first convolution under so many of the second.
+  // Returns the number of rows of the first convolution that `rows` rows of the second convolution read.
   int64_t ring(int64_t rows) const {
     const Window& b = depthwise_.window;
     return (rows - 1) * b.stride_h + (b.kernel_h - 1) * b.dilation_h + 1;
@@ -151,7 +151,7 @@ class BottleneckStep final : public Step {
   int64_t between_floats(int64_t rows) const { return ring_floats(rows) + band_floats(rows); }
   int64_t worker_floats() const { return between_floats(band_) + round_up(own_floats_, 16); }
 
-  // The rows of the input under `count` rows of the first convolution from `row` on; sets the padding above them.
+  // Returns the input rows for `count` rows of the first convolution from `row` on. Sets `pad` to their top padding.
   Image source(int64_t row, int64_t count, int64_t* pad) const {
     const Window& a = expand_.window;
     const int64_t top = row * a.stride_h - a.pad_h, first = std::max<int64_t>(0, top);
@@ -163,7 +163,7 @@ class BottleneckStep final : public Step {
     return image;
   }
 
-  // Rows [first, last) of an image's output.
+  // Computes output rows [first, last) of an image.
   Error part(KernelRuntimeContext& context, float* scratch, int64_t image, int64_t first, int64_t last) const {
     const Window& b = depthwise_.window;
     float* const rows = scratch;
@@ -171,7 +171,7 @@ class BottleneckStep final : public Step {
     float* const own = band + band_floats(band_);
     const int64_t held = ring(band_), row_floats = width_ * expand_.outputs;
     microkernels::PackedConvolution expand = expand_, project = project_;
-    int64_t ready = 0;  // the next row of the first convolution
+    int64_t ready = 0;  // next row of the first convolution to compute
     for (int64_t y = first; y < last; y += band_) {
       const int64_t count = std::min(band_, last - y);
       const int64_t top = y * b.stride_h - b.pad_h;
@@ -212,8 +212,8 @@ class BottleneckStep final : public Step {
   const View* residual_ = nullptr;
   const View* out_ = nullptr;
   Image in_image_, residual_image_, out_image_;
-  int64_t height_ = 0, width_ = 0;  // after the first convolution
-  int64_t band_ = 1;                // rows of output at a time
+  int64_t height_ = 0, width_ = 0;  // of the first convolution's result
+  int64_t band_ = 1;                // output rows at a time
   int64_t own_floats_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Comparisons, logic and whole-number arithmetic, and choices between two tensors: what masks and places are made of.
+// Comparisons, logical operations, integer arithmetic and selection between two tensors, as used for masks and indices.
 #include <type_traits>
 
 #include "backends/cpu/image.h"
@@ -23,7 +23,7 @@ auto combined(T a, T b) {
   if constexpr (Op == Comparison::AND) return static_cast<T>(a & b);
   if constexpr (Op == Comparison::OR) return static_cast<T>(a | b);
   if constexpr (Op == Comparison::XOR) return static_cast<T>(a ^ b);
-  // Without a sign, since sums may wrap.
+  // Unsigned, because sums may wrap around.
   if constexpr (Op == Comparison::ADD) return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
   if constexpr (Op == Comparison::SUB) return static_cast<T>(static_cast<Unsigned>(a) - static_cast<Unsigned>(b));
   if constexpr (Op == Comparison::MUL) return static_cast<T>(static_cast<Unsigned>(a) * static_cast<Unsigned>(b));
@@ -143,7 +143,7 @@ class CompareStep final : public Step {
   }
 
   Comparison op_{};
-  const View* views_[3] = {};  // the output first
+  const View* views_[3] = {};  // output first
   Loops loops_;
 };
 
@@ -206,7 +206,7 @@ class WhereStep final : public Step {
     }
   }
 
-  const View* views_[4] = {};  // the output first
+  const View* views_[4] = {};  // output first
   Loops loops_;
 };
 

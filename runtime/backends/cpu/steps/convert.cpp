@@ -1,4 +1,4 @@
-// 16-bit floats become float32, and float32 16-bit floats.
+// Converts 16-bit floats to float32, and float32 to 16-bit floats.
 #include <algorithm>
 
 #include "backends/cpu/image.h"

@@ -1,4 +1,4 @@
-// Copies of tensors from one order of dimensions to another.
+// Copies tensors from one order of dimensions to another.
 #include <algorithm>
 #include <cstring>
 
@@ -11,8 +11,8 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kSquare = 32;   // a block of a transposition
-constexpr int64_t kShortRow = 8;  // shorter ones are copied several together
+constexpr int64_t kSquare = 32;   // rows and columns of a block of a transpose
+constexpr int64_t kShortRow = 8;  // several shorter rows are copied at once
 
 class CopyStep final : public Step {
  public:
@@ -85,7 +85,7 @@ class CopyStep final : public Step {
     }
   }
 
-  // All rows along the last dimension but one, from row `first` on.
+  // Copies all rows along the last dimension but one, from row `first` on.
   void move_rows(int64_t first) const {
     switch (element_size(in_->dtype)) {
       case 1:
@@ -124,7 +124,7 @@ class CopyStep final : public Step {
     }
   }
 
-  // Columns [first, first + kSquare) of the innermost dimension by all rows of across_, in blocks.
+  // Transposes columns [first, first + kSquare) of the innermost dimension with all rows of across_, in blocks.
   void transpose(int64_t other, int64_t first, int64_t rows) const {
     int64_t from_offset = 0, to_offset = 0;
     for (int i = loops_.rank - 2; i >= 0; --i) {

@@ -1,4 +1,4 @@
-// Sums along a dimension, of each element and those before it.
+// Cumulative sums along a dimension.
 #include <algorithm>
 
 #include "backends/cpu/image.h"
@@ -10,7 +10,7 @@ namespace rushlight::cpu {
 namespace {
 
 constexpr int64_t kColumns = 256;
-// Rows that advance together where the elements of a row lie next to each other: each sum waits for the one before it.
+// Contiguous rows that are summed together: within one row, each sum must wait for the previous sum.
 constexpr int64_t kRows = 8;
 
 class CumulativeSumStep final : public Step {
@@ -68,7 +68,7 @@ class CumulativeSumStep final : public Step {
       }
     }
   }
-  // Input and output lie apart, or in the same place.
+  // `from` and `to` either do not overlap or are equal.
   static void add_next(double* __restrict sums, const float* from, float* to, int64_t n) {
     for (int64_t j = 0; j < n; ++j) {
       sums[j] += static_cast<double>(from[j]);
@@ -80,7 +80,7 @@ class CumulativeSumStep final : public Step {
   const View* out_ = nullptr;
   int axis_ = 0;
   int64_t block_ = kColumns;
-  Loops loops_;  // of the first elements along the axis
+  Loops loops_;  // over the first elements along the axis
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Chains of elementwise operators, in blocks that stay in the first level cache.
+// Chains of elementwise operators, computed in blocks that stay in the first-level cache.
 #include <algorithm>
 #include <cstring>
 
@@ -94,8 +94,8 @@ class ElementwiseStep final : public Step {
  private:
   int64_t worker_floats() const { return registers_ * kBlock; }
 
-  // Joins rows that are shorter than blocks where operands lie in memory one row after the other, but for some that are
-  // the same for each row: blocks read these from copies next to each other.
+  // Joins short rows to blocks if the rows of each operand are contiguous or the same. An operand with the same row for
+  // all gets a buffer that repeats this row.
   void repeat_short_rows() {
     period_ = 0;
     block_ = kBlock;
@@ -153,7 +153,7 @@ class ElementwiseStep final : public Step {
     for (int64_t j = 0; j < n; ++j) out[j * out_step] = result[j * result_step];
   }
 
-  // A result of operands that are all the same for every element is computed once, unless it is the last.
+  // If all operands have one value for all elements, one result is computed, unless the instruction is the last one.
   void apply(const Instruction& code, const float* const* at, int64_t* step, int64_t n, float* to) const {
     const float* a = at[code.a];
     int64_t a_step = n == 1 ? 1 : step[code.a];
@@ -174,7 +174,7 @@ class ElementwiseStep final : public Step {
   }
 
   int64_t operands_ = 0, registers_ = 0, count_ = 0;
-  int64_t period_ = 0;  // floats of a row, if rows are joined
+  int64_t period_ = 0;  // floats per row, if rows are joined
   int64_t block_ = kBlock;
   bool is_repeated_[kMostViews] = {};
   Instruction* code_ = nullptr;

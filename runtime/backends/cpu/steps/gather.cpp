@@ -1,4 +1,4 @@
-// Rows of a table.
+// Gathers rows of a table.
 #include <cstring>
 
 #include "backends/cpu/image.h"

@@ -62,7 +62,7 @@ class GemmStep final : public Step {
   int64_t work() const override { return convolution_.work(); }
 
  private:
-  // From image to image of a number by channel.
+  // Sets `step` to the stride between images of a tensor with one number per channel.
   static Error find_step(const View* view, const Sources& in, int64_t* step) {
     if (view == nullptr) return Error::Ok;
     RL_ASSIGN(const Image image, image_of(*view));

@@ -1,4 +1,4 @@
-// Normalization by groups of channels where these lie innermost: what each channel is multiplied by, and what is added.
+// Statistics of group normalization for channels-last images: the scale and the shift of each channel.
 #include <algorithm>
 #include <cmath>
 
@@ -9,9 +9,9 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kMostChunks = 16;        // of an image's pixels, whatever the number of workers
+constexpr int64_t kMostChunks = 16;        // chunks of an image's pixels, for any number of workers
 constexpr int64_t kLeastChunk = 1 << 13;   // floats
-constexpr int64_t kBlockFloats = 1 << 12;  // of pixels, which are read twice
+constexpr int64_t kBlockFloats = 1 << 12;  // pixels of a block, which is read twice
 
 class GroupNormStatisticsStep final : public Step {
  public:
@@ -74,8 +74,8 @@ class GroupNormStatisticsStep final : public Step {
  private:
   int64_t begin_of(int64_t chunk) const { return pixels_ * chunk / chunks_; }
 
-  // Means and sums of squared deviations of each channel over the chunk's pixels, which blocks of pixels are joined to
-  // as Chan et al., "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
+  // Computes the mean and the sum of squared deviations of each channel over a chunk's pixels. Blocks of pixels are
+  // combined as in Chan et al., "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
   void chunk(int64_t image, int64_t index, float* means, float* buffer) const {
     float* deviations = means + channels_;
     float* sums = buffer + channels_;
@@ -116,7 +116,7 @@ class GroupNormStatisticsStep final : public Step {
     }
   }
 
-  // Joins chunks and the channels of each group.
+  // Combines the statistics of all chunks and of the channels of each group.
   void finish(const float* chunks, float* scale, float* shift) const {
     const int64_t width = channels_ / groups_;
     const double count = static_cast<double>(pixels_) * static_cast<double>(width);

@@ -1,13 +1,13 @@
-// Products of int8 rows with matrices of 4-bit numbers in groups, each with a scale: sums within a group are exact.
+// GEMM of int8 rows with 4-bit matrices that have a scale per group of numbers. Sums within a group are exact.
 #include "backends/cpu/int8.h"
 
 namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kBlock = 32;     // numbers that tiles take at once
-constexpr int64_t kColumns = 16;   // that are not divided further
-constexpr int64_t kMostRows = 48;  // that are taken at once
+constexpr int64_t kBlock = 32;     // numbers that a tile processes at once
+constexpr int64_t kColumns = 16;   // columns of one task
+constexpr int64_t kMostRows = 48;  // rows that are computed at once
 
 class Int4GemmStep final : public Step {
  public:
@@ -77,7 +77,7 @@ class Int4GemmStep final : public Step {
   int64_t groups() const { return depth_ / group_; }
   int64_t lhs_floats() const { return round_up(rows_ * depth_, 64) / 4; }
 
-  // The columns from `column` on, kColumns of them if there are.
+  // Computes kColumns columns from `column` on, or fewer at the end.
   void multiply(int64_t column, const uint8_t* left, float* sums) const {
     const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const int64_t n = std::min(kColumns, columns_ - column);
@@ -95,7 +95,7 @@ class Int4GemmStep final : public Step {
     }
   }
 
-  // Sums of one row become what belongs into the output.
+  // Applies scale, zero point and epilogue to the sums of one row, and writes the results to the output.
   void finish(int64_t row, int64_t column, int64_t n, float* x, int32_t offset) const {
     const int64_t at = row * columns_ + column, r = row_scales_->sizes[0] == 1 ? 0 : row;
     const microkernels::Epilogue& e = epilogue_;

@@ -1,4 +1,4 @@
-// Depthwise convolutions over int8.
+// Depthwise convolutions of int8 images.
 #include "backends/cpu/int8.h"
 #include "microkernels/dwconv/int8.h"
 

@@ -1,4 +1,4 @@
-// Elementwise steps over int8: sums and products of two tensors, and tables of functions of one.
+// Elementwise int8 steps: sums and products of two tensors, and functions of one tensor by table.
 #include <algorithm>
 
 #include "backends/cpu/int8.h"
@@ -19,7 +19,7 @@ Error require_one_shape(const View* const* views, int count) {
   return Error::Ok;
 }
 
-// Blocks of the rows of loops over views, body(worker, row, first, n) each.
+// Calls body(worker, row, first, n) for blocks of the rows of the loops.
 template <typename Body>
 void for_blocks(Run& run, const Loops& loops, const Body& body) {
   const int64_t inner = loops.inner(), blocks = divide_up(inner, kBlock);

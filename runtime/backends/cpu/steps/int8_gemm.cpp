@@ -1,4 +1,4 @@
-// Convolutions and products with constant matrices over int8, whose sums become int8 again, or floats.
+// int8 convolutions and GEMMs with constant matrices. The sums are requantized to int8, or converted to floats.
 #include "backends/cpu/int8.h"
 #include "microkernels/conv/int8_packed.h"
 #include "microkernels/gemm/int8_small_sums.h"
@@ -82,7 +82,7 @@ class Int8GemmStep final : public Step {
   const char* name() const override {
     return convolution_.window.kernel_h * convolution_.window.kernel_w > 1 ? "int8 convolution" : "int8 GEMM";
   }
-  // Products of numbers in that form are those of rows as they lie.
+  // Operands in unsigned form need no conversion if the microkernels read their LHS in this form.
   bool takes_unsigned(const View& view) const override {
     return convolution_.kernels->lhs_offset == 0x80 && convolution_.kernels->lhs_size == 1 &&
            (&view == in_ || &view == residual_ || &view == out_);
@@ -104,8 +104,8 @@ class Int8GemmStep final : public Step {
     return Error::Ok;
   }
 
-  // Returns the weights as they lie in the plan if other microkernels are faster for such numbers and take them so,
-  // and chooses these microkernels; else null.
+  // If other microkernels are faster for the range of these weights and accept the plan's packing, chooses these
+  // microkernels and returns the weights in the plan; else returns null.
   const uint8_t* small_sums(const schema::Int8Gemm& op, Binder& binder) {
     PackedInt8Conv& c = convolution_;
     const Int8Microkernels& own = *c.kernels;

@@ -1,4 +1,4 @@
-// Means of int8 over the dimensions between the others.
+// Means of int8 tensors over the middle dimensions.
 #include "backends/cpu/int8.h"
 #include "microkernels/reduce/int8.h"
 

@@ -1,4 +1,4 @@
-// Pooling of channels-last images of int8.
+// Pooling of channels-last int8 images.
 #include "backends/cpu/int8.h"
 #include "microkernels/pool/int8.h"
 

@@ -1,4 +1,4 @@
-// 3 x 3 convolutions of an 8-bit product's record whose products Winograd's transforms make fewer; exact.
+// 3 x 3 convolutions of int8 images by Winograd's algorithm, which needs fewer products. The results are exact.
 #include <cstring>
 
 #include "backends/cpu/int8.h"
@@ -8,10 +8,10 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kColumns = 64;             // outputs whose products are held at once
-constexpr int64_t kInputBytes = 320 * 1024;  // of transformed input that is held at once
-constexpr int64_t kMostTiles = 28;           // tiles of outputs that are
-constexpr int64_t kMostRun = 4;              // tiles next to each other that become results at once
+constexpr int64_t kColumns = 64;             // output channels whose products are held at once
+constexpr int64_t kInputBytes = 320 * 1024;  // bytes of transformed input that are held at once
+constexpr int64_t kMostTiles = 28;           // output tiles that are held at once
+constexpr int64_t kMostRun = 4;              // adjacent tiles that are finished at once
 constexpr int kMostPoints = 36, kMostSide = 4;
 constexpr int64_t kLineStep = kMostRun * kMostSide * kColumns;
 
@@ -45,12 +45,12 @@ class Int8WinogradStep final : public Step {
     padding_ = binder.array<int8_t>(static_cast<size_t>(channels_));
     RL_TRY(binder.error());
     microkernels::pack_winograd_filters(t, m_, weights, outputs_, channels_, kColumns, filters_);
-    // Sums are those of int8, whatever the LHS of other products is.
+    // These sums are of int8 numbers, even if the LHS of the GEMM microkernels is uint8.
     microkernels::zero_corrections(t, weights, outputs_, zero_ - t.lhs_offset, nullptr, corrections_);
     return Error::Ok;
   }
 
-  // Not if the weights are so large that sums might not be exact.
+  // Returns false if the weights are so large that sums might not be exact.
   bool is_able() const { return m_ != 0; }
 
   Error prepare() override {
@@ -89,7 +89,7 @@ class Int8WinogradStep final : public Step {
       });
       return Error::Ok;
     }
-    // Few tiles: workers share the outputs.
+    // If there are few tiles, the workers share the output channels.
     int16_t* const input = reinterpret_cast<int16_t*>(scratch);
     const int64_t blocks = divide_up(count_, most_);
     for (int64_t b = 0; b < blocks; ++b) {
@@ -123,11 +123,11 @@ class Int8WinogradStep final : public Step {
     return {line / tile_rows_, line % tile_rows_ * m_, tile % tile_columns_ * m_};
   }
   int64_t points() const { return (m_ + 2) * (m_ + 2); }
-  // Rows an odd number of cache lines apart, points no power of two.
+  // Rows are an odd number of cache lines apart, and points are not a power of two apart.
   int64_t row_step() const { return (round_up(channels_, 32) / 32 | 1) * 32; }
   int64_t input_floats() const { return round_up(points() * most_ * row_step() / 2, 16); }
   int64_t sums_step() const { return most_ * kColumns + 16; }
-  // Sums of all points, and those of a tile's pixels.
+  // The sums of all points, then the sums of a tile's pixels.
   int64_t sums_floats() const { return points() * sums_step() + kMostSide * kLineStep; }
 
   void transform(int64_t tile, int16_t* to) const {
@@ -145,7 +145,7 @@ class Int8WinogradStep final : public Step {
     loops_->input(m_, pixels, in_->sign_mask, channels_, to, most_ * row_step());
   }
 
-  // Outputs from `first_column` on of tiles from `first` on.
+  // Computes output channels from `first_column` on for `count` tiles from `first` on.
   void convolve(int64_t first, int64_t count, int64_t first_column, const int16_t* input, int32_t* sums) const {
     const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const int64_t columns = std::min(kColumns, outputs_ - first_column), width = round_up(columns, t.lanes);
@@ -157,7 +157,7 @@ class Int8WinogradStep final : public Step {
         const int16_t* const right = filters_ + (first_column * points() + point * width + column) * channels_;
         for (int64_t i = 0, down = 0; down < tiles_down; ++down) {
           const int64_t rows = (count - i + tiles_down - down - 1) / (tiles_down - down);
-          // A part of the next panel is fetched with each tile.
+          // Each tile prefetches a part of the next panel.
           const int64_t numbers = vectors * t.lanes * channels_;
           const int16_t* const next = right + numbers;
           for (int64_t j = numbers * down / tiles_down; j < numbers * (down + 1) / tiles_down; j += 32) {
@@ -176,7 +176,7 @@ class Int8WinogradStep final : public Step {
     }
   }
 
-  // Of `run` tiles in one row of tiles; pixels: their sums, by line.
+  // Finishes `run` adjacent tiles of one row of tiles. `pixels` gets the sums of their pixels, line by line.
   void finish(int64_t tile, int64_t run, int64_t column, int64_t columns, const int32_t* products,
               int32_t* pixels) const {
     const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
@@ -227,7 +227,7 @@ class Int8WinogradStep final : public Step {
   const View* out_ = nullptr;
 };
 
-// For the largest sizes of the operands; 0 if none is better.
+// Returns the best tile size for the largest sizes of the operands, or 0 if Winograd's algorithm is not faster.
 int best_tile(const schema::Int8Gemm& op, Binder& binder) {
   const Window window = window_of(op.window());
   const View* const in = binder.any_input(op.input());

@@ -1,4 +1,4 @@
-// Batches of matrix products neither operand of which is constant.
+// Batches of matrix products without constant operands.
 #include <algorithm>
 
 #include "backends/cpu/image.h"

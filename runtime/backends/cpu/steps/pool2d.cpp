@@ -80,7 +80,7 @@ class Pool2dStep final : public Step {
   int64_t divisor(int64_t top, int64_t left, int64_t count) const {
     if (divisor_ > 0) return divisor_;
     if (!counts_padding_) return count;
-    // Of the window, what lies in the padded image.
+    // The part of the window that lies in the padded image.
     const int64_t rows = std::min(top + window_.kernel_h, in_->sizes[1] + window_.pad_h) - top;
     const int64_t columns = std::min(left + window_.kernel_w, in_->sizes[2] + window_.pad_w) - left;
     return std::max<int64_t>(1, rows * columns);

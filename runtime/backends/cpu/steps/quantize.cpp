@@ -1,4 +1,4 @@
-// Floats become int8 by one scale, or by scales chosen while the plan runs, and floats again.
+// Quantizes floats to int8, with one scale or with scales that are chosen at run time, and dequantizes int8 to floats.
 #include <algorithm>
 #include <atomic>
 
@@ -36,7 +36,7 @@ class ConvertStep final : public Step {
     for (int i = 0; i < in_->rank; ++i) {
       RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram, "operands of a conversion do not fit");
     }
-    // In the order of the floats, which are four times as many bytes.
+    // Loops follow the order of the floats, which have four times as many bytes.
     const View* const views[] = {quantizes_ ? in_ : out_, quantizes_ ? out_ : in_};
     loops_ = make_loops(views, 2);
     return Error::Ok;
@@ -48,7 +48,7 @@ class ConvertStep final : public Step {
     if (out_->numel() == 0) return Error::Ok;
     const int64_t inner = loops_.inner(), rows = loops_.outer(), blocks = divide_up(inner, kBlock);
     const int64_t workers = out_->numel() < kSerialWork ? 1 : run.workers;
-    // Rows whose bytes lie between each other's are converted together, so that workers write to lines of their own.
+    // Rows with interleaved bytes are converted together, so that workers write to different cache lines.
     const bool are_interleaved = loops_.inner_stride(1) != 1;
     for_workers(run.context, workers, rows * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
       float* const scratch = run.scratch + worker * kWorkerFloats;
@@ -73,7 +73,7 @@ class ConvertStep final : public Step {
  private:
   static constexpr int64_t kWorkerFloats = kBlock + kBlock / 4;
 
-  // Three rows of floats whose bytes lie next to each other, as those of an image's channels.
+  // Whether three rows of floats have interleaved bytes, as the channels of an image.
   bool are_3x3(int64_t rows) const {
     return rows == 3 && loops_.inner_stride(0) == 1 && loops_.inner_stride(1) == 3 &&
            loops_.row(1, 1) - loops_.row(1, 0) == 1 && loops_.row(1, 2) - loops_.row(1, 0) == 2;
@@ -83,7 +83,7 @@ class ConvertStep final : public Step {
     const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     for (int64_t row = 0; row < 3; ++row) {
       const float* const from = in_->floats() + loops_.row(0, row) + first;
-      // The next ones of the row, which processors do not foresee.
+      // Prefetches the next floats of the row, because the processor does not predict these addresses.
       const int64_t end = std::min(2 * n, loops_.inner() - first);
       for (int64_t i = n; i < end; i += 64 / int64_t{sizeof(float)}) __builtin_prefetch(from + i);
       t.quantize(from, n, range_, 1.0f / scale_, reinterpret_cast<uint8_t*>(scratch + row * kBlock));

@@ -1,4 +1,4 @@
-// Rows of a table of 8- or 4-bit numbers in groups, each with a scale.
+// Gathers rows of a table of 8- or 4-bit numbers with a scale per group.
 #include "backends/cpu/image.h"
 #include "backends/cpu/step.h"
 #include "microkernels/tables/int8.h"

@@ -1,4 +1,4 @@
-// LSTM and GRU layers in one direction; the products with their inputs are a step before.
+// LSTM and GRU layers in one direction. An earlier step multiplies the inputs by the input weights.
 #include <cstring>
 #include <numeric>
 
@@ -56,7 +56,7 @@ class RecurrentStep final : public Step {
     float* cells = gates + batch() * columns_;
     if (!is_gru_) set_cells(cells);
     for (int64_t b = 0; b < batch(); ++b) rows[b] = first_state_ ? row(*first_state_, b) : zeros_;
-    // A worker's blocks of units are whole panels.
+    // The units of a worker fill whole panels.
     const int64_t share = std::lcm(kUnits * this->gates(), packing_of(*tiles_).panel) / (kUnits * this->gates());
     const int64_t shares = divide_up(padded_ / kUnits, share);
     const int64_t workers = batch() * hidden_ * columns_ < 2 * kSerialWork ? 1 : run.workers;
@@ -94,7 +94,7 @@ class RecurrentStep final : public Step {
     }
   }
 
-  // Units [u0, u1) of step t, whose sequences' states before are `rows`.
+  // Computes units [u0, u1) of time step t. `rows` are the previous states of the sequences.
   void part(int64_t t, int64_t u0, int64_t u1, const float* const* rows, float* gates, float* cells) const {
     const int64_t first = u0 * this->gates(), last = u1 * this->gates();
     if (batch() == 1) {
@@ -127,8 +127,8 @@ class RecurrentStep final : public Step {
     }
   }
 
-  // Columns [first, last) of one sequence's gates. What every other step reads last, the next reads first: weights that
-  // are larger than a cache would otherwise push out what is about to be read.
+  // Computes columns [first, last) of one sequence's gates. Alternate time steps read the weights in opposite
+  // directions, so that weights that do not fit into the cache are partly still there.
   void multiply_row(const float* state, int64_t first, int64_t last, bool from_end, float* gates) const {
     const int64_t chunk = 4 * packing_of(*tiles_).panel, chunks = divide_up(last - first, chunk);
     for (int64_t i = 0; i < chunks; ++i) {
@@ -142,8 +142,8 @@ class RecurrentStep final : public Step {
   bool is_gru_ = false;
   bool is_backward_ = false;
   int64_t hidden_ = 0;
-  int64_t padded_ = 0;   // hidden_, rounded up to blocks
-  int64_t columns_ = 0;  // of all gates
+  int64_t padded_ = 0;   // hidden_ rounded up to whole blocks
+  int64_t columns_ = 0;  // total columns of all gates
   const View* projected_ = nullptr;
   const float* weights_ = nullptr;
   const float* bias_ = nullptr;

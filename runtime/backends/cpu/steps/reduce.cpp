@@ -1,4 +1,4 @@
-// Sums, means and largest values over dimensions.
+// Sums, means and maxima over dimensions.
 #include <algorithm>
 #include <cmath>
 #include <limits>

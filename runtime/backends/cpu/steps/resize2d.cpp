@@ -1,4 +1,4 @@
-// Images of another size: the nearest pixel, or weights of the nearest four or sixteen.
+// Resizes images: nearest pixel, bilinear (four pixels) or bicubic (16 pixels).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -13,13 +13,13 @@ namespace {
 
 using schema::Interpolation;
 
-// Where an output lies between two inputs: (1 - share) * first + share * second.
+// The position of an output between two inputs: (1 - share) * first + share * second.
 struct Place {
   int64_t first, second;
   float share;
 };
 
-// Four weights of neighbouring inputs, and where these are.
+// The positions and weights of four neighbouring inputs.
 struct Taps {
   int64_t at[4];
   float weight[4];
@@ -93,7 +93,7 @@ class Resize2dStep final : public Step {
   int64_t work() const override { return mode_ == Interpolation::NEAREST ? 0 : (is_cubic() ? 8 : 4) * out_.numel(); }
 
  private:
-  // A row of the output, of which the channels of a pixel lie together, if they do not in the output.
+  // The floats of a buffer for one output row with interleaved channels, if the output has channel planes; else 0.
   int64_t row_floats() const { return has_planes_ ? round_up(out_.sizes[2] * pixel_step_, 16) : 0; }
   int64_t line_floats() const {
     return mode_ == Interpolation::NEAREST ? 0 : round_up(in_.sizes[2] * in_.sizes[3], 16);
@@ -188,8 +188,8 @@ class Resize2dStep final : public Step {
   const View* in_view_ = nullptr;
   const View* out_view_ = nullptr;
   Image in_, out_;
-  bool has_planes_ = false;  // each channel of the output is an image of its own
-  int64_t pixel_step_ = 0;   // floats to the next pixel of a row that is computed
+  bool has_planes_ = false;  // each channel of the output is a separate plane
+  int64_t pixel_step_ = 0;   // floats between consecutive pixels of a computed row
 };
 
 }  // namespace

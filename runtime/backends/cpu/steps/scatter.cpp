@@ -1,4 +1,4 @@
-// Slices of a tensor, written over at places that are known when the plan runs.
+// Writes slices of a tensor at indices that are known only at run time.
 #include "backends/cpu/loops.h"
 #include "backends/cpu/step.h"
 
@@ -92,7 +92,7 @@ class ScatterStep final : public Step {
       }
     }
   }
-  // For elements that lie nearer along the axis than in a slice.
+  // Adds elements one by one along the axis, if they are closer together along the axis than within a slice.
   void add_along(const int64_t* places) const {
     const int64_t inner = loops_.inner(), outer = loops_.outer(), count = places_->sizes[0];
     const int64_t size = target_->sizes[axis_], step = places_->strides[0];
@@ -108,7 +108,7 @@ class ScatterStep final : public Step {
       }
     }
   }
-  // Source and target lie apart, so that compilers may use vectors.
+  // `to` and `from` do not overlap, so that compilers can use vectors.
   static void add_rows(float* __restrict to, const float* __restrict from, int64_t n) {
     for (int64_t i = 0; i < n; ++i) to[i] += from[i];
   }
@@ -118,7 +118,7 @@ class ScatterStep final : public Step {
   const View* target_ = nullptr;
   int axis_ = 0;
   bool adds_ = false, adds_along_ = false;
-  View to_, from_;  // one slice each
+  View to_, from_;  // views of one slice
   Loops loops_;
 };
 

@@ -1,4 +1,4 @@
-// Elements at places along a dimension, which are known when the plan runs.
+// Takes elements at indices along a dimension. The indices are known only at run time.
 #include <atomic>
 #include <cstring>
 
@@ -52,7 +52,7 @@ class TakeStep final : public Step {
   int64_t work() const override { return out_->numel(); }
 
  private:
-  // False, and nothing is read there, if a place is outside.
+  // Copies a row. If an index is out of range, returns false and does not read that element.
   bool row(int64_t index) const {
     const int64_t n = loops_.inner(), stride = in_->strides[axis_], size = in_->sizes[axis_];
     const int64_t to_step = loops_.inner_stride(0), place_step = loops_.inner_stride(1);
@@ -82,7 +82,7 @@ class TakeStep final : public Step {
   const View* places_ = nullptr;
   const View* out_ = nullptr;
   int axis_ = 0;
-  Loops loops_;  // of the output, the indices, and the input at place 0
+  Loops loops_;  // over the output, the indices, and the input at index 0
 };
 
 }  // namespace

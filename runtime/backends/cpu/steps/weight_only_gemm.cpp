@@ -1,4 +1,4 @@
-// Products of floats with matrices of 8- or 4-bit numbers in groups, each with a scale.
+// GEMM of floats with matrices of 8- or 4-bit numbers that have a scale per group.
 #include "backends/cpu/int8.h"
 #include "microkernels/gemm/f32.h"
 
@@ -6,7 +6,7 @@ namespace rushlight::cpu {
 
 namespace {
 
-// Rows that are multiplied without making the numbers floats in memory.
+// Up to so many rows, the product reads the quantized weights without dequantizing them to memory.
 constexpr int64_t kFewRows = 8;
 
 class WeightOnlyGemmStep final : public Step {
@@ -66,7 +66,7 @@ class WeightOnlyGemmStep final : public Step {
   int64_t groups() const { return depth_ / group_; }
   int64_t row_bytes() const { return depth_ * bits_ / 8; }
   int64_t panel_floats() const { return round_up(microkernels::column_step(*tiles_) * depth_, 16); }
-  // Of a panel: its results, its weights as floats, and what a product needs.
+  // The scratch floats of a worker: results of a panel, dequantized weights of a panel, and scratch of the product.
   int64_t result_floats() const { return round_up(rows_ * microkernels::column_step(*tiles_), 16); }
   int64_t worker_floats() const {
     if (rows_ <= kFewRows) return result_floats();
@@ -105,7 +105,7 @@ class WeightOnlyGemmStep final : public Step {
     for (int64_t i = 0; i < rows_; ++i) finish(i, column, n, scratch + i * n);
   }
 
-  // Bias, residual, clamp and operator over a part of a row of results, and where they belong.
+  // Applies bias, residual, clamp and activation to a part of a row of results, and writes it to the output.
   void finish(int64_t row, int64_t column, int64_t n, float* x) const {
     const int64_t at = row * columns_ + column;
     const microkernels::Epilogue& e = epilogue_;

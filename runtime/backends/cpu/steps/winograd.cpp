@@ -5,7 +5,7 @@ namespace rushlight::cpu {
 
 namespace {
 
-// Weights of 16 bits that are transformed at once.
+// The number of 16-bit weights that are widened and transformed at once.
 constexpr int64_t kPiece = 256;
 constexpr int64_t kMostPoints = 36;
 
@@ -63,7 +63,7 @@ class WinogradStep final : public Step {
   int64_t work() const override { return convolution_.work(); }
 
  private:
-  // Null if the binder refuses.
+  // Returns the transformed weights, or null if the binder has an error.
   const float* transformed(const schema::Winograd& op, Binder& binder) const {
     const microkernels::PackedWinograd& c = convolution_;
     const microkernels::PackedWeights taps = binder.packed_weights(op.weight(), 9, c.channels, c.outputs);
@@ -72,7 +72,7 @@ class WinogradStep final : public Step {
     float* weights = binder.array<float>(static_cast<size_t>(c.points() * matrix));
     if (weights == nullptr) return nullptr;
     const auto transform = c.kernels->packed->winograd(c.m).filters;
-    // A matrix is one row to the transform: it does not matter how it is packed.
+    // The transform treats a matrix as one row, so the packing does not matter.
     if (taps.floats) {
       transform(taps.floats, matrix, weights, matrix);
       return weights;

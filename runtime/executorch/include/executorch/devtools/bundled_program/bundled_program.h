@@ -8,7 +8,7 @@
 namespace executorch {
 namespace bundled_program {
 
-// How much the outputs of a method differ from the expected ones.
+// The differences between the outputs of a method and the expected outputs.
 struct ErrorStats {
   runtime::Error status = runtime::Error::Ok;
   double mean_abs_error = 0;
@@ -17,15 +17,15 @@ struct ErrorStats {
   double max_relative_error = 0;
 };
 
-// Sets the inputs of a method to those of a test case. `bundled_program_ptr` is a .bpte file in memory at a multiple of
-// 16, which outlives the next execution. NotSupported if it is no bundled program.
+// Sets the inputs of a method to the inputs of a test case. `bundled_program_ptr` is a .bpte file in memory, aligned to
+// 16; it must outlive the next execution. Returns NotSupported if it is not a bundled program.
 ET_NODISCARD runtime::Error load_bundled_input(runtime::Method& method, void* bundled_program_ptr, size_t testset_idx);
-// Compares the outputs with those that a test case expects; see rushlight::verify_method_outputs().
+// Compares the outputs with the expected outputs of a test case; see rushlight::verify_method_outputs().
 ET_NODISCARD runtime::Error verify_method_outputs(runtime::Method& method, void* bundled_program_ptr,
                                                   size_t testset_idx, double rtol = 1e-5, double atol = 1e-8);
-// Measures the differences. The status is an error if types or shapes differ.
+// Measures the differences of all outputs. The status is an error if types or shapes differ.
 ErrorStats compute_method_output_error_stats(runtime::Method& method, void* bundled_program_ptr, size_t testset_idx);
-// Returns the program inside of a bundled program, or the file itself if it is a program.
+// Returns the program inside a bundled program, or the file itself if it is a program.
 ET_NODISCARD runtime::Error get_program_data(void* file_data, size_t file_data_len, const void** out_program_data,
                                              size_t* out_program_data_len);
 // Returns whether a file is a bundled program.

@@ -21,16 +21,16 @@ struct ETDumpResult {
   size_t size;
 };
 
-// Records events for ExecuTorch's Inspector: rushlight::ETDumpGen with the functions of ExecuTorch's class. One thread
-// uses a tracer at a time.
+// Records events for ExecuTorch's Inspector. It is rushlight::ETDumpGen with the interface of ExecuTorch's class. One
+// thread uses a tracer at a time.
 class ETDumpGen : public runtime::EventTracer {
  public:
-  // Records into `buffer`, which outlives the tracer, or into memory of its own.
+  // Records into `buffer`, which must outlive the tracer. If `buffer` is empty, the tracer allocates memory.
   explicit ETDumpGen(runtime::Span<uint8_t> buffer = {});
   ~ETDumpGen() override;
 
-  // Returns the dump. It stays in the memory above until the next event or reset(); ExecuTorch gives an allocation of
-  // malloc() where the tracer has memory of its own, and so does this function: the caller frees `buf`.
+  // Returns the dump. With a buffer of the caller, the dump lies in this buffer until the next event or reset().
+  // Without one, `buf` is a malloc() allocation that the caller frees, as in ExecuTorch.
   ETDumpResult get_etdump_data();
   size_t get_num_blocks() { return native_.get_num_blocks(); }
   bool is_static_etdump() { return own_ == nullptr; }
@@ -85,7 +85,7 @@ class ETDumpGen : public runtime::EventTracer {
   ::rushlight::EventTracer* native() override { return &native_; }
 
  private:
-  std::unique_ptr<uint8_t[]> own_;  // null with a buffer of the caller
+  std::unique_ptr<uint8_t[]> own_;  // null if the caller gave a buffer
   ::rushlight::ETDumpGen native_;
   runtime::internal::NativeTracer adapter_;
 };

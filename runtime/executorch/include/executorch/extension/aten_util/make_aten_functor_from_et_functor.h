@@ -15,13 +15,13 @@
 #include "executorch/runtime/kernel/kernel_runtime_context.h"
 #include "rushlight/module/growing_allocator.h"
 
-// Kernels as functions of PyTorch: WRAP_TO_ATEN(f, i) is the kernel f, whose argument of index i is its out, with
-// ATen's types. A kernel that fails raises an exception in Python.
+// Kernels as functions of PyTorch: WRAP_TO_ATEN(f, i) is kernel f with ATen's types; argument i of f is its out. If the
+// kernel fails, the function raises an exception in Python.
 namespace executorch {
 namespace extension {
 namespace internal {
 
-// The tensor of a kernel over the elements of one of ATen's. Elements that are not dense are copied.
+// A kernel's tensor over the elements of an ATen tensor. Elements that are not dense are copied.
 class BorrowedTensor {
  public:
   explicit BorrowedTensor(const at::Tensor& tensor, bool is_out = false) : aten_(tensor), is_out_(is_out) {
@@ -56,7 +56,7 @@ class BorrowedTensor {
   BorrowedTensor& operator=(const BorrowedTensor&) = delete;
 
   aten::Tensor tensor() { return aten::Tensor(&impl_); }
-  // Gives the shape and elements of an out to ATen's tensor.
+  // Copies the shape and the elements of an out to an ATen tensor.
   void write_back(at::Tensor& target) {
     if (!is_out_) return;
     const std::vector<int64_t> sizes(sizes_.begin(), sizes_.end());
@@ -77,9 +77,9 @@ class BorrowedTensor {
   ::rushlight::TensorImpl impl_;
 };
 
-// How a parameter of a kernel is made from an argument of ATen's type. `Bound` keeps what the parameter refers to.
+// Converts an argument of ATen's type to a parameter of a kernel. `Bound` owns the objects behind the parameter.
 template <typename T>
-struct FromATen {  // numbers, truth values and views of them
+struct FromATen {  // numbers, bools and views of them
   using Type = T;
   struct Bound {
     T value;

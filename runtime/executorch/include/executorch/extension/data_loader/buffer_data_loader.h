@@ -8,7 +8,7 @@
 namespace executorch {
 namespace extension {
 
-// A loader for a file in memory, which outlives all objects that are loaded through it.
+// A loader for a file in memory. The memory must outlive all objects that are loaded through it.
 class BufferDataLoader final : public runtime::DataLoader {
  public:
   BufferDataLoader(const void* data, size_t size) : native_(data, size) {}

@@ -12,8 +12,8 @@ namespace extension {
 // Reads parts of a file into allocated memory.
 class FileDataLoader final : public runtime::DataLoader {
  public:
-  // Opens a file. The memory has an alignment of at least 64 bytes; a larger `alignment` is NotSupported. Returns
-  // AccessFailed if the file cannot be opened.
+  // Opens a file. Loaded memory is aligned to 64 bytes; returns NotSupported for a larger `alignment`, and AccessFailed
+  // if the file cannot be opened.
   static runtime::Result<FileDataLoader> from(const char* file_name, size_t alignment = alignof(std::max_align_t));
   ET_DEPRECATED static runtime::Result<FileDataLoader> From(const char* file_name,
                                                             size_t alignment = alignof(std::max_align_t)) {

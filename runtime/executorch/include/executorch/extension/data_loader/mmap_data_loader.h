@@ -14,7 +14,7 @@ class MmapDataLoader final : public runtime::DataLoader {
  public:
   using MlockConfig = ::rushlight::MlockConfig;
 
-  // Opens a file. Returns AccessFailed if this is impossible.
+  // Opens a file. Returns AccessFailed if the file cannot be opened.
   static runtime::Result<MmapDataLoader> from(const char* file_name, MlockConfig mlock_config = MlockConfig::UseMlock);
   ET_DEPRECATED static runtime::Result<MmapDataLoader> From(const char* file_name,
                                                             MlockConfig mlock_config = MlockConfig::UseMlock) {

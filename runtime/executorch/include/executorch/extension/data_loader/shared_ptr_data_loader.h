@@ -9,7 +9,7 @@
 namespace executorch {
 namespace extension {
 
-// A loader for a file in memory that it keeps alive.
+// A loader for a file in memory. The loader keeps the memory alive.
 class SharedPtrDataLoader final : public runtime::DataLoader {
  public:
   SharedPtrDataLoader(std::shared_ptr<void> data, size_t size) : data_(std::move(data)), loader_(data_.get(), size) {}

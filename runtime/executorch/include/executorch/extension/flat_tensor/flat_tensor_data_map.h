@@ -11,11 +11,11 @@
 namespace executorch {
 namespace extension {
 
-// A .ptd file: tensors and data by name, in a file besides the program.
+// A .ptd file: tensors and data by name, stored outside of the program.
 class FlatTensorDataMap final : public runtime::NamedDataMap {
  public:
-  // Loads a file. `loader` outlives the map and everything that is loaded from it. Returns InvalidExternalData if the
-  // file is damaged.
+  // Loads a file. `loader` must outlive the map and all objects that are loaded from it. Returns InvalidExternalData if
+  // the file is damaged.
   static runtime::Result<FlatTensorDataMap> load(runtime::DataLoader* loader);
   FlatTensorDataMap(FlatTensorDataMap&& other) noexcept = default;
 

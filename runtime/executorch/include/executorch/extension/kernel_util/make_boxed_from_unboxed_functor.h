@@ -9,7 +9,7 @@
 #include "executorch/runtime/kernel/operator_registry.h"
 #include "rushlight/core/kernel.h"
 
-// How parameters of ExecuTorch's own types are read from values. The others are those of rushlight/core/kernel.h.
+// Reads parameters of ExecuTorch's own types from values. rushlight/core/kernel.h reads parameters of all other types.
 namespace rushlight {
 namespace detail {
 
@@ -41,8 +41,8 @@ namespace executorch {
 namespace extension {
 namespace internal {
 
-// A kernel with the signature that the runtime boxes. Kernels return their out, or nothing, and may have a context as
-// their first parameter.
+// Adapts a kernel to the signature that the runtime boxes. A kernel may return its out or nothing, and may have a
+// context as its first parameter.
 template <auto function, typename Signature = decltype(function)>
 struct Adapted;
 template <auto function, typename Return, typename... Parameters>
@@ -59,7 +59,7 @@ struct Adapted<function, Return (*)(::executorch::runtime::KernelRuntimeContext&
   }
 };
 
-// A function that is known when the program is compiled.
+// A function as a compile-time constant.
 template <auto function>
 struct FunctionPointer {
   static constexpr const ::rushlight::BoxedKernel* typed = &::rushlight::boxed<&Adapted<function>::call>;
@@ -80,7 +80,7 @@ struct WrapUnboxedIntoFunctor {
   }
 };
 
-// Makes a row of the registry of a kernel: make_boxed_kernel("my_ops::mul3.out", EXECUTORCH_FN(mul3_out)).
+// Makes a registry row for a kernel: make_boxed_kernel("my_ops::mul3.out", EXECUTORCH_FN(mul3_out)).
 template <typename Function>
 ::executorch::runtime::Kernel make_boxed_kernel(const char* name, Function, ::executorch::runtime::KernelKey key = {}) {
   return ::executorch::runtime::Kernel(name, key, &Function::call, Function::typed);

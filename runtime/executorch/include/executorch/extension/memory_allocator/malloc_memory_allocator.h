@@ -9,7 +9,7 @@
 namespace executorch {
 namespace extension {
 
-// Takes each piece of memory from malloc(). reset() and the destructor free all of them.
+// Allocates each piece of memory with malloc(). reset() and the destructor free all pieces.
 class MallocMemoryAllocator : public runtime::MemoryAllocator {
  public:
   MallocMemoryAllocator() : MemoryAllocator(0, nullptr) {}

@@ -14,13 +14,13 @@ namespace bundled_module {
 // A bundled program whose methods run on their test cases.
 class BundledModule : public Module {
  public:
-  // A .bpte file in memory, at a multiple of 16, which the caller keeps.
+  // Uses a .bpte file in memory, aligned to 16. The caller owns the memory and keeps it valid.
   explicit BundledModule(const void* bundled_program_ptr,
                          std::unique_ptr<runtime::MemoryAllocator> memory_allocator = nullptr,
                          std::unique_ptr<runtime::MemoryAllocator> temp_allocator = nullptr,
                          std::unique_ptr<runtime::EventTracer> event_tracer = nullptr,
                          std::unique_ptr<runtime::DataLoader> data_map_loader = nullptr);
-  // A .bpte file, which the module keeps in memory. Returns AccessFailed, or NotSupported if it is no bundled program.
+  // Reads a .bpte file into memory. Returns AccessFailed, or NotSupported if the file is not a bundled program.
   static runtime::Result<std::unique_ptr<BundledModule>> from_file(
       const std::string& file_path, std::unique_ptr<runtime::MemoryAllocator> memory_allocator = nullptr,
       std::unique_ptr<runtime::MemoryAllocator> temp_allocator = nullptr,
@@ -32,7 +32,7 @@ class BundledModule : public Module {
   // Executes a method with the inputs of a test case.
   ET_NODISCARD runtime::Result<std::vector<runtime::EValue>> execute(const std::string& method_name,
                                                                      const size_t testset_idx);
-  // Compares the outputs of the last execution with those that a test case expects.
+  // Compares the outputs of the last execution with the expected outputs of a test case.
   ET_NODISCARD runtime::Error verify_method_outputs(const std::string& method_name, const size_t testset_idx,
                                                     double rtol = 1e-5, double atol = 1e-8);
 

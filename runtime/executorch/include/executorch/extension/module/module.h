@@ -29,13 +29,13 @@ class Module {
   enum class LoadMode {
     File,                      // the file is read into memory
     Mmap,                      // the file is mapped
-    MmapUseMlock,              // the file is mapped, and its pages stay in memory; else the load fails
-    MmapUseMlockIgnoreErrors,  // the same if the system allows it
+    MmapUseMlock,              // the file is mapped, and its pages stay in memory; the load fails if they cannot
+    MmapUseMlockIgnoreErrors,  // as MmapUseMlock if the system allows it, else as Mmap
     MmapUseMadvise,            // the file is mapped and read ahead
   };
 
-  // A program of a file, and .ptd files with its data. The module takes the allocators of methods (null: of its own), a
-  // tracer of all methods, and a choice: whether all methods use the same planned memory.
+  // Uses a program file, and optionally .ptd files. The module takes over a tracer and the allocators of its methods
+  // (null: the module makes them). With `share_memory_arenas`, all methods use the same planned memory.
   explicit Module(const std::string& file_path, const LoadMode load_mode = LoadMode::File,
                   std::unique_ptr<runtime::EventTracer> event_tracer = nullptr,
                   std::unique_ptr<runtime::MemoryAllocator> memory_allocator = nullptr,
@@ -50,7 +50,7 @@ class Module {
                   std::unique_ptr<runtime::EventTracer> event_tracer = nullptr,
                   std::unique_ptr<runtime::MemoryAllocator> memory_allocator = nullptr,
                   std::unique_ptr<runtime::MemoryAllocator> temp_allocator = nullptr, bool share_memory_arenas = false);
-  // A program of a loader, or one that is loaded already.
+  // Uses a program that `data_loader` reads, or a program that is loaded already.
   explicit Module(std::unique_ptr<runtime::DataLoader> data_loader,
                   std::unique_ptr<runtime::MemoryAllocator> memory_allocator = nullptr,
                   std::unique_ptr<runtime::MemoryAllocator> temp_allocator = nullptr,
@@ -65,8 +65,8 @@ class Module {
   Module& operator=(const Module&) = delete;
   virtual ~Module();
 
-  // Loads the program, unless it is loaded. The functions below do this too. The options are for all methods that are
-  // loaded later; the module keeps a copy of them.
+  // Loads the program if it is not loaded. The functions below do this too. The module copies the options, and uses
+  // them for all methods that are loaded later.
   ET_NODISCARD virtual runtime::Error load(const Program::Verification verification = Program::Verification::Minimal);
   ET_NODISCARD virtual runtime::Error load(const LoadBackendOptionsMap& backend_options,
                                            const Program::Verification verification = Program::Verification::Minimal);
@@ -78,7 +78,7 @@ class Module {
   runtime::Result<std::unordered_set<std::string>> method_names();
   runtime::Result<MethodMeta> method_meta(const std::string& method_name);
 
-  // Loads a method, unless it is loaded, with planned memory, a tracer, options of backends and kernels of its own.
+  // Loads a method if it is not loaded, with its own planned memory, tracer, backend options and kernels.
   ET_NODISCARD runtime::Error load_method(const std::string& method_name,
                                           runtime::HierarchicalAllocator* planned_memory = nullptr,
                                           runtime::EventTracer* event_tracer = nullptr,
@@ -101,11 +101,11 @@ class Module {
   bool unload_method(const std::string& method_name) { return methods_.erase(method_name) != 0; }
   bool unload_forward() { return unload_method("forward"); }
   bool is_method_loaded(const std::string& method_name) const { return methods_.count(method_name) != 0; }
-  // Returns a method, and loads it at the first call. The module owns it.
+  // Returns a method. The first call loads it. The module owns it.
   ET_NODISCARD runtime::Result<Method*> method(const std::string& method_name);
 
-  // Executes a method with its first inputs; the others keep what set_input() or the last execution gave them. The
-  // outputs are valid until the next execution of the method.
+  // Executes a method with the given first inputs. The other inputs keep their values from set_input() or the last
+  // execution. The outputs are valid until the next execution of the method.
   ET_NODISCARD virtual runtime::Result<std::vector<runtime::EValue>> execute(
       const std::string& method_name, const std::vector<runtime::EValue>& input_values);
   ET_NODISCARD runtime::Result<std::vector<runtime::EValue>> execute(const std::string& method_name,
@@ -135,7 +135,7 @@ class Module {
     return forward(std::vector<runtime::EValue>{});
   }
 
-  // Set inputs of the following executions.
+  // Set inputs for all following executions.
   ET_NODISCARD runtime::Error set_input(const std::string& method_name, const runtime::EValue& input_value,
                                         size_t input_index);
   ET_NODISCARD runtime::Error set_input(const runtime::EValue& input_value, size_t input_index) {
@@ -146,7 +146,7 @@ class Module {
   ET_NODISCARD runtime::Error set_inputs(const std::vector<runtime::EValue>& input_values) {
     return set_inputs("forward", input_values);
   }
-  // Set the memory of outputs that have no planned memory: tensors over memory of the caller.
+  // Set the memory of outputs without planned memory: tensors over memory of the caller.
   ET_NODISCARD runtime::Error set_output(const std::string& method_name, runtime::EValue output_value,
                                          size_t output_index = 0);
   ET_NODISCARD runtime::Error set_output(runtime::EValue output_value, size_t output_index = 0) {

@@ -9,10 +9,10 @@
 namespace executorch {
 namespace extension {
 
-// Several maps as one. The maps outlive it.
+// Several maps as one map. The maps must outlive it.
 class MergedDataMap final : public runtime::NamedDataMap {
  public:
-  // Returns InvalidArgument if there is no map, or if two maps have the same key.
+  // Returns InvalidArgument if `named_data_maps` is empty, or if two maps have the same key.
   static runtime::Result<MergedDataMap> load(runtime::Span<const runtime::NamedDataMap*> named_data_maps);
   MergedDataMap(MergedDataMap&& other) noexcept = default;
 
@@ -24,7 +24,7 @@ class MergedDataMap final : public runtime::NamedDataMap {
 
  private:
   explicit MergedDataMap(std::vector<const runtime::NamedDataMap*> maps) : maps_(std::move(maps)) {}
-  // Returns the map that has a key, or null.
+  // Returns the map that contains the key, or null.
   const runtime::NamedDataMap* find(std::string_view key) const;
   std::vector<const runtime::NamedDataMap*> maps_;
 };

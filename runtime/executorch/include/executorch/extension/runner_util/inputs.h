@@ -11,10 +11,10 @@
 namespace executorch {
 namespace extension {
 
-// Memory of inputs, which it frees. It outlives the executions that read the inputs.
+// Owns the memory of inputs, and frees it. The object must outlive the executions that read the inputs.
 class BufferCleanup final {
  public:
-  // `buffers` is an array of malloc() of pieces of malloc().
+  // `buffers` is an array from malloc() whose elements are from malloc(), too.
   explicit BufferCleanup(runtime::Span<void*> buffers) : buffers_(buffers) {}
   BufferCleanup(BufferCleanup&& other) noexcept : buffers_(std::exchange(other.buffers_, {})) {}
   BufferCleanup(const BufferCleanup&) = delete;
@@ -30,11 +30,11 @@ class BufferCleanup final {
 struct PrepareInputTensorsOptions {
   size_t max_total_allocation_size = 1024 * 1024 * 1024;  // bytes
   size_t max_inputs = 1024;
-  bool hard_code_inputs_to_ones = true;  // no other values are available
+  bool hard_code_inputs_to_ones = true;  // must be true: other values are not supported
 };
 
-// Sets all inputs of a method: tensors of ones, and for numbers their constants. Inputs that `input_buffers` has are
-// read from these bytes, in order. Errors: InvalidProgram beyond the limits, InvalidArgument if bytes do not fit.
+// Sets all inputs of a method: tensors to ones, numbers to their constants. The first inputs are instead read from the
+// bytes of `input_buffers`, in order. Errors: InvalidProgram beyond the limits, InvalidArgument for wrong sizes.
 runtime::Result<BufferCleanup> prepare_input_tensors(runtime::Method& method, PrepareInputTensorsOptions options = {},
                                                      const std::vector<std::pair<char*, size_t>>& input_buffers = {});
 

@@ -6,7 +6,7 @@ namespace executorch {
 namespace extension {
 namespace cpuinfo {
 
-// Returns the number of threads that gives the shortest times: physical cores that this process may use.
+// Returns the number of threads that gives the shortest times: the physical cores that this process may use.
 uint32_t get_num_performant_cores();
 
 }  // namespace cpuinfo

@@ -12,7 +12,7 @@ namespace executorch {
 namespace extension {
 namespace threadpool {
 
-// The pool of the process, which runs the work of all methods: rushlight::default_thread_pool().
+// The pool of the process: rushlight::default_thread_pool(). It runs the work of all methods.
 class ThreadPool final {
  public:
   // Returns the number of threads, the caller of run() included.
@@ -29,7 +29,7 @@ class ThreadPool final {
 
 ThreadPool* get_threadpool();
 
-// Returns the pool that methods use: the one above, which respects NoThreadPoolGuard.
+// Returns the runtime's pool for methods: the pool of the process, or the calling thread under a NoThreadPoolGuard.
 ::rushlight::ThreadPool* native_threadpool();
 
 }  // namespace threadpool

@@ -4,7 +4,7 @@ namespace executorch {
 namespace extension {
 namespace threadpool {
 
-// Work of this thread runs on this thread alone until the end of the guard's scope.
+// Until the end of its scope, parallel work of this thread runs only on this thread.
 struct NoThreadPoolGuard {
   static bool is_enabled();
   static void set_enabled(bool enabled);

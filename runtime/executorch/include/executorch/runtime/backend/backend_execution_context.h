@@ -6,14 +6,14 @@
 namespace executorch {
 namespace ET_RUNTIME_NAMESPACE {
 
-// What a backend may use while it executes a delegate. The context is valid during execute() only.
+// The resources of a backend while it executes a delegate. The context is valid during execute() only.
 class BackendExecutionContext final {
  public:
   BackendExecutionContext(EventTracer* event_tracer = nullptr, MemoryAllocator* temp_allocator = nullptr,
                           const char* method_name = nullptr)
       : event_tracer_(event_tracer), temp_allocator_(temp_allocator), method_name_(method_name) {}
   EventTracer* event_tracer() { return event_tracer_; }
-  // Returns scratch memory until execute() returns, or null.
+  // Returns scratch memory that is valid until execute() returns, or null.
   void* allocate(size_t size, size_t alignment = MemoryAllocator::kDefaultAlignment) {
     return temp_allocator_ ? temp_allocator_->allocate(size, alignment) : nullptr;
   }

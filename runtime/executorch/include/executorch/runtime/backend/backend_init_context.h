@@ -14,7 +14,7 @@
 namespace executorch {
 namespace ET_RUNTIME_NAMESPACE {
 
-// What a backend may use while it loads a delegate. The context is valid during init() only.
+// The resources of a backend while it loads a delegate. The context is valid during init() only.
 class BackendInitContext final {
  public:
   explicit BackendInitContext(MemoryAllocator* runtime_allocator, EventTracer* event_tracer = nullptr,
@@ -25,14 +25,14 @@ class BackendInitContext final {
         method_name_(method_name),
         named_data_map_(named_data_map),
         runtime_specs_(runtime_specs) {}
-  // Returns the allocator of memory that lives as long as the method.
+  // Returns the allocator for memory that lives as long as the method.
   MemoryAllocator* get_runtime_allocator() { return runtime_allocator_; }
   EventTracer* event_tracer() { return event_tracer_; }
   const char* get_method_name() const { return method_name_; }
   const NamedDataMap* get_named_data_map() const { return named_data_map_; }
   Span<const BackendOption> runtime_specs() const { return runtime_specs_; }
-  // Returns an option of the method of type bool, int or const char*. Errors: NotFound, and InvalidArgument for another
-  // type.
+  // Returns an option of the method; T is bool, int or const char*. Returns NotFound for an unknown option, and
+  // InvalidArgument if the option has another type.
   template <typename T>
   Result<T> get_runtime_spec(const char* key) const {
     static_assert(std::is_same_v<T, bool> || std::is_same_v<T, int> || std::is_same_v<T, const char*>,

@@ -5,7 +5,7 @@
 namespace executorch {
 namespace ET_RUNTIME_NAMESPACE {
 
-// What a backend may use while its options are set or read.
+// The context of set_option() and get_option() of a backend.
 class BackendOptionContext final {
  public:
   explicit BackendOptionContext() = default;

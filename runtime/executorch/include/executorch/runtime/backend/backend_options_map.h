@@ -10,10 +10,10 @@
 namespace executorch {
 namespace runtime {
 
-// The options of backends for one method. The caller owns the options, and they outlive the load of the method.
+// The options of backends for one method. The caller owns the options. They must outlive the load of the method.
 class LoadBackendOptionsMap final {
  public:
-  // Sets the options of a backend. Returns InvalidArgument for an empty or too long name, or if there is no room.
+  // Sets the options of a backend. Returns InvalidArgument if the name is empty or too long, or if there is no room.
   Error set_options(const char* backend_id, Span<BackendOption> options) {
     if (!backend_id || !*backend_id || std::strlen(backend_id) >= kMaxBackendIdLength) return Error::InvalidArgument;
     Entry* entry = const_cast<Entry*>(find(backend_id));
@@ -29,7 +29,7 @@ class LoadBackendOptionsMap final {
   Error set_options(Builder& builder) {
     return set_options(builder.backend_id(), builder.view());
   }
-  // Returns the options of a backend, none for an unknown one.
+  // Returns the options of a backend. The result is empty for an unknown backend.
   Span<const BackendOption> get_options(const char* backend_id) const {
     const Entry* entry = backend_id ? find(backend_id) : nullptr;
     return entry ? Span<const BackendOption>(entry->options.data(), entry->options.size())

@@ -32,8 +32,7 @@ struct CompileSpec {
 // The state of one lowered module. The backend chooses the type and owns the state.
 using DelegateHandle = void;
 
-// The run-time part of a backend. One object serves all methods of the process; a handle is used by one thread at a
-// time.
+// The run-time part of a backend. One object serves all methods of the process. One thread uses a handle at a time.
 class BackendInterface {
  public:
   virtual ~BackendInterface() = 0;
@@ -46,7 +45,7 @@ class BackendInterface {
   // Executes a delegate. `args` are its inputs, then its outputs.
   ET_NODISCARD virtual Error execute(BackendExecutionContext& context, DelegateHandle* handle,
                                      Span<EValue*> args) const = 0;
-  // Sets options for all methods that are loaded later, and reads them into the values of `backend_options`.
+  // Set options for all methods that are loaded later, or read the options into the values of `backend_options`.
   ET_NODISCARD virtual Error set_option(ET_UNUSED BackendOptionContext& context,
                                         ET_UNUSED const Span<BackendOption>& backend_options) {
     return Error::Ok;
@@ -64,15 +63,15 @@ struct Backend {
   BackendInterface* backend;
 };
 
-// Registers a backend for all methods that are loaded later. It lives as long as the process. Returns InvalidArgument
-// if the name is taken.
+// Registers a backend for all methods that are loaded later. The backend must live as long as the process. Returns
+// InvalidArgument if the name is registered already.
 ET_NODISCARD Error register_backend(const Backend& backend);
-// Returns a backend that an application registered, or null. Backends of the runtime are not of this class.
+// Returns a backend that the application registered, or null. Backends of the runtime do not have this class.
 BackendInterface* get_backend_class(const char* name);
-// Return the number of registered backends, those of the runtime included, and their names.
+// Return the number of registered backends (including the runtime's), and their names.
 size_t get_num_registered_backends();
 Result<const char*> get_backend_name(size_t index);
-// Set and read options of a registered backend. Returns NotFound if there is none of this name.
+// Set and read options of a registered backend. Return NotFound if no backend has this name.
 Error set_option(const char* backend_name, const Span<BackendOption> backend_options);
 Error get_option(const char* backend_name, Span<BackendOption> backend_options);
 

@@ -16,7 +16,7 @@ namespace runtime {
 constexpr size_t kMaxOptionKeyLength = 64;
 constexpr size_t kMaxOptionValueLength = 256;
 
-// A text, or the number or truth value, of an option.
+// The value of an option: a bool, an int or a text.
 using OptionValue = std::variant<bool, int, std::array<char, kMaxOptionValueLength>>;
 
 // An option that the application gives a backend at run time.
@@ -25,14 +25,14 @@ struct BackendOption {
   OptionValue value;
 };
 
-// At most MaxCapacity options.
+// A list of at most MaxCapacity options.
 template <size_t MaxCapacity>
 class BackendOptions {
  public:
   BackendOptions() = default;
   Span<BackendOption> view() { return Span<BackendOption>(options_, size_); }
 
-  // Set an option. Returns InvalidArgument if there is no room, or if a text does not fit.
+  // Set an option. Return InvalidArgument if the list is full, or if the text is too long.
   template <size_t N>
   Error set_option(const char (&key)[N], bool value) noexcept {
     return set(key, value);
@@ -49,8 +49,8 @@ class BackendOptions {
     std::memcpy(text.data(), value, length);
     return set(key, text);
   }
-  // Reads an option of type bool, int or const char*. Returns NotFound for an unknown one, and InvalidArgument for
-  // another type.
+  // Reads an option; T is bool, int or const char*. Returns NotFound for an unknown option, and InvalidArgument if the
+  // option has another type.
   template <typename T, size_t N>
   Error get_option(const char (&key)[N], T& out) const {
     static_assert(N <= kMaxOptionKeyLength, "the key is too long");
@@ -86,7 +86,7 @@ class BackendOptions {
   size_t size_ = 0;
 };
 
-// The options of one backend with the backend's name. A backend has a subclass with a function for each option.
+// The name and the options of one backend. Each backend has a subclass with a function for each option.
 template <typename Derived, size_t MaxCapacity>
 class LoadOptionsBuilder {
  public:

@@ -10,7 +10,7 @@
 namespace executorch {
 namespace runtime {
 
-// A view of elements that cannot be written.
+// A view of read-only elements.
 template <typename T>
 using ArrayRef = ::rushlight::Span<const T>;
 using IntArrayRef = ArrayRef<int64_t>;

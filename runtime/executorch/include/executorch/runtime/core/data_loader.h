@@ -10,10 +10,10 @@
 namespace executorch {
 namespace runtime {
 
-// Reads the bytes of a file. An application may implement it.
+// Reads the bytes of a file. An application may implement this class.
 class DataLoader {
  public:
-  // What is read.
+  // The kind of the data to read.
   struct SegmentInfo {
     enum class Type { Program, Constant, Backend, Mutable, External };
     Type segment_type = Type::Program;
@@ -43,7 +43,7 @@ class DataLoader {
   ::rushlight::DataLoader* native() { return &bridge_; }
 
  private:
-  // Forwards the calls of the runtime to the loader that it is a part of.
+  // Forwards the runtime's calls to the enclosing loader.
   class Bridge final : public ::rushlight::DataLoader {
    public:
     explicit Bridge(executorch::runtime::DataLoader& owner) : owner_(owner) {}

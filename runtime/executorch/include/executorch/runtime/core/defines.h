@@ -1,6 +1,6 @@
 #pragma once
 
-// Whether enumerators have names as text.
+// Whether the names of enumerators are available as text.
 #ifndef ET_ENABLE_ENUM_STRINGS
 #define ET_ENABLE_ENUM_STRINGS 1
 #endif

@@ -15,7 +15,7 @@ using ::rushlight::to_string;
 
 namespace internal {
 
-// Logs the message that the runtime left for an error, and returns the error.
+// Logs the runtime's message for an error, and returns the error.
 Error log_error(Error error);
 // Logs an error message, if there is one.
 inline void log_if_any(const char*, const char*, size_t) {}
@@ -51,7 +51,7 @@ using ::executorch::runtime::error_code_t;
     }                                                                            \
   }
 
-// Returns an error from the function unless it is Ok, and logs a message, if one is given.
+// Returns an error from the function unless it is Ok. Logs the message if there is one.
 #define ET_CHECK_OK_OR_RETURN_ERROR(error_, ...)                                                           \
   do {                                                                                                     \
     const ::executorch::runtime::Error et_error_ = (error_);                                               \

@@ -17,7 +17,7 @@ namespace runtime {
 
 struct EValue;
 
-// A list whose items are values, and room for their contents. get() copies the present contents into the room.
+// A list whose items are values, with memory for their contents. get() copies the current contents to this memory.
 template <typename T>
 class BoxedEvalueList : public ::rushlight::BoxedList<T> {
  public:
@@ -25,12 +25,12 @@ class BoxedEvalueList : public ::rushlight::BoxedList<T> {
   // Both arrays have `size` elements and outlive the list.
   BoxedEvalueList(EValue** wrapped_vals, T* unwrapped_vals, int size);
   ArrayRef<T> get() const { return this->read(); }
-  // Returns InvalidState if an item is null, and InvalidType if it has another type.
+  // Returns InvalidState if an item is null, and InvalidType if an item has another type.
   Result<ArrayRef<T>> tryGet() const;
 };
 
-// One value of a method, with the functions of ExecuTorch's class. It has the layout of the runtime's class. The toX()
-// functions end the process if the value has another type, and the tryToX() functions return InvalidType.
+// One value of a method, with the interface of ExecuTorch's class and the layout of the runtime's class. If the value
+// has another type, a toX() function ends the process, and a tryToX() function returns InvalidType.
 struct EValue : public ::rushlight::EValue {
   EValue() = default;
   EValue(const ::rushlight::EValue& value) : ::rushlight::EValue(value) {}                            // NOLINT
@@ -46,7 +46,7 @@ struct EValue : public ::rushlight::EValue {
   EValue(ArrayRef<bool>* list) : ::rushlight::EValue(checked(list)) {}                                // NOLINT
   EValue(BoxedEvalueList<aten::Tensor>* list) : ::rushlight::EValue(checked(list)) {}                 // NOLINT
   EValue(BoxedEvalueList<std::optional<aten::Tensor>>* list) : ::rushlight::EValue(checked(list)) {}  // NOLINT
-  // From a smart pointer to something that converts to a value, such as TensorPtr. It must not be null.
+  // Converts a smart pointer, such as TensorPtr, whose object converts to a value. The pointer must not be null.
   template <typename T, typename = std::enable_if_t<!std::is_pointer_v<std::decay_t<T>> &&
                                                     std::is_convertible_v<decltype(*std::declval<T>()), EValue>>>
   EValue(T&& pointer) : EValue(pointed(pointer)) {}  // NOLINT
@@ -107,7 +107,7 @@ struct EValue : public ::rushlight::EValue {
   Result<aten::Layout> tryToLayout() const { return tryTo<aten::Layout>(); }
   Result<aten::Device> tryToDevice() const { return tryTo<aten::Device>(); }
 
-  // The same by type: int64_t, double, bool, Scalar, Tensor, string_view, ArrayRef<...>, optional<...>, ScalarType, ...
+  // Converts to T: int64_t, double, bool, Scalar, Tensor, string_view, ArrayRef<...>, optional<...>, ScalarType, ...
   template <typename T>
   decltype(auto) to() & {
     if constexpr (std::is_same_v<T, aten::Tensor>) {

@@ -27,11 +27,11 @@ enum class LoggedEValueType { kIntermediateOutput = 0, kProgramOutput = 1 };
 enum class EventTracerDebugLogLevel { kNoLogging, kProgramOutputs, kIntermediateOutputs };
 enum class EventTracerProfilingLevel { kProfileMethodOnly, kProfileAllEvents };
 
-// Chooses the intermediate outputs of delegates that are recorded.
+// Selects the intermediate outputs of delegates to record.
 class EventTracerFilterBase {
  public:
   virtual ~EventTracerFilterBase() = default;
-  // Returns whether an output is recorded, by the name or the number of its operator.
+  // Returns whether to record the output of an operator with this name or number.
   virtual Result<bool> filter(const char* name, DelegateDebugIntId delegate_debug_index) = 0;
 };
 
@@ -44,7 +44,7 @@ struct EventTracerEntry {
   DelegateDebugIdType delegate_event_id_type = DelegateDebugIdType::kNone;
 };
 
-// Receives the events of a method while it is loaded and executed. An application may implement it.
+// Receives the events of a method while it is loaded and executed. An application may implement this class.
 class EventTracer {
  public:
   EventTracer() : bridge_(*this) {}
@@ -113,7 +113,7 @@ class EventTracer {
   EventTracerProfilingLevel event_tracer_profiling_level_ = EventTracerProfilingLevel::kProfileAllEvents;
 
  private:
-  // Forwards the events of the runtime to the tracer that it is a part of.
+  // Forwards the runtime's events to the enclosing tracer.
   class Bridge final : public ::rushlight::EventTracer {
    public:
     explicit Bridge(executorch::runtime::EventTracer& owner) : owner_(owner) {}
@@ -130,7 +130,7 @@ class EventTracer {
    private:
     static constexpr size_t kOpenEvents = 16;
     executorch::runtime::EventTracer& owner_;
-    // What start_profiling() of the owner returned, by the token of the runtime's entry.
+    // The entries that start_profiling() of the owner returned, by the token of the runtime's entry.
     EventTracerEntry open_[kOpenEvents];
     uint64_t next_ = 0;
   };
@@ -139,8 +139,8 @@ class EventTracer {
 
 namespace internal {
 
-// A tracer of the runtime, which outlives this object, with the functions of ExecuTorch's. `event` is where events of
-// delegates belong.
+// A tracer of the runtime with the interface of ExecuTorch's class. The runtime's tracer must outlive this object.
+// `event` is the parent of delegate events.
 class NativeTracer final : public EventTracer {
  public:
   NativeTracer(::rushlight::EventTracer* tracer, const ::rushlight::EventId& event);

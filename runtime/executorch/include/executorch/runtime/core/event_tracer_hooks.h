@@ -2,7 +2,7 @@
 
 #include "executorch/runtime/core/event_tracer.h"
 
-// Functions for runners and kernels, whose tracer may be null.
+// Functions for runners and kernels. The tracer may be null.
 namespace executorch {
 namespace runtime {
 namespace internal {

@@ -4,7 +4,7 @@
 
 #include "executorch/runtime/core/event_tracer.h"
 
-// Functions for backends, whose tracer may be null.
+// Functions for backends. The tracer may be null.
 namespace executorch {
 namespace runtime {
 

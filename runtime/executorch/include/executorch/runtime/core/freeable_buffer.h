@@ -6,7 +6,7 @@
 namespace executorch {
 namespace runtime {
 
-// Bytes with the function that frees them.
+// Bytes together with the function that frees them.
 using FreeableBuffer = ::rushlight::FreeableBuffer;
 
 }  // namespace runtime

@@ -9,7 +9,7 @@ namespace runtime {
 template <typename Signature>
 class FunctionRef;
 
-// A reference to something that can be called. It does not own it.
+// A reference to a callable object. It does not own the object.
 template <typename R, typename... Arguments>
 class FunctionRef<R(Arguments...)> {
  public:

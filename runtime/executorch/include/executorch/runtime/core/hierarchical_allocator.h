@@ -13,9 +13,9 @@ namespace runtime {
 // The planned memories of a method.
 class HierarchicalAllocator final {
  public:
-  // The caller owns the buffers and the list of them.
+  // The caller owns the buffers and the span of buffers.
   explicit HierarchicalAllocator(Span<Span<uint8_t>> buffers) : native_(buffers) {}
-  // The buffers are the memories of at most 16 allocators.
+  // Uses the memories of at most 16 allocators as buffers.
   ET_DEPRECATED HierarchicalAllocator(uint32_t n_allocators, MemoryAllocator* allocators);
   HierarchicalAllocator(const HierarchicalAllocator&) = delete;
   HierarchicalAllocator& operator=(const HierarchicalAllocator&) = delete;

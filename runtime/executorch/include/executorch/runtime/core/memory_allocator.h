@@ -11,7 +11,7 @@
 namespace executorch {
 namespace runtime {
 
-// The runtime's allocator with the functions of ExecuTorch's. An application may override them.
+// The runtime's allocator with the interface of ExecuTorch's class. An application may override its functions.
 class MemoryAllocator : public ::rushlight::MemoryAllocator {
  public:
   static constexpr size_t kDefaultAlignment = alignof(void*);
@@ -22,7 +22,7 @@ class MemoryAllocator : public ::rushlight::MemoryAllocator {
   }
   virtual ~MemoryAllocator() = default;
 
-  // Returns `size` bytes at a multiple of `alignment`, a power of two, or null with a message in the log.
+  // Returns `size` bytes at a multiple of `alignment`, a power of two. Logs a message and returns null on failure.
   void* allocate(size_t size, size_t alignment = kDefaultAlignment) override;
   void reset() override { ::rushlight::MemoryAllocator::reset(); }
 

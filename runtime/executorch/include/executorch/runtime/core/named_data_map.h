@@ -12,7 +12,7 @@
 namespace executorch {
 namespace ET_RUNTIME_NAMESPACE {
 
-// Data and tensors by name. An application may implement it. Functions with a key return NotFound for an unknown one.
+// Data and tensors by name. An application may implement this class. Functions return NotFound for an unknown key.
 class NamedDataMap {
  public:
   NamedDataMap() : bridge_(*this) {}
@@ -33,7 +33,7 @@ class NamedDataMap {
   const ::rushlight::NamedDataMap* native() const { return &bridge_; }
 
  private:
-  // Forwards the calls of the runtime to the map that it is a part of.
+  // Forwards the runtime's calls to the enclosing map.
   class Bridge final : public ::rushlight::NamedDataMap {
    public:
     explicit Bridge(const executorch::runtime::NamedDataMap& owner) : owner_(owner) {}
@@ -53,7 +53,7 @@ class NamedDataMap {
 
 namespace internal {
 
-// A map of the runtime, which outlives this object, with the functions of ExecuTorch's.
+// A map of the runtime, which must outlive this object, with the interface of ExecuTorch's class.
 class NativeDataMap final : public NamedDataMap {
  public:
   explicit NativeDataMap(const ::rushlight::NamedDataMap* map) : map_(map) {}

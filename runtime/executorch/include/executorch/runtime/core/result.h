@@ -22,7 +22,7 @@ using ::executorch::runtime::Result;
 }  // namespace executor
 }  // namespace torch
 
-// The value of a Result; its error is returned from the function, and a message logged, if one is given.
+// Evaluates to the value of a Result. Returns its error from the function and logs the message, if there is one.
 #define ET_UNWRAP(result_, ...)                                                                            \
   __extension__({                                                                                          \
     auto et_result_ = (result_);                                                                           \

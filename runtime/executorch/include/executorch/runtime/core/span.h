@@ -6,7 +6,7 @@
 namespace executorch {
 namespace runtime {
 
-// A view of elements that can be written.
+// A view of writable elements.
 template <typename T>
 using Span = ::rushlight::Span<T>;
 

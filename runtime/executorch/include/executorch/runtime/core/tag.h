@@ -37,11 +37,11 @@ inline const char* tag_to_string(Tag tag) {
   return "Unknown";
 }
 
-// Writes the name of a tag with a final NUL, cut at `buffer_size`. Returns the number of characters written, without
-// the NUL.
+// Writes the name of a tag with a final NUL, cut to `buffer_size` bytes. Returns the number of written characters,
+// without the NUL.
 size_t tag_to_string(Tag tag, char* buffer, size_t buffer_size);
 
-// The bytes of the longest name, with its NUL.
+// The size of the longest name, including NUL.
 constexpr size_t kTagNameBufferSize = 19;
 
 }  // namespace runtime

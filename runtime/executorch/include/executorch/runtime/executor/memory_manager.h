@@ -8,8 +8,8 @@
 namespace executorch {
 namespace runtime {
 
-// The memories of a method. The caller owns them, and they outlive the method. Null planned memory means that the
-// method allocates it, and null scratch memory of kernels likewise.
+// The memories of a method. The caller owns them, and they must outlive the method. If the planned memory or the
+// scratch memory is null, the method allocates it.
 class MemoryManager final {
  public:
   explicit MemoryManager(MemoryAllocator* method_allocator, HierarchicalAllocator* planned_memory = nullptr,

@@ -22,19 +22,19 @@ namespace ET_RUNTIME_NAMESPACE {
 
 class Program;
 
-// A method that can be executed: rushlight::Method with the functions of ExecuTorch's class.
+// A method that can be executed: rushlight::Method with the interface of ExecuTorch's class.
 class Method final {
  public:
   Method(Method&& other) noexcept;
   Method& operator=(Method&&) = delete;
   ~Method();
 
-  // Sets an input of the following executions; see rushlight::Method::set_input().
+  // Sets an input for all following executions; see rushlight::Method::set_input().
   ET_NODISCARD Error set_input(const EValue& input_evalue, size_t input_idx);
   ET_NODISCARD Error set_inputs(const aten::ArrayRef<EValue>& input_evalues);
-  // Sets the memory of an output tensor for which no memory is planned: `size` bytes, which the caller owns.
+  // Sets the memory of an output tensor without planned memory: `size` bytes, which the caller owns.
   ET_NODISCARD Error set_output_data_ptr(void* buffer, size_t size, size_t output_idx);
-  // Copies the values of the inputs or outputs; elements that are left over become None.
+  // Copy the values of the outputs or inputs; the remaining elements become None.
   ET_NODISCARD Error get_outputs(EValue* output_evalues, size_t length);
   ET_NODISCARD Error get_inputs(EValue* input_evalues, size_t length);
   // Returns the tensor with this fully qualified name, such as a mutable buffer, or NotFound.
@@ -47,7 +47,7 @@ class Method final {
   ET_NODISCARD Error experimental_step() { return step(); }
   // Returns whether step() was called since the beginning of the method.
   ET_NODISCARD bool in_progress() const { return in_progress_; }
-  // Returns to the first instruction after the last one; InvalidState before it.
+  // Returns to the first instruction after the last one was run. Returns InvalidState before.
   ET_NODISCARD Error reset_execution();
   ET_NODISCARD Error experimental_reset_execution() { return reset_execution(); }
 

@@ -30,7 +30,7 @@ class TensorInfo final {
 };
 
 // The description of a method in its program; the method need not be loaded. Functions with an index return
-// InvalidArgument if it is too large.
+// InvalidArgument if the index is too large.
 class MethodMeta final {
  public:
   MethodMeta() = delete;

@@ -41,13 +41,13 @@ class ProgramDataMap final : public NamedDataMap {
 
 }  // namespace internal
 
-// A validated program. Its methods find their kernels and backends among those that are registered.
+// A validated program. Its methods use the registered kernels and backends.
 class Program final {
  public:
-  // Both kinds validate all of the program.
+  // Both levels validate the whole program.
   enum class Verification : uint8_t { Minimal, InternalConsistency };
 
-  // Reads and validates a program. `loader` outlives the program.
+  // Reads and validates a program. `loader` must outlive the program.
   ET_NODISCARD static Result<Program> load(DataLoader* loader, Verification verification = Verification::Minimal);
   ET_DEPRECATED ET_NODISCARD static Result<Program> Load(DataLoader* loader,
                                                          Verification verification = Verification::Minimal) {
@@ -60,8 +60,8 @@ class Program final {
   size_t num_methods() const;
   Result<const char*> get_method_name(size_t method_index) const;
   Result<MethodMeta> method_meta(const char* method_name) const;
-  // Loads a method. The memories, the tracer and the map outlive it. `kernel_registry` has kernels that come before the
-  // registered ones.
+  // Loads a method. The memories, the tracer and the map must outlive the method. Kernels of `kernel_registry` have
+  // priority over registered kernels.
   Result<Method> load_method(const char* method_name, MemoryManager* memory_manager,
                              EventTracer* event_tracer = nullptr, const NamedDataMap* named_data_map = nullptr,
                              const LoadBackendOptionsMap* backend_options = nullptr,
@@ -74,7 +74,7 @@ class Program final {
   enum HeaderStatus { CompatibleVersion, IncompatibleVersion, NotPresent, ShortData };
   // The bytes at the beginning of a file that check_header() needs.
   static constexpr size_t kMinHeadBytes = 64;
-  // Returns whether the first bytes of a file are those of a program.
+  // Returns whether a file with these first bytes is a program.
   static HeaderStatus check_header(const void* data, size_t size);
 
   const std::shared_ptr<::rushlight::LoadedProgram>& native() const { return native_; }

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the source of a kernel needs.
+// The includes of a kernel's source file.
 #include "executorch/runtime/core/exec_aten/exec_aten.h"
 #include "executorch/runtime/core/exec_aten/util/scalar_type_util.h"
 #include "executorch/runtime/core/exec_aten/util/tensor_util.h"

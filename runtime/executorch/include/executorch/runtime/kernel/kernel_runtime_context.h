@@ -9,10 +9,10 @@
 namespace executorch {
 namespace ET_RUNTIME_NAMESPACE {
 
-// What a kernel may use besides its arguments: the runtime's context with the functions of ExecuTorch's.
+// The resources of a kernel besides its arguments: the runtime's context with the interface of ExecuTorch's class.
 class KernelRuntimeContext {
  public:
-  // Makes a context for a kernel that an application calls itself.
+  // Makes a context for a kernel that the application calls directly.
   KernelRuntimeContext(EventTracer* event_tracer = nullptr, MemoryAllocator* temp_allocator = nullptr)
       : event_tracer_(event_tracer),
         own_(temp_allocator, nullptr, event_tracer ? event_tracer->native() : nullptr),
@@ -25,7 +25,7 @@ class KernelRuntimeContext {
   // Records an error. The method stops after the kernel returns.
   void fail(Error error) { native_->fail(error); }
   ET_NODISCARD Error failure_state() const { return native_->failure(); }
-  // Returns the tracer of the context's constructor.
+  // Returns the tracer that the constructor received.
   EventTracer* internal_event_tracer() { return event_tracer_; }
   // Returns scratch memory until the kernel returns. Errors: NotFound without an allocator, MemoryAllocationFailed.
   Result<void*> allocate_temp(size_t size, size_t alignment = MemoryAllocator::kDefaultAlignment);

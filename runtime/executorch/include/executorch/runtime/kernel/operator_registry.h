@@ -14,7 +14,7 @@
 namespace executorch {
 namespace ET_RUNTIME_NAMESPACE {
 
-// A kernel in boxed form. `stack` has the arguments of the operator in the order of its schema.
+// A kernel in boxed form. `stack` contains the arguments in the order of the operator's schema.
 using OpFunction = void (*)(KernelRuntimeContext& context, Span<EValue*> stack);
 
 // The dtype and dim order of a tensor argument.
@@ -29,8 +29,8 @@ struct TensorMeta {
   bool operator!=(const TensorMeta& other) const { return !equals(other); }
 };
 
-// The dtypes and dim orders that a kernel is for: "v1/6;0,1|6;0,1" is for two float32 tensors of two contiguous
-// dimensions. A kernel with an empty key takes all that no other kernel takes.
+// The dtypes and dim orders that a kernel supports: "v1/6;0,1|6;0,1" means two contiguous float32 tensors with two
+// dimensions. A kernel with an empty key is used if no other kernel fits.
 struct KernelKey {
  public:
   constexpr KernelKey() = default;
@@ -48,12 +48,12 @@ struct KernelKey {
   const char* kernel_key_data_ = nullptr;
 };
 
-// A kernel, the operator that it computes ("aten::add.out"), and what it is for. The texts live as long as the process.
+// A kernel, its operator ("aten::add.out") and its key. The texts must live as long as the process.
 struct Kernel {
   const char* name_ = nullptr;
   KernelKey kernel_key_;
   OpFunction op_ = nullptr;
-  // The runtime's form of the kernel, if its types are known; make_boxed_kernel() sets it.
+  // The kernel in the runtime's form if its parameter types are known. make_boxed_kernel() sets it.
   const ::rushlight::BoxedKernel* typed_ = nullptr;
 
   constexpr Kernel() = default;
@@ -67,23 +67,23 @@ struct Kernel {
 namespace internal {
 
 constexpr size_t kKernelKeyBufSize = 659;
-// Writes the key of tensors as text. Returns InvalidArgument if it does not fit.
+// Writes the key of tensors as text. Returns InvalidArgument if the text does not fit.
 Error make_kernel_key_string(Span<const TensorMeta> key, char* buf, size_t buf_size);
 
-// Registers a table of the runtime, such as rushlight::portable_kernels(). Kernels of an application come first; tables
-// of a smaller rank come before those of a larger one.
+// Registers a table of the runtime, such as rushlight::portable_kernels(). Kernels of the application have priority;
+// among tables, a smaller rank has priority.
 Error register_table(::rushlight::KernelTable table, int rank);
 
 }  // namespace internal
 
-// Registers kernels for all methods that are loaded later. Returns RegistrationAlreadyRegistered, and registers none,
-// if a kernel of the same name and key is there, and RegistrationExceedingMaxKernels if there is no room.
+// Registers kernels for methods that are loaded later. Registers none and returns RegistrationAlreadyRegistered if a
+// kernel with the same name and key exists, or RegistrationExceedingMaxKernels if there is no room.
 ET_NODISCARD Error register_kernels(const Span<const Kernel> kernels);
 ET_NODISCARD inline Error register_kernel(const Kernel& kernel) { return register_kernels({&kernel, size_t{1}}); }
-// Returns the kernels that an application registered. Those of the runtime are not of this class.
+// Returns the kernels that the application registered. Kernels of the runtime do not have this type.
 Span<const Kernel> get_registered_kernels();
-// Return whether there is a kernel for tensors of these dtypes and dim orders, those of the runtime included, and the
-// kernel of an application, or OperatorMissing.
+// Return whether any kernel (of the application or the runtime) supports tensors of these dtypes and dim orders; return
+// such a kernel of the application, or OperatorMissing.
 bool registry_has_op_function(const char* name, Span<const TensorMeta> meta_list = {});
 Result<OpFunction> get_op_function_from_registry(const char* name, Span<const TensorMeta> meta_list = {});
 

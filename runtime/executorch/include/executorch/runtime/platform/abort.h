@@ -5,7 +5,7 @@
 namespace executorch {
 namespace runtime {
 
-// Ends the process by et_pal_abort().
+// Ends the process with et_pal_abort().
 ET_NORETURN void runtime_abort();
 
 }  // namespace runtime

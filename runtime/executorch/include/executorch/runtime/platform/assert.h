@@ -4,7 +4,7 @@
 #include "executorch/runtime/platform/compiler.h"
 #include "executorch/runtime/platform/log.h"
 
-// ET_CHECK ends the process unless a condition holds, ET_DCHECK in builds without NDEBUG alone.
+// ET_CHECK ends the process unless a condition holds. ET_DCHECK does so only in builds without NDEBUG.
 #define ET_ASSERT_MESSAGE_EMIT(format_, ...) ET_LOG(Fatal, "%s() fails" format_, ET_FUNCTION, ##__VA_ARGS__)
 
 #define ET_CHECK_MSG(condition_, format_, ...)                               \

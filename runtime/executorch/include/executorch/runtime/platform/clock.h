@@ -5,7 +5,7 @@
 namespace executorch {
 namespace runtime {
 
-// Returns a number of ticks in nanoseconds.
+// Converts a number of ticks to nanoseconds.
 inline uint64_t ticks_to_ns(et_timestamp_t ticks) {
   const et_tick_ratio_t ratio = pal_ticks_to_ns_multiplier();
   return static_cast<uint64_t>(ticks) * ratio.numerator / ratio.denominator;

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// Attributes and properties of the compiler, by ExecuTorch's names.
+// Compiler attributes and properties under ExecuTorch's names.
 #define ET_NORETURN [[noreturn]]
 #define ET_NODISCARD [[nodiscard]]
 #define ET_UNUSED [[maybe_unused]]
@@ -53,7 +53,7 @@
 #define __ET_UNUSED ET_UNUSED
 #define __ET_WEAK ET_WEAK
 
-// The runtime is built without ATen's tensors.
+// The runtime does not support ATen's tensors.
 #if defined(USE_ATEN_LIB)
 #error "USE_ATEN_LIB needs ExecuTorch itself: Rushlight's C++ runtime has its own tensors"
 #endif

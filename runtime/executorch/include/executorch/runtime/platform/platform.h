@@ -6,8 +6,8 @@
 #include "executorch/runtime/platform/compiler.h"
 #include "executorch/runtime/platform/types.h"
 
-// The functions of the system, which an application replaces when it is linked, by defining functions of these names,
-// or while it runs, with register_pal(). The library defines them weakly over rushlight/platform/platform.h.
+// The functions of the system. An application replaces them at link time, by defining functions with these names, or at
+// run time, with register_pal(). The library defines them as weak symbols over rushlight/platform/platform.h.
 extern "C" {
 
 typedef struct {
@@ -15,7 +15,7 @@ typedef struct {
   uint64_t denominator;
 } et_tick_ratio_t;
 
-// The letters of log levels.
+// Log levels, as the letters that messages show.
 typedef enum {
   kDebug = 'D',
   kInfo = 'I',
@@ -28,9 +28,9 @@ typedef enum {
 void et_pal_init(void);
 // Ends the process.
 ET_NORETURN void et_pal_abort(void);
-// Returns a clock that never goes back.
+// Returns the time in ticks of a clock that never goes back.
 et_timestamp_t et_pal_current_ticks(void);
-// Returns the nanoseconds of a tick as a fraction.
+// Returns the length of a tick in nanoseconds, as a fraction.
 et_tick_ratio_t et_pal_ticks_to_ns_multiplier(void);
 // Writes a log message of `length` characters.
 void et_pal_emit_log_message(et_timestamp_t timestamp, et_pal_log_level_t level, const char* filename,
@@ -53,7 +53,7 @@ using pal_free_method = void (*)(void* ptr);
 namespace executorch {
 namespace runtime {
 
-// Functions that replace those of the system while the process runs; null keeps the function that is linked.
+// Functions that replace the system's functions at run time; null keeps the function from link time.
 struct PalImpl {
   static PalImpl create(pal_emit_log_message_method emit_log_message, const char* source_filename);
   static PalImpl create(pal_init_method init, pal_abort_method abort, pal_current_ticks_method current_ticks,
@@ -72,10 +72,10 @@ struct PalImpl {
 
 // Replaces functions of the system. Call it before runtime_init(). Returns true.
 bool register_pal(PalImpl impl);
-// Returns the functions in use.
+// Returns the current functions.
 const PalImpl* get_pal_impl();
 
-// Call the functions in use.
+// Call the current functions.
 void pal_init();
 ET_NORETURN void pal_abort();
 et_timestamp_t pal_current_ticks();

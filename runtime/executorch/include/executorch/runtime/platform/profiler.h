@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// The macros of ExecuTorch's first profiler, which ETDumps have replaced (devtools/etdump/etdump_flatcc.h). They record
-// nothing, as in a build of ExecuTorch without PROFILING_ENABLED.
+// The macros of ExecuTorch's first profiler. ETDumps have replaced it (devtools/etdump/etdump_flatcc.h). The macros
+// record nothing, as in a build of ExecuTorch without PROFILING_ENABLED.
 #if defined(PROFILING_ENABLED)
 #error "PROFILING_ENABLED is not available: record an ETDump instead, with devtools/etdump/etdump_flatcc.h"
 #endif

@@ -6,8 +6,8 @@
 namespace executorch {
 namespace runtime {
 
-// Prepares the process: calls et_pal_init(), and sends the messages of the runtime to et_pal_emit_log_message(). Call
-// it before any other function of the runtime. Further calls do nothing.
+// Prepares the process: calls et_pal_init(), and sends the runtime's messages to et_pal_emit_log_message(). Call this
+// function before any other one of the runtime. Further calls do nothing.
 void runtime_init();
 
 }  // namespace runtime

@@ -17,7 +17,7 @@
 #include "executorch/runtime/platform/assert.h"
 #include "executorch/runtime/platform/compiler.h"
 
-// The names of tensors and their attributes that are the same in all builds of ExecuTorch.
+// Names of tensors and their attributes, as in all builds of ExecuTorch.
 namespace executorch {
 namespace aten {
 

@@ -11,7 +11,7 @@ namespace executorch {
 namespace runtime {
 namespace etensor {
 
-// A number argument of an operator, with the functions of ExecuTorch's class.
+// A number argument of an operator, with the interface of ExecuTorch's class.
 class Scalar : public ::rushlight::Scalar {
  public:
   Scalar() : ::rushlight::Scalar(0) {}

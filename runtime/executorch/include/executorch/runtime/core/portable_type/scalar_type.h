@@ -13,7 +13,7 @@ using BFloat16 = ::rushlight::BFloat16;
 using Layout = ::rushlight::Layout;
 using MemoryFormat = ::rushlight::MemoryFormat;
 
-// A complex number of two elements.
+// A complex number: a real part and an imaginary part of type T.
 template <typename T>
 struct alignas(sizeof(T) * 2) complex {
   T real_ = T(0);

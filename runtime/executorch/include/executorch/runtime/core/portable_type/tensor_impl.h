@@ -13,8 +13,8 @@ namespace executorch {
 namespace runtime {
 namespace etensor {
 
-// The memory and shape of a tensor that an application makes from its own arrays, which must outlive it. Null arrays
-// mean a contiguous tensor.
+// The memory and shape of a tensor that an application makes from its own arrays. The arrays must outlive it. A null
+// dim order and null strides mean a contiguous tensor.
 class TensorImpl : public ::rushlight::TensorImpl {
  public:
   using SizesType = ::rushlight::SizesType;

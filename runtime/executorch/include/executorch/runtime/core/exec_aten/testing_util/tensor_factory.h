@@ -12,13 +12,13 @@ namespace executorch {
 namespace runtime {
 namespace testing {
 
-// Makes tensors of one dtype for tests, and owns them. It outlives the tensors.
+// Makes tensors of one dtype for tests. The factory owns the tensors and must outlive them.
 template <aten::ScalarType DTYPE>
 class TensorFactory {
  public:
   using ctype = typename ScalarTypeToCppType<DTYPE>::type;
 
-  // A tensor with these elements; strides in elements, none for a contiguous one.
+  // Makes a tensor with these elements. `strides` are in elements; empty means a contiguous tensor.
   aten::Tensor make(const std::vector<int32_t>& sizes, const std::vector<ctype>& data,
                     const std::vector<int32_t> strides = {},
                     TensorShapeDynamism dynamism = TensorShapeDynamism::STATIC) {
@@ -28,7 +28,7 @@ class TensorFactory {
     for (size_t i = 0; i < data.size(); ++i) tensor.mutable_data_ptr<ctype>()[i] = data[i];
     return tensor;
   }
-  // A tensor in channels-last order; `data` is in the order of memory.
+  // Makes a channels-last tensor; `data` is in memory order.
   aten::Tensor make_channels_last(const std::vector<int32_t>& sizes, const std::vector<ctype>& data,
                                   TensorShapeDynamism dynamism = TensorShapeDynamism::STATIC) {
     ET_CHECK_MSG(sizes.size() == 4, "channels-last tensors have 4 dimensions, not %zu", sizes.size());

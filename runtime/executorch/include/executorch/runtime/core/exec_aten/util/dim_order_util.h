@@ -10,7 +10,7 @@
 namespace executorch {
 namespace runtime {
 
-// Returns whether an order names each of the dimensions once.
+// Returns whether a dim order contains each dimension once.
 template <typename DimOrderType>
 bool validate_dim_order(const DimOrderType* dim_order, size_t dims) {
   uint32_t seen = 0;
@@ -36,7 +36,7 @@ void dim_order_to_stride_nocheck(const SizesType* sizes, const DimOrderType* dim
                                  StridesType* strides) {
   ::rushlight::strides_from_dim_order(Span<const SizesType>(sizes, dims), dim_order, strides);
 }
-// Does the same, or returns InvalidArgument for an order that does not name each dimension once.
+// Does the same, or returns InvalidArgument if the dim order does not contain each dimension once.
 template <typename SizesType, typename DimOrderType, typename StridesType>
 ET_NODISCARD Error dim_order_to_stride(const SizesType* sizes, const DimOrderType* dim_order, size_t dims,
                                        StridesType* strides) {
@@ -45,8 +45,8 @@ ET_NODISCARD Error dim_order_to_stride(const SizesType* sizes, const DimOrderTyp
   return Error::Ok;
 }
 
-// Writes the dimensions from the largest stride to the smallest; equal strides keep their order. Returns
-// InvalidArgument if a stride is 0 or there are too many dimensions.
+// Writes the dimensions in the order of decreasing strides; equal strides keep their order. Returns InvalidArgument if
+// a stride is 0 or there are too many dimensions.
 template <typename DimOrderType, typename StridesType>
 ET_NODISCARD Error stride_to_dim_order(const StridesType* strides, size_t dims, DimOrderType* dim_order) {
   if (dims > static_cast<size_t>(::rushlight::kMaxDim)) return Error::InvalidArgument;

@@ -8,7 +8,7 @@
 #include "executorch/runtime/platform/assert.h"
 #include "rushlight/core/scalar_type.h"
 
-// Lists of dtypes: each macro applies `_(C++ type, name)` to the dtypes of a group.
+// Lists of dtypes: each macro applies `_(C++ type, name)` to all dtypes of a group.
 #define ET_FORALL_SCALAR_TYPES(_)                                       \
   _(uint8_t, Byte)                                                      \
   _(int8_t, Char)                                                       \
@@ -219,14 +219,14 @@ To convert(From value) {
   }
 }
 
-// Returns the dtype in which torch computes with both dtypes. It ends the process for dtypes without arithmetic.
-// Float16 as the result becomes float32 with `half_to_float`.
+// Returns the dtype to which torch promotes both dtypes. It ends the process for dtypes without arithmetic. With
+// `half_to_float`, a result of float16 becomes float32.
 aten::ScalarType promoteTypes(aten::ScalarType a, aten::ScalarType b, bool half_to_float = false);
 
 }  // namespace runtime
 }  // namespace executorch
 
-// The same names for code that writes torch::executor.
+// The same names in namespace torch::executor.
 namespace torch {
 namespace executor {
 using ::executorch::runtime::canCast;
@@ -257,7 +257,7 @@ using ::executorch::runtime::toString;
 }  // namespace executorch
 
 // ET_SWITCH_REAL_TYPES(type, context, "op.out", CTYPE, [&] { ... CTYPE ... }) calls the function with CTYPE set to the
-// C++ type of the dtype. Another dtype is an InvalidArgument of the context.
+// C++ type of the dtype. For another dtype, it records InvalidArgument in the context.
 #define ET_INTERNAL_SWITCH(TYPE, CONTEXT, NAME, ...)                    \
   [&] {                                                                 \
     const ::executorch::aten::ScalarType et_switch_type = (TYPE);       \

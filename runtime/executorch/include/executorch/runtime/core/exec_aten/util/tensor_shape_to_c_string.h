@@ -9,7 +9,7 @@
 namespace executorch {
 namespace runtime {
 
-// The characters of the longest text of a shape, with its NUL.
+// The size of the longest text of a shape, including NUL.
 constexpr size_t kTensorShapeStringSizeLimit = 3 + 12 * kTensorDimensionLimit;
 
 // Returns a shape as text: "(2, 3)".

@@ -16,7 +16,7 @@
 #include "executorch/runtime/platform/assert.h"
 #include "rushlight/core/tensor.h"
 
-// Checks for kernels: the first records an error in the context and returns from the kernel.
+// Checks for kernels. ET_KERNEL_CHECK records an error in the context and returns from the kernel.
 #define ET_KERNEL_CHECK(context, cond, error, retval)      \
   do {                                                     \
     if (!(cond)) {                                         \
@@ -81,7 +81,7 @@ inline bool dim_is_valid(int64_t dim, int64_t upper_bound) {
                            "the dimension %" PRId64 " is not in a range of %" PRId64, dim, upper_bound);
   return true;
 }
-// A tensor of one element without dimensions counts as one of one dimension.
+// A zero-dim tensor counts as a one-dimensional tensor with one element.
 inline ssize_t nonzero_dim(const aten::Tensor& tensor) { return tensor.dim() == 0 ? 1 : tensor.dim(); }
 inline ssize_t nonempty_size(const aten::Tensor& tensor, ssize_t dim) {
   return tensor.dim() == 0 ? 1 : tensor.size(dim);
@@ -132,7 +132,7 @@ inline bool tensors_have_same_size_at_dims(aten::Tensor a, size_t dim_a, aten::T
                            "the sizes of dimensions %zu and %zu differ", dim_a, dim_b);
   return true;
 }
-// Tensors of one element have the same shape, whatever their ranks are.
+// All tensors of one element have the same shape, whatever their ranks are.
 inline bool tensors_have_same_shape(const aten::Tensor& a, const aten::Tensor& b) {
   if (a.numel() == 1 && b.numel() == 1) return true;
   ET_CHECK_OR_RETURN_FALSE(a.sizes() == b.sizes(), "the shapes %s and %s differ",
@@ -172,7 +172,7 @@ inline bool tensors_have_same_rank(aten::Tensor a, aten::Tensor b) {
 }
 inline bool tensor_is_scalar(aten::Tensor t) { return t.dim() == 0 && t.numel() == 1; }
 
-// The product of the sizes before, or after, a dimension.
+// Return the product of the sizes before, or after, a dimension.
 inline size_t getLeadingDims(const aten::Tensor& tensor, int64_t dim) {
   size_t product = 1;
   for (int64_t i = 0; i < dim; ++i) product *= static_cast<size_t>(tensor.size(i));
@@ -183,7 +183,7 @@ inline size_t getTrailingDims(const aten::Tensor& tensor, int64_t dim) {
   for (int64_t i = dim + 1; i < tensor.dim(); ++i) product *= static_cast<size_t>(tensor.size(i));
   return product;
 }
-// The place of an element in a contiguous tensor, and back.
+// Convert the coordinates of an element in a contiguous tensor to its index, and back.
 inline size_t coordinateToIndex(const aten::Tensor& tensor, const size_t* coordinate) {
   size_t index = 0;
   for (int64_t i = 0; i < tensor.dim(); ++i) index = index * static_cast<size_t>(tensor.size(i)) + coordinate[i];
@@ -196,14 +196,14 @@ inline void indexToCoordinate(const aten::Tensor& tensor, size_t index, size_t* 
     index /= size;
   }
 }
-// Returns the element of a place given by coordinates and strides.
+// Returns the index of an element from its coordinates and the strides.
 inline size_t calculate_linear_index(const aten::SizesType* coordinate, const aten::StridesType* strides, size_t ndim) {
   size_t index = 0;
   for (size_t i = 0; i < ndim; ++i) index += static_cast<size_t>(coordinate[i]) * static_cast<size_t>(strides[i]);
   return index;
 }
 
-// Reads the element of a tensor of one element. Returns whether it fits T: an integer, a floating-point type or bool.
+// Reads the element of a one-element tensor. Returns whether T can hold it: an integer, a floating-point type or bool.
 template <typename T>
 bool extract_scalar_tensor(aten::Tensor tensor, T* out_val) {
   if (tensor.numel() != 1) return false;
@@ -235,13 +235,13 @@ bool extract_scalar_tensor(aten::Tensor tensor, T* out_val) {
   }
 }
 
-// Makes `t_dst` use the memory of `t_src`, which must be as large.
+// Makes `t_dst` use the memory of `t_src`. The two tensors must have the same size in bytes.
 ET_NODISCARD Error share_tensor_data(const aten::Tensor& t_dst, const aten::Tensor& t_src);
-// Copies the elements of `t_src`.
+// Copies the elements of `t_src` to `t_dst`.
 ET_NODISCARD Error copy_tensor_data(const aten::Tensor& t_dst, const aten::Tensor& t_src);
 // Makes a tensor use `buffer_size` bytes at `buffer`.
 ET_NODISCARD Error set_tensor_data(const aten::Tensor& t, void* buffer, size_t buffer_size);
-// Makes a tensor use no memory.
+// Sets the data pointer of a tensor to null.
 void reset_data_ptr(const aten::Tensor& tensor);
 
 // Sets the shape of a tensor; see rushlight::resize_tensor().

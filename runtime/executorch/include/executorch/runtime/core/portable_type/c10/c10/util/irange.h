@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <type_traits>
 
-// c10::irange, which kernels for ExecuTorch use in loops: for (const auto i : c10::irange(n)).
+// c10::irange, as kernels for ExecuTorch use it in loops: for (const auto i : c10::irange(n)).
 namespace c10 {
 
-// The integers from `begin` to below `end`.
+// The integers from `begin` to `end` - 1.
 template <typename T>
 class IntegerRange {
  public:

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// Sums and products that say whether they overflow.
+// Sums and products that report overflow.
 namespace c10 {
 
 template <typename T>
