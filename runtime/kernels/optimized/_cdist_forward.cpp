@@ -18,9 +18,9 @@ using microkernels::F32Microkernels;
 using microkernels::UnaryOp;
 
 constexpr int64_t kChunk = 512;
-// As eager: of more points, Euclidean distances come from a product of matrices.
+// As in eager PyTorch: for more points, Euclidean distances are computed with a matrix product.
 constexpr int64_t kMostPoints = 25;
-// Below this number of coordinates the product takes longer than the differences.
+// With fewer coordinates, the matrix product is slower than the differences.
 constexpr int64_t kLeastProductDepth = 16;
 
 struct Points {
@@ -30,7 +30,7 @@ struct Points {
   int64_t rows, columns, depth;
 };
 
-// Distances of point `row` of a to b's points [first, first + n). `coordinates` is b transposed.
+// Computes the distances of point `row` of a to the points [first, first + n) of b. `coordinates` is b transposed.
 void distances(const F32Microkernels& kernels, const Points& points, const float* coordinates, double p, int64_t row,
                int64_t first, int64_t n) {
   float differences[kChunk];
@@ -45,7 +45,7 @@ void distances(const F32Microkernels& kernels, const Points& points, const float
   if (p == 2) kernels.unary(UnaryOp::Sqrt, out, out, n, 0, 0);
 }
 
-// |a - b|^2 = |a|^2 + |b|^2 - 2 a b. `squares` has room for the squares of b's lengths.
+// Uses |a - b|^2 = |a|^2 + |b|^2 - 2 a b. `squares` is memory for the squared lengths of b's points.
 bool euclidean_distances(KernelRuntimeContext& context, const F32Microkernels& kernels, const Points& points,
                          float* squares) {
   microkernels::Product product{};
@@ -78,7 +78,7 @@ bool euclidean_distances(KernelRuntimeContext& context, const F32Microkernels& k
 
 }  // namespace
 
-// Row-major float32 with the same batches, for p = 1, 2 and infinity.
+// Supports row-major float32 with equal batches, for p = 1, 2 and infinity.
 bool cdist_forward_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, double p,
                        std::optional<int64_t> mode, Tensor& out) {
   const int64_t rank = a.dim();

@@ -6,7 +6,7 @@
 
 namespace rushlight::optimized {
 
-// Of bool, over the last dim.
+// Supports bool tensors that are reduced over the last dim.
 bool any_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool keepdim, Tensor& out) {
   DimMask mask;
   if (in.scalar_type() != ScalarType::Bool || out.scalar_type() != ScalarType::Bool) return false;

@@ -14,7 +14,7 @@ namespace rushlight::optimized {
 
 namespace {
 
-// The first index of the extreme number of a row, or of a NaN.
+// Returns the first index of the largest (or smallest) number of a row, or of the first NaN.
 int64_t index_of_extreme(const microkernels::F32Microkernels& kernels, bool largest, const float* x, int64_t n) {
   const float value = kernels.extreme(largest, x, n);
   constexpr int64_t kBlock = 64;
@@ -30,7 +30,7 @@ int64_t index_of_extreme(const microkernels::F32Microkernels& kernels, bool larg
   return 0;
 }
 
-// Over neighbouring dims which are the innermost.
+// Supports reductions over the innermost dims.
 bool arg_extreme(KernelRuntimeContext& context, bool largest, const Tensor& in, std::optional<int64_t> dim,
                  bool keepdim, const Tensor& out) {
   DimMask mask;

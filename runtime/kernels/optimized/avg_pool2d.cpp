@@ -11,7 +11,7 @@ namespace rushlight::optimized {
 
 namespace {
 
-// Whether all windows have as many elements, so that one divisor serves all of them.
+// Whether all windows have the same number of elements, so that all results have the same divisor.
 bool is_even(const Window3d& w, int axis, int64_t size, int64_t out_size, bool count_padding) {
   return (w.padding[axis] == 0 || count_padding) &&
          (out_size - 1) * w.stride[axis] + w.kernel[axis] <= size + 2 * w.padding[axis];

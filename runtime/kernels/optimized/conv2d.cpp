@@ -17,10 +17,10 @@ using microkernels::Product;
 
 namespace {
 
-// Floats of padded input that a worker holds in a second level cache.
+// Floats of padded input that fit into a worker's second-level cache.
 constexpr int64_t kBandFloats = 256 * 1024;
 
-// Most rows of output, up to `all`, whose padded input over `channels` fits `floats`; divides `all` evenly.
+// Returns the output rows per band: the padded input of a band fits into `floats`, and bands divide `all` evenly.
 int64_t band_rows(const Conv2d& conv, int64_t channels, int64_t all, int64_t floats) {
   const Halo one(conv, 1, 0);
   const int64_t row = channels * one.phases_h * one.phases_w * one.row;
@@ -35,13 +35,13 @@ bool pointwise(const Conv2d& conv) {
          conv.pad_w == 0 && conv.out_height == conv.height && conv.out_width == conv.width;
 }
 
-// One input channel to each group of outputs.
+// Whether each group has one input channel, and depthwise microkernels support the convolution.
 bool depthwise(const Conv2d& conv) {
   return conv.channels == conv.groups && conv.outputs % conv.channels == 0 && conv.stride_w <= 2 && conv.pad_h >= 0 &&
          conv.pad_w >= 0;
 }
 
-// Each image is a product of the weights with the image.
+// 1 x 1 convolution: each image is a GEMM of the weights with the image.
 bool pointwise_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   const int64_t pixels = conv.height * conv.width;
   const int64_t channels = conv.channels / conv.groups;
@@ -88,7 +88,7 @@ bool depthwise_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   return true;
 }
 
-// Implicit products: a worker copies a band of the input with its padding; the product's RHS is rows of it.
+// Implicit GEMM: a worker copies a band of the padded input, and the rows of the GEMM's RHS are parts of this copy.
 bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   const F32Microkernels& kernels = microkernels::f32_microkernels();
   const int64_t channels = conv.channels / conv.groups;
@@ -98,7 +98,7 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   const int64_t planes = conv.batch * conv.groups;
   const int64_t workers = microkernels::worker_count(context);
 
-  // Divide bands among workers if there are enough of them; else outputs.
+  // Divides bands among workers if there are enough bands, else also output channels.
   int64_t rows = band_rows(conv, channels, conv.out_height, kBandFloats);
   int64_t output_parts = 1;
   if (workers > 1 && planes % workers != 0) {

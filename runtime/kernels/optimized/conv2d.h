@@ -7,8 +7,8 @@
 
 namespace rushlight::optimized {
 
-// A two-dimensional convolution of float32. Images in row-major NCHW, weights [outputs, channels / groups, kernel_h,
-// kernel_w].
+// A two-dimensional convolution of float32. Images are row-major NCHW, weights are [outputs, channels / groups,
+// kernel_h, kernel_w].
 struct Conv2d : Window {
   int64_t batch, channels, height, width;
   int64_t outputs, out_height, out_width;
@@ -19,17 +19,17 @@ struct Conv2d : Window {
   float* out;
 };
 
-// Each function returns false, and records the failure, if there is no scratch memory.
-// Convolves. Padding may be negative: then rows or columns of the input are left out.
+// Each function returns false, and records the failure, if there is no scratch memory. conv2d() computes the
+// convolution. A negative padding crops rows or columns of the input.
 bool conv2d(KernelRuntimeContext& context, const Conv2d& conv);
-// Convolves by F(2 x 2, 3 x 3), which needs 2.25 times fewer multiplications, where suits_winograd() allows it for the
-// shape and the numbers. microkernels/winograd/f32.h takes channels-last images and packed weights instead, which would
-// have to be made in each call.
+// Computes the convolution by F(2 x 2, 3 x 3), with 2.25 times fewer multiplications, if suits_winograd() allows it for
+// the shape and the values. It does not use microkernels/winograd/f32.h, because that needs channels-last images and
+// packed weights, which would have to be made in each call.
 bool conv2d_winograd(KernelRuntimeContext& context, const Conv2d& conv);
 bool suits_winograd(const Conv2d& conv);
-// Convolves images in NHWC; weights [outputs, kernel_h, kernel_w, channels / groups].
+// Computes the convolution of NHWC images. Weights are [outputs, kernel_h, kernel_w, channels / groups].
 bool conv2d_channels_last(KernelRuntimeContext& context, const Conv2d& conv);
-// Computes the transposed convolution; weights [channels, outputs / groups, kernel_h, kernel_w].
+// Computes the transposed convolution. Weights are [channels, outputs / groups, kernel_h, kernel_w].
 bool conv_transpose2d(KernelRuntimeContext& context, const Conv2d& conv);
 
 }  // namespace rushlight::optimized

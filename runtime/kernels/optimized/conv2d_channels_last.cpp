@@ -14,7 +14,7 @@ using microkernels::Product;
 
 namespace {
 
-// Floats of gathered input that a worker holds in a second level cache.
+// Floats of gathered input that fit into a worker's second-level cache.
 constexpr int64_t kGatheredFloats = 96 * 1024;
 constexpr int64_t kLeastPixels = 48;
 
@@ -23,7 +23,7 @@ bool pointwise(const Conv2d& c) {
          c.pad_w == 0;
 }
 
-// Pixels of the input times the transposed weights.
+// 1 x 1 convolution: a GEMM of the input pixels with the transposed weights.
 bool pointwise_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
   Product product{};
   product.m = c.batch * c.height * c.width, product.n = c.outputs, product.k = c.channels;
@@ -36,7 +36,7 @@ bool pointwise_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
   return matrix_product(context, product);
 }
 
-// Where tap (ky, kx) of output pixel (y, x) reads, or -1 in the padding; in pixels of the image.
+// Returns the image pixel that tap (ky, kx) reads for output pixel (y, x), or -1 in the padding.
 int64_t source_pixel(const Conv2d& c, int64_t y, int64_t x, int64_t ky, int64_t kx) {
   const int64_t iy = y * c.stride_h - c.pad_h + ky * c.dilation_h;
   const int64_t ix = x * c.stride_w - c.pad_w + kx * c.dilation_w;
@@ -72,7 +72,7 @@ bool depthwise_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
   return true;
 }
 
-// A block of output pixels at a time: their windows, gathered into rows, times the transposed weights.
+// im2col for a block of output pixels at a time: their windows are gathered into rows and multiplied by the weights.
 bool general_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
   const F32Microkernels& kernels = microkernels::f32_microkernels();
   const int64_t channels = c.channels / c.groups;

@@ -15,15 +15,15 @@ using microkernels::Product;
 
 namespace {
 
-// Floats of transformed input and products that a worker holds.
+// Maximum floats of transformed input and products per worker.
 constexpr int64_t kBandFloats = 256 * 1024;
-// Fewer tiles do not repay the transform of the weights.
+// With fewer tiles, the transform of the weights costs more than it saves.
 constexpr int64_t kLeastTiles = 36;
 constexpr int64_t kLeastChannels = 16;
-// Sums of squares up to which transformed numbers and their products are finite.
+// If the sums of squares are at most this, the transformed numbers and their products are finite.
 constexpr double kMostSquares = 1e30;
 
-// The convolution over tiles in the place of outputs.
+// Returns the geometry with 2 x 2 output tiles instead of outputs.
 Conv2d over_tiles(const Conv2d& conv) {
   Conv2d tiled = conv;
   tiled.kernel_h = tiled.kernel_w = 4;
@@ -33,10 +33,10 @@ Conv2d over_tiles(const Conv2d& conv) {
   return tiled;
 }
 
-// What a worker has: one padded channel, the transformed input, the products, two rows of outputs.
+// The scratch memory of a worker: one padded channel, transformed input, products, and two rows of outputs.
 struct Sizes {
   int64_t padded, row, outputs, packing;
-  int64_t input_step, product_step;  // to the next of 16 matrices; no power of two, so that cache sets differ
+  int64_t input_step, product_step;  // distances of the 16 matrices; not a power of two, to avoid cache conflicts
   int64_t all() const { return padded + 16 * (input_step + product_step) + outputs + packing; }
 };
 
@@ -60,7 +60,7 @@ bool suits_winograd(const Conv2d& c) {
                     c.dilation_w == 1 && c.groups == 1 && c.pad_h >= 0 && c.pad_w >= 0 &&
                     c.channels >= kLeastChannels && c.outputs >= kLeastChannels &&
                     (c.out_height + 1) / 2 * ((c.out_width + 1) / 2) >= kLeastTiles;
-  // An infinity or NaN would reach outputs that have no part in it.
+  // An infinity or NaN would also change outputs that do not depend on it.
   const auto is_usual = [](const float* x, int64_t n) {
     return microkernels::f32_microkernels().squared_deviations(x, n, 0.0f) <= kMostSquares;
   };

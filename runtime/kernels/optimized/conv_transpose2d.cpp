@@ -7,8 +7,8 @@ namespace rushlight::optimized {
 
 namespace {
 
-// The taps along one axis that reach outputs phase, phase + stride, ...: `count` taps from `first` in steps of `step`.
-// Over the input they are a convolution with the order of taps reversed.
+// The taps along one axis that contribute to the outputs phase, phase + stride, ...: `count` taps from `first` in steps
+// of `step`. These outputs are a convolution of the input with the taps in reverse order.
 struct Phase {
   int64_t first, step, count;
   int64_t dilation, pad;
@@ -25,7 +25,7 @@ Phase phase_of(int64_t phase, int64_t kernel, int64_t stride, int64_t pad, int64
   return p;
 }
 
-// weights [channels, outputs / groups, kernel...] to [outputs, channels / groups, taps of the phases, reversed].
+// Copies weights [channels, outputs / groups, kernel...] to [outputs, channels / groups, reversed taps of the phases].
 void gather_weights(const Conv2d& c, const Phase& py, const Phase& px, float* to) {
   const int64_t outputs = c.outputs / c.groups;
   const int64_t channels = c.channels / c.groups;
@@ -42,7 +42,7 @@ void gather_weights(const Conv2d& c, const Phase& py, const Phase& px, float* to
   }
 }
 
-// Rows of one phase to their places between those of the others.
+// Copies the output rows of one phase to their places between the rows and columns of the other phases.
 void scatter(KernelRuntimeContext& context, const Conv2d& c, const float* from, int64_t phase_y, int64_t phase_x,
              int64_t rows, int64_t columns) {
   context.parallel_for(0, c.batch * c.outputs * rows, 64, [&](int64_t begin, int64_t end) {

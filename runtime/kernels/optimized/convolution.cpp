@@ -10,8 +10,8 @@ namespace rushlight::optimized {
 
 namespace {
 
-// Weights [outputs, channels, height, width] as [outputs, height, width, channels]: as they lie, or a copy in scratch
-// memory; null and the failure recorded if there is none.
+// Returns the weights in the order [outputs, height, width, channels]: in place, or as a copy in scratch memory. If
+// there is no memory, records the failure and returns null.
 const float* channels_last_weights(KernelRuntimeContext& context, const Tensor& weight) {
   if (is_channels_last(weight)) return weight.const_data_ptr<float>();
   float* copy = context.allocate_temporary_array<float>(static_cast<size_t>(weight.numel()));

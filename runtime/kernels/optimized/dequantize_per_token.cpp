@@ -8,7 +8,7 @@ namespace rushlight::optimized {
 
 namespace {
 
-// Scales are double, as choose_qparams gives them: products are rounded to float32 once.
+// Scales are double, as choose_qparams computes them. Products are rounded to float32 once.
 template <typename T>
 void dequantize_row(const T* x, int64_t n, double scale, int32_t zero, float* y) {
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(static_cast<double>(int32_t{x[i]} - zero) * scale);

@@ -13,18 +13,18 @@ namespace rushlight::optimized {
 
 namespace {
 
-constexpr int64_t kBlock = 32;     // numbers that tiles take at once
-constexpr int64_t kColumns = 16;   // that are not divided further
-constexpr int64_t kMostRows = 48;  // of the input that are taken at once
+constexpr int64_t kBlock = 32;     // numbers that a tile processes at once
+constexpr int64_t kColumns = 16;   // columns of one task
+constexpr int64_t kMostRows = 48;  // input rows that are computed at once
 constexpr int64_t kSerialInt4Work = 4 * microkernels::kSerialWork;
 
 struct Problem {
   int64_t rows, columns, depth;
-  const uint8_t* lhs;  // a row of ones above the others
+  const uint8_t* lhs;  // a row of ones, then the input rows
   microkernels::Int4Dots dots;
   const float* row_scales;
   const int32_t* row_zeros;
-  const float* bias;  // or null
+  const float* bias;  // may be null
   float* out;
 };
 
@@ -35,7 +35,7 @@ void multiply_columns(const microkernels::Int8Microkernels& kernels, const Probl
     microkernels::Int4Dots d = p.dots;
     d.rhs += j * d.rhs_stride;
     d.scales += j * d.scale_stride;
-    // The first rows come together with the row of ones.
+    // The row of ones (-1) is computed together with the first rows.
     for (int64_t row = -1; row < p.rows;) {
       const int64_t rows = std::min(kMostRows, p.rows - row);
       d.lhs = p.lhs + (row + 1) * p.depth;

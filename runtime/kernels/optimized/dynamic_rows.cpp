@@ -15,10 +15,10 @@ using quantized::Affine;
 namespace {
 
 constexpr int64_t kGrain = 16 * 1024;
-// What a worker reads of a tensor at a time.
+// Numbers that a worker reads at a time.
 constexpr int64_t kPart = 4096;
 
-// The one range of a whole tensor, 0 included, NaN if a number is; false if there is no memory.
+// Finds the extremes of a whole tensor and 0; NaN if an element is NaN. Returns false if there is no memory.
 bool range_of(KernelRuntimeContext& context, const float* x, int64_t n, quantized::Extremes* extremes) {
   const microkernels::Int8Microkernels& kernels = microkernels::int8_microkernels();
   const int64_t workers = n < kGrain ? 1 : microkernels::worker_count(context);

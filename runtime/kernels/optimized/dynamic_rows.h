@@ -6,7 +6,7 @@
 
 namespace rushlight::optimized {
 
-// quantized::quantize_rows() of a float32 tensor in row-major order, with rows of at least one number.
+// Does the same as quantized::quantize_rows() for a row-major float32 tensor with at least one number per row.
 bool quantize_dynamic_rows(KernelRuntimeContext& context, const Tensor& in, const quantized::DynamicRange& range,
                            quantized::DynamicRows* result);
 

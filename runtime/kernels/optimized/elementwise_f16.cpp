@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kChunk = 1024;
 
-// A 16-bit number for a tensor of the type; false if the type does not hold it.
+// Converts a number to the dtype of the tensor. Returns false if the dtype cannot represent it.
 bool number_of(const Scalar& from, const Tensor& tensor, uint16_t* number) {
   const ScalarType type = tensor.scalar_type();
   const float value = from.to<float>();
@@ -28,13 +28,13 @@ bool number_of(const Scalar& from, const Tensor& tensor, uint16_t* number) {
   return from.is_double() ? static_cast<double>(back) == from.to<double>() : back == value;
 }
 
-// One operand's part of a row, as float32.
+// Returns a part of an operand's row, converted to float32 in `to`.
 const float* widened(Convert load, const RowOperand& from, int64_t offset, int64_t step, int64_t n, float* to) {
   load(from.at(offset), 1, to, 1, step ? n : 1);
   return to;
 }
 
-// Calls row(a, a_step, b, b_step, offset of out, n) with parts of float32 of the operands.
+// Calls row(a, a_step, b, b_step, offset of out, n) for parts of rows, with the operands converted to float32.
 template <typename Row>
 bool for_rows(KernelRuntimeContext& context, ScalarType type, const RowOperand& a, const RowOperand& b,
               const Tensor& out, const Row& row) {
@@ -58,7 +58,7 @@ bool for_rows(KernelRuntimeContext& context, ScalarType type, const RowOperand& 
 
 bool run_binary(KernelRuntimeContext& context, BinaryOp op, ScalarType type, const RowOperand& a, const RowOperand& b,
                 const Tensor& out) {
-  // A fused product and sum would be rounded otherwise than eager's.
+  // A fused multiply-add would be rounded differently than in eager PyTorch.
   if (out.scalar_type() != type || op == BinaryOp::AddScaled || op == BinaryOp::Atan2) return false;
   if (!resize_to_rows(context, out, {&a, &b})) return true;
   LoopNest nest;
@@ -107,7 +107,7 @@ bool f16_unary(KernelRuntimeContext& context, microkernels::UnaryOp op, const Te
   const int64_t grain = is_costly(op) ? kElementGrain / 8 : kElementGrain;
   context.parallel_for(0, in.numel(), grain, [&](int64_t begin, int64_t end) {
     if (op < microkernels::UnaryOp::Exp) return kernels.unary(type, op, x + begin, y + begin, end - begin, p, q);
-    // The others have code for float32 alone.
+    // The other operators have only float32 microkernels.
     float numbers[kChunk];
     for (int64_t i = begin; i < end; i += kChunk) {
       const int64_t n = std::min(kChunk, end - i);

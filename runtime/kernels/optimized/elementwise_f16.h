@@ -8,11 +8,11 @@
 
 namespace rushlight::optimized {
 
-// Of float16 or bfloat16.
+// Returns the type of the microkernels for Half or BFloat16.
 microkernels::F16Type f16_type(ScalarType type);
 
-// As the functions of elementwise_map.h for float16 and bfloat16, in float32; numbers are only covered where the type
-// holds them.
+// The functions of elementwise_map.h for float16 and bfloat16, computed in float32. They return false for numbers that
+// the dtype cannot represent.
 bool is_f16(const Tensor& tensor);
 bool f16_unary(KernelRuntimeContext& context, microkernels::UnaryOp op, const Tensor& in, const Tensor& out, float p,
                float q);

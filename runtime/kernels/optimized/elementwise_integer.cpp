@@ -36,7 +36,7 @@ bool integer_op(BinaryOp op, IntegerOp* whole) {
   }
 }
 
-// A number of a type, little end first.
+// A number of an integer type, little-endian.
 struct Number {
   int64_t value;
   int64_t size;

@@ -9,8 +9,8 @@
 
 namespace rushlight::optimized {
 
-// Operations on int8, uint8, int16, int32 and int64. A function returns false if it cannot take the arguments: tensors
-// of different types, numbers that the type does not hold, operations that integers do not have.
+// Operations on int8, uint8, int16, int32 and int64. They return false for tensors of different dtypes, for numbers
+// that the dtype cannot represent, and for operations that integers do not have.
 bool is_integer(const Tensor& tensor);
 bool integer_binary(KernelRuntimeContext& context, microkernels::BinaryOp op, const Tensor& a, const Tensor& b,
                     const Tensor& out);
@@ -25,7 +25,7 @@ bool integer_compare(KernelRuntimeContext& context, microkernels::CompareOp op, 
 bool integer_clamp(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& least,
                    const std::optional<Scalar>& most, const Tensor& out);
 
-// Elements of any type of 1, 2, 4 or 8 bytes, all three tensors of one.
+// Supports elements of 1, 2, 4 or 8 bytes of any dtype. `a`, `b` and `out` have the same dtype.
 bool select_elements(KernelRuntimeContext& context, const Tensor& condition, const Tensor& a, const Tensor& b,
                      const Tensor& out);
 

@@ -16,11 +16,11 @@ using microkernels::UnaryOp;
 
 namespace {
 
-// Elements that one thread computes sooner than it hands half of them to another.
+// With fewer elements than this, a second thread does not pay off.
 constexpr int64_t kGrain = 16 * 1024;
 constexpr int64_t kCostlyGrain = 2 * 1024;
 
-// The one element of a tensor that is not float32 but takes part in float32 arithmetic.
+// Reads the only element of a tensor that is not float32 but is an operand of float32 arithmetic.
 bool read_number(const Tensor& tensor, float* number) {
   if (tensor.numel() != 1) return false;
   switch (tensor.scalar_type()) {
@@ -41,12 +41,12 @@ bool read_number(const Tensor& tensor, float* number) {
   }
 }
 
-// A tensor of float32, or a number in its place.
+// A float32 tensor, or a number instead of a tensor.
 struct Operand {
   const float* data = nullptr;
   float number = 0;
   const Tensor* tensor = nullptr;  // null for a number
-  const Tensor* shape = nullptr;   // the tensor that takes part in broadcasting; null for a number without one
+  const Tensor* shape = nullptr;   // the tensor whose shape is broadcast; null if there is none
   bool ok = true;
 
   explicit Operand(float value) : number(value) {}
@@ -69,7 +69,7 @@ struct Operand {
   const float* at(int64_t offset) const { return tensor ? data + offset : &number; }
 };
 
-// The loops over `out` and operands 1, 2, ... whose rows a tile can take. False if it cannot.
+// Makes loops over `out` and operands 1, 2, ... whose rows microkernels can compute. Returns false if they cannot.
 bool make_rows(LoopNest* nest, const Tensor& out, const Operand& a, const Operand& b, const Tensor* third = nullptr) {
   *nest = LoopNest::over(out.sizes());
   nest->add(out);

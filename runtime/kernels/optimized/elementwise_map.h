@@ -12,16 +12,16 @@ constexpr bool is_costly(microkernels::UnaryOp op) {
   return op >= microkernels::UnaryOp::Exp && op <= microkernels::UnaryOp::Elu;
 }
 
-// Each resizes `out` and computes with all threads. False where it does not cover the arguments: elements that are not
-// float32 (but for an operand of one element which takes part as a number), operands whose innermost dim in out's order
-// is neither adjacent nor repeated.
+// These functions resize `out` and compute with all threads. They return false for unsupported arguments: elements that
+// are not float32 (except an operand of one element, which is used as a number), and operands that are neither
+// contiguous nor broadcast along the innermost dim of out's order.
 bool map_unary(KernelRuntimeContext& context, microkernels::UnaryOp op, const Tensor& in, const Tensor& out,
                float p = 0, float q = 0);
 bool map_binary(KernelRuntimeContext& context, microkernels::BinaryOp op, const Tensor& a, const Tensor& b,
                 const Tensor& out, float p = 0);
 bool map_binary(KernelRuntimeContext& context, microkernels::BinaryOp op, const Tensor& a, const Scalar& b,
                 const Tensor& out, float p = 0);
-// Operands swapped.
+// The first operand is a number.
 bool map_binary(KernelRuntimeContext& context, microkernels::BinaryOp op, const Scalar& a, const Tensor& b,
                 const Tensor& out, float p = 0);
 bool map_compare(KernelRuntimeContext& context, microkernels::CompareOp op, const Tensor& a, const Tensor& b,

@@ -9,7 +9,7 @@
 
 namespace rushlight::optimized {
 
-// A tensor, or one number in its place.
+// A tensor, or one number instead of a tensor.
 struct RowOperand {
   explicit RowOperand(const Tensor& from);
   // `number` has `size` bytes.
@@ -23,16 +23,16 @@ struct RowOperand {
   const Tensor* tensor;
 };
 
-// Elements that one thread computes sooner than it hands half of them to another.
+// With fewer elements than this, a second thread does not pay off.
 inline constexpr int64_t kElementGrain = 16 * 1024;
 
-// Sets out's shape to that to which the operands broadcast.
+// Sets out's shape to the broadcast shape of the operands.
 bool resize_to_rows(KernelRuntimeContext& context, const Tensor& out,
                     std::initializer_list<const RowOperand*> operands);
-// Loops over `out` and operands 1, 2, ...; false if elements along the innermost are not adjacent in `out`, or neither
-// adjacent nor one in an operand.
+// Makes loops over `out` and operands 1, 2, ... Returns false if, along the innermost loop, elements of `out` are not
+// contiguous, or elements of an operand are neither contiguous nor broadcast.
 bool make_element_rows(LoopNest* nest, const Tensor& out, std::initializer_list<const RowOperand*> operands);
-// From element to element of a row: 1 or 0.
+// Returns the stride of an operand along a row: 1, or 0 if the operand is broadcast.
 inline int64_t row_step(const LoopNest& nest, int operand) { return nest.dim == 0 ? 0 : nest.inner_stride(operand); }
 
 }  // namespace rushlight::optimized

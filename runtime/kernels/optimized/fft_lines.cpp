@@ -18,7 +18,7 @@ using microkernels::FftPass;
 constexpr int64_t kMostLanes = 16;
 constexpr int kMostPasses = 32;
 
-// exp(-2 pi i k / n), or with 2 pi i.
+// Sets `root` to exp(-2 pi i k / n), or to exp(2 pi i k / n) with `inverse`.
 void set_root(int64_t k, int64_t n, bool inverse, float* root) {
   const double angle = 2 * 3.14159265358979323846 * static_cast<double>(k % n) / static_cast<double>(n);
   root[0] = static_cast<float>(std::cos(angle));
@@ -51,7 +51,7 @@ class Passes {
     return true;
   }
 
-  // Transforms what is in `from`, and returns where the result is: in `from` or in `to`.
+  // Transforms the contents of `from`. Returns the address of the result: `from` or `to`.
   float* run(const microkernels::F32Microkernels& kernels, float* from, float* to) const {
     for (int i = 0; i < count_; ++i) {
       kernels.fft_pass(passes_[i], from, to);
@@ -65,7 +65,7 @@ class Passes {
   FftPass passes_[kMostPasses];
 };
 
-// Whether the passes take a transform of n points.
+// Whether the passes support a transform of n points.
 bool has_small_factors(int64_t n) {
   for (int64_t p = 2; p <= microkernels::kMostFftRadix && n > 1; ++p) {
     while (n % p == 0) n /= p;
@@ -73,11 +73,11 @@ bool has_small_factors(int64_t n) {
   return n == 1;
 }
 
-// Lines of a tensor along an axis, as floats: complex points have two each.
+// Lines of a tensor along an axis, as floats. A complex point has two floats.
 struct Lines {
   float* data;
   int64_t components;
-  int64_t step;  // floats from a point to the next
+  int64_t step;  // floats between consecutive points
   int64_t offsets[kMostLanes];
 
   Lines(const Tensor& tensor, int64_t axis)
@@ -85,7 +85,7 @@ struct Lines {
         components(tensor.scalar_type() == ScalarType::Float ? 1 : 2),
         step(tensor.stride(axis) * components) {}
 
-  // Sets the offsets of `count` lines, from line `first` on.
+  // Sets the offsets of `count` lines, beginning with line `first`.
   void find(const Tensor& tensor, int64_t axis, int64_t first, int64_t count) {
     for (int64_t lane = 0; lane < count; ++lane) {
       int64_t rest = first + lane, offset = 0;
@@ -98,7 +98,7 @@ struct Lines {
     }
   }
 
-  // The distance of neighbouring lines, or 0 if they have different ones.
+  // Returns the distance of consecutive lines, or 0 if the distances differ.
   int64_t distance(int64_t count) const {
     const int64_t distance = count > 1 ? offsets[1] - offsets[0] : step;
     for (int64_t lane = 1; lane < count; ++lane) {
@@ -107,7 +107,7 @@ struct Lines {
     return distance;
   }
 
-  // Reads `points` of `count` lines to rows of `width` floats, a row for each component. Other lanes become zero.
+  // Reads points of `count` lines into rows of `width` floats, one row per component. Unused lanes become zero.
   void read(int64_t count, int64_t points, int64_t width, float* rows) const {
     if (count < width) std::fill_n(rows, points * components * width, 0.0f);
     const int64_t apart = distance(count);
@@ -147,11 +147,11 @@ struct Lines {
   }
 };
 
-// Whether the lanes take lines of n points; `lines` of them.
+// Whether the transforms support `lines` lines of n points.
 bool takes(int64_t n, int64_t lines) { return has_small_factors(n) && (n <= 8192 || lines >= 4); }
 
-// Calls body(first line, lines, first memory, second memory) for the lines of `tensor` along `axis`, some at a time,
-// with memory for n + 1 complex points of each.
+// Calls body(first line, lines, first memory, second memory) for groups of lines of `tensor` along `axis`. Each memory
+// has room for n + 1 complex points per line.
 template <typename Body>
 void for_lines(KernelRuntimeContext& context, const Tensor& tensor, int64_t axis, int64_t n, const Body& body) {
   const int64_t lines = tensor.numel() / tensor.size(axis), width = microkernels::f32_microkernels().width;
@@ -174,7 +174,7 @@ void scale_rows(float* rows, int64_t count, float scale) {
   if (scale != 1) kernels.unary(microkernels::UnaryOp::Affine, rows, rows, count * kernels.width, scale, -0.0f);
 }
 
-// exp(-pi i k / n) for k <= n / 2.
+// Returns the table exp(-pi i k / n) for k <= n / 2.
 const float* half_roots(KernelRuntimeContext& context, int64_t n) {
   float* const roots = context.allocate_temporary_array<float>(static_cast<size_t>(n + 2));
   for (int64_t k = 0; roots && 2 * k <= n; ++k) set_root(k, 2 * n, false, roots + 2 * k);
@@ -249,7 +249,7 @@ void lines_to_real(KernelRuntimeContext& context, const Tensor& in, int64_t axis
     to.find(out, axis, first, count);
     from.read(count, given, width, a);
     std::fill(a + given * row, a + (half + 1) * row, 0.0f);
-    // Points that are their own conjugates are real.
+    // A point that is its own conjugate is real.
     std::fill_n(a + width, width, 0.0f);
     if (is_even) {
       std::fill_n(a + half * row + width, width, 0.0f);

@@ -4,8 +4,8 @@
 
 namespace rushlight::optimized {
 
-// Transforms in float32 of as many lines at a time as a vector has elements. Other types, lengths with a large prime
-// factor, and few long lines are left to the portable transforms.
+// float32 transforms of many lines at a time, one line per vector lane. Other dtypes, lengths with a large prime
+// factor, and few long lines use the portable transforms.
 extern const LineTransforms kLineTransforms;
 
 }  // namespace rushlight::optimized

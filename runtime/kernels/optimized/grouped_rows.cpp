@@ -13,7 +13,7 @@ namespace rushlight::optimized {
 
 namespace {
 
-// Rows of the input that are multiplied without packing the weight's.
+// Up to this many input rows, the weight's rows are multiplied without packing.
 constexpr int64_t kDotRows = 8;
 
 }  // namespace

@@ -9,27 +9,27 @@
 
 namespace rushlight::optimized {
 
-// Rows of quantized weights whose groups have float32 scales, and perhaps zero points, made real one at a time.
+// Quantized weights with float32 scales and optional zero points per group. read() dequantizes one row.
 struct GroupedRows {
   const uint8_t* data;
   int64_t row_stride;  // bytes
   int bits;            // 8 or 4
-  uint8_t sign_mask;   // bytes XOR sign_mask are int8
+  uint8_t sign_mask;   // byte XOR sign_mask is an int8 number
   int64_t rows, columns, group;
-  int64_t scale_step;  // from row to row; 0 if all share one
+  int64_t scale_step;  // scales per row; 0 if all rows share one
   const float* scales;
-  const void* zeros;  // or null
+  const void* zeros;  // may be null
   Convert load_zero;
   int64_t zero_size;
 
   void read(int64_t row, float* to) const;
 };
 
-// False where the tensors are not such a weight, or lie otherwise than in row-major order.
+// Fills `result`. Returns false if the tensors are not a weight of this kind, or are not row-major.
 bool read_rows(const Tensor& weight, int bits, const Tensor& scales, const std::optional<Tensor>& zero_points,
                GroupedRows* result);
 
-// `in` [..., columns] in row-major order times the weight transposed, plus bias. `out` has its shape already.
+// Computes `in` [..., columns] (row-major) times the transposed weight, plus bias. The shape of `out` is already set.
 void linear_of_rows(KernelRuntimeContext& context, const Tensor& in, const GroupedRows& weight,
                     const std::optional<Tensor>& bias, const Tensor& out);
 

@@ -11,7 +11,7 @@ void zero(float* to, int64_t n) {
   if (n > 0) std::memset(to, 0, static_cast<size_t>(n) * sizeof(float));
 }
 
-// The least q >= 0 with q * stride + first >= bound.
+// Returns the smallest q >= 0 with q * stride + first >= bound.
 int64_t first_from(int64_t first, int64_t stride, int64_t bound) {
   return first >= bound ? 0 : (bound - first + stride - 1) / stride;
 }
@@ -26,7 +26,7 @@ Halo::Halo(const Conv2d& conv, int64_t out_rows, int64_t vector_width) {
   rows = out_rows + span_h / conv.stride_h;
   row = conv.out_width + span_w / conv.stride_w;
   if (conv.stride_w == 1) {
-    // The zeros right of a row serve as those left of the next.
+    // The right padding of a row is also the left padding of the next row.
     const int64_t right = conv.out_width + span_w - conv.width - conv.pad_w;
     row -= std::max<int64_t>(0, std::min({conv.pad_w, right, span_w}));
   }

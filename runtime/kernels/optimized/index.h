@@ -1,4 +1,4 @@
-// Kernels return whether they cover the arguments; where they do not, the portable kernel of that name runs.
+// A kernel returns false if it does not support the arguments; then the portable kernel of the same name runs.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 
 namespace rushlight::optimized {
 
-// Row-major float32.
+// Supports row-major float32.
 bool index_add_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
                    const Tensor& source, const Scalar& alpha, Tensor& out) {
   if (!is_plain(in) || !is_plain(source) || !is_float(out)) return false;

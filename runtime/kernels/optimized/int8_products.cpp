@@ -12,11 +12,11 @@ using microkernels::Int8Product;
 
 namespace {
 
-// Multiplications below which a hand-off to another thread does not pay.
+// With fewer multiplications than this, a second thread does not pay off.
 constexpr int64_t kSerialInt8Work = 2 * microkernels::kSerialWork;
-// Rows from which on an RHS is packed, and those for columns so short that sums across vectors weigh.
+// An RHS is packed from this number of rows on. For depths up to kShort, packing pays off earlier.
 constexpr int64_t kPackedRows = 64, kPackedRowsOfShort = 12, kShort = 64;
-// Columns that are not divided further.
+// Columns of one task.
 constexpr int64_t kChunk = 16;
 
 bool pack(KernelRuntimeContext& context, const Int8Microkernels& kernels, int64_t workers, Int8Product* p) {
@@ -49,7 +49,7 @@ bool multiply_bytes(KernelRuntimeContext& context, Int8Product p) {
   const int64_t scratch_size = round_up(static_cast<int64_t>(microkernels::product_scratch(kernels, p.k)), 64);
   uint8_t* const scratch = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(workers * scratch_size));
   if (scratch == nullptr) return false;
-  // Whole tiles of rows, if there are enough of them for all workers; else columns.
+  // Divides whole tiles of rows among workers if there are enough of them, else columns.
   if (p.m >= 2 * kernels.rows * workers) {
     microkernels::for_workers(
         context, workers, (p.m + kernels.rows - 1) / kernels.rows, [&](int64_t w, int64_t begin, int64_t end) {

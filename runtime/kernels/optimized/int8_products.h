@@ -5,8 +5,8 @@
 
 namespace rushlight::optimized {
 
-// The product with all threads. An RHS that lies as it is is packed first where that pays. False, and the
-// failure recorded, if there is no scratch memory.
+// Computes the product with all threads. An unpacked RHS is packed first if this is faster. If there is no scratch
+// memory, records the failure and returns false.
 bool multiply_bytes(KernelRuntimeContext& context, microkernels::Int8Product product);
 
 }  // namespace rushlight::optimized

@@ -11,7 +11,7 @@ struct Whole {
   int64_t least, most;
 };
 
-// False if tiles do not have the type.
+// Returns false if the microkernels do not support the dtype.
 bool integer_type_of(ScalarType type, Whole* whole);
 
 }  // namespace rushlight::optimized

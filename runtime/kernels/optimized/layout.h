@@ -12,10 +12,10 @@ bool all_float(const Tensors&... tensors) {
   return (is_float(tensors) && ...);
 }
 
-// float32 in row-major order.
+// Whether a tensor is float32 in row-major order.
 inline bool is_plain(const Tensor& tensor) { return is_float(tensor) && is_row_major(tensor); }
 
-// Elements of [N, C, H, W] lie in the order N, H, W, C (axes of one element aside).
+// Whether the elements of [N, C, H, W] have the order N, H, W, C. Axes of one element do not matter.
 inline bool is_channels_last(const Tensor& tensor) {
   if (tensor.dim() != 4) return false;
   int64_t expected = 1;

@@ -14,12 +14,12 @@ using microkernels::BinaryOp;
 using microkernels::UnaryOp;
 
 constexpr int64_t kChunk = 1024;
-// Columns of a task.
+// Columns of one task.
 constexpr int64_t kColumns = 256;
-// A sum of more rows needs more precision than float has.
+// With more rows, a sum needs more precision than float has.
 constexpr int64_t kMostRows = 4096;
 
-// Differences with an infinity would be NaN.
+// Returns the number to subtract: infinities become 0, because differences of infinities would be NaN.
 float shift_of(float largest) { return std::isfinite(largest) ? largest : 0.0f; }
 
 float of_row(const microkernels::F32Microkernels& kernels, const float* x, int64_t n) {
@@ -35,7 +35,7 @@ float of_row(const microkernels::F32Microkernels& kernels, const float* x, int64
   return static_cast<float>(static_cast<double>(shift) + std::log(sum));
 }
 
-// Of `columns` columns of n rows, `stride` apart.
+// Computes the results of `columns` columns with n rows, `stride` apart.
 void of_columns(const microkernels::F32Microkernels& kernels, const float* x, int64_t n, int64_t stride,
                 int64_t columns, float* out) {
   float powers[kChunk], shifts[kColumns];

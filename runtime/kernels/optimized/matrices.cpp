@@ -11,7 +11,7 @@ namespace {
 
 float* floats(const MatrixStack& stack) { return static_cast<float*>(stack.data); }
 
-// out = alpha * out + beta * bias; with alpha 0, out need not hold numbers.
+// Computes out = alpha * out + beta * bias. If alpha is 0, out may be uninitialized.
 void add_scaled(const MatmulProblem& p, float alpha, float beta) {
   for (int64_t batch = 0; batch < p.batches; ++batch) {
     for (int64_t row = 0; row < p.rows; ++row) {
@@ -59,7 +59,7 @@ bool multiply_matrices(KernelRuntimeContext& context, const MatmulProblem& p) {
     add_scaled(p, 0.0f, beta);
     product.init = GemmInit::Accumulate;
   }
-  // A product with a vector reads the matrix as it lies in memory, which is the transposed product with few rows.
+  // A matrix-vector product reads the matrix in place, as the transposed product with one row.
   if (product.n == 1 && product.m > 1 && product.rhs == Product::Rhs::Transposed && p.out.row == 1 &&
       product.init != GemmInit::Column) {
     std::swap(product.a, product.b);

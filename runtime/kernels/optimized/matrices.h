@@ -7,8 +7,8 @@
 
 namespace rushlight::optimized {
 
-// out = beta * bias + alpha * a x b in float32. False if memory layouts other than these are met: a and out with
-// adjacent columns, b with adjacent columns or adjacent rows. A failure is recorded in the context.
+// Computes out = beta * bias + alpha * a x b in float32. Returns false for other layouts than these: the columns of a
+// and out are contiguous; the columns or the rows of b are contiguous. A failure is recorded in the context.
 bool multiply_matrices(KernelRuntimeContext& context, const MatmulProblem& problem);
 
 }  // namespace rushlight::optimized

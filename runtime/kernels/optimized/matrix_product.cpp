@@ -13,10 +13,10 @@ using microkernels::Product;
 
 namespace {
 
-// What packing a column of the RHS costs, in rows of the product.
+// The cost of packing a column of the RHS, in rows of the product.
 constexpr int64_t kPackingRows = 6;
 
-// A grid of parts, all of about the same work.
+// The number of parts along rows and columns. All parts take about the same time.
 struct Grid {
   int64_t rows = 1;
   int64_t columns = 1;
@@ -47,9 +47,9 @@ void multiply_part(const F32Microkernels& kernels, const Product& p, const Grid&
            std::min(p.n, panels * (column + 1) / grid.columns * step), scratch);
 }
 
-// Most rows for which a transposed RHS is read as it is.
+// Up to this many rows, a transposed RHS is read in place.
 constexpr int64_t kDotRows = 8;
-// Columns that are not divided further.
+// Columns of one task.
 constexpr int64_t kChunk = 32;
 
 void set_initial(const Product& p, int64_t row, int64_t n0, int64_t n1) {
@@ -63,7 +63,7 @@ void set_initial(const Product& p, int64_t row, int64_t n0, int64_t n1) {
   }
 }
 
-// Product `index` of those that matrix_products() takes.
+// Returns product `index` of the products of matrix_products().
 Product product_at(const Product& first, int64_t index, const Steps& steps) {
   Product p = first;
   p.a += index * steps.a;
@@ -83,7 +83,7 @@ void few_rows(const F32Microkernels& kernels, const Product& p, int64_t n0, int6
   }
 }
 
-// A few rows of A: all columns of all products are divided among workers.
+// Computes products with few rows of A: the columns of all products are divided among workers.
 void few_rows(KernelRuntimeContext& context, const F32Microkernels& kernels, const Product& product, int64_t count,
               const Steps& steps, int64_t workers) {
   const int64_t chunks = (product.n + kChunk - 1) / kChunk;

@@ -5,10 +5,10 @@
 
 namespace rushlight::optimized {
 
-// The product with all threads. False, and the failure recorded, if there is no scratch memory.
+// Compute one or `count` products with all threads. They record the failure and return false without scratch memory.
 bool matrix_product(KernelRuntimeContext& context, const microkernels::Product& product);
 
-// Floats from the matrices of one product to those of the next.
+// Distances in floats between the matrices of consecutive products.
 struct Steps {
   int64_t a = 0, b = 0, c = 0;
 };

@@ -5,13 +5,13 @@
 
 namespace rushlight::optimized {
 
-// Sets the plane's bands so that the padded input of one stays in the first level cache, and the length of its rows.
+// Sets the row length of a plane, and bands whose padded input fits into the first-level cache.
 void set_bands(const microkernels::F32Microkernels& kernels, microkernels::DepthwisePlane* plane);
 
-// Floats of scratch memory for a worker, a multiple of 16.
+// Returns the floats of scratch memory per worker, a multiple of 16.
 int64_t plane_scratch(const microkernels::DepthwisePlane& plane);
 
-// The planes of `from` over which the window moves to give those of `to`, with their bands.
+// Returns the planes of `from`, over which the window moves, and of `to`, with their bands.
 microkernels::DepthwisePlane pooled_plane(const microkernels::F32Microkernels& kernels, const Window3d& window,
                                           const ImageLayout& from, const ImageLayout& to);
 

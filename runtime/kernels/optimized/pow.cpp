@@ -12,7 +12,7 @@ bool pow_tensor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const
   constexpr Power kPowers[] = {{2, microkernels::UnaryOp::Square},      {0.5, microkernels::UnaryOp::Sqrt},
                                {3, microkernels::UnaryOp::Cube},        {-0.5, microkernels::UnaryOp::Rsqrt},
                                {-1, microkernels::UnaryOp::Reciprocal}, {-2, microkernels::UnaryOp::ReciprocalSquare}};
-  // Eager computes roots of halves as powers, which differ at -infinity.
+  // Eager PyTorch computes square roots of float16 as powers, which differ at -infinity.
   if (!is_float(a) && b.to<double>() != 2) return false;
   for (const Power& power : kPowers) {
     if (b.to<double>() == power.exponent) return map_unary(context, power.op, a, out);

@@ -21,7 +21,7 @@ float of_row(const microkernels::F32Microkernels& kernels, const float* x, int64
   for (int64_t i = count; i < n; i += kChunk) {
     kernels.binary(BinaryOp::Mul, products, 1, x + i, 1, products, std::min(kChunk, n - i), 0);
   }
-  // The upper half into the lower one.
+  // Multiplies the upper half into the lower half.
   for (; count > 8; count -= count / 2) {
     const int64_t half = count / 2;
     kernels.binary(BinaryOp::Mul, products, 1, products + count - half, 1, products, half, 0);

@@ -9,9 +9,9 @@
 
 namespace rushlight::optimized {
 
-// int8 or uint8 in row-major order.
+// Whether a tensor is int8 or uint8 in row-major order.
 bool is_plain_bytes(const Tensor& tensor);
-// XOR this, bytes of the tensor are int8, its zero points being `zero_of` theirs.
+// byte XOR sign_mask_of(tensor) is an int8 number, whose zero point is zero_of(tensor, zero).
 inline uint8_t sign_mask_of(const Tensor& tensor) { return tensor.scalar_type() == ScalarType::Byte ? 0x80 : 0; }
 inline int64_t zero_of(const Tensor& tensor, int64_t zero) {
   return tensor.scalar_type() == ScalarType::Byte ? zero - 128 : zero;
@@ -21,7 +21,7 @@ inline int64_t zero_of(const Tensor& tensor, int64_t zero) {
 // portable kernels take.
 inline bool is_small_zero(int64_t zero) { return zero >= -(1 << 20) && zero <= 1 << 20; }
 
-// A quantized result: the scales of its channels' sums, and its own.
+// The quantization parameters of a result: the scales of the channel sums, and the parameters of the output.
 struct QuantizedResult {
   double in_scale;
   const Tensor& weight_scales;  // [n] or [1]
@@ -30,13 +30,13 @@ struct QuantizedResult {
   int64_t zero, least, most;
 };
 
-// What turns sums of n channels into the result, in scratch memory; without corrections. False and the failure recorded
-// if there is none.
+// Fills `how`, the requantization of the sums of n channels, without corrections. Its arrays are in scratch memory. If
+// there is none, records the failure and returns false.
 bool requantize_to(KernelRuntimeContext& context, const QuantizedResult& result, int64_t n,
                    microkernels::Requantize* how);
 
-// float32 copies of n numbers of a tensor, which has as many or one, in scratch memory; null and the failure recorded
-// if there is none.
+// Returns n float32 copies, in scratch memory, of the elements of a tensor (of n elements, or of one that is repeated).
+// If there is no memory, records the failure and returns null.
 const float* floats_of(KernelRuntimeContext& context, const Tensor& tensor, int64_t n);
 
 }  // namespace rushlight::optimized

@@ -21,7 +21,7 @@ struct Int8Result {
   int64_t zero, least, most;
 };
 
-// The product or sum of two quantized tensors, broadcast. False where it does not cover the arguments.
+// Computes the product or sum of two quantized tensors with broadcasting. Returns false for unsupported arguments.
 bool combine_quantized(KernelRuntimeContext& context, bool multiply, const quantized::Operand& a,
                        const quantized::Operand& b, const Int8Result& result, const Tensor& out) {
   for (const int64_t zero : {a.zero, b.zero, result.zero}) {

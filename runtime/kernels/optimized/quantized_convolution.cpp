@@ -17,10 +17,10 @@ using microkernels::Int8Window;
 
 namespace {
 
-// Pixels of a part of a convolution, and taps of a pixel.
+// Output pixels of one task, and the number of multiplications below which one thread computes all tasks.
 constexpr int64_t kPart = 96, kSerialTaps = 1 << 16;
 
-// Whether the elements of an image lie in the order batch, pixels, channels (axes of one element aside).
+// Whether an image is channels-last: batch, pixels, channels. Axes of one element do not matter.
 bool has_channels_last(const ImageLayout& image) {
   int64_t expected = 1;
   const auto fits = [&](int64_t size, int64_t stride) {
@@ -33,7 +33,7 @@ bool has_channels_last(const ImageLayout& image) {
   return fits(image.batch, image.batch_stride) && fit;
 }
 
-// Loops over an image and the same image, channels last.
+// Returns loops that copy an image to channels-last memory or, with `to_image`, back.
 StridedLoops channels_last_loops(const ImageLayout& image, bool to_image) {
   StridedLoops loops;
   int64_t step = image.channels * image.volume();
@@ -49,7 +49,7 @@ StridedLoops channels_last_loops(const ImageLayout& image, bool to_image) {
   return loops;
 }
 
-// The weight as [outputs of all groups, taps, inputs of a group].
+// Returns the weight as [outputs of all groups, taps, inputs of a group].
 const int8_t* read_filters(KernelRuntimeContext& context, const Convolution& c, const Tensor& weight, int64_t inputs,
                            int64_t outputs) {
   const ImageLayout w(weight, c.dims);
@@ -58,7 +58,7 @@ const int8_t* read_filters(KernelRuntimeContext& context, const Convolution& c, 
   }
   int8_t* const filters = context.allocate_temporary_array<int8_t>(static_cast<size_t>(weight.numel()));
   if (filters == nullptr) return nullptr;
-  // Weights [outputs, inputs of a group] or, transposed, [inputs, outputs of a group].
+  // The weights are [outputs, inputs of a group] or, transposed, [inputs, outputs of a group].
   StridedLoops loops;
   int64_t step = inputs * c.window.taps();
   loops.add(c.groups, (c.transposed ? inputs : outputs) * w.batch_stride, outputs * step);
@@ -92,7 +92,7 @@ void run_depthwise(KernelRuntimeContext& context, const Int8Window& w, const int
   });
 }
 
-// `product` is of the first of the groups; one group after the other on each worker.
+// Computes all groups; workers share the groups and their parts. `product` is the product of the first group.
 void run_groups(KernelRuntimeContext& context, const Int8Window& w, const Int8Product& product, int64_t groups,
                 int64_t inputs) {
   const Int8Microkernels& kernels = microkernels::int8_microkernels();

@@ -11,7 +11,7 @@ namespace rushlight::optimized {
 namespace {
 
 constexpr int64_t kGrain = 32 * 1024;
-// Zero points whose distance from any byte float32 arithmetic of tiles holds exactly.
+// Zero points up to this magnitude: float32 represents number - zero point exactly.
 constexpr double kMostZero = 1 << 20;
 
 bool rows_of(const Tensor& in, const Tensor& out, const AffineOfParts& parts, LoopNest* nest) {

@@ -12,10 +12,10 @@ namespace rushlight::optimized {
 namespace {
 
 constexpr int64_t kGrain = kReductionGrain;
-// A sum of many rows needs more precision than float has.
+// With more rows, a sum needs more precision than float has.
 constexpr int64_t kMostRows = 4096;
 constexpr int64_t kChunk = 1024;
-// Elements of a whole tensor's sum that make one term.
+// The sum of a whole tensor is a sum of terms; each term is the sum of this many elements.
 constexpr int64_t kTerm = 64 * 1024;
 
 float reduce_row(const microkernels::F32Microkernels& kernels, Reduction reduction, const float* x, int64_t n) {
@@ -41,7 +41,7 @@ void reduce_columns(const microkernels::F32Microkernels& kernels, Reduction redu
   }
 }
 
-// The sum of all elements, in terms of a fixed length.
+// Computes the sum of all elements, in terms of a fixed length.
 bool sum_all(KernelRuntimeContext& context, const microkernels::F32Microkernels& kernels, const float* x, int64_t n,
              double* sum) {
   const int64_t count = (n + kTerm - 1) / kTerm;

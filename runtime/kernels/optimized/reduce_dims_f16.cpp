@@ -12,10 +12,10 @@ namespace {
 
 // Columns that are reduced at a time.
 constexpr int64_t kColumns = 2048;
-// Elements of a row that one thread reduces.
+// Elements of a row that one task reduces.
 constexpr int64_t kTerm = 64 * 1024;
 
-// A sum, or the extreme number, of part of a row.
+// Returns the sum, or the largest or smallest number, of a part of a row.
 double reduce_part(microkernels::F16Type type, Reduction reduction, const uint16_t* x, int64_t n) {
   const microkernels::F16Microkernels& kernels = microkernels::f16_microkernels();
   if (reduction <= Reduction::Mean) return kernels.sum(type, x, n);

@@ -27,7 +27,7 @@ bool reduce_integers(KernelRuntimeContext& context, Reduction reduction, const T
             const void* const row = at(in, i * f.reduced);
             const int64_t value =
                 sums ? kernels.sum(whole.type, row, f.reduced) : kernels.extreme(whole.type, largest, row, f.reduced);
-            // The low bytes are the number in any narrower type.
+            // On little-endian machines, the low bytes are the number in the narrower type.
             std::memcpy(at(out, i), &value, out.element_size());
           }
         });

@@ -16,17 +16,17 @@ namespace {
 
 constexpr int64_t kGrain = 4 * 1024;
 constexpr int64_t kChunk = 64;
-// Of a copy of columns.
+// Bytes of a copy of columns.
 constexpr int64_t kCopyBytes = 256 * 1024;
-// Columns that far apart are worked on by rows, so many of them at a time.
+// If the rows have at least kFar columns, blocks of kRows rows are processed in memory order.
 constexpr int64_t kFar = 512;
 constexpr int64_t kRows = 8;
-// Columns of a task there: as many as memory is read of in one go.
+// Columns of one task in this case: enough for long contiguous reads.
 constexpr int64_t kWide = 2048;
 
-// Far columns, in memory's order: a pass over rows finds the largest number so far and the sum of powers, which is
-// scaled where the largest changes (Milakov and Gimelshein, "Online normalizer calculation for softmax"), another
-// writes the results.
+// Columns of long rows, in memory order: a first pass over the rows computes the largest number so far and the sum of
+// powers, which is rescaled when the largest number changes (Milakov and Gimelshein, "Online normalizer calculation for
+// softmax"). A second pass writes the results.
 void softmax_far(KernelRuntimeContext& context, bool logarithm, const Tensor& in, const ReductionShape& f,
                  const Tensor& out) {
   const Convert load = load_function(in.scalar_type(), ScalarType::Float);
@@ -39,7 +39,7 @@ void softmax_far(KernelRuntimeContext& context, bool logarithm, const Tensor& in
     for (int64_t task = begin; task < end; ++task) {
       const int64_t column = task % chunks * kWide, width = std::min(kWide, f.inner - column);
       const int64_t first = task / chunks * f.reduced * f.inner + column;
-      // Not -infinity, of which differences would be NaN.
+      // Not -infinity, because differences of infinities would be NaN.
       std::fill(most, most + width, std::numeric_limits<float>::lowest());
       std::fill(sums, sums + width, 0.0f);
       for (int64_t r = 0; r < f.reduced; r += kRows) {
@@ -76,7 +76,7 @@ void softmax_far(KernelRuntimeContext& context, bool logarithm, const Tensor& in
   });
 }
 
-// Columns, through a copy in float32.
+// Computes columns by way of a float32 copy.
 bool softmax_columns(KernelRuntimeContext& context, bool logarithm, const Tensor& in, const ReductionShape& f,
                      const Tensor& out) {
   if (f.inner >= kFar) {
@@ -105,7 +105,7 @@ bool softmax_columns(KernelRuntimeContext& context, bool logarithm, const Tensor
   return true;
 }
 
-// Rows of float16 or bfloat16, to the same type or float32.
+// Supports rows of float16 or bfloat16. The output has the same dtype or float32.
 bool softmax_f16(KernelRuntimeContext& context, bool logarithm, const Tensor& in, DimMask mask, const Tensor& out) {
   ReductionShape f;
   if ((out.scalar_type() != in.scalar_type() && !is_float(out)) || !shape_of_reduced_elements(in, mask, &f) ||

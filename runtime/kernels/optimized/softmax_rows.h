@@ -5,7 +5,7 @@
 
 namespace rushlight::optimized {
 
-// Softmax, or its logarithm, over one dim of a row-major float32 tensor; false for other tensors.
+// Computes softmax, or its logarithm, over one dim of a row-major float32 tensor. Returns false for other tensors.
 bool softmax_over(KernelRuntimeContext& context, bool logarithm, const Tensor& in, int64_t dim, const Tensor& out);
 
 }  // namespace rushlight::optimized

@@ -16,10 +16,10 @@ namespace {
 
 using Item = Indexed<float>;
 
-// Selects of one row after another, in memory of its own.
+// Selects the top k of one row after another. It owns its scratch memory.
 class Selection {
  public:
-  // Takes memory for rows of n elements. If there is none, records the failure and returns false.
+  // Allocates memory for rows of n elements. If there is none, records the failure and returns false.
   bool prepare(KernelRuntimeContext& context, int64_t n, int64_t k, bool largest, bool sorted, bool copies) {
     const size_t size = static_cast<size_t>(n);
     n_ = n, k_ = k, largest_ = largest, sorted_ = sorted;
@@ -35,19 +35,19 @@ class Selection {
 
   float* row() const { return row_; }
 
-  // The items of the k largest of x[n], or the smallest.
+  // Returns the items of the k largest, or smallest, elements of x[n].
   const Item* run(const float* x) {
     kernels_.order_keys(largest_, x, n_, groups_, keys_, positions_);
     int64_t count = n_;
     if (groups_ > 0) {
-      // k groups have an element of at least this.
+      // At least k groups have an element that is not below this.
       std::nth_element(positions_, positions_ + k_ - 1, positions_ + groups_, std::greater<int32_t>());
       count = kernels_.find_keys(keys_, n_, positions_[k_ - 1], positions_);
       for (int64_t i = 0; i < count; ++i) packed_[i] = pack(keys_[positions_[i]], positions_[i]);
     } else {
       for (int64_t i = 0; i < n_; ++i) packed_[i] = pack(keys_[i], i);
     }
-    // The one after them shows whether the choice is unique.
+    // The item after the first k shows whether the choice is unique.
     const int64_t end = std::min(count, k_ + 1);
     if (end < count) std::nth_element(packed_, packed_ + end - 1, packed_ + count, std::greater<uint64_t>());
     std::sort(packed_, packed_ + end, std::greater<uint64_t>());
@@ -62,7 +62,7 @@ class Selection {
   }
 
  private:
-  // In the order of the keys, and of equal ones the first position first.
+  // Packed items have the order of their keys; among equal keys, the first position comes first.
   static uint64_t pack(int32_t key, int64_t position) {
     const uint32_t high = static_cast<uint32_t>(key) ^ 0x80000000u;
     return uint64_t{high} << 32 | (~static_cast<uint64_t>(position) & 0xffffffff);
@@ -80,13 +80,13 @@ class Selection {
   Item* items_ = nullptr;
   uint64_t* packed_ = nullptr;
   int32_t* keys_ = nullptr;
-  int32_t* positions_ = nullptr;  // the maxima of the groups at first
+  int32_t* positions_ = nullptr;  // first used for the maxima of the groups
   float* row_ = nullptr;
 };
 
 }  // namespace
 
-// Rows of floats of any size.
+// Supports rows of floats of any length.
 bool topk_values(KernelRuntimeContext& context, const Tensor& in, int64_t k, int64_t dim, bool largest, bool sorted,
                  Tensor& values, Tensor& indices) {
   int64_t axis;

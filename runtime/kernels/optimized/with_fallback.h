@@ -4,7 +4,7 @@
 
 namespace rushlight::optimized {
 
-// A kernel that calls `fast`, which says whether it covers the arguments, and if it does not `slow`.
+// A kernel that calls `fast`. If `fast` returns false because it does not support the arguments, it calls `slow`.
 template <auto fast, auto slow>
 struct WithFallback;
 

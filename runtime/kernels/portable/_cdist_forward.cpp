@@ -52,7 +52,7 @@ void cdist_forward_out(KernelRuntimeContext& context, const Tensor& a, const Ten
   shape.push(b.size(rank_b - 2));
   if (!resize_out(context, out, shape.span()) || out.numel() == 0) return;
 
-  // The operands are out, a and b. The stride of a is 0 along the last dim of out, that of b along the last but one.
+  // The operands are out, a and b. a has stride 0 along the last dim of out, b along the second last dim.
   LoopNest nest = LoopNest::over(shape.span());
   nest.operands = 3;
   for (int d = 0; d < nest.dim; ++d) {

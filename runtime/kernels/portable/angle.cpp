@@ -6,7 +6,7 @@
 namespace rushlight::portable {
 
 void angle_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  // The angle of a real number is 0 or pi, that of NaN is NaN.
+  // The angle of a real number is 0 or pi. The angle of NaN is NaN.
   elementwise<kinds::kFloating | kinds::kComplex>(context, {in}, out, float_result(in.scalar_type()), [](auto) {
     return [](auto x) {
       using C = decltype(x);

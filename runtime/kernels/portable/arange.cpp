@@ -9,7 +9,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// Returns the number of elements of [start, end) at distances of `step`, or -1 if the arguments are invalid.
+// Returns the number of elements from `start` in steps of `step` below `end`, or -1 if the arguments are invalid.
 int64_t range_length(const Scalar& start, const Scalar& end, const Scalar& step, ScalarType type) {
   double length;
   if (type == ScalarType::Long && !start.is_double() && !end.is_double() && !step.is_double()) {

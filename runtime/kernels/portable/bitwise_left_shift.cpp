@@ -5,7 +5,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// A shift by a negative number or by all bits gives 0.
+// A shift by a negative number, or by at least the number of bits, gives 0.
 struct Shift {
   int64_t bits;
   int64_t operator()(int64_t x, int64_t by) const {

@@ -5,7 +5,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// A shift by a negative number or by all bits gives 0, or -1 for a negative number.
+// A shift by a negative number, or by at least the number of bits, gives 0, or -1 for a negative operand.
 struct Shift {
   int64_t most;
   int64_t operator()(int64_t x, int64_t by) const { return x >> (by < 0 || by > most ? most : by); }

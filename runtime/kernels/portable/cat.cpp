@@ -12,8 +12,8 @@ namespace {
 // A tensor of shape [0] may be concatenated with tensors of any shape.
 bool is_nothing(const Tensor& tensor) { return tensor.dim() == 1 && tensor.size(0) == 0; }
 
-// Concatenates tensors of out's dtype in row-major order, and writes out's rows in the order of its memory. Returns
-// false if the tensors have another form.
+// Concatenates row-major tensors of out's dtype. It writes out's rows in memory order. Returns false if a tensor has
+// another layout or dtype.
 bool join_rows(KernelRuntimeContext& context, Span<const Tensor> tensors, int64_t axis, const Tensor& out) {
   constexpr int64_t kLeast = 64, kBytesPerTask = 1 << 16;
   if (!is_row_major(out)) return false;

@@ -25,7 +25,7 @@ struct Quotient {
   }
 };
 
-// Calls take(f) with the function f: (C, C) -> C, and returns its result.
+// Selects the function f: (C, C) -> C for the rounding mode, and returns take(f).
 template <typename C, typename Take>
 void rounded_quotient(Rounding rounding, ZeroDivision& zero, const Take& take) {
   if constexpr (std::is_same_v<C, int64_t>) {

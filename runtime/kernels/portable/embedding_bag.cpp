@@ -12,7 +12,7 @@ namespace {
 
 enum Mode { kSum, kMean, kMax };
 
-// A tensor of positions, which has the dtype of the indices: int32 or int64.
+// Writes a position to a tensor that has the dtype of the indices: int32 or int64.
 void put(const Tensor& tensor, int64_t element, int64_t value) {
   if (tensor.scalar_type() == ScalarType::Long) {
     tensor.mutable_data_ptr<int64_t>()[element] = value;
@@ -21,10 +21,10 @@ void put(const Tensor& tensor, int64_t element, int64_t value) {
   }
 }
 
-// Columns whose results a bag computes at a time: they stay in registers or in the nearest cache.
+// Columns of results that a bag computes at a time: they stay in registers or in the first-level cache.
 constexpr int64_t kColumns = 64;
 
-// The rows of `weight` at the positions [begin, end) of `rows`, but for those at `padding`.
+// One bag: the rows of `weight` whose indices are rows[begin, end), without the index `padding`.
 template <typename T>
 struct Bag {
   using Number = AccumulatorOf<T>;
@@ -34,7 +34,7 @@ struct Bag {
   int64_t begin, end, padding;
   const T* scales;  // a factor for each row, or null
 
-  // Calls function(row, pointer to column `first` of the row, place in the bag).
+  // Calls function(row, pointer to column `first` of the row, position in the bag).
   template <typename F>
   void for_rows(int64_t first, F function) const {
     const T* const columns = weight.const_data_ptr<T>() + first * weight.stride(1);
@@ -82,8 +82,8 @@ struct Bag {
 
 }  // namespace
 
-// `out` is [bags, width]. The backward pass reads the other results: offset2bag may be empty, and max_indices is
-// [bags, width] for maxima.
+// Writes `out` [bags, width]. The other results are for the backward pass: offset2bag may be empty, and max_indices is
+// [bags, width] for mode max.
 void embedding_bag_out(KernelRuntimeContext& context, const Tensor& weight, const Tensor& indices,
                        const Tensor& offsets, bool scale_grad_by_freq, int64_t mode, bool sparse,
                        const std::optional<Tensor>& per_sample_weights, bool include_last_offset, int64_t padding_idx,
@@ -109,7 +109,7 @@ void embedding_bag_out(KernelRuntimeContext& context, const Tensor& weight, cons
   }
   const int64_t bags = offsets.size(0) - (include_last_offset ? 1 : 0), width = weight.size(1);
   if (!resize_out(context, out, {bags, width})) return;
-  // offset2bag is written if its memory is large enough.
+  // offset2bag is written only if its memory is large enough.
   const bool maps = offset2bag.numel() == indices.numel() ||
                     (offset2bag.shape_dynamism() != ShapeDynamism::STATIC &&
                      offset2bag.impl()->capacity / offset2bag.element_size() >= static_cast<size_t>(indices.numel()));

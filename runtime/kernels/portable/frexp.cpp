@@ -9,7 +9,7 @@ void frexp_out(KernelRuntimeContext& context, const Tensor& in, Tensor& mantissa
   const ScalarType type = in.scalar_type();
   RL_KERNEL_REQUIRE(context, exponent.scalar_type() == ScalarType::Int, InvalidType, "exponents are int32, not %s",
                     dtype_name(exponent.scalar_type()));
-  // The exponents come first, because `in` and `mantissa` may be one tensor.
+  // The exponents are computed first, because `in` and `mantissa` may be the same tensor.
   if (!resize_out_like(context, exponent, in)) return;
   switch_compute<kinds::kFloating>(context, type, [&](auto tag) {
     using C = typename decltype(tag)::type;

@@ -7,8 +7,8 @@
 namespace rushlight::portable {
 namespace {
 
-// Gathers elements of rows that lie in order. The positions are checked block by block, while they are in the cache.
-// Returns false if one of them is out of bounds.
+// Gathers elements of contiguous rows. The positions are checked block by block, while they are in the cache. Returns
+// false if a position is out of bounds.
 template <typename T, typename Index>
 bool gather_rows(KernelRuntimeContext& context, const LoopNest& nest, const Index* positions, int64_t size,
                  int64_t stride, const T* from, T* to) {

@@ -7,7 +7,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// The result is exact at both ends, because each half of the weights starts from its own end.
+// Weights below 1/2 start from one end, others from the other end, so that the result is exact at both ends.
 template <typename C>
 C interpolate(C from, C to, C weight) {
   return std::abs(weight) < 0.5 ? from + weight * (to - from) : to - (to - from) * (C(1) - weight);

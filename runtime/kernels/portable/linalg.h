@@ -7,8 +7,8 @@
 #include "rushlight/core/evalue.h"
 #include "rushlight/core/kernel_context.h"
 
-// Matrices of float32 and float64, computed in double. A matrix that has no result, such as the inverse of a singular
-// one, fails the kernel where eager reports it in `info`, which is zero here.
+// Operators on matrices of float32 and float64, computed in double. If a matrix has no result (for example the inverse
+// of a singular matrix), the kernel fails; eager PyTorch reports this in `info`, which is always zero here.
 namespace rushlight::portable {
 
 void cholesky_inverse_out(KernelRuntimeContext& context, const Tensor& factor, bool upper, Tensor& out);

@@ -6,8 +6,8 @@
 
 namespace rushlight::portable {
 
-// The algorithm is scaling and squaring of Taylor's series (Moler and Van Loan, Nineteen Dubious Ways, method 3). Below
-// a norm of 1/2 the remainder after 18 terms is less than double's precision.
+// The algorithm is scaling and squaring with Taylor's series (Moler and Van Loan, Nineteen Dubious Ways, method 3). For
+// a norm below 1/2, the remainder after 18 terms is less than double's precision.
 void linalg_matrix_exp_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
   constexpr int kTerms = 18;
   if (!require_matrices(context, in, true) || !require_dtype(context, out, in.scalar_type())) return;

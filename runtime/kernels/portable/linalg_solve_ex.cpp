@@ -6,7 +6,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// Returns whether the right-hand sides are vectors, one for each matrix.
+// Returns whether each right-hand side is a vector instead of a matrix.
 bool are_vectors(const Tensor& a, const Tensor& b) {
   if (b.dim() == 1) return true;
   if (b.dim() != a.dim() - 1) return false;

@@ -14,7 +14,7 @@ void linalg_svd_u(KernelRuntimeContext& context, const Tensor& in, bool full, bo
   const MatrixBatch matrices(in);
   const Span<const SizesType> batch = matrices.batch();
   const int64_t rows = matrices.rows(), columns = matrices.columns();
-  // The factors of a wide matrix are the exchanged factors of its transpose.
+  // The factors of a wide matrix are the factors of its transpose, exchanged.
   const bool wide = rows < columns;
   const int64_t m = wide ? columns : rows, n = wide ? rows : columns, kept = full ? m : n;
   const Shape none = batch_of({}, {0});

@@ -10,7 +10,7 @@ void linspace_out(KernelRuntimeContext& context, const Scalar& start, const Scal
   if (!resize_out(context, out, {steps})) return;
   switch_dtype<dtypes::kRealH>(context, out.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    // Each half counts from its own end, so that both ends are exact.
+    // The first half counts from the start, the second half from the end, so that both ends are exact.
     using C = std::conditional_t<std::is_integral_v<T> || sizeof(T) == 8, double, float>;
     const C first = std::is_integral_v<T> ? static_cast<C>(start.to<int64_t>()) : start.to<C>();
     const C last = std::is_integral_v<T> ? static_cast<C>(end.to<int64_t>()) : end.to<C>();

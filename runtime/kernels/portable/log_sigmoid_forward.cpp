@@ -7,7 +7,7 @@ namespace rushlight::portable {
 
 void log_sigmoid_forward_output(KernelRuntimeContext& context, const Tensor& in, Tensor& out, Tensor& buffer) {
   const ScalarType type = in.scalar_type();
-  // The backward pass reads the buffer, which has exp(-|x|).
+  // The buffer, which the backward pass reads, receives exp(-|x|).
   if (buffer.numel() > 0) {
     elementwise<kinds::kFloating>(context, {in}, buffer, type,
                                   [](auto) { return [](auto x) { return std::exp(-std::abs(x)); }; });

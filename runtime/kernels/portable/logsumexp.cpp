@@ -10,7 +10,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// The state has the sum of exp(x - most), where `most` is the largest x so far.
+// The state is the sum of exp(x - most), where `most` is the largest x so far.
 template <typename C>
 struct LogSumExp {
   struct State {

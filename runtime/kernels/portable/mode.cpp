@@ -5,7 +5,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// Returns the last occurrence of the most frequent element, the smallest one of several. The items are sorted.
+// Returns the last occurrence of the smallest of the most frequent elements. The items are sorted.
 struct MostFrequent {
   template <typename Item>
   const Item* operator()(const Item* items, int64_t n) const {

@@ -15,7 +15,7 @@ void native_dropout_out(KernelRuntimeContext& context, const Tensor& in, double 
     convert_copy(context, in, out);
     return fill_scalar_out(context, mask, Scalar(true), mask);
   }
-  // `mask` keeps an element with probability 1 - p. Kept elements are scaled, so that the mean does not change.
+  // `mask` keeps an element with probability 1 - p. Kept elements are scaled by 1 / (1 - p), which preserves the mean.
   RL_KERNEL_REQUIRE(context, mask.scalar_type() == ScalarType::Bool, InvalidType,
                     "the mask has elements of %s, not bool", dtype_name(mask.scalar_type()));
   const RandomStream stream = next_random_stream();

@@ -13,7 +13,7 @@ namespace {
 struct Problem {
   const Tensor &grad, &in, &mean, &rstd;
   const std::optional<Tensor>& weight;
-  const Tensor *grad_in, *grad_weight, *grad_bias;  // null if it is not wanted
+  const Tensor *grad_in, *grad_weight, *grad_bias;  // null if the gradient is not wanted
   int64_t n, c, spatial, groups;
 };
 
@@ -23,11 +23,11 @@ double element(const Tensor& tensor, int64_t index) {
   return value;
 }
 
-// The tensors are row-major.
+// All tensors are row-major.
 void run(KernelRuntimeContext& context, const Problem& p) {
   constexpr int64_t kBlock = 128;
   const int64_t each = p.c / p.groups, group_size = each * p.spatial;
-  // These are sums over a channel of an image: of the gradient and of its product with the normalized input.
+  // Sums over a channel of an image: of the gradient, and of the gradient times the normalized input.
   double* sums = context.allocate_temporary_array<double>(static_cast<size_t>(2 * p.c + 2 * each));
   if (!sums) return;
   double *weight_sum = sums, *bias_sum = sums + p.c, *channel = sums + 2 * p.c;
@@ -46,7 +46,7 @@ void run(KernelRuntimeContext& context, const Problem& p) {
   for (int64_t row = 0; row < p.n * p.groups; ++row) {
     const double mean = element(p.mean, row), rstd = element(p.rstd, row);
     const int64_t first_channel = row % p.groups * each;
-    double sum = 0, product = 0;  // sums of the weighted gradient and of its product with the normalized input
+    double sum = 0, product = 0;  // sums of the weighted gradient, without and with the normalized input as factor
     for (int64_t i = 0; i < each; ++i) {
       double grad_sum = 0, grad_product = 0;
       for_each_block((row * each + i) * p.spatial, [&](int64_t, int64_t count) {

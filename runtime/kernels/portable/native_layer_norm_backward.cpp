@@ -13,11 +13,11 @@ namespace {
 struct Problem {
   const Tensor &grad, &in, &mean, &rstd;
   const std::optional<Tensor>& weight;
-  const Tensor *grad_in, *grad_weight, *grad_bias;  // null if it is not wanted
+  const Tensor *grad_in, *grad_weight, *grad_bias;  // null if the gradient is not wanted
   int64_t rows, length;
 };
 
-// The tensors are row-major. Each row of `length` elements has one mean and one rstd.
+// All tensors are row-major. Each row of `length` elements has one mean and one rstd.
 template <typename C>
 void run(KernelRuntimeContext& context, const Problem& p) {
   constexpr ScalarType kCompute = scalar_type_of<C>;
@@ -40,7 +40,7 @@ void run(KernelRuntimeContext& context, const Problem& p) {
     load_function(p.rstd.scalar_type(), ScalarType::Double)(at(p.rstd, row), 1, &rstd, 1, 1);
     load_grad(at(p.grad, row * p.length), 1, grad, 1, p.length);
     load_in(at(p.in, row * p.length), 1, x, 1, p.length);
-    double sum = 0, product = 0;  // sums of the weighted gradient and of its product with the normalized input
+    double sum = 0, product = 0;  // sums of the weighted gradient, without and with the normalized input as factor
     for (size_t i = 0; i < length; ++i) {
       const double normalized = (static_cast<double>(x[i]) - mean) * rstd, g = static_cast<double>(grad[i]);
       weight_sum[i] += g * normalized;

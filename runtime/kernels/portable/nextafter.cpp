@@ -7,7 +7,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// Returns the 16-bit number after x in the direction of y. Numbers of one sign have the order of their bits.
+// Returns the 16-bit number next to x towards y. Numbers of the same sign have the order of their bits.
 template <typename T>
 float next_of_16_bits(float x, float y) {
   if (std::isnan(x) || std::isnan(y)) return x + y;

@@ -11,7 +11,7 @@
 namespace rushlight::portable {
 
 void mm_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
-// Multiplies rows, which are sorted by group, by the matrix of their group. Group g ends before row ends[g].
+// Multiplies each row by the matrix of its group. The rows are sorted by group. Group g ends before row ends[g].
 void grouped_mm_out(KernelRuntimeContext& context, const Tensor& input, const Tensor& weight, const Tensor& ends,
                     Tensor& out);
 void bmm_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);

@@ -51,8 +51,8 @@ void pow_tensor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const
       };
     });
   }
-  // The square roots of -0 and -infinity are -0 and NaN, other than those of std::pow. Eager PyTorch uses square roots
-  // in all types except float16.
+  // sqrt(-0) is -0 and sqrt(-infinity) is NaN, while std::pow gives other results. Eager PyTorch uses square roots in
+  // all dtypes except float16.
   if (exponent == 0.5 && common != ScalarType::Half) return sqrt_out(context, a, out);
   if (exponent == -0.5 && common != ScalarType::Half) return rsqrt_out(context, a, out);
   elementwise<kinds::kAll>(context, {a}, out, common, [&](auto c) {

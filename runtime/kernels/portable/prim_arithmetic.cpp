@@ -3,8 +3,8 @@
 #include "kernels/portable/prim.h"
 #include "kernels/shared/integer.h"
 
-// The arithmetic is that of Python: the result is an integer unless an operand is a double. Integers wrap around beyond
-// 64 bits.
+// Arithmetic by the rules of Python: the result is an integer unless an operand is a double. Integers wrap around
+// beyond 64 bits.
 namespace rushlight::portable {
 namespace {
 
@@ -47,8 +47,8 @@ void prim_floordiv(KernelRuntimeContext& context, const Scalar& a, const Scalar&
   out = apply(a, b, floor_div, [](double x, double y) { return std::floor(x / y); });
 }
 
-// A divisor of 0 gives an infinity or NaN, because operators of torch divide by sizes in C++: attention divides by its
-// width.
+// A division by 0 gives an infinity or NaN, because torch's operators divide by sizes in C++ (attention divides by its
+// width).
 void prim_truediv(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out) {
   (void)context;
   out = EValue(a.to<double>() / b.to<double>());

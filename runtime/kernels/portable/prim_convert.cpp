@@ -5,7 +5,7 @@
 namespace rushlight::portable {
 namespace {
 
-// Returns rounded(x) of a double as an integer. An integer does not change.
+// Converts a double x to the integer rounded(x). An integer stays unchanged.
 void to_integer(KernelRuntimeContext& context, const Scalar& a, double (*rounded)(double), EValue& out) {
   if (!a.is_double()) {
     out = EValue(a.to<int64_t>());

@@ -15,7 +15,7 @@ void randperm_out(KernelRuntimeContext& context, int64_t n, Tensor& out) {
     T* to = out.mutable_data_ptr<T>();
     for (int64_t i = 0; i < n; ++i)
       to[i] = static_cast<T>(static_cast<std::conditional_t<std::is_integral_v<T>, int64_t, float>>(i));
-    // This is the shuffle of Fisher and Yates.
+    // The Fisher-Yates shuffle.
     const RandomStream random = next_random_stream();
     for (int64_t i = n - 1; i > 0; --i)
       std::swap(to[i], to[random.below(static_cast<uint64_t>(i), static_cast<uint64_t>(i) + 1)]);

@@ -27,7 +27,7 @@ void roll_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_
   for (int64_t axis = 0; axis < in.dim(); ++axis) {
     if (by[axis] != 0) rolled[count++] = axis;
   }
-  // Each rolled axis has two parts. There is one copy for every combination of parts.
+  // Each rolled axis has two parts. Each combination of parts is one copy.
   for (uint32_t choice = 0; choice < 1u << count; ++choice) {
     int64_t from = 0, to = 0;
     int64_t lengths[kMaxDim];

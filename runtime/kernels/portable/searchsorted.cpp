@@ -24,7 +24,7 @@ void searchsorted_tensor_out(KernelRuntimeContext& context, const Tensor& sorted
   if (!resize_out_like(context, out, in)) return;
   const bool above = side ? *side == "right" : right;
   const int64_t length = sorted.size(rank - 1), step = sorted.stride(rank - 1);
-  // The operands are in, out, sorted and sorter. The last two have a stride of 0 along the last dim.
+  // The operands are in, out, sorted and sorter. Along the last dim, the last two have stride 0.
   LoopNest nest = LoopNest::over(in.sizes());
   nest.operands = 4;
   for (int d = 0; d < nest.dim; ++d) {

@@ -25,7 +25,7 @@ void sort_values_stable(KernelRuntimeContext& context, const Tensor& in, std::op
     };
     rows.for_each_serially([&](const int64_t* offsets) {
       read_items(in, offsets[0], rows.stride(0), n, items);
-      // Equal elements have the order that eager PyTorch gives them with the same standard library.
+      // Equal elements get the same order as in eager PyTorch with the same standard library.
       if (stable.value_or(false)) {
         merge_sort(items, items + n, n, descending);
       } else {

@@ -6,7 +6,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// Removes the axes of `mask` that have one element.
+// Removes those axes in `mask` that have one element.
 void squeeze(KernelRuntimeContext& context, const Tensor& in, uint32_t mask, Tensor& out) {
   if (!require_same_dtype(context, in, out)) return;
   Shape shape;

@@ -14,7 +14,7 @@ void view_copy_out(KernelRuntimeContext& context, const Tensor& in, Span<const i
   copy_reshaped(context, in, out);
 }
 
-// Copies the same bytes as elements of another type. If their size differs, the last dim grows or shrinks.
+// Reinterprets the bytes as elements of another dtype. If the element sizes differ, the last dim grows or shrinks.
 void view_copy_dtype_out(KernelRuntimeContext& context, const Tensor& in, ScalarType dtype, Tensor& out) {
   RL_KERNEL_REQUIRE(context, out.scalar_type() == dtype, InvalidArgument, "out has elements of %s, not %s",
                     dtype_name(out.scalar_type()), dtype_name(dtype));

@@ -7,7 +7,7 @@ namespace rushlight::portable {
 
 namespace {
 
-// Computes x log y, which is 0 for x = 0 unless y is NaN.
+// Computes x log y. For x = 0 the result is 0, unless y is NaN.
 struct XLogY {
   template <typename C>
   C operator()(C x, C y) const {

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kChunk = 256;
 constexpr int64_t kGrain = 16384;
 
-// Rounds to the nearest integer, ties to even, without a call of the math library.
+// Rounds to the nearest integer, ties to even, without calling the math library.
 [[maybe_unused]] inline float round_even(float x) {
   const float magnitude = std::fabs(x);
   const float rounded = (magnitude + 8388608.0f) - 8388608.0f;
@@ -30,14 +30,14 @@ constexpr int64_t kGrain = 16384;
   return std::copysign(magnitude < kMagic ? rounded : magnitude, x);
 }
 
-// Converts as vector instructions do: a value out of range becomes the smallest number.
+// Converts as vector instructions do: a value out of range becomes the smallest int32.
 template <typename C>
 inline int32_t to_int32(C x) {
   const bool fits = x >= static_cast<C>(-2147483648.0) && x < static_cast<C>(2147483648.0);
   return fits ? static_cast<int32_t>(x) : std::numeric_limits<int32_t>::min();
 }
 
-// Returns a function over elements of type T, or null if no tensor of this build has them.
+// Returns the function for elements of type T, or null if this build has no tensors with such elements.
 template <typename T, typename Function>
 constexpr Function built(Function function) {
   return is_built(scalar_type_of<T>) ? function : nullptr;
@@ -116,7 +116,7 @@ inline void with_numbers(C* values, int64_t n, const double* numbers, int64_t st
   }
 }
 
-// Rounds to a 16-bit type if eager PyTorch computes in it.
+// Rounds to a 16-bit type if eager PyTorch computes in this type.
 template <typename C>
 inline void round_to(ScalarType common, C* values, int64_t n) {
   if (common == ScalarType::Half || common == ScalarType::BFloat16) narrow_to(common, values, n);
@@ -142,7 +142,7 @@ void quantize_chunk(C* values, int64_t n, const double* inverse, const double* z
   round_to(style.common, values, n);
 }
 
-// Calls body(closure, values, at, n) for chunks of a row; at[k] is the chunk's offset in operand k.
+// Calls body(closure, values, at, n) for chunks of each row; at[k] is the offset of the chunk in operand k.
 template <typename C>
 void for_chunks(KernelRuntimeContext& context, LoopNest& nest, void (*body)(const void*, C*, const int64_t*, int64_t),
                 const void* closure) {
@@ -160,7 +160,7 @@ void for_chunks(KernelRuntimeContext& context, LoopNest& nest, void (*body)(cons
   });
 }
 
-// One copy of the loops serves all bodies.
+// All bodies share one copy of the loops, which saves code size.
 template <typename C, typename Body>
 void for_chunks(KernelRuntimeContext& context, LoopNest& nest, const Body& body) {
   for_chunks<C>(
@@ -189,7 +189,7 @@ void dequantize_in(KernelRuntimeContext& context, LoopNest& nest, const Tensor& 
   const LoadIntegers<C> load = load_integers_of<C>(in.scalar_type());
   const LoadIntegers<double> load_exact = load_integers_of<double>(in.scalar_type());
   const Convert store = store_function(scalar_type_of<C>, out.scalar_type());
-  // C can represent every number of the narrow types exactly.
+  // C represents every number of the narrow types exactly.
   const bool exact = is_built(ScalarType::Int) && style.exact_zero && in.element_size() > 2;
   for_chunks<C>(context, nest, [&](C* values, const int64_t* at, int64_t n) {
     const int64_t step = nest.inner_stride(2);
@@ -323,7 +323,7 @@ const double* numbers_of(KernelRuntimeContext& context, const Tensor& tensor, bo
     double* const row = next;
     next += n;
     load(at(tensor, offsets[0]), nest.inner_stride(0), row, 1, n);
-    // Numbers of the compute type, which is not larger, become double from the last to the first one.
+    // Converts the numbers to double in place, from the last to the first one, because double is not smaller.
     for (double* to = next; to != row;) {
       const auto i = static_cast<size_t>(--to - row);
       if (compute_type(type) == ScalarType::Double) {

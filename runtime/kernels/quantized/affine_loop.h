@@ -1,5 +1,5 @@
-// One loop for all kernels that quantize or dequantize: it visits the elements of a tensor with a scale and a zero
-// point for each part of it (the whole tensor, a channel, a group or a token).
+// The common loop of all kernels that quantize or dequantize. It visits the elements of a tensor whose parts (the whole
+// tensor, a channel, a group or a token) have a scale and a zero point each.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,22 @@ struct AffineParts {
   const double* zero;
 };
 
-// The arithmetic, which follows the order of operations and the types of eager PyTorch.
+// The arithmetic. It has the same order of operations and the same types as eager PyTorch.
 struct AffineStyle {
   ScalarType common;        // Float, Double, Half or BFloat16: every result is rounded to it
   bool zero_first = false;  // quantize: the zero point is added before rounding
-  bool exact_zero = false;  // dequantize: the zero point is subtracted from integers, else from `common`
-  bool float_zero = false;  // dequantize: the zero point is subtracted in float32, whatever `common` is
+  bool exact_zero = false;  // dequantize: q - zero point is computed in integers, else in `common`
+  bool float_zero = false;  // dequantize: q - zero point is computed in float32 for any `common`
   double least = 0, most = 0;
 };
 
-// Runs the loops over out, in and parts (operands 0, 1, 2 of the loops).
+// Run the loops over out, in and parts (operands 0, 1, 2 of the loops).
 void quantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
                        const AffineParts& parts, const AffineStyle& style);
 void dequantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
                          const AffineParts& parts, const AffineStyle& style);
 
-// Quantizes and dequantizes float32 values; `inverse` has the reciprocals of the scales.
+// Quantizes and dequantizes float32 values; `inverse` contains the reciprocals of the scales.
 void fake_quantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
                             const AffineParts& parts, const double* inverse, const AffineStyle& style);
 
@@ -47,7 +47,7 @@ void quantize_parts(KernelRuntimeContext& context, const LoopNest& nest, const T
 void dequantize_parts(KernelRuntimeContext& context, const LoopNest& nest, const Tensor& in, const Tensor& out,
                       const Tensor& scales, const Tensor* zero_points);
 
-// ---- Nests ----
+// ---- Loop nests ----
 
 // Makes loops in which all elements are one part.
 LoopNest nest_of_whole(const Tensor& out, const Tensor& in);
@@ -58,13 +58,13 @@ LoopNest nest_of_groups(const Tensor& out, const Tensor& in, int64_t group);
 
 // ---- Arguments ----
 
-// Returns the elements of a tensor in row-major order, as double, in scratch memory. If there is no memory, records the
-// failure and returns null. `invert` gives reciprocals, computed in the dtype of the tensor.
+// Returns the elements of a tensor in row-major order, converted to double, in scratch memory. With `invert`, returns
+// the reciprocals, computed in the dtype of the tensor. If there is no memory, records the failure and returns null.
 const double* numbers_of(KernelRuntimeContext& context, const Tensor& tensor, bool invert = false);
 // Returns the only element of a tensor. Records the failure if there is not exactly one.
 bool number_of(KernelRuntimeContext& context, const char* name, const Tensor& tensor, double* value);
 
-// Records the failure if a range is not within that of the dtype, or if an out has another dtype.
+// Record the failure if a range exceeds the range of the dtype, or if a tensor has another dtype.
 bool require_range(KernelRuntimeContext& context, int64_t quant_min, int64_t quant_max, ScalarType dtype);
 bool require_dtype(KernelRuntimeContext& context, const char* name, const Tensor& tensor, ScalarType dtype);
 

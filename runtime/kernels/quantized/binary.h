@@ -15,7 +15,7 @@ struct Operand {
 using LoopOnCortexM = void (*)(const cortex_m::Int8Operand&, const cortex_m::Int8Operand&, int32_t,
                                const cortex_m::Int8Output&, uint8_t*);
 
-// Computes rows with a loop of Cortex-M. Returns false if it cannot.
+// Computes rows with a loop for Cortex-M. Returns false if the loop does not support the arguments.
 inline bool run_on_cortex_m(const LoopNest& nest, const Operand& a, const Operand& b, const Requantizer& requantize,
                             const Tensor& out, LoopOnCortexM loop) {
   cortex_m::Int8Output output;
@@ -39,7 +39,7 @@ inline bool run_on_cortex_m(const LoopNest& nest, const Operand& a, const Operan
   return true;
 }
 
-// Computes out = requantize(op(real a, real b)), with broadcasting. `loop` is the same operation on Cortex-M.
+// Computes out = requantize(op(real a, real b)), with broadcasting. `loop` is the same operation for Cortex-M.
 template <typename Op>
 void binary_elements(KernelRuntimeContext& context, const Operand& a, const Operand& b, const Requantizer& requantize,
                      const Tensor& out, const Op& op, LoopOnCortexM loop) {

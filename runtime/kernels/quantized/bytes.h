@@ -33,13 +33,13 @@ struct Requantizer {
   uint8_t operator()(float real) const {
     const float x = std::nearbyint(real * inverse) + zero;
     const float clamped = x < least ? least : (x > most ? most : x);
-    // NaN becomes 0, as in eager.
+    // NaN becomes 0, as in eager PyTorch.
     return clamped == clamped ? static_cast<uint8_t>(static_cast<int32_t>(clamped)) : uint8_t{0};
   }
   float inverse, zero, least, most;
 };
 
-// Takes the numbers for the loops of Cortex-M. Returns false if these would not compute the same.
+// Converts the parameters for the loops for Cortex-M. Returns false if these loops would compute other results.
 inline bool set_output(const Requantizer& requantizer, cortex_m::Int8Output* output) {
   return cortex_m::set_output(requantizer.inverse, requantizer.zero, requantizer.least, requantizer.most, output);
 }
@@ -53,8 +53,8 @@ struct RealParts {
   float factor(int64_t output) const { return static_cast<float>(scales[output * scale_step]) * in_scale; }
 };
 
-// Returns them for the loops of Cortex-M in scratch memory, or null if these would not compute the same or there is no
-// memory.
+// Converts the parts for the loops for Cortex-M, in scratch memory. Returns null if these loops would compute other
+// results, or if there is no memory.
 cortex_m::Int8Channel* channels_on_cortex_m(KernelRuntimeContext& context, int64_t outputs, const RealParts& parts);
 
 // Records the failure unless `out` has an 8-bit dtype and [least, most] is within its range.

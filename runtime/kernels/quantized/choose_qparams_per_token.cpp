@@ -7,8 +7,8 @@
 
 namespace rushlight::quantized {
 
-// Symmetric quantization: the scale is the largest magnitude over 127, and the zero point is 0. float16 is scaled in
-// float32.
+// Symmetric quantization: the scale is the largest magnitude divided by 127, and the zero point is 0. The scale of
+// float16 is computed in float32.
 void choose_qparams_per_token_out(KernelRuntimeContext& context, const Tensor& in, ScalarType dtype, Tensor& scale,
                                   Tensor& zero_point) {
   RL_KERNEL_REQUIRE(context, dtype == ScalarType::Char, InvalidType, "tokens are quantized to int8, not %s",

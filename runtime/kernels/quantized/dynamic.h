@@ -1,4 +1,4 @@
-// Inputs that are quantized with their own range.
+// Inputs that are quantized dynamically, by the range of their values.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct DynamicRange {
   double eps;
 };
 
-// A float32 tensor [rows, depth] as int8, with a scale and a zero point for each row, in scratch memory.
+// A float32 tensor [rows, depth], quantized to int8 with a scale and a zero point per row, in scratch memory.
 struct DynamicRows {
   int64_t rows = 0, depth = 0;
   int8_t* numbers = nullptr;

@@ -1,4 +1,4 @@
-// Quantized weights [rows, columns] with scales, and optional zero points, of rows or of groups of a row.
+// Quantized weights [rows, columns] with scales, and optional zero points, per row or per group of columns.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace rushlight::quantized {
 struct GroupedWeight {
   const uint8_t* data = nullptr;
   int64_t row_stride = 0;  // bytes
-  int bits = 8;            // 8, 4 or 2 of a number
+  int bits = 8;            // bits per number: 8, 4 or 2
   bool is_unsigned = false;
   int64_t rows = 0, columns = 0;
   int64_t group = 1;       // columns that share a scale
-  int64_t scale_step = 0;  // scales from row to row; 0 if all share them
+  int64_t scale_step = 0;  // scales per row; 0 if all rows share them
   const double* scales = nullptr;
-  const double* zeros = nullptr;  // or null
+  const double* zeros = nullptr;  // may be null
   ScalarType scale_type = ScalarType::Float;
 
   // Returns the integer at (row, column).
@@ -29,17 +29,17 @@ struct GroupedWeight {
     return is_unsigned ? from[column] : static_cast<int8_t>(from[column]);
   }
   int64_t part(int64_t row, int64_t column) const { return row * scale_step + column / group; }
-  // Returns the real number at (row, column), in the dtype of the scales.
+  // Returns the dequantized number at (row, column), computed in the dtype of the scales.
   float real(int64_t row, int64_t column) const;
 };
 
-// Checks weight [R, C * bits / 8] (row by row), scales [R], [1] or [R, G], and zero points of the same shape. If they
-// do not fit, records the failure and returns false.
+// Reads a weight [R, C * bits / 8] (row-major), scales [R], [1] or [R, G], and zero points of the same shape. If they
+// do not fit together, records the failure and returns false.
 bool read_weight(KernelRuntimeContext& context, const Tensor& weight, int bits, const Tensor& scales,
                  const std::optional<Tensor>& zero_points, GroupedWeight* result);
 
-// Multiplies `in` [..., columns] by the transposed weight and adds the bias, with sums in float32. `out` must have its
-// shape.
+// Multiplies `in` [..., columns] by the transposed weight and adds the bias, with sums in float32. The shape of `out`
+// is already set.
 void linear_of_reals(KernelRuntimeContext& context, const Tensor& in, const GroupedWeight& weight,
                      const std::optional<Tensor>& bias, const Tensor& out);
 

@@ -7,7 +7,7 @@
 
 namespace rushlight::quantized {
 
-// Multiplies input [M, K] by weight [K, N], whose rows, or groups of a row, have scales.
+// Multiplies input [M, K] by weight [K, N], which has scales per row or per group of a row.
 void mixed_mm_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight, const Tensor& weight_scales,
                   const std::optional<Tensor>& zero_points, Tensor& out) {
   GroupedWeight w;

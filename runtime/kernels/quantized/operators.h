@@ -1,4 +1,4 @@
-// Kernels of quantized tensors and weights. src/rushlight/ir/quantized_ops.py defines what they compute.
+// Kernels of operators on quantized tensors and weights. src/rushlight/ir/quantized_ops.py defines their results.
 #pragma once
 
 #include <cstdint>

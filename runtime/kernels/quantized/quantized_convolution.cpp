@@ -8,7 +8,7 @@ namespace rushlight::quantized {
 
 namespace {
 
-// Returns the input position that a tap of the window reads for an output position, or -1.
+// Returns the input position that a tap of the window reads for an output position, or -1 if it reads none.
 int64_t source_of(const Convolution& c, int axis, int64_t position, int64_t tap, int64_t size) {
   const Window3d& w = c.window;
   int64_t source = position * w.stride[axis] - w.padding[axis] + tap * w.dilation[axis];
@@ -20,7 +20,7 @@ int64_t source_of(const Convolution& c, int axis, int64_t position, int64_t tap,
   return source < size ? source : -1;
 }
 
-// Computes with the loops of Cortex-M. Returns false if they cannot.
+// Computes with the loops for Cortex-M. Returns false if they do not support the arguments.
 [[maybe_unused]] bool convolve_on_cortex_m(KernelRuntimeContext& context, const Convolution& c, const Tensor& in,
                                            int64_t in_zero, const Tensor& weight, const RealParts& parts,
                                            const Requantizer& requantize, const Tensor& out) {

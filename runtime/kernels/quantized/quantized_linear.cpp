@@ -9,7 +9,7 @@ namespace rushlight::quantized {
 
 namespace {
 
-// Computes with the loops of Cortex-M. Returns false if they cannot.
+// Computes with the loops for Cortex-M. Returns false if they do not support the arguments.
 [[maybe_unused]] bool multiply_on_cortex_m(KernelRuntimeContext& context, const uint8_t* rows, const Tensor& in,
                                            int64_t in_zero, const GroupedWeight& w, const RealParts& parts,
                                            const Requantizer& requantize, int64_t count, uint8_t* results) {

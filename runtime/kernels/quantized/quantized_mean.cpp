@@ -15,7 +15,7 @@ void quantized_mean_out(KernelRuntimeContext& context, const Tensor& in, double 
   }
   RL_KERNEL_REQUIRE(context, is_byte(in), InvalidType, "the input is %s, not int8 or uint8",
                     dtype_name(in.scalar_type()));
-  // Results, and the elements of each.
+  // Loops over the results, and loops over the elements of one result.
   LoopNest results, elements;
   int64_t axis = 0;
   for (int64_t d = 0; d < in.dim(); ++d) {

@@ -24,7 +24,7 @@ void quantized_softmax_out(KernelRuntimeContext& context, const Tensor& in, cons
   const int32_t* const powers = table.data<int32_t>();
   const Rows rows({in, out}, axis);
   const int64_t length = rows.length(0);
-  const uint8_t flip = cortex_m_flip(in) ^ 0x80;  // bytes XOR this are in the order of the numbers
+  const uint8_t flip = cortex_m_flip(in) ^ 0x80;  // byte XOR flip has the order of the numbers
   const Requantizer requantize(scale, zero, least, most);
   cortex_m::Int8Output output;
   const bool has_loop = cortex_m::kHasInt8 && rows.stride(0) == 1 && rows.stride(1) == 1 && length < 1 << 16 &&

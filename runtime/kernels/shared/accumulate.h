@@ -6,7 +6,7 @@
 
 namespace rushlight {
 
-// The type in which numbers of a compute type are added.
+// The type in which sums of numbers of a compute type are accumulated.
 template <typename C>
 struct WideOf {
   using type = C;
@@ -57,7 +57,7 @@ struct Moments {
     count += n;
   }
 
-  // Returns the sum of squares divided by count - correction, which counts as at least 0.
+  // Returns the sum of squared deviations divided by count - correction (at least 0).
   double variance(double correction) const {
     const double divisor = static_cast<double>(count) - correction;
     return squares / (divisor > 0 ? divisor : 0.0);

@@ -11,7 +11,7 @@ namespace rushlight {
 namespace detail {
 template <typename T>
 struct Accumulator {
-  // Sums of integers wrap around, which is defined for unsigned arithmetic only.
+  // Sums of integers wrap around, which C++ defines for unsigned arithmetic only.
   using type = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
 };
 template <>
@@ -36,11 +36,11 @@ struct Number<std::complex<T>> {
 };
 }  // namespace detail
 
-// The type of sums of products of T: float for 16-bit floats, 64 bits that wrap around for integers.
+// The type of sums of products of T: float for 16-bit floats, 64-bit integers that wrap around for integers.
 template <typename T>
 using AccumulatorOf = typename detail::Accumulator<T>::type;
 
-// Compute a + b and a * b as elements of T: rounded to T, wrapping around, or logical for bool.
+// Compute a + b and a * b as elements of T: rounded to T for floats, wrapping for integers, logical for bool.
 template <typename T>
 T add_elements(T a, T b) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -58,7 +58,7 @@ T multiply_elements(T a, T b) {
   }
 }
 
-// The real type of a number before it is converted to an accumulator.
+// The type of a real number before its conversion to an accumulator.
 template <typename Accumulator>
 using NumberOf = typename detail::Number<Accumulator>::type;
 

@@ -114,7 +114,7 @@ bool AdvancedIndex::read(KernelRuntimeContext& context, const Tensor& indexed,
     return false;
   }
   if (split) index_place_ = 0;
-  // The steps have the order of the dimensions from the right, as in broadcasting.
+  // The steps are aligned with the dimensions from the right, as in broadcasting.
   const int shift = kMaxDim - index_shape_.dim;
   for (int i = 0; i < axis_count_; ++i) {
     for (int d = 0; d < index_shape_.dim; ++d) axes_[i].steps[d] = axes_[i].steps[d + shift];

@@ -10,24 +10,24 @@
 namespace rushlight {
 
 // The elements that x[i, :, j, ...] selects by the rules of numpy and torch. Positions come from index tensors, which
-// broadcast with each other. A mask means the positions of its true elements. The index dims replace the indexed dims
-// if these are neighbours, else they come first.
+// are broadcast with each other. A mask stands for the positions of its true elements. The index dims replace the
+// indexed dims if these are adjacent; otherwise the index dims come first.
 class AdvancedIndex {
  public:
-  // Checks `indices` against `indexed`, and the positions against its sizes. If they are invalid, records the failure
-  // and returns false.
+  // Checks the dtypes and shapes of `indices`, and checks the positions against the sizes of `indexed`. If they are
+  // invalid, records the failure and returns false.
   bool read(KernelRuntimeContext& context, const Tensor& indexed, Span<const std::optional<Tensor>> indices);
 
   // Returns the shape of x[...].
   const Shape& shape() const { return shape_; }
 
-  // Calls body(first element in `indexed`, first element in `other`) for each position of the index dims, in row-major
-  // order from `begin` to `end`. `other` has the given strides for shape(). block() describes which elements follow.
+  // Calls body(offset in `indexed`, offset in `other`) for each position of the index dims from `begin` to `end`, in
+  // row-major order. `other` has shape() and the given strides. The elements of block() follow from each offset.
   template <typename Body>
   void for_each(const int64_t* strides, int64_t begin, int64_t end, const Body& body) const;
   int64_t positions() const;
-  // Returns the loops over the dims that are not indexed. The source strides are those of `indexed`, the destination
-  // strides are given.
+  // Returns the loops over the dims that are not indexed. The source strides are the strides of `indexed`; `strides`
+  // are the destination strides.
   StridedLoops block(const int64_t* strides) const;
 
  private:

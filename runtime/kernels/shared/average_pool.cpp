@@ -31,11 +31,11 @@ Sum sum_of(const T* plane, const ImageLayout& image, const Box& box) {
   return sum;
 }
 
-// 16-bit floats are summed in float, integers in int64_t.
+// Sums of 16-bit floats are float, sums of integers are int64_t.
 template <typename T>
 using SumOf = std::conditional_t<std::is_integral_v<T>, int64_t, std::conditional_t<sizeof(T) == 2, float, T>>;
 
-// Computes out[...] = sum of the elements of box(position) / divisor(position). Positions are spatial ones.
+// Computes out[...] = sum of the elements of box(position) / divisor(position) for each spatial position.
 template <typename T, typename BoxOf>
 void average_boxes(KernelRuntimeContext& context, const Tensor& in, int64_t dims, int64_t work, Tensor& out,
                    const BoxOf& box_of) {

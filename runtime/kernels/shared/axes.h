@@ -19,17 +19,17 @@ bool require_same_dtype(KernelRuntimeContext& context, const Tensor& a, const Te
 // Records the failure and returns false if `tensor`, called `name`, has another shape.
 bool require_shape(KernelRuntimeContext& context, const char* name, const Tensor& tensor, const Shape& shape);
 
-// Records the failure and returns false if `out` is not laid out in `dim_order` (none: any).
+// Records the failure and returns false if `out` does not have the dim order `dim_order`; nullopt accepts any.
 bool require_dim_order(KernelRuntimeContext& context, std::optional<Span<const int64_t>> dim_order, const Tensor& out);
 
 // Return the size and stride of an axis. A tensor of rank 0 has one axis with one element.
 inline int64_t size_at(const Tensor& tensor, int64_t axis) { return tensor.dim() == 0 ? 1 : tensor.size(axis); }
 inline int64_t stride_at(const Tensor& tensor, int64_t axis) { return tensor.dim() == 0 ? 1 : tensor.stride(axis); }
 
-// Returns whether elements lie in row-major order (axes of one element aside).
+// Returns whether elements are contiguous in row-major order. Axes of one element do not matter.
 bool is_row_major(const Tensor& tensor);
 
-// Returns whether both have the same shape and place equal indices at equal offsets.
+// Returns whether both tensors have the same shape, and equal strides in axes with more than one element.
 bool same_layout(const Tensor& a, const Tensor& b);
 
 }  // namespace rushlight

@@ -6,7 +6,7 @@
 
 namespace rushlight {
 
-// Returns whether `vector` has one element for each of `channels`.
+// Returns whether `vector` has one element per channel.
 inline bool fits_channels(const Tensor& vector, int64_t channels) {
   return vector.dim() == 1 && vector.size(0) == channels;
 }

@@ -5,8 +5,8 @@
 
 namespace rushlight {
 
-// Computes e^-|x| I_n(x) for n = 0 and 1: the power series, whose terms have one sign, up to |x| = 30, then Hankel's
-// asymptotic series (Abramowitz and Stegun 9.6.10 and 9.7.1).
+// Computes e^-|x| I_n(x) for n = 0 and 1. Up to |x| = 30, it uses the power series, whose terms all have the same sign;
+// above, Hankel's asymptotic series (Abramowitz and Stegun 9.6.10 and 9.7.1).
 inline double scaled_bessel_i(int n, double x) {
   if (x != x) return x;
   const double size = std::abs(x), sign = n == 1 && x < 0 ? -1 : 1;
@@ -33,8 +33,8 @@ inline double scaled_bessel_i(int n, double x) {
 
 inline double bessel_i(int n, double x) {
   const double size = std::abs(x), scaled = scaled_bessel_i(n, x);
-  // The product is computed in two steps, because e^|x| alone may be out of range. The scaled value of an infinity is
-  // 0.
+  // The product is computed in two steps, because e^|x| alone may be out of range. The scaled function of an infinity
+  // is 0.
   if (std::isinf(size)) return n == 1 ? x : size;
   const double half = std::exp(size / 2);
   return scaled * half * half;
@@ -61,7 +61,7 @@ inline double scaled_bessel_k(int n, double x) {
 
 inline double bessel_k(int n, double x) { return std::isinf(x) && x > 0 ? 0 : scaled_bessel_k(n, x) * std::exp(-x); }
 
-// Computes sin x / x, near 0 by its series.
+// Computes sin x / x. Near 0 it uses the power series.
 inline double spherical_bessel_j0(double x) {
   if (std::isinf(x)) return 0;
   const double square = x * x;

@@ -4,7 +4,7 @@
 
 namespace rushlight {
 
-// Returns how many of `n` ascending elements are below x or, if `right`, not above it. NaN counts as
+// Returns the number of elements below x or, with `right`, not above x. The `n` elements are ascending. NaN counts as
 // below everything, as in eager PyTorch. get(i) returns element i.
 template <typename C, typename Get>
 int64_t count_below(int64_t n, C x, bool right, const Get& get) {

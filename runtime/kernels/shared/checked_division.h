@@ -5,7 +5,7 @@
 
 namespace rushlight {
 
-// Runs the elementwise Function{ZeroDivision*}, which has int64_t, float and double versions. The kernel fails if an
+// Runs an elementwise Function{ZeroDivision*}, which has int64_t, float and double versions. The kernel fails if an
 // integer is divided by zero.
 template <typename Function>
 void checked_division(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {

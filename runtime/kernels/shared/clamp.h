@@ -2,7 +2,7 @@
 
 namespace rushlight {
 
-// The larger and the smaller of two numbers. NaN as a bound gives NaN.
+// Return the larger, or the smaller, of two numbers. If the bound is NaN, the result is NaN.
 template <typename C>
 C at_least(C x, C low) {
   return x < low || low != low ? low : x;
@@ -12,7 +12,7 @@ C at_most(C x, C high) {
   return x > high || high != high ? high : x;
 }
 
-// Returns x limited to [low, high]: NaN if the number or a bound is NaN, and `high` if low > high.
+// Returns x limited to [low, high]: NaN if x or a bound is NaN, and `high` if low > high.
 template <typename C>
 C limited(C x, C low, C high) {
   return x != x ? x : low != low ? low : at_most(at_least(x, low), high);

@@ -4,7 +4,7 @@
 
 namespace rushlight {
 
-// The windows of a two-dimensional image, each of which is a column.
+// The windows of a two-dimensional image. Each window is a column of the matrix of im2col.
 struct Columns {
   Window3d window;
   int64_t count[2] = {0, 0};  // windows along height and width

@@ -38,7 +38,7 @@ To cast(From value) {
   }
 }
 
-// Rarely used loops are compiled to little code.
+// Rarely used loops are compiled for small size.
 #if defined(__GNUC__) && !defined(__clang__)
 #define RL_SMALL __attribute__((noinline, optimize("no-tree-vectorize")))
 #else
@@ -77,7 +77,7 @@ void convert(const void* from, int64_t from_stride, void* to, int64_t to_stride,
   convert_strided(source, from_stride, target, to_stride, n);
 }
 
-// Function pointers for each stored type, one column for each compute type.
+// Tables of function pointers: one row for each stored dtype, one column for each compute type.
 enum Column { kLong, kFloat, kDouble, kComplexFloat, kComplexDouble, kBool, kColumns };
 
 int column(ScalarType compute) {
@@ -99,11 +99,11 @@ int column(ScalarType compute) {
   }
 }
 
-// Whether this build has elements of type T or, if it does not, numbers that are arguments or intermediate results.
+// Whether this build has tensors with elements of type T, or else uses T for arguments or intermediate results.
 template <typename T>
 constexpr bool is_stored = is_built(scalar_type_of<T>) || std::is_same_v<T, int64_t> || std::is_same_v<T, float> ||
                            std::is_same_v<T, double> || std::is_same_v<T, bool>;
-// Kernels compute in these real types whatever their elements are.
+// Kernels may compute in these real types for any dtype of the elements.
 template <typename C>
 constexpr bool is_computed =
     std::is_same_v<C, int64_t> || std::is_same_v<C, float> || std::is_same_v<C, double> ||

@@ -9,7 +9,7 @@
 namespace rushlight {
 namespace {
 
-// The source is repeated along axes that it lacks or in which it has one element.
+// Broadcasts the source along axes that it lacks or in which its size is 1.
 void copy_broadcast(KernelRuntimeContext& context, const Tensor& source, const Tensor& out) {
   StridedLoops loops;
   const int64_t missing = out.dim() - source.dim();
@@ -20,12 +20,12 @@ void copy_broadcast(KernelRuntimeContext& context, const Tensor& source, const T
   strided_copy(context, loops, source.const_data_ptr(), out.mutable_data_ptr(), out.element_size());
 }
 
-// Copies between tensors with the same layout, where one of the types is a compute type.
+// Copies between tensors with the same layout, if one of the dtypes is a compute type.
 bool convert_whole(KernelRuntimeContext& context, const Tensor& source, const Tensor& out) {
   constexpr int64_t kGrain = 16 * 1024;
   if (!same_layout(source, out)) return false;
   const ScalarType type = source.scalar_type(), to = out.scalar_type();
-  // Compilers produce better loops for bytes than for bools.
+  // Compilers generate better loops for bytes than for bools.
   const ScalarType from = type == ScalarType::Bool ? ScalarType::Byte : type;
   const Convert load = load_function(from, to), convert = load ? load : store_function(from, to);
   if (convert == nullptr || is_complex(from) || is_complex(to)) return false;

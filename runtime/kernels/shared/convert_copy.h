@@ -5,8 +5,8 @@
 
 namespace rushlight {
 
-// Copies `source` to `out`, converted to out's dtype and broadcast to out's shape. All pairs of dtypes are possible: a
-// number becomes a bool by != 0, and a complex number becomes real by its real part.
+// Copies `source` to `out`, converted to out's dtype and broadcast to out's shape. All pairs of dtypes are supported.
+// The conversion to bool is x != 0; the conversion from complex to real takes the real part.
 void convert_copy(KernelRuntimeContext& context, const Tensor& source, const Tensor& out);
 
 }  // namespace rushlight

@@ -9,8 +9,8 @@
 namespace rushlight {
 namespace {
 
-// Returns the input position that the window's element at `tap` reads for output position `position` of one dimension,
-// or -1 if there is none.
+// Returns the input position that tap `tap` of the window reads for output position `position` of one dimension, or -1
+// if it reads none.
 inline int64_t source_position(const Convolution& c, int axis, int64_t position, int64_t tap, int64_t size) {
   const Window3d& w = c.window;
   int64_t source;
@@ -25,7 +25,7 @@ inline int64_t source_position(const Convolution& c, int axis, int64_t position,
 }
 
 struct Weight {
-  int64_t outputs, inputs;  // channels of one group
+  int64_t outputs, inputs;  // channels per group
   int64_t output_stride, input_stride, group_stride;
   int64_t stride[3];
 };
@@ -50,7 +50,7 @@ Weight weight_of(const Convolution& c, const Tensor& weight) {
   return w;
 }
 
-// Multiplies the weight, [outputs, inputs x taps], by the windows of the image, [inputs x taps, positions].
+// Multiplies the weight matrix [outputs, inputs x taps] by the matrix of windows [inputs x taps, positions].
 template <typename T>
 void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_tensor, const Tensor& weight_tensor,
          const std::optional<Tensor>& bias, const Tensor& out_tensor) {

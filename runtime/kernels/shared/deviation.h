@@ -20,7 +20,7 @@ struct Deviation {
   }
 };
 
-// Computes the mean too.
+// Computes the mean and the variance, or its square root, as a reduction.
 template <typename C, bool root>
 struct DeviationAndMean : Deviation<C, root> {
   std::pair<double, double> finish(const Moments& moments) const {

@@ -5,12 +5,12 @@
 
 namespace rushlight {
 
-// A diagonal of two axes: element k is at (row + k, column + k).
+// A diagonal over two axes: element k has the position (row + k, column + k).
 struct Diagonal {
   int64_t row_axis = 0, column_axis = 1;
   int64_t row = 0, column = 0;
   int64_t length = 0;
-  Shape shape;  // the shape of all diagonals: the other axes, then the length
+  Shape shape;  // shape of the result: the other axes, then the length of the diagonal
 };
 
 // If the dimensions are out of range or equal, records the failure and returns false.

@@ -9,7 +9,7 @@
 
 namespace rushlight {
 
-// Records whether an integer was divided by zero in an elementwise loop, which cannot stop.
+// Records a division of an integer by zero, because an elementwise loop cannot stop.
 class ZeroDivision {
  public:
   void note() { seen_.store(true, std::memory_order_relaxed); }
@@ -21,8 +21,8 @@ class ZeroDivision {
   std::atomic<bool> seen_{false};
 };
 
-// Returns the quotient rounded towards negative infinity, by the rule of Python's floor division of floats: the
-// remainder is subtracted before the division, so that rounding of the division does not change the result.
+// Returns the quotient rounded towards negative infinity, as Python's floor division of floats: the remainder is
+// subtracted before the division, so that rounding of the division does not change the result.
 template <typename C>
 C floor_quotient(C x, C y) {
   if (y == 0) return x / y;
@@ -34,14 +34,14 @@ C floor_quotient(C x, C y) {
   return quotient - rounded > C(0.5) ? rounded + 1 : rounded;
 }
 
-// Returns the remainder of the floor division, which has the sign of y.
+// Returns the remainder of the floor division. It has the sign of y.
 template <typename C>
 C floor_remainder(C x, C y) {
   const C mod = std::fmod(x, y);
   return mod != 0 && (y < 0) != (mod < 0) ? mod + y : mod;
 }
 
-// An integer operation, `function` of integer.h, that records a division by zero and then returns 0.
+// Wraps an integer operation of integer.h. A division by zero is recorded and gives 0.
 template <int64_t (*function)(int64_t, int64_t)>
 struct Checked {
   ZeroDivision* zero;

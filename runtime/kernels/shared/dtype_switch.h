@@ -12,8 +12,8 @@ struct TypeTag {
   using type = T;
 };
 
-// Returns whether kernels of this build are made for a dtype. A selective build defines the dtypes as bits, one for
-// each number of a ScalarType.
+// Returns whether this build compiles kernels for a dtype. A selective build defines its dtypes as a bit set; the bit
+// number is the number of the ScalarType.
 constexpr bool is_built([[maybe_unused]] ScalarType dtype) {
 #if defined(RUSHLIGHT_DTYPES)
   return ((RUSHLIGHT_DTYPES >> static_cast<int>(dtype)) & 1u) != 0;
@@ -56,12 +56,12 @@ void switch_dtype(KernelRuntimeContext& context, ScalarType type, Body&& body) {
   }
 }
 
-// An element of 16 bytes, which is only copied.
+// An element of 16 bytes, which kernels only copy.
 struct alignas(8) Bytes16 {
   uint64_t words[2];
 };
 
-// Whether a dtype of this build has elements of so many bytes.
+// Whether a dtype of this build has elements of `size` bytes.
 constexpr bool is_built_size(size_t size) {
   for (int i = 0; i < kScalarTypeCount; ++i) {
     const auto dtype = static_cast<ScalarType>(i);
@@ -95,8 +95,9 @@ void switch_element_size(KernelRuntimeContext& context, size_t size, Body&& body
   }
 }
 
-// The type in which numbers of a dtype are computed: int64_t for integers and bool, float for float16 and bfloat16. A
-// result in int64_t that is narrowed equals the result that wraps around in the narrow type.
+// Returns the dtype in which numbers of a dtype are computed: int64_t for integers and bool, float for float16 and
+// bfloat16. Integer results are computed in int64_t and then narrowed; this equals wrapping arithmetic in the narrow
+// type.
 constexpr ScalarType compute_type(ScalarType type) {
   switch (type) {
     case ScalarType::Half:
@@ -124,7 +125,7 @@ inline constexpr unsigned kReal = kInteger | kFloating;
 inline constexpr unsigned kAll = kReal | kComplex;
 }  // namespace kinds
 
-// Whether a dtype of this build has arithmetic in the compute type `type`.
+// Whether a dtype of this build is computed in the compute type `type`.
 constexpr bool is_built_compute_type(ScalarType type) {
   for (int i = 0; i < kScalarTypeCount; ++i) {
     const auto dtype = static_cast<ScalarType>(i);
@@ -149,7 +150,7 @@ bool compute_case(ScalarType compute, Body& body) {
 }  // namespace detail
 
 // Calls body(TypeTag<C>{}) with the compute type C of `type`: int64_t, float, double, ComplexFloat or ComplexDouble.
-// Fails if `allowed` (of kinds) does not have it.
+// Fails if C is not in `allowed` (constants of namespace kinds).
 template <unsigned allowed, typename Body>
 void switch_compute(KernelRuntimeContext& context, ScalarType type, Body&& body) {
   const ScalarType compute = compute_type(type);

@@ -1,4 +1,4 @@
-// Elements of tensors whose memory can hold any bytes.
+// Reads elements of tensors whose memory may contain any bytes.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace rushlight {
 
-// The element at `from`. Planned memory can hold other bytes than 0 and 1 where a damaged program reads a bool.
+// Returns the element at `from`. In a damaged program, a bool in planned memory may have other bytes than 0 and 1.
 template <typename T>
 T element(const T* from) {
   if constexpr (std::is_same_v<T, bool>) {

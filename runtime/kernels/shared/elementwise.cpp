@@ -7,18 +7,18 @@ namespace rushlight {
 namespace {
 
 constexpr int64_t kBlockBytes = 1024;
-constexpr int64_t kGrain = 16384;  // the fewest elements for a thread
+constexpr int64_t kGrain = 16384;  // minimum number of elements per thread
 
 struct Operand {
   uint8_t* data;
   int64_t element;  // bytes
-  int64_t stride;   // elements, of the innermost loop
+  int64_t stride;   // elements, in the innermost loop
   Convert convert;
   bool direct;  // the loop reads or writes the tensor itself
   bool narrows;
 };
 
-// A block of an operand that is converted to the compute type.
+// A block of an operand, converted to the compute type.
 struct alignas(64) Block {
   uint8_t bytes[kBlockBytes];
 };
@@ -55,7 +55,7 @@ class Runner {
  private:
   void add(int k, const Tensor& tensor, ScalarType loop_type, Convert convert, bool narrows) {
     const int64_t stride = nest_.inner_stride(k);
-    // A bool that is read is converted: its byte can be another one than 0 and 1, see element().
+    // A bool input is converted, because its byte may differ from 0 and 1, see element().
     const bool is_read_bool = k < inputs_ && loop_type == ScalarType::Bool;
     const bool direct = tensor.scalar_type() == loop_type && stride == 1 && !narrows && !is_read_bool;
     operands_[k] = {at(tensor, 0), static_cast<int64_t>(tensor.element_size()), stride, convert, direct, narrows};
@@ -84,7 +84,7 @@ class Runner {
   const LoopNest& nest_;
   const ElementwiseFunction& function_;
   int inputs_;
-  int64_t block_ = INT64_MAX;  // elements converted at a time
+  int64_t block_ = INT64_MAX;  // number of elements that are converted at a time
   Operand operands_[kMaxOperands];
 };
 

@@ -11,23 +11,23 @@
 
 namespace rushlight {
 
-// An elementwise function in its compute type. `loop` gets dense arrays; run_elementwise() handles dtypes, strides,
-// broadcasting and threads.
+// An elementwise function in its compute type. `loop` receives contiguous arrays; run_elementwise() handles dtypes,
+// strides, broadcasting and threads.
 struct ElementwiseFunction {
   void (*loop)(const void* function, const void* const* inputs, void* output, int64_t n);
   const void* function;
   ScalarType compute;                   // of the inputs
   ScalarType result;                    // of the output: a compute type or Bool
-  ScalarType common;                    // inputs take this type's range and precision first
-  bool numbers_keep_precision = false;  // but not floating zero-dim inputs
+  ScalarType common;                    // inputs are first converted to the range and precision of this dtype
+  bool numbers_keep_precision = false;  // except floating zero-dim inputs
 };
 
-// Computes out = function(inputs...). `out` must have its shape, and may use the memory of an input with the same dtype
-// and shape.
+// Computes out = function(inputs...). The shape of `out` is already set. `out` may share the memory of an input with
+// the same dtype and shape.
 void run_elementwise(KernelRuntimeContext& context, Span<const Tensor> inputs, const Tensor& out,
                      const ElementwiseFunction& function);
 
-// Sets out's shape to the shape to which the inputs broadcast.
+// Sets out's shape to the broadcast shape of the inputs.
 bool resize_to_broadcast(KernelRuntimeContext& context, Span<const Tensor> inputs, const Tensor& out);
 
 namespace detail {
@@ -36,7 +36,7 @@ template <typename C, typename Function, size_t... I>
 auto elementwise_loop(std::index_sequence<I...>) {
   using Result = std::decay_t<decltype(std::declval<const Function&>()(((void)I, C())...))>;
   return +[](const void* function, const void* const* inputs, void* output, int64_t n) {
-    // The loop uses a copy, which stores to `out` cannot change.
+    // This local copy shows the compiler that stores to `out` cannot change the function.
     const Function f = *static_cast<const Function*>(function);
     Result* out = static_cast<Result*>(output);
     const C* in[] = {static_cast<const C*>(inputs[I])...};
@@ -50,7 +50,7 @@ std::decay_t<decltype(std::declval<const Function&>()(((void)I, C())...))> eleme
 
 }  // namespace detail
 
-// Computes out = f(inputs...) with f: (C, ...) -> C, bool or another compute type.
+// Computes out = f(inputs...), where f takes C and returns C, bool or another compute type.
 template <typename C, size_t N, typename Function>
 void map_elements(KernelRuntimeContext& context, const Tensor (&inputs)[N], const Tensor& out, ScalarType common,
                   const Function& f, bool numbers_keep_precision = false) {
@@ -61,8 +61,8 @@ void map_elements(KernelRuntimeContext& context, const Tensor (&inputs)[N], cons
                    common, numbers_keep_precision});
 }
 
-// A complete elementwise kernel: it broadcasts, computes in the compute type C of `common`, and writes a result of
-// dtype `common`, or bool if f returns bool. `make(C())` returns f: (C, ...) -> C or bool.
+// A complete elementwise kernel. It broadcasts, computes in the compute type C of `common`, and writes a result of
+// dtype `common`, or bool if f returns bool. `make(C())` returns f, which takes C and returns C or bool.
 template <unsigned allowed, size_t N, typename Make>
 void elementwise(KernelRuntimeContext& context, const Tensor (&inputs)[N], const Tensor& out, ScalarType common,
                  const Make& make, bool numbers_keep_precision = false) {
@@ -78,13 +78,13 @@ void elementwise(KernelRuntimeContext& context, const Tensor (&inputs)[N], const
   });
 }
 
-// Does the same as `elementwise` for one input, with a floating-point result also for integers.
+// Does the same as `elementwise` for one input. The result for integers is floating-point.
 template <unsigned allowed = kinds::kFloating, typename Make>
 void elementwise_float(KernelRuntimeContext& context, const Tensor& input, const Tensor& out, const Make& make) {
   elementwise<allowed>(context, {input}, out, float_result(input.scalar_type()), make);
 }
 
-// Returns a number in the compute type C of dtype `type`, after it is converted to `type`.
+// Converts a number to dtype `type`, and returns it in the compute type C of `type`.
 template <typename C>
 C number_in(const Scalar& number, ScalarType type) {
   if constexpr (is_complex_type<C>) {

@@ -6,7 +6,7 @@
 
 namespace rushlight {
 
-// Returns whether x is better than `best`: greater or smaller, or the first NaN.
+// Returns whether x replaces `best`: x is greater (or smaller), or x is the first NaN.
 struct Greater {
   template <typename C>
   static bool ahead(C x, C best) {
@@ -28,7 +28,7 @@ struct Smaller {
   }
 };
 
-// Finds the first best element and its index, as a reduction (see reduce.h) over at least one element.
+// Finds the best element and its first index, as a reduction (see reduce.h) over at least one element.
 template <typename C, typename Better>
 struct Extreme {
   struct State {
@@ -50,7 +50,7 @@ struct Extreme {
   std::pair<C, int64_t> finish(const State& state) const { return {state.best, state.index}; }
 };
 
-// Finds the best element only.
+// Finds only the best element.
 template <typename C, typename Better>
 struct ExtremeValue {
   struct State {
@@ -81,7 +81,7 @@ struct ExtremeValue {
   C finish(const State& state) const { return state.best; }
 };
 
-// Finds the index of the best element only.
+// Finds only the index of the best element.
 template <typename C, typename Better>
 struct ExtremeIndex : Extreme<C, Better> {
   int64_t finish(const typename Extreme<C, Better>::State& state) const { return state.index; }

@@ -85,7 +85,7 @@ bool FourierTransform::prepare_chirp(KernelRuntimeContext& context) {
   if (!chirp || !spectrum || !room_ || !transform_.prepare(context, padded)) return false;
   std::fill(room_, room_ + padded, Complex(0));
   for (int64_t k = 0; k < n_; ++k) {
-    // The value k^2 modulo 2 n keeps the angle small, and therefore exact.
+    // k^2 modulo 2 n keeps the angle small, so that its rounding error is small.
     chirp[k] = turn(k * k % (2 * n_), n_);
     room_[k] = std::conj(chirp[k]);
     if (k > 0) room_[padded - k] = room_[k];
@@ -96,7 +96,7 @@ bool FourierTransform::prepare_chirp(KernelRuntimeContext& context) {
   return true;
 }
 
-// Because j k = (j^2 + k^2 - (k - j)^2) / 2, the sum is a convolution, which is a product of spectra.
+// Because j k = (j^2 + k^2 - (k - j)^2) / 2, the sum is a convolution, and a convolution is a product of spectra.
 void FourierTransform::convolve(const Complex* in, Complex* out) const {
   const int64_t padded = transform_.size();
   Complex* first = room_;

@@ -10,7 +10,7 @@ namespace rushlight {
 
 using FourierNumber = std::complex<double>;
 
-// The discrete Fourier transform of a length whose prime factors are small (Cooley and Tukey: An algorithm for the
+// The discrete Fourier transform for lengths with only small prime factors (Cooley and Tukey: An algorithm for the
 // machine calculation of complex Fourier series, 1965).
 class MixedRadix {
  public:
@@ -31,14 +31,13 @@ class MixedRadix {
   int32_t factors_[40];                   // ends with a 1
 };
 
-// The discrete Fourier transform of any length. Lengths that MixedRadix does not support become a convolution with a
-// chirp (Bluestein: A linear filtering approach to the computation of discrete Fourier transform, 1970).
+// The discrete Fourier transform of any length. For lengths that MixedRadix does not support, it computes a convolution
+// with a chirp (Bluestein: A linear filtering approach to the computation of discrete Fourier transform, 1970).
 class FourierTransform {
  public:
-  // `n` must be at least 1.
+  // Makes the tables for `n` points, n >= 1. If there is no memory, records the failure and returns false.
   bool prepare(KernelRuntimeContext& context, int64_t n);
-  // Computes out[k] = sum of in[j] * exp(-+2 pi i j k / n), with minus or, if `inverse`, with plus. `in` is
-  // overwritten.
+  // Computes out[k] = sum of in[j] * exp(s 2 pi i j k / n), where s is -1, or +1 with `inverse`. `in` is overwritten.
   void run(FourierNumber* in, FourierNumber* out, bool inverse) const;
 
  private:
@@ -46,37 +45,36 @@ class FourierTransform {
   void convolve(const FourierNumber* in, FourierNumber* out) const;
 
   int64_t n_ = 0;
-  MixedRadix transform_;                     // has n_ points, or a power of two above 2 n_ for the chirp
+  MixedRadix transform_;                     // of n_ points, or of a power of two above 2 n_ for the chirp
   const FourierNumber* chirp_ = nullptr;     // [n_] exp(-pi i k^2 / n_)
   const FourierNumber* spectrum_ = nullptr;  // the spectrum of the conjugate chirp
-  FourierNumber* room_ = nullptr;            // [2][transform_.size()]
+  FourierNumber* room_ = nullptr;            // [2][transform_.size()], temporary
 };
 
-// Returns the factor of the results: 1 for `normalization` 0, 1 / sqrt(points) for 1, 1 / points for 2. For other
-// values records the failure and returns false.
+// Returns the scale of the results: 1 for `normalization` 0, 1 / sqrt(points) for 1, 1 / points for 2. For other
+// values, records the failure and returns false.
 bool fourier_scale(KernelRuntimeContext& context, int64_t normalization, double points, double* scale);
 
 // Transforms every line along `axis` of a complex tensor in place, and scales it.
 void transform_lines(KernelRuntimeContext& context, const Tensor& tensor, int64_t axis, bool inverse, double scale);
 
-// Transforms real `in` to complex `out` along `axis`. `out` has all points of in's axis, or the first half and one
-// more.
+// Transforms real `in` to complex `out` along `axis`. `out` has either all points of in's axis, or n / 2 + 1 points.
 void transform_real_lines(KernelRuntimeContext& context, const Tensor& in, int64_t axis, double scale,
                           const Tensor& out);
 
-// Transforms complex `in` to real `out` along `axis` with the inverse transform. `in` has the first half and one more
-// of the points of a spectrum whose other half is conjugate.
+// Transforms complex `in` to real `out` along `axis` with the inverse transform. `in` has the first n / 2 + 1 points of
+// a spectrum; the other points are their conjugates.
 void transform_lines_to_real(KernelRuntimeContext& context, const Tensor& in, int64_t axis, double scale,
                              const Tensor& out);
 
-// The transforms of lines that a kernel calls.
+// The functions for transforms of lines. Portable and optimized kernels have different ones.
 struct LineTransforms {
   decltype(&transform_lines) complex;
   decltype(&transform_real_lines) from_real;
   decltype(&transform_lines_to_real) to_real;
 };
 
-// The kernels over them.
+// The kernels; `lines` are their transforms of lines.
 void fourier_complex(KernelRuntimeContext& context, const LineTransforms& lines, const Tensor& in,
                      Span<const int64_t> dims, int64_t normalization, bool forward, const Tensor& out);
 void fourier_from_real(KernelRuntimeContext& context, const LineTransforms& lines, const Tensor& in,

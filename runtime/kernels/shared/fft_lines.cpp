@@ -11,7 +11,7 @@ using Complex = FourierNumber;
 
 constexpr DtypeSet kComplexTypes(ScalarType::ComplexFloat, ScalarType::ComplexDouble);
 
-// A transform with memory for its input and output line.
+// A transform, and memory for its input and output.
 struct Line {
   FourierTransform transform;
   Complex* in = nullptr;
@@ -92,7 +92,7 @@ void transform_lines_to_real(KernelRuntimeContext& context, const Tensor& in, in
         line.in[i] = Complex(source[i * in.stride(axis)]);
         if (i > 0) line.in[n - i] = std::conj(line.in[i]);
       }
-      // Points that are their own conjugates are real.
+      // A point that is its own conjugate is real.
       line.in[0] = line.in[0].real();
       if (n % 2 == 0) line.in[n / 2] = line.in[n / 2].real();
       line.transform.run(line.in, line.out, true);

@@ -5,9 +5,9 @@
 
 namespace rushlight {
 
-// Computes the sum of (q + k)^-s over k >= 0 for s > 1: first term by term, then by the Euler-Maclaurin formula
-// (Abramowitz and Stegun 23.2.5; Johansson, Rigorous high-precision computation of the Hurwitz zeta function, 2015). As
-// in eager PyTorch, the result is infinite at the poles, and NaN for a negative q whose powers are not real.
+// Computes the sum of (q + k)^-s over k >= 0 for s > 1: the first terms directly, the rest by the Euler-Maclaurin
+// formula (Abramowitz and Stegun 23.2.5; Johansson, Rigorous high-precision computation of the Hurwitz zeta function,
+// 2015). As in eager PyTorch, the result is infinite at the poles, and NaN for a negative q whose powers are not real.
 inline double zeta(double s, double q) {
   if (s != s || q != q) return std::nan("");
   if (s == 1) return std::numeric_limits<double>::infinity();
@@ -15,7 +15,7 @@ inline double zeta(double s, double q) {
   if (q <= 0) {
     if (q == std::floor(q)) return std::numeric_limits<double>::infinity();
     if (s != std::floor(s)) return std::nan("");
-    // The terms below 0 are those of two sums over positive numbers, so that the time does not depend on q.
+    // The sum of the terms with q + k < 0 is a difference of two zeta values, so the time does not depend on q.
     if (q < -64) {
       const double below = std::ceil(-q), sign = std::fmod(s, 2) == 1 ? -1 : 1;
       return sign * (zeta(s, -q - below + 1) - zeta(s, 1 - q)) + zeta(s, q + below);
@@ -46,7 +46,7 @@ inline double zeta(double s, double q) {
   return sum;
 }
 
-// Computes log(1 + x) - x without loss of digits near 0.
+// Computes log(1 + x) - x without cancellation near 0.
 inline double log1p_less(double x) {
   if (std::abs(x) > 0.3) return std::log1p(x) - x;
   double power = x, sum = 0;
@@ -59,7 +59,7 @@ inline double log1p_less(double x) {
   return sum;
 }
 
-// Computes x^a e^-x / gamma(a + 1), for large a by Stirling's series of the gamma function (Abramowitz and Stegun
+// Computes x^a e^-x / gamma(a + 1). For large a it uses Stirling's series of the gamma function (Abramowitz and Stegun
 // 6.1.37).
 inline double gamma_density(double a, double x) {
   constexpr double kTwoPi = 6.283185307179586;
@@ -70,9 +70,9 @@ inline double gamma_density(double a, double x) {
   return std::exp(a * log1p_less((x - a) / a) - rest) / std::sqrt(kTwoPi * a);
 }
 
-// Computes the regularized incomplete gamma functions, lower or upper: the power series up to a + 1, else the continued
-// fraction with Lentz's method (Abramowitz and Stegun 6.5.29 and 6.5.31; Gil, Segura and Temme 2012 on their ranges).
-// The limits are those of eager PyTorch.
+// Computes the lower or upper regularized incomplete gamma function: by the power series up to a + 1, else by the
+// continued fraction with Lentz's method (Abramowitz and Stegun 6.5.29 and 6.5.31; Gil, Segura and Temme 2012 on their
+// ranges). The special cases are as in eager PyTorch.
 inline double incomplete_gamma(bool upper, double a, double x) {
   if (!(a >= 0 && x >= 0)) return std::nan("");
   const double lower_end = upper ? 1 : 0;  // the result where the lower function is 0
@@ -105,7 +105,7 @@ inline double incomplete_gamma(bool upper, double a, double x) {
   return upper ? value : 1 - value;
 }
 
-// Computes the derivatives of digamma (Abramowitz and Stegun 6.4.10) for n > 0.
+// Computes the n-th derivative of digamma (Abramowitz and Stegun 6.4.10) for n > 0.
 inline double polygamma(int64_t n, double x) {
   constexpr double kPi = 3.141592653589793;
   if (n == 1 && x < 0.5) {

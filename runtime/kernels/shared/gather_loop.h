@@ -9,17 +9,17 @@
 
 namespace rushlight {
 
-// Checks the shape of `index` of gather and scatter. Its sizes must not be above those of `indexed`, except along
-// `axis`, nor above those of `other`, which is the source of scatter or `indexed` itself. A zero-dim tensor counts as
-// one element.
+// Checks the shape of `index` of gather and scatter. Except along `axis`, its sizes must not exceed the sizes of
+// `indexed`. Its sizes must not exceed the sizes of `other` (the source of scatter, or `indexed` itself). A zero-dim
+// tensor counts as one element.
 bool require_gather_shapes(KernelRuntimeContext& context, const Tensor& indexed, int64_t axis, const Tensor& index,
                            const Tensor& other);
-// Checks also that its elements are integers in [0, size of `axis`).
+// Does the same, and checks that all elements of `index` are integers in [0, size of `axis`).
 bool require_gather_index(KernelRuntimeContext& context, const Tensor& indexed, int64_t axis, const Tensor& index,
                           const Tensor& other);
 
-// Returns the loops over all elements of `index`. Operand 0 is the index, operand 1 the tensor with the same positions.
-// Operand 2 is the tensor that is indexed along `axis`; its offsets do not include that axis.
+// Returns the loops over all elements of `index`. Operand 0 is the index, operand 1 (`along`) has the same positions as
+// the index. Operand 2 is the tensor that is indexed along `axis`; its offsets do not include this axis.
 LoopNest gather_loops(const Tensor& index, const Tensor& along, const Tensor& indexed, int64_t axis);
 
 // Calls body(offset in along, offset in indexed) for every element of the index from `begin` to `end`.
@@ -31,7 +31,7 @@ void for_each_gathered(const LoopNest& nest, const Tensor& index, int64_t axis_s
     for_each_row(nest, begin, end, [&](const int64_t* offsets, int64_t n) {
       const auto* const position = positions + offsets[0];
       int64_t along = offsets[1], indexed = offsets[2];
-      // The loop uses copies, which stores to the tensors cannot change.
+      // Local copies show the compiler that stores to the tensors cannot change these objects.
       const auto visit = body;
       const int64_t position_step = index_step, next = along_step, next_indexed = step, stride = axis_stride;
       if (position_step == 1 && next == 1) {

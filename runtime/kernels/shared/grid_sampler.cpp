@@ -12,7 +12,7 @@ namespace {
 
 enum Padding { kZeros, kBorder, kReflection };
 
-// Finite numbers do not change; others become -100, which is outside of any image.
+// Returns finite numbers unchanged. Others become -100, which is outside of any image.
 template <typename W>
 W safe(W x) {
   return x < W(0x1p31) && x > W(-0x1p31) ? x : W(-100);
@@ -37,7 +37,7 @@ struct Axis {
     const W n = static_cast<W>(size);
     return align_corners ? (x + 1) / 2 * (n - 1) : ((x + 1) * n - 1) / 2;
   }
-  // Moves a position into the image by the rule of the padding.
+  // Moves a position into the image by the padding rule.
   W placed(W x) const {
     const W last = static_cast<W>(size - 1);
     if (padding == kReflection) x = align_corners ? reflected<W>(x, 0, last) : reflected<W>(x, W(-0.5), last + W(0.5));
@@ -48,7 +48,7 @@ struct Axis {
 
 constexpr int kMostTaps = 16;
 
-// The elements of a plane that a result is a sum of.
+// The elements of a plane, and their weights, whose sum is a result.
 template <typename W>
 struct Taps {
   int64_t offsets[kMostTaps];  // or -1 outside of the image
@@ -75,8 +75,9 @@ void cubic_weights(W t, W (&weights)[4]) {
   weights[3] = far(2 - t);
 }
 
-// Returns the number of taps. `x` has the positions in the axes of the image, unnormalized but without padding; axes
-// that the image lacks are 0. Bicubic weights are those of columns for each line; `wy` has those of lines.
+// Returns the number of taps. `x` has the positions along the axes of the image, unnormalized and before padding; axes
+// that the image lacks are 0. For bicubic interpolation, the weights are column weights for each line, and `wy` are the
+// line weights.
 template <typename W>
 int find_taps(const ImageLayout& image, const Axis<W> (&axes)[3], int first, int64_t interpolation, const W (&x)[3],
               Taps<W>* taps, W (&wy)[4]) {
@@ -122,7 +123,7 @@ int find_taps(const ImageLayout& image, const Axis<W> (&axes)[3], int first, int
   return 16;
 }
 
-// The sum of the products of taps [first, first + Count).
+// Returns the sum of the products of taps [first, first + Count).
 template <int Count, typename T, typename W>
 W sum_of(const T* plane, const Taps<W>& taps, int first = 0) {
   W sum = 0;
@@ -170,7 +171,7 @@ void grid_sample(KernelRuntimeContext& context, const Tensor& in, const Tensor& 
     using W = std::conditional_t<std::is_same_v<T, double>, double, float>;
     Axis<W> axes[3];
     for (int i = 0; i < 3; ++i) axes[i] = {image.size[i], static_cast<Padding>(padding), align_corners};
-    // Positions are found once for all channels, in blocks: a plane's elements then stay in cache.
+    // Positions are computed once for all channels, in blocks, so that the elements of a plane stay in cache.
     const ImageLayout result(out, dims);
     const int64_t volume = result.volume(), work = 32 + 8 * image.channels;
     const int64_t grain = std::max<int64_t>(1, 32768 / work);

@@ -8,7 +8,7 @@ namespace rushlight {
 
 #if defined(__x86_64__) || defined(__i386__)
 #define RL_HALF_X86 1
-// half_avx2.cpp defines these functions. They return how many elements they converted.
+// half_avx2.cpp defines these functions. They return the number of converted elements.
 int64_t widen_half_f16c(const Half* from, float* to, int64_t n);
 int64_t narrow_half_f16c(const float* from, Half* to, int64_t n);
 int64_t widen_bfloat16_avx2(const BFloat16* from, float* to, int64_t n);

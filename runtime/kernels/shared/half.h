@@ -1,4 +1,4 @@
-// Converts arrays of float16 and bfloat16, with instructions of the machine if it has them.
+// Converts arrays of float16 and bfloat16, with instructions of the processor if available.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace rushlight {
 
 // widen_*() convert n numbers to float, narrow_*() convert n floats. The arrays must not overlap.
 void widen_half(const Half* from, float* to, int64_t n);
-// Rounds to the nearest number, and to the even one of two.
+// Round to nearest, ties to even.
 void narrow_half(const float* from, Half* to, int64_t n);
 void widen_bfloat16(const BFloat16* from, float* to, int64_t n);
 void narrow_bfloat16(const float* from, BFloat16* to, int64_t n);

@@ -32,7 +32,7 @@ int64_t widen_bfloat16_avx2(const BFloat16* from, float* to, int64_t n) {
   return i;
 }
 
-// Rounds eight numbers to bfloat16, in the low halves of the lanes.
+// Rounds eight floats to bfloat16. The results are in the low halves of the lanes.
 static inline __m256i narrow_eight(const float* from) {
   const __m256 x = _mm256_loadu_ps(from);
   const __m256i bits = _mm256_castps_si256(x);

@@ -8,12 +8,12 @@
 
 namespace rushlight {
 
-// Sets index[axis] to the position of the element at `offset` of a densely packed tensor.
+// Sets index[axis] to the index of the element at `offset` of a dense tensor.
 void index_at(const Tensor& tensor, int64_t offset, int64_t* index);
 
-// Calls body(index, offset) for every element of a densely packed tensor in the order of its memory, on several
-// threads. index[axis] is the position of the element, `offset` its distance from the first one in elements. `work`
-// estimates the operations for each element.
+// Calls body(index, offset) for every element of a dense tensor in memory order, on several threads. index[axis] is the
+// index of the element, `offset` its distance from the first element, in elements. `work` is an estimate of the
+// operations per element.
 template <typename Body>
 void for_each_index(KernelRuntimeContext& context, const Tensor& out, int64_t work, const Body& body) {
   const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, work));

@@ -28,8 +28,8 @@ class IndexReader {
 
 inline bool is_index_type(ScalarType type) { return type == ScalarType::Long || type == ScalarType::Int; }
 
-// Returns whether n positions, next to each other, are all within [least, size), least <= 0; false, too, where the type
-// does not hold size - least and least is not 0. The sign of a position, or of the last one less it, tells.
+// Returns whether n contiguous positions are all within [least, size), least <= 0. Also returns false if least is not 0
+// and T cannot represent size - least. The test reads only the signs of sums and differences.
 template <typename T>
 bool indices_fit(const T* positions, int64_t n, int64_t least, int64_t size) {
   using Bits = std::make_unsigned_t<T>;

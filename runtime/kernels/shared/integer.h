@@ -4,7 +4,7 @@
 
 namespace rushlight {
 
-// Arithmetic of int64_t that wraps around.
+// Arithmetic of int64_t with wraparound.
 inline int64_t wrap_add(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
@@ -16,10 +16,10 @@ inline int64_t wrap_mul(int64_t a, int64_t b) {
 }
 inline int64_t wrap_neg(int64_t a) { return wrap_sub(0, a); }
 
-// These functions compute quotients and remainders. The divisor must not be 0.
+// Quotients and remainders. The divisor must not be 0.
 inline int64_t trunc_div(int64_t a, int64_t b) { return b == -1 ? wrap_neg(a) : a / b; }
 inline int64_t trunc_mod(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
-// The remainder has the sign of the divisor.
+// Returns the remainder with the sign of the divisor.
 inline int64_t floor_mod(int64_t a, int64_t b) {
   const int64_t mod = trunc_mod(a, b);
   return mod != 0 && (mod < 0) != (b < 0) ? mod + b : mod;
@@ -29,7 +29,7 @@ inline int64_t floor_div(int64_t a, int64_t b) {
   return trunc_mod(a, b) != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
-// Returns a to the power b, which wraps around. For b < 0 it is rounded towards 0, and is 0 for a = 0.
+// Returns a to the power b, with wraparound. For b < 0 the result is rounded towards 0; it is 0 if a is 0.
 inline int64_t integer_pow(int64_t a, int64_t b) {
   if (b < 0) {
     if (a == 1) return 1;

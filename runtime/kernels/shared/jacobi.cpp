@@ -16,7 +16,7 @@ struct Rotation {
   double cosine, sine;
 };
 
-// Returns the rotation that makes the off-diagonal element `pq` of a symmetric pair zero.
+// Returns the rotation that makes the off-diagonal element `pq` of a symmetric 2 x 2 matrix zero.
 Rotation rotation_of(double pp, double pq, double qq) {
   const double tau = (qq - pp) / (2 * pq);
   const double tangent = std::copysign(1.0, tau) / (std::fabs(tau) + std::sqrt(1 + tau * tau));

@@ -7,8 +7,8 @@
 
 namespace rushlight {
 
-// Moves the k largest or smallest of n items to the front, 0 < k <= n, in order if `sorted`. Of equal elements it takes
-// those that eager PyTorch takes, in the same order, with the same standard library.
+// Moves the k largest or smallest of n items to the front, 0 < k <= n, in order if `sorted`. Of equal elements, it
+// selects the same ones in the same order as eager PyTorch with the same standard library.
 template <typename C>
 void select_first(Indexed<C>* items, int64_t n, int64_t k, bool largest, bool sorted) {
   const auto before = [largest](const Indexed<C>& a, const Indexed<C>& b) {

@@ -10,8 +10,8 @@ namespace rushlight {
 
 inline constexpr int kMaxOperands = 6;
 
-// Nested loops over operands with strides. Sizes and strides have the outermost loop first. Strides are in elements,
-// and 0 where an operand is broadcast. A nest of no loops visits one element.
+// Nested loops over operands with strides. Sizes and strides begin with the outermost loop. Strides are in elements; a
+// broadcast operand has stride 0. A nest without loops visits one element.
 struct LoopNest {
   int dim = 0;
   int operands = 0;
@@ -26,16 +26,16 @@ struct LoopNest {
   static LoopNest over(Span<const SizesType> shape);
   // Adds a tensor that broadcasts to the nest's shape.
   void add(const Tensor& tensor);
-  // Adds a loop, as the innermost, with a stride for each of the operands.
+  // Adds a loop as the innermost one, with a stride for each operand.
   void push(int64_t size, std::initializer_list<int64_t> strides);
-  // Puts the loops in order of decreasing stride of an operand.
+  // Sorts the loops by decreasing stride of an operand.
   void sort_by(int operand);
-  // Joins neighbouring loops if the strides of all operands allow it, and removes loops of size 1.
+  // Merges adjacent loops if the strides of all operands allow it, and removes loops of size 1.
   void collapse();
 };
 
 // Calls row(offsets, n) for the elements [begin, end) of the nest. The row of operand k begins at offsets[k] and has n
-// elements, which are nest.inner_stride(k) elements apart.
+// elements, nest.inner_stride(k) elements apart.
 template <typename Row>
 void for_each_row(const LoopNest& nest, int64_t begin, int64_t end, const Row& row) {
   if (begin >= end) return;

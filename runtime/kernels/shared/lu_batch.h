@@ -20,7 +20,7 @@ struct LuFactors {
   }
 };
 
-// Resizes and fills `lu` and int32 `pivots` with the factors of each matrix, and calls body(position, LuFactors).
+// Sets `lu` and int32 `pivots` to the factors of each matrix, and calls body(position, LuFactors).
 template <typename Body>
 void for_each_lu(KernelRuntimeContext& context, const Tensor& in, bool pivot, const Tensor& lu, const Tensor& pivots,
                  const Body& body) {

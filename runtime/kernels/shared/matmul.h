@@ -15,8 +15,8 @@ struct MatrixStack {
   int64_t batch = 0, row = 0, column = 0;
 };
 
-// Computes out[b] = beta * bias[b] + alpha * a[b] x b[b]. a is rows x depth, b is depth x columns. A bias without data
-// counts as zero, and so does any bias if beta is 0. 16-bit floats are accumulated in float. Integers wrap around.
+// Computes out[b] = beta * bias[b] + alpha * a[b] x b[b]. a is rows x depth, b is depth x columns. The bias counts as
+// zero if it has no data or beta is 0. 16-bit floats are accumulated in float. Integers wrap around.
 struct MatmulProblem {
   int64_t batches = 1, rows = 0, columns = 0, depth = 0;
   MatrixStack a, b, bias, out;
@@ -29,8 +29,8 @@ void matmul(KernelRuntimeContext& context, ScalarType dtype, const MatmulProblem
 
 // Returns the view of a matrix or, with `batched`, of a batch of matrices.
 MatrixStack matrix_of(const Tensor& tensor, bool batched = false);
-// Returns `tensor`, broadcast to [rows, columns] or, with `batched`, to [batches, rows, columns]. Fails if it cannot be
-// broadcast.
+// Returns `tensor`, broadcast to [rows, columns] or, with `batched`, to [batches, rows, columns]. Fails if this is
+// impossible.
 bool broadcast_matrix(KernelRuntimeContext& context, const Tensor& tensor, Span<const int64_t> sizes,
                       MatrixStack* matrix);
 

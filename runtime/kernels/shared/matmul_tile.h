@@ -6,12 +6,12 @@
 namespace rushlight {
 
 // A matrix product is computed in tiles: kTileRows rows of the left operand times kTileColumns columns of the right
-// one, kTileDepth products at a time.
+// operand, kTileDepth products at a time.
 inline constexpr int64_t kTileRows = 32;
 inline constexpr int64_t kTileColumns = 32;
 inline constexpr int64_t kTileDepth = 64;
 
-// The sums of a tile and its packed part of the right operand. Elements beyond the ends of the matrices are zero.
+// The sums of a tile, and the packed part of the right operand. Elements beyond the ends of the matrices are zero.
 template <typename Accumulator>
 struct MatmulTile {
   Accumulator sums[kTileRows][kTileColumns];

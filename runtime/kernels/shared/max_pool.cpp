@@ -18,12 +18,12 @@ T lowest() {
   }
 }
 
-// Positions begin[i], begin[i] + step[i], ... below end[i] of a plane of an image.
+// The positions begin[i], begin[i] + step[i], ... below end[i] of a plane of an image.
 struct Box {
   int64_t begin[3], end[3], step[3];
 };
 
-// Writes the maximum of a box, the first of equal ones, or NaN if there is one. Returns its place in the plane.
+// Writes the maximum of a box, or NaN if there is one. Returns the position of its first occurrence in the plane.
 template <typename T>
 int64_t maximum_of_box(const ImageLayout& image, const Box& box, const void* plane, void* to) {
   const int64_t x0 = box.begin[2], x1 = box.end[2], step = box.step[2], stride = step * image.stride[2];
@@ -48,7 +48,7 @@ int64_t maximum_of_box(const ImageLayout& image, const Box& box, const void* pla
 
 using MaximumOfBox = int64_t (*)(const ImageLayout&, const Box&, const void*, void*);
 
-// Computes the maximum of every box. `box_of(position, box)` gets the position in the spatial dimensions.
+// Computes the maximum of every box. `box_of(position, box)` receives the position in the spatial dimensions.
 template <typename BoxOf>
 void maximum_of_boxes(KernelRuntimeContext& context, const Tensor& in, int64_t dims, int64_t work, const Tensor& out,
                       const Tensor& indices, const BoxOf& box_of) {
@@ -76,7 +76,7 @@ bool require_long(KernelRuntimeContext& context, const Tensor& indices) {
   return false;
 }
 
-// Computes 8-bit maxima with the loops of Cortex-M. Returns false if they cannot.
+// Computes 8-bit maxima with the loops for Cortex-M. Returns false if they do not support the arguments.
 [[maybe_unused]] bool max_pool_on_cortex_m(const Pooling& pooling, const Tensor& in, Tensor& out, Tensor& indices) {
   cortex_m::Int8Maxima maxima;
   if (in.element_size() != 1 || pooling.dims > 2 || !cortex_m_window(pooling.window, &maxima.window)) return false;

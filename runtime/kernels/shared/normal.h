@@ -5,13 +5,13 @@
 
 namespace rushlight {
 
-// Computes e^(x^2) erfc(x): the product up to x = 2, then Laplace's continued fraction (DLMF 7.9.1), and 2 e^(x^2) -
-// erfcx(-x) below 0.
+// Computes e^(x^2) erfc(x): directly up to x = 2, then by Laplace's continued fraction (DLMF 7.9.1). Below 0 it is 2
+// e^(x^2) - erfcx(-x).
 inline double erfcx(double x) {
   if (x != x) return x;
   if (x < 0) {
     if (x < -27) return std::numeric_limits<double>::infinity();
-    // The rounding error of the square matters where its exponential is large.
+    // `rest` is the rounding error of the square; it matters where the exponential is large.
     const double square = x * x, rest = std::fma(x, x, -square);
     return 2 * std::exp(square) * (1 + rest) - erfcx(-x);
   }
@@ -22,8 +22,8 @@ inline double erfcx(double x) {
   return kInverseRootPi / fraction;
 }
 
-// Computes the inverse of the normal distribution function by Newton's method with Halley's correction on erfc. The
-// first guess is the first term of its asymptotic inverse (DLMF 7.17.3 and 7.17.6).
+// Computes the inverse of the normal distribution function by Newton's method with Halley's correction, applied to
+// erfc. The initial value is the first term of the asymptotic inverse (DLMF 7.17.3 and 7.17.6).
 inline double ndtri(double p) {
   if (!(p > 0 && p < 1)) {
     if (p == 0 || p == 1) return (p == 0 ? -1 : 1) * std::numeric_limits<double>::infinity();
@@ -31,7 +31,7 @@ inline double ndtri(double p) {
   }
   constexpr double kRootTwo = 1.4142135623730951, kRootPi = 1.772453850905516;
   const bool low = p < 0.5;
-  // Solves erfc(x) = area for x >= 0. Near the middle erf is more precise than erfc.
+  // Solves erfc(x) = area for x >= 0. Near the middle, erf is more precise than erfc.
   const double area = 2 * (low ? p : 1 - p), middle = 2 * std::abs(p - 0.5);
   double x = middle < 0.5 ? middle * kRootPi / 2 : 0;
   if (x == 0 && middle >= 0.5) {
@@ -39,7 +39,7 @@ inline double ndtri(double p) {
     x = std::sqrt(std::fmax(0.2, log - 0.5 * std::log(std::fmax(log, 0.5))));
   }
   for (int i = 0; i < 8; ++i) {
-    // This is the error over the derivative; both are multiplied by e^(x^2).
+    // The error divided by the derivative; both are multiplied by e^(x^2).
     const double error =
         middle < 0.5 ? (std::erf(x) - middle) * std::exp(x * x) : (1 - area / std::erfc(x)) * -erfcx(x);
     const double step = error * kRootPi / 2;

@@ -12,10 +12,10 @@
 
 namespace rushlight {
 
-// Computes out = (in - mean) * rstd * weight + bias over groups of elements, each of which has one mean and one rstd.
-// `groups` visits the groups, `members` the elements of a group.
+// Computes out = (in - mean) * rstd * weight + bias over groups of elements. Each group has one mean and one rstd.
+// `groups` are the loops over the groups, `members` the loops over the elements of a group.
 struct Normalization {
-  enum Operand { kIn, kOut, kWeight, kBias, kMean, kRstd };  // the first four are operands of members too
+  enum Operand { kIn, kOut, kWeight, kBias, kMean, kRstd };  // the first four are also operands of `members`
   const Tensor& in;
   const Tensor& out;
   const std::optional<Tensor>& weight;
@@ -30,7 +30,7 @@ struct Normalization {
   }
 };
 
-// The statistics of a group. Functions that write or read them get the offsets of the group in the operands.
+// The statistics of a group. Functions that write or read them receive the operands' offsets of the group.
 struct GroupStatistics {
   double mean, rstd;
 };
@@ -101,8 +101,8 @@ void normalize(KernelRuntimeContext& context, const Normalization& problem, cons
   });
 }
 
-// Normalizes each group with its own mean and biased variance. These are written to `mean` and, as 1 / sqrt(variance +
-// eps), to `rstd`.
+// Normalizes each group with its own mean and biased variance. `mean` and `rstd` receive the mean and 1 / sqrt(variance
+// + eps).
 template <typename C>
 void normalize_by_moments(KernelRuntimeContext& context, const Normalization& problem, double eps, const Tensor& mean,
                           const Tensor& rstd) {

@@ -9,7 +9,7 @@
 namespace rushlight {
 namespace {
 
-// Returns the source position for position `p` of an axis of `size` elements, where p counts from the first element.
+// Returns the source position for position `p`, relative to the first element, of an axis of `size` elements.
 int64_t source_of(int64_t p, int64_t size, PadMode mode) {
   if (mode == PadMode::Replicate) return std::clamp<int64_t>(p, 0, size - 1);
   if (p < 0) return -p;
@@ -40,7 +40,7 @@ void pad_with_own(KernelRuntimeContext& context, const Tensor& in, Span<const in
     table_size += size + before + after;
   }
   if (!require_same_dtype(context, in, out) || !resize_out(context, out, shape.span()) || out.numel() == 0) return;
-  int64_t* offsets[kMaxDim] = {};  // source offset by position of each padded axis
+  int64_t* offsets[kMaxDim] = {};  // [size of the padded axis], source offset of each position
   int64_t* table = context.allocate_temporary_array<int64_t>(static_cast<size_t>(table_size));
   if (!table) return;
   for (int64_t i = 0; i < dims; ++i) {

@@ -7,8 +7,8 @@ namespace rushlight {
 
 enum class PadMode { Reflect, Replicate };
 
-// Pads the last `dims` dimensions with elements of the tensor itself. `padding` has (before, after) of the last
-// dimension, then of the one before it, and so on; negative widths crop. `in` has one or two dimensions more.
+// Pads the last `dims` dimensions with elements of the tensor itself. `padding` has (before, after) for the last
+// dimension first, then for the second last one, and so on; negative widths crop. `in` has one or two more dimensions.
 void pad_with_own(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, int64_t dims,
                   PadMode mode, Tensor& out);
 

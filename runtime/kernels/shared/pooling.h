@@ -13,7 +13,7 @@ struct Pooling {
   bool ceil_mode = false;
 };
 
-// Checks the arguments and fills `pooling`. An empty stride means the size of the kernel. `in` may lack the batch
+// Checks the arguments and fills `pooling`. An empty stride means the size of the kernel. `in` may have no batch
 // dimension.
 bool read_pooling(KernelRuntimeContext& context, const Tensor& in, int64_t dims, Span<const int64_t> kernel,
                   Span<const int64_t> stride, Span<const int64_t> padding, Span<const int64_t> dilation, bool ceil_mode,
@@ -33,7 +33,7 @@ void max_pool(KernelRuntimeContext& context, const Pooling& pooling, const Tenso
 
 // Sets the shape of a tensor whose last dimensions are pooled to `output_size`. Fails if this is impossible.
 bool adaptive_shape(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size, Shape* shape);
-// Returns the input positions [begin, end) of one of `count` windows that divide `size` positions evenly.
+// Computes the input positions [begin, end) of window `position`, where `count` windows divide `size` positions evenly.
 inline void adaptive_range(int64_t position, int64_t size, int64_t count, int64_t* begin, int64_t* end) {
   *begin = position * size / count;
   *end = ((position + 1) * size + count - 1) / count;

@@ -14,7 +14,7 @@ ScalarType wider(ScalarType a, ScalarType b) { return element_size(a) >= element
 
 bool is_unsigned_wide(ScalarType type) { return type >= ScalarType::UInt16 && type <= ScalarType::UInt64; }
 
-// Returns the category: 0 for bool, 1 for integers, 2 for floating-point and 3 for complex dtypes.
+// Returns the category of a dtype: 0 for bool, 1 for integers, 2 for floating-point and 3 for complex dtypes.
 int category(ScalarType type) {
   if (is_complex(type)) return 3;
   if (is_floating(type)) return 2;

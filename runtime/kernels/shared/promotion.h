@@ -6,10 +6,10 @@
 
 namespace rushlight {
 
-// Returns torch.promote_types of two dtypes.
+// Returns torch.promote_types() of two dtypes.
 ScalarType promote_types(ScalarType a, ScalarType b);
 
-// Returns torch.can_cast: whether a result of dtype `from` may be written into a tensor of dtype `to`.
+// Returns torch.can_cast(): whether a result of dtype `from` may be written into a tensor of dtype `to`.
 bool can_cast(ScalarType from, ScalarType to);
 
 // Returns the dtype of the result of a floating-point function: float32 for integers, else the same dtype.
@@ -17,7 +17,7 @@ constexpr ScalarType float_result(ScalarType type) {
   return is_floating(type) || is_complex(type) ? type : ScalarType::Float;
 }
 
-// Returns the dtype of the parts of a complex dtype, else the same dtype.
+// Returns the dtype of the real part of a complex dtype, else the same dtype.
 constexpr ScalarType real_type(ScalarType type) {
   if (type == ScalarType::ComplexHalf) return ScalarType::Half;
   if (type == ScalarType::ComplexFloat) return ScalarType::Float;
@@ -25,8 +25,9 @@ constexpr ScalarType real_type(ScalarType type) {
   return type;
 }
 
-// Computes torch.result_type of tensors and numbers. Tensors with dimensions have priority over zero-dimensional
-// tensors, and these over numbers, unless the later one has a higher category (bool < integer < floating < complex).
+// Computes torch.result_type() of tensors and numbers. Tensors with dimensions have priority over zero-dim tensors, and
+// zero-dim tensors over numbers, unless the operand of lower priority has a higher category (bool < integer < floating
+// < complex).
 class ResultType {
  public:
   ResultType& with(const Tensor& tensor);

@@ -47,7 +47,7 @@ double RandomStream::uniform_double(uint64_t position) const {
 
 double RandomStream::normal(uint64_t position) const {
   const Words words = at(position);
-  // The number is in (0, 1], so that the logarithm is finite.
+  // The number is in (0, 1], so that its logarithm is finite.
   const double radius = (static_cast<double>(words.word[0]) + 1.0) * 0x1p-32;
   const double angle = static_cast<double>(words.word[1]) * (0x1p-32 * 6.283185307179586);
   return std::sqrt(-2.0 * std::log(radius)) * std::cos(angle);
@@ -71,7 +71,7 @@ void fill_uniform(KernelRuntimeContext& context, const Tensor& out) {
         } else if constexpr (std::is_same_v<T, float>) {
           to[i] = random.uniform(position);
         } else {
-          // The number has as many bits as the type, so that it is never rounded up to 1.
+          // The number has as many bits as the significand of the type, so that it is never rounded up to 1.
           const int bits = std::is_same_v<T, Half> ? 11 : 8;
           to[i] = T(static_cast<float>(random.at(position).word[0] >> (32 - bits)) / static_cast<float>(1 << bits));
         }

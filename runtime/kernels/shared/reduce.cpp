@@ -7,8 +7,8 @@ namespace rushlight {
 namespace {
 
 constexpr int64_t kBlockBytes = 1024;
-constexpr int64_t kTile = 16;      // results computed together if neighbours in memory belong to different results
-constexpr int64_t kGrain = 16384;  // the fewest input elements for a thread
+constexpr int64_t kTile = 16;      // results computed together if adjacent elements belong to different results
+constexpr int64_t kGrain = 16384;  // minimum number of input elements per thread
 
 struct alignas(16) State {
   uint8_t bytes[kMaxReduceState];
@@ -33,7 +33,7 @@ class Runner {
     return load_ != nullptr;
   }
 
-  // Computes the results [begin, end) in the order of `kept`.
+  // Computes the results [begin, end), in the order of the loops `kept`.
   void run(int64_t begin, int64_t end) const {
     for_each_row(kept_, begin, end, [&](const int64_t* offsets, int64_t n) {
       for (int64_t first = 0; first < n; first += tile_) {
@@ -61,7 +61,7 @@ class Runner {
     }
   }
 
-  // Updates the first state with n elements from `offset` on, and the other states with the neighbours of these.
+  // Updates the first state with n elements from `offset` on, and the other states with the elements next to these.
   void feed(State* states, int64_t count, int64_t offset, int64_t n) const {
     alignas(64) uint8_t block[kBlockBytes];
     const int64_t stride = reduced_.inner_stride(0);
@@ -150,7 +150,7 @@ void run_reduce(KernelRuntimeContext& context, const Tensor& input, DimMask mask
   LoopNest kept, reduced;
   kept.operands = 1 + static_cast<int>(outs.size());
   reduced.operands = 1;
-  int64_t axis = 0;  // of the outs
+  int64_t axis = 0;  // axis of the outs
   for (int64_t d = 0; d < input.dim(); ++d) {
     const bool reduces = (mask >> d & 1) != 0;
     LoopNest& nest = reduces ? reduced : kept;

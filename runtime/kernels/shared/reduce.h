@@ -12,25 +12,25 @@
 
 namespace rushlight {
 
-// A set of dims to reduce. Each dim is one bit.
+// A set of dims to reduce: bit i is dim i.
 using DimMask = uint32_t;
 
-// Converts a list of dims. No list means all dims, and so does an empty one with `empty_is_all`. Negative dims count
-// from the end. A dim that is named twice fails.
+// Converts a list of dims to a mask. No list means all dims; with `empty_is_all`, an empty list does too. Negative dims
+// count from the end. Fails if a dim occurs twice.
 bool dim_mask(KernelRuntimeContext& context, const Tensor& input, std::optional<Span<const int64_t>> dims,
               DimMask* mask, bool empty_is_all = true);
 bool dim_mask(KernelRuntimeContext& context, const Tensor& input, int64_t dim, DimMask* mask);
 
-// Returns the sizes of the input, where those in `mask` are removed or, with `keepdim`, set to 1.
+// Returns the sizes of the input. The dims in `mask` are removed or, with `keepdim`, set to 1.
 Shape reduced_shape(const Tensor& input, DimMask mask, bool keepdim);
 // Returns the number of elements that are reduced to one result.
 int64_t reduced_numel(const Tensor& input, DimMask mask);
-// Fails if no elements are reduced to a result.
+// Fails if a result is a reduction of no elements.
 bool require_nonempty(KernelRuntimeContext& context, const Tensor& input, DimMask mask, const char* what);
 
 inline constexpr size_t kMaxReduceState = 64;  // bytes
 
-// A reduction in its compute type. Each result has a state, which is updated with blocks of its elements.
+// A reduction in its compute type. Each result has a state, which the reduction updates with blocks of elements.
 struct ReduceFunction {
   void (*init)(const void* function, void* state);
   void (*update)(const void* function, void* state, const void* block, int64_t n);
@@ -38,11 +38,11 @@ struct ReduceFunction {
   const void* function;
   size_t state_size;
   ScalarType compute;     // of the blocks
-  ScalarType results[2];  // of results[i]: a compute type or Bool
+  ScalarType results[2];  // dtype of results[i]: a compute type or Bool
 };
 
-// Reduces the dims in `mask`. The outs (one or two) have their shapes already, with or without the reduced dims. With
-// `ordered`, a state gets the elements in row-major order.
+// Reduces the dims in `mask`. The shapes of the outs (one or two) are already set, with or without the reduced dims.
+// With `ordered`, a state receives its elements in row-major order.
 void run_reduce(KernelRuntimeContext& context, const Tensor& input, DimMask mask, bool keepdim, Span<const Tensor> outs,
                 bool ordered, const ReduceFunction& function);
 

@@ -43,14 +43,14 @@ void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, con
   });
 }
 
-// Returns whether eager PyTorch ignores a given factor: it then copies an axis of equal size and doubles one of half
-// the size. It does so for two spatial dims, and for three with more than three channels in channels-last order.
+// Returns whether eager PyTorch ignores a given factor: it then copies an axis of equal size, and doubles an axis of
+// half the size. It does so for two spatial dims, and for three with more than three channels in channels-last order.
 bool prefers_sizes(const Resample& r, const Tensor& in) {
   if (r.interpolation != Interpolation::Nearest) return false;
   return r.dims == 2 || (r.dims == 3 && in.size(1) > 3 && in.dim_order()[1] != 1);
 }
 
-// Each element of the result has one source element, which is only copied.
+// Each element of the result is a copy of one source element.
 template <typename T>
 void run_nearest(KernelRuntimeContext& context, const Resample& request, const Tensor& in, const Tensor& out) {
   Resample r = request;
@@ -115,7 +115,7 @@ void resample(KernelRuntimeContext& context, const Resample& r, const Tensor& in
     RL_KERNEL_REQUIRE(context, in.size(2 + i) > 0 && r.size[i] > 0, InvalidArgument,
                       "dim %lld cannot be resized from %lld to %lld", static_cast<long long>(2 + i),
                       static_cast<long long>(in.size(2 + i)), static_cast<long long>(r.size[i]));
-    // Bounds the source positions and the number of weights.
+    // This check limits the source positions and the number of weights.
     RL_KERNEL_REQUIRE(context, !r.scale[i] || !(*r.scale[i] > 0) || *r.scale[i] > 0x1p-20, InvalidArgument,
                       "the scale %g is too small", *r.scale[i]);
     shape.push(r.size[i]);

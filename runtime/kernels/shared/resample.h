@@ -17,22 +17,22 @@ struct Resample {
   int64_t dims = 2;
   bool align_corners = false;
   bool antialias = false;
-  int64_t size[3] = {};            // sizes of the result, `dims` of them
-  std::optional<double> scale[3];  // size of the result over that of the source; if absent, the sizes give it
+  int64_t size[3] = {};            // [dims], sizes of the result
+  std::optional<double> scale[3];  // size of the result / size of the source; nullopt: computed from the sizes
 };
 
 // Uses the given sizes.
 bool read_sizes(KernelRuntimeContext& context, Span<const int64_t> sizes, Resample* resample);
-// Uses the given sizes, or the factors by which the sizes of `in` grow. Exactly one of the two is given.
+// Uses either the given sizes, or the factors by which the sizes of `in` grow. The caller gives exactly one of them.
 bool read_sizes_or_factors(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> sizes,
                            std::optional<Span<const double>> factors, Resample* resample);
 
 void resample(KernelRuntimeContext& context, const Resample& resample, const Tensor& in, Tensor& out);
 
-// The weights of one axis: each element of the result is a weighted sum of source elements.
+// The weights along one axis: each element of the result is a weighted sum of source elements.
 template <typename Weight>
 struct Taps {
-  int64_t width = 0;               // weights for each position of the result, padded with zeros
+  int64_t width = 0;               // number of weights per position of the result, padded with zeros
   const int32_t* index = nullptr;  // [result][width] positions in the source
   const Weight* weight = nullptr;  // [result][width]
 };

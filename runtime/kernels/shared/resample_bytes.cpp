@@ -17,13 +17,13 @@ struct FixedTaps {
   int32_t half() const { return 1 << (shift - 1); }
 };
 
-// The largest number of fraction bits with which the largest weight fits 16 bits.
+// Uses the largest number of fraction bits for which the largest weight fits into 16 bits.
 bool make_fixed_taps(KernelRuntimeContext& context, const Resample& r, int64_t dim, int64_t source, FixedTaps* fixed) {
   if (!make_taps<double>(context, r, dim, source, &fixed->taps)) return false;
   const size_t count = static_cast<size_t>(fixed->taps.width * r.size[dim]);
   fixed->weight = context.allocate_temporary_array<int16_t>(count);
   if (!fixed->weight) return false;
-  // At the image's edge several taps read one element, whose weight is their sum.
+  // At the edge of the image, several taps may read the same element. Their weights are added.
   double* weights = context.allocate_temporary_array<double>(count);
   if (!weights) return false;
   std::copy(fixed->taps.weight, fixed->taps.weight + count, weights);

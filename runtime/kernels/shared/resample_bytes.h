@@ -4,8 +4,8 @@
 
 namespace rushlight {
 
-// Resizes images of bytes with 16-bit weights, first along rows and then along columns, and rounds after each
-// direction, as Pillow and ATen do.
+// Resizes images of bytes with 16-bit weights: first along rows, then along columns. As in Pillow and ATen, the result
+// of each direction is rounded.
 void resample_bytes(KernelRuntimeContext& context, const Resample& resample, const Tensor& in, const Tensor& out);
 
 }  // namespace rushlight

@@ -6,7 +6,7 @@
 namespace rushlight {
 namespace {
 
-// Computes the cubic kernel with the free parameter `a` (Keys: Cubic convolution interpolation for digital image
+// Computes the cubic convolution kernel with the parameter `a` (Keys: Cubic convolution interpolation for digital image
 // processing, 1981).
 template <typename W>
 W cubic(W x, W a) {
@@ -72,7 +72,7 @@ void bicubic(const Resample& r, int64_t dim, int64_t source, Writer<W> to) {
   }
 }
 
-// If the result is smaller than the source, the kernel grows so that it covers the whole source.
+// If the result is smaller than the source, the kernel is wider, so that it covers the whole source.
 template <typename W>
 struct Support {
   W step, radius, shrink;

@@ -7,8 +7,8 @@
 
 namespace rushlight {
 
-// The elements of a tensor in row-major order: the memory of the tensor, or a copy in scratch memory if its dim order
-// is another one. If there is no scratch memory, the failure is recorded and data() is null.
+// The elements of a tensor in row-major order: the tensor's memory, or a copy in scratch memory if its dim order is
+// different. If there is no scratch memory, the failure is recorded and data() is null.
 class RowMajorInput {
  public:
   RowMajorInput(KernelRuntimeContext& context, const Tensor& tensor);
@@ -22,7 +22,7 @@ class RowMajorInput {
   const void* data_;
 };
 
-// Memory for the elements of a tensor in row-major order. finish() moves them to their places.
+// Memory for the elements of a tensor in row-major order. finish() copies the elements to the tensor.
 class RowMajorOutput {
  public:
   RowMajorOutput(KernelRuntimeContext& context, const Tensor& tensor);

@@ -8,29 +8,29 @@
 
 namespace rushlight {
 
-// The rows of tensors along an axis. The tensors have the same shape except for this axis; a tensor of rank 0 is one
-// row of one element.
+// The rows of tensors along an axis. The tensors have the same shape except for this axis. A zero-dim tensor is one row
+// of one element.
 class Rows {
  public:
   Rows(std::initializer_list<Tensor> tensors, int64_t axis);
 
   int64_t count() const { return count_; }
-  // The rows of tensor k; strides are in elements.
+  // Return the length and the stride of the rows of tensor k; strides are in elements.
   int64_t length(int k) const { return length_[k]; }
   int64_t stride(int k) const { return stride_[k]; }
 
-  // Calls body(offsets) for every row, on the context's threads; row k begins at element offsets[k] of tensor k.
+  // Calls body(offsets) for every row, on the context's threads. The row of tensor k begins at element offsets[k].
   template <typename Body>
   void for_each(KernelRuntimeContext& context, const Body& body) const {
-    constexpr int64_t kElements = 16384;  // the fewest for a thread
+    constexpr int64_t kElements = 16384;  // minimum number of elements per thread
     const int64_t grain = length_[0] > 0 && length_[0] < kElements ? kElements / length_[0] : 1;
     context.parallel_for(0, count_, grain, [&](int64_t begin, int64_t end) { visit(begin, end, body); });
   }
-  // Returns whether neighbouring rows are neighbouring elements in every tensor.
+  // Returns whether adjacent rows are adjacent elements in every tensor.
   bool adjacent() const;
-  // Elements of tensor k between neighbouring rows of a run.
+  // Returns the distance in elements of adjacent rows of tensor k.
   int64_t step(int k) const { return nest_.inner_stride(k); }
-  // Calls body(offsets, n) for runs of at most `most` neighbouring rows.
+  // Calls body(offsets, n) for groups of at most `most` adjacent rows.
   template <typename Body>
   void for_each_run(KernelRuntimeContext& context, int64_t most, const Body& body) const {
     constexpr int64_t kElements = 16384;

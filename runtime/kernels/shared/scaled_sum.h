@@ -20,7 +20,7 @@ struct ScaledSum {
   }
 };
 
-// Does the same for an alpha of 1.
+// Does the same for alpha = 1.
 template <bool subtracts>
 struct PlainSum {
   template <typename C>

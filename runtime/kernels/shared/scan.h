@@ -10,7 +10,7 @@
 namespace rushlight {
 
 // Computes out[i] from in[0..i] of each row along `axis`. A Function has `State init() const` and `C update(State&, C
-// x) const`, which returns the value to write.
+// x) const`, which returns out[i] for x = in[i].
 template <typename C, typename Function>
 void scan(KernelRuntimeContext& context, const Tensor& in, int64_t axis, const Tensor& out, const Function& function) {
   using State = decltype(function.init());
@@ -19,7 +19,7 @@ void scan(KernelRuntimeContext& context, const Tensor& in, int64_t axis, const T
   const Convert load = load_function(in.scalar_type(), scalar_type_of<C>);
   const Convert store = store_function(scalar_type_of<C>, out.scalar_type());
   if (rows.adjacent() && rows.stride(0) != 1) {
-    // The rows are columns of a matrix: many of them advance together.
+    // The rows are columns of a matrix. Many columns are processed at the same time.
     constexpr int64_t kColumns = 512;
     rows.for_each_run(context, kColumns, [&](const int64_t* offsets, int64_t n) {
       C block[kColumns];
@@ -33,7 +33,7 @@ void scan(KernelRuntimeContext& context, const Tensor& in, int64_t axis, const T
     });
     return;
   }
-  // Four rows advance together, because each step waits for the one before it.
+  // Four rows are processed at the same time, because within a row each step depends on the previous step.
   constexpr int64_t kBlock = 128;
   constexpr int64_t kRows = 4;
   const auto step_four = [&](State(&states)[kRows], const C* const(&from)[kRows], C* const(&to)[kRows], int64_t n) {
@@ -48,7 +48,7 @@ void scan(KernelRuntimeContext& context, const Tensor& in, int64_t axis, const T
     }
     states[0] = a, states[1] = b, states[2] = c, states[3] = d;
   };
-  // Rows of the compute type are read and written in place.
+  // Rows whose dtype is the compute type are read and written in place.
   const bool direct = rows.stride(0) == 1 && rows.stride(1) == 1 && in.scalar_type() == scalar_type_of<C> &&
                       out.scalar_type() == scalar_type_of<C>;
   rows.for_each_run(context, kRows, [&](const int64_t* offsets, int64_t count) {
@@ -83,7 +83,7 @@ void scan(KernelRuntimeContext& context, const Tensor& in, int64_t axis, const T
   });
 }
 
-// Sets out's shape to that of `in`, and returns the axis, counted from 0.
+// Sets out's shape to the shape of `in`. Returns the axis, counted from 0.
 inline bool prepare_scan(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& out,
                          int64_t* axis) {
   return normalize_dim(context, dim, in.dim(), axis) && resize_out_like(context, out, in);

@@ -4,8 +4,8 @@
 
 namespace rushlight {
 
-// Computes the most extreme element so far along `dim`, and its position: the last of equal ones; a NaN remains.
-// Better{}(x, best) returns whether x replaces `best`.
+// Computes the best element so far along `dim`, and its last position. After a NaN, the result stays NaN. Better{}(x,
+// best) returns whether x replaces `best`.
 template <typename Better>
 void scan_extreme(KernelRuntimeContext& context, const Tensor& in, int64_t dim, Tensor& values, Tensor& indices) {
   int64_t axis;

@@ -66,11 +66,11 @@ T mean_of(T sum, int64_t count) {
   }
 }
 
-// The elements that are scattered: those of `src`, which has the same positions as the index, or one number.
+// The source of a scatter: either `src`, which has the same positions as the index, or one number.
 struct Source {
-  const Tensor& along;  // the tensor whose offsets a loop counts: `src`, or the index for one number
+  const Tensor& along;  // the tensor for the loop's offsets: `src`, or the index for a number
   const void* data;
-  int64_t step;  // 1 for `src`, 0 for one number
+  int64_t step;  // 1 for `src`, 0 for a number
 };
 
 template <typename T>

@@ -12,12 +12,12 @@ namespace rushlight {
 enum class ScatterReduction : uint8_t { Assign, Sum, Product, Mean, Maximum, Minimum };
 
 // Parses the name of a reduction: "sum", "prod", "mean", "amax" and "amin" of scatter_reduce, "add" and "multiply" of
-// scatter. For other names records the failure and returns false.
+// scatter. For other names, records the failure and returns false.
 bool scatter_reduction(KernelRuntimeContext& context, std::string_view name, bool scatter_reduce,
                        ScatterReduction* reduction);
 
 // Copies `in` to `out`, and then reduces each element out[..., index, ...] with the element of src, in the row-major
-// order of the index. Without `include_self` the result at such a place does not depend on `in`.
+// order of the index. Without `include_self`, the results at indexed places do not depend on `in`.
 void scatter(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index, const Tensor& src,
              ScatterReduction reduction, bool include_self, Tensor& out);
 

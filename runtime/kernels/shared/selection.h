@@ -5,8 +5,8 @@
 
 namespace rushlight {
 
-// Sorts each row along an axis and writes the item to which pick(items, n) points: its value and its index. Sets the
-// shapes of the outs. Fails if rows are empty.
+// Sorts each row along an axis. pick(items, n) returns a pointer to the selected item; its value and its index are
+// written. Sets the shapes of the outs. Fails if rows are empty.
 template <typename Pick>
 void select_from_rows(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool keepdim, const Tensor& values,
                       const Tensor& indices, const Pick& pick) {
@@ -21,7 +21,7 @@ void select_from_rows(KernelRuntimeContext& context, const Tensor& in, int64_t d
     const int64_t n = in.dim() > 0 ? in.size(axis) : 1;
     Indexed<C>* items = allocate_items<C>(context, n);
     if (!items) return;
-    // The strides of the outs for the dimensions of `in`, without the reduced one.
+    // The nest has the dimensions of `in` without the reduced one. Its operands are `in` and the outs.
     LoopNest nest;
     nest.operands = 3;
     int64_t out_axis = 0;

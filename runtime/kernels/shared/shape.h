@@ -8,8 +8,8 @@
 
 namespace rushlight {
 
-// A shape that owns its sizes. An invalid size is stored as -1, and a rank above kMaxDim as it is; resize_out() refuses
-// both.
+// A shape that owns its sizes. An invalid size is stored as -1; a rank above kMaxDim is stored unchanged. resize_out()
+// refuses both.
 struct Shape {
   SizesType sizes[kMaxDim] = {};
   int dim = 0;
@@ -31,10 +31,10 @@ struct Shape {
 // Sets the shape of `out`. If this fails, records the failure and returns false; the functions below do the same.
 bool resize_out(KernelRuntimeContext& context, const Tensor& out, Span<const SizesType> sizes);
 bool resize_out(KernelRuntimeContext& context, const Tensor& out, std::initializer_list<int64_t> sizes);
-// Sets the shape of `out` to that of `like`.
+// Sets the shape of `out` to the shape of `like`.
 bool resize_out_like(KernelRuntimeContext& context, const Tensor& out, const Tensor& like);
 
-// Broadcasts `shape` with `sizes`, in place.
+// Broadcasts `shape` with `sizes`. The result replaces `shape`.
 bool broadcast_shape(KernelRuntimeContext& context, Shape& shape, Span<const SizesType> sizes);
 
 // Checks that a result of dtype `from` may be written into `out`.

@@ -7,7 +7,7 @@
 
 namespace rushlight {
 
-// The elements start, start + step, ... of an axis: `size` of them.
+// The elements start, start + step, ... of an axis; there are `size` of them.
 struct Slice {
   int64_t start = 0, step = 1, size = 0;
 };

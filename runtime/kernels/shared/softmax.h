@@ -12,7 +12,7 @@
 
 namespace rushlight {
 
-// Computes exp(x - max) / sum, or its logarithm, along an axis. `out` has the shape of `in` and may have its memory.
+// Computes exp(x - max) / sum, or its logarithm, along an axis. `out` has the shape of `in` and may share its memory.
 template <typename C, bool logarithm>
 void softmax_rows(KernelRuntimeContext& context, const Tensor& in, int64_t axis, const Tensor& out) {
   constexpr int64_t kBlock = 1024;
@@ -22,7 +22,7 @@ void softmax_rows(KernelRuntimeContext& context, const Tensor& in, int64_t axis,
   const Convert store = store_function(scalar_type_of<C>, out.scalar_type());
   rows.for_each(context, [&](const int64_t* offsets) {
     C block[kBlock];
-    // A row that fits into the block is read once.
+    // If a row fits into the block, it is read only once.
     const auto for_each_block = [&](bool read, const auto& body) {
       for (int64_t first = 0; first < length; first += kBlock) {
         const int64_t n = length - first < kBlock ? length - first : kBlock;
@@ -32,7 +32,7 @@ void softmax_rows(KernelRuntimeContext& context, const Tensor& in, int64_t axis,
         body(first, n);
       }
     };
-    // NaN needs no check here, because it makes the sum NaN.
+    // NaN needs no check here, because the sum becomes NaN.
     C most = -std::numeric_limits<C>::infinity();
     for_each_block(true, [&](int64_t, int64_t n) {
       for (int64_t i = 0; i < n; ++i) most = block[i] > most ? block[i] : most;

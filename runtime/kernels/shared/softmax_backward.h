@@ -10,7 +10,7 @@
 
 namespace rushlight {
 
-// Computes out = function.apply(g, y, sum of function.term(g, y) along `dim`). y is the result of the forward pass.
+// Computes out = function.apply(g, y, sum of function.term(g, y) along `dim`). y is the forward pass's result.
 template <typename Function>
 void softmax_backward(KernelRuntimeContext& context, const Tensor& grad, const Tensor& output, int64_t dim, Tensor& out,
                       const Function& function) {

@@ -4,9 +4,9 @@
 
 namespace rushlight {
 
-// Solves A x = B or, without `left`, x A = B, over batches that broadcast. Resizes `out`, sets `batch` to the common
-// batch, and calls body(position in the batch, right-hand sides, their number) with n rows of right-hand sides, which
-// the body replaces with the solution. Without `left` they are right-hand sides of A^T.
+// Solves A x = B or, without `left`, x A = B, over batches that are broadcast. Resizes `out`, sets `batch` to the
+// common batch, and calls body(position in the batch, right-hand sides, their number). `body` replaces the n rows of
+// right-hand sides by the solution. Without `left`, they are right-hand sides of A^T.
 template <typename Body>
 void for_each_system(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, bool vectors, bool left,
                      const Tensor& out, Shape& batch, const Body& body) {

@@ -15,14 +15,14 @@ struct Indexed {
   int64_t index;
 };
 
-// NaN is greater than any number.
+// Compares numbers. NaN is greater than any number.
 template <typename C>
 bool goes_before(C a, C b, bool descending) {
   if (descending) return a > b || (a != a && b == b);
   return a < b || (b != b && a == a);
 }
 
-// Sorts items[n] stably: it merges runs that were sorted by insertion. `scratch` has n items.
+// Sorts items[n] stably: runs are sorted by insertion and then merged. `scratch` has n items.
 template <typename C>
 void merge_sort(Indexed<C>* items, Indexed<C>* scratch, int64_t n, bool descending) {
   constexpr int64_t kRun = 16;

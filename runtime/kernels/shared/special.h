@@ -5,7 +5,7 @@
 
 namespace rushlight {
 
-// Computes the logarithmic derivative of the gamma function: the recurrence up to 10, then the asymptotic series
+// Computes the logarithmic derivative of the gamma function: by the recurrence up to 10, then by the asymptotic series
 // (Abramowitz and Stegun 6.3.5, 6.3.7 and 6.3.18).
 inline double digamma(double x) {
   constexpr double kPi = 3.141592653589793;
@@ -23,8 +23,8 @@ inline double digamma(double x) {
   return sum + std::log(x) - 0.5 / x - series;
 }
 
-// Computes the inverse of erf: Winitzki's approximation (A handy approximation for the error function and its inverse,
-// 2008), refined by Newton's method with Halley's correction.
+// Computes the inverse of erf by Winitzki's approximation (A handy approximation for the error function and its
+// inverse, 2008), refined by Newton's method with Halley's correction.
 inline double erfinv(double y) {
   if (!(y > -1 && y < 1)) {
     if (y == 1 || y == -1) return std::copysign(std::numeric_limits<double>::infinity(), y);
@@ -37,7 +37,7 @@ inline double erfinv(double y) {
   const double half = 2 / (kPi * kA) + log / 2;
   double x = std::sqrt(std::sqrt(half * half - log / kA) - half);
   for (int i = 0; i < 3; ++i) {
-    // If erf is close to 1, it has lost its digits; erfc has not.
+    // Where erf is close to 1, it is imprecise, but erfc is precise.
     const double error = size < 0.5 ? std::erf(x) - size : (1 - size) - std::erfc(x);
     const double step = error / (2 / std::sqrt(kPi) * std::exp(-x * x));
     x -= step / (1 + x * step);

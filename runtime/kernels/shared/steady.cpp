@@ -16,7 +16,7 @@ struct Copy {
   EValue value;
 };
 
-// Returns whether a write to `out`, which may be resized within its memory, can change `in`.
+// Returns whether a write to `out`, which may be resized within its capacity, can change `in`.
 bool changes(const Tensor& out, const Tensor& in) {
   if (out.impl() == in.impl()) return true;
   const auto written = reinterpret_cast<uintptr_t>(out.const_data_ptr());
@@ -31,7 +31,7 @@ class Call {
     for (uint16_t i = 0; i < kernel.arity; ++i) arguments_[i] = given[i];
   }
 
-  // Copies an argument if a write can change it. Returns false if there is no memory.
+  // Replaces an argument by a copy if a write can change it. Returns false if there is no memory.
   bool steady(uint16_t argument) {
     EValue& value = *given_[argument];
     if (value.tag == Tag::Tensor) return steady(value, &arguments_[argument]);

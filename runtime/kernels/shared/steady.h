@@ -4,8 +4,8 @@
 
 namespace rushlight {
 
-// Calls `kernel`. Those of `arguments` (args(1, 2)) that share memory with a result of the kernel are replaced by
-// copies in scratch memory.
+// Calls `kernel`. Each argument in `arguments`, such as args(1, 2), that shares memory with a result of the kernel is
+// replaced by a copy in scratch memory.
 void call_steady(KernelRuntimeContext& context, const BoxedKernel& kernel, uint32_t arguments, EValue* const* given);
 
 namespace detail {
@@ -17,8 +17,8 @@ void steady_call(KernelRuntimeContext& context, EValue* const* given) {
 
 }  // namespace detail
 
-// A kernel that checks or counts the elements of indices or masks, and later reads them again to find where it writes.
-// They keep their checked values, even if a program places the results in their memory.
+// Wraps a kernel that first checks or counts the elements of indices or masks, and later reads them again to find where
+// it writes. The elements do not change in between, even if a program places results in the same memory.
 template <const BoxedKernel& kernel, uint32_t arguments>
 inline constexpr BoxedKernel steady{&detail::steady_call<kernel, arguments>, kernel.kinds, kernel.arity};
 

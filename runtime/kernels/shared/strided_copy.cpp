@@ -12,11 +12,11 @@ namespace rushlight {
 namespace {
 
 constexpr int64_t kBytesPerTask = 1 << 16;
-// A transpose reads runs of this length, from as many rows as fill a cache line when they are written.
+// A transpose reads this many contiguous bytes from each row, and writes whole cache lines.
 constexpr int64_t kReadBytes = 1024;
 constexpr int64_t kLineBytes = 64;
 
-// Code that is small rather than fast has one loop for all orders of elements.
+// Builds that are optimized for size have one loop for all orders of elements.
 #if defined(__OPTIMIZE_SIZE__)
 constexpr bool kCopiesBlocks = false;
 #else
@@ -25,7 +25,7 @@ constexpr bool kCopiesBlocks = true;
 
 int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
 
-// The offsets of one position in the outer loops, which advances like an odometer.
+// The offsets of the current position in the outer loops. It counts like an odometer.
 class Odometer {
  public:
   Odometer(const StridedLoops& loops, int count, int64_t position) : loops_(loops), count_(count) {
@@ -81,9 +81,9 @@ void copy_runs(KernelRuntimeContext& context, const StridedLoops& loops, const u
   });
 }
 
-// A square block with sides of one cache line is transposed in a buffer, so that memory is written in whole lines: rows
-// whose distance is a power of two would evict each other before they are full. The lines of the next block, each in a
-// page of its own, are prefetched at the same time.
+// Transposes a square block, whose sides have one cache line, in a buffer, so that whole cache lines are written:
+// otherwise rows whose distance is a power of two would evict each other before they are full. The rows of the next
+// block, which lie in different pages, are prefetched at the same time.
 template <typename T>
 void copy_square(const T* from, int64_t from_stride, T* to, int64_t to_stride, bool more) {
   constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T));
@@ -95,7 +95,7 @@ void copy_square(const T* from, int64_t from_stride, T* to, int64_t to_stride, b
   for (int64_t c = 0; c < kSide; ++c) std::memcpy(to + c * to_stride, block + c * kSide, kLineBytes);
 }
 
-// Does the same for a part of a block, or if the written rows are not contiguous.
+// Does the same for a part of a block, or for destination rows that are not contiguous.
 template <typename T>
 void copy_part(const T* from, int64_t from_stride, int64_t height, int64_t width, T* to, int64_t to_stride,
                int64_t to_step) {
@@ -108,7 +108,7 @@ void copy_part(const T* from, int64_t from_stride, int64_t height, int64_t width
   }
 }
 
-// Copies planes to pixels of k channels, or pixels to planes.
+// Copy planes to pixels of k channels, or pixels to planes.
 template <int k, typename T>
 void interleave(const T* from, int64_t plane, T* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
@@ -122,7 +122,7 @@ void deinterleave(const T* from, T* to, int64_t plane, int64_t n) {
   }
 }
 
-// Copies with two to four channels as the inner loop of either side. Returns false if the loops have another form.
+// Copies tensors with two to four interleaved channels on one side. Returns false if the loops have another form.
 template <typename T>
 bool copy_channels(KernelRuntimeContext& context, const StridedLoops& loops, const T* src, T* dst) {
   constexpr int64_t kPixels = kBytesPerTask / 4 / static_cast<int64_t>(sizeof(T));
@@ -157,7 +157,7 @@ bool copy_channels(KernelRuntimeContext& context, const StridedLoops& loops, con
   return true;
 }
 
-// The last loop writes consecutive elements, and the one before it reads consecutive elements.
+// The last loop writes consecutive elements; the second last loop reads consecutive elements.
 template <typename T>
 void copy_transposed(KernelRuntimeContext& context, const StridedLoops& loops, const T* src, T* dst) {
   constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T));
@@ -195,7 +195,7 @@ void copy_every_second(const T* from, T* to, int64_t n) {
   int64_t i = 0;
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   if constexpr (sizeof(T) == 1) {
-    // The low bytes of pairs, which compilers pack. The last pair may be incomplete.
+    // Takes the low bytes of pairs; compilers use pack instructions. The last pair may be incomplete.
     for (; i < n - 1; ++i) {
       uint16_t pair;
       std::memcpy(&pair, from + 2 * i, 2);

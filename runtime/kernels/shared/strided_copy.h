@@ -8,12 +8,12 @@
 namespace rushlight {
 
 // Nested loops over elements of a source and a destination. Strides are in elements and may be negative; a source
-// stride may be 0. Two destination elements never have the same place.
+// stride may be 0. Different positions have different destination elements.
 class StridedLoops {
  public:
   static constexpr int kMaxLoops = 2 * kMaxDim;
   StridedLoops() = default;
-  // Copies only the used entries, because each strided_copy() makes a copy.
+  // Copies only the used entries, because strided_copy() takes the loops by value.
   StridedLoops(const StridedLoops& other) : count_(other.count_) {
     for (int i = 0; i < count_; ++i) loops_[i] = other.loops_[i];
   }
@@ -24,9 +24,9 @@ class StridedLoops {
   void add(int64_t size, int64_t src_stride, int64_t dst_stride) { loops_[count_++] = {size, src_stride, dst_stride}; }
   int count() const { return count_; }
   const Loop& operator[](int i) const { return loops_[i]; }
-  // Returns the iterations of all loops together.
+  // Returns the total number of iterations.
   int64_t numel() const;
-  // Sorts the loops by destination stride, outermost first, and joins loops that step through memory together.
+  // Sorts the loops by destination stride, outermost first, and merges loops if the strides of both sides allow it.
   void normalize();
 
  private:
@@ -34,8 +34,8 @@ class StridedLoops {
   int count_ = 0;
 };
 
-// Copies elements of 1, 2, 4, 8 or 16 bytes: contiguous runs by memmove, transposes block by block, on several threads
-// if this is faster.
+// Copies elements of 1, 2, 4, 8 or 16 bytes: contiguous ranges by memmove, transposes block by block, on several
+// threads if this is faster.
 void strided_copy(KernelRuntimeContext& context, StridedLoops loops, const void* src, void* dst, size_t element_size);
 
 // Returns the loops over all elements of `sizes`. Both tensors must have the same number of axes.
@@ -44,11 +44,11 @@ StridedLoops loops_over(Span<const SizesType> sizes, Span<const StridesType> src
 // Copies `in` to `out`, which has the same shape and element size. The dim orders may differ.
 void copy_elements(KernelRuntimeContext& context, const Tensor& in, const Tensor& out);
 
-// Copies `count` elements, which count in row-major order of the axes of both tensors, whatever their dim orders are.
+// Copies `count` elements. Positions count in row-major order of the axes in both tensors, for any dim orders.
 void copy_row_major(KernelRuntimeContext& context, const Tensor& in, int64_t in_first, const Tensor& out,
                     int64_t out_first, int64_t count);
 
-// Does the same for all elements of `in` and of `out`, which has as many.
+// Does the same for all elements of `in` and `out`, which have the same number of elements.
 void copy_reshaped(KernelRuntimeContext& context, const Tensor& in, const Tensor& out);
 
 }  // namespace rushlight

@@ -5,9 +5,9 @@
 
 namespace rushlight {
 
-// Finds runs of equal elements, in row-major order or after sorting. The results are the values of the runs, the number
-// of the run for every element of `in`, and the lengths of the runs. A result that is not wanted becomes a tensor of no
-// elements. NaN equals nothing.
+// Finds runs of equal elements, in row-major order or after sorting. The results are the value of each run, the run
+// number of every element of `in`, and the length of each run. An unwanted result becomes an empty tensor. NaN equals
+// nothing.
 inline void unique_runs(KernelRuntimeContext& context, const Tensor& in, bool sorts, bool return_inverse,
                         bool return_counts, const Tensor& values, const Tensor& inverse, const Tensor& counts) {
   RL_KERNEL_REQUIRE(context, is_contiguous_dim_order(inverse.dim_order()), NotSupported,

@@ -8,13 +8,13 @@
 
 namespace rushlight {
 
-// Computes (sum of |x|^p)^(1/p) from its states. For p = 0 it is the number of elements that are not 0, for an infinite
-// p the largest or smallest |x|. A NaN makes it NaN.
+// Computes (sum of |x|^p)^(1/p). For p = 0, the norm is the number of nonzero elements; for infinite p, it is the
+// largest or smallest |x|. It is NaN if an element is NaN.
 class PowerSum {
  public:
   explicit PowerSum(double p) : p_(p) {}
 
-  // Returns the state before any element.
+  // Returns the initial state.
   double start() const { return std::isinf(p_) && p_ < 0 ? std::numeric_limits<double>::infinity() : 0.0; }
 
   // Returns `state` after an update with value(i) for i < n.

@@ -5,7 +5,7 @@
 
 namespace rushlight {
 
-// A tensor over memory of another one, with its own sizes and strides.
+// A tensor over the memory of another tensor, with its own sizes and strides.
 class View {
  public:
   View(const Tensor& base, int64_t first_element) {

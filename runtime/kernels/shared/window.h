@@ -9,8 +9,8 @@
 
 namespace rushlight {
 
-// Copies `values` (one for all dimensions, or one for each of `dims`) to the last `dims` entries of `field`; an empty
-// list changes nothing. Values must lie in [least, 2^31). Otherwise records the failure and returns false.
+// Copies `values` (one for all dimensions, or one for each of `dims`) to the last `dims` entries of `field`. An empty
+// list changes nothing. If a value is not in [least, 2^31), records the failure and returns false.
 bool read_window_field(KernelRuntimeContext& context, const char* name, Span<const int64_t> values, int64_t dims,
                        int64_t least, int64_t (&field)[3]);
 
@@ -27,8 +27,8 @@ struct ImageLayout {
   int64_t volume() const { return size[0] * size[1] * size[2]; }
 };
 
-// Returns the number of positions of a window along a dimension. With `ceil_mode` the last window may extend beyond the
-// end, if it starts before it.
+// Returns the number of positions of a window along a dimension. With `ceil_mode`, the last window may extend beyond
+// the end of the padded input, if it starts before its end.
 int64_t pooled_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil_mode);
 
 }  // namespace rushlight
