@@ -1,6 +1,6 @@
-// Loads and runs a program once for each allocation, which fails: an error of memory, no leak, and the method that
-// failed runs afterwards. Of a method with thousands of allocations only some hundreds fail; the size of the file decides
-// which. A program that does not run with all its memory is loaded once.
+// Loads and runs a program repeatedly; each time another allocation fails. The result must be a memory error without a
+// leak, and the failed method must run afterwards. Of a method with thousands of allocations only some hundreds fail; the
+// size of the file decides which. A program that fails with all its memory is loaded only once.
 
 #include <cstdarg>
 #include <cstdio>
@@ -19,7 +19,7 @@ namespace {
 using testing::failing_memory;
 using Bytes = std::vector<uint8_t>;
 
-constexpr size_t kRoom = 1 << 22;         // bytes of the structures, and of scratch memory
+constexpr size_t kRoom = 1 << 22;         // bytes for structures, and bytes for scratch memory
 constexpr size_t kMostPlanned = 1 << 22;  // bytes of a planned buffer
 constexpr long kMostFailures = 400;       // of the allocations of a method
 
@@ -33,7 +33,7 @@ constexpr long kMostFailures = 400;       // of the allocations of a method
   std::abort();
 }
 
-// The counts of all inputs, printed at the end.
+// The counts over all inputs, which are printed at the end.
 struct Counts {
   size_t programs = 0, failures = 0;
   ~Counts() { std::fprintf(stderr, "%zu programs ran, %zu allocations failed\n", programs, failures); }
@@ -48,7 +48,7 @@ Environment environment() {
   return result;
 }
 
-// Loads a method and executes it. If it fails at `failing_call`, it is executed again, with all its memory.
+// Loads a method and executes it. If it fails at `failing_call`, executes it again with all its memory.
 Error attempt(const Program& program, std::string_view name, testing::InputBytes inputs, long failing_call) {
   static Bytes structures(kRoom), scratch(kRoom);
   RL_ASSIGN(const MethodMeta meta, program.method_meta(name));

@@ -64,7 +64,7 @@ void run(const uint8_t* data, size_t size) {
 }  // namespace rushlight
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  // A bundled program begins at a multiple of 16.
+  // A bundled program must be aligned to 16 bytes.
   struct alignas(16) Word {
     uint8_t bytes[16];
   };

@@ -1,4 +1,4 @@
-// Prepares arbitrary bytes as a payload of CpuBackend.
+// Loads arbitrary bytes as a payload of CpuBackend.
 
 #include "payload.h"
 #include "rushlight/backends/cpu.h"

@@ -1,4 +1,4 @@
-// Reads arbitrary bytes as a .ptd file. The environment variable FUZZ_PROGRAM names a program that runs with it.
+// Reads arbitrary bytes as a .ptd file. The environment variable FUZZ_PROGRAM names a program that is run with it.
 
 #include "rushlight/program/data_file.h"
 

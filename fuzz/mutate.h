@@ -1,5 +1,5 @@
-// Changes files of the project's formats at the level of their schemas: numbers, enums, lengths of vectors, and which
-// object an offset leads to. Most changed files pass the checks of offsets, and reach what comes after them.
+// Mutates files of the project's formats at the level of their schemas: numbers, enums, lengths of vectors, and targets
+// of offsets. Most mutated files pass the checks of offsets and reach the checks after them.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@ namespace rushlight::fuzz {
 enum class Format { Program, DataFile, BundledProgram, EtDump, CpuPlan, XnnpackPayload };
 inline constexpr int kNumFormats = 6;
 
-// Numbers of splitmix64. Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
+// The random number generator splitmix64. Source: Steele, Lea and Flood, "Fast splittable pseudorandom number
+// generators", 2014.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -33,19 +34,19 @@ class Random {
 
 using Bytes = std::vector<uint8_t>;
 
-// Makes one to four changes of a file. Bytes that are no file of the format are changed at random.
+// Makes one to four changes of a file. If the bytes are not a file of the format, changes random bytes.
 void mutate_file(Format format, Bytes& file, Random& random);
 
-// Makes one change of flatbuffer tables, which may grow. Returns false if they have nothing to change.
+// Makes one change of flatbuffer tables, which may grow. Returns false if there is nothing to change.
 bool mutate_tables(const flatbuffer::Schema& schema, Bytes& tables, Random& random);
 
-// Changes bits, bytes and words within [begin, end), wherever they are.
+// Changes random bits, bytes and words within [begin, end).
 void mutate_bytes(Bytes& bytes, size_t begin, size_t end, Random& random);
 
-// Returns `old`, a number of `size` bytes, changed: to a near one, a limit of a type, or a random one.
+// Returns a changed number of `size` bytes: a number near `old`, a limit of a type, or a random number.
 uint64_t mutate_number(uint64_t old, size_t size, Random& random);
 
-// Appends `data` as a vector of bytes, and lets the vector field at `offset_at` lead to it.
+// Appends `data` as a vector of bytes, and sets the offset at `offset_at` to this vector.
 void append_vector(Bytes& tables, size_t offset_at, const Bytes& data);
 
 }  // namespace rushlight::fuzz

@@ -74,7 +74,7 @@ void mutate_payload(Bytes& payload, Random& random) {
 
 // ---- Programs and data files ----
 
-// A file that begins with tables, after whose header segments may follow.
+// The parts of a file: tables, whose header may give a place for segments after the tables.
 struct Parts {
   FileLayout layout;
   Bytes tables, segments;
@@ -119,8 +119,8 @@ void join(Format format, const Parts& parts, Bytes& file) {
   }
 }
 
-// Changes the payload of one delegate. A payload that grows is dropped if it lies in the tables, and moves to the end
-// of the segments otherwise. Returns false if there is none.
+// Changes the payload of one delegate. If the payload grows, it moves to the end of the segments; if it lies in the
+// tables, it is dropped instead. Returns false if there is no payload.
 bool mutate_delegate(Parts& parts, Random& random) {
   if (!flatbuffer::verify(schema::kProgramSchema, parts.tables.data(), parts.tables.size(), nullptr)) return false;
   const auto program = flatbuffer::root<schema::Program>(parts.tables.data());
@@ -155,7 +155,7 @@ bool mutate_delegate(Parts& parts, Random& random) {
   pad(parts.segments, kSegmentAlignment);
   const uint64_t moved = parts.segments.size();
   parts.segments.insert(parts.segments.end(), payload.begin(), payload.end());
-  // The places of the two numbers are those in which the accessors find them.
+  // The two numbers are at the addresses that the accessors read.
   for (size_t at = 0; at + 16 <= parts.tables.size(); at += 8) {
     const uint64_t first = load<uint64_t>(parts.tables.data() + at),
                    second = load<uint64_t>(parts.tables.data() + at + 8);

@@ -14,8 +14,8 @@ using flatbuffer::Schema;
 using flatbuffer::TableInfo;
 
 constexpr size_t kMostSites = 20000;
-constexpr size_t kMostElements = 24;     // of one vector of numbers that are recorded
-constexpr size_t kMostGrowth = 1 << 16;  // bytes that one change adds
+constexpr size_t kMostElements = 24;     // elements of one vector of numbers that become sites
+constexpr size_t kMostGrowth = 1 << 16;  // maximum growth in bytes of one change
 
 void store(Bytes& bytes, size_t at, uint64_t value, size_t size) { std::memcpy(bytes.data() + at, &value, size); }
 
@@ -25,15 +25,15 @@ uint64_t number_at(const Bytes& bytes, size_t at, size_t size) {
   return value;
 }
 
-// What can be changed. `at` is the place of the number, the offset, the count of a vector or string, or the vtable
-// entry.
+// A place that can be changed. `at` is the position of a number, an offset, the count of a vector or string, or a
+// vtable entry.
 struct Site {
   enum class Role : uint8_t { Number, Tag, Offset, Vector, String, Entry };
   Role role;
-  uint8_t tag;  // of the union, for an Offset to its value
+  uint8_t tag;  // of the union, if the role is Offset and the field is a union's value
   uint16_t table, field;
   uint32_t at;
-  int32_t next;  // the site of the same table, field and role that was found before, or -1
+  int32_t next;  // previous site of the same table, field and role, or -1
 };
 
 constexpr size_t kRoles = 6, kMostFields = 64;
@@ -51,7 +51,7 @@ class Tables {
     if (bytes_.size() < 8 || !follow(0, &root)) return false;
     visit(schema_.root, root, schema_.depth);
     if (used_.empty()) return false;
-    // Each field of each table is as likely as any other, however many objects have it.
+    // All fields of all tables have the same probability, whatever number of objects has them.
     const std::vector<Site> group = sites_of(used_[random_.below(used_.size())]);
     change(group[random_.below(group.size())], group);
     return true;
@@ -83,7 +83,7 @@ class Tables {
     return found;
   }
 
-  // Calls take(field index, place) for each field that the table at `at` has.
+  // Calls take(field index, position) for each field of the table at `at`.
   template <class F>
   void for_each_field(const TableInfo& info, size_t at, F&& take) const {
     const int64_t vtable = static_cast<int64_t>(at) - load<int32_t>(bytes_.data() + at);
@@ -160,7 +160,7 @@ class Tables {
         return change_vector(site);
       case Site::Role::String:
         return change_string(site);
-      case Site::Role::Entry:  // the field gets its default, in all tables that share the vtable
+      case Site::Role::Entry:  // a removed field has its default, in all tables with this vtable
         if (random_.one_in(3)) store(bytes_, site.at, 0, 2);
         return;
     }
@@ -192,17 +192,17 @@ class Tables {
     }
     store(bytes_, site.at, changed, size);
     if (!random_.one_in(5)) return;
-    for (const Site& same : group) {  // as a file of another model would have it
+    for (const Site& same : group) {  // the same change in all objects, as in a file of another model
       if (number_at(bytes_, same.at, size) == old) store(bytes_, same.at, changed, size);
     }
   }
 
-  // Leads to what another field of the same kind has.
+  // Sets an offset to the target of another field of the same kind.
   void change_offset(const Site& site, const Site& other) {
     size_t mine, target;
     if (!follow(other.at, &target) || !follow(site.at, &mine)) return;
     if (random_.one_in(2) && mine > other.at) store(bytes_, other.at, mine - other.at, 4);
-    if (random_.one_in(4) || target <= site.at) {  // offsets lead forward
+    if (random_.one_in(4) || target <= site.at) {  // offsets must point forward
       if (!copy(field_of(site), other.tag, target, &target)) return;
     }
     store(bytes_, site.at, target - site.at, 4);
@@ -242,7 +242,7 @@ class Tables {
     if (at_a > b && !random_.one_in(4)) store(bytes_, b, at_a - b, 4);
   }
 
-  // Every field that leads to the vector leads to a longer copy.
+  // Replaces a vector by a longer copy, in all fields that refer to the vector.
   void grow_vector(const Site& site, size_t more) {
     size_t target;
     const size_t count = load<uint32_t>(bytes_.data() + site.at);
@@ -268,7 +268,7 @@ class Tables {
 
   // ---- Copies at the end ----
 
-  // Appends zeros so that the end is `phase` modulo 8, and then `size` bytes, if the growth stays within its limit.
+  // Appends zeros until the end is `phase` modulo 8, and then `size` bytes, if the growth stays within its limit.
   bool append(size_t size, size_t phase, size_t* at) {
     const size_t begin = bytes_.size() + (phase + 8 - bytes_.size() % 8) % 8;
     if (size > kMostGrowth || begin + size > first_size_ + kMostGrowth) return false;
@@ -301,7 +301,7 @@ class Tables {
     return true;
   }
 
-  // With element `repeated` `more` times more at the end; numbers that have no element to repeat are 0.
+  // Copies a vector and appends element `repeated` `more` times. Numbers are 0 if the vector is empty.
   bool copy_vector(const Field& field, size_t from, size_t repeated, size_t more, size_t* to) {
     const size_t count = load<uint32_t>(bytes_.data() + from), size = field.size;
     if (!inside(from + 4, uint64_t{count} * size)) return false;
@@ -357,7 +357,7 @@ class Tables {
   Random& random_;
   const size_t first_size_ = bytes_.size();
   std::vector<Site> sites_;
-  std::vector<int32_t> last_;  // by key, the site that was found last, or -1
+  std::vector<int32_t> last_;  // [keys], the latest site, or -1
   std::vector<size_t> used_;   // keys that have sites
 };
 

@@ -1,4 +1,4 @@
-// What the targets of the backends' payloads share.
+// Code that all fuzz targets for payloads of backends share.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace rushlight::fuzz {
 
-// Any key leads to 64 KiB of ones.
+// Data with 64 KiB of ones for every key.
 class Ones final : public NamedDataMap {
  public:
   Ones() : words_(kBytes / 8, 0x0101010101010101u) {}
@@ -29,7 +29,7 @@ class Ones final : public NamedDataMap {
   std::vector<uint64_t> words_;
 };
 
-// Prepares `size` bytes, of any alignment, as a payload of a backend.
+// Loads `size` bytes, of any alignment, as a payload of a backend.
 inline void prepare_payload(const Backend& backend, const uint8_t* data, size_t size) {
   constexpr size_t kMethodBytes = 1 << 25;
   static const Ones named;

@@ -1,4 +1,4 @@
-// Loads and runs arbitrary bytes as a .pte file. The environment variable FUZZ_DATA names the .ptd file of its tensors.
+// Loads and runs arbitrary bytes as a .pte file. The environment variable FUZZ_DATA names a .ptd file with its tensors.
 
 #include <cstdlib>
 #include <memory>

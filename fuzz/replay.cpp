@@ -1,6 +1,6 @@
-// Runs a fuzz target over files, and the files of folders: replay [--seconds N] [--seed N] PATH...
-// With --seconds, every run is of one of them with the changes of the target's mutator; one that ends the process, or
-// runs for more than ten seconds, is written to damaged.bin.
+// Runs a fuzz target with files, and with the files in folders: replay [--seconds N] [--seed N] PATH... With --seconds,
+// each run mutates one of the files. If a run ends the process or takes more than ten seconds, its input is written to
+// damaged.bin.
 
 #include <unistd.h>
 

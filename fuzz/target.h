@@ -1,4 +1,4 @@
-// The entry points of a fuzz target that all targets have: FUZZ_FORMAT(Program) at the end of its source.
+// The common entry points of all fuzz targets. Each source ends with a line such as FUZZ_FORMAT(Program).
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace rushlight::fuzz {
 
-// Changes `data`, of `size` bytes in `max_size`, and returns the new size. A file that would be longer stays as it is.
+// Mutates `data`, which has `size` bytes and room for `max_size`. Returns the new size. A longer result is dropped.
 inline size_t mutate(Format format, uint8_t* data, size_t size, size_t max_size, uint64_t seed) {
   Bytes file(data, data + size);
   Random random(seed);

@@ -1,4 +1,4 @@
-// Prepares arbitrary bytes as a payload of XnnpackBackend.
+// Loads arbitrary bytes as a payload of XnnpackBackend.
 
 #include "payload.h"
 #include "rushlight/backends/xnnpack.h"

@@ -1,4 +1,4 @@
-// A thread of the runtime in a worker: rushlight.js sends what it needs once, and ends the worker.
+// A thread of the runtime in a worker. rushlight.js sends one message with everything it needs, and ends the worker.
 import { instantiate } from "./rushlight.js";
 
 async function run({ wasm, memory, stack, tls }, answer) {

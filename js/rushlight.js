@@ -1,5 +1,5 @@
-// The runtime in WebAssembly, for browsers and Node. The structs are those of rushlight.h, as wasm32 lays them out;
-// runtime/c/wasm.cpp holds the offsets against the header.
+// The runtime in WebAssembly, for browsers and Node. The structs have the wasm32 layout of rushlight.h;
+// runtime/c/wasm.cpp checks the offsets against the header.
 
 const KINDS = ["none", "tensor", "integer", "real", "boolean", "string", "other"];
 const MAX_RANK = 16;
@@ -8,11 +8,11 @@ const VALUE_INFO = { bytes: 104, kind: 4, dtype: 8, rank: 12, dynamism: 16, size
 const METHOD_INFO = { bytes: 24, inputs: 4, outputs: 8 };
 const METHOD_OPTIONS = { bytes: 32, threads: 4 };
 
-// The memory of modules with threads, in pages of 64 KiB, as they are linked, and the bytes of a thread's stack.
+// The memory of modules with threads, in pages of 64 KiB, as at their link time; and the bytes of a thread's stack.
 const SHARED_MEMORY = { initial: 256, maximum: 32768, shared: true };
 const STACK = 1 << 20;
 
-// dtype: its number in rushlight.h, and the class of its elements.
+// For each dtype: its number in rushlight.h, and the array class of its elements.
 const DTYPES = {
   uint8: [0, Uint8Array],
   int8: [1, Int8Array],
@@ -29,7 +29,7 @@ const DTYPES = {
   uint64: [29, BigUint64Array],
 };
 const DTYPE_NAMES = new Map(Object.entries(DTYPES).map(([name, [number]]) => [number, name]));
-// The dtype of an array whose dtype is not given.
+// The default dtype of each array class.
 const DTYPE_OF_CLASS = new Map([
   [Uint8Array, "uint8"], [Int8Array, "int8"], [Int16Array, "int16"], [Int32Array, "int32"], [BigInt64Array, "int64"],
   [Float32Array, "float32"], [Float64Array, "float64"], [Uint16Array, "uint16"], [Uint32Array, "uint32"],
@@ -67,7 +67,7 @@ export class RushlightError extends Error {
 
 const BAD_FILE = 8; // WASI's EBADF
 
-// The functions of WASI that the C library calls. There are no files; text for the standard streams goes to the console.
+// The WASI functions that the C library calls. There are no files; text for stdout and stderr goes to the console.
 function wasi(memory) {
   const view = () => new DataView(memory().buffer);
   const lines = ["", ""];
@@ -114,11 +114,11 @@ function wasi(memory) {
 const hasSharedMemory = () => globalThis.crossOriginIsolated ?? typeof SharedArrayBuffer !== "undefined";
 const isNode = () => typeof process !== "undefined" && process.versions?.node !== undefined;
 
-// Whether a module takes its memory from its host.
+// Whether a module imports its memory from the host.
 const hasThreads = (wasm) => WebAssembly.Module.imports(wasm).some(({ kind }) => kind === "memory");
 
-// An instance of a module. Functions that it imports beside those above fail as for files that do not exist. Threads of a
-// module have instances of their own over one memory.
+// Makes an instance of a module. All other imported functions fail as if files did not exist. The threads of a module
+// have separate instances with one common memory.
 export async function instantiate(wasm, memory) {
   let instance;
   const known = wasi(() => memory ?? instance.exports.memory);
@@ -131,13 +131,13 @@ export async function instantiate(wasm, memory) {
   return instance;
 }
 
-// A function that multiplies and adds in one instruction of relaxed SIMD.
+// A module whose only function uses a fused multiply-add instruction of relaxed SIMD.
 const RELAXED = Uint8Array.of(
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 19, 1, 17, 0, 65, 0, 253, 15, 65, 0, 253, 15, 65, 0,
   253, 15, 253, 133, 2, 11,
 );
 
-const bundled = new Map(); // promises of compiled modules, by file
+const bundled = new Map(); // promises of compiled modules, by file name
 
 async function compileBundled(threads) {
   const file = `rushlight${WebAssembly.validate(RELAXED) ? "-relaxed" : ""}${threads > 1 ? "-threads" : ""}.wasm`;
@@ -161,7 +161,7 @@ async function compiled(wasm, threads) {
   return wasm instanceof WebAssembly.Module ? wasm : WebAssembly.compile(wasm);
 }
 
-// Starts a thread of a module, and resolves to its worker when it is ready.
+// Starts a thread of a module. Resolves to its worker when the worker is ready.
 async function startWorker(message) {
   const url = new URL("./rushlight-worker.js", import.meta.url);
   if (isNode()) {
@@ -183,16 +183,16 @@ async function startWorker(message) {
 }
 
 const endWorkers = (workers) => workers.splice(0).forEach((worker) => worker.terminate());
-// Modules that nothing refers to.
+// Ends the workers of modules that are garbage-collected.
 const forgotten = new FinalizationRegistry(endWorkers);
 
-// One instance of the runtime with its memory. Pointers are numbers.
+// One instance of the runtime and its memory. Pointers are numbers.
 class Runtime {
   constructor(instance, memory) {
     this.c = instance.exports;
     this.memory = memory ?? this.c.memory;
     this.threads = 1;
-    this.pool = 0; // none, or that of the threads
+    this.pool = 0; // 0, or the pool of the threads
     this.workers = [];
     this.c._initialize();
   }
@@ -209,7 +209,7 @@ class Runtime {
     return runtime;
   }
 
-  // Stacks and thread-local data are in memory as long as the module.
+  // The memory of stacks and thread-local data is never freed.
   async startThreads(wasm, threads) {
     const { __tls_size: size, __tls_align: align } = this.c;
     const starts = Array.from({ length: threads - 1 }, () => {
@@ -228,7 +228,7 @@ class Runtime {
     this.threads = threads;
   }
 
-  // Memory may grow in every call, which ends the life of views.
+  // Memory may grow in every call, and views of the old memory are then invalid.
   get view() {
     return new DataView(this.memory.buffer);
   }
@@ -265,7 +265,7 @@ class Runtime {
     );
   }
 
-  // Calls `use` with `size` bytes of memory for its duration.
+  // Calls `use` with `size` bytes of memory, which are freed afterwards.
   scratch(size, use) {
     const start = this.allocate(size);
     new Uint8Array(this.memory.buffer, start, size).fill(0);
@@ -276,7 +276,7 @@ class Runtime {
     }
   }
 
-  // The object that `make(place)` writes to `place`.
+  // Returns the pointer that `make(place)` writes to `place`.
   made(make) {
     return this.scratch(4, (place) => {
       this.check(make(place));
@@ -285,7 +285,7 @@ class Runtime {
   }
 }
 
-// A loaded method with memory for its inputs.
+// A loaded method, with memory for its inputs.
 class Method {
   constructor(runtime, program, name, inputs, outputs) {
     this.runtime = runtime;
@@ -318,7 +318,7 @@ class Method {
     return this.outputs.map((_, index) => this.readOutput(index));
   }
 
-  // Copies bytes to the memory of an input, which is allocated at its first use and kept.
+  // Copies bytes to the memory of an input. The memory is allocated at its first use and kept.
   store(bytes, index) {
     const buffer = this.buffers[index];
     if (bytes.length > buffer.size || buffer.start === 0) {
@@ -364,7 +364,7 @@ class Method {
     }
   }
 
-  // A typed array as the tensor that the program says.
+  // Returns a typed array as a tensor with the shape and dtype that the program gives.
   tensorOf(array, index) {
     const info = this.inputs[index];
     if (info.kind !== "tensor") return new Tensor(array);
@@ -435,7 +435,7 @@ class Method {
   }
 }
 
-// Elements in row-major order. `order` lists the dimensions of `elements` from outermost to innermost.
+// Returns the elements in row-major order. `order` lists the dimensions of `elements` from outermost to innermost.
 function rowMajor(elements, shape, order) {
   if (order.every((axis, place) => axis === place)) return elements;
   const strides = new Array(shape.length);
@@ -458,7 +458,7 @@ export class Module {
   #program;
   #loaded = new Map();
 
-  // Use Module.load().
+  // Private. Use Module.load().
   constructor(runtime, program) {
     this.#runtime = runtime;
     this.#program = program;
@@ -472,7 +472,7 @@ export class Module {
     return this.#runtime.threads;
   }
 
-  // Ends the threads. Without it they end some time after the module is no longer referred to.
+  // Ends the threads. Without this call, they end some time after the module is garbage-collected.
   close() {
     endWorkers(this.#runtime.workers);
     this.#runtime.threads = 1;
@@ -483,7 +483,7 @@ export class Module {
     const wanted = options.threads ?? 1;
     if (!Number.isInteger(wanted) || wanted < 1) throw new RangeError(`threads is ${wanted}, not a positive integer`);
     const runtime = await Runtime.start(options.wasm, hasSharedMemory() ? wanted : 1);
-    const start = runtime.write(bytes); // as long as the module
+    const start = runtime.write(bytes); // the buffer lives as long as the module
     return new Module(
       runtime, runtime.made((place) => runtime.c.rushlight_program_load_buffer(start, bytes.length, 0, 0, place)),
     );

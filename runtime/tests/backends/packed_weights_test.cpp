@@ -65,7 +65,7 @@ TEST(PackedWeights, AreNotSharedIfAnythingDiffers) {
   EXPECT_EQ(d->floats()[0], 9);
 }
 
-// A name that leads nowhere, or is too long to be kept.
+// An empty name, and a name that is too long to store.
 TEST(PackedWeights, WithoutANameAreNotShared) {
   int calls = 0;
   const std::string longest(5000, 'w');

@@ -10,7 +10,7 @@
 namespace rushlight::xnnpack {
 namespace {
 
-// A chain of steps: each reads the slot of the step before it, and its own scratch, and writes a slot.
+// A chain of steps: each step reads the slot of the previous step and its own scratch slot, and writes a slot.
 struct Chain {
   std::vector<Slot> slots;
   std::vector<Access> accesses;
@@ -45,7 +45,7 @@ TEST(Workspace, PlacesThatDoNotOverlapPass) {
 
 TEST(Workspace, ASlotThatIsOverwrittenBeforeItIsReadFails) {
   Chain chain(6);
-  chain.slots[6].offset = chain.slots[4].offset;  // of steps 3 and 2
+  chain.slots[6].offset = chain.slots[4].offset;  // the slots of steps 3 and 2
   EXPECT_EQ(chain.check(), Error::InvalidState);
 }
 

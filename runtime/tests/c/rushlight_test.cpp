@@ -21,8 +21,7 @@
 namespace rushlight::testing {
 namespace {
 
-// forward(x, y, alpha) = x + alpha * y for float32 tensors of at most `rows` x 3, with the sum as output 0 and alpha
-// as 1.
+// forward(x, y, alpha) = x + alpha * y for float32 tensors of at most `rows` x 3. Output 0 is the sum, and alpha is 1.
 std::vector<uint8_t> sums(int32_t rows, int8_t dynamism = 0) {
   TensorSpec x, y, sum;
   x.sizes = y.sizes = sum.sizes = {rows, 3};
@@ -259,7 +258,7 @@ TEST(CApi, ReleasesBuffersOnce) {
   ASSERT_EQ(rushlight_program_load_buffer(bytes.data(), bytes.size(), release, &released, &program), RUSHLIGHT_OK);
   ASSERT_EQ(rushlight_method_load(program, "forward", nullptr, &method), RUSHLIGHT_OK);
   rushlight_program_free(program);
-  EXPECT_EQ(released, 0);  // the method keeps its program
+  EXPECT_EQ(released, 0);  // the method keeps its program alive
   rushlight_method_free(method);
   EXPECT_EQ(released, 1);
   EXPECT_EQ(rushlight_program_load_buffer(bytes.data(), 40, release, &released, &program), RUSHLIGHT_INVALID_PROGRAM);
@@ -291,7 +290,7 @@ TEST(CApi, RunsOnThreadsOfTheCaller) {
   rushlight_thread_pool_free(pool);
 }
 
-// A program that jumps to its first instruction for ever.
+// A program that jumps to its first instruction forever.
 std::vector<uint8_t> endless() {
   PlanSpec plan;
   plan.values = {value(false)};
@@ -327,7 +326,7 @@ TEST(CApi, AnotherThreadCancelsACall) {
   for (int i = 0; i < 3; ++i) {
     std::atomic<bool> is_done{false};
     std::thread canceller([&] {
-      while (!is_done.load()) rushlight_method_cancel(loaded.method);  // until the call has begun and ended
+      while (!is_done.load()) rushlight_method_cancel(loaded.method);  // until the call has started and ended
     });
     EXPECT_EQ(rushlight_method_execute(loaded.method), RUSHLIGHT_CANCELLED);
     EXPECT_NE(std::strstr(rushlight_last_error(), "the call was cancelled"), nullptr) << rushlight_last_error();
@@ -391,7 +390,7 @@ TEST(CApi, UsesMemoryOfTheCaller) {
     ++g_allocated;
     return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   };
-  EXPECT_EQ(rushlight_set_platform(&platform), RUSHLIGHT_INVALID_ARGUMENT);  // without release
+  EXPECT_EQ(rushlight_set_platform(&platform), RUSHLIGHT_INVALID_ARGUMENT);  // `release` is missing
   platform.release = [](void* memory) {
     if (memory) ++g_released;
     std::free(memory);
@@ -417,7 +416,7 @@ TEST(CApi, UsesThreadsOfTheCaller) {
     ++g_started;
     return new std::thread(run, context);
   };
-  EXPECT_EQ(rushlight_set_platform(&platform), RUSHLIGHT_INVALID_ARGUMENT);  // without thread_join
+  EXPECT_EQ(rushlight_set_platform(&platform), RUSHLIGHT_INVALID_ARGUMENT);  // `thread_join` is missing
   platform.thread_join = [](void* thread) {
     ++g_joined;
     static_cast<std::thread*>(thread)->join();
@@ -433,7 +432,7 @@ TEST(CApi, UsesThreadsOfTheCaller) {
   }
   EXPECT_EQ(g_joined, 2);
   platform = {};
-  platform.struct_size = offsetof(rushlight_platform, panic);  // of an application for the first version
+  platform.struct_size = offsetof(rushlight_platform, panic);  // as in an application of the first version
   EXPECT_EQ(rushlight_set_platform(&platform), RUSHLIGHT_OK);
 }
 

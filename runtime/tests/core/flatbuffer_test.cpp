@@ -23,7 +23,7 @@ using flatbuffer::verify;
 
 using Bytes = std::vector<uint8_t>;
 
-// A copy that ends where the bytes end, so that a sanitizer sees any read past them.
+// A copy whose memory ends with its last byte, so that a sanitizer detects any read beyond the end.
 class Exact {
  public:
   explicit Exact(const Bytes& bytes) : size_(bytes.size()) {
@@ -46,7 +46,7 @@ Bytes golden(const char* name) {
   return Bytes(std::istreambuf_iterator<char>(file), {});
 }
 
-// Tables of a golden .pte without its segments.
+// Returns the tables of a golden .pte file without its segments.
 Bytes golden_tables() {
   Bytes file = golden("every_kind.pte");
   FileLayout layout{};
@@ -96,7 +96,7 @@ uint64_t sum(schema::Instruction instruction) {
          static_cast<uint64_t>(instruction.instr_args_as_FreeCall().value_index());
 }
 
-// Reads every field of a program, so that a sanitizer sees what accessors read.
+// Reads every field of a program, so that a sanitizer detects invalid reads of accessors.
 uint64_t sum(schema::Program program) {
   uint64_t total = program.version();
   for (const schema::ExecutionPlan plan : program.execution_plan()) {
@@ -127,7 +127,7 @@ uint64_t sum(schema::Program program) {
   return total + sum(program.constant_segment().offsets());
 }
 
-// Whether the bytes are accepted as a program; reads all of it if so.
+// Returns whether the bytes are accepted as a program. If so, reads all of it.
 bool accepts(const Bytes& bytes) {
   const Exact exact(bytes);
   Malformed malformed;
@@ -184,7 +184,7 @@ TEST(Flatbuffer, RefusesEveryTruncation) {
   for (size_t size = 0; size < file.size(); ++size) {
     accepted += accepts(Bytes(file.begin(), file.begin() + static_cast<ptrdiff_t>(size)));
   }
-  // At most the padding at the end can be missed.
+  // Only missing padding at the end can remain undetected.
   EXPECT_LT(accepted, 8u);
   EXPECT_TRUE(accepts(file));
 }
@@ -239,7 +239,7 @@ TEST(Flatbuffer, VerifiesFlatTensors) {
   EXPECT_FALSE(verify(schema::kProgramSchema, exact.data(), exact.size(), nullptr));
 }
 
-// ---- Single rules, on bytes made by hand ----
+// ---- Single rules, on hand-made bytes ----
 
 class Builder {
  public:
@@ -285,7 +285,7 @@ constexpr flatbuffer::UnionInfo kUnions[] = {{"Choice", kMembers, 1}};
 constexpr flatbuffer::Schema kSmall = {kTables, kUnions, 1, 2, "TEST"};
 constexpr flatbuffer::Schema kStrictSchema = {kTables, kUnions, 2, 1, "TEST"};
 
-// One operand that may be absent, several, and a number within bounds.
+// An operand that may be absent, a list of operands, and a number with bounds.
 constexpr flatbuffer::Field kSum[] = {
     {"inputs", flatbuffer::Kind::Scalars, 4, false, 0},
     {"bias", flatbuffer::Kind::Scalar, 4, false, 0},
@@ -300,7 +300,7 @@ constexpr flatbuffer::OperandInfo kSumOperands[] = {
 };
 constexpr flatbuffer::OperandList kSumList = {"Sum", kSumOperands, 2};
 
-// A table with inputs 7 and 8, a bias if it is given, and a low bound.
+// A table with inputs 7 and 8, a bias if `bias_offset` is not 0, and a lower bound.
 Builder sum_of(uint32_t bias_offset, uint8_t low) {
   Builder builder;
   builder.words({20, kTest}).halves({10, 16, 4, static_cast<uint16_t>(bias_offset), 12, 0});
@@ -418,7 +418,7 @@ TEST(Flatbuffer, TheBufferMustBeAligned) {
   EXPECT_STREQ(malformed.reason, "the buffer is not aligned to 8 bytes");
 }
 
-// Each table has a thousand references to the next one.
+// Each table has a thousand references to the next table.
 TEST(Flatbuffer, SharedChildrenCannotMultiplyTheWork) {
   constexpr uint16_t kDepth = 8;
   constexpr uint32_t kCount = 1000;

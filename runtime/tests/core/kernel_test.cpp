@@ -173,7 +173,7 @@ TEST(Accepts, IsATable) {
   EXPECT_FALSE(accepts(ArgKind::OutTensor, Tag::None));
   EXPECT_TRUE(accepts(ArgKind::OutTensorList, Tag::ListTensor));
   EXPECT_TRUE(accepts(ArgKind::Value, Tag::String));
-  // No kind takes a tag whose payload it would read as something else.
+  // A kind accepts only tags whose payload it reads with the right type.
   for (int kind = 0; kind <= static_cast<int>(ArgKind::OutTensorList); ++kind) {
     for (const Tag tag : {Tag::Tensor, Tag::String, Tag::ListInt, Tag::ListDouble, Tag::ListBool, Tag::ListTensor,
                           Tag::ListOptionalTensor}) {

@@ -17,7 +17,7 @@ std::string hex(const uint8_t* bytes) {
   return text;
 }
 
-// The digest of a text that is given in pieces of `piece` bytes.
+// Returns the digest of a text that is passed in pieces of `piece` bytes.
 std::string digest_of(const std::string& text, size_t piece = 1000000) {
   Sha256 hash;
   for (size_t at = 0; at < text.size(); at += piece) {

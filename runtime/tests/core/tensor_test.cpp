@@ -11,7 +11,7 @@
 namespace rushlight {
 namespace {
 
-// A float tensor of at most `bound` in the given order.
+// A float tensor with upper bounds `bound` and the given dim order.
 struct Dynamic {
   Dynamic(std::vector<SizesType> bounds, std::vector<uint8_t> dim_order, ShapeDynamism dynamism)
       : max_sizes(std::move(bounds)), sizes(max_sizes), strides(sizes.size()), order(std::move(dim_order)) {

@@ -5,7 +5,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// forward(p, x) = x + x if p else x - x: a jump over each branch, a move of its result.
+// forward(p, x) = x + x if p else x - x: a jump over each branch, and a move of the branch's result.
 ProgramSpec cond_program(bool tensor_condition) {
   ProgramSpec spec;
   PlanSpec plan;
@@ -47,7 +47,7 @@ TEST(ControlFlow, ChoosesABranchByATensor) {
   }
 }
 
-// forward(): a jump to itself, without an end.
+// forward(): an instruction that jumps to itself, an endless loop.
 ProgramSpec endless_program() {
   ProgramSpec spec;
   PlanSpec plan;
@@ -121,7 +121,7 @@ TEST(ControlFlow, Loops) {
 }
 
 TEST(ControlFlow, ListsFollowTheirItems) {
-  // The list of a full() is made of a value computed at run time.
+  // full() takes its size list from a value that is computed at run time.
   ProgramSpec spec;
   PlanSpec plan;
   TensorSpec x = planned({4, 2}, 0), out = planned({4}, 32);
@@ -144,7 +144,7 @@ TEST(ControlFlow, ListsFollowTheirItems) {
 }
 
 TEST(ControlFlow, AMoveDoesNotMisleadTheNextInput) {
-  // The input's value is moved to; the next set_input() must not write where the move left it.
+  // An instruction moves another tensor to the input's value; the next set_input() must not write to this other tensor.
   ProgramSpec spec = add_program();
   spec.plans[0].chains[0].push_back(move_call(2, 0));
   Fixture fixture(spec);

@@ -7,7 +7,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// Scales its input by a number that is its payload's first byte.
+// Multiplies its input by the first byte of its payload.
 class ScaleBackend final : public BackendInterface {
  public:
   struct Handle {
@@ -121,7 +121,7 @@ TEST_F(Delegates, ThatFailAreNamed) {
   backend_.number_of_failed = -1;
   backend_.name_of_failed = "conv";
   EXPECT_EQ(fixture.method().execute(), Error::DelegateInvalidHandle);
-  backend_.kept = "gone";  // the method has a copy
+  backend_.kept = "gone";  // the method has its own copy
   EXPECT_STREQ(last_error_message(),
                "method 'forward', instruction 0 of chain 0 (Scale operator 'conv'): out of order");
   EXPECT_EQ(fixture.method().failure().delegate_operator.name, "conv");

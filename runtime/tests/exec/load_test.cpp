@@ -5,7 +5,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// The error of loading add_program() after a change.
+// Returns the error of loading add_program() after a change.
 template <typename Change>
 Error load_error(const Change& change) {
   ProgramSpec spec = add_program();
@@ -99,7 +99,7 @@ ProgramSpec constant_program() {
   TensorSpec tensor = planned({2}, 0);
   tensor.is_planned = false;
   tensor.data = 1;
-  spec.plans[0].values.push_back(value(tensor));  // 4
+  spec.plans[0].values.push_back(value(tensor));  // value 4
   spec.constants = {0, {0, 16}};
   spec.segments = {{0, 24}};
   spec.segment_data = std::vector<uint8_t>(24);
@@ -146,7 +146,7 @@ void view(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t>, 
   if (in.const_data_ptr<float>()[0] < 0) context.fail(Error::InvalidArgument, "not today");
 }
 
-// A table with the operator whose out is a view of its input.
+// Returns an environment with an operator whose out is a view of its input.
 Environment view_environment() {
   static const Kernel row[] = {{"executorch_prim::et_view.default", boxed<&view>, DtypeSet(ScalarType::Float)}};
   static const KernelTable tables[] = {test_kernels(), KernelTable(row)};
@@ -204,7 +204,7 @@ TEST(MethodLoad, RefusesBoolsThatAreNone) {
 }
 
 TEST(MethodLoad, StartsStateFromItsInitialValueAndKeepsIt) {
-  // Value 4 counts: it starts at (5, 6) and takes the first input on every run.
+  // Value 4 is a counter: it starts at (5, 6), and every run adds the first input to it.
   ProgramSpec spec = constant_program();
   TensorSpec state = planned({2}, 48);
   state.data = 1;

@@ -11,7 +11,7 @@ TEST(Method, AddsPlannedInputs) {
   OwnTensor<float> x({2}, {1, 2}), y({2}, {10, 20});
   const EValue inputs[] = {x.value(), y.value()};
   ASSERT_EQ(fixture.method().set_inputs(inputs), Error::Ok);
-  x.data = {0, 0};  // planned inputs were copied
+  x.data = {0, 0};  // planned inputs are copies
   for (int i = 0; i < 3; ++i) {
     ASSERT_EQ(fixture.method().execute(), Error::Ok) << last_error_message();
     EXPECT_EQ(floats_of(fixture.method().get_output(0)), (Floats{11, 22}));
@@ -72,7 +72,7 @@ TEST(Method, SharesMemoryThatThePlanLacks) {
   EXPECT_MESSAGE("needs 8 bytes, but 7 are given");
   EXPECT_EQ(method.set_output_data_ptr(1, out.data.data(), 8), Error::InvalidArgument);
   ASSERT_EQ(method.set_output_data_ptr(0, out.data.data(), 8), Error::Ok);
-  x.data = {5, 6};  // shared
+  x.data = {5, 6};  // the method reads this tensor in place
   ASSERT_EQ(method.execute(), Error::Ok);
   EXPECT_EQ(out.data, (Floats{15, 26}));
 }
@@ -106,7 +106,7 @@ TEST(Method, FollowsDynamicShapesWithinTheirBounds) {
 }
 
 ProgramSpec plain_inputs_program() {
-  // Inputs: an integer that is read, one that is not, a number, a bool, a string, None, a symbolic integer as Null.
+  // Inputs: an integer that is used, an unused integer, a number, a bool, a string, None, a symbolic integer as Null.
   ProgramSpec spec;
   PlanSpec plan;
   plan.values = {value(int64_t{2}), value(int64_t{7}), value(1.5), value(true), value("mode"), none(), none(),
@@ -219,7 +219,7 @@ TEST(Method, RunsInMemoryHandedIn) {
   alignas(16) uint8_t room[2048], arena[48];
   Span<uint8_t> arenas[] = {arena};
   HierarchicalAllocator memories(arenas);
-  // Every smaller allocator is too small, and says so.
+  // Every smaller allocator gives the error that it is too small.
   size_t enough = 0;
   for (size_t size = 0; size <= sizeof(room) && enough == 0; size += 8) {
     BufferAllocator memory(room, size);

@@ -40,7 +40,7 @@ using runtime::Result;
 using runtime::Span;
 using runtime::Tag;
 
-// The bytes of a program that adds two tensors of two floats by the operator given.
+// Returns the bytes of a program that adds two tensors of two floats with the given operator.
 std::vector<uint8_t> adding(const char* name, const char* overload, ScalarType dtype = ScalarType::Float) {
   ::rushlight::testing::ProgramSpec spec = ::rushlight::testing::add_program();
   for (int i = 0; i < 3; ++i) {
@@ -55,7 +55,7 @@ std::vector<uint8_t> adding(const char* name, const char* overload, ScalarType d
   return ::rushlight::testing::build(spec);
 }
 
-// A loader of the application's, which counts its calls.
+// A custom loader of the application, which counts its calls.
 class CountingLoader final : public runtime::DataLoader {
  public:
   CountingLoader(std::vector<uint8_t> bytes, int* loads) : bytes_(std::move(bytes)), loads_(loads) {}
@@ -288,7 +288,7 @@ TEST(ExecuTorchKernels, AreCalledDirectlyInTests) {
 
 // ---- Tracers ----
 
-// Notes the names of events.
+// Records the names of events.
 class NamingTracer final : public runtime::EventTracer {
  public:
   std::vector<std::string> names;

@@ -1,5 +1,5 @@
-// Each kernel with each element type in each tensor argument: what its row does not declare is found before it runs,
-// and what it declares runs or fails, and never calls a function that there is none of.
+// Calls each kernel with each dtype in each tensor argument. A dtype that the row does not declare is found before the
+// call. With declared dtypes the kernel runs or fails, but never calls a missing function.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -15,16 +15,16 @@ namespace {
 
 using testing::TestTensor;
 
-// What all arguments of a kind are like.
+// The properties of all arguments in one call.
 struct Profile {
   int rank;        // of tensors that are read
   int out_rank;    // of tensors that are written
   int list;        // items of lists of numbers
-  int64_t number;  // integers, also those in lists
+  int64_t number;  // values of integers, also in lists
   const char* text;
 };
 
-// The arguments of one call. Tensors have two elements a dim.
+// The arguments of one call. Each dim of a tensor has two elements.
 class Arguments {
  public:
   Arguments(const BoxedKernel& kernel, const Profile& profile, const std::vector<ScalarType>& dtypes) {
@@ -137,7 +137,7 @@ bool takes_tensors(const Kernel& row) {
   return has_tensors && !has_values;
 }
 
-// For each argument the element type `preferred` if it is declared, else the least that is.
+// Returns for each argument the dtype `preferred` if it is declared, else the first declared dtype.
 std::vector<ScalarType> declared_types(const Kernel& row, ScalarType preferred) {
   std::vector<ScalarType> dtypes;
   for (uint16_t i = 0; i < row.boxed.arity; ++i) {
@@ -161,7 +161,7 @@ bool has_kind(const Kernel& row, std::initializer_list<ArgKind> kinds) {
   return false;
 }
 
-// A profile with which the kernel runs, or one with which it does not.
+// Returns a profile with which the kernel runs; if there is none, returns another one and sets `runs` to false.
 Profile find_profile(const Kernel& row, const std::vector<ScalarType>& dtypes, bool* runs) {
   const bool has_lists = has_kind(row, {ArgKind::IntList, ArgKind::OptionalIntList, ArgKind::DoubleList});
   const bool has_text = has_kind(row, {ArgKind::String});
@@ -216,7 +216,7 @@ TEST(Rows, TakeTheTypesThatTheyDeclareAndNoOthers) {
   EXPECT_GT(running * 10, rows * 7) << "few of the kernels run with the arguments of this test";
 }
 
-// A faster row must take what the portable one takes, or a program would be refused for a table that lies before.
+// A faster row must support what the portable row supports; otherwise a program is refused because of an earlier table.
 TEST(Rows, OfOneNameDeclareTheSame) {
   const std::vector<KernelTable> tables = available_kernels();
   for (const KernelTable& table : tables) {

@@ -16,7 +16,7 @@ uint32_t bits_of(float x) {
   return bits;
 }
 
-// Numbers of every exponent with significands about the halves that are rounded, both signs, and what is no number.
+// Numbers of every exponent and both signs, with significands near rounding ties, and infinities and NaN.
 std::vector<float> all_kinds() {
   std::vector<float> values;
   for (uint32_t exponent = 0; exponent < 256; ++exponent) {

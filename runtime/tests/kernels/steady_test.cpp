@@ -1,4 +1,4 @@
-// Kernels that write over their own indices: the result is that of indices elsewhere.
+// Kernels whose result overwrites their own indices: the result is the same as with indices in other memory.
 #include "kernels/shared/steady.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using testing::TestTensor;
 
 constexpr int64_t kFar = int64_t{1} << 40;
 
-// A call whose argument `index` is to lie in the memory of its last.
+// A call whose argument `index` will share the memory of its last argument.
 struct Call {
   const char* kernel;
   size_t index;
@@ -24,7 +24,7 @@ struct Call {
   std::vector<EValue> values;
 };
 
-const EValue kTensor;  // stands for the next of a call's tensors
+const EValue kTensor;  // placeholder for the next tensor of a call
 
 Call make(const char* kernel, size_t index, std::vector<EValue> values, std::deque<TestTensor> tensors) {
   Call call{kernel, index, std::move(tensors), std::move(values)};
@@ -41,7 +41,7 @@ TestTensor longs(std::vector<SizesType> sizes, const std::vector<int64_t>& value
 
 TestTensor out_like(ScalarType dtype, std::vector<SizesType> sizes) { return {dtype, std::move(sizes), 64}; }
 
-// Four numbers that are no indices of anything, and indices of a vector of four.
+// Four numbers that are not valid indices, and four indices of a vector of four.
 TestTensor far_numbers() { return longs({4}, {kFar, -kFar, kFar + 1, kFar}); }
 TestTensor places() { return longs({4}, {3, 0, 2, 1}); }
 
@@ -87,7 +87,7 @@ std::deque<Call> calls() {
   return all;
 }
 
-// What the kernel wrote, or nothing where it failed.
+// Returns the elements that the kernel wrote, or nothing if it failed.
 std::vector<uint8_t> run(Call& call, size_t threads_memory) {
   std::vector<EValue*> arguments;
   for (EValue& value : call.values) arguments.push_back(&value);
@@ -148,7 +148,7 @@ TEST(Steady, IndicesInAListInTheMemoryOfTheResult) {
   }
 }
 
-// The index and the result are one value, whose shape the kernel changes.
+// The index and the result are the same value. The kernel changes its shape.
 TEST(Steady, IndicesThatAreTheResult) {
   TestTensor table = longs({3, 1}, {kFar, kFar, kFar});
   TestTensor index(ScalarType::Long, {2, 1}, 64);

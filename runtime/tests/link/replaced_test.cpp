@@ -1,4 +1,4 @@
-// The functions of the system that this program defines take the place of the weak ones of the library.
+// The system functions that this program defines replace the library's weak ones.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -39,7 +39,7 @@ void rushlight_release(void* memory) {
   std::free(memory);
 }
 
-// This system has no threads: pools work on the calling one.
+// This system has no threads: pools work on the calling thread.
 void* rushlight_thread_start(void (*)(void*), void*) {
   ++started;
   return nullptr;
@@ -63,7 +63,7 @@ TEST(Linked, MemoryIsThatOfTheProgram) {
   release(allocate(100, 64));
   EXPECT_EQ(allocated, 1);
   EXPECT_EQ(released, 1);
-  // A loader that reads a file takes its memory from there too.
+  // File loaders also allocate memory with these functions.
   auto loader = FileDataLoader::open(RUSHLIGHT_TEST_DATA "/format/every_kind.pte");
   ASSERT_TRUE(loader.ok()) << last_error_message();
   {

@@ -26,7 +26,7 @@ struct Set {
   const microkernels::Bf16PairMicrokernels* pairs;
 };
 
-// Those that this machine runs, if need be with help, and one 16 floats wide where the test has code for it.
+// Returns the sets that this machine runs (with emulated instructions if necessary), and on AVX2 a set of 16 floats.
 std::vector<Set> all_sets() {
   std::vector<Set> sets;
   if (const microkernels::F32Microkernels* floats = microkernels::f32_microkernels_named("avx512")) {
@@ -54,7 +54,7 @@ float rounded(float x) {
   return x;
 }
 
-// Products of rounded numbers, added up without rounding in between, as far as float32 goes.
+// Products of rounded numbers. The sums are not rounded in between, except to float32.
 TEST_P(PairsTest, ProductsOfRoundedRows) {
   const microkernels::F32Microkernels& kernels = *GetParam().floats;
   const microkernels::F16Microkernels& f16 = microkernels::f16_microkernels();

@@ -32,7 +32,7 @@ struct Set {
   const microkernels::BlockMicrokernels* blocks;
 };
 
-// Those that this machine runs: the one that it chooses beside each set of floats, and the one that others do.
+// Returns the sets that this machine runs: for each float32 set, the chosen set, and the set for other processors.
 std::vector<Set> all_sets() {
   std::vector<Set> sets;
 #if defined(__x86_64__)
@@ -62,7 +62,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BlocksTest);
 INSTANTIATE_TEST_SUITE_P(Sets, BlocksTest, testing::ValuesIn(all_sets()),
                          [](const auto& set) { return std::string(set.param.blocks->name); });
 
-// A matrix [k, n] as a plan has it, and what its numbers are.
+// A packed matrix [k, n] as in a plan, and its values.
 struct Packed {
   std::vector<uint32_t> words;
   BlockMatrix matrix;
@@ -149,7 +149,7 @@ TEST_P(BlocksTest, RowsThatHaveNoBlocks) {
   }
 }
 
-// Products on several threads, into the residual's own memory.
+// Products on several threads. The output overwrites the residual.
 struct Product {
   BlockGemm product;
   std::vector<float> scratch;
@@ -204,7 +204,7 @@ TEST_P(BlocksTest, ProductsOfRows) {
   }
 }
 
-// Rows that are more than one block of them, and end anywhere.
+// More than one block of rows, and incomplete last blocks.
 TEST_P(BlocksTest, ManyRows) {
   const int64_t k = 40, n = 5;
   const auto b = numbers(k * n);
@@ -223,7 +223,7 @@ TEST_P(BlocksTest, ManyRows) {
   }
 }
 
-// Whatever the numbers are, no sum leaves int32: these are as large as they can be.
+// Sums never overflow int32: these sums have the largest possible magnitude.
 TEST_P(BlocksTest, LargestSums) {
   for (const int64_t k : {2, 10, 192}) {
     const int64_t n = 3, m = kernels.gemm_rows;
@@ -235,7 +235,7 @@ TEST_P(BlocksTest, LargestSums) {
   }
 }
 
-// Rows with numbers that have no block are products of floats, and change no other row.
+// Rows that blocks cannot represent are computed in float, and do not change other rows.
 TEST_P(BlocksTest, InfinitiesReachTheirOwnRowsAlone) {
   const int64_t k = 2000, n = packing_of(kernels).panel + 2, m = 3 * kernels.gemm_rows;
   auto a = numbers(m * k);

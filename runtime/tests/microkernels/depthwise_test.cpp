@@ -20,7 +20,7 @@ Image dense(const std::vector<float>& data, int64_t height, int64_t width, int64
           {height * width * channels, width * channels, channels, 1}};
 }
 
-// All rows at once, and a few at a time from a ring that holds no more than these need.
+// All rows at once, and a few rows at a time from a ring buffer of the smallest possible size.
 TEST_P(DepthwiseTest, WindowsOverChannelsLast) {
   for (const int64_t kernel : {3, 5, 7}) {
     for (const int64_t stride : {1, 2}) {

@@ -23,19 +23,19 @@ extern const Bf16PairMicrokernels table;
 
 namespace {
 
-// Where registers lie in a standard XSAVE area.
+// Offsets of registers in a standard XSAVE area.
 constexpr int kXmm = 160, kState = 512, kYmmHigh = 576, kZmmHigh = 1152, kZmm16 = 1664;
 
 struct Dot {
   int to, left, right;  // registers
-  int parts;            // of 16 bytes
-  int whole;            // parts that are written, the rest with zeros
-  int size;             // of the instruction, bytes
+  int parts;            // number of 16-byte parts
+  int whole;            // parts that are written; the others become zero
+  int size;             // bytes of the instruction
   bool is_float;        // vdpbf16ps
 };
 
-// vpdpbusd of registers, VEX or EVEX without a mask, or vdpbf16ps, EVEX; the bits of an instruction that widen a
-// register's number are inverted.
+// Decodes vpdpbusd between registers (VEX, or EVEX without a mask) or vdpbf16ps (EVEX). The instruction bits that
+// extend register numbers are inverted.
 bool decode(const uint8_t* p, Dot* dot) {
   const auto bit = [](int byte, int at, int value) { return (byte >> at & 1) ? 0 : value; };
   if (p[0] == 0xc4 && (p[1] & 0x1f) == 2 && (p[2] & 0x83) == 1 && p[3] == 0x50 && p[4] >= 0xc0) {
@@ -69,7 +69,7 @@ uint8_t* part_of(uint8_t* area, int index, int part) {
   return area + kZmmHigh + 32 * index + 16 * (part - 2);
 }
 
-// State that was not in use is not stored: it is zero.
+// The processor does not store unused state. Unused state is zero.
 void complete(uint8_t* area, bool all) {
   uint64_t state;
   std::memcpy(&state, area + kState, sizeof(state));

@@ -7,10 +7,10 @@
 
 namespace rushlight::microkernels {
 
-// Sets that this processor runs but for their vpdpbusd between registers. From the first call on that is carried out
-// for it: slowly, in a handler of SIGILL. Any other unknown instruction ends the program.
+// Returns the sets that this processor runs except for vpdpbusd between registers. After the first call, a handler of
+// SIGILL emulates this instruction, slowly. Any other unknown instruction ends the program.
 std::vector<const Int8Microkernels*> assisted_sets();
-// The same for AVX-512's vdpbf16ps: null if this processor has it, or no AVX-512.
+// Does the same for vdpbf16ps of AVX-512. Returns null if this processor has it, or has no AVX-512.
 const Bf16PairMicrokernels* assisted_pairs();
 
 }  // namespace rushlight::microkernels

@@ -15,7 +15,7 @@ namespace wide {
 extern const F32Microkernels table;
 }
 
-// Every set that this machine runs, and 16 floats wide where the test has code for it.
+// Returns every set that this machine runs, and on AVX2 a set with vectors of 16 floats.
 inline std::vector<const F32Microkernels*> all_sets() {
   std::vector<const F32Microkernels*> sets;
   for (const char* name : {"generic", "neon", "rvv", "rvv256", "avx2", "avx512"}) {
@@ -29,7 +29,7 @@ inline std::vector<const F32Microkernels*> all_sets() {
 
 inline std::string name_of(const testing::TestParamInfo<const F32Microkernels*>& set) { return set.param->name; }
 
-// Within [-1, 1).
+// Returns numbers in [-1, 1).
 inline std::vector<float> uniform_numbers(std::mt19937& random, int64_t n) {
   std::uniform_real_distribution<float> uniform(-1, 1);
   std::vector<float> values(static_cast<size_t>(n));
@@ -37,7 +37,7 @@ inline std::vector<float> uniform_numbers(std::mt19937& random, int64_t n) {
   return values;
 }
 
-// Tests of each set.
+// Tests that run for each set.
 class F32Fixture : public testing::TestWithParam<const F32Microkernels*> {
  protected:
   const F32Microkernels& kernels = *GetParam();

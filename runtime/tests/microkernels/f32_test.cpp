@@ -19,7 +19,7 @@ class F32Test : public F32Fixture {};
 
 INSTANTIATE_TEST_SUITE_P(Sets, F32Test, testing::ValuesIn(all_sets()), name_of);
 
-// Aligned for vectors of any width.
+// An array that is aligned for vectors of any width.
 struct Panel {
   explicit Panel(int64_t n) : storage(static_cast<size_t>(n) + 16) {}
   float* data() {
@@ -83,7 +83,7 @@ TEST_P(F32Test, PackingPutsZerosBeyondTheLastColumn) {
 
 TEST_P(F32Test, ProductsDoNotDependOnHowTheyAreDivided) {
 #if defined(__clang__)
-  // Clang fuses a product and a sum within a basic block alone, and splits vectors that are wider than registers.
+  // Clang fuses a product and a sum only within a basic block, and splits vectors that are wider than registers.
   if (std::string(kernels.name) == "wide") GTEST_SKIP() << "products of the set are not always fused";
 #endif
   for (const int64_t k : {1, 40, 1024, 2500}) {
@@ -179,7 +179,7 @@ TEST_P(F32Test, WindowsOverPlanes) {
             }
             ASSERT_NEAR(y[static_cast<size_t>(i)], sum, 1e-5) << width << " " << kernel << " " << stride;
             ASSERT_EQ(largest[static_cast<size_t>(i)], best) << width << " " << kernel << " " << stride;
-            if (best_at < 0) continue;  // a window of padding alone has no position
+            if (best_at < 0) continue;  // a window that lies completely in the padding has no position
             ASSERT_EQ(where[static_cast<size_t>(i)], best_at) << width << " " << kernel << " " << stride;
           }
         }
@@ -233,7 +233,7 @@ TEST_P(F32Test, FunctionsAreWithinUnitsOfTheLastPlace) {
     for (size_t i = 0; i < x.size(); ++i) {
       const double exact = function.exact(x[i]);
       const float rounded = static_cast<float>(exact);
-      // The power is a denormal number, as in eager.
+      // The power is a subnormal number, as in eager PyTorch.
       if ((function.op == UnaryOp::Sigmoid || function.op == UnaryOp::Mish) && x[i] < -87) continue;
       if (std::isnan(rounded)) {
         ASSERT_TRUE(std::isnan(y[i])) << x[i];
@@ -264,7 +264,7 @@ TEST_P(F32Test, FunctionsKeepTheSignOfZeroAndRoundTiesToEven) {
   expect(UnaryOp::Ceil, [](float v) { return std::ceil(v); }, kCount);
   expect(UnaryOp::Trunc, [](float v) { return std::trunc(v); }, kCount);
   expect(UnaryOp::Round, [](float v) { return std::nearbyint(v); }, kCount);
-  // Numbers next to 0 are their own results.
+  // For arguments near 0, the result equals the argument.
   expect(UnaryOp::Log1p, [](float v) { return v; }, 4);
   expect(UnaryOp::Expm1, [](float v) { return v; }, 4);
   expect(UnaryOp::Elu, [](float v) { return v; }, 4);
@@ -413,7 +413,7 @@ TEST_P(F32Test, SumsExtremesAndSoftmaxOfRows) {
 TEST_P(F32Test, WinogradTransformsMakeAConvolution) {
   const int64_t n = kernels.width + 3, stride = 2 * kernels.width + 5;
   const auto x = numbers(4 * (2 * n + 2)), g = numbers(9 * n);
-  // Even and odd columns of four rows.
+  // The even and odd columns of four rows.
   const int64_t half = n + 1 + kernels.width;
   std::vector<float> split(static_cast<size_t>(8 * half), 0.0f);
   std::vector<int32_t> offsets;

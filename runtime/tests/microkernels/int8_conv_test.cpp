@@ -10,7 +10,7 @@ class Int8ConvTest : public Int8Fixture {};
 
 INSTANTIATE_TEST_SUITE_P(Sets, Int8ConvTest, testing::ValuesIn(all_int8_sets()), int8_set_name);
 
-// A window of two axes over an image of 2 x 5 x 6 pixels.
+// A window over two axes of an image of 2 x 5 x 6 pixels.
 Int8Window window_of(const std::vector<int8_t>& image, int64_t channels, int64_t stride, int64_t dilation,
                      bool transposed) {
   Int8Window w{};
@@ -32,7 +32,7 @@ Int8Window window_of(const std::vector<int8_t>& image, int64_t channels, int64_t
   return w;
 }
 
-// What a tap of an output pixel reads.
+// Returns the number that a tap reads for an output pixel.
 int8_t tap_of(const Int8Window& w, int64_t pixel, int64_t ky, int64_t kx, int64_t channel) {
   const int64_t at[] = {pixel / w.out_size[2] % w.out_size[1], pixel % w.out_size[2]}, tap[] = {ky, kx};
   int64_t source[2];
@@ -86,7 +86,7 @@ TEST_P(Int8ConvTest, RowsOfPixelsOfAWindow) {
         const int64_t pixels = 2 * w.out_pixels() - 3;
         Buffer scratch(lines_size(kernels, w, channels)), got(static_cast<size_t>(pixels * row));
         Int8Lines lines{&kernels, &w, 0, channels, scratch.data()};
-        // From the middle of a line, in two parts.
+        // Gathers from the middle of a line on, in two parts.
         gather_rows_from_lines(&lines, 2, pixels / 2, row, got.data());
         gather_rows_from_lines(&lines, 2 + pixels / 2, pixels - pixels / 2, row,
                                static_cast<uint8_t*>(got.data()) + pixels / 2 * row);
@@ -101,7 +101,7 @@ TEST_P(Int8ConvTest, RowsOfPixelsOfAWindow) {
   }
 }
 
-// One of `kernel` squared over an image of one, padded so that its middle is what a pixel reads.
+// Returns a window of kernel x kernel over one image, padded so that its center is the output pixel.
 Int8Window image_window(const std::vector<int8_t>& image, int64_t channels, std::array<int64_t, 2> size,
                         std::array<int64_t, 2> out_size, int64_t kernel, int64_t stride) {
   Int8Window w{};
@@ -115,7 +115,7 @@ Int8Window image_window(const std::vector<int8_t>& image, int64_t channels, std:
   return w;
 }
 
-// A convolution to int8 of windows that are gathered, to begin with.
+// A convolution to int8. At first its LHS is gathered from the windows.
 struct Convolution {
   Convolution(const Int8Gather& gather, int64_t m, int64_t n, const std::vector<int8_t>& filters,
               const std::vector<float>& multiplier)
@@ -177,7 +177,7 @@ TEST_P(Int8ConvTest, PixelsReadWhereTheyLieGiveWhatGatheredOnesGive) {
   const int64_t height = 5, n = column_step(kernels) + kernels.lanes + 5;
   for (const int64_t width : {5, 7, 14, 28}) {
     for (const int64_t inputs : {4, 120}) {
-      // The last line and column may be ones that no window reads.
+      // No window may need the last line and the last column.
       const int64_t channels = inputs + 3, m = height * width;
       const auto image = numbers(2 * height * (2 * width - 1) * channels), rhs = numbers(n * inputs);
       Int8Window w = image_window(image, channels, {2 * height, 2 * width - 1}, {height, width}, 1, 2);

@@ -17,7 +17,7 @@ namespace fours_int8 {
 extern const Int8Microkernels table;
 }
 
-// Every set that this machine runs, those whose instructions are carried out for it, and a stand-in.
+// Returns every set that this machine runs, sets with emulated instructions, and a plain C++ model of VNNI.
 inline std::vector<const Int8Microkernels*> all_int8_sets() {
   std::vector<const Int8Microkernels*> sets = assisted_sets();
   sets.push_back(&fours_int8::table);
@@ -30,7 +30,7 @@ inline std::vector<const Int8Microkernels*> all_int8_sets() {
 
 inline std::string int8_set_name(const testing::TestParamInfo<const Int8Microkernels*>& set) { return set.param->name; }
 
-// Aligned for vectors of any width.
+// An array that is aligned for vectors of any width.
 struct Buffer {
   explicit Buffer(size_t bytes) : storage(bytes + 64) {}
   void* data() {
@@ -40,20 +40,20 @@ struct Buffer {
   std::vector<uint8_t> storage;
 };
 
-// Tests of each set.
+// Tests that run for each set.
 class Int8Fixture : public testing::TestWithParam<const Int8Microkernels*> {
  protected:
   const Int8Microkernels& kernels = *GetParam();
   std::mt19937 random{1};
 
-  // Extremes are common among them.
+  // Returns random numbers; -128 and 127 are frequent.
   std::vector<int8_t> numbers(int64_t n) {
     std::uniform_int_distribution<int> uniform(-160, 160);
     std::vector<int8_t> values(static_cast<size_t>(n));
     for (int8_t& value : values) value = static_cast<int8_t>(std::clamp(uniform(random), -128, 127));
     return values;
   }
-  // For tests of many products.
+  // Whether tests of many products should be shorter for this set.
   bool is_slow() const {
     const auto slow = assisted_sets();
     return std::find(slow.begin(), slow.end(), &kernels) != slow.end();

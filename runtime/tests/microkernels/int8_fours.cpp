@@ -1,4 +1,4 @@
-// Sums of unsigned by signed products in groups of four, as VNNI has them, in plain C++.
+// Sums of unsigned by signed products in groups of four, as in VNNI, in plain C++.
 #include <cstdint>
 
 #include "microkernels/simd/inline.h"

@@ -7,11 +7,11 @@ namespace {
 
 class Int8GemmTest : public Int8Fixture {
  protected:
-  // What sums become results by.
+  // The parameters that convert sums to results.
   struct Results {
-    std::vector<float> multiplier, offset;  // of columns
+    std::vector<float> multiplier, offset;  // by column
     std::vector<int32_t> bias;
-    std::vector<float> scales;  // of rows
+    std::vector<float> scales;  // by row
     std::vector<int32_t> zeros;
 
     void give(Int8Product& p) const {

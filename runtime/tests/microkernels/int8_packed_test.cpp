@@ -1,4 +1,4 @@
-// Convolutions, pooling, means and sums over whole int8 tensors, beside plain loops.
+// Convolutions, pooling, means and sums of whole int8 tensors, compared with plain loops.
 #include "microkernels/conv/int8_packed.h"
 
 #include <memory>
@@ -21,7 +21,7 @@ int8_t rounded(float value, const Int8Range& range) {
   return static_cast<int8_t>(std::clamp(moved, static_cast<float>(range.least), static_cast<float>(range.most)));
 }
 
-// Images [2, 7, 6, channels] and windows of 3 x 3 over them with padding of one.
+// Images [2, 7, 6, channels], and 3 x 3 windows over them with padding 1.
 struct Shapes {
   int64_t stride, in_channels, out_channels;
   int64_t in[4] = {2, 7, 6, in_channels};
@@ -30,7 +30,7 @@ struct Shapes {
 
   int64_t in_count() const { return in[0] * in[1] * in[2] * in[3]; }
   int64_t out_count() const { return out[0] * out[1] * out[2] * out[3]; }
-  // Calls tap(index of the tap, index of the input pixel) for each tap of an output pixel inside of the image.
+  // Calls tap(index of the tap, index of the input pixel) for each tap of an output pixel that is inside of the image.
   template <typename Tap>
   void for_taps(int64_t pixel, const Tap& tap) const {
     const int64_t image = pixel / (out[1] * out[2]), y = pixel / out[2] % out[1], x = pixel % out[2];
@@ -41,7 +41,7 @@ struct Shapes {
   }
 };
 
-// The weights of two groups, packed, and everything that a convolution takes from its owner.
+// The packed weights of two groups, and all other data that a convolution refers to.
 struct Packed {
   Packed(const Int8Microkernels& kernels, const Shapes& s, const std::vector<int8_t>& filters) {
     conv.kernels = &kernels;
@@ -68,7 +68,7 @@ struct Packed {
   std::unique_ptr<Buffer> weights;
 };
 
-// The sum of an output pixel and channel with filters [outputs, 9, channels of a group].
+// Returns the sum for an output pixel and channel, with filters [outputs, 9, channels of a group].
 int64_t sum_of(const Shapes& s, const PackedInt8Conv& c, const std::vector<int8_t>& in,
                const std::vector<int8_t>& filters, int64_t pixel, int64_t output, int32_t zero) {
   int64_t sum = 0;
@@ -103,7 +103,7 @@ TEST_P(PackedInt8Test, Int8ResultsOfConvolutionsInGroups) {
   }
 }
 
-// The two images have scales and zero points of their own; a residual is added after the product or within it.
+// The two images have different scales and zero points. A residual is added after the product or within it.
 TEST_P(PackedInt8Test, FloatResultsWithScalesOfImages) {
   const Shapes s{1, 12, 70};
   const auto in = numbers(s.in_count()), filters = numbers(70 * 9 * 6);
@@ -188,7 +188,7 @@ TEST(Int8TensorTest, SumsAndProductsOfTwo) {
   for (size_t i = 0; i < a.size(); ++i)
     a[i] = static_cast<int8_t>(i * 7 % 256), b[i] = static_cast<int8_t>(i * 11 % 256);
   for (const bool multiplies : {false, true}) {
-    // Factors are powers of two, so that no rounding of floats matters.
+    // Factors are powers of two, so that floats are exact.
     const Int8Binary binary{multiplies, 3, -5, multiplies ? 0.0078125f : 0.5f, 0.25f, {2, -100, 120}};
     binary.run(a.data(), b.data(), 300, out.data());
     for (size_t i = 0; i < a.size(); ++i) {

@@ -22,7 +22,7 @@ const Int8Microkernels* set_for(SmallSums sums) {
   return base ? small_sum_microkernels(*base, sums) : nullptr;
 }
 
-// Of `n` columns with zeros everywhere but in one.
+// Returns the kind of sums for `n` columns that are zero except for column `column`.
 SmallSums sums_of(const Int8Microkernels& set, int64_t n, int64_t column, const std::vector<int8_t>& numbers) {
   const int64_t k = static_cast<int64_t>(numbers.size());
   std::vector<int8_t> columns(static_cast<size_t>(n * k));
@@ -47,7 +47,7 @@ TEST(Int8SmallSums, AreWhatIsNoMoreThanTheLimit) {
   }
 }
 
-// Random numbers within the limit, many at it.
+// Returns random numbers within the limit, many of them equal to it.
 std::vector<int8_t> columns_of(SmallSums sums, int64_t n, int64_t k, std::mt19937& random) {
   std::vector<int8_t> columns(static_cast<size_t>(n * k));
   for (int64_t j = 0; j < n; ++j) {

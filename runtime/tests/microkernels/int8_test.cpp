@@ -217,7 +217,7 @@ TEST_P(Int8Test, PipelinedResultsAreThoseOfTheirSums) {
   for (const int64_t groups :
        {kLeastPipelinedGroups, kLeastPipelinedGroups + 1, kLeastPipelinedGroups + 15, 2 * kLeastPipelinedGroups}) {
     for (const int64_t runs : {1, 3}) {
-      // Runs lie further apart than they are long, and halves of rows further than rows do.
+      // There are gaps between runs, and a larger gap between the two halves of the rows.
       const int64_t run = groups * kernels.group, k = runs * run, run_step = 2 * run, stride = runs * run_step;
       const int64_t half_step = (rows / 2 + 1) * stride, half = rows / 2;
       const auto rhs = numbers(width * k), others = numbers(rows * out_stride);
@@ -227,7 +227,7 @@ TEST_P(Int8Test, PipelinedResultsAreThoseOfTheirSums) {
       std::vector<int32_t> corrections(static_cast<size_t>(width));
       zero_corrections(kernels, packed.data(), width, 11, nullptr, corrections.data());
       Requantize how{corrections.data(), multiplier.data(), offset.data(), -5, -128, 127};
-      for (const int kind : {0, 1, 2}) {  // nothing is added, int8, uint8
+      for (const int kind : {0, 1, 2}) {  // add nothing, int8, uint8
         if (kind > 0) how.sum = {others.data(), 0.73f, -1.31f, 5.5f, {3, -128, 127}};
         if (kind == 2) how.sum.range = {131, 0, 255}, how.sum.sign_mask = 0x80;
         PanelEpilogue panel;

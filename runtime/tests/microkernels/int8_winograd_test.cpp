@@ -31,7 +31,7 @@ T* aligned(std::vector<T>& storage, size_t count) {
 
 class Int8WinogradTest : public testing::TestWithParam<std::tuple<const Int8Microkernels*, int>> {};
 
-// One tile, with extremes among the numbers: every product of transforms, and so every sum, wraps around or is exact.
+// One tile of numbers with extremes. All products of transforms, and their sums, are exact or wrap around consistently.
 TEST_P(Int8WinogradTest, TilesGiveTheSumsOfTheConvolution) {
   const auto [set, m] = GetParam();
   const Int8Microkernels& kernels = *set;
@@ -68,7 +68,7 @@ TEST_P(Int8WinogradTest, TilesGiveTheSumsOfTheConvolution) {
   pack_winograd_filters(kernels, m, packed, outputs, channels, block, filters);
   std::vector<const int8_t*> pixels;
   for (int i = 0; i < points; ++i) pixels.push_back(image.data() + i * channels);
-  const uint8_t sign_mask = m == 2 ? 0x80 : 0;  // numbers are kept plus 128, or as they are
+  const uint8_t sign_mask = m == 2 ? 0x80 : 0;  // numbers are stored plus 128, or unchanged
   for (int8_t& number : image) number = static_cast<int8_t>(number ^ sign_mask);
   int8_winograd_microkernels(kernels)->input(m, pixels.data(), sign_mask, channels, input, channels);
   for (int8_t& number : image) number = static_cast<int8_t>(number ^ sign_mask);
@@ -124,7 +124,7 @@ TEST_P(Int8WinogradTest, RowsOfATileAreIndependent) {
 TEST(Int8Winograd, IsChosenWhereItTakesLess) {
   for (const Int8Microkernels* kernels : sets_with_shorts()) {
     EXPECT_EQ(best_winograd(*kernels, {64, 64, 1, 56, 56}), 4) << kernels->name;
-    EXPECT_EQ(best_winograd(*kernels, {512, 512, 1, 3, 3}), 0) << kernels->name;  // weights outweigh the pixels
+    EXPECT_EQ(best_winograd(*kernels, {512, 512, 1, 3, 3}), 0) << kernels->name;  // reading the weights takes longest
     EXPECT_EQ(best_winograd(*kernels, {65, 64, 1, 56, 56}), 0) << kernels->name;
   }
 }

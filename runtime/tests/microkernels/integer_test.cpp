@@ -88,7 +88,7 @@ void check_elements(const IntegerMicrokernels& kernels, size_t n) {
     const auto b = [&](size_t i) { return d.b[b_step ? i : 0]; };
     for (int op = 0; op <= static_cast<int>(IntegerOp::Minimum); ++op) {
       std::vector<T> y = d.a;
-      // In place where that may be.
+      // In place where this is allowed.
       const T* const left = a_step ? y.data() : d.a.data();
       kernels.binary(type_of<T>(), IntegerOp(op), left, a_step, d.b.data(), b_step, y.data(), count);
       for (size_t i = 0; i < n; ++i) ASSERT_EQ(y[i], wrapped(IntegerOp(op), a(i), b(i))) << op;
@@ -117,7 +117,7 @@ void check_reductions(const IntegerMicrokernels& kernels, size_t n) {
   std::vector<int64_t> sums(n, 5);
   for (const T value : d.a) sum += static_cast<uint64_t>(static_cast<int64_t>(value));
   EXPECT_EQ(kernels.sum(type_of<T>(), d.a.data(), count), static_cast<int64_t>(sum));
-  // Rows of three columns, one element apart in memory.
+  // Rows of three columns. Each row begins one element after the previous one.
   const size_t columns = std::min<size_t>(n, 3), rows = n - columns;
   kernels.add_rows(type_of<T>(), d.a.data(), 1, static_cast<int64_t>(rows), sums.data(), static_cast<int64_t>(columns));
   std::vector<T> most(columns, T(1)), least(columns, T(1));

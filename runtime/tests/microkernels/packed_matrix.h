@@ -8,7 +8,7 @@
 
 namespace rushlight::microkernels {
 
-// b [k, n] as panels, aligned as a plan has them.
+// A matrix b [k, n], packed in panels and aligned as in a plan.
 class PackedMatrix {
  public:
   PackedMatrix(const microkernels::F32Microkernels& kernels, const std::vector<float>& b, int64_t k, int64_t n)
@@ -28,7 +28,7 @@ class PackedMatrix {
   float* data_;
 };
 
-// Where the rows of a matrix with k columns begin.
+// Returns the address of each row of a matrix with k columns.
 inline std::vector<const float*> rows_of(const std::vector<float>& a, int64_t k) {
   std::vector<const float*> rows;
   for (size_t i = 0; i < a.size(); i += static_cast<size_t>(k)) rows.push_back(a.data() + i);

@@ -18,7 +18,7 @@ class PanelsTest : public microkernels::F32Fixture {};
 
 INSTANTIATE_TEST_SUITE_P(Sets, PanelsTest, testing::ValuesIn(microkernels::all_sets()), microkernels::name_of);
 
-// A row of padding that is read gives NaN here. Its tap is a sum of its own, or a part.
+// Reading a row of padding would give NaN. The tap of this row is a separate sum, or a part of one.
 TEST_P(PanelsTest, TapsOverThePaddingAreSkipped) {
   const int64_t panel = packing_of(kernels).panel, taps = 3, m = 2 * kernels.gemm_rows + 1;
   for (const int64_t k : {int64_t{300}, 2 * kMostDepth}) {
@@ -50,7 +50,7 @@ TEST_P(PanelsTest, TapsOverThePaddingAreSkipped) {
   }
 }
 
-// The residual lies where the result does; deep products of many rows are summed in parts, of few at once.
+// The output overwrites the residual. Deep products of many rows are summed in parts, those of few rows at once.
 TEST_P(PanelsTest, DeepProductsOntoTheirResidual) {
   const int64_t panel = packing_of(kernels).panel;
   for (const int64_t k : {int64_t{5}, int64_t{1024}, 2 * kMostDepth + 3}) {
@@ -105,11 +105,11 @@ TEST_P(PanelsTest, DeepProductsOntoTheirResidual) {
   }
 }
 
-// Tiles of half vectors and of fewer rows, which only some processors choose, give the bits of the others. The second
-// tap's rows are read from their third number on.
+// Tiles with half vectors and fewer rows, which only some processors use, give the same bits as full tiles. The rows of
+// the second tap begin at their third number.
 TEST_P(PanelsTest, HalfVectorsAreTheSame) {
   const F32HalfMicrokernels* const halves = f32_half_microkernels_of(kernels);
-  if (halves == nullptr) return;  // vectors of this set are not halved
+  if (halves == nullptr) return;  // this set has no half vectors
   const int64_t panel = packing_of(kernels).panel;
   std::vector<char> next(4096);
   for (const int64_t k : {int64_t{1}, int64_t{6}, int64_t{19}, int64_t{300}}) {
@@ -153,7 +153,7 @@ TEST_P(PanelsTest, HalfVectorsAreTheSame) {
   }
 }
 
-// One row and each count of rows times every count of vectors that a row has left, with weights of every type.
+// One to all rows, times every number of vectors, with weights of every type.
 TEST_P(PanelsTest, FewRowsAndWeightsOfSixteenBits) {
   const int64_t vector = kernels.width, panel = packing_of(kernels).panel, k = 11;
   const microkernels::F16Microkernels& f16 = microkernels::f16_microkernels();

@@ -1,4 +1,4 @@
-// Pairs of bfloat16 in vectors of 16 floats, as AVX-512 has them, on AVX2.
+// Pairs of bfloat16 in vectors of 16 floats, as in AVX-512, on AVX2.
 #if defined(__x86_64__)
 #define RL_ISA wide_pairs
 #define RL_WIDTH 16

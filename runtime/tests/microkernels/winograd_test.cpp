@@ -14,7 +14,7 @@ class WinogradTest : public F32Fixture {};
 
 INSTANTIATE_TEST_SUITE_P(Sets, WinogradTest, testing::ValuesIn(all_sets()), name_of);
 
-// A convolution of each channel by itself: its products are those of transformed numbers.
+// A depthwise convolution, whose products are products of transformed numbers.
 TEST_P(WinogradTest, TransformsMakeAConvolution) {
   for (const int64_t m : {2, 3, 4}) {
     for (const int64_t channels : {int64_t{1}, int64_t{kernels.width}, int64_t{2 * kernels.width + 3}}) {
@@ -29,7 +29,7 @@ TEST_P(WinogradTest, TransformsMakeAConvolution) {
         input.from = image.data();
         input.line_step = inputs * channels;
         input.column_step = channels;
-        input.first_line = missing;  // the upper line and the right column do not exist then
+        input.first_line = missing;  // then there is no first line and no last column
         input.lines = inputs;
         input.columns = inputs - missing;
         input.channels = channels;

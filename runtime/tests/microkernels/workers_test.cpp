@@ -30,7 +30,7 @@ TEST(SharingWorkers, CoverEverythingOnce) {
   }
 }
 
-// The first worker waits until everything but its first part is done: others did that.
+// The first worker waits until the other worker has done everything except the first worker's first part.
 TEST(SharingWorkers, TakeWhatASlowOneLeft) {
   HostThreadPool pool(2);
   if (pool.thread_count() < 2) GTEST_SKIP() << "needs threads";
@@ -40,7 +40,7 @@ TEST(SharingWorkers, TakeWhatASlowOneLeft) {
   for_sharing_workers(context, 2, kCount, 1, [&](int64_t worker, int64_t begin, int64_t end) {
     if (worker == 0 && begin == 0) {
       first.store(end);
-      while (done.load() + end < kCount) continue;  // WASI has nothing to yield to
+      while (done.load() + end < kCount) continue;  // WASI has no yield function
     }
     done.fetch_add(end - begin);
   });

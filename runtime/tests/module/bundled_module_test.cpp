@@ -34,12 +34,12 @@ NodePtr test_case(std::vector<NodePtr> inputs, std::vector<NodePtr> outputs) {
   return node;
 }
 
-// The words of a bundled program with add_program() and test cases of `method`.
+// Returns the words of a bundled program with add_program() and test cases of `method`.
 std::vector<uint64_t> bundle(std::vector<NodePtr> cases, const char* method = "forward", uint32_t version = 2,
                              size_t misplaced = 0) {
   const std::vector<uint8_t> program = build(add_program());
   for (size_t padding = 0;; padding += 4) {
-    // A field that no reader knows moves the program to a multiple of 32.
+    // An unknown field moves the program to a multiple of 32.
     auto suite = Node::table();
     suite->set(0, Node::string(method)).set(1, Node::tables(cases)).set(7, Node::string(std::string(padding, ' ')));
     auto root = Node::table();
@@ -56,7 +56,7 @@ std::vector<uint64_t> bundle(std::vector<NodePtr> cases, const char* method = "f
   }
 }
 
-// The bytes of a bundled program at a multiple of 16.
+// The bytes of a bundled program, aligned to 16.
 struct Aligned {
   explicit Aligned(const std::vector<uint64_t>& words) : size(words.size() * 8) {
     memory.resize(size + 16);

@@ -1,5 +1,5 @@
-// Memory that fails at each allocation, and files that change or cannot be written: an error, no leak, and the next
-// call works.
+// Each allocation fails once, and files change or cannot be written. The result must be an error without a leak, and
+// the next call must work.
 #include <dirent.h>
 #include <gtest/gtest.h>
 
@@ -106,13 +106,13 @@ std::vector<TensorPtr> inputs_of(const std::string& path) {
 }
 
 void expect_of_memory(Error error) {
-  if (error == Error::Ok) return;  // what failed was not needed
+  if (error == Error::Ok) return;  // the memory was not necessary
   EXPECT_TRUE(is_error_of_memory(error)) << to_string(error) << ": " << last_error_message() << " at allocation "
                                          << memory.failing_call;
   EXPECT_STRNE(last_error_message(), "");
 }
 
-// Loading and running, from the first allocation to the last.
+// Loading and running fail at each allocation in turn.
 TEST_P(Faults, EachAllocationOfThePlatform) {
   const std::vector<TensorPtr> inputs = inputs_of(GetParam());
   Bytes wanted, given;
@@ -134,7 +134,7 @@ TEST_P(Faults, EachAllocationOfThePlatform) {
   RecordProperty("allocations", static_cast<int>(count));
 }
 
-// A method that failed for want of memory runs again with the same results.
+// A method that failed because of missing memory runs again with the same results.
 TEST_P(Faults, EachAllocationOfALaterRun) {
   const std::vector<TensorPtr> inputs = inputs_of(GetParam());
   Bytes wanted, given;
@@ -153,9 +153,9 @@ TEST_P(Faults, EachAllocationOfALaterRun) {
   }
 }
 
-// The allocators of the core, whose every piece may be missing. No memory is taken with operator new.
+// Each allocation of the core's allocators fails in turn. operator new is never called.
 TEST_P(Faults, EachPieceOfTheAllocators) {
-  if (GetParam().find("external-") != std::string::npos) return;  // its data come from another file
+  if (GetParam().find("external-") != std::string::npos) return;  // its data are in another file
   auto loaded = LoadedProgram::from_file(GetParam().c_str());
   ASSERT_TRUE(loaded.ok()) << last_error_message();
   const Program& program = (*loaded)->program();

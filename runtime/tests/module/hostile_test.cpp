@@ -1,4 +1,4 @@
-// Damaged files: an error or a clean run, whatever the damage. Worth most under the address sanitizer.
+// Damaged files give an error or a clean run, whatever the damage is. The address sanitizer makes this test stricter.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace rushlight::testing {
 namespace {
 
-// A copy whose end is the end of its memory, so that reading past it is seen.
+// A copy whose memory ends with its last byte, so that reads beyond the end are detected.
 std::unique_ptr<uint8_t[]> copy_of(const std::vector<uint8_t>& bytes, size_t size) {
   std::unique_ptr<uint8_t[]> copy(new uint8_t[size]);
   std::memcpy(copy.get(), bytes.data(), size);
@@ -90,7 +90,7 @@ TEST(Hostile, RandomDamageInSeveralPlaces) {
     for (int round = 0; round < 5000; ++round) {
       std::vector<uint8_t> bytes = good;
       for (uint64_t i = 0, count = 1 + next() % 6; i < count; ++i) {
-        // Small numbers are what indices and counts are made of.
+        // Most indices and counts are small numbers.
         bytes[next() % bytes.size()] = static_cast<uint8_t>(next() % 2 ? next() % 40 : next());
       }
       if (run(bytes, bytes.size()) == Error::Ok) continue;

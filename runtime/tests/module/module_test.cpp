@@ -19,7 +19,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// A file that is removed at the end of the scope.
+// A temporary file, which is removed at the end of the scope.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::vector<uint8_t>& bytes) {
@@ -183,7 +183,7 @@ TEST(Module, AnotherThreadCancelsACall) {
   for (int i = 0; i < 3; ++i) {
     std::atomic<bool> is_done{false};
     std::thread canceller([&] {
-      while (!is_done.load()) fixture.method().cancel();  // until the call has begun and ended
+      while (!is_done.load()) fixture.method().cancel();  // until the call has started and ended
     });
     EXPECT_EQ(fixture.method().execute(), Error::Cancelled);
     EXPECT_MESSAGE("the call was cancelled");

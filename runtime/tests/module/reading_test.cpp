@@ -1,4 +1,4 @@
-// Files whose reading fails or is interrupted: an error or the same bytes, and the next call works.
+// Reads that fail or are interrupted: they give an error or the right bytes, and the next call works.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -27,11 +27,11 @@
 
 namespace {
 
-// What the next calls of the system do.
-int interrupted_calls = 0;     // calls that end with EINTR before one works
+// The behavior of the next system calls.
+int interrupted_calls = 0;     // calls that fail with EINTR before one succeeds
 size_t failing_offset = 0;     // the first byte that cannot be read, if failing_error is not 0
-int failing_error = 0;         // errno of such a call
-size_t most_bytes = SIZE_MAX;  // of one call
+int failing_error = 0;         // errno of a failing call
+size_t most_bytes = SIZE_MAX;  // maximum bytes per call
 
 bool is_interrupted() {
   if (interrupted_calls == 0) return false;
@@ -42,7 +42,7 @@ bool is_interrupted() {
 
 }  // namespace
 
-// These take the place of the C library's functions in this program.
+// These functions replace the C library's functions in this program.
 extern "C" ssize_t pread(int file, void* buffer, size_t size, off_t offset) {
   if (is_interrupted()) return -1;
   if (failing_error != 0) {
@@ -88,7 +88,7 @@ std::vector<uint8_t> contents(const std::string& path) {
   return bytes;
 }
 
-// A copy of a file that ends with the test, and calls that work again.
+// A copy of a file that is removed after the test. Each test starts with system calls that work.
 class Reading : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -104,7 +104,7 @@ class Reading : public ::testing::Test {
     most_bytes = SIZE_MAX;
     ::unlink(path_);
   }
-  // Writes the file anew without making another one.
+  // Overwrites the file in place.
   void write_file(const std::vector<uint8_t>& bytes) {
     std::FILE* file = std::fopen(path_, "wb");
     ASSERT_NE(file, nullptr);
@@ -173,7 +173,7 @@ bool reports_failing_pages() {
   return knows;
 }
 
-// A page behind the end of a file cannot be read: the same signal as that of a disk that fails.
+// A page after the end of a file cannot be read: the signal is the same as for a failing disk.
 TEST_F(Reading, AMappedFileFailsInTheMiddle) {
   if (!reports_failing_pages()) GTEST_SKIP() << "the system cannot report pages that fail";
   for (const MlockConfig lock : {MlockConfig::NoMlock, MlockConfig::UseMlockIgnoreErrors}) {
@@ -193,7 +193,7 @@ TEST_F(Reading, AMappedFileFailsInTheMiddle) {
   }
 }
 
-// Its tables cannot be read, or its delegate cannot.
+// The pages of the program's tables, or of its delegate, cannot be read.
 TEST_F(Reading, AMappedProgramFailsInTheMiddle) {
   if (!reports_failing_pages()) GTEST_SKIP() << "the system cannot report pages that fail";
   const std::vector<uint8_t> program = contents(std::string(RUSHLIGHT_TEST_DATA) + "/programs/0.1.0/rows-xnnpack.pte");
@@ -219,7 +219,7 @@ TEST_F(Reading, AMappedProgramFailsInTheMiddle) {
 
 TEST_F(Reading, APipeIsNoProgram) {
   ::unlink(path_);
-  ASSERT_EQ(::mkfifo(path_, 0600), 0);  // nobody writes to it
+  ASSERT_EQ(::mkfifo(path_, 0600), 0);  // no process writes to it
   EXPECT_EQ(FileDataLoader::open(path_).error(), Error::AccessFailed);
   EXPECT_NE(std::strstr(last_error_message(), "is not a regular file"), nullptr) << last_error_message();
 }

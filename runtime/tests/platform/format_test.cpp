@@ -12,7 +12,7 @@
 namespace rushlight {
 namespace {
 
-// The texts of this library and of the C library.
+// Checks that this library and the C library give the same text.
 #define EXPECT_SAME(...)                                                       \
   do {                                                                         \
     char own[128], expected[128];                                              \
@@ -55,7 +55,7 @@ TEST(Format, WritesNumbersAsTheCLibraryDoes) {
 }
 
 TEST(Format, CopiesTheRestAfterAnUnknownConversion) {
-  const std::string format = "%d %y %s";  // which the compiler does not check
+  const std::string format = "%d %y %s";  // a variable, so that the compiler does not check it
   char text[32];
   EXPECT_GT(format_text(text, sizeof(text), format.c_str(), 1, "not read"), 0);
   EXPECT_STREQ(text, "1 %y %s");

@@ -63,7 +63,7 @@ TEST(Platform, HooksReplaceThreads) {
     EXPECT_EQ(started, 2);
   }
   EXPECT_EQ(joined, 2);
-  // A system that has no threads: the caller does all work.
+  // A system without threads: the calling thread does all work.
   hooks.thread_start = [](void (*)(void*), void*) -> void* { return nullptr; };
   set_hooks(hooks);
   HostThreadPool pool(3);
@@ -91,7 +91,7 @@ TEST(PlatformDeathTest, ThePanicHookGetsTheMessage) {
 
 TEST(PlatformDeathTest, ThePanicOfTheSystemLogsAndAborts) {
   EXPECT_DEATH(panic("a reason"), "rushlight error: a reason");
-  // Also if a hook returns.
+  // panic() ends the process also if the hook returns.
   Hooks hooks;
   hooks.panic = [](const char*) {};
   set_hooks(hooks);
@@ -107,7 +107,7 @@ TEST(Platform, HooksReplaceTheDefaults) {
   EXPECT_EQ(now_ns(), 42u);
   log(LogLevel::Error, "%s %d", "number", 5);
   EXPECT_EQ(logged, "3number 5");
-  void* memory = allocate(8, 8);  // not replaced
+  void* memory = allocate(8, 8);  // these functions are not replaced
   EXPECT_NE(memory, nullptr);
   release(memory);
   hooks.allocate = [](size_t size, size_t) -> void* { return size == 8 ? &logged : nullptr; };

@@ -1,5 +1,5 @@
-// The security advisories of ExecuTorch in 2025, one test each. An advisory says what kind of damage a program file
-// could do while it was loaded; each test has programs of that kind, which are refused with an error.
+// The security advisories of ExecuTorch in 2025, one test each. An advisory describes damage that a program file could
+// do at load. Each test has programs of this kind, which must be refused with an error.
 
 #include <functional>
 #include <string>
@@ -32,7 +32,7 @@ Damage instruction(const char* what, const NodePtr& node) {
   return {what, [=](ProgramSpec& spec) { plan(spec).chains[0].push_back(node); }};
 }
 
-// Four floats of a segment of 32 bytes, as constant `index`.
+// Adds four floats of a segment of 32 bytes as constant `index`.
 void add_constant(ProgramSpec& spec, std::vector<int32_t> sizes, uint32_t index) {
   spec.segment_data = std::vector<uint8_t>(32);
   spec.segments = {{0, 32}};
@@ -54,7 +54,7 @@ void expect_refused(const std::vector<Damage>& damages) {
   }
 }
 
-// The heap is overwritten while a method is loaded: indices that its tables do not have.
+// Heap overflow while a method is loaded: indices that are outside of their tables.
 TEST(Advisories, CVE_2025_30402) {
   expect_refused({
       {"an input behind the values", [](ProgramSpec& spec) { plan(spec).inputs[0] = 4; }},
@@ -86,7 +86,7 @@ TEST(Advisories, CVE_2025_30404) {
   });
 }
 
-// A product or sum wraps around, so that an object lies outside of its memory.
+// A product or sum wraps around, so that an object is outside of its memory.
 TEST(Advisories, CVE_2025_30405) {
   expect_refused({
       tensor("2^32 elements of 2^32 bytes", [](TensorSpec& t) { t.sizes = {1 << 16, 1 << 16, 1 << 16, 1 << 16}; }),
@@ -103,7 +103,7 @@ TEST(Advisories, CVE_2025_30405) {
   });
 }
 
-// The heap is overwritten while a program is loaded: a tensor has more bytes or dimensions than its memory.
+// Heap overflow while a program is loaded: a tensor has more bytes or dimensions than its memory.
 TEST(Advisories, CVE_2025_54949) {
   expect_refused({
       tensor("more bytes than the planned memory", [](TensorSpec& t) { t.sizes = {64}; }),
@@ -124,7 +124,7 @@ TEST(Advisories, CVE_2025_54949) {
   });
 }
 
-// Memory outside of the file is read: indices of values in lists, of constants and of segments.
+// Reads outside of the file: indices of values in lists, of constants and of segments.
 TEST(Advisories, CVE_2025_54950) {
   const auto list = [](const char* what, const NodePtr& node) {
     return Damage{what, [=](ProgramSpec& spec) { plan(spec).values.push_back(node); }};
@@ -151,7 +151,7 @@ TEST(Advisories, CVE_2025_54950) {
   });
 }
 
-// Several buffers are overwritten while a program is loaded: negative numbers, where counts and indices are expected.
+// Buffer overflows while a program is loaded: negative counts and indices.
 TEST(Advisories, CVE_2025_54951) {
   expect_refused({
       tensor("a negative size", [](TensorSpec& t) { t.sizes = {-1}; }),
@@ -174,7 +174,7 @@ TEST(Advisories, CVE_2025_54951) {
   });
 }
 
-// A size of planned memory wraps around, so that less memory is allocated than the tensors have.
+// The size of planned memory wraps around, so that less memory is allocated than the tensors need.
 TEST(Advisories, CVE_2025_54952) {
   const auto memory = [](const char* what, std::vector<int64_t> sizes) {
     return Damage{what, [=](ProgramSpec& spec) { plan(spec).memories = sizes; }};

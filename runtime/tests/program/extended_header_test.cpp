@@ -15,7 +15,7 @@ using Bytes = std::vector<uint8_t>;
 
 constexpr uint64_t kFileSize = 1000;
 
-// The head of a file: root offset and identifier, `magic`, `length`, then 64-bit words.
+// Returns the first bytes of a file: root offset, identifier, `magic`, `length`, then 64-bit words.
 Bytes head(const char* magic, uint32_t length, std::initializer_list<uint64_t> words) {
   Bytes bytes(kHeaderBytes);
   std::memcpy(bytes.data() + 8, magic, 4);

@@ -8,7 +8,7 @@ namespace rushlight::testing {
 namespace {
 
 struct Case {
-  const char* message;  // part of the error; null if the program is good
+  const char* message;  // part of the error message; null if the program is valid
   std::function<void(ProgramSpec&)> change;
   Error error = Error::InvalidProgram;
 };

@@ -67,7 +67,7 @@ TEST(Program, GivesNamedData) {
 }
 
 TEST(Program, ReadsTheTablesOfTheCompilersCodec) {
-  // The golden file has one of everything that the format can say, also what this runtime does not do.
+  // The golden file uses every feature of the format, including features that this runtime does not support.
   const std::vector<uint8_t> bytes = read_golden("format/every_kind.pte");
   ASSERT_FALSE(bytes.empty());
   const auto loaded = LoadedProgram::from_buffer(bytes.data(), bytes.size());
@@ -76,7 +76,7 @@ TEST(Program, ReadsTheTablesOfTheCompilersCodec) {
                "method 'forward': planned memory 1 is on device type 1; only memory of the CPU is supported");
 }
 
-// A loader of an application: it copies what is asked for, counts its copies and may fail from some read on.
+// A custom loader: it returns copies, counts them, and can fail from a given read on.
 class OwnLoader final : public DataLoader {
  public:
   explicit OwnLoader(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {}

@@ -1,4 +1,4 @@
-// .ptd files as plain data, written to bytes. Nothing is checked.
+// Builds .ptd files from plain structs. It checks nothing, so that tests can also write invalid files.
 #pragma once
 
 #include <string>

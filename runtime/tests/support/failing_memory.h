@@ -1,4 +1,4 @@
-// Memory of the platform and of allocators, which fails at one call.
+// Memory of the platform and of allocators that fails at a chosen call.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 namespace rushlight::testing {
 
 struct FailingMemory {
-  long calls = 0;          // since it was set to 0
+  long calls = 0;          // calls since it was set to 0
   long failing_call = -1;  // the number of the call that fails, or -1
-  long live = 0;           // pieces of the platform that are not released
+  long live = 0;           // allocations of the platform that are not released
 };
 inline FailingMemory failing_memory;
 
@@ -34,7 +34,7 @@ inline void release_piece(void* memory) {
   std::free(memory);
 }
 
-// Lets the platform's memory fail as failing_memory says.
+// Makes the platform's memory fail as failing_memory says.
 inline void fail_memory_of_platform() {
   platform::Hooks hooks;
   hooks.allocate = allocate_or_fail;

@@ -1,4 +1,4 @@
-// Writes FlatBuffers of any content, right or wrong, for tests.
+// Writes FlatBuffers with any content, valid or invalid, for tests.
 #pragma once
 
 #include <cstdint>
@@ -61,11 +61,11 @@ class Node {
     return node;
   }
 
-  // Makes all items of a vector that are this node one object in the file. For one write() only.
+  // Writes this node only once, even if several items of a vector refer to it. Valid for one write() only.
   void share() { is_shared_ = true; }
 
-  // Appends the node and all below it; returns where it starts. A node that occurs twice is written twice, unless it
-  // is shared.
+  // Appends this node and its children to `out`. Returns the offset of the node. A node that occurs twice is written
+  // twice, unless it is shared.
   size_t write(std::vector<uint8_t>* out) const {
     if (!is_shared_ || position_ == 0) position_ = append(out);
     return position_;

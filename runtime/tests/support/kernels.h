@@ -1,4 +1,4 @@
-// Small kernels and programs for tests of what runs them.
+// Small kernels and programs for tests of the code that runs them.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace rushlight::testing {
 
-// out = a + alpha * b in float, all of one shape.
+// Computes out = a + alpha * b for float tensors of one shape.
 inline void add_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, const Scalar& alpha, Tensor& out) {
   const Error error = resize_tensor(out, a.sizes());
   RL_KERNEL_REQUIRE(context, error == Error::Ok, InvalidArgument, "%s", last_error_message());
@@ -22,7 +22,7 @@ inline void fail_out(KernelRuntimeContext& context, const Tensor&, Tensor&) {
   context.fail(Error::InvalidArgument, "the kernel does not want to");
 }
 
-// Adds up `n` scratch bytes that it set to 1.
+// Sets `n` bytes of scratch memory to 1 and adds them up.
 inline void scratch_out(KernelRuntimeContext& context, int64_t n, Tensor& out) {
   auto* bytes = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(n));
   if (!bytes) return;
@@ -42,7 +42,7 @@ inline void plus_value(KernelRuntimeContext&, EValue& a, EValue& b, EValue& out)
   out = EValue(a.to_int() + b.to_int());
 }
 
-// Resizes out to the list and fills it with the number.
+// Resizes `out` to the list `size` and fills it with the number.
 inline void full_out(KernelRuntimeContext& context, Span<const int64_t> size, const Scalar& number, Tensor& out) {
   SizesType sizes[kMaxDim];
   for (size_t i = 0; i < size.size(); ++i) sizes[i] = static_cast<SizesType>(size[i]);
@@ -51,7 +51,7 @@ inline void full_out(KernelRuntimeContext& context, Span<const int64_t> size, co
   for (int64_t i = 0; i < out.numel(); ++i) out.mutable_data_ptr<float>()[i] = number.to<float>();
 }
 
-// Copies each input into its out.
+// Copies each input to the out with the same index.
 inline void each_out(KernelRuntimeContext&, Span<const Tensor> in, Span<Tensor> out) {
   for (size_t i = 0; i < in.size(); ++i) {
     for (int64_t j = 0; j < in[i].numel(); ++j) {
@@ -78,7 +78,7 @@ inline TensorSpec planned(std::vector<int32_t> sizes, uint64_t offset) {
   return spec;
 }
 
-// forward(x, y) = x + y with three planned tensors of two floats.
+// forward(x, y) = x + y, with three planned tensors of two floats.
 inline ProgramSpec add_program() {
   PlanSpec plan;
   plan.values = {value(planned({2}, 0)), value(planned({2}, 16)), value(planned({2}, 32)), value(int64_t{1})};

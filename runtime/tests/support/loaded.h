@@ -1,4 +1,4 @@
-// Programs of tests, loaded from memory.
+// Loads programs of tests from memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,13 +19,13 @@ inline Environment test_environment() {
   return environment;
 }
 
-// The program or null; `bytes` outlives it.
+// Returns the program, or null. `bytes` must outlive it.
 inline std::shared_ptr<LoadedProgram> load_program(const std::vector<uint8_t>& bytes) {
   auto loaded = LoadedProgram::from_buffer(bytes.data(), bytes.size());
   return loaded.ok() ? *loaded : nullptr;
 }
 
-// A program with its method.
+// A program and its method.
 struct Fixture {
   explicit Fixture(const ProgramSpec& spec, Environment environment = test_environment(),
                    std::shared_ptr<LoadedData> data = nullptr, const char* name = "forward")
@@ -54,7 +54,7 @@ struct Fixture {
   std::string message;
 };
 
-// A dense tensor with memory of its own.
+// A dense tensor that owns its memory.
 template <typename T>
 struct OwnTensor {
   OwnTensor(std::vector<SizesType> shape, std::vector<T> elements)

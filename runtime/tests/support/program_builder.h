@@ -1,4 +1,4 @@
-// Programs as plain data, written to .pte bytes. Nothing is checked: tests write wrong programs with it too.
+// Builds .pte files from plain structs. It checks nothing, so that tests can also write invalid programs.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace rushlight::testing {
 struct TensorSpec {
   ScalarType dtype = ScalarType::Float;
   std::vector<int32_t> sizes;
-  std::vector<uint8_t> dim_order;  // 0, 1, ... if empty
+  std::vector<uint8_t> dim_order;  // empty means 0, 1, ...
   bool is_planned = true;
   uint32_t memory_id = 1;
   uint64_t offset = 0;
@@ -117,7 +117,7 @@ struct OperatorSpec {
 
 struct DelegateSpec {
   std::string id;
-  int8_t location = 1;  // segment
+  int8_t location = 1;  // 1: in a segment
   uint32_t index = 0;
   std::vector<std::pair<std::string, std::string>> specs;
 };
@@ -202,7 +202,7 @@ inline NodePtr subsegment_node(const SubsegmentSpec& spec) {
   return node;
 }
 
-// The bytes of a .pte file, aligned to 16.
+// Returns the bytes of a .pte file, aligned to 16.
 inline std::vector<uint8_t> build(const ProgramSpec& spec) {
   std::vector<NodePtr> plans, constants, delegate_data, segments, mutables, named;
   for (const PlanSpec& plan : spec.plans) plans.push_back(plan_node(plan));

@@ -10,13 +10,13 @@
 
 namespace rushlight::testing {
 
-// What a host grants a method that it does not trust.
+// The limits that a host sets for an untrusted method.
 inline constexpr Limits kHostileLimits{1000, size_t{1} << 22};
 
-// Bytes for inputs that kernels may not like: zeros, small numbers, -1 or NaN, or anything.
+// Generates bytes for inputs: zeros, small numbers, -1 or NaN, or random bytes.
 class InputBytes {
  public:
-  // Equal files get equal inputs.
+  // The inputs depend only on the bytes of the file.
   InputBytes(const uint8_t* data, size_t size) {
     for (size_t i = 0; i < size; i += 1 + size / 1024) state_ = (state_ ^ data[i]) * 0x100000001b3u;  // FNV-1a
   }
@@ -41,7 +41,7 @@ class InputBytes {
   uint64_t state_ = 0xcbf29ce484222325u;
 };
 
-// Gives every tensor input of a method memory of its own, and values from `values`.
+// Sets every tensor input of a method to its own memory with bytes from `values`.
 inline Error set_hostile_inputs(Method& method, InputBytes& values, std::vector<std::vector<uint8_t>>* memory) {
   memory->reserve(method.inputs_size());
   for (size_t j = 0; j < method.inputs_size(); ++j) {
@@ -59,8 +59,8 @@ inline Error set_hostile_inputs(Method& method, InputBytes& values, std::vector<
   return Error::Ok;
 }
 
-// Loads every method of bytes that may be damaged, gives it inputs and executes it within the limits: the first error,
-// or Ok. `data` has the tensors outside of the program.
+// Loads every method of a possibly damaged program, sets inputs, and executes it within the limits. Returns the first
+// error, or Ok. `outside` contains the tensors that are stored outside of the program.
 inline Error run_hostile(const uint8_t* data, size_t size, const std::shared_ptr<LoadedData>& outside = nullptr) {
   RL_ASSIGN(const auto program, LoadedProgram::from_buffer(data, size));
   Environment environment;

@@ -1,5 +1,5 @@
-// A small network over the real operators: convolution, relu, mean, permute, addmm, split and cat over lists, an
-// index, a symbolic size, a branch, state, and constants.
+// A small network of real operators: convolution, relu, mean, permute, addmm, split and cat with lists, an index, a
+// symbolic size, a branch, state, and constants.
 #pragma once
 
 #include "tests/support/program_builder.h"

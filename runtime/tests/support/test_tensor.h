@@ -1,4 +1,4 @@
-// Tensors with memory of their own, for tests of kernels.
+// Tensors that own their memory, for tests of kernels.
 #pragma once
 
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace rushlight::testing {
 
-// Contiguous; it may be resized within `capacity` elements.
+// A contiguous tensor. It may be resized within `capacity` elements.
 class TestTensor {
  public:
   TestTensor(ScalarType dtype, std::vector<SizesType> sizes, size_t capacity = 0)
@@ -35,7 +35,7 @@ class TestTensor {
   }
 
   TensorImpl* impl() { return &impl_; }
-  // Puts the elements, as many as there are bytes for, into the memory of another tensor.
+  // Moves the tensor to the memory of another tensor, and copies as many bytes as fit.
   void move_into(const TestTensor& other) {
     std::memcpy(other.impl_.data, impl_.data,
                 impl_.capacity < other.impl_.capacity ? impl_.capacity : other.impl_.capacity);

@@ -107,7 +107,7 @@ TEST(ThreadPool, ChangesItsSize) {
 TEST(ThreadPool, WorksInAForkedChild) {
   HostThreadPool pool(3);
   expect_each_once(pool, 50);
-  // The child must not hang, whatever the parent's threads were doing.
+  // The child process must not hang, in any state of the parent's threads.
   for (int i = 0; i < 5; ++i) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);

@@ -13,14 +13,14 @@ namespace {
 
 using schema::etdump::ValueType;
 
-// The dump of a tracer, copied and verified.
+// The dump of a tracer as a verified copy.
 struct Dump {
   explicit Dump(ETDumpGen& tracer) {
     const Span<const uint8_t> data = tracer.get_etdump_data();
     EXPECT_GE(data.size(), 12u);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(data.data()) % 8, 0u);
-    // The verifier knows no prefix. The rest of the dump, moved by 4 bytes, must stay aligned, so that the prefix and
-    // 4 bytes more become a root offset and an identifier of a file with a longer gap.
+    // The verifier does not accept the size prefix. The rest of the dump must stay aligned, so the first 8 bytes become
+    // a root offset and a file identifier, and the old ones become a gap.
     bytes.assign(data.begin(), data.end());
     EXPECT_EQ(flatbuffer::load<uint32_t>(bytes.data()), bytes.size() - 4);
     EXPECT_EQ(std::memcmp(bytes.data() + 8, "ED00", 4), 0);
@@ -33,7 +33,7 @@ struct Dump {
     if (is_valid) root = flatbuffer::root<schema::etdump::ETDump>(bytes.data());
   }
 
-  // Such as "Execute: Method::execute@-1".
+  // Returns a text such as "Execute: Method::execute@-1".
   std::string text() const {
     std::string all;
     for (const auto run : root.run_data()) {
@@ -128,7 +128,7 @@ TEST(ETDump, RecordsValues) {
   ETDumpGen tracer(memory);
   uint8_t elements[256];
   tracer.set_debug_buffer(elements);
-  // Dimensions 0 and 1 are exchanged in memory; the dump has them in order.
+  // Dimensions 0 and 1 are exchanged in memory. The dump has row-major elements.
   OwnTensor<float> columns({2, 3}, {1, 4, 2, 5, 3, 6});
   columns.strides = {1, 2};
   OwnTensor<int32_t> scalar({}, {7});
@@ -230,7 +230,7 @@ TEST(ETDump, RecordsMethodsAloneOnRequest) {
   EXPECT_EQ(tracer.dropped_events(), 0u);
 }
 
-// Every size of the buffer, at every alignment, gives a whole dump or none, and no byte outside of it is written.
+// For every size of the buffer, at every alignment, the dump is complete or empty, and no byte outside is written.
 TEST(ETDump, DropsAndCountsEventsThatDoNotFit) {
   OwnTensor<float> tensor({2}, {1, 2});
   uint8_t elements[64];

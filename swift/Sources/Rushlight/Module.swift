@@ -3,7 +3,7 @@ import Foundation
 
 /// An error of the runtime.
 public struct RushlightError: Error, CustomStringConvertible {
-  /// The number of the status; those of the ExecuTorch runtime.
+  /// The number of the status, as in the ExecuTorch runtime.
   public let code: Int
   public let message: String
   public var description: String { message }
@@ -15,7 +15,7 @@ func check(_ status: rushlight_status) throws {
   }
 }
 
-/// A program of which methods run. One thread at a time uses a module; modules run at the same time.
+/// A program and its methods. One thread at a time uses a module; several modules can run at the same time.
 public final class Module {
   private let program: OpaquePointer
   private var methods: [String: OpaquePointer] = [:]
@@ -37,7 +37,7 @@ public final class Module {
     (0..<rushlight_program_method_count(program)).map { String(cString: rushlight_program_method_name(program, $0)) }
   }
 
-  /// Loads a method, so that its first run takes no longer than the others.
+  /// Loads a method, so that its first run takes no longer than later runs.
   public func loadMethod(_ name: String) throws {
     _ = try method(name)
   }
@@ -47,7 +47,7 @@ public final class Module {
     try execute("forward", inputs)
   }
 
-  /// Runs a method with all its inputs. The tensors among the outputs are copies in row-major order.
+  /// Runs a method with all its inputs. Output tensors are copies in row-major order.
   public func execute(_ name: String, _ inputs: [Value]) throws -> [Value] {
     let method = try self.method(name)
     for (index, input) in inputs.enumerated() {
@@ -55,7 +55,7 @@ public final class Module {
         throw RushlightError(code: Int(RUSHLIGHT_INVALID_TYPE.rawValue), message: "input \(index) is a list")
       }
     }
-    // The bytes of inputs stay where they are until the method has been executed.
+    // The bytes of inputs stay valid until the method has been executed.
     var owned: [UnsafeMutableRawBufferPointer] = []
     defer { owned.forEach { $0.deallocate() } }
     let values = inputs.map { $0.write(&owned) }

@@ -1,18 +1,18 @@
 import CRushlight
 import Foundation
 
-/// The type of the elements of a tensor. The numbers are those of torch.
+/// The type of the elements of a tensor. The numbers are equal to torch's.
 public enum DataType: Int32 {
   case uint8 = 0, int8, int16, int32, int64, float16, float32, float64
   case bool = 11
   case bfloat16 = 15
   case uint16 = 27, uint32, uint64
 
-  /// Bytes of one element.
+  /// The bytes of one element.
   public var size: Int { rushlight_dtype_size(rushlight_dtype(UInt32(rawValue))) }
 }
 
-/// A type of Swift that is the element of a tensor.
+/// A Swift type that can be the element type of a tensor.
 public protocol Element {
   static var dataType: DataType { get }
 }
@@ -31,7 +31,7 @@ public struct Tensor {
   public let dataType: DataType
   public let bytes: Data
 
-  /// Makes a tensor of the bytes of its elements.
+  /// Makes a tensor from the bytes of its elements.
   public init(bytes: Data, shape: [Int], dataType: DataType) throws {
     guard shape.count <= Int(RUSHLIGHT_MAX_RANK), shape.allSatisfy({ $0 >= 0 && $0 <= Int(Int32.max) }) else {
       throw RushlightError(
@@ -54,7 +54,7 @@ public struct Tensor {
     self.dataType = dataType
   }
 
-  /// Makes a tensor of its elements.
+  /// Makes a tensor from its elements.
   public init<T: Element>(_ elements: [T], shape: [Int]) throws {
     try self.init(bytes: elements.withUnsafeBytes { Data($0) }, shape: shape, dataType: T.dataType)
   }
@@ -79,7 +79,7 @@ public enum Value {
   case real(Double)
   case boolean(Bool)
   case string(String)
-  /// A list, whose elements this API does not read; it is no input.
+  /// A list. This API does not read its elements, and does not accept it as an input.
   case list
 
   init(_ value: rushlight_value) throws {
@@ -95,7 +95,7 @@ public enum Value {
     }
   }
 
-  /// Writes the value for the runtime. Its bytes go into memory that the caller frees.
+  /// Converts the value for the runtime. Its bytes are copied to memory in `owned`, which the caller frees.
   func write(_ owned: inout [UnsafeMutableRawBufferPointer]) -> rushlight_value {
     var value = rushlight_value()
     func keep(_ bytes: Data) {
@@ -134,7 +134,7 @@ public enum Value {
 }
 
 extension Tensor {
-  /// Copies a dense tensor of the runtime in row-major order.
+  /// Copies a dense tensor of the runtime, in row-major order.
   fileprivate init(_ value: rushlight_value) throws {
     let rank = Int(value.rank)
     let shape = withUnsafeBytes(of: value.sizes) { $0.bindMemory(to: Int32.self).prefix(rank).map(Int.init) }

@@ -2,7 +2,7 @@ import XCTest
 
 @testable import Rushlight
 
-/// RUSHLIGHT_PROGRAM is the path of a program whose forward(x[2, 3]) = x + 1.
+/// RUSHLIGHT_PROGRAM is the path of a program with forward(x[2, 3]) = x + 1.
 final class ModuleTests: XCTestCase {
   private func module() throws -> Module {
     let path = try XCTUnwrap(ProcessInfo.processInfo.environment["RUSHLIGHT_PROGRAM"])

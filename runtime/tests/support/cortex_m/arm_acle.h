@@ -1,6 +1,6 @@
-// The DSP instructions that microkernels/cortex_m uses, in plain C++: with `-D__ARM_ARCH_PROFILE=77
-// -D__ARM_FEATURE_DSP=1 -D__ARM_FP=4` and this folder before those of the system, a host compiles the loops and tests
-// run them.
+// The DSP instructions that microkernels/cortex_m uses, in plain C++. With `-D__ARM_ARCH_PROFILE=77
+// -D__ARM_FEATURE_DSP=1 -D__ARM_FP=4`, and this folder before the system's include folders, a host can compile and test
+// these loops.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ inline int32_t __ssat(int32_t x, int bits) {
   return x > most ? most : x < -most - 1 ? -most - 1 : x;
 }
 
-// The flags that __usub8() sets and __sel() reads, a bit for each byte.
+// The flags that __usub8() sets and __sel() reads, one bit for each byte.
 inline uint32_t& greater_or_equal() {
   thread_local uint32_t flags = 0;
   return flags;

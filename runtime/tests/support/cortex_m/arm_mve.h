@@ -1,5 +1,5 @@
-// The instructions of Helium that microkernels/cortex_m uses, in plain C++: with `-D__ARM_ARCH_PROFILE=77
-// -D__ARM_FEATURE_MVE=3` and this folder before those of the system, a host compiles the loops and tests run them.
+// The instructions of Helium that microkernels/cortex_m uses, in plain C++. With `-D__ARM_ARCH_PROFILE=77
+// -D__ARM_FEATURE_MVE=3`, and this folder before the system's include folders, a host can compile and test these loops.
 // Lanes that are not valid read and write no memory.
 #pragma once
 
@@ -14,7 +14,7 @@ using uint16x8_t = uint16_t __attribute__((vector_size(16)));
 using int32x4_t = int32_t __attribute__((vector_size(16)));
 using uint32x4_t = uint32_t __attribute__((vector_size(16)));
 using float32x4_t = float __attribute__((vector_size(16)));
-using mve_pred16_t = uint16_t;  // a bit for each byte
+using mve_pred16_t = uint16_t;  // one bit for each byte
 
 namespace helium {
 
@@ -28,7 +28,7 @@ bool is_valid(mve_pred16_t valid, int lane) {
   return (valid >> (lane * static_cast<int>(sizeof(Vector{}[0]))) & 1) != 0;
 }
 
-// Makes a vector of make(lane) where lanes are valid, and of zeros elsewhere.
+// Makes a vector with make(lane) in valid lanes and zeros in all others.
 template <typename Vector, typename Make>
 Vector each(const Make& make, mve_pred16_t valid = 0xffff) {
   Vector result{};
@@ -50,7 +50,7 @@ void store(void* to, int64_t offset, T value) {
   std::memcpy(static_cast<uint8_t*>(to) + offset, &value, sizeof(value));
 }
 
-// Predicates of the first n lanes of `size` bytes.
+// Returns the predicate of the first n lanes of `size` bytes.
 inline mve_pred16_t first_lanes(uint32_t n, uint32_t size) {
   const uint32_t bytes = n > 16 / size ? 16 : n * size;
   return static_cast<mve_pred16_t>((1u << bytes) - 1);
@@ -165,7 +165,7 @@ inline void vstrwq_scatter_offset_p_s32(int32_t* to, uint32x4_t offsets, int32x4
   helium::each<int32x4_t>([&](int i) { return helium::store(to, offsets[i], a[i]), 0; }, valid);
 }
 
-// ---- Vectors of one number, and of numbers that rise ----
+// ---- Vectors of one number, and of increasing numbers ----
 
 inline uint8x16_t vdupq_n_u8(uint8_t x) {
   return helium::each<uint8x16_t>([&](int) { return x; });

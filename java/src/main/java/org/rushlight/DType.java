@@ -1,6 +1,6 @@
 package org.rushlight;
 
-/** The type of the elements of a tensor. The names are those of ExecuTorch's Android API. */
+/** The type of the elements of a tensor. The names are the same as in ExecuTorch's Android API. */
 public enum DType {
   UINT8(0, 1),
   INT8(1, 1),
@@ -28,7 +28,7 @@ public enum DType {
   /** The number of the dtype in torch and in the file format. */
   final int jniCode;
 
-  /** Bytes of one element. */
+  /** The bytes of one element. */
   final int size;
 
   DType(int jniCode, int size) {
@@ -37,7 +37,7 @@ public enum DType {
   }
 
   /**
-   * Returns the dtype of a number.
+   * Returns the dtype with a number.
    *
    * @param jniCode the number of the dtype in torch and in the file format
    * @throws IllegalArgumentException if no dtype has the number

@@ -3,8 +3,8 @@ package org.rushlight;
 import java.util.Objects;
 
 /**
- * An input or output of a method: a tensor, an integer, a real number, a boolean, a string or none. The names are those
- * of ExecuTorch's Android API.
+ * An input or output of a method: a tensor, an integer, a real number, a boolean, a string or none. The names
+ * are the same as in ExecuTorch's Android API.
  */
 public final class EValue {
   // Numbers of rushlight_kind.
@@ -57,7 +57,7 @@ public final class EValue {
     return new EValue(STRING, Objects.requireNonNull(value, "value is null"));
   }
 
-  // A list, whose elements this API does not read.
+  // Returns a list. This API does not read its elements.
   static EValue other() {
     return new EValue(OTHER, null);
   }

@@ -1,6 +1,6 @@
 package org.rushlight;
 
-/** What a program says about a method. */
+/** The description of a method in its program. */
 public final class MethodMetadata {
   /** The tags of inputs and outputs. */
   public static final int TAG_NONE = EValue.NONE;

@@ -13,12 +13,12 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * A program of which methods run. Methods are loaded at their first use. Any number of threads may use a module; one
- * method runs at a time, and modules of the same program run at the same time. The names are those of ExecuTorch's
+ * A program and its methods. Methods are loaded at their first use. Any number of threads may use a module; one
+ * method runs at a time, and modules of the same program run at the same time. The names are the same as in ExecuTorch's
  * Android API.
  *
- * <p>{@link #destroy()} frees the native memory. Other modules are freed at a later {@code load}, after the garbage
- * collector has found them.
+ * <p>{@link #destroy()} frees the native memory. Without it, a later {@code load} frees the memory after the module
+ * has been garbage-collected.
  */
 public final class Module implements AutoCloseable {
   /** The file is read into memory. */
@@ -66,8 +66,8 @@ public final class Module implements AutoCloseable {
    *
    * @param modelPath the path of a .pte file
    * @param loadMode {@link #LOAD_MODE_FILE} or {@link #LOAD_MODE_MMAP}
-   * @param numThreads the number of threads; 0 is one for each physical core
-   * @throws IllegalArgumentException if an argument is wrong
+   * @param numThreads the number of threads; 0 means one for each physical core
+   * @throws IllegalArgumentException if an argument is invalid
    * @throws RushlightRuntimeException if the file cannot be read or is not a program
    */
   public static Module load(String modelPath, int loadMode, int numThreads) {
@@ -84,8 +84,8 @@ public final class Module implements AutoCloseable {
    * Loads a program from its bytes, which are copied.
    *
    * @param program the bytes of a .pte file
-   * @param numThreads the number of threads; 0 is one for each physical core
-   * @throws IllegalArgumentException if an argument is wrong
+   * @param numThreads the number of threads; 0 means one for each physical core
+   * @throws IllegalArgumentException if an argument is invalid
    * @throws RushlightRuntimeException if the bytes are not a program
    */
   public static Module load(byte[] program, int numThreads) {
@@ -96,12 +96,12 @@ public final class Module implements AutoCloseable {
   }
 
   /**
-   * Loads a program from a direct buffer, which must not change while the module is used. It is used in place if it is
-   * aligned to 16 bytes.
+   * Loads a program from a direct buffer, which must not change while the module is used. A buffer that is
+   * aligned to 16 bytes is used in place.
    *
    * @param program the bytes of a .pte file, from the position to the limit of the buffer
-   * @param numThreads the number of threads; 0 is one for each physical core
-   * @throws IllegalArgumentException if an argument is wrong
+   * @param numThreads the number of threads; 0 means one for each physical core
+   * @throws IllegalArgumentException if an argument is invalid
    * @throws RushlightRuntimeException if the bytes are not a program
    */
   public static Module load(ByteBuffer program, int numThreads) {
@@ -118,7 +118,7 @@ public final class Module implements AutoCloseable {
    *
    * @param inputs the inputs of the method, all of them
    * @return the outputs; tensors are copies in row-major order
-   * @throws IllegalArgumentException if an input is wrong; the message has its index
+   * @throws IllegalArgumentException if an input is invalid; the message gives its index
    * @throws IllegalStateException if the module was destroyed
    * @throws RushlightRuntimeException if the method cannot be loaded or fails
    */
@@ -132,7 +132,7 @@ public final class Module implements AutoCloseable {
    * @param methodName the name of the method
    * @param inputs the inputs of the method, all of them
    * @return the outputs; tensors are copies in row-major order
-   * @throws IllegalArgumentException if an input is wrong; the message has its index
+   * @throws IllegalArgumentException if an input is invalid; the message gives its index
    * @throws IllegalStateException if the module was destroyed
    * @throws RushlightRuntimeException if the method cannot be loaded or fails
    */
@@ -154,11 +154,11 @@ public final class Module implements AutoCloseable {
   }
 
   /**
-   * Loads a method, so that its first run takes no longer than the others.
+   * Loads a method, so that its first run takes no longer than later runs.
    *
    * @param methodName the name of the method
    * @throws IllegalStateException if the module was destroyed
-   * @throws RushlightRuntimeException if the method cannot be loaded; the message names what is missing
+   * @throws RushlightRuntimeException if the method cannot be loaded; the message names the missing operators and backends
    */
   public void loadMethod(String methodName) {
     final byte[] name = utf8(methodName, "methodName");
@@ -187,7 +187,7 @@ public final class Module implements AutoCloseable {
   }
 
   /**
-   * Describes a method, which need not be loaded.
+   * Describes a method. The method need not be loaded.
    *
    * @param name the name of the method
    * @throws IllegalStateException if the module was destroyed
@@ -252,7 +252,7 @@ public final class Module implements AutoCloseable {
     if (numThreads < 0) throw new IllegalArgumentException("numThreads is " + numThreads + "; it must not be negative");
   }
 
-  // The native object of a module. It outlives the module if nobody destroys it, until the next load.
+  // The native object of a module. If destroy() was not called, the first load after garbage collection frees it.
   private static final class Peer extends PhantomReference<Module> {
     private static final ReferenceQueue<Module> COLLECTED = new ReferenceQueue<>();
     private static final Set<Peer> ALIVE = ConcurrentHashMap.newKeySet();
@@ -302,7 +302,7 @@ public final class Module implements AutoCloseable {
     }
   }
 
-  // Return handles, which are never 0 when they return.
+  // These functions return a handle, which is never 0, or throw an exception.
   private static native long loadFile(byte[] path, boolean isMapped, int threads);
 
   private static native long loadBytes(byte[] program, int threads);

@@ -2,7 +2,7 @@ package org.rushlight;
 
 import java.nio.charset.StandardCharsets;
 
-/** An error of the runtime, with its code. The codes are those of ExecuTorch. */
+/** An error of the runtime, with its code. The codes are the same as in ExecuTorch. */
 public class RushlightRuntimeException extends RuntimeException {
   public static final int OK = 0x00;
   public static final int INTERNAL = 0x01;
@@ -31,7 +31,7 @@ public class RushlightRuntimeException extends RuntimeException {
    * Makes an error.
    *
    * @param errorCode one of the constants of this class
-   * @param details what went wrong
+   * @param details the message
    */
   public RushlightRuntimeException(int errorCode, String details) {
     super(details);
@@ -43,14 +43,14 @@ public class RushlightRuntimeException extends RuntimeException {
     return errorCode;
   }
 
-  /** A wrong argument, found by the runtime. */
+  /** An invalid argument that the runtime found. */
   public static class RushlightInvalidArgumentException extends IllegalArgumentException {
     private static final long serialVersionUID = 1L;
 
     /**
      * Makes an error.
      *
-     * @param details what went wrong
+     * @param details the message
      */
     public RushlightInvalidArgumentException(String details) {
       super(details);

@@ -11,15 +11,16 @@ import java.nio.ShortBuffer;
 import java.util.Arrays;
 
 /**
- * A dense tensor in row-major order. A tensor of an array is a copy of it. A tensor of a direct buffer uses the memory
- * of the buffer, so that it may be filled again between runs. The names are those of ExecuTorch's Android API.
+ * A dense tensor in row-major order. A tensor from an array has a copy of the elements. A tensor from a direct buffer
+ * shares the buffer's memory, so the buffer may be filled again between runs. The names are the same as in ExecuTorch's
+ * Android API.
  */
 public final class Tensor {
   private static final int MAX_RANK = Values.MAX_RANK;
 
   final long[] shape;
 
-  /** The elements from index 0, in native byte order: a direct buffer of the class that fits to the dtype. */
+  /** The elements from index 0, in native byte order: a direct buffer of the class for the dtype. */
   final Buffer data;
 
   private final DType dtype;
@@ -70,7 +71,7 @@ public final class Tensor {
    *
    * @param data bytes, which are copied
    * @param shape the sizes of the dimensions
-   * @throws IllegalArgumentException if the shape does not fit to the data
+   * @throws IllegalArgumentException if the shape does not fit the data
    */
   public static Tensor fromBlob(byte[] data, long[] shape) {
     checkNotNull(data, "data");
@@ -85,7 +86,7 @@ public final class Tensor {
    *
    * @param data bytes in native byte order, from index 0 of the buffer; the tensor uses its memory
    * @param shape the sizes of the dimensions
-   * @throws IllegalArgumentException if the shape does not fit to the data, or the buffer is not direct
+   * @throws IllegalArgumentException if the shape does not fit the data, or the buffer is not direct
    */
   public static Tensor fromBlob(ByteBuffer data, long[] shape) {
     checkNotNull(data, "data");
@@ -99,7 +100,7 @@ public final class Tensor {
    *
    * @param data bytes, which are copied
    * @param shape the sizes of the dimensions
-   * @throws IllegalArgumentException if the shape does not fit to the data
+   * @throws IllegalArgumentException if the shape does not fit the data
    */
   public static Tensor fromBlobUnsigned(byte[] data, long[] shape) {
     checkNotNull(data, "data");
@@ -114,7 +115,7 @@ public final class Tensor {
    *
    * @param data bytes in native byte order, from index 0 of the buffer; the tensor uses its memory
    * @param shape the sizes of the dimensions
-   * @throws IllegalArgumentException if the shape does not fit to the data, or the buffer is not direct
+   * @throws IllegalArgumentException if the shape does not fit the data, or the buffer is not direct
    */
   public static Tensor fromBlobUnsigned(ByteBuffer data, long[] shape) {
     checkNotNull(data, "data");
@@ -128,7 +129,7 @@ public final class Tensor {
    *
    * @param data bits of float16 numbers, which are copied
    * @param shape the sizes of the dimensions
-   * @throws IllegalArgumentException if the shape does not fit to the data
+   * @throws IllegalArgumentException if the shape does not fit the data
    */
   public static Tensor fromBlob(short[] data, long[] shape) {
     checkNotNull(data, "data");
@@ -143,7 +144,7 @@ public final class Tensor {
    *
    * @param data bits of float16 numbers in native byte order, from index 0 of the buffer; the tensor uses its memory
    * @param shape the sizes of the dimensions
-   * @throws IllegalArgumentException if the shape does not fit to the data, or the buffer is not direct
+   * @throws IllegalArgumentException if the shape does not fit the data, or the buffer is not direct
    */
   public static Tensor fromBlob(ShortBuffer data, long[] shape) {
     checkNotNull(data, "data");
@@ -157,7 +158,7 @@ public final class Tensor {
    *
    * @param data ints, which are copied
    * @param shape the sizes of the dimensions
-   * @throws IllegalArgumentException if the shape does not fit to the data
+   * @throws IllegalArgumentException if the shape does not fit the data
    */
   public static Tensor fromBlob(int[] data, long[] shape) {
     checkNotNull(data, "data");
@@ -172,7 +173,7 @@ public final class Tensor {
    *
    * @param data ints in native byte order, from index 0 of the buffer; the tensor uses its memory
    * @param shape the sizes of the dimensions
-   * @throws IllegalArgumentException if the shape does not fit to the data, or the buffer is not direct
+   * @throws IllegalArgumentException if the shape does not fit the data, or the buffer is not direct
    */
   public static Tensor fromBlob(IntBuffer data, long[] shape) {
     checkNotNull(data, "data");
@@ -186,7 +187,7 @@ public final class Tensor {
    *
    * @param data longs, which are copied
    * @param shape the sizes of the dimensions
-   * @throws IllegalArgumentException if the shape does not fit to the data
+   * @throws IllegalArgumentException if the shape does not fit the data
    */
   public static Tensor fromBlob(long[] data, long[] shape) {
     checkNotNull(data, "data");
@@ -201,7 +202,7 @@ public final class Tensor {
    *
    * @param data longs in native byte order, from index 0 of the buffer; the tensor uses its memory
    * @param shape the sizes of the dimensions
-   * @throws IllegalArgumentException if the shape does not fit to the data, or the buffer is not direct
+   * @throws IllegalArgumentException if the shape does not fit the data, or the buffer is not direct
    */
   public static Tensor fromBlob(LongBuffer data, long[] shape) {
     checkNotNull(data, "data");
@@ -215,7 +216,7 @@ public final class Tensor {
    *
    * @param data floats, which are copied
    * @param shape the sizes of the dimensions
-   * @throws IllegalArgumentException if the shape does not fit to the data
+   * @throws IllegalArgumentException if the shape does not fit the data
    */
   public static Tensor fromBlob(float[] data, long[] shape) {
     checkNotNull(data, "data");
@@ -230,7 +231,7 @@ public final class Tensor {
    *
    * @param data floats in native byte order, from index 0 of the buffer; the tensor uses its memory
    * @param shape the sizes of the dimensions
-   * @throws IllegalArgumentException if the shape does not fit to the data, or the buffer is not direct
+   * @throws IllegalArgumentException if the shape does not fit the data, or the buffer is not direct
    */
   public static Tensor fromBlob(FloatBuffer data, long[] shape) {
     checkNotNull(data, "data");
@@ -244,7 +245,7 @@ public final class Tensor {
    *
    * @param data doubles, which are copied
    * @param shape the sizes of the dimensions
-   * @throws IllegalArgumentException if the shape does not fit to the data
+   * @throws IllegalArgumentException if the shape does not fit the data
    */
   public static Tensor fromBlob(double[] data, long[] shape) {
     checkNotNull(data, "data");
@@ -259,7 +260,7 @@ public final class Tensor {
    *
    * @param data doubles in native byte order, from index 0 of the buffer; the tensor uses its memory
    * @param shape the sizes of the dimensions
-   * @throws IllegalArgumentException if the shape does not fit to the data, or the buffer is not direct
+   * @throws IllegalArgumentException if the shape does not fit the data, or the buffer is not direct
    */
   public static Tensor fromBlob(DoubleBuffer data, long[] shape) {
     checkNotNull(data, "data");
@@ -274,7 +275,7 @@ public final class Tensor {
    * @param data the elements in native byte order, from index 0 of the buffer; the tensor uses its memory
    * @param shape the sizes of the dimensions
    * @param dtype the type of the elements; complex numbers are pairs, and a bool is a byte of 0 or 1
-   * @throws IllegalArgumentException if the shape does not fit to the data, or the buffer is not direct
+   * @throws IllegalArgumentException if the shape does not fit the data, or the buffer is not direct
    */
   public static Tensor fromBlob(ByteBuffer data, long[] shape, DType dtype) {
     checkNotNull(data, "data");
@@ -336,8 +337,8 @@ public final class Tensor {
   }
 
   /**
-   * Returns the buffer of the elements, which are at index 0 and later: the one that the tensor was made of, or one of
-   * the class that fits to the dtype. All numbers of 16 bits are shorts; complex numbers and bools are bytes.
+   * Returns the buffer of the elements, which begin at index 0: the buffer from which the tensor was made, or a buffer of
+   * the class for the dtype. The class is ShortBuffer for all 16-bit numbers, ByteBuffer for complex numbers and bools.
    */
   public Buffer getRawDataBuffer() {
     return data;
@@ -473,7 +474,7 @@ public final class Tensor {
     return ByteBuffer.allocateDirect(count * size).order(ByteOrder.nativeOrder());
   }
 
-  // The bytes of a buffer from index 0, as a buffer of the class that fits to the dtype.
+  // Returns the bytes of a buffer from index 0 on, as a buffer of the class for the dtype.
   private static Buffer viewOf(ByteBuffer bytes, DType dtype) {
     final ByteBuffer all = bytes.duplicate();
     all.clear();

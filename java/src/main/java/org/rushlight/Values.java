@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The layout in which values cross to the native library. A value has {@link #LONGS} longs: kind, dtype, rank, bytes,
+ * The layout of values that are passed to and from the native library. A value has {@link #LONGS} longs: kind, dtype, rank, bytes,
  * the integer or the bits of the real number, then the sizes. Its elements or characters are in a direct buffer.
  */
 final class Values {
@@ -20,7 +20,7 @@ final class Values {
 
   private Values() {}
 
-  /** Writes input `index` into its longs, and returns its buffer or null. */
+  /** Writes input `index` into its longs. Returns its buffer, or null if it has none. */
   static Buffer write(EValue value, long[] longs, int index) {
     final int at = index * LONGS;
     longs[at + KIND] = value.kind();

@@ -228,7 +228,7 @@ public class ModuleTest {
     assertTrue(mappings() + " mappings of the program, " + before + " before", mappings() <= before);
   }
 
-  // The program's mappings into this process.
+  // Returns the number of mappings of the program file in this process.
   private static long mappings() throws IOException {
     return Files.readAllLines(Path.of("/proc/self/maps")).stream()
         .filter(line -> line.endsWith(program().getFileName().toString()))
@@ -261,7 +261,7 @@ public class ModuleTest {
         Thread.sleep(20);
       }
       assertTrue(direct.getCount() + " direct buffers, " + buffers + " before", direct.getCount() <= buffers);
-      // The Java heap is resident from the start, and 100 bytes that are lost in each call are 2,441 pages of 4 KB.
+      // The Java heap is resident from the start. A leak of 100 bytes per call would be 2,441 pages of 4 KB.
       final long grown = residentPages() - resident;
       assertTrue(grown + " pages more", grown < 2_441);
     }
