@@ -65,7 +65,7 @@ export class Module {
   /** Describes the outputs of a method. */
   outputs(method?: string): ValueInfo[];
   /**
-   * Runs the method "forward". A typed array becomes a tensor with the shape that the program gives, which must be static.
+   * Runs the method "forward". A typed array becomes a tensor with the program's shape, which must be static.
    * @returns the outputs; their arrays are copies
    * @throws RushlightError if an input does not fit the program
    */

@@ -1,11 +1,11 @@
-# Libraries of kernels from YAML files in ExecuTorch's format. A Python with rushlight writes their sources:
-# PYTHON_EXECUTABLE, else the python3 of the path.
+# Makes kernel libraries from YAML files in ExecuTorch's format. A Python with rushlight generates their sources:
+# PYTHON_EXECUTABLE, else python3 from the search path.
 #
 #   gen_selected_ops(LIB_NAME ops ROOT_OPS "aten::add.out,aten::mm.out")
 #   generate_bindings_for_kernels(LIB_NAME ops FUNCTIONS_YAML functions.yaml CUSTOM_OPS_YAML custom_ops.yaml)
 #   gen_operators_lib(LIB_NAME ops KERNEL_LIBS portable_kernels my_kernels DEPS executorch)
 #
-# ops is then a library that registers the kernels of the chosen operators when a program starts.
+# `ops` is then a library that registers the kernels of the selected operators at program start.
 
 # rushlight_kernels_yaml(<arguments>): runs the generator, or fails with its message.
 function(rushlight_kernels_yaml)
@@ -29,8 +29,9 @@ macro(rushlight_yaml_option list flag path)
   endif()
 endmacro()
 
-# Chooses operators: those of a file of custom operators (OPS_SCHEMA_YAML), of a list (ROOT_OPS), of programs
-# (OPS_FROM_MODEL), or all (INCLUDE_ALL_OPS). Writes <LIB_NAME>/selected_operators.yaml, which `rushlight select` reads.
+# Selects the operators in a file of custom operators (OPS_SCHEMA_YAML), in a list (ROOT_OPS) or in programs
+# (OPS_FROM_MODEL), or all operators (INCLUDE_ALL_OPS). Writes <LIB_NAME>/selected_operators.yaml, which `rushlight
+# select` reads.
 function(gen_selected_ops)
   cmake_parse_arguments(GEN "" "LIB_NAME;OPS_SCHEMA_YAML;INCLUDE_ALL_OPS;DTYPE_SELECTIVE_BUILD"
     "ROOT_OPS;OPS_FROM_MODEL" ${ARGN})
@@ -58,7 +59,7 @@ function(gen_selected_ops)
   rushlight_kernels_yaml(${arguments})
 endfunction()
 
-# Notes the YAML files of a library: ATen's operators (FUNCTIONS_YAML) and custom ones (CUSTOM_OPS_YAML).
+# Records the YAML files of a library: ATen's operators (FUNCTIONS_YAML) and custom ones (CUSTOM_OPS_YAML).
 function(generate_bindings_for_kernels)
   cmake_parse_arguments(GEN "ADD_EXCEPTION_BOUNDARY" "LIB_NAME;FUNCTIONS_YAML;CUSTOM_OPS_YAML;DTYPE_SELECTIVE_BUILD" ""
     ${ARGN})
@@ -80,8 +81,8 @@ function(generate_bindings_for_kernels)
   set_property(DIRECTORY PROPERTY RUSHLIGHT_KERNELS_YAML_${GEN_LIB_NAME} "${arguments}")
 endfunction()
 
-# Makes the library. KERNEL_LIBS have the kernels: those of the application, and portable_kernels, optimized_kernels and
-# quantized_kernels for operators whose kernels are the runtime's.
+# Makes the library. KERNEL_LIBS are the libraries with the kernels: the application's libraries, and portable_kernels,
+# optimized_kernels and quantized_kernels for kernels of the runtime.
 function(gen_operators_lib)
   cmake_parse_arguments(GEN "MANUAL_REGISTRATION" "LIB_NAME;DTYPE_SELECTIVE_BUILD" "KERNEL_LIBS;DEPS" ${ARGN})
   if(NOT GEN_LIB_NAME OR GEN_UNPARSED_ARGUMENTS OR GEN_MANUAL_REGISTRATION OR GEN_DTYPE_SELECTIVE_BUILD)
@@ -115,8 +116,9 @@ function(gen_operators_lib)
   endif()
 endfunction()
 
-# Makes a shared library for torch.ops.load_library(), by which eager PyTorch calls the kernels of CUSTOM_OPS_YAML. Give
-# Torch_DIR or a CMAKE_PREFIX_PATH with PyTorch's CMake package (python -c "import torch; print(torch.utils.cmake_prefix_path)").
+# Makes a shared library for torch.ops.load_library(): with it, eager PyTorch can call the kernels of CUSTOM_OPS_YAML.
+# Set Torch_DIR, or set CMAKE_PREFIX_PATH to the path of PyTorch's CMake package:
+# python -c "import torch; print(torch.utils.cmake_prefix_path)"
 function(gen_custom_ops_aot_lib)
   cmake_parse_arguments(GEN "" "LIB_NAME;CUSTOM_OPS_YAML" "KERNEL_SOURCES" ${ARGN})
   if(NOT GEN_LIB_NAME OR NOT GEN_KERNEL_SOURCES OR GEN_UNPARSED_ARGUMENTS)

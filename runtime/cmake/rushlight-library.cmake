@@ -1,9 +1,9 @@
 # rushlight_add_library(<name> [STATIC] SOURCES <files> [LINK <libraries>])
 #
-# A library of kernels or backends on Rushlight::core. One source names what it offers with RUSHLIGHT_LIBRARY,
-# RUSHLIGHT_KERNEL_LIBRARY or RUSHLIGHT_BACKEND_LIBRARY (rushlight/core/library.h). By default a shared library that
-# rushlight.runtime.load_library, executor_runner and rushlight::load_library load from its path: lib<name>.so, which
-# exports that name alone. With STATIC the same sources as a static library, for a program that hands over their tables.
+# Makes a library of kernels or backends, linked with Rushlight::core. One source lists its contents with
+# RUSHLIGHT_LIBRARY, RUSHLIGHT_KERNEL_LIBRARY or RUSHLIGHT_BACKEND_LIBRARY (rushlight/core/library.h). By default it is
+# a shared library lib<name>.so, which rushlight.runtime.load_library, executor_runner and rushlight::load_library load
+# by path. It exports only one symbol. With STATIC it is a static library for programs that pass its tables themselves.
 function(rushlight_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "" "SOURCES;LINK")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)

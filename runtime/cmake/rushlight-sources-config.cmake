@@ -1,5 +1,5 @@
-# find_package(rushlight) of an installed Python package, which has the runtime as sources: they are compiled with the
-# application, by its compiler and flags. The targets are those of rushlight-config.cmake.in.
+# find_package(rushlight) for an installed Python package, which contains the sources of the runtime: they are compiled
+# with the application, with its compiler and flags. The targets are the same as in rushlight-config.cmake.in.
 if(NOT TARGET Rushlight::core)
   get_filename_component(rushlight_package "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
   set(rushlight_archive "${rushlight_package}/runtime_sources.tar.xz")

@@ -1,4 +1,4 @@
-# macOS on Apple's processors, without Apple's SDK.
+# macOS on Apple silicon, without Apple's SDK.
 set(CMAKE_SYSTEM_NAME Darwin)
 set(CMAKE_SYSTEM_PROCESSOR arm64)
 set(ZIG_TARGET aarch64-macos)

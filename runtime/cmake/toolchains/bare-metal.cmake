@@ -1,5 +1,5 @@
-# A processor without an operating system: RUSHLIGHT_TRIPLE names the compiler, RUSHLIGHT_MACHINE the processor's flags,
-# RUSHLIGHT_BOARD the linker script of runtime/device/boards.
+# A processor without an operating system: RUSHLIGHT_TRIPLE is the compiler's prefix, RUSHLIGHT_MACHINE the processor's
+# flags, and RUSHLIGHT_BOARD a linker script in runtime/device/boards.
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 set(CMAKE_CXX_COMPILER ${RUSHLIGHT_TRIPLE}-g++)

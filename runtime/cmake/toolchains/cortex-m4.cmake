@@ -1,4 +1,4 @@
-# Cortex-M4, in QEMU the board mps2-an386.
+# Cortex-M4 (QEMU's board mps2-an386).
 set(CMAKE_SYSTEM_PROCESSOR arm)
 set(RUSHLIGHT_TRIPLE arm-none-eabi)
 set(RUSHLIGHT_MACHINE "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16")

@@ -1,4 +1,4 @@
-# Cortex-M55, in QEMU the board mps3-an547.
+# Cortex-M55 (QEMU's board mps3-an547).
 set(CMAKE_SYSTEM_PROCESSOR arm)
 set(RUSHLIGHT_TRIPLE arm-none-eabi)
 set(RUSHLIGHT_MACHINE "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard -mfpu=auto")

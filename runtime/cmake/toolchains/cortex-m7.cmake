@@ -1,4 +1,4 @@
-# Cortex-M7, in QEMU the board mps2-an500.
+# Cortex-M7 (QEMU's board mps2-an500).
 set(CMAKE_SYSTEM_PROCESSOR arm)
 set(RUSHLIGHT_TRIPLE arm-none-eabi)
 set(RUSHLIGHT_MACHINE "-mcpu=cortex-m7 -mthumb -mfloat-abi=hard -mfpu=fpv5-d16")

@@ -1,4 +1,4 @@
-# Debian's cross compiler for CMAKE_SYSTEM_PROCESSOR, and QEMU, which runs what it builds.
+# Debian's cross compiler for CMAKE_SYSTEM_PROCESSOR, and QEMU, which runs the programs.
 set(CMAKE_SYSTEM_NAME Linux)
 set(root /usr/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
 set(CMAKE_C_COMPILER ${CMAKE_SYSTEM_PROCESSOR}-linux-gnu-gcc)

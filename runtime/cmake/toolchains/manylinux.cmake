@@ -1,6 +1,6 @@
-# Extensions for old Linux systems: GCC compiles, and zig links with the C library of glibc 2.28 (manylinux_2_28). The C++
-# library is GCC's, as a static one. RUSHLIGHT_MACHINE is x86_64 or aarch64;
-# Debian's cross compiler serves a machine that is not the host's.
+# Python extensions for old Linux systems: GCC compiles, and zig links with the C library of glibc 2.28
+# (manylinux_2_28). GCC's C++ library is linked statically. RUSHLIGHT_MACHINE is x86_64 or aarch64; for other machines
+# than the host's, Debian's cross compiler is used.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${RUSHLIGHT_MACHINE})
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES RUSHLIGHT_MACHINE RUSHLIGHT_ZIG)

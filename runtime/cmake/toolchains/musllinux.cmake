@@ -1,4 +1,4 @@
-# Extensions for Linux systems with musl (musllinux_1_2), by zig. RUSHLIGHT_MACHINE is x86_64 or aarch64.
+# Python extensions for Linux systems with musl (musllinux_1_2), built with zig. RUSHLIGHT_MACHINE is x86_64 or aarch64.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${RUSHLIGHT_MACHINE})
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES RUSHLIGHT_MACHINE)

@@ -1,4 +1,4 @@
-# RISC-V as riscv64-linux.cmake has it, by a compiler that has its vectors too; programs are linked statically.
+# RISC-V as in riscv64-linux.cmake, with a compiler that also supports vectors; programs are linked statically.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR riscv64)
 set(ZIG_TARGET riscv64-linux-musl)

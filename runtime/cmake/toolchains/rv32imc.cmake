@@ -1,5 +1,5 @@
-# 32-bit RISC-V without floating point, in QEMU the board virt. Debian's compiler has no C++ headers: those of newlib for
-# Arm serve, of which only templates are used.
+# 32-bit RISC-V without floating point (QEMU's board virt). Debian's compiler has no C++ headers, so the headers of
+# newlib for Arm are used; only their templates are needed.
 set(CMAKE_SYSTEM_PROCESSOR riscv32)
 set(RUSHLIGHT_TRIPLE riscv64-unknown-elf)
 set(RUSHLIGHT_MACHINE "-march=rv32imc -mabi=ilp32 -mcmodel=medany -isystem /usr/include/newlib/c++/12.2.1 -isystem /usr/include/newlib/c++/12.2.1/arm-none-eabi -isystem /usr/include/newlib")

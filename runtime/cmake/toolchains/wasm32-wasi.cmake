@@ -1,4 +1,4 @@
-# WebAssembly on WASI, with vectors of 128 bits. Atomic instructions serve modules with threads, and run without them too.
+# WebAssembly on WASI with 128-bit vectors. Atomic instructions are for modules with threads; all modules can have them.
 set(CMAKE_SYSTEM_NAME WASI)
 set(CMAKE_SYSTEM_PROCESSOR wasm32)
 set(ZIG_TARGET wasm32-wasi)

@@ -14,8 +14,8 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * A program and its methods. Methods are loaded at their first use. Any number of threads may use a module; one
- * method runs at a time, and modules of the same program run at the same time. The names are the same as in ExecuTorch's
- * Android API.
+ * method runs at a time, and modules of the same program run at the same time. The names are the same as in
+ * ExecuTorch's Android API.
  *
  * <p>{@link #destroy()} frees the native memory. Without it, a later {@code load} frees the memory after the module
  * has been garbage-collected.
@@ -158,7 +158,7 @@ public final class Module implements AutoCloseable {
    *
    * @param methodName the name of the method
    * @throws IllegalStateException if the module was destroyed
-   * @throws RushlightRuntimeException if the method cannot be loaded; the message names the missing operators and backends
+   * @throws RushlightRuntimeException if the method cannot be loaded; the message names missing operators or backends
    */
   public void loadMethod(String methodName) {
     final byte[] name = utf8(methodName, "methodName");

@@ -337,8 +337,8 @@ public final class Tensor {
   }
 
   /**
-   * Returns the buffer of the elements, which begin at index 0: the buffer from which the tensor was made, or a buffer of
-   * the class for the dtype. The class is ShortBuffer for all 16-bit numbers, ByteBuffer for complex numbers and bools.
+   * Returns the buffer of the elements, which begin at index 0: the buffer from which the tensor was made, or a buffer
+   * of the class for the dtype. The class is ShortBuffer for all 16-bit numbers, ByteBuffer for complex numbers and bools.
    */
   public Buffer getRawDataBuffer() {
     return data;

@@ -5,8 +5,9 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The layout of values that are passed to and from the native library. A value has {@link #LONGS} longs: kind, dtype, rank, bytes,
- * the integer or the bits of the real number, then the sizes. Its elements or characters are in a direct buffer.
+ * The layout of values that are passed to and from the native library. A value has {@link #LONGS} longs: kind, dtype,
+ * rank, bytes, the integer or the bits of the real number, then the sizes. Its elements or characters are in a direct
+ * buffer.
  */
 final class Values {
   static final int MAX_RANK = 16; // RUSHLIGHT_MAX_RANK
