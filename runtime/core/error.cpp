@@ -110,8 +110,7 @@ void panic_without_value(Error error) noexcept {
   platform::panic("");
 #else
   char text[kMessageSize];
-  format_text(text, sizeof(text), "the value of a Result is read, which has the error %s: %s", to_string(error),
-              last_error_message());
+  format_text(text, sizeof(text), "cannot read a Result with the error %s: %s", to_string(error), last_error_message());
   platform::panic(text);
 #endif
 }

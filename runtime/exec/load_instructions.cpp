@@ -71,7 +71,7 @@ Error MethodLoader::find_operators() {
     ++num_missing;
   }
   RL_REQUIRE(num_missing == 0, OperatorMissing,
-             "method '%.40s' calls %zu operators that have no kernel here: %s (load the library, or hand over a kernel "
+             "method '%.40s' calls %zu operators that have no kernel here: %s (load the library, or pass a kernel "
              "table, that "
              "has them)",
              method_name(), num_missing, missing.text());
@@ -94,7 +94,7 @@ Error MethodLoader::init_delegates() {
   }
   RL_REQUIRE(num_missing == 0, NotFound,
              "method '%.40s' needs backends that are absent or not available on this machine: %s (%s)", method_name(),
-             missing.text(), reason[0] ? reason : "load the library, or hand over a backend table that has them");
+             missing.text(), reason[0] ? reason : "load the library, or pass a backend table that has them");
   RL_TRY(take(count, &state_.delegates));
   for (size_t i = 0; i < count; ++i) {
     const std::string_view id = plan_.delegate_id(i);

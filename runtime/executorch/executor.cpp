@@ -65,7 +65,7 @@ Result<const TensorLayout> internal::ProgramDataMap::get_tensor_layout(std::stri
 
 Error internal::ProgramDataMap::load_data_into(std::string_view key, void* buffer, size_t size) const {
   RL_ASSIGN(FreeableBuffer data, get_data(key));
-  ET_CHECK_OR_RETURN_ERROR(size <= data.size(), InvalidArgument, "an entry has %zu bytes, but %zu are asked for",
+  ET_CHECK_OR_RETURN_ERROR(size <= data.size(), InvalidArgument, "an entry has %zu bytes, but %zu are wanted",
                            data.size(), size);
   std::memcpy(buffer, data.data(), size);
   return Error::Ok;

@@ -102,9 +102,9 @@ void bind_machine(nb::module_& module) {
   using namespace nb::literals;
   module.def("machine_peaks", &machine_peaks, "threads"_a,
              nb::sig("def machine_peaks(threads: int) -> tuple[float, float, float]"),
-             "Measures the float32 operations a second that the tiles can reach and the bytes a second that they can\n"
-             "read from memory, on so many threads: zeros if this build has no tiles; and the seconds that handing\n"
-             "tasks to those threads takes, until all have come back.");
+             "Measures the float32 operations per second that the microkernels reach, the bytes per second that\n"
+             "they read from memory (both 0 in a build without microkernels), and the seconds from giving a task\n"
+             "to each of `threads` threads until all tasks have returned.");
 }
 
 }  // namespace rushlight::python

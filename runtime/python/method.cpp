@@ -316,7 +316,7 @@ class MethodObject {
             name_of(index) + " takes a value of type " + to_string(input.tag) + ", not " + type_name_of(object));
     }
     const Error error = method().set_input(index, value);
-    if (error != Error::Ok) raise(error, name_of(index) + " is not as it should be: " + last_error_message());
+    if (error != Error::Ok) raise(error, name_of(index) + " is invalid: " + last_error_message());
   }
 
   // Returns the name of an input, such as "input 1" or "input 1 (args[0]['mask'])".

@@ -24,7 +24,7 @@ class CpuBackend final : public BackendInterface {
     processed->Free();
     const cpu::Packing own = cpu::packing_of(*set);
     if (plan->table.vector_floats() != own.vector || plan->table.panel_floats() != own.panel) {
-      RL_LOG(Warning, "CpuBackend: method %.*s was planned for %s and runs on %s: its weights are packed anew",
+      RL_LOG(Warning, "CpuBackend: method %.*s was planned for %s and runs on %s: its weights are repacked",
              static_cast<int>(context.method_name.size()), context.method_name.data(), plan->table.target().data(),
              set->name);
     }

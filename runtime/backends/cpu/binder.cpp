@@ -41,7 +41,7 @@ void repack(const T* from, const Packing& a, T* to, const Packing& b, int64_t k,
 
 const Binder::Slot* Binder::slot(Operand operand) {
   if (operand.index >= slots_.size()) {
-    refuse(fail(Error::InvalidProgram, "%s.%s is not there", operation_, operand.field));
+    refuse(fail(Error::InvalidProgram, "%s.%s is missing", operation_, operand.field));
     return nullptr;
   }
   return &slots_[operand.index];

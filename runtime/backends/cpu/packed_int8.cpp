@@ -48,7 +48,7 @@ const uint8_t* Binder::packed_bytes(Operand operand, const schema::Int8Packing& 
   int64_t numbers = 0;
   if (__builtin_mul_overflow(matrices, k, &numbers) || __builtin_mul_overflow(numbers, n, &numbers) ||
       numbers > kMostNumbers || planned.panel % planned.lanes != 0) {
-    refuse(fail(Error::InvalidProgram, "%s.%s is out of all proportion", operation_, operand.field));
+    refuse(fail(Error::InvalidProgram, "%s.%s is too large", operation_, operand.field));
     return nullptr;
   }
   const int64_t size = planned.size(n, k);

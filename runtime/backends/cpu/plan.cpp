@@ -39,19 +39,18 @@ Error check_value(const schema::Plan& plan, uint32_t index) {
   const schema::Value value = plan.values()[index];
   const uint32_t expressions = plan.expressions().size();
   RL_REQUIRE(value.storage() < plan.storages().size() && value.offset() < expressions, InvalidProgram,
-             "value %u refers to a storage or an offset that is not there", index);
+             "value %u refers to a missing storage or offset", index);
   RL_REQUIRE(value.sizes().size() <= kMaxRank && value.sizes().size() == value.strides().size(), InvalidProgram,
              "value %u has %u sizes and %u strides", index, value.sizes().size(), value.strides().size());
   for (uint32_t i = 0; i < value.sizes().size(); ++i) {
     RL_REQUIRE(value.sizes()[i] < expressions && value.strides()[i] < expressions, InvalidProgram,
-               "dimension %u of value %u is an expression that is not there", i, index);
+               "dimension %u of value %u is a missing expression", i, index);
   }
   const ScalarType dtype = static_cast<ScalarType>(value.dtype());
   RL_REQUIRE(dtype == ScalarType::Float || dtype == ScalarType::Long || dtype == ScalarType::Int ||
                  dtype == ScalarType::Bool || dtype == ScalarType::Char || dtype == ScalarType::Byte ||
                  dtype == ScalarType::Half || dtype == ScalarType::BFloat16,
-             InvalidProgram, "value %u has the element type %d, which plans do not", index,
-             static_cast<int>(value.dtype()));
+             InvalidProgram, "value %u has the unsupported element type %d", index, static_cast<int>(value.dtype()));
   return Error::Ok;
 }
 

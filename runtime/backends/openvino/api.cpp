@@ -52,7 +52,7 @@ Result<const Api*> load_api() {
   }
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   RL_REQUIRE(library, NotFound,
-             "OpenVINO is not there (%.300s): pip install 'rushlight[openvino]', or name %s in OPENVINO_LIB_PATH",
+             "OpenVINO is missing (%.300s): pip install 'rushlight[openvino]', or name %s in OPENVINO_LIB_PATH",
              dlerror(), kName);
   RL_TRY(bind(library, path, &api));
   is_loaded = true;

@@ -88,7 +88,7 @@ class Reader {
   }
 
   Error read_shape(size_t id, const schema::XNNTensorValue& tensor, Value* value) {
-    RL_REQUIRE(tensor.id_out() == id, InvalidProgram, "value %zu bears the id %u", id, tensor.id_out());
+    RL_REQUIRE(tensor.id_out() == id, InvalidProgram, "value %zu has the id %u", id, tensor.id_out());
     value->shape.rank = tensor.dims().size();
     RL_REQUIRE(tensor.num_dims() == value->shape.rank && value->shape.rank <= kMaxRank, InvalidProgram,
                "value %zu has %u dimensions", id, tensor.num_dims());
@@ -201,7 +201,7 @@ class Reader {
                    "node %zu (%s) reads value %u, which is not computed before", i, name_of(node.kind), node.inputs[j]);
       }
       RL_REQUIRE(node.output < graph_->values.size() && !is_known[node.output], InvalidProgram,
-                 "node %zu (%s) computes value %u, which is not its to compute", i, name_of(node.kind), node.output);
+                 "node %zu (%s) cannot compute value %u", i, name_of(node.kind), node.output);
       is_known[node.output] = true;
     }
     RL_TRY(check_quantization(*graph_));

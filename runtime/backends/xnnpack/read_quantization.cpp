@@ -71,7 +71,7 @@ bool moves(Kind kind) {
 }
 
 Error misfit(const Node& node, const char* what) {
-  return fail(Error::InvalidProgram, "a %s (debug handle %u) cannot be: %s", name_of(node.kind), node.debug_handle,
+  return fail(Error::InvalidProgram, "a %s (debug handle %u) is invalid: %s", name_of(node.kind), node.debug_handle,
               what);
 }
 
@@ -97,7 +97,7 @@ Error check_node(const Graph& graph, const Node& node) {
     if (by == By::Row && (!is_weighted(node.kind) || i != 0)) return misfit(node, "its input has scales by row");
     if (by == By::Row && is_quantized(out)) return misfit(node, "its result has a scale");
     if (in.dtype == ScalarType::Int && !is_bias) return misfit(node, "its input has 32 bits");
-    if (moves(node.kind) && !is_same(in, out)) return misfit(node, "what it moves changes");
+    if (moves(node.kind) && !is_same(in, out)) return misfit(node, "it changes values");
   }
   if (out.quantization.by == By::Row) {
     const Value& in = graph.values[node.inputs[0]];

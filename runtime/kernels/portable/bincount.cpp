@@ -9,7 +9,7 @@ namespace rushlight::portable {
 
 void bincount_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Tensor>& weights,
                   int64_t minlength, Tensor& out) {
-  RL_KERNEL_REQUIRE(context, in.dim() == 1, InvalidArgument, "counts a vector, not rank %lld",
+  RL_KERNEL_REQUIRE(context, in.dim() == 1, InvalidArgument, "needs a vector, not rank %lld",
                     static_cast<long long>(in.dim()));
   RL_KERNEL_REQUIRE(context, minlength >= 0, InvalidArgument, "minlength is %lld", static_cast<long long>(minlength));
   RL_KERNEL_REQUIRE(context, !weights || weights->numel() == in.numel(), InvalidArgument,

@@ -377,7 +377,7 @@ bool require_range(KernelRuntimeContext& context, int64_t quant_min, int64_t qua
       least = std::numeric_limits<int32_t>::min(), most = std::numeric_limits<int32_t>::max();
       break;
     default:
-      context.fail(Error::InvalidType, "nothing is quantized to %s", dtype_name(dtype));
+      context.fail(Error::InvalidType, "cannot quantize to %s", dtype_name(dtype));
       return false;
   }
   if (quant_min < least || quant_max > most || quant_min > quant_max) {

@@ -26,7 +26,7 @@ bool channel_axis(KernelRuntimeContext& context, const Tensor& in, const Tensor&
 
 int64_t group_length(KernelRuntimeContext& context, const Tensor& in, const Tensor& scales, int64_t group_size) {
   if (in.dim() != 2) {
-    context.fail(Error::InvalidArgument, "groups are of a matrix, not of rank %lld", static_cast<long long>(in.dim()));
+    context.fail(Error::InvalidArgument, "groups need a matrix, not rank %lld", static_cast<long long>(in.dim()));
     return 0;
   }
   const int64_t columns = in.size(1);

@@ -8,7 +8,7 @@ namespace rushlight::quantized {
 void dequantize_per_tensor_out(KernelRuntimeContext& context, const Tensor& in, double scale, int64_t zero_point,
                                int64_t, int64_t, ScalarType dtype, std::optional<ScalarType> out_dtype, Tensor& out) {
   const ScalarType result = out_dtype.value_or(ScalarType::Float);
-  RL_KERNEL_REQUIRE(context, dtypes::kFloatH.contains(result), InvalidType, "nothing is dequantized to %s",
+  RL_KERNEL_REQUIRE(context, dtypes::kFloatH.contains(result), InvalidType, "cannot dequantize to %s",
                     dtype_name(result));
   if (!require_dtype(context, "the input", in, dtype) || !require_dtype(context, "out", out, result) ||
       !resize_out_like(context, out, in)) {

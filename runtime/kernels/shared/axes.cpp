@@ -34,7 +34,7 @@ bool require_dim_order(KernelRuntimeContext& context, std::optional<Span<const i
   if (!dim_order) return true;
   bool equal = dim_order->size() == out.dim_order().size();
   for (size_t i = 0; equal && i < dim_order->size(); ++i) equal = (*dim_order)[i] == out.dim_order()[i];
-  if (!equal) context.fail(Error::InvalidArgument, "out does not have the dim order asked for");
+  if (!equal) context.fail(Error::InvalidArgument, "out does not have the wanted dim order");
   return equal;
 }
 

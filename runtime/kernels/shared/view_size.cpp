@@ -25,8 +25,7 @@ bool resolve_view_size(KernelRuntimeContext& context, int64_t numel, Span<const 
     fits = fits && known == numel;
   }
   if (!fits) {
-    context.fail(Error::InvalidArgument, "%lld elements cannot be viewed in the shape asked for",
-                 static_cast<long long>(numel));
+    context.fail(Error::InvalidArgument, "%lld elements cannot be viewed in this shape", static_cast<long long>(numel));
   }
   return fits;
 }

@@ -85,7 +85,7 @@ TEST(PlatformDeathTest, ThePanicHookGetsTheMessage) {
     std::_Exit(*result);
   };
   EXPECT_EXIT(read_an_error(), testing::ExitedWithCode(7),
-              "panic of the application: the value of a Result is read, which has the error NotFound: no method 'bac");
+              "panic of the application: cannot read a Result with the error NotFound: no method 'bac");
   set_hooks({});
 }
 

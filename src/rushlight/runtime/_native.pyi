@@ -22,9 +22,9 @@ def loaded_libraries() -> list[tuple[str, str, list[str], list[str]]]: ...
 
 def machine_peaks(threads: int) -> tuple[float, float, float]:
     """
-    Measures the float32 operations a second that the tiles can reach and the bytes a second that they can
-    read from memory, on so many threads: zeros if this build has no tiles; and the seconds that handing
-    tasks to those threads takes, until all have come back.
+    Measures the float32 operations per second that the microkernels reach, the bytes per second that
+    they read from memory (both 0 in a build without microkernels), and the seconds from giving a task
+    to each of `threads` threads until all tasks have returned.
     """
 
 def search_offsets(buffers: Sequence[tuple[int, int, int, int]], bound: int, peak: int, steps: int, seconds: float) -> tuple[list[int], int, int, bool]:

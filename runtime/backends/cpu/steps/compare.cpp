@@ -48,7 +48,7 @@ class CompareStep final : public Step {
                                                  : dtype == ScalarType::Long || dtype == ScalarType::Int;
     const ScalarType result = op_ < Comparison::AND ? ScalarType::Bool : dtype;
     RL_REQUIRE(allowed && views_[2]->dtype == dtype && views_[0]->dtype == result, InvalidProgram,
-               "operands of a combination have other types than it takes");
+               "operands of a combination have wrong types");
     return Error::Ok;
   }
 
@@ -157,7 +157,7 @@ class WhereStep final : public Step {
     RL_TRY(binder.error());
     RL_REQUIRE(views_[1]->dtype == ScalarType::Bool && views_[2]->dtype == views_[0]->dtype &&
                    views_[3]->dtype == views_[0]->dtype,
-               InvalidProgram, "operands of a choice have other types than it takes");
+               InvalidProgram, "operands of a choice have wrong types");
     return Error::Ok;
   }
 

@@ -21,7 +21,7 @@ class ConvertStep final : public Step {
     out_ = binder.output_of(op.output(), widens_ ? ScalarType::Float : out->dtype);
     RL_TRY(binder.error());
     RL_REQUIRE(widens_ || (in_->dtype == ScalarType::Float && is_f16(out_->dtype)), InvalidProgram,
-               "a conversion has %s to make %s of", dtype_name(in_->dtype), dtype_name(out_->dtype));
+               "cannot convert %s to %s", dtype_name(in_->dtype), dtype_name(out_->dtype));
     type_ = f16_type(widens_ ? in_->dtype : out_->dtype);
     return Error::Ok;
   }

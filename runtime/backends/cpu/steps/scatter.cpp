@@ -15,7 +15,7 @@ class ScatterStep final : public Step {
     axis_ = static_cast<int>(op.axis());
     adds_ = op.adds();
     RL_TRY(binder.error());
-    RL_REQUIRE(!adds_ || target_->dtype == ScalarType::Float, InvalidProgram, "a scatter adds other than float32");
+    RL_REQUIRE(!adds_ || target_->dtype == ScalarType::Float, InvalidProgram, "a scatter can add only float32");
     RL_REQUIRE(source_->dtype == target_->dtype && places_->dtype == ScalarType::Long, InvalidProgram,
                "operands of a scatter have other types than it takes");
     return Error::Ok;
