@@ -7,7 +7,7 @@
 namespace rushlight {
 namespace {
 
-constexpr size_t kMostUnasked = size_t{1} << 20;  // at most so many bytes more than requested
+constexpr size_t kMostUnasked = size_t{1} << 20;  // maximum bytes of a chunk beyond the request
 
 }  // namespace
 

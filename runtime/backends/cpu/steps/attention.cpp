@@ -12,7 +12,7 @@ namespace {
 using microkernels::AttentionMasks;
 using microkernels::AttentionTile;
 
-// Up to so many queries, keys and values are read in place instead of packed.
+// With at most this many queries, keys and values are read in place instead of packed.
 constexpr int64_t kFewQueries = 4;
 // The maximum number of scores that are held at a time, unless one tile has more.
 constexpr int64_t kScoreFloats = 6 * 1024;

@@ -6,7 +6,7 @@ namespace rushlight::cpu {
 
 namespace {
 
-// Up to so many rows, the product reads the quantized weights without dequantizing them to memory.
+// With at most this many rows, the product reads the quantized weights without dequantizing them to memory.
 constexpr int64_t kFewRows = 8;
 
 class WeightOnlyGemmStep final : public Step {

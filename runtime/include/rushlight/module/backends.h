@@ -12,14 +12,14 @@ namespace rushlight {
 // A backend that a method needs and that is absent or cannot run.
 struct MissingBackend {
   std::string_view id;    // a view into the program
-  bool is_here;           // the backend is in the build, but is_available() returns false
+  bool is_here;           // the backend exists, but is_available() returns false here
   std::string provision;  // message for the user: what provides the backend, or why it cannot run
 };
 
 // Returns the backends that a method lacks, each once, in the order of the method's delegates.
 std::vector<MissingBackend> missing_backends(const MethodMeta& meta, BackendTable backends);
 
-// Returns NotFound if a method lacks backends. The message names the backends and the packages that provide them.
+// Returns NotFound if a method lacks backends. The message names the backends and where to get them.
 Error require_backends(const MethodMeta& meta, BackendTable backends);
 
 }  // namespace rushlight

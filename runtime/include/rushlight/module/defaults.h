@@ -13,7 +13,7 @@ Span<const KernelTable> default_kernels();
 // Returns all backends of this build.
 BackendTable default_backends();
 
-// Return the kernels and backends of the loaded libraries (see module/library.h), followed by those of this build.
+// Return the kernels and backends of the loaded libraries (see module/library.h), followed by the build's own.
 std::vector<KernelTable> available_kernels();
 std::vector<Backend> available_backends();
 

@@ -98,8 +98,8 @@ inline TensorPtr make_tensor_ptr(std::vector<SizesType> sizes, std::vector<uint8
                                  ShapeDynamism dynamism = ShapeDynamism::DYNAMIC_BOUND) {
   return make_tensor_ptr(std::move(sizes), std::move(data), {}, {}, type, dynamism);
 }
-// Makes a view of a tensor, of the same or of another shape with at most as many elements. In the first function, the
-// caller keeps the tensor's memory valid, or `deleter` frees it. In the second one, the view keeps the tensor alive.
+// Makes a view of a tensor, with the same shape or another shape of at most the same number of elements. In the first
+// function, the memory must outlive the view; `deleter` may own it. In the second one, the view keeps the tensor alive.
 TensorPtr make_tensor_ptr(const Tensor& tensor, std::vector<SizesType> sizes = {},
                           std::vector<DimOrderType> dim_order = {}, std::vector<StridesType> strides = {},
                           std::function<void(void*)> deleter = nullptr);
