@@ -1,7 +1,7 @@
-"""The constants of an exported program, and the values that follow from them.
+"""The constants of an exported program, and the values computed from constants alone.
 
-A constant is an input of the graph that is a stored tensor which nothing changes: a parameter, a buffer or a
-lifted tensor. A node whose inputs are all constants may be computed ahead of time.
+A constant is a graph input that reads a stored tensor which the program never changes: a parameter, a
+buffer or a lifted tensor. A node whose inputs are all constants may be computed ahead of time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CHANGES = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKin
 
 
 def changed_targets(signature: ExportGraphSignature) -> set[str]:
-    """Qualified names of parameters and buffers that the program writes or trains."""
+    """Qualified names of the parameters and buffers that the program writes or trains."""
     return {str(spec.target) for spec in signature.output_specs if spec.kind in _CHANGES}
 
 
@@ -47,7 +47,7 @@ def stored_tensor(program: ExportedProgram, spec: InputSpec) -> torch.Tensor | N
 
 
 def constant_inputs(program: ExportedProgram) -> dict[str, torch.Tensor]:
-    """The tensor of every placeholder, by name, that holds a constant: no method writes it."""
+    """The tensors of all constant placeholders, by placeholder name; no method writes a constant."""
     changed = changed_targets(program.graph_signature)
     others = _written_in_place(program.graph) | shared_placeholders(program).keys()
     found = {}
@@ -59,7 +59,7 @@ def constant_inputs(program: ExportedProgram) -> dict[str, torch.Tensor]:
 
 
 def _written_in_place(graph: Graph) -> set[str]:
-    """Placeholders written, or a view of them, by an operator: programs not yet functional have such."""
+    """Names of placeholders that operators write, directly or through a view (in non-functional programs)."""
     origins: dict[Node, frozenset[str]] = {}
     written: set[str] = set()
     for node in graph.nodes:
@@ -90,27 +90,29 @@ def _written_arguments(
 
 
 def is_graph_of(program: ExportedProgram, graph: Graph) -> bool:
-    """Whether a graph is the program's own or a copy of it, and not the body of its control flow, whose
-    placeholders may bear the same names."""
+    """Returns whether `graph` is the program's main graph or a copy of it.
+
+    The body of a control flow operator is neither, although its placeholders may have the same names.
+    """
     names = [node.name for node in graph.nodes if node.op == "placeholder"]
     return names == [spec.arg.name for spec in program.graph_signature.input_specs]
 
 
 def constants_of_graph(program: ExportedProgram, graph: Graph) -> dict[str, torch.Tensor]:
-    """The tensors of the placeholders of a graph of a program that are constants, by name.
+    """The tensors of a graph's constant placeholders, by placeholder name.
 
-    The placeholders of a body of control flow are no constants: each call may give it another tensor.
+    The placeholders of a control flow body are not constants: each call may pass another tensor.
     """
     return constant_inputs(program) if is_graph_of(program, graph) else {}
 
 
 class Constants:
-    """The nodes of a graph that are constant, and their values, which are computed when they are first read.
+    """The constant nodes of a graph and their values. A value is computed when it is first read.
 
     Args:
         stored: the tensors of the graph's placeholders that are constants, by name.
         graph: the graph.
-        folds: whether a node counts as constant because its inputs do; if None, no node does.
+        folds: returns whether a node with constant inputs is itself constant; if None, only placeholders are.
     """
 
     def __init__(
@@ -145,11 +147,11 @@ class Constants:
         return value if isinstance(value, torch.Tensor) else None
 
     def add(self, node: Node, value: torch.Tensor) -> None:
-        """Adds a placeholder that the graph has got since."""
+        """Registers a placeholder that was added to the graph after this object was made."""
         self._values[node] = value
 
     def _compute(self, node: Node) -> None:
-        """Computes the value of a constant node, and those of the nodes on which it depends."""
+        """Computes the value of a constant node and of all constant nodes that it reads."""
         pending = [node]
         while pending:
             current = pending[-1]
@@ -186,9 +188,9 @@ class NewConstants:
     def add(
         self, name: str, tensor: torch.Tensor, val: torch.Tensor, origin: Node, first: int | None = None
     ) -> Node:
-        """A new buffer; it and its placeholder bear `name` with a number that makes it unique.
+        """Adds a buffer and its placeholder; both are called `name` with a number that makes the name unique.
 
-        The number is at least `first`, by default the number of inputs before it.
+        The number is at least `first`, by default the number of inputs in front of the placeholder.
         """
         program = self._program
         number = self._position if first is None else first

@@ -1,4 +1,4 @@
-"""Higher-order operators: control flow with the graph modules that it runs, and calls of delegates."""
+"""Higher-order operators: control flow operators with their body graphs, and calls of delegates."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def is_control_flow(node: Node) -> bool:
 def control_flow_submodules(
     module: GraphModule, operators: Collection[object] = CONTROL_FLOW.keys()
 ) -> list[Submodule]:
-    """(attribute name, branch or body, the node that runs it) of the graph's control-flow nodes, in order.
+    """Returns (attribute name, body graph, control flow node) for the graph's control flow nodes, in order.
 
-    Bodies of bodies are not listed.
+    Bodies inside of bodies are not listed.
     """
     return list(_submodules(module, operators))
 
@@ -58,22 +58,22 @@ def _submodules(module: GraphModule, operators: Collection[object]) -> Iterator[
 
 
 def get_control_flow_submodules(graph_module: GraphModule) -> list[Submodule]:
-    """Those of cond, map and scan: each is run for every value that its node computes."""
+    """Returns the bodies of cond, map and scan, each as (attribute name, body graph, node)."""
     return control_flow_submodules(graph_module, (COND, MAP, SCAN))
 
 
 def get_cond_while_submodules(graph_module: GraphModule) -> list[Submodule]:
-    """Those of cond and while_loop."""
+    """Returns the branches of cond and the condition and body of while_loop."""
     return control_flow_submodules(graph_module, (COND, WHILE_LOOP))
 
 
 def get_scan_submodules(graph_module: GraphModule) -> list[Submodule]:
-    """Those of scan."""
+    """Returns the bodies of scan."""
     return control_flow_submodules(graph_module, (SCAN,))
 
 
 def bfs_trace_with_node_process(gm: GraphModule, node_op: Callable[[Node], None]) -> None:
-    """Calls `node_op` with every node of the graph, then of the bodies that its control flow runs."""
+    """Calls `node_op` with every node of the graph, then with every node of its control flow bodies."""
     queue = deque([gm])
     while queue:
         module = queue.popleft()
@@ -83,8 +83,10 @@ def bfs_trace_with_node_process(gm: GraphModule, node_op: Callable[[Node], None]
 
 
 def contains_any_call_fn_target_op(graph_module: GraphModule, ops: Collection[object]) -> bool:
-    """Whether the graph or a body in it calls one of `ops`; an operator of a dialect counts as the
-    torch operator that it wraps, its `_op`."""
+    """Returns whether the graph or a control flow body in it calls one of `ops`.
+
+    An operator of a dialect counts as the torch operator that it wraps (`_op`).
+    """
     if any(
         node.op == "call_function"
         and (node.target if isinstance(node.target, OpOverload) else getattr(node.target, "_op", node.target))

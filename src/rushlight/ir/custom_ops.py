@@ -1,8 +1,8 @@
-"""Operators of Rushlight's own, for what ATen has no out variant of.
+"""Operators that Rushlight defines because ATen has no out variant for them.
 
-`rushlight::grouped_mm(input, weight, ends)`: rows of `input` [S, K], sorted by group, times the matrix of
-their group in `weight` [G, K, N]; group g ends before row `ends[g]` (int32 or int64 [G]); rows past the last
-group give zeros. Gives [S, N].
+`rushlight::grouped_mm(input, weight, ends)` multiplies rows of `input` [S, K], sorted by group, by the matrix
+of their group in `weight` [G, K, N]. Group g ends in front of row `ends[g]` (int32 or int64 [G]). Rows behind
+the last group give zeros. The result is [S, N].
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The operators `et_copy::_h2d_copy` and `et_copy::_d2h_copy`: copies between host and device memory.
 
-Traced on the host, both are clones; where the memories are, only the runtime knows.
+During tracing on the host both operators are clones; only the runtime knows where the memories are.
 """
 
 from __future__ import annotations

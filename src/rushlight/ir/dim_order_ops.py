@@ -1,4 +1,4 @@
-"""Operators that say their layout as a dim order: copy with conversion, clone, empty.
+"""Operators whose layout argument is a dim order: copy with conversion, clone, empty.
 
 A dim order lists dims from the outermost to the innermost: (0, 1, 2, 3) is contiguous, (0, 2, 3, 1) is
 channels last.
@@ -17,7 +17,7 @@ _ORDER = "int[]? dim_order=None"
 _OUT = "Tensor(a!) out) -> Tensor(a!)"
 _OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
-# The out overloads drop what the out tensor already says.
+# An out overload has no arguments for properties that the out tensor already has.
 _SCHEMAS = (
     f"_to_dim_order_copy(Tensor self, *, {_OPTIONS}, bool non_blocking=False, {_ORDER}) -> Tensor",
     f"_to_dim_order_copy.out(Tensor self, *, bool non_blocking=False, {_ORDER}, {_OUT}",
@@ -54,18 +54,18 @@ def memory_format_of(dim_order: Sequence[int] | None) -> torch.memory_format:
 
 
 def has_memory_format(tensor: torch.Tensor) -> bool:
-    """Whether a tensor's strides are those of a memory format: row-major, or channels last."""
+    """Whether a tensor is row-major or channels last; other strides belong to no memory format."""
     order = dim_order_from_strides(tensor.stride())
     return order == tuple(range(len(order))) or any(order == known for _, known in _CHANNELS_LAST.values())
 
 
 def is_channel_last_dim_order(tensor: torch.Tensor) -> bool:
-    """Whether a tensor of 4 dims lies with its channels last."""
+    """Whether a tensor is of rank 4 and channels last."""
     return tensor.dim() == 4 and tuple(tensor.dim_order()) == _CHANNELS_LAST[4][1]
 
 
 def is_contiguous_dim_order(tensor: torch.Tensor) -> bool:
-    """Whether a tensor's dims lie in their own order."""
+    """Whether a tensor is contiguous (row-major)."""
     return tuple(tensor.dim_order()) == tuple(range(tensor.dim()))
 
 

@@ -1,9 +1,9 @@
 """Dtype rules of edge operators: which dtypes the tensor arguments and results of a call may have together.
 
-The rows are facts of ExecuTorch's edge dialect. A letter stands for a set of dtypes, and all places with one
-letter have one dtype; a number after the letter makes it another place with the same set. `|` separates
-alternatives, of which one must hold. `promoted` is the dtype that torch gives to a mix of `self` and `other`.
-A row continues on indented lines. Operators without a row take any dtypes that torch accepts for them.
+The rows follow ExecuTorch's edge dialect. A letter stands for a set of dtypes. All arguments and results with
+the same letter must have the same dtype; letter and number (as in A1) name the same set, chosen separately.
+`|` separates alternatives, of which one must hold. `promoted` is the dtype to which torch promotes `self` and
+`other`. A row continues on indented lines. An operator without a row may have any dtypes that torch accepts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ANY = REAL | {torch.uint16}
 COMPLEX = frozenset({torch.complex64, torch.complex128})
 
 COVERED = ANY | COMPLEX
-"""The dtypes that the table speaks of. A call with another dtype is left to torch and to the kernels."""
+"""The dtypes that the table covers. Torch and the kernels check calls with other dtypes."""
 
 LETTERS: dict[str, frozenset[torch.dtype]] = {
     "A": ANY,
@@ -135,8 +135,8 @@ div.Tensor
 FURTHER_RULES: dict[str, dict[str, Any]] = {}
 """Rules of further operators by name, such as "my_ops::scale", in the format of ExecuTorch's `edge.yaml`.
 
-`type_alias` has the names of dtypes of each set, such as `{"T0": ["Float", "Half"]}`, and `type_constraint`
-the alternatives, such as `[{"self": "T0", "__ret_0": "T0"}]`. A rule must be there before the operator is
+`type_alias` gives the dtype names of each set, such as `{"T0": ["Float", "Half"]}`, and `type_constraint` the
+alternatives, such as `[{"self": "T0", "__ret_0": "T0"}]`. A rule must be added before the operator is first
 used.
 """
 
@@ -155,7 +155,7 @@ DTYPES = {
     "ComplexFloat": torch.complex64,
     "ComplexDouble": torch.complex128,
 }
-"""The dtypes by the names that `FURTHER_RULES` has for them."""
+"""The dtypes by the names that `FURTHER_RULES` uses."""
 
 Constraint: TypeAlias = dict[str, str]
 """The name of a set of dtypes for each tensor argument and result."""
@@ -163,14 +163,14 @@ Constraint: TypeAlias = dict[str, str]
 
 @dataclass(frozen=True)
 class DtypeRule:
-    """The alternatives of an operator, and the dtypes that each name in them stands for."""
+    """The alternatives of an operator, and the set of dtypes behind each name in them."""
 
     aliases: dict[str, frozenset[torch.dtype]]
     constraints: tuple[Constraint, ...]
 
 
 class AllowedDtypeSet:
-    """The dtypes of one name in a rule; one place with a dtype leaves this one for the others.
+    """The dtypes that one name in a rule allows; `reduce_to` narrows them to a single dtype.
 
     Args:
         types: the dtypes.
@@ -181,7 +181,7 @@ class AllowedDtypeSet:
         self._only: torch.dtype | None = None
 
     def reduce_to(self, t: torch.dtype) -> bool:
-        """Leaves one dtype, and returns whether it was one of them."""
+        """Narrows the set to dtype `t`, and returns whether `t` was in the set."""
         if t not in self:
             return False
         self._only = t
@@ -303,14 +303,14 @@ def _pairs(names: Mapping[str, str], result: object) -> Iterator[dict[str, torch
     for dtypes in product(*(sorted(LETTERS[letter[0]], key=str) for letter in names.values())):
         chosen = dict(zip(names, dtypes, strict=True))
         left, right = (dtype for name, dtype in chosen.items() if name != "condition")
-        # torch mixes the two to float32, which no kernel of ExecuTorch computes.
+        # torch promotes float16 with bfloat16 to float32; no kernel of ExecuTorch computes this mix.
         if {left, right} != HALF:
             assert callable(result)
             yield {**chosen, "__ret_0": result(torch.promote_types(left, right))}
 
 
 def result_names(schema: torch._C.FunctionSchema) -> list[str]:
-    """Returns the names of an operator's results: `__ret_0` and so on for those without one."""
+    """Returns the names of an operator's results; a result without a name is called `__ret_0` and so on."""
     return [item.name or f"__ret_{index}" for index, item in enumerate(schema.returns)]
 
 

@@ -24,7 +24,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 class EdgeOpOverload:
     """An operator of the edge dialect: a torch overload whose schema carries dtype rules."""
 
-    # Graph text names operators by the module in which users of the field look for them.
+    # The text of a graph names operators by this module, as users of ExecuTorch expect.
     graph_module_name: ClassVar[str] = "executorch.exir.dialects.edge._ops"
     dialect: ClassVar[str] = "edge"
 
@@ -193,8 +193,8 @@ class _Ops:
         self.backend = DialectNamespace("backend")
 
 
-# Libraries whose operators only a pass introduces; `bind_pattern_to_op` adds to it. The last one is that of
-# operators which users' tests define.
+# Libraries whose operators appear only through a pass; `bind_pattern_to_op` adds libraries. The last library
+# holds operators that users' tests define.
 BACKEND_LIBRARIES: set[str] = {
     "executorch_prim",
     "quantized_decomposed",
@@ -245,12 +245,12 @@ def is_op(node: object, *ops: object) -> TypeGuard[Node]:
 
 
 def argument(node: Node, index: int, default: object = None) -> Any:
-    """An argument of an operator's node, whether it is given by position, by name or not at all.
+    """Returns an argument of a call, which the call passes by position, by name or by default.
 
     Args:
         node: a call of an operator.
         index: the argument's position in the operator's schema.
-        default: the result if the argument is not given; None stands for the default of the schema.
+        default: the result if the call does not pass the argument; None means the default of the schema.
     """
     if index < len(node.args):
         return node.args[index]
@@ -266,8 +266,8 @@ def argument(node: Node, index: int, default: object = None) -> Any:
 def bind_pattern_to_op(library: torch.library.Library, schema_or_name: str) -> Callable[[Function], Function]:
     """Decorator: registers the function as the meaning of a backend operator of `library`.
 
-    `schema_or_name` is a schema (`"fused.default(Tensor a) -> Tensor"`) to define, or the name of an operator
-    already defined. The function becomes its composite kernel unless it has one that runs on meta tensors.
+    `schema_or_name` is a schema to define (`"fused.default(Tensor a) -> Tensor"`), or the name of an existing
+    operator. The function becomes the operator's composite kernel unless a kernel for meta tensors exists.
     """
 
     def bind(function: Function) -> Function:

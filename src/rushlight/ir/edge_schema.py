@@ -11,7 +11,7 @@ from rushlight.ir.dtype_rules import COVERED, FunctionDtypeConstraint, result_na
 
 
 class EdgeArgument:
-    """An argument of an edge operator: torch's, and the dtypes that it allows."""
+    """An argument of a torch operator with the dtypes that the edge operator allows for it."""
 
     def __init__(self, argument: torch._C.Argument, allowed_types: set[torch.dtype]) -> None:
         self.argument = argument
@@ -31,7 +31,7 @@ class EdgeSchema:
 
     @cached_property
     def dtype_constraint(self) -> FunctionDtypeConstraint:
-        """Which dtypes the tensors of a call may have together; any, if the table has no row."""
+        """Which dtypes the tensors of a call may have together; all dtypes if the table has no row."""
         arguments = [item for item in self.schema.arguments if takes_tensor(item.type)]
         optional = [item.name for item in arguments if _may_lack(item.type)]
         names = zip(result_names(self.schema), self.schema.returns, strict=True)
@@ -47,7 +47,7 @@ class EdgeSchema:
 
     @property
     def arguments(self) -> list[EdgeArgument | torch._C.Argument]:
-        """torch's arguments; those that take tensors also tell their `allowed_types`."""
+        """The arguments of the torch operator; tensor arguments also have `allowed_types`."""
         return [
             EdgeArgument(item, self.dtype_constraint[item.name]) if takes_tensor(item.type) else item
             for item in self.schema.arguments
@@ -55,7 +55,7 @@ class EdgeSchema:
 
     @property
     def returns(self) -> list[EdgeArgument | torch._C.Argument]:
-        """torch's results; tensors also tell their `allowed_types`."""
+        """The results of the torch operator; tensor results also have `allowed_types`."""
         return [
             EdgeArgument(item, self.dtype_constraint[name]) if takes_tensor(item.type) else item
             for name, item in zip(result_names(self.schema), self.schema.returns, strict=True)

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class ExportErrorType(Enum):
-    """What kind of mistake in the input an ExportError tells of."""
+    """The kind of mistake in the input that an ExportError reports."""
 
     INVALID_INPUT_TYPE = 1
     INVALID_OUTPUT_TYPE = 2
@@ -17,11 +17,11 @@ class ExportErrorType(Enum):
 
 
 class CompileError(RuntimeError):
-    """A program cannot be compiled; the message names what, where and what would help."""
+    """A program cannot be compiled; the message says which part, where it is, and what would help."""
 
 
 class ExportError(CompileError):
-    """The input is not a program that this stage accepts: `ExportError(message)` or with its kind first."""
+    """This stage does not accept the program: `ExportError(message)` or `ExportError(kind, message)`."""
 
     def __init__(self, kind: ExportErrorType | str, message: str | None = None) -> None:
         super().__init__(str(kind) if message is None else f"[{kind}]: {message}")

@@ -1,4 +1,4 @@
-"""What later stages need of a program besides its graph and its signature, as typed fields of the program."""
+"""Facts about a program that later stages need and that its graph and signature do not hold."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _STORED = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 class ProgramFacts:
     """Facts about one method that its graph does not hold.
 
-    A fact about a stored tensor names the tensor by its qualified name, as the signature does: names of nodes
-    may change from pass to pass.
+    A fact about a stored tensor names the tensor by its qualified name, as the signature does, because node
+    names may change from pass to pass.
 
     Attributes:
-        relations: sympy relations that the method's symbols must satisfy, each with the line that asks for
-            it.
+        relations: sympy relations that the method's symbols must satisfy, each with the source line that
+            requires it.
         shared_state: the name of the state that a buffer shares with other methods.
         constant_files: the file (without suffix) that holds a constant in place of the program file.
         delegate_constant_files: the file in which a backend is to keep a constant that it takes over.
@@ -49,7 +49,7 @@ class MethodProgram(ExportedProgram):
 
 
 def facts_of(program: ExportedProgram) -> ProgramFacts:
-    """Returns the facts of a program; a program that the compiler did not make has none."""
+    """Returns the facts of a program; a program that the compiler did not make has no facts."""
     return program.facts if isinstance(program, MethodProgram) else ProgramFacts()
 
 
@@ -71,10 +71,10 @@ def shared_placeholders(program: ExportedProgram) -> dict[str, str]:
 
 
 def with_marks(program: ExportedProgram, facts: ProgramFacts) -> ProgramFacts:
-    """Returns `facts` and what the user's passes have marked on the placeholders of a program.
+    """Returns `facts` together with the marks that the user's passes have set on placeholders.
 
-    Passes of users see nodes, and mark them; the marks are read right after each pass, so that no later pass
-    can lose them.
+    A user's pass marks nodes; the marks are read right after each pass, so that no later pass can remove
+    them.
     """
     targets = stored_targets(program)
     files, delegate_files = dict(facts.constant_files), dict(facts.delegate_constant_files)
@@ -98,9 +98,9 @@ def with_marks(program: ExportedProgram, facts: ProgramFacts) -> ProgramFacts:
 
 
 class FactsOf:
-    """The facts of a program before a pass of the user, and what they refer to in the program.
+    """The facts of a program before a user's pass, and the parts of the program that they refer to.
 
-    A pass may change the program in place, so that this is noted before the pass runs.
+    A pass may change the program in place; therefore this object is made before the pass runs.
     """
 
     def __init__(self, program: ExportedProgram) -> None:
@@ -109,13 +109,13 @@ class FactsOf:
         self._targets = set(stored_targets(program).values()) if self.facts.shared_state else set()
 
     def lost_in(self, program: ExportedProgram) -> list[str]:
-        """Describes each fact that does not hold for `program`, in the words of an error message."""
+        """Returns one error text for each fact that does not hold for `program`."""
         return [*self._lost_relations(program), *self._lost_state(program)]
 
     def _lost_relations(self, program: ExportedProgram) -> Iterator[str]:
-        """A relation is lost where a pass gave the sizes that it is about other symbols.
+        """Yields the relations that a pass lost because it replaced the symbols of their sizes.
 
-        A symbol that disappears, and no new one with it, belonged to a value that nobody uses any more.
+        A symbol that disappears without a new symbol belonged to a value without users; nothing is lost then.
         """
         if not self.facts.relations:
             return

@@ -1,4 +1,4 @@
-"""Results of operators on fake tensors, computed once for each distinct metadata and constants."""
+"""Evaluates operators on fake tensors, once for each distinct combination of metadata and constants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TensorKey = tuple[object, ...]
 
 
 def tensor_key(tensor: torch.Tensor) -> TensorKey:
-    """(dtype, shape, strides, device, layout): all that an operator's result may depend on but for values."""
+    """(dtype, shape, strides, device, layout): all properties that results depend on, except the values."""
     shape = tuple(_size_key(size) for size in tensor.shape)
     strides = tuple(_size_key(size) for size in tensor.stride())
     return tensor.dtype, shape, strides, tensor.device, tensor.layout
@@ -34,7 +34,7 @@ def _size_key(size: int | torch.SymInt) -> object:
 
 
 def constant_key(value: object) -> object:
-    """A hashable stand-in for a non-tensor argument; 1, 1.0 and True differ."""
+    """A hashable key for a non-tensor argument; the keys of 1, 1.0 and True differ."""
     if isinstance(value, (list, tuple)):
         return (type(value).__name__, *(constant_key(item) for item in value))
     if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
@@ -47,7 +47,7 @@ def constant_key(value: object) -> object:
 def signature_of(
     op: object, args: Sequence[Argument], kwargs: Mapping[str, Argument]
 ) -> tuple[list[Node], object]:
-    """The distinct tensor nodes among the arguments, and a key equal for equal metadata and constants."""
+    """The distinct tensor nodes among the arguments, and a key of their metadata and the constants."""
     positions: dict[Node, int] = {}
 
     def key_of(item: object) -> object:
@@ -67,10 +67,10 @@ def signature_of(
 def fresh_arguments(
     nodes: list[Node], args: Sequence[Argument], kwargs: Mapping[str, Argument]
 ) -> tuple[list[torch.Tensor], tuple[object, ...], dict[str, object]]:
-    """Arguments in which each tensor node is a fake tensor of its own storage; call it in the fake mode."""
+    """Returns arguments with a new fake tensor in place of each tensor node; call this in the fake mode."""
     fakes = {node: _fresh(get_val(node)) for node in nodes}
 
-    # Plain containers: some decompositions write into the lists they are given.
+    # Plain containers, because some decompositions write into their list arguments.
     def convert(item: object) -> object:
         if isinstance(item, Node):
             return fakes[item] if item in fakes else get_val(item)
@@ -89,14 +89,15 @@ def _fresh(val: torch.Tensor) -> torch.Tensor:
 def no_new_guards(fake_mode: FakeTensorMode) -> AbstractContextManager[None]:
     """Lets operators run on fake tensors without an effect on the symbols of the program.
 
-    Where an operator compares symbolic sizes, torch notes how the example sizes compare. The exported program
-    does not ask for these notes: they would narrow the ranges of its symbols and refuse legal inputs.
+    Where an operator compares symbolic sizes, torch adds a guard with the result for the example sizes. The
+    exported program does not need these guards: they would narrow the ranges of its symbols and refuse legal
+    inputs.
     """
     return nullcontext() if fake_mode.shape_env is None else fake_mode.shape_env.suppress_guards()
 
 
 class Evaluator:
-    """Computes the `val` metadata of nodes; equal questions share one answer."""
+    """Computes the `val` metadata of nodes; results are cached by metadata and constants."""
 
     def __init__(self, fake_mode: FakeTensorMode) -> None:
         self.fake_mode = fake_mode
@@ -110,7 +111,7 @@ class Evaluator:
     def value(
         self, op: Callable[..., Any], args: Sequence[Argument], kwargs: Mapping[str, Argument] | None = None
     ) -> Any:
-        """What `op` gives on the values of nodes and constants."""
+        """The result of `op` on the values of nodes and constants."""
         kwargs = kwargs or {}
         nodes, key = signature_of(op, args, kwargs)
         if key not in self._known:
@@ -120,7 +121,7 @@ class Evaluator:
         return self._known[key]
 
     def dense(self, val: object) -> Any:
-        """A row-major tensor of the shape and dtype of `val`; other values as they are."""
+        """A row-major tensor of the shape and dtype of `val`; other values are returned unchanged."""
         if not isinstance(val, torch.Tensor):
             return val
         static = all(type(size) is int for size in val.shape)
@@ -133,7 +134,7 @@ class Evaluator:
         return self._known[key]
 
     def like(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The fake tensor of a constant."""
+        """The fake tensor for a constant tensor."""
         key = ("like", tensor_key(tensor))
         if key not in self._known:
             with torch.no_grad(), self.fake_mode:
@@ -143,15 +144,15 @@ class Evaluator:
 
 
 def complete_values(module: GraphModule) -> bool:
-    """Gives values to the calls of operators that have none, such as those that a pass of the user has added.
+    """Sets the value metadata of calls that have none, such as calls that a user's pass added.
 
-    A node stays without a value where one of its arguments has none.
+    A node stays without a value if one of its arguments has no value.
 
     Args:
         module: a graph module, whose nodes get values; bodies of control flow are not visited.
 
     Returns:
-        Whether a node got a value.
+        Whether at least one node got a value.
     """
     missing = [node for node in module.graph.nodes if _lacks_value(node)]
     evaluator = Evaluator.of(module) if missing else None
@@ -169,7 +170,7 @@ def _lacks_value(node: Node) -> bool:
 
 
 def fake_mode_of(owner: Graph | GraphModule) -> FakeTensorMode:
-    """The fake mode of the graph's values; a new one if it holds no tensor."""
+    """The fake mode of the graph's values; a new fake mode if the graph has no fake tensor."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 

@@ -1,4 +1,4 @@
-"""Fingerprints of programs: what must be equal before and after a step that only reads a program."""
+"""Fingerprints of programs, which show whether a step that must only read a program changed it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from rushlight.ir import meta
 
 Fingerprint = dict[str, tuple[object, ...]]
-"""What describes each part of a program, by the name of the part. Values are compared by `==`."""
+"""A description of each part of a program, by the name of the part. Descriptions are compared by `==`."""
 
 
 def fingerprint(program: ExportedProgram) -> Fingerprint:
     """Takes the fingerprint of a program: its graphs, signature, tables of tensors and symbols.
 
-    It takes about a microsecond for each node: it refers to the parts of nodes, which torch.fx replaces and
-    does not change.
+    This takes about a microsecond for each node: the fingerprint refers to the argument objects of nodes, which
+    torch.fx replaces but never changes.
     """
     parts: Fingerprint = {}
     for path, module in _graphs(program.graph_module, ""):
@@ -37,9 +37,9 @@ def fingerprint(program: ExportedProgram) -> Fingerprint:
 
 
 def first_difference(before: Fingerprint, after: Fingerprint) -> str | None:
-    """Names a part that is not as it was; None if all are.
+    """Returns the name of a part that differs between two fingerprints; None if all parts are equal.
 
-    Parts that are new are no difference only where they are symbols: tracing makes symbols of its own.
+    New symbols are no difference, because tracing creates symbols; any other new part is a difference.
     """
     for name, part in before.items():
         if name not in after:
@@ -102,7 +102,7 @@ def _of_symbols(program: ExportedProgram) -> Fingerprint:
 
 
 class _Same:
-    """Compares by identity: fake tensors compare by their elements."""
+    """Compares objects by identity, because `==` of fake tensors compares elements."""
 
     def __init__(self, value: object) -> None:
         self.value = value

@@ -1,8 +1,8 @@
-"""Types of what reports and records write as JSON."""
+"""Types of the JSON that reports and records write."""
 
 from __future__ import annotations
 
 from typing import Any, TypeAlias
 
 JsonObject: TypeAlias = dict[str, Any]
-"""An object of JSON, by key: numbers, strings, booleans, None, lists and further objects."""
+"""A JSON object: values by key, which are numbers, strings, booleans, None, lists and further objects."""

@@ -1,7 +1,7 @@
 """Operators of language models, `llama::*`: attention over a cache of keys and values, and its updates.
 
-They are compositions of torch's operators, so that every backend and kernel table runs them. The position of
-the first token is a number, also a symbolic one that is read from a tensor.
+The operators are compositions of torch's operators, so that every backend and every kernel table runs them.
+The position of the first token is a number, which may be symbolic if it is read from a tensor.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def update_cache(value: torch.Tensor, cache: torch.Tensor, start_pos: int) -> to
         start_pos: the position of the first token.
 
     Returns:
-        A tensor of one element without a meaning.
+        A tensor of one element, whose value has no meaning.
 
     Raises:
         ValueError: the shapes or dtypes do not fit, or the tokens end behind the last position.
@@ -56,11 +56,11 @@ def update_cache_with_indices(
     Args:
         value: [batch, tokens, heads, size].
         cache: [batch, positions, heads, size] of the same dtype, which is changed.
-        start_pos: is not read; the indices say all.
+        start_pos: not read; `indices` gives all positions.
         indices: int64 [batch, tokens], the position of each token. A token outside the cache is left out.
 
     Returns:
-        A tensor of one element without a meaning.
+        A tensor of one element, whose value has no meaning.
 
     Raises:
         ValueError: the shapes or dtypes do not fit.
@@ -73,7 +73,8 @@ def update_cache_with_indices(
         )
     positions = cache.shape[1]
     places = torch.where((indices < 0) | (indices >= positions), positions, indices)
-    longer = torch.cat([cache, torch.zeros_like(cache[:, :1])], 1)  # the last position takes what is left out
+    # the last position takes the tokens that are left out
+    longer = torch.cat([cache, torch.zeros_like(cache[:, :1])], 1)
     batch = torch.arange(cache.shape[0], device=cache.device)[:, None].expand(indices.shape)
     cache.copy_(longer.index_put((batch, places), value)[:, :positions])
     return value.new_zeros(1)
@@ -89,7 +90,7 @@ def custom_sdpa(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> torch.Tensor:
-    """Attention of new tokens over the positions of a cache up to them.
+    """Attention of new tokens over the cache positions up to and including the new tokens.
 
     Args:
         query: [batch, tokens, heads, size].
@@ -97,8 +98,8 @@ def custom_sdpa(
         value: as `key`.
         start_pos: the position of the first token. Positions from `start_pos + tokens` are not read.
         attn_mask: [tokens, positions] or [tokens, start_pos + tokens], added to the products, or None.
-        drpout_p: 0, as there is no training.
-        is_causal: a token does not read the positions behind its own.
+        drpout_p: must be 0, because there is no dropout at inference.
+        is_causal: a token attends only to positions up to its own.
         scale: factor of the products, by default 1 / sqrt(size).
 
     Returns:
@@ -115,7 +116,8 @@ def custom_sdpa(
     if heads != key_heads:
         k, v = (item.repeat_interleave(heads // key_heads, 1) for item in (k, v))
     place = torch.arange(positions, device=query.device)[None]
-    first = 0 if is_causal else tokens - 1  # without causality all tokens read as much as the last one
+    # without causality every token attends to as many positions as the last token
+    first = 0 if is_causal else tokens - 1
     own = torch.arange(first, tokens, device=query.device)[:, None]
     products = q @ k.transpose(2, 3) * factor
     if attn_mask is not None:
@@ -138,14 +140,14 @@ def sdpa_with_kv_cache(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> torch.Tensor:
-    """Writes the keys and values of new tokens into caches, and returns `custom_sdpa` over these."""
+    """Writes keys and values of new tokens into caches, and returns `custom_sdpa` over the caches."""
     update_cache(key, key_cache, start_pos)
     update_cache(value, value_cache, start_pos)
     return custom_sdpa(query, key_cache, value_cache, start_pos, attn_mask, drpout_p, is_causal, scale)
 
 
 def fast_hadamard_transform(mat: torch.Tensor) -> torch.Tensor:
-    """Products of the rows with the Hadamard matrix over the square root of its size.
+    """Multiplies each row by the Hadamard matrix and divides by the square root of the row size n.
 
     Args:
         mat: [..., n], n a power of two.

@@ -1,4 +1,4 @@
-"""Functions that stand in a planned graph for memory: allocation, a view that shares storage, release."""
+"""Functions of a planned graph that stand for memory: allocation, view that shares storage, release."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rushlight.ir.sym import IntLike, hint
 TensorAllocSpec = tuple[tuple[IntLike, ...], torch.dtype]
 AllocSpec = TensorAllocSpec | list[TensorAllocSpec]
 
-# Graph text names the functions by the module in which users of the field look for them.
+# The text of a graph names the functions by this module, as users of ExecuTorch expect.
 _GRAPH_MODULE = "executorch.exir.memory"
 
 
@@ -26,11 +26,11 @@ def alloc(spec: AllocSpec) -> Any:
 
 
 def free(spec: TensorSpec) -> None:
-    """Marks the end of a tensor's life; does nothing in eager mode."""
+    """Marks the end of a tensor's lifetime; it does nothing in eager mode."""
 
 
 def view(base: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
-    """`base` under another shape, sharing its storage."""
+    """Returns `base` with another shape; both share one storage."""
     return base.view(size)
 
 

@@ -1,4 +1,4 @@
-"""Typed access to `node.meta`; no other package writes its keys."""
+"""Typed access to `node.meta`; no other package writes the keys of `node.meta`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FUSED_ACTIVATION = "XNN_FUSED_ACTIVATION"
 IMPLICIT_QUANTIZATION = "IS_IMPLICIT_Q_DQ_TAG"
 CHANNELS_LAST = "XNN_NHWC_NODE"
 
-# Keys that describe where a node came from, and so go over to what replaces it.
+# Keys that describe the origin of a node; they are copied to the node that replaces it.
 ORIGIN_KEYS = (
     "stack_trace",
     "nn_module_stack",
@@ -57,7 +57,7 @@ ORIGIN_KEYS = (
 
 
 DebugHandle: TypeAlias = int | list[int] | tuple[int, ...]
-"""What identifies a node in records: a number, or the numbers of the nodes that were fused into it."""
+"""The identity of a node in records: a number, or the numbers of all nodes that were fused into the node."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def has_val(node: Node) -> bool:
 
 
 def get_val(node: Node) -> Any:
-    """What the node computes: a fake tensor, a symbolic or plain scalar, or a sequence of them."""
+    """The value of a node: a fake tensor, a symbolic or plain scalar, or a sequence of these."""
     try:
         return node.meta[VAL]
     except KeyError:
@@ -87,7 +87,7 @@ def get_val(node: Node) -> Any:
 
 
 def find_val(node: Node) -> Any:
-    """What the node computes, as `get_val` says, or None if nothing is known of it."""
+    """The value of a node, as `get_val` returns it, or None if the node has no value metadata."""
     return node.meta.get(VAL)
 
 
@@ -102,17 +102,17 @@ def set_tensor_meta(node: Node, value: object) -> None:
 
 
 def get_all(node: Node) -> Mapping[str, Any]:
-    """All metadata of a node, to read: the keys of torch, of Rushlight and of the user."""
+    """All metadata of a node, read-only: the keys of torch, of Rushlight and of the user."""
     return node.meta
 
 
 def history_of(node: Node) -> list[Any]:
-    """The steps by which torch made a node of others, the last one last."""
+    """The steps by which torch derived a node from other nodes, the newest step last."""
     return list(node.meta.get(FROM_NODE) or ())
 
 
 def makes_symbols(node: Node) -> bool:
-    """Whether the node makes a size or a number that depends on data."""
+    """Whether the node creates a symbolic size or number that depends on data."""
     return UNBACKED_BINDINGS in node.meta
 
 
@@ -140,7 +140,7 @@ def has_spec(node: Node) -> bool:
 
 
 def get_spec(node: Node) -> Any:
-    """The TensorSpec of a node, a sequence of them (None where an output is absent), or a plain scalar."""
+    """The TensorSpec of a node, a sequence of TensorSpecs (None for an absent output), or a plain scalar."""
     return node.meta.get(SPEC)
 
 
@@ -160,7 +160,7 @@ def tensor_specs(node: Node) -> list[TensorSpec]:
 
 
 def get_debug_handle(node: Node) -> DebugHandle | None:
-    """An int, a sequence of ints for a fused node, or None before handles are given."""
+    """The debug handle: an int, a sequence of ints for a fused node, or None before handles are assigned."""
     return node.meta.get(DEBUG_HANDLE)
 
 
@@ -170,7 +170,7 @@ def set_debug_handle(node: Node, handle: DebugHandle | None) -> None:
 
 
 def join_debug_handles(node: Node, part: Node) -> None:
-    """Gives a node, which computes what another one did too, the debug handles of both."""
+    """Adds the debug handle of `part` to `node`, which now also computes the result of `part`."""
     joined: dict[int, None] = {}
     for handles in (get_debug_handle(node), get_debug_handle(part)):
         joined |= dict.fromkeys((handles,) if isinstance(handles, int) else handles or ())
@@ -179,57 +179,57 @@ def join_debug_handles(node: Node, part: Node) -> None:
 
 
 def get_delegation_tag(node: Node) -> str | None:
-    """Returns the tag of the part that a node belongs to, or None."""
+    """Returns the tag of the partition that a node belongs to, or None."""
     return node.meta.get(DELEGATION_TAG)
 
 
 def set_delegation_tag(node: Node, tag: str) -> None:
-    """Sets the tag of the part that a node belongs to."""
+    """Sets the tag of the partition that a node belongs to."""
     node.meta[DELEGATION_TAG] = tag
 
 
 def clear_delegation_tag(node: Node) -> None:
-    """Removes the tag of the part from a node."""
+    """Removes the partition tag from a node."""
     node.meta.pop(DELEGATION_TAG, None)
 
 
 def has_gradient(node: Node) -> bool:
-    """Returns whether a weight is one that training on the device changes."""
+    """Returns whether training on the device changes this weight."""
     return bool(node.meta.get("weight_has_gradient"))
 
 
 def must_not_be_copied(node: Node) -> bool:
-    """Returns whether a partitioner asks for a constant to be in one part only."""
+    """Returns whether a partitioner asks to keep a constant in a single partition."""
     return bool(node.meta.get("no_copy"))
 
 
 def get_cluster(node: Node) -> str | None:
-    """Returns the name of the cluster of quantized operators that a quantizer's pass set, or None."""
+    """Returns the name of the cluster of quantized operators that a quantizer set, or None."""
     return node.meta.get("cluster")
 
 
 def get_custom(node: Node) -> object:
-    """Returns the metadata of the user, under the key that torch.export keeps; None if there is none."""
+    """Returns the user's metadata (the `custom` key, which torch.export keeps), or None."""
     return node.meta.get(CUSTOM)
 
 
 def set_custom(node: Node, value: object) -> None:
-    """Sets the metadata of the user."""
+    """Sets the user's metadata."""
     node.meta[CUSTOM] = value
 
 
 def get_fused_activation(node: Node) -> Any:
-    """Returns the bounds of the activation that a pass has fused into a node; None if there is none."""
+    """Returns the bounds of the activation that a pass fused into a node, or None."""
     return node.meta.get(FUSED_ACTIVATION)
 
 
 def set_fused_activation(node: Node, bounds: object) -> None:
-    """Sets the bounds of the activation that is fused into a node."""
+    """Sets the bounds of the activation fused into a node."""
     node.meta[FUSED_ACTIVATION] = bounds
 
 
 def is_implicit_quantization(node: Node) -> bool:
-    """Returns whether a pass has added a quantize or dequantize node that a backend must not run as such."""
+    """Whether a pass added this quantize or dequantize node; a backend must not execute such a node."""
     return bool(node.meta.get(IMPLICIT_QUANTIZATION, False))
 
 
@@ -239,75 +239,75 @@ def set_implicit_quantization(node: Node) -> None:
 
 
 def get_channels_last(node: Node) -> bool | None:
-    """Returns whether a backend keeps a value with its channels last; None if no pass has chosen it."""
+    """Returns whether a backend stores the value channels last; None if no pass has decided yet."""
     return node.meta.get(CHANNELS_LAST)
 
 
 def set_channels_last(node: Node, is_last: bool) -> None:
-    """Sets whether a backend keeps a value with its channels last."""
+    """Sets whether a backend stores the value channels last."""
     node.meta[CHANNELS_LAST] = is_last
 
 
 def get_requested_name(node: Node) -> str | None:
-    """Returns the name that was asked for when a placeholder was added; torch.fx may have given another."""
+    """Returns the name requested when a placeholder was added; torch.fx may have chosen another name."""
     return node.meta.get(REQUESTED_NAME)
 
 
 def set_requested_name(node: Node, name: str) -> None:
-    """Sets the name that was asked for when a placeholder was added."""
+    """Sets the name requested when a placeholder was added."""
     node.meta[REQUESTED_NAME] = name
 
 
 def get_constant_tag(node: Node) -> str | None:
-    """The file (without suffix) that a constant placeholder is written to; None for the program's own."""
+    """The file (without suffix) that stores the constant of a placeholder; None for the program file."""
     return node.meta.get(CONSTANT_TAG)
 
 
 def set_constant_tag(node: Node, tag: str) -> None:
-    """Sets the name of the file of a constant."""
+    """Sets the name of the file that stores a constant."""
     node.meta[CONSTANT_TAG] = tag
 
 
 def set_delegate_constant_tag(node: Node, tag: str | None) -> None:
-    """Names the file (without suffix) in which a backend is to keep a constant that it takes over."""
+    """Sets the file (without suffix) in which a backend stores a constant that it takes over."""
     node.meta.setdefault(CUSTOM, {})[DELEGATE_CONSTANT_TAG] = tag
 
 
 def get_delegate_constant_tag(node: Node) -> str | None:
-    """Returns the name of the file of a delegate's constant, or None."""
+    """Returns the file (without suffix) in which a backend stores this constant, or None."""
     tag: str | None = (node.meta.get(CUSTOM) or {}).get(DELEGATE_CONSTANT_TAG)
     return tag
 
 
 def keeps_initial_state(node: Node) -> bool:
-    """Whether a mutable buffer's initial value is always written, also one that is all zeros."""
+    """Whether the initial value of a mutable buffer is written to the program even if it is all zeros."""
     return bool(node.meta.get(INITIAL_STATE, False))
 
 
 def copy_all(source: Node, target: Node) -> None:
-    """Give `target` all metadata of `source`, for it stands for the same value in another graph."""
+    """Copies all metadata of `source` to `target`, which has the same value in another graph."""
     target.meta = dict(source.meta)
 
 
 def add_all(source: Node, target: Node) -> None:
-    """Gives `target` all metadata of `source`, besides its own."""
+    """Adds all metadata of `source` to the metadata of `target`."""
     target.meta.update(source.meta)
 
 
 def set_all(node: Node, data: Mapping[str, object]) -> None:
-    """Give `node` the metadata of another node, `data`, besides its own."""
+    """Adds the metadata `data` of another node to the metadata of `node`."""
     node.meta.update(data)
 
 
 def copy_origin(source: Node, target: Node) -> None:
-    """Give `target` the source line, module path and debug handle of `source`."""
+    """Copies the source line, module path and debug handle of `source` to `target`."""
     for key in ORIGIN_KEYS:
         if key in source.meta:
             target.meta[key] = source.meta[key]
 
 
 def drop_unwritable(node: Node) -> None:
-    """Removes the metadata that torch's serializer cannot write, and names module classes by text."""
+    """Removes metadata that torch's serializer cannot write, and replaces module classes by their names."""
     for key in ("source_fn_stack", CUSTOM):
         node.meta.pop(key, None)
     if stack := node.meta.get("nn_module_stack"):
@@ -318,7 +318,7 @@ def drop_unwritable(node: Node) -> None:
 
 
 def origin_of(node: Node) -> str:
-    """Names the node of the exported program that `node` comes from; equal for all that came from it."""
+    """Returns the name of the exported program's node that `node` was derived from."""
     origin = node.meta.get(ORIGIN)
     if origin is not None:
         return str(origin)
@@ -332,9 +332,9 @@ def origin_of(node: Node) -> str:
 
 
 def add_source(node: Node, source: Node) -> None:
-    """Records that a node was made of another one, as a step of its own before those of `source`.
+    """Records that `node` was derived from `source`.
 
-    The earlier steps are shared between nodes: torch would copy them for each node.
+    The list of earlier steps is shared between nodes; torch would copy it for each node.
     """
     step = NodeSource(None)
     step.node_info = NodeSource.NodeInfo(source.name, str(source.target), id(source.graph))
@@ -343,7 +343,7 @@ def add_source(node: Node, source: Node) -> None:
 
 
 def earlier_names_of(node: Node) -> list[str]:
-    """What the node was called in earlier graphs, the newest name first."""
+    """The names of the node in earlier graphs, the newest name first."""
     names: list[str] = []
     sources = node.meta.get(FROM_NODE)
     while sources:
@@ -358,12 +358,12 @@ def set_origin(node: Node, origin: str) -> None:
 
 
 def get_annotation(node: Node) -> Any:
-    """How to quantize the node: a QuantizationAnnotation of torchao, None if the node stays as it is."""
+    """The QuantizationAnnotation (torchao) of a node; None if the node is not quantized."""
     return node.meta.get(ANNOTATION)
 
 
 def set_annotation(node: Node, annotation: object) -> None:
-    """Sets the annotation of a node; None takes it away."""
+    """Sets the quantization annotation of a node; None removes it."""
     if annotation is None:
         node.meta.pop(ANNOTATION, None)
     else:
@@ -371,17 +371,17 @@ def set_annotation(node: Node, annotation: object) -> None:
 
 
 def get_input_products(node: Node) -> torch.Tensor | None:
-    """The sums of products of an operator's inputs over the calibration data; None without data."""
+    """The matrix of sums of products of an operator's inputs over the calibration data; None without data."""
     return node.meta.get(INPUT_PRODUCTS)
 
 
 def set_input_products(node: Node, products: torch.Tensor) -> None:
-    """Sets the sums of products of an operator's inputs, a square matrix."""
+    """Sets the square matrix of sums of products of an operator's inputs."""
     node.meta[INPUT_PRODUCTS] = products
 
 
 def source_function_of(node: Node) -> Any:
-    """The module class or function of the model that a node comes from, None if torch has noted none."""
+    """The module class or function of the model that a node comes from; None if torch did not record it."""
     stack = node.meta.get("source_fn_stack")
     return stack[-1][1] if stack else None
 
@@ -392,7 +392,7 @@ def get_stack_trace(node: Node) -> str | None:
 
 
 def add_to_stack_trace(node: Node, text: str) -> None:
-    """Appends the place of a rewriting to the stack trace of a node."""
+    """Appends the source position of a rewrite to the stack trace of a node."""
     node.meta[STACK_TRACE] = f"{node.meta.get(STACK_TRACE) or ''}\n{text}"
 
 
@@ -400,7 +400,7 @@ _FRAME = re.compile(
     r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)(?:\n[ \t]+(?P<code>[^\n]*))?'
 )
 _TORCH_ROOT = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-_INSTALLED_TORCH = re.compile(r"[/\\]site-packages[/\\]torch[/\\]")  # of another environment
+_INSTALLED_TORCH = re.compile(r"[/\\]site-packages[/\\]torch[/\\]")  # also matches another environment
 
 
 def source_frames(node: Node) -> Iterator[SourceLocation]:
@@ -412,7 +412,7 @@ def source_frames(node: Node) -> Iterator[SourceLocation]:
 
 
 def source_of(node: Node) -> SourceLocation | None:
-    """The innermost line outside torch itself that made the node, None if it has no stack trace."""
+    """The innermost source line outside torch that created the node; None if the node has no stack trace."""
     frames = list(source_frames(node))
     for frame in reversed(frames):
         if not frame.file.startswith(_TORCH_ROOT) and not _INSTALLED_TORCH.search(frame.file):
@@ -421,7 +421,7 @@ def source_of(node: Node) -> SourceLocation | None:
 
 
 def module_path_of(node: Node) -> str | None:
-    """The dotted name of the innermost module whose forward made the node."""
+    """The dotted name of the innermost module whose forward created the node."""
     stack = node.meta.get("nn_module_stack")
     if not stack:
         return None
@@ -430,57 +430,58 @@ def module_path_of(node: Node) -> str | None:
 
 
 def module_stack_of(node: Node) -> dict[str, tuple[str, type | str]]:
-    """The modules whose forwards made the node, from outside in: path and class by torch.export's key."""
+    """The modules whose forwards created the node, outermost first: (path, class) by torch.export's key."""
     return dict(node.meta.get("nn_module_stack") or {})
 
 
 def modules_of(node: Node) -> list[tuple[str, str]]:
-    """Path and qualified class name of the modules whose forwards made the node, from outside in."""
+    """(path, qualified class name) of the modules whose forwards created the node, outermost first."""
     stack = node.meta.get("nn_module_stack") or {}
     return [(str(path), str(getattr(kind, "__qualname__", kind))) for path, kind in stack.values()]
 
 
 def module_types_of(node: Node) -> list[tuple[str, type | str]]:
-    """Path and class of the modules whose forwards made the node, from outside in, without the prefix of
-    torch.export. The class is a name in programs that were loaded from a file.
+    """Returns (path, class) of the modules whose forwards created the node, outermost first.
+
+    The paths have no prefix of torch.export. In a program loaded from a file, the class is a name.
     """
     stack = node.meta.get("nn_module_stack") or {}
     return [(str(path).removeprefix("L['self']."), kind) for path, kind in stack.values()]
 
 
 def copy_graph_meta(source: torch.fx.GraphModule, target: torch.fx.GraphModule) -> None:
-    """Gives a graph module the metadata of another one, besides its own."""
+    """Adds the metadata of graph module `source` to the metadata of `target`."""
     target.meta.update(source.meta)
 
 
 def given_arguments(graph_module: torch.fx.GraphModule) -> tuple[object, ...] | None:
-    """The values that a pass shall run a graph on, None if they are those of its placeholders."""
+    """The input values on which a pass runs a graph; None means the values of the graph's placeholders."""
     given = graph_module.meta.get("args")
     return None if given is None else tuple(given)
 
 
 def get_planned_sizes(graph_module: torch.fx.GraphModule) -> list[int] | None:
-    """Bytes of each planned memory by mem_id (index 0 is unused); None before planning."""
+    """The bytes of each planned memory, indexed by mem_id (index 0 is unused); None before planning."""
     return graph_module.meta.get(NON_CONST_BUFFER_SIZES)
 
 
 def set_planned_sizes(graph_module: torch.fx.GraphModule, sizes: list[int]) -> None:
-    """Sets the bytes of each planned memory of a graph."""
+    """Sets the size in bytes of each planned memory of a graph."""
     graph_module.meta[NON_CONST_BUFFER_SIZES] = sizes
 
 
 def share_place_with_argument(node: Node, index: int) -> None:
-    """Asks the memory plan to give a result the place of the node's argument at an index."""
+    """Asks the memory plan to place a result in the memory of the node's argument `index`."""
     node.meta[SHARED_ARGUMENT] = index
 
 
 def shared_argument(node: Node) -> tuple[object, object] | None:
-    """(the index of the argument whose place the node's result shall have, the offset there in bytes).
+    """Returns (argument index, offset in bytes): the node's result shall use the memory of that argument.
 
-    None if no pass has asked for this. The values are those of the user's pass, unchecked.
+    Returns None if no pass has asked for this. The values come from the user's pass and are not checked.
 
     Raises:
-        ValueError: there is an offset without an index.
+        ValueError: the node has an offset but no index.
     """
     index, offset = node.meta.get(SHARED_ARGUMENT), node.meta.get(SHARED_OFFSET)
     if index is None:
@@ -491,22 +492,22 @@ def shared_argument(node: Node) -> tuple[object, object] | None:
 
 
 def get_buffer_devices(graph_module: torch.fx.GraphModule) -> list[BufferDevice]:
-    """The devices of the planned memories that are not memory of the host."""
+    """The devices of planned memories outside host memory."""
     return list(graph_module.meta.get(NON_CONST_BUFFER_DEVICE, ()))
 
 
 def set_buffer_devices(graph_module: torch.fx.GraphModule, devices: list[BufferDevice]) -> None:
-    """Sets the devices of the planned memories that are not memory of the host; none leaves no entry."""
+    """Sets the devices of planned memories outside host memory; an empty list removes the entry."""
     graph_module.meta.pop(NON_CONST_BUFFER_DEVICE, None)
     if devices:
         graph_module.meta[NON_CONST_BUFFER_DEVICE] = devices
 
 
 def get_shared_memory(graph_module: torch.fx.GraphModule) -> int | None:
-    """The mem_id of the memory in which the method's state is shared with other methods."""
+    """The mem_id of the memory that holds state shared with other methods, or None."""
     return graph_module.meta.get(SHARED_MEMORY)
 
 
 def set_shared_memory(graph_module: torch.fx.GraphModule, mem_id: int) -> None:
-    """Sets the memory id of the buffers that methods share."""
+    """Sets the mem_id of the memory that holds state shared with other methods."""
     graph_module.meta[SHARED_MEMORY] = mem_id

@@ -1,4 +1,4 @@
-"""From a functional operator to the overload that writes its results into tensors given by the caller."""
+"""Finds the out variant of a functional operator: the overload that writes into the caller's tensors."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from torch._ops import OpOverload, OpOverloadPacket
 from rushlight.ir import quantized_ops as _quantized_ops  # noqa: F401  (defines its out variants)
 from rushlight.ir.errors import MissingOutVariantError
 
-# What a factory's out tensor already says.
+# Properties that the out tensor of a factory function already has.
 _TENSOR_OPTIONS = frozenset({"dtype", "layout", "device", "pin_memory"})
 
 
 @dataclass(frozen=True)
 class OutVariant:
-    """An out overload: the written arguments in order; `is_list` if the one out is a tensor list."""
+    """An out overload: the written arguments in order; `is_list` if its single out is a tensor list."""
 
     op: OpOverload
     outs: tuple[str, ...]
@@ -25,12 +25,12 @@ class OutVariant:
 
     @property
     def argument_names(self) -> frozenset[str]:
-        """The names of the arguments that are not outs."""
+        """The names of all arguments except the outs."""
         return frozenset(arg.name for arg in self.op._schema.arguments) - frozenset(self.outs)
 
 
 def written_arguments(schema: torch._C.FunctionSchema) -> tuple[torch._C.Argument, ...]:
-    """The arguments that the operator writes."""
+    """The arguments that the operator writes into."""
     return tuple(arg for arg in schema.arguments if arg.alias_info is not None and arg.alias_info.is_write)
 
 
@@ -53,7 +53,7 @@ def find_out_variant(op: OpOverload) -> OutVariant | None:
 
 @cache
 def _search(op: OpOverload, packet: OpOverloadPacket, overloads: tuple[str, ...]) -> OutVariant | None:
-    """The first of the overloads that is an out overload of `op`; libraries may add overloads at any time."""
+    """The first overload that is an out variant of `op`; `overloads` is a cache key, since it may grow."""
     wanted = _signature(op._schema.arguments)
     for overload_name in overloads:
         candidate = getattr(packet, overload_name)
@@ -71,7 +71,7 @@ def _search(op: OpOverload, packet: OpOverloadPacket, overloads: tuple[str, ...]
 
 
 def wanted_out_variant(schema: torch._C.FunctionSchema) -> str:
-    """What would give a functional operator an out variant, for people."""
+    """Returns advice for the user: what must be registered to give the operator an out variant."""
     if not schema.returns or any(str(item.type) not in ("Tensor", "List[Tensor]") for item in schema.returns):
         return "return tensors and nothing else, so that there can be an out variant"
     name, _, rest = out_schema(schema).partition("(")
@@ -96,7 +96,7 @@ def out_schema(schema: torch._C.FunctionSchema) -> str:
 
 
 def _marked(kind: str, letter: str) -> str:
-    """`Tensor` as a written argument: `Tensor(a!)`."""
+    """Marks a type as written: `Tensor` becomes `Tensor(a!)`."""
     return kind.replace("List[Tensor]", "Tensor[]").replace("Tensor", f"Tensor({letter}!)", 1)
 
 

@@ -1,6 +1,6 @@
-"""Exported programs made from their parts, and copies of them that share their weights.
+"""Builds exported programs from their parts, and copies programs; copies share the weights.
 
-The Python code of their graphs is generated when it is asked for.
+The Python code of a graph is generated when it is first read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rushlight.ir.facts import MethodProgram, ProgramFacts, facts_of
 from rushlight.ir.spec import TensorSpec
 
 DynamicShapes: TypeAlias = dict[str, Any] | tuple[Any, ...] | list[Any] | None
-"""Which sizes of the inputs may change, for torch.export: a description of the dims of each input."""
+"""Which dimensions of the inputs are dynamic, in torch.export's format: a description for each input."""
 
 
 def make_program(
@@ -39,10 +39,10 @@ def make_program(
     verifiers: list[type[Verifier]] | None = None,
     facts: ProgramFacts | None = None,
 ) -> MethodProgram:
-    """A program over `graph`; whatever is not given is taken from `like`.
+    """Makes a program over `graph`; every part that is not given comes from `like`.
 
-    `attributes` holds what `get_attr` nodes read. The result is not validated; call `validate()` for that.
-    Tables of tensors are copied, tensors are shared.
+    `attributes` holds the values of `get_attr` nodes. The result is not validated; call `validate()` for
+    that. The tables of tensors are copied; the tensors are shared.
     """
     module = lazy_module(attributes, graph)
     module.meta.update(like.graph_module.meta)
@@ -72,7 +72,7 @@ def program_around(
     example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None,
     verifiers: list[type[Verifier]],
 ) -> MethodProgram:
-    """A program whose graph is that of `module`; nothing is copied or validated."""
+    """Makes a program over the graph of `module`; nothing is copied or validated."""
     program = MethodProgram(
         root={},
         graph=_empty_graph(),
@@ -92,7 +92,7 @@ def program_around(
 def copy_program(program: ExportedProgram, facts: ProgramFacts | None = None) -> MethodProgram:
     """Returns a program that may be changed without changing `program`; tensors are shared.
 
-    `facts` are those of the copy; by default those of `program`.
+    `facts` are the facts of the copy; the default is the facts of `program`.
     """
     module = copy_graph_module(program.graph_module)
     signature = copy_signature(program.graph_signature)
@@ -100,7 +100,7 @@ def copy_program(program: ExportedProgram, facts: ProgramFacts | None = None) ->
 
 
 def rebuild_program(program: ExportedProgram, module: GraphModule) -> MethodProgram:
-    """Returns `program` with another graph module, its own signature and its own tables of tensors.
+    """Returns `program` with another graph module; the result has its own signature and tensor tables.
 
     Raises:
         SpecViolationError: the program's verifier refuses the graph.
@@ -121,10 +121,10 @@ def rebuild_program(program: ExportedProgram, module: GraphModule) -> MethodProg
 
 
 def copy_graph_module(module: GraphModule, specs: dict[TensorSpec, TensorSpec] | None = None) -> GraphModule:
-    """Returns a graph of its own; names of nodes, metadata and specs of tensors are copied.
+    """Copies a graph module with its node names, metadata and tensor specs.
 
-    Control-flow branches are copied too; lowered modules, parameters and buffers are shared. `specs` holds
-    the copies of specs made so far: nodes that share a spec share its copy.
+    Control flow branches are copied too; lowered modules, parameters and buffers are shared. `specs` maps
+    each original spec to its copy: nodes that share a spec share the copy.
     """
     specs = {} if specs is None else specs
     graph = Graph(tracer_cls=getattr(module.graph, "_tracer_cls", None))
@@ -155,10 +155,10 @@ def _copy_spec(spec: object, specs: dict[TensorSpec, TensorSpec]) -> Any:
 
 
 def copy_node(graph: Graph, node: Node, argument: Callable[[Node], Node]) -> Node:
-    """Copies `node` to the end of `graph`, under its own name, also if torch.fx would not give that name.
+    """Appends a copy of `node` to `graph` under the same name, even if torch.fx would change the name.
 
-    This does what `Graph.node_copy` does, without its search for a free name and for symbolic arguments,
-    which takes most of its time.
+    This does the same as `Graph.node_copy` without the search for a free name and for symbolic arguments,
+    which takes most of the time of `node_copy`.
     """
     args, kwargs = map_arg(node.args, argument), map_arg(node.kwargs, argument)
     new = Node(graph, node.name, node.op, node.target, args, kwargs, node.type)
@@ -172,21 +172,21 @@ def copy_node(graph: Graph, node: Node, argument: Callable[[Node], Node]) -> Nod
 
 
 def copy_signature(signature: ExportGraphSignature) -> ExportGraphSignature:
-    """A signature whose lists and specs may be changed; their arguments are shared."""
+    """Copies a signature; lists and specs of the copy may be changed, their arguments are shared."""
     return ExportGraphSignature(
         [replace(spec) for spec in signature.input_specs], [replace(spec) for spec in signature.output_specs]
     )
 
 
 def rename_output(program: ExportedProgram, old: Node, new: Node) -> None:
-    """Lets the signature name `new` where it names `old`, which is an output of the graph or not."""
+    """Replaces the name of `old` by the name of `new` in the signature, if `old` is an output."""
     for spec in program.graph_signature.output_specs:
         if isinstance(spec.arg, TensorArgument) and spec.arg.name == old.name:
             spec.arg = TensorArgument(new.name)
 
 
 def copy_call_graph(entries: Iterable[ModuleCallEntry]) -> list[ModuleCallEntry]:
-    """Entries whose arguments may be renamed; the specs of pytrees are shared."""
+    """Copies call graph entries, so that their arguments may be renamed; pytree specs are shared."""
     return [ModuleCallEntry(e.fqn, e.signature and _copy_call_signature(e.signature)) for e in entries]
 
 

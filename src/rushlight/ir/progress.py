@@ -1,4 +1,4 @@
-"""Progress of long work: stages say what they do, and `show_progress` shows it on a terminal."""
+"""Progress of long work: stages report progress, and `show_progress` displays it on a terminal."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Work = TypeVar("Work")
 
 
 class Listener(Protocol[Work]):
-    """What is told of work. Work may contain other work."""
+    """Receives reports about pieces of work. A piece of work may contain further pieces."""
 
     def begin(self, what: str, total: int | None) -> Work:
-        """Work begins; returns what identifies it.
+        """Reports that a piece of work begins; returns an identifier for it.
 
         Args:
             what: a description, such as "calibrate".
-            total: the number of its parts; None if it has no parts that can be counted.
+            total: the number of parts; None if the work has no countable parts.
         """
 
     def advance(self, work: Work) -> None:
-        """A part is done."""
+        """Reports that one part is done."""
 
     def end(self, work: Work) -> None:
-        """The work ended, or failed."""
+        """Reports that the work ended or failed."""
 
 
 _listener: ContextVar[Listener[Any] | None] = ContextVar("listener", default=None)
@@ -39,7 +39,7 @@ _listener: ContextVar[Listener[Any] | None] = ContextVar("listener", default=Non
 
 @contextmanager
 def told_to(listener: Listener[Any]) -> Iterator[None]:
-    """Tells a listener of the work of this thread while the context lasts."""
+    """Sends all reports of this thread to a listener while the context is active."""
     token = _listener.set(listener)
     try:
         yield
@@ -49,7 +49,7 @@ def told_to(listener: Listener[Any]) -> Iterator[None]:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Says that the body of the context does this work."""
+    """Reports that the body of the context does the work `what`."""
     listener = _listener.get()
     if listener is None:
         yield
@@ -62,7 +62,7 @@ def working(what: str) -> Iterator[None]:
 
 
 def counted(what: str, items: Iterable[T]) -> Iterator[T]:
-    """Gives the items, and says after each that a part of the work is done."""
+    """Yields the items, and reports one finished part of the work after each item."""
     listener = _listener.get()
     if listener is None:
         yield from items
@@ -77,7 +77,7 @@ def counted(what: str, items: Iterable[T]) -> Iterator[T]:
 
 
 class _Bars:
-    """Shows each piece of work as a line with a bar."""
+    """Displays each piece of work as a line with a progress bar."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -94,12 +94,12 @@ class _Bars:
 
 @contextmanager
 def show_progress(delay: float = 2.0) -> Iterator[None]:
-    """Shows on standard error what `rushlight.compile` and `rushlight.quantize` do while the context lasts.
+    """Displays the progress of `rushlight.compile` and `rushlight.quantize` on standard error.
 
-    Nothing is shown if standard error is no terminal.
+    The display is active while the context lasts, and only if standard error is a terminal.
 
     Args:
-        delay: the seconds after which the display appears, so that short work shows nothing.
+        delay: the seconds before the display appears, so that short work displays nothing.
     """
     if not sys.stderr.isatty():
         yield
@@ -116,7 +116,7 @@ def show_progress(delay: float = 2.0) -> Iterator[None]:
 
     what, elapsed = TextColumn("{task.description}"), TimeElapsedColumn()
     columns = (SpinnerColumn(), what, BarColumn(), MofNCompleteColumn(), elapsed)
-    # Standard output is left alone: it may go to a file.
+    # Standard output is not redirected, because it may go to a file.
     progress = Progress(*columns, console=Console(file=sys.stderr), transient=True, redirect_stdout=False)
     timer = threading.Timer(delay, progress.start)
     timer.daemon = True

@@ -1,8 +1,8 @@
-"""Quantization as programs express it: parameters, arithmetic, and the nodes that quantize and dequantize.
+"""Quantization in programs: parameters, arithmetic, and the quantize and dequantize nodes.
 
-A quantized tensor is an integer tensor that stands for the numbers (quantized - zero_point) * scale. In a
-program it lies between two operators of `quantized_decomposed`: one that quantizes and one that dequantizes.
-The passes and all backends read these operators through the functions of this module.
+A quantized tensor is an integer tensor that represents the numbers (quantized - zero_point) * scale. In a
+program it lies between two operators of `quantized_decomposed`: a quantize operator and a dequantize
+operator. The passes and all backends recognize these operators with the functions of this module.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ INTEGERS = (*EIGHT_BITS, torch.int16, torch.int32)
 """The types of quantized tensors."""
 
 DYNAMIC_QUANTIZE = (qd.quantize_per_tensor.tensor, qd.quantize_per_token.default)
-"""Operators that quantize by parameters which the program computes."""
+"""Operators that quantize with parameters computed at run time."""
 
 DYNAMIC_DEQUANTIZE = (qd.dequantize_per_tensor.tensor, qd.dequantize_per_token.default)
-"""The operators that dequantize what those of DYNAMIC_QUANTIZE gave."""
+"""Operators that dequantize the results of the DYNAMIC_QUANTIZE operators."""
 
 DEQUANTIZE_WEIGHT = (
     qd.dequantize_per_tensor.default,
@@ -50,7 +50,7 @@ TRANSPOSES = (
     aten.t_copy.default,
     aten.t.default,
 )
-"""Operators that can transpose a matrix."""
+"""Operators that may transpose a matrix."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class QuantParams:
     """How a tensor is quantized with one scale and one zero point.
 
     Args:
-        scale: the distance between the numbers that two neighbouring integers stand for.
-        zero_point: the integer that stands for 0.
-        quant_min: the least integer that occurs.
-        quant_max: the greatest integer that occurs.
+        scale: the difference between the real numbers of two neighbouring integers.
+        zero_point: the integer that represents 0.
+        quant_min: the least integer of the quantized tensor.
+        quant_max: the greatest integer of the quantized tensor.
         dtype: the type of the quantized tensor.
     """
 
@@ -82,7 +82,7 @@ class QuantParams:
         return dequantize_tensor(quantized, self.scale, self.zero_point)
 
     def quantize_number(self, value: float) -> int:
-        """The integer that stands for a number."""
+        """The integer that represents a real number."""
         return int(self.quantize(torch.tensor(value, dtype=torch.float32)))
 
     def clamped(self, low: float, high: float) -> QuantParams:
@@ -91,11 +91,11 @@ class QuantParams:
         return replace(self, quant_min=quant_min, quant_max=max(quant_min, quant_max))
 
     def same_mapping(self, other: QuantParams) -> bool:
-        """Whether equal integers stand for equal numbers."""
+        """Whether equal integers represent equal real numbers under both parameters."""
         return (self.scale, self.zero_point) == (other.scale, other.zero_point)
 
     def as_int8(self) -> QuantParams:
-        """The parameters of the int8 tensor that holds the integers of a uint8 tensor less 128."""
+        """The parameters of an int8 tensor that stores the integers of a uint8 tensor minus 128."""
         if self.dtype is not torch.uint8:
             return self
         shifted = self.zero_point - 128, self.quant_min - 128, self.quant_max - 128
@@ -152,7 +152,7 @@ def dequantizes(node: Node) -> bool:
 
 
 def is_inverse(dequantize: Node, quantize: Node) -> bool:
-    """Whether one node dequantizes and the other quantizes by the same parameters."""
+    """Whether `dequantize` and `quantize` use the same quantization parameters."""
     name = _INVERSES.get(_schema_name(dequantize))
     return name is not None and _schema_name(quantize) == name and quantize.args[1:] == dequantize.args[1:]
 
@@ -161,7 +161,7 @@ def is_inverse(dequantize: Node, quantize: Node) -> bool:
 
 
 class DynamicScheme(enum.Enum):
-    """From what the parameters of dynamic quantization are chosen."""
+    """The property of a tensor from which dynamic quantization chooses its parameters."""
 
     AFFINE = "affine"
     """From the least and the greatest number of the tensor."""
@@ -184,9 +184,9 @@ class DynamicParams:
     """How quantization parameters are chosen at run time.
 
     Args:
-        scheme: from what they are chosen.
-        quant_min: the least integer that occurs.
-        quant_max: the greatest integer that occurs.
+        scheme: the property of the tensor from which the parameters are chosen.
+        quant_min: the least integer of the quantized tensor.
+        quant_max: the greatest integer of the quantized tensor.
         eps: the least scale.
     """
 
@@ -198,14 +198,14 @@ class DynamicParams:
 
 @dataclass(frozen=True)
 class DynamicQuantization:
-    """A float tensor that the program quantizes by parameters chosen from it, and dequantizes again.
+    """A float tensor that the program quantizes dynamically and dequantizes again.
 
     Args:
         source: the float tensor.
         choose: the node that chooses the parameters.
         items: the nodes that read scale and zero point from `choose`.
         quantize: the node that quantizes `source`.
-        dequantize: the node that dequantizes it.
+        dequantize: the node that dequantizes the result of `quantize`.
         params: how the parameters are chosen.
         dtype: the type of the quantized tensor.
     """
@@ -225,7 +225,7 @@ class DynamicQuantization:
 
 
 def dynamic_quantization(node: object) -> DynamicQuantization | None:
-    """The dynamic quantization that ends with a node, None if the node does something else."""
+    """The dynamic quantization whose last node is `node`; None for any other node."""
     if not is_op(node, *DYNAMIC_DEQUANTIZE):
         return None
     per_token = is_op(node, qd.dequantize_per_token.default)
@@ -249,7 +249,7 @@ def dynamic_quantization(node: object) -> DynamicQuantization | None:
 
 
 def _item_of(node: object, index: int) -> Node | None:
-    """The node whose result number `index` a node reads."""
+    """The node of which `node` reads the result number `index`; None for any other node."""
     if isinstance(node, Node) and node.target is operator.getitem and node.args[1] == index:
         source = node.args[0]
         return source if isinstance(source, Node) else None
@@ -297,10 +297,11 @@ class QuantizedWeight:
     Args:
         dequantize: the node that dequantizes.
         source: the node that gives the int8 tensor.
-        scale: one number; float32 [channels]; or [channels, groups], for groups within rows of a matrix.
-        zero_points: of the shape of `scale`, None if all are 0.
-        axis: the dimension of the channels, None for one scale.
-        group_size: the elements of a group, None without groups.
+        scale: one number, or float32 [channels], or [channels, groups] for groups within the rows of a
+            matrix.
+        zero_points: a tensor of the shape of `scale`; None if all zero points are 0.
+        axis: the dimension of the channels; None for a single scale.
+        group_size: the number of elements of a group; None without groups.
         quant_min: the least integer that may occur.
         quant_max: the greatest integer that may occur.
     """
@@ -321,12 +322,12 @@ class QuantizedWeight:
 
     @property
     def scale_node(self) -> Node | None:
-        """The node that gives the scales, None for one scale."""
+        """The node that gives the scales; None for a single scale."""
         return self._parameter(1)
 
     @property
     def zero_point_node(self) -> Node | None:
-        """The node that gives the zero points, None for one scale or if all are 0."""
+        """The node that gives the zero points; None for a single scale, or if all zero points are 0."""
         return None if self.zero_points is None else self._parameter(2)
 
     def _parameter(self, index: int) -> Node | None:
@@ -346,8 +347,8 @@ def quantized_weight(
     """The stored weight that a node dequantizes.
 
     Args:
-        node: any value; None is the result for all but nodes that dequantize an int8 constant.
-        constant_value: gives the tensor of a node that is constant, None for other nodes.
+        node: any value; the result is None unless the node dequantizes an int8 constant.
+        constant_value: returns the tensor of a constant node, and None for other nodes.
     """
     if not is_op(node, *DEQUANTIZE_WEIGHT):
         return None
@@ -387,7 +388,7 @@ def quantized_weight(
 
 
 def transposed(node: object) -> Node | None:
-    """The matrix whose transpose a node computes, None if it computes something else."""
+    """The matrix whose transpose the node computes; None for any other node."""
     if not is_op(node, *TRANSPOSES):
         return None
     arguments: list[Any] = list(node.args)
@@ -414,7 +415,7 @@ class LinearOperands:
 
 
 def linear_operands(node: Node) -> LinearOperands | None:
-    """The operands of a node that computes a linear layer, None if it computes something else."""
+    """The operands of a linear layer; None if the node does not compute a linear layer."""
     arguments: list[Any] = list(node.args)
     if is_op(node, aten.linear.default):
         return LinearOperands(arguments[0], arguments[1], argument(node, 2))
@@ -432,7 +433,7 @@ def linear_operands(node: Node) -> LinearOperands | None:
 
 
 def clamp_bounds(node: Node) -> tuple[float, float] | None:
-    """The least and the greatest result of a node that clamps, None if it does something else."""
+    """The lower and upper bound of a clamp node; None for any other node."""
     if is_op(node, aten.relu.default):
         return 0.0, math.inf
     if is_op(node, aten.hardtanh.default):

@@ -1,39 +1,40 @@
-"""Operators on quantized tensors that torch does not define: fused ones, and out variants.
+"""Operators on quantized tensors that torch does not define: fused operators and out variants.
 
 A quantized tensor is an integer tensor with a scale and a zero point: real = (q - zero_point) * scale.
 
-Names of `quantized_decomposed` are those that ExecuTorch registers. The operators of `rushlight` are:
+ExecuTorch registers the same names in `quantized_decomposed`. The operators of `rushlight` are:
 
 quantized_convolution, quantized_linear
     input int8 or uint8 [N, C, ...] or [..., I]; weight int8, symmetric, as aten.convolution and aten.linear
-    take it; weight_scales float32 [O], or [1] for one scale; bias float32 [O]. With whole sums in int32,
+    take it; weight_scales float32 [O], or [1] for one scale; bias float32 [O]. With exact sums in int32,
     real = sum((q - input_zero_point) * w) * (input_scale * weight_scale) + bias and
     out = clamp(round(real / output_scale) + output_zero_point, output_min, output_max), rounding to the
-    nearest, ties to even. A fused ReLU, ReLU6 or clamp is in output_min and output_max. Padding stands for
-    the real number 0. out has input's dtype.
+    nearest, ties to even. output_min and output_max include a fused ReLU, ReLU6 or clamp. Padding has
+    the real value 0. out has the dtype of input.
 quantized_mul
-    As quantized_decomposed::add: a and b int8 or uint8, which broadcast; out has a's dtype.
+    Like quantized_decomposed::add: a and b are int8 or uint8 and broadcast; out has the dtype of a.
 quantized_lookup
-    out[i] = table[input[i] - the smallest number of input's dtype]; table [256], of out's dtype. Any function
-    of one int8 or uint8 tensor.
+    out[i] = table[input[i] - the least number of input's dtype]; table [256] of out's dtype. It computes any
+    function of one int8 or uint8 tensor.
 quantized_mean, quantized_avg_pool2d
-    The real mean over dims, or pooling as aten.avg_pool2d, quantized anew.
+    The real mean over dims, or average pooling as in aten.avg_pool2d; the result is quantized.
 quantized_softmax
-    exponentials int32 [256]: entry d is exp(-d * the input's scale), times 2^23 and rounded. With d = the
-    largest number of the row along dim, minus the number, real = exponentials[d] * (1 / the sum of these
-    along dim), in float32, quantized anew. Sums are exact.
+    exponentials int32 [256]: entry d is round(exp(-d * input_scale) * 2^23). With d = the largest number of
+    the row along dim minus the number, real = exponentials[d] * (1 / the sum of exponentials[d] along dim),
+    in float32; the result is quantized. Sums are exact.
 dynamic_linear
-    input float32 [..., I]; weight int8 [O, I], symmetric; weight_scales float32 [O], [1] or, by groups of
-    I / G along the input, [O, G]; bias float32 [O]. Quantizes the input to int8 by its own range, of the
-    whole tensor as choose_qparams.tensor does (choose_qparams_symmetric.tensor if `symmetric`), or of each
-    vector along the last dim as choose_qparams_per_token_asymmetric does if `per_token` (then quant_min is
-    -128, quant_max 127 and eps float32's), multiplies integers and returns float32.
+    input float32 [..., I]; weight int8 [O, I], symmetric; weight_scales float32 [O], [1] or [O, G] for groups
+    of I / G elements along the input; bias float32 [O]. The operator quantizes the input to int8 by the
+    input's own range, multiplies integers and returns float32. The range is the range of the whole tensor, as
+    in choose_qparams.tensor (choose_qparams_symmetric.tensor if `symmetric`), or with `per_token` the range
+    of each vector along the last dim, as in choose_qparams_per_token_asymmetric (then quant_min is -128,
+    quant_max 127 and eps that of float32).
 dynamic_linear_4bit
-    The same with weight uint8 [O, I / 2]: two 4-bit numbers a byte, each plus 8, that of the even index in
-    the high half, as in embedding_4bit.
+    Like dynamic_linear with weight uint8 [O, I / 2]: two 4-bit numbers a byte, each plus 8; the number of the
+    even index is in the high half, as in embedding_4bit.
 linear_4bit
     Input float32, float16 or bfloat16, not quantized; weight as in dynamic_linear_4bit; weight_scales [O, G];
-    weight_zero_points None or of weight_scales' shape; bias of input's dtype. out has input's dtype.
+    weight_zero_points None or of the shape of weight_scales; bias of input's dtype. out has input's dtype.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ _CONVOLUTION = (
 )
 _POOL = "int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad"
 
-# Functional schemas and their meaning; each gets an overload `out`, or `<overload>_out`.
+# Functional schemas and their implementations; each gets an overload `out`, or `<overload>_out`.
 _NEW: dict[str, dict[str, Callable[..., object]]] = {
     "quantized_decomposed": {
         f"add({_BINARY}) -> Tensor": reference.add,
@@ -109,7 +110,7 @@ _OUT = "Tensor(a!) out) -> Tensor(a!)"
 _OUTS = "Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))"
 _TENSORS = "Tensor scale, Tensor zero_point"
 
-# Out variants of the operators that torch defines; the functional overload each belongs to.
+# Out variants of operators that torch defines, with the functional overload of each.
 _OUT_VARIANTS: dict[str, str] = {
     f"quantize_per_tensor.out(Tensor input, {_QPARAMS.format('')}, {_RANGE.format('')}, ScalarType dtype, "
     f"*, {_OUT}": "quantize_per_tensor.default",
@@ -158,7 +159,7 @@ _OUT_VARIANTS: dict[str, str] = {
 
 
 def _out_schema(schema: str) -> str:
-    """The schema that writes the one result into `out`."""
+    """The schema of the out variant, which writes the single result into `out`."""
     name, _, rest = schema.partition("(")
     arguments = rest.removesuffix(") -> Tensor")
     star = "" if "*" in arguments else "*, "
@@ -167,7 +168,7 @@ def _out_schema(schema: str) -> str:
 
 
 def _writer(functional: Callable[..., Any], outs: tuple[str, ...]) -> Callable[..., object]:
-    """Computes with `functional` and copies into the tensors given as `outs`."""
+    """An implementation that calls `functional` and copies the results into the tensors `outs`."""
 
     def run(*args: object, **kwargs: Any) -> object:
         targets = tuple(kwargs.pop(name) for name in outs)

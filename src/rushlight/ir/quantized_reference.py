@@ -57,7 +57,7 @@ def mul(
 
 
 def _centred(q: Tensor, zero_point: int) -> Tensor:
-    """Integers in float64, whose sums are exact."""
+    """`q` minus the zero point in float64, so that sums are exact."""
     return q.to(torch.float64) - zero_point
 
 
@@ -199,7 +199,7 @@ def quantized_softmax(
 
 
 def unpack(weight: Tensor, bits: int) -> Tensor:
-    """[R, C] bytes to int8 [R, C * 8 / bits]; see `pack`."""
+    """Unpacks bytes [R, C] to int8 [R, C * 8 / bits]; see `pack`."""
     if bits == 4:
         parts = [weight >> 4, weight & 15]
     else:
@@ -209,10 +209,10 @@ def unpack(weight: Tensor, bits: int) -> Tensor:
 
 
 def pack(weight: Tensor, bits: int) -> Tensor:
-    """int8 [R, C] of 4- or 2-bit range to uint8 [R, C * bits / 8].
+    """Packs int8 [R, C] of 4-bit or 2-bit range to uint8 [R, C * bits / 8].
 
-    Each number is stored plus half its range: 4-bit ones with the even index in the high half, 2-bit ones
-    with the first in the lowest bits.
+    Half the range is added to each number. With 4 bits, the number of the even index is in the high half;
+    with 2 bits, the first number is in the lowest bits.
     """
     raised = (weight + (1 << (bits - 1))).to(torch.uint8)
     if bits == 4:
@@ -221,7 +221,7 @@ def pack(weight: Tensor, bits: int) -> Tensor:
 
 
 def _grouped(weight: Tensor, scales: Tensor, zero_points: Tensor | None) -> Tensor:
-    """Real weights [R, C] of whole ones and scales [R], [1] or [R, G], in the dtype of the scales."""
+    """Dequantizes integers [R, C] with scales [R], [1] or [R, G]; the result has the scales' dtype."""
     scales = scales.reshape(-1, 1) if scales.dim() < 2 else scales
     rows, columns = weight.shape
     groups = weight.reshape(rows, scales.shape[1], columns // scales.shape[1]).to(scales.dtype)

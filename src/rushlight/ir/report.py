@@ -1,4 +1,4 @@
-"""Tables for people: what was refused, where it stands in their Python, and what would help."""
+"""Tables of refused operators for users: the operator, its source line in the model, and advice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEADINGS = ("operator", "dtypes", "source", "what would help")
 
 @dataclass(frozen=True)
 class Refusal:
-    """One operator that a stage cannot take."""
+    """One operator that a stage refuses."""
 
     operator: str
     dtypes: str
@@ -24,7 +24,7 @@ class Refusal:
 
     @classmethod
     def of(cls, node: Node, help_text: str) -> Refusal:
-        """The refusal of a node."""
+        """Makes the refusal of a node."""
         name = str(getattr(node.target, "__name__", node.target))
         vals = [meta.get_tensor(used) for used in node.all_input_nodes]
         dtypes = [str(val.dtype).removeprefix("torch.") for val in vals if val is not None]
@@ -32,6 +32,6 @@ class Refusal:
 
 
 def refusal_table(refusals: Sequence[Refusal]) -> str:
-    """The refusals in columns; equal ones stand once."""
+    """Formats refusals as a table; equal refusals appear once."""
     rows = dict.fromkeys((item.operator, item.dtypes, item.source, item.help) for item in refusals)
     return text_table(_HEADINGS, list(rows))

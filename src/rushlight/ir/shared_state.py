@@ -1,4 +1,4 @@
-"""Which buffers of several methods are one tensor of the model, and so one state when the program runs."""
+"""Finds buffers of several methods that are one tensor of the model, and so one state at run time."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torch.export.graph_signature import InputKind
 
 from rushlight.ir.constants import changed_targets
 
-# By method, the target of a buffer to the name of its state.
+# For each method: the name of the state of each buffer, by the buffer's target.
 SharedState = Mapping[str, Mapping[str, str]]
 
 
 def shared_state(programs: Mapping[str, ExportedProgram]) -> SharedState:
-    """The buffers that more than one method reads or writes, and at least one writes.
+    """The buffers that several methods use and at least one method writes.
 
-    Two buffers are one if they are the same part of one storage, whatever their names.
+    Two buffers are the same if they are the same part of the same storage; their names do not matter.
     """
     places: dict[object, list[tuple[str, str]]] = {}
     written: set[tuple[str, str]] = set()

@@ -1,4 +1,4 @@
-"""TensorSpec: what a program's file and the memory planner need to know of a tensor."""
+"""TensorSpec: the properties of a tensor that the program file and the memory planner need."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_ALIGNMENT = 16
 
 
 class TensorShapeDynamism(enum.IntEnum):
-    """How a tensor's shape may change at run time; the numbers are those of the file format."""
+    """How a tensor's shape may change at run time. The file format defines the numbers."""
 
     STATIC = 0
     DYNAMIC_BOUND = 1
@@ -25,7 +25,7 @@ class TensorShapeDynamism(enum.IntEnum):
 
 
 class DeviceType(enum.IntEnum):
-    """Where a tensor's memory lives; the numbers are those of the file format."""
+    """Where a tensor's memory lives. The file format defines the numbers."""
 
     CPU = 0
     CUDA = 1
@@ -59,7 +59,7 @@ def contiguous_strides(shape: Sequence[IntLike]) -> tuple[IntLike, ...]:
 def dim_order_from_strides(strides: Sequence[IntLike]) -> tuple[int, ...]:
     """Dims from the outermost to the innermost, equal strides in the order of the dims.
 
-    A stride of 0 (a broadcast dim) says nothing of the layout; such a tensor counts as row-major.
+    A stride of 0 (a broadcast dim) says nothing about the layout; such a tensor counts as row-major.
     """
     if all(isinstance(stride, int) for stride in strides):
         if any(stride == 0 for stride in strides):
@@ -85,7 +85,7 @@ def strides_from_dim_order(shape: Sequence[IntLike], dim_order: Sequence[int]) -
 
 
 def shape_dynamism(shape: Sequence[IntLike]) -> TensorShapeDynamism:
-    """Static, bounded, or without a bound on some dim."""
+    """The dynamism of a shape: static, bounded, or unbounded if a dim has no upper bound."""
     if all(isinstance(dim, int) for dim in shape):
         return TensorShapeDynamism.STATIC
     if all(upper_bound(dim) is not None for dim in shape):
@@ -94,9 +94,9 @@ def shape_dynamism(shape: Sequence[IntLike]) -> TensorShapeDynamism:
 
 
 def _outer_first(a: Any, b: Any) -> int:
-    """-1 if stride `a` is outside stride `b`: by example value if there is one, else by divisibility.
+    """Returns -1 if stride `a` is outside stride `b`, by example values if known, else by divisibility.
 
-    Asks no question of the expressions that would make torch assume an answer from then on.
+    The function evaluates no condition that would make torch add a guard.
     """
     from torch.fx.experimental.symbolic_shapes import statically_known_true
 
@@ -113,7 +113,7 @@ def _outer_first(a: Any, b: Any) -> int:
 
 
 def is_order_unknown(a: IntLike, b: IntLike) -> bool:
-    """Whether neither values nor divisibility say which of two strides is the outer one."""
+    """Whether neither example values nor divisibility decide which of two strides is the outer one."""
     from torch.fx.experimental.symbolic_shapes import statically_known_true
 
     unknown = hint(a) is None or hint(b) is None
@@ -121,7 +121,7 @@ def is_order_unknown(a: IntLike, b: IntLike) -> bool:
 
 
 class TensorSpec:
-    """A tensor of a program: dtype, shape, layout, and where the memory plan puts it.
+    """A tensor of a program: dtype, shape, layout, and its place in the memory plan.
 
     `shape` holds ints or symbolic ints until shapes are evaluated to their upper bounds. `lifetime` is
     [first, last] instruction, inclusive. `mem_id` 1 and above name planned memories; `mem_offset` is bytes.
@@ -155,7 +155,7 @@ class TensorSpec:
 
     @classmethod
     def from_tensor(cls, tensor: torch.Tensor, const: bool = False) -> TensorSpec:
-        """The spec of a real or fake tensor; a constant is made dense and keeps its storage."""
+        """Makes the spec of a real or fake tensor; a constant is made dense and keeps its storage."""
         if const:
             tensor = tensor.contiguous()
             if tensor.nbytes != tensor.untyped_storage().nbytes():
@@ -169,7 +169,7 @@ class TensorSpec:
         return spec
 
     def init_mem_planning_fields(self) -> None:
-        """Forget what a memory plan wrote."""
+        """Resets the fields that a memory plan writes."""
         self.lifetime: list[int | None] = [None, None]
         self.mem_id: int | None = None
         self.mem_obj_id: int | None = None
@@ -184,7 +184,7 @@ class TensorSpec:
 
     @property
     def inplace_base(self) -> TensorSpec | None:
-        """The spec whose memory this one takes over from offset 0."""
+        """The spec whose memory this tensor reuses from offset 0; None if it reuses no memory."""
         if self.storage_base is not None and self.storage_base_offset != 0:
             raise InternalError(
                 f"{self!r} starts {self.storage_base_offset} bytes into its base, not at offset 0"
@@ -202,16 +202,16 @@ class TensorSpec:
 
     @property
     def allocated_memory(self) -> int:
-        """Bytes that the planner reserves: `nbytes()` rounded up to the alignment."""
+        """The bytes that the planner reserves: `nbytes()` rounded up to the alignment."""
         return -(-self.nbytes() // self.alignment) * self.alignment
 
     def realign(self, new_alignment: int) -> int:
-        """Sets the alignment, in bytes, and returns the bytes to reserve."""
+        """Sets the alignment in bytes, and returns the number of bytes to reserve."""
         self.alignment = new_alignment
         return self.allocated_memory
 
     def nbytes(self) -> int:
-        """Bytes of a dense tensor of this shape, dynamic dims at their upper bounds (0 without one)."""
+        """The bytes of a dense tensor, with dynamic dims at their upper bounds (0 if a bound is missing)."""
         size = dtype_size(self.scalar_type)
         for dim in self.shape:
             size *= dim if type(dim) is int else upper_bound(dim) or 0
@@ -238,7 +238,7 @@ class TensorSpec:
         return self.shape_dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
 
     def debug(self) -> str:
-        """One line with the planned place."""
+        """A line of text with the fields that the memory plan sets."""
         return (
             f"TensorSpec(id={id(self)}, const={self.const}, scalar_type={self.scalar_type}, "
             f"shape={self.shape}, shape_dynamism={self.shape_dynamism.name}, "

@@ -13,7 +13,7 @@ from torch.utils._sympy.value_ranges import ValueRanges
 IntLike = int | torch.SymInt
 
 Ranges: TypeAlias = dict[sympy.Expr, ValueRanges[sympy.Expr]]
-"""The bounds of symbols, and of expressions of them, as `ExportedProgram.range_constraints` gives them."""
+"""The bounds of symbols and symbolic expressions, as in `ExportedProgram.range_constraints`."""
 
 _UNBOUNDED = sys.maxsize - 1
 
@@ -36,7 +36,7 @@ def hint(value: IntLike) -> int | None:
 
 
 def bounds(value: IntLike) -> tuple[int, int | None]:
-    """Inclusive bounds of `value`; the upper one is None when there is none."""
+    """Inclusive bounds of `value`; the upper bound is None if `value` is unbounded."""
     if isinstance(value, int):
         return value, value
     node = value.node
@@ -55,12 +55,12 @@ def upper_bound(value: IntLike) -> int | None:
 
 
 def upper_shape(shape: Iterable[IntLike]) -> tuple[int | None, ...]:
-    """The upper bound of each dim, None for an unbounded one."""
+    """The upper bound of each dim; None for an unbounded dim."""
     return tuple(upper_bound(dim) for dim in shape)
 
 
 def plain_size(size: IntLike) -> IntLike:
-    """Returns the number that a symbolic size always is, other sizes as they are."""
+    """Returns the number if a symbolic size has only one possible value, else the size unchanged."""
     if isinstance(size, int):
         return size
     known = size.node.maybe_as_int()
@@ -76,7 +76,7 @@ def same_size(left: IntLike, right: IntLike) -> bool:
 
 
 def expression_of(size: IntLike) -> sympy.Expr:
-    """The expression of a size."""
+    """The sympy expression of a size."""
     return sympy.Integer(size) if isinstance(size, int) else size.node.expr
 
 

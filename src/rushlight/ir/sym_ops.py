@@ -1,4 +1,4 @@
-"""Scalar arithmetic of shapes: the functions that torch.export writes, and their runtime operators."""
+"""Scalar arithmetic on sizes: the Python functions in exported graphs, and their runtime operators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rushlight.ir.edge_ops import BackendOpOverload, bind_pattern_to_op
 
 _library = torch.library.Library("executorch_prim", "FRAGMENT")
 
-# (operator name, schema, Python function, how a graph writes it)
+# (operator name, schema, Python function, function in exported graphs)
 _ROWS: tuple[tuple[str, str, Callable[..., object], Callable[..., object]], ...] = (
     ("add", "(Scalar a, Scalar b) -> Scalar", operator.add, operator.add),
     ("sub", "(Scalar a, Scalar b) -> Scalar", operator.sub, operator.sub),
@@ -53,7 +53,7 @@ def _bind() -> dict[object, BackendOpOverload]:
 
 
 PYTHON_TO_PRIM: dict[object, BackendOpOverload] = _bind()
-"""The runtime operator of each Python function over symbolic scalars."""
+"""The runtime operator for each Python function on symbolic scalars."""
 
 ATEN_SYM_OPS = frozenset(
     {
@@ -66,14 +66,14 @@ ATEN_SYM_OPS = frozenset(
         torch.ops.aten.sym_constrain_range.default,
     }
 )
-"""ATen operators that read or bound scalars; they stay as they are in every dialect."""
+"""ATen operators that read scalars or assert their bounds; every dialect keeps them."""
 
 ALWAYS_ATEN = ATEN_SYM_OPS | {
     torch.ops.aten._assert_scalar.default,
     torch.ops.aten._assert_async.msg,
     torch.ops.aten.scalar_tensor.default,
 }
-"""Operators that every dialect writes as ATen does."""
+"""Operators for which every dialect uses the ATen form."""
 
 _PRIMS = frozenset(PYTHON_TO_PRIM.values())
 

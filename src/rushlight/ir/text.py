@@ -1,4 +1,4 @@
-"""Graphs and programs as text for people: shapes, dtypes, memory places, and lines of the user's Python."""
+"""Graphs and programs as text: shapes, dtypes, planned memory, and lines of the user's Python."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ DTYPE_NAMES = {
 
 
 def format_graph(graph_module: GraphModule) -> str:
-    """One line a node: its name, what it computes, its call, the line of Python that it comes from.
+    """Formats one line for each node: name, value, call, and source line of the model.
 
-    In a planned graph the memory place is written `@memory+offset`; bodies of control flow follow, indented.
+    In a planned graph each value has `@memory+offset`; control flow bodies follow, indented.
     """
     return "\n".join(_lines(graph_module, "")) + "\n"
 
@@ -107,7 +107,7 @@ def add_cursor_to_graph(graph: Graph, finding_node: Node) -> str:
 
 
 def inspect_node(graph: Graph, node: Node) -> str:
-    """One node among its graph, with the stack trace of the Python that made it."""
+    """Formats one node within its graph, with the stack trace of the Python code that created the node."""
     trace = meta.get_stack_trace(node) or "no stack trace"
     return (
         f"{node.name} error_msg:  Here is the failing node in the graph module:\n"
@@ -160,8 +160,9 @@ def print_program(
 ) -> None:
     """Prints the instructions of a program, each with its operator and the values it reads and writes.
 
-    Tensors are written T (CT constant, UBT of bounded and DUT of unbounded dynamic shape where marked), then
-    `m<memory>.<offset>`, sizes and scalar type; other values by a letter for their type.
+    A tensor is written as T (CT for a constant; where marked, UBT for a bounded and DUT for an unbounded
+    dynamic shape), then `m<memory>.<offset>`, sizes and scalar type; another value as one letter for its
+    type.
     """
     out = out if out is not None else sys.stdout
     for plan in program.execution_plan:

@@ -11,7 +11,7 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Set
     Args:
         head: the titles of the columns.
         rows: the cells.
-        right: the indices of right-aligned columns; None means those whose cells are all numbers.
+        right: the indices of right-aligned columns; None means all columns in which every cell is a number.
 
     Returns:
         The lines of the table: the titles, a line of dashes, and the rows.

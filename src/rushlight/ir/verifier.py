@@ -1,6 +1,6 @@
-"""What is legal in each dialect: numbered rules in one table, checked node by node.
+"""The rules of each dialect: one numbered table of rules, which are checked node by node.
 
-The message of a violation says what is wrong, and names the node, its operator and dtypes, and the line of
+The message of a violation describes the error, and names the node, its operator and dtypes, and the line of
 the user's Python.
 """
 
@@ -27,7 +27,7 @@ from rushlight.ir.sym_ops import ALWAYS_ATEN, is_sym_op
 
 ATEN, EDGE = "ATEN", "EDGE"
 
-# Operators that torch does not call core, that decompositions leave and runtimes know.
+# Operators that torch does not call core, but that decompositions leave and runtimes support.
 _ALSO_CORE = frozenset(
     {
         torch.ops.aten.mkldnn_rnn_layer.default,
@@ -52,10 +52,10 @@ class DialectError(VerificationError, SpecViolationError):
 
 @dataclass(frozen=True)
 class Options:
-    """What a compile asks of the verifier.
+    """The options that a compile passes to the verifier.
 
-    `exceptions` are operators outside the dialect that are let through, `preserve` those kept whole on
-    request. Without `core_only` all of ATen is let through.
+    `exceptions` are operators outside the dialect that are accepted; `preserve` are operators that the user
+    asked to keep whole. Without `core_only` all of ATen is accepted.
     """
 
     dim_order: bool = True
@@ -66,7 +66,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Rule:
-    """One constraint: what it says, where it holds, and a check that returns what is wrong with a node."""
+    """A rule: its text, where it applies, and a check that returns the error of a node or None."""
 
     number: int
     text: str
@@ -141,7 +141,7 @@ def _is_core(node: Node, options: Options) -> str | None:
 
 
 def not_core(op: OpOverload, options: Options) -> str | None:
-    """Why the ATen dialect does not take an operator, None if it does."""
+    """Why the ATen dialect refuses an operator; None if it accepts the operator."""
     if op.namespace != "aten" or op in ALWAYS_ATEN or op in _ALSO_CORE or op in options.exceptions:
         return None
     if op in options.preserve:
@@ -161,7 +161,7 @@ def _is_edge(node: Node, options: Options) -> str | None:
 
 
 def not_edge(target: object, options: Options) -> str | None:
-    """Why a target is no operator of the edge dialect, None if it is one or no operator at all."""
+    """Why a target is no edge operator; None if it is an edge operator or no operator at all."""
     if not isinstance(target, OpOverload) or target in ALWAYS_ATEN or target in options.exceptions:
         return None
     return f"Operator torch.ops.{target} is not an Edge operator"
@@ -175,7 +175,7 @@ def _names_layout(node: Node, options: Options) -> str | None:
 
 
 def wrong_layout_name(op: OpOverload, options: Options) -> str | None:
-    """Why an operator does not name layouts as the options ask, None if it does or names none."""
+    """Why the layout argument of an operator does not fit the options; None if it fits or is absent."""
     if options.dim_order and op in _MEMORY_FORMAT_OPS and op not in options.exceptions:
         return "it takes a memory format; the dialect names layouts by dim order"
     if not options.dim_order and op.namespace == "dim_order_ops":
@@ -198,7 +198,7 @@ def _dtypes_agree(node: Node, options: Options) -> str | None:
     if not isinstance(target, EdgeOpOverload) or rule_of(target._op._schema) is None:
         return None
     if _has_mixed_list(node) and not stands_for_executorch():
-        return None  # the table has one dtype for a list: torch and kernels judge this call
+        return None  # the table has one dtype for a list; torch and the kernels check this call
     found = list(tensor_dtypes(node, target._op))
     if any(dtype is not None and _is_left_to_kernels(target, name, dtype) for name, dtype in found):
         return None
@@ -206,7 +206,7 @@ def _dtypes_agree(node: Node, options: Options) -> str | None:
 
 
 def _has_mixed_list(node: Node) -> bool:
-    """Whether an argument is a list of tensors of several dtypes, such as those that `cat` promotes."""
+    """Whether an argument is a list of tensors of several dtypes, which for example `cat` promotes."""
     for value in node.args:
         if isinstance(value, (list, tuple)):
             tensors = [meta.get_tensor(item) for item in value if isinstance(item, Node)]
@@ -216,10 +216,11 @@ def _has_mixed_list(node: Node) -> bool:
 
 
 def _is_left_to_kernels(target: EdgeOpOverload, name: str, dtype: torch.dtype) -> bool:
-    """Whether the table does not say if a place of a call may have a dtype: torch and kernels judge it.
+    """Whether the table does not decide if an argument may have a dtype; then torch and the kernels check it.
 
-    Without ExecuTorch's names these are also dtypes that ExecuTorch's operator never has in a place of many
-    dtypes, since this package has more kernels. Indices, masks and floating-point numbers are no such places.
+    Without ExecuTorch's names, this also holds for dtypes that ExecuTorch's operator never takes where it
+    takes many dtypes, because this package has more kernels. Indices, masks and floating-point arguments are
+    excluded.
     """
     if dtype not in COVERED:
         return True
@@ -243,14 +244,14 @@ def _why_not(target: EdgeOpOverload, dtypes: tuple[tuple[str, torch.dtype | None
 
 
 def stands_for_executorch() -> bool:
-    """Returns whether `install_as_executorch()` was called; its import hook itself tells this."""
+    """Returns whether `install_as_executorch()` was called; its import hook sets this."""
     return any(getattr(finder, "stands_for_executorch", False) for finder in sys.meta_path)
 
 
 def tensor_dtypes(node: Node, op: OpOverload) -> Iterator[tuple[str, torch.dtype | None]]:
-    """Yields the dtype of each tensor argument and result of a call by its name, None for an empty list.
+    """Yields (name, dtype) for each tensor argument and result of a call; the dtype of an empty list is None.
 
-    Arguments that the call leaves out, and results without a tensor, are not named.
+    Arguments that the call leaves out and results without a tensor are skipped.
     """
     for index, argument in enumerate(op._schema.arguments):
         if takes_tensor(argument.type):
@@ -266,7 +267,7 @@ def _dtype_of(name: str, value: object) -> Iterator[tuple[str, torch.dtype | Non
     listed = list(value) if isinstance(value, (list, tuple)) else [value]
     tensors = [meta.get_tensor(item) if isinstance(item, Node) else item for item in listed]
     dtypes = [item.dtype for item in tensors if isinstance(item, torch.Tensor)]
-    # A list is judged by its first tensor.
+    # The first tensor decides for a list.
     if dtypes or (isinstance(value, (list, tuple)) and not value):
         yield name, dtypes[0] if dtypes else None
 
@@ -294,7 +295,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def violations(graph_module: GraphModule, dialect: str, options: Options | None = None) -> list[Violation]:
-    """Every node of the graph, and of the bodies of its control flow, that breaks a rule of `dialect`."""
+    """Returns all rule violations in the graph and in the bodies of its control flow."""
     options = options or Options()
     rules = [rule for rule in RULES if dialect in rule.dialects]
     found = []
@@ -309,7 +310,7 @@ def violations(graph_module: GraphModule, dialect: str, options: Options | None 
 
 
 def verify(graph_module: GraphModule, dialect: str, options: Options | None = None) -> None:
-    """Raises DialectError naming every violation."""
+    """Raises DialectError with all violations, if there are any."""
     found = violations(graph_module, dialect, options)
     if found:
         raise DialectError("\n".join(map(str, found)))
@@ -325,7 +326,7 @@ def _modules(graph_module: GraphModule) -> Iterator[GraphModule]:
 def edge_verifier(
     options: Options | None = None, enabled: bool = True, extra_attributes: Iterable[type] = ()
 ) -> type[Verifier]:
-    """The verifier class of edge programs, as `ExportedProgram` takes it."""
+    """Makes the verifier class of edge programs for `ExportedProgram`."""
     chosen = options or Options()
     attribute_types = tuple(extra_attributes)
 
@@ -351,7 +352,7 @@ def edge_verifier(
             return (*super().allowed_op_types(), EdgeOpOverload, type(_known_kind))
 
         def check_valid_op(self, op: object) -> None:
-            """Operators are judged with their nodes."""
+            """Does nothing: operators are checked together with their nodes."""
 
         def check_additional(self, gm: GraphModule) -> None:
             if enabled:
@@ -361,9 +362,9 @@ def edge_verifier(
 
 
 def accepting(verifier: type[Verifier], ops: Iterable[object]) -> type[Verifier]:
-    """Returns a verifier of edge programs that also lets operators outside of Core ATen through.
+    """Returns a verifier of edge programs that also accepts `ops`, which are outside of Core ATen.
 
-    Verifiers that `edge_verifier` has not made are returned as they are.
+    A verifier that `edge_verifier` did not make is returned unchanged.
     """
     make: Callable[[Iterable[object]], type[Verifier]] | None = getattr(verifier, "accepting", None)
     return verifier if make is None else make(ops)

@@ -1,1 +1,1 @@
-"""Graph passes, one a file; `pipelines` holds their order."""
+"""Graph passes, one in each file; `compiler/pipelines.py` holds their order."""

@@ -1,4 +1,4 @@
-"""Every operator gets a debug handle; those that came from one operator of the exported program share it."""
+"""Assigns a debug handle to each operator; operators derived from one exported operator share a handle."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The contract of passes: a program or a graph module in, a new one and whether it differs out.
+"""The contract of passes: a pass takes a program or graph module, and returns a new one and `modified`.
 
-A pass leaves what it is given untouched. `GraphPass` and `ProgramPass` make the copy, and their subclasses
-rewrite it; `rushlight.passes.runner` runs passes over a program that it owns, where no copies are needed.
+A pass does not change its argument. `GraphPass` and `ProgramPass` make a copy, which their subclasses
+rewrite; `rushlight.passes.runner` runs passes over a program that it owns, so that no copies are needed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ __all__ = ["GraphPass", "ModulePass", "Pass", "PassBase", "PassResult", "Program
 
 
 AnyPass: TypeAlias = PassBase | ExportedProgramPassBase | Callable[[GraphModule], PassResult | None]
-"""What a list of passes may hold: passes of either kind, and functions over graph modules."""
+"""The possible items of a pass list: passes over graphs or programs, and functions over graph modules."""
 
 PassTree: TypeAlias = "AnyPass | Sequence[PassTree]"
-"""A pass, or passes in lists, which are run in order."""
+"""A pass, or nested lists of passes, which run in order."""
 
 
 def graph_modules(graph_module: GraphModule) -> Iterator[GraphModule]:
@@ -47,21 +47,21 @@ class ModulePass(PassBase):
     """A pass over a graph module and the bodies of its control flow together."""
 
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Returns a rewritten copy, or the graph module itself if nothing is to be changed."""
+        """Returns a rewritten copy, or the graph module itself if the pass changes nothing."""
         copied = copy_graph_module(graph_module)
         changed = self.rewrite_all(copied)
         return PassResult(copied if changed else graph_module, changed)
 
     @abstractmethod
     def rewrite_all(self, graph_module: GraphModule) -> bool:
-        """Rewrites a graph module that belongs to the pass, with its bodies; says whether it changed."""
+        """Rewrites a graph module that the pass owns, with its bodies; returns whether it changed."""
 
 
 class GraphPass(ModulePass):
     """A pass over one graph at a time; it visits bodies of control flow as well.
 
-    A subclass implements `rewrite` and keeps value metadata right. Dead nodes are removed here, and the code
-    of changed modules is generated anew.
+    A subclass implements `rewrite` and keeps the value metadata correct. This class removes dead nodes and
+    generates the code of changed modules again.
     """
 
     @override
@@ -76,30 +76,30 @@ class GraphPass(ModulePass):
 
     @abstractmethod
     def rewrite(self, module: GraphModule) -> bool:
-        """Rewrites `module.graph`, which belongs to the pass; says whether it changed."""
+        """Rewrites `module.graph`, which the pass owns; returns whether it changed."""
 
 
 class Pass(ExportedProgramPassBase):
     """A pass of the compiler over a whole program: its graph, signature, facts and tables of tensors.
 
-    `call` makes a new program and leaves the given one as it is.
+    `call` makes a new program and does not change its argument.
     """
 
 
 class ProgramPass(Pass):
     """A pass that rewrites a copy of the program.
 
-    A subclass implements `rewrite`; the code of changed programs is generated anew.
+    A subclass implements `rewrite`; this class generates the code of changed programs again.
     """
 
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
-        """Returns a rewritten copy, or the program itself if nothing is to be changed."""
+        """Returns a rewritten copy, or the program itself if the pass changes nothing."""
         copied = copy_program(exported_program)
         changed = self.rewrite_all(copied)
         return ExportedProgramPassResult(copied if changed else exported_program, changed)
 
     def rewrite_all(self, program: MethodProgram) -> bool:
-        """Rewrites a program that belongs to the pass; says whether it changed."""
+        """Rewrites a program that the pass owns; returns whether it changed."""
         changed = self.rewrite(program)
         if changed:
             program.graph_module.recompile()
@@ -107,16 +107,16 @@ class ProgramPass(Pass):
 
     @abstractmethod
     def rewrite(self, program: MethodProgram) -> bool:
-        """Rewrites `program`, which belongs to the pass; says whether it changed."""
+        """Rewrites `program`, which the pass owns; returns whether it changed."""
 
 
 def name_of(item: AnyPass) -> str:
-    """The name of a pass in messages: that of its function or class."""
+    """The name of a pass in messages: the name of its function or class."""
     return str(getattr(item, "__name__", type(item).__name__))
 
 
 def eliminate_dead_code(graph: Graph) -> bool:
-    """Erases nodes that nobody uses and that have no effect; says whether there were any."""
+    """Erases nodes without users and without side effects; returns whether it erased any."""
     changed = False
     for node in reversed(list(graph.nodes)):
         if node.op in ("call_function", "get_attr") and not node.users and not has_effect(node):
@@ -126,7 +126,7 @@ def eliminate_dead_code(graph: Graph) -> bool:
 
 
 def has_effect(node: Node) -> bool:
-    """Whether a node does more than compute its result."""
+    """Whether a node has a side effect."""
     if node.op != "call_function":
         return node.op in ("placeholder", "output")
     op = aten_op(node.target)
@@ -151,7 +151,7 @@ def insert_call(
     args: tuple[Argument, ...],
     **kwargs: Argument,
 ) -> Node:
-    """A call of `op` in front of `origin`, with its value and the origin's source line."""
+    """Inserts a call of `op` in front of `origin`, with its value and the source line of `origin`."""
     graph = origin.graph
     with graph.inserting_before(origin):
         node = graph.call_function(op, args, kwargs)
@@ -163,7 +163,7 @@ def insert_call(
 def map_arguments(
     node: Node, op: OpOverload, change: Callable[[Argument, torch._C.Argument], Argument]
 ) -> bool:
-    """Replaces each argument by `change(value, schema argument)`; says whether any changed."""
+    """Replaces each argument by `change(value, schema argument)`; returns whether an argument changed."""
     args = list(node.args)
     kwargs = dict(node.kwargs)
     changed = False
@@ -183,7 +183,7 @@ def map_arguments(
 
 
 def add_constant(module: GraphModule, tensor: torch.Tensor, origin: Node, val: torch.Tensor) -> Node:
-    """A `get_attr` node in front of `origin` that holds a new constant."""
+    """Inserts a `get_attr` node for a new constant in front of `origin`."""
     index = len(module._buffers)
     while f"_tensor_constant{index}" in module._buffers:
         index += 1

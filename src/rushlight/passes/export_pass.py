@@ -1,7 +1,7 @@
-"""ExportPass: a pass written as what to do with each operator, over values that carry their metadata.
+"""ExportPass: a pass whose methods handle one operator each, with values that carry their metadata.
 
-A subclass overrides `call_operator` and calls `super().call_operator` for what is to stand in the new graph.
-Every call computes its result on fake tensors, so the metadata of the new graph is right by construction.
+A subclass overrides `call_operator` and calls `super().call_operator` for each operator of the new graph.
+Every call computes its result on fake tensors, so that the metadata of the new graph is always correct.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _TORCH_SYM_OPS = frozenset(
 
 
 class ExportPassBaseError(PassError):
-    """An ExportPass met a graph, or was told to make one, that it cannot."""
+    """An ExportPass cannot handle a graph, or was asked to make an invalid graph."""
 
 
 class NodeMetadata:
-    """A copy of a node's metadata; keys that the pass itself keeps right cannot be set."""
+    """A copy of a node's metadata; keys that the pass itself computes cannot be set."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = dict(data)
@@ -66,16 +66,16 @@ class NodeMetadata:
         return key in self.data
 
     def get(self, key: str, default: object = None) -> Any:
-        """The value of a key, or `default` if the node has none."""
+        """The value of a key, or `default` if the node does not have the key."""
         return self.data.get(key, default)
 
     def copy(self) -> NodeMetadata:
-        """A copy whose keys can be set without a change of this one."""
+        """A copy; setting its keys does not change this object."""
         return NodeMetadata(self.data)
 
 
 class ProxyValue:
-    """A value of the new graph: `data` is its fake tensor or scalar, `node` what computes it."""
+    """A value of the new graph: `data` is its fake tensor or scalar, `node` the node that computes it."""
 
     def __init__(self, data: Any, proxy: Proxy | Node) -> None:
         self.data = data
@@ -132,7 +132,7 @@ class ProxyValue:
 
 
 class _Frame:
-    """The graph under construction, of a program or of a control-flow body, and its attributes."""
+    """The graph under construction (of a program or of a control flow body) and its attributes."""
 
     def __init__(self, source: GraphModule) -> None:
         self.graph = Graph()
@@ -142,7 +142,7 @@ class _Frame:
         self._constants = 0
 
     def attribute(self, value: Any) -> Node:
-        """A node that reads a tensor or a module."""
+        """Adds a node that reads a tensor or a module from an attribute."""
         name = self._names.get(id(value))
         if name is None:
             name = self._names[id(value)] = self._new_name(value)
@@ -163,7 +163,7 @@ class _Frame:
 
 
 class ExportPass(PassBase):
-    """Builds a new graph by calling back for each node of the old one."""
+    """Builds a new graph: it calls one method of this class for each node of the old graph."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -177,7 +177,7 @@ class ExportPass(PassBase):
         """The graph under construction."""
         return self._frames[-1]
 
-    # What a subclass may override.
+    # Methods that a subclass may override.
 
     def call_operator(
         self,
@@ -186,17 +186,17 @@ class ExportPass(PassBase):
         kwargs: dict[str, Argument],
         meta: NodeMetadata,
     ) -> ProxyValue:
-        """An operator: `torch.ops` or edge overload."""
+        """Visits a call of an operator: a torch overload or an edge overload."""
         return self._fx("call_function", op, args, kwargs, meta)
 
     def call_sym(
         self, target: Callable[..., Any], args: tuple[Argument, ...], meta: NodeMetadata
     ) -> ProxyValue:
-        """A Python function over symbolic scalars."""
+        """Visits a call of a Python function on symbolic scalars."""
         return self._fx("call_function", target, args, {}, meta)
 
     def call_getitem(self, value: ProxyValue, key: int, meta: NodeMetadata) -> ProxyValue:
-        """One of several results of an operator."""
+        """Visits a node that selects one of several results of an operator."""
         return self._fx("call_function", operator.getitem, (value, key), {}, meta)
 
     def call_cond(
@@ -260,7 +260,7 @@ class ExportPass(PassBase):
 
         Args:
             f: the graph module that runs once for each index of the first dimension.
-            mapped_args: tensors of which the body gets one slice each.
+            mapped_args: tensors; each run of the body gets one slice of each.
             operands: arguments that all runs share.
             meta: metadata of the node.
 
@@ -285,7 +285,7 @@ class ExportPass(PassBase):
         Args:
             combine_fn: the graph module that runs once for each index of the scanned dimension.
             init: the values carried into the first run.
-            xs: tensors of which the body gets one slice each.
+            xs: tensors; each run of the body gets one slice of each.
             additional_inputs: arguments that all runs share.
             meta: metadata of the node.
 
@@ -312,7 +312,7 @@ class ExportPass(PassBase):
         kwargs: dict[str, Argument],
         meta: NodeMetadata,
     ) -> ProxyValue:
-        """Visits a call of a delegate and adds it to the new graph; the lowered module stays as it is.
+        """Visits a delegate call and adds it to the new graph; the lowered module is not changed.
 
         Args:
             lowered_module: the lowered module.
@@ -327,26 +327,26 @@ class ExportPass(PassBase):
         return self._fx("call_function", target, (lowered_module, *args), kwargs, meta)
 
     def placeholder(self, name: str, arg: Argument, meta: NodeMetadata) -> ProxyValue:
-        """An input."""
+        """Visits an input of the graph."""
         node = self.tracer.graph.placeholder(name)
         keys.set_all(node, meta.data)
         keys.set_val(node, arg)
         return ProxyValue(arg, node)
 
     def output(self, results: object, meta: NodeMetadata) -> ProxyValue:
-        """The results."""
+        """Visits the outputs of the graph."""
         node = self.tracer.graph.output(self._nodes(results))
         keys.set_all(node, meta.data)
         return ProxyValue(_data_of(results), node)
 
     def on_attr(self, attr: ProxyValue) -> None:
-        """Called for each constant that becomes an attribute of the new graph."""
+        """Is called for each constant that becomes an attribute of the new graph."""
 
     def should_preserve_symbolic_input_metadata(self) -> bool:
         """Whether inputs must keep their symbolic sizes."""
         return True
 
-    # What drives it.
+    # The driver.
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
@@ -369,7 +369,7 @@ class ExportPass(PassBase):
         return tuple(keys.find_val(node) for node in nodes)
 
     def call_submodule(self, graph_module: GraphModule, inputs: tuple[Argument, ...]) -> PassResult:
-        """The new module of a whole graph."""
+        """Runs the pass on a whole graph and returns the new module."""
         frame = _Frame(graph_module)
         self._frames.append(frame)
         try:
@@ -394,7 +394,7 @@ class ExportPass(PassBase):
         return PassResult(module, True)
 
     def _keep_input(self, position: int, old: Node, new: Node) -> None:
-        """Gives a new placeholder the value of the old one; a pass may not change inputs."""
+        """Copies the value of the old placeholder to the new one; a pass may not change inputs."""
         before, after = keys.find_val(old), keys.find_val(new)
         if before is None:
             return
@@ -455,7 +455,7 @@ class ExportPass(PassBase):
     def _fx(
         self, kind: str, target: Any, args: Any, kwargs: dict[str, Argument], meta: NodeMetadata
     ) -> ProxyValue:
-        """A node of the new graph and what it computes."""
+        """Adds a node to the new graph and computes its value."""
         if kind != "call_function":
             raise ExportPassBaseError(f"a pass makes calls, inputs and outputs, not {kind}")
         data = target(*_data_of(args), **_data_of(kwargs))
@@ -495,9 +495,9 @@ class ExportPass(PassBase):
     def call_size_operator(
         self, tensor_proxy: ProxyValue, dim: int, meta: NodeMetadata, *, edge_dialect: bool = False
     ) -> ProxyValue | int:
-        """The size of a dim: an int, or a call of `sym_size.int` if it is symbolic.
+        """The size of a dim: an int, or a new call of `sym_size.int` if the size is symbolic.
 
-        With `edge_dialect` the call is one of the edge operator.
+        With `edge_dialect`, the call uses the edge operator.
         """
         size: Any = tensor_proxy.to_tensor().shape[dim]
         if not isinstance(size, torch.SymInt):
@@ -519,7 +519,7 @@ def _symbols(value: object) -> list[str]:
 def map_args(
     op: OpOverload, fn: Callable[[Any, Any], object], args: tuple[Argument, ...], kwargs: dict[str, Argument]
 ) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
-    """Arguments with each replaced by `fn(value, schema argument)`."""
+    """Returns the arguments with each value replaced by `fn(value, schema argument)`."""
     new_args, new_kwargs = list(args), dict(kwargs)
     for index, argument in enumerate(op._schema.arguments):
         if argument.name in new_kwargs:

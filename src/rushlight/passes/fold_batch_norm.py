@@ -1,4 +1,4 @@
-"""Batch norm after a convolution moves into the convolution's weight and bias."""
+"""Folds a batch norm into the weight and bias of the convolution in front of it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FoldBatchNormPass(ProgramPass):
 
 
 def _match(norm: Node, constants: dict[str, torch.Tensor]) -> tuple[Node, Node] | None:
-    """(convolution, the item that reads the norm's first result) if the two may become one."""
+    """Returns (convolution, getitem node of the norm's first result) if the norm can be folded."""
     conv = norm.args[0]
     if not isinstance(conv, Node) or aten_op(conv.target) is not _CONVOLUTION or len(conv.users) != 1:
         return None
@@ -108,10 +108,10 @@ def _fold(
 
 
 def _scaled(weight: torch.Tensor, scale: torch.Tensor, transposed: bool, groups: int) -> torch.Tensor:
-    """`weight` with each output channel scaled.
+    """Returns `weight` with each output channel scaled.
 
-    Output channels are dim 0 of an ordinary weight [out, in / groups, ...] and dim 1, within each group, of a
-    transposed one [in, out / groups, ...].
+    The output channels are dim 0 of a normal weight [out, in / groups, ...]. In a transposed weight [in, out
+    / groups, ...] they are dim 1, within each group.
     """
     scale = scale.to(weight.dtype)
     spatial = [1] * (weight.dim() - 2)

@@ -1,4 +1,4 @@
-"""Operators whose inputs are all constants are computed now."""
+"""Computes operators whose inputs are all constants at compile time."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from rushlight.ir.facts import MethodProgram
 from rushlight.ir.fake import Evaluator
 from rushlight.passes.base import ProgramPass, eliminate_dead_code, has_effect
 
-# Their results are whatever the memory holds.
+# The results of these operators are undefined memory content.
 _UNINITIALISED = ("empty", "empty_like", "empty_permuted", "empty_strided", "_empty_dim_order")
 
-# A result up to this many bytes is stored whatever it was computed from.
+# A result of at most this size in bytes is always stored.
 SMALL = 4096
 
 
@@ -28,8 +28,8 @@ class FoldConstantsPass(ProgramPass):
     Before: t = aten.permute_copy(weight, [1, 0]); y = aten.addmm(bias, x, t)
     Expected: y = aten.addmm(bias, x, _folded_tensor_constant3)
 
-    A result larger than 4096 bytes is stored only in place of constants of at least its size that nobody else
-    reads: dequantized weights and expanded tensors stay operators.
+    A result larger than 4096 bytes is stored only if it replaces constants of at least its size that have no
+    other users: dequantized weights and expanded tensors stay operators.
     """
 
     @override
@@ -52,7 +52,7 @@ class FoldConstantsPass(ProgramPass):
 
 
 def _choose(constants: Constants, nodes: list[Node]) -> list[Node]:
-    """The constant nodes to store, in graph order: the last ones of chains over constants."""
+    """The constant nodes to store, in graph order: the last node of each chain of constant nodes."""
     foldable = dict.fromkeys(filter(constants.is_constant, nodes))
     while True:
         edges = [
@@ -68,9 +68,9 @@ def _choose(constants: Constants, nodes: list[Node]) -> list[Node]:
 
 
 def is_pure(node: Node, views: bool = False) -> bool:
-    """Whether a node's result follows from its inputs and has a known size.
+    """Whether a node's result depends only on its inputs and has a static size.
 
-    Without `views`, it shares no memory with an input either.
+    Without `views`, the result must not share memory with an input either.
     """
     if has_effect(node):
         return False

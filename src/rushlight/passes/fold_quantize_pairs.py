@@ -1,4 +1,4 @@
-"""A dequantization followed by the same quantization is nothing."""
+"""Removes a dequantize node together with a following quantize node of the same parameters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FoldQuantizePairsPass(GraphPass):
 
 
 def _users_past_clones(node: Node) -> list[Node]:
-    """Users, and in the place of clones that keep the layout, theirs."""
+    """The users of a node; a clone that keeps the layout is replaced by its own users."""
     users: list[Node] = []
     for user in node.users:
         is_plain = user.target is torch.ops.aten.clone.default and not user.kwargs

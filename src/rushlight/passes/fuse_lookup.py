@@ -1,4 +1,4 @@
-"""Functions of one 8-bit tensor become a table of 256 results."""
+"""Replaces functions of one 8-bit tensor by lookups in a table of 256 results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def fuse_lookups(rewriter: Rewriter) -> None:
     """Before: y = quantize(aten.mul(x_, aten.sigmoid(x_))), x_ = dequantize(x)
     Expected: y = rushlight.quantized_lookup(x, table)
 
-    Also where nothing but the scale and zero point changes.
+    This also applies if only the scale and the zero point change.
     """
     for node in list(rewriter.program.graph.nodes):
         params = quantize_params(node)
@@ -49,13 +49,13 @@ def fuse_lookups(rewriter: Rewriter) -> None:
 
 
 def _cluster(rewriter: Rewriter, quantize: Node) -> tuple[list[Node], Node] | None:
-    """The elementwise nodes between one dequantized tensor and `quantize`, in order, and that tensor."""
+    """The elementwise nodes from one dequantized tensor to `quantize`, in order, and that tensor."""
     members: dict[Node, None] = {}
     sources: dict[tuple[Any, QuantParams], None] = {}
     shape = meta.get_shape(quantize)
 
     def visit(node: object) -> bool:
-        """Whether all that `node` needs is the tensor and single numbers."""
+        """Whether `node` depends only on the tensor and on single numbers."""
         if not isinstance(node, Node) or node in members:
             return True
         params = dequantize_params(node)

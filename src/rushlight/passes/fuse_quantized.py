@@ -1,4 +1,4 @@
-"""Quantized programs for kernels: quantized tensors from operator to operator."""
+"""Fuses quantized operators for kernels, so that tensors stay quantized between operators."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _QUANTIZED = "quantized_decomposed"
 
 
 class FuseQuantizedPass(ProgramPass):
-    """Fuses dequantize, compute, quantize into the operators of `ir.quantized_ops` that the target has.
+    """Fuses dequantize, compute, quantize into the `ir.quantized_ops` operators that the target supports.
 
-    available: whether the target has a kernel for an operator and a dtype. What it lacks stays as it is.
+    available: returns whether the target has a kernel for an operator and a dtype. Other operators stay
+        unfused.
     """
 
     def __init__(self, available: Available) -> None:

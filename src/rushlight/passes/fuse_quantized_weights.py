@@ -1,4 +1,4 @@
-"""Linear layers and embeddings with quantized weights: inputs quantized at run time, or not at all."""
+"""Fuses linear layers and embeddings with quantized weights; inputs are dynamically quantized or float."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _linear(rewriter: Rewriter, node: Node, operands: LinearOperands, weight: Qu
 
 
 def _dynamic(node: object) -> tuple[Node, list[Node], tuple[Argument, ...]] | None:
-    """(float tensor, views behind its dequantization, per_token ... eps) of a dynamically quantized input."""
+    """(float tensor, views of the dequantized tensor, per_token ... eps) of a dynamically quantized input."""
     views: list[Node] = []
     while is_op(node, *_VIEWS):
         views.insert(0, node)
@@ -133,7 +133,7 @@ def _weight_only(
 
 
 def _packed(rewriter: Rewriter, node: Node, weight: QuantizedWeight) -> Callable[[], Node] | None:
-    """A function that gives the weight as two numbers a byte; None if it has more than 4 bits or odd rows."""
+    """A function that returns the weight packed two numbers a byte; None if packing is not possible."""
     stored = rewriter.value(weight.source)
     if stored is None or stored.dim() != 2 or stored.shape[1] % 2 or not weight.is_int4:
         return None

@@ -1,4 +1,4 @@
-"""Dequantize, compute, quantize become one operator over quantized tensors."""
+"""Fuses dequantize, compute and quantize into one operator on quantized tensors."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def fuse_static(rewriter: Rewriter) -> None:
     """Before: y = quantize(aten.relu(aten.convolution(dequantize(x), dequantize(w), bias, ...)), s, z, ...)
     Expected: y = rushlight.quantized_convolution(x, ..., w, scales, bias, ..., s, z, z, 127)
 
-    Linear, addition, multiplication, means, average pooling and softmax likewise, with a clamp behind them
-    and with views or permutes between, which then move quantized tensors.
+    Linear, addition, multiplication, means, average pooling and softmax are fused in the same way. A clamp
+    may follow them. Views and permutes may lie between them, which then move quantized tensors.
     """
     for node in list(rewriter.program.graph.nodes):
         params = quantize_params(node)
@@ -61,7 +61,7 @@ def _fuse(rewriter: Rewriter, quantize: Node, params: QuantParams) -> None:
 
 
 def _walk_back(node: object, params: QuantParams) -> tuple[Node | None, list[Node], int, int]:
-    """The operator before clamps and movements of which nobody else reads, those movements, and the range."""
+    """Skips single-use clamps and movements; returns the operator before them, the movements, the range."""
     low, high = params.quant_min, params.quant_max
     moves: list[Node] = []
     while isinstance(node, Node) and len(node.users) == 1:
@@ -78,7 +78,7 @@ def _walk_back(node: object, params: QuantParams) -> tuple[Node | None, list[Nod
 
 
 def _input(node: Any, dtype: torch.dtype) -> tuple[Node, float, int] | None:
-    """The quantized tensor of an operand, with scale and zero point."""
+    """The quantized tensor of an operand, with its scale and zero point."""
     params = dequantize_params(node)
     if params is None or params.dtype != dtype or meta.get_dtype(node) != torch.float32:
         return None

@@ -9,9 +9,9 @@ from rushlight.passes.export_pass import Argument, ExportPass, NodeMetadata, Pro
 
 
 class InitializedMutableBufferPass(ExportPass):
-    """Has the initial value of each buffer whose input name contains one of `patterns` written in any case.
+    """Keeps the initial value of each buffer whose input name contains one of `patterns`, ignoring case.
 
-    Values other than zero are written without it.
+    An initial value other than zero is always written, without this pass too.
     """
 
     def __init__(self, patterns: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Operators whose kernels read row-major memory get their input in that order."""
+"""Converts the inputs of operators to row-major if the kernels support only this layout."""
 
 from __future__ import annotations
 

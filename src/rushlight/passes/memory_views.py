@@ -1,4 +1,4 @@
-"""View copies of row-major tensors become views that share their base's memory."""
+"""Replaces view copies of row-major tensors by views that share their base's memory."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class NormalizeViewBasesPass(GraphPass):
 class UseMemoryViewsPass(GraphPass):
     """Before: v = aten.view_copy(x, [6, 4]). Expected: v = memory.view(x, [6, 4]).
 
-    Copies stay where the result is an output of the graph, whose memory may be the caller's, and where the
-    base is not row-major.
+    A copy stays if its result is a graph output, whose memory may belong to the caller, or if its base is not
+    row-major.
     """
 
     @override
@@ -60,7 +60,7 @@ def is_view_copy(node: object) -> bool:
 
 
 def _own_spec(node: Node) -> object:
-    """The node's spec; one from its value if it has none yet."""
+    """The node's spec, or a spec made from its value if it has none yet."""
     val = meta.get_tensor(node)
     return TensorSpec.from_tensor(val) if val is not None and not meta.has_spec(node) else meta.get_spec(node)
 

@@ -1,4 +1,4 @@
-"""Convolutions of one input whose results are added become one convolution."""
+"""Merges convolutions of one input whose results are added into one convolution."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _BATCH_NORM = torch.ops.aten._native_batch_norm_legit_no_training.default
 
 
 class MergeBranchesPass(ProgramPass):
-    """conv(x, v) + conv(x, w) = conv(x, v + w), where a smaller kernel is padded with zeros.
+    """conv(x, v) + conv(x, w) = conv(x, v + w); the smaller kernel is padded with zeros.
 
-    A batch norm after a convolution is part of it, and one of `x` itself is a convolution of one pixel.
-    RepVGG and MobileOne, for example, are trained with such branches.
+    A batch norm behind a convolution becomes part of the convolution. A batch norm of `x` itself counts as a
+    1 x 1 convolution. RepVGG and MobileOne, for example, are trained with such branches.
 
     Source: Ding et al., RepVGG: Making VGG-style ConvNets Great Again, 2021 (structural re-parameterization).
 
@@ -42,7 +42,7 @@ class MergeBranchesPass(ProgramPass):
 
     @override
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
-        """Returns a rewritten copy, or the program itself if it has no such branches."""
+        """Returns a rewritten copy, or the program itself if nothing can be merged."""
         constants = constant_inputs(exported_program)
         if not any(_groups(_terms(root)[0], constants) for root in _roots(exported_program)):
             return ExportedProgramPassResult(exported_program, False)
@@ -71,22 +71,22 @@ class _Branch:
     """A convolution, a batch norm, or a batch norm of a convolution."""
 
     term: Node
-    """What is added."""
+    """The summand."""
     source: Node
     conv: Node | None
-    """None: each pixel is the sum, and the norm scales it."""
+    """The convolution; None for a batch norm of the input, which scales each pixel."""
     norm: Node | None
     kernel: tuple[int, ...]
 
     def numbers(self, index: int) -> tuple[int, ...]:
-        """An argument of the convolution with a number for each dimension of a pixel."""
+        """An argument of the convolution that has one number for each spatial dimension."""
         assert self.conv is not None
         given: Any = self.conv.args[index]
         return tuple(given) if len(given) == len(self.kernel) else tuple(given) * len(self.kernel)
 
 
 def _roots(program: ExportedProgram) -> list[Node]:
-    """Sums that are no terms of other sums."""
+    """Sums that are not summands of other sums."""
     return [
         node
         for node in program.graph.nodes
@@ -111,7 +111,7 @@ def _is_alike(term: Node, node: Node) -> bool:
 
 
 def _terms(root: Node) -> tuple[list[Node], list[Node]]:
-    """(terms in their order, additions) of a sum of sums."""
+    """(summands in order, addition nodes) of a nested sum."""
     terms: list[Node] = []
     adds: list[Node] = []
     pending = [root]
@@ -128,7 +128,7 @@ def _terms(root: Node) -> tuple[list[Node], list[Node]]:
 
 
 def _groups(terms: Sequence[Node], constants: dict[str, torch.Tensor]) -> list[list[_Branch]]:
-    """Branches that become one, the largest kernel first in each group."""
+    """Groups of branches that can be merged; the branch with the largest kernel is first in each group."""
     branches = [found for term in terms if (found := _branch(term, constants)) is not None]
     branches.sort(key=lambda b: (b.conv is None, -torch.Size(b.kernel).numel()))
     groups: list[list[_Branch]] = []
@@ -172,12 +172,12 @@ def _is_constant(value: object, constants: dict[str, torch.Tensor]) -> bool:
 
 
 def _fits(branch: _Branch, largest: _Branch, constants: dict[str, torch.Tensor]) -> bool:
-    """Whether the kernel of `branch` is a part of the kernel of `largest`."""
+    """Whether the kernel of `branch` lies within the kernel of `largest`."""
     if branch.source is not largest.source:
         return False
     assert largest.conv is not None
     if branch.conv is None:
-        # The output is like the input: alignment and channels follow from a stride of 1.
+        # Input and output have the same shape; with a stride of 1, alignment and channels fit.
         return set(largest.numbers(3)) == {1} and _offsets(None, largest) is not None
     weight, other = (_weight(conv, constants) for conv in (branch.conv, largest.conv))
     return (
@@ -196,7 +196,7 @@ def _weight(conv: Node, constants: dict[str, torch.Tensor]) -> torch.Tensor:
 
 
 def _offsets(branch: _Branch | None, largest: _Branch) -> tuple[int, ...] | None:
-    """Where the kernel of a branch (None: one pixel without padding) begins in that of `largest`."""
+    """The offset of the branch's kernel (None: one pixel without padding) within the kernel of `largest`."""
     ones = (1,) * len(largest.kernel)
     kernel, padding, dilation = ones, (0,) * len(ones), ones
     if branch is not None:
@@ -222,7 +222,7 @@ def _replace(
     evaluator: Evaluator,
     added: NewConstants,
 ) -> None:
-    """Puts the merged convolutions in the place of their first terms, and adds up what is left."""
+    """Puts each merged convolution in the place of its first summand, and adds the remaining summands."""
     merged: dict[Node, Node] = {}
     for group in groups:
         conv = _merge(root, group, constants, evaluator, added)
@@ -282,7 +282,7 @@ def _values(
     Args:
         branch: the branch.
         shape: [outputs, inputs of a group, ...] of the merged weight.
-        constants: by name.
+        constants: the constant tensors by placeholder name.
     """
 
     def value(node: object) -> torch.Tensor | None:

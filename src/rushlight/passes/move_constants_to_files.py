@@ -1,4 +1,4 @@
-"""Tags on constants that are stored outside the program file."""
+"""Tags constants that are stored outside the program file."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ TagOf = Callable[[Node], str | None]
 
 
 class MoveConstantsToFilesPass(ProgramPass):
-    """Chooses the file (without suffix) that holds each constant in place of the program file.
+    """Chooses for each constant the file (without suffix) that stores it instead of the program file.
 
     Args:
-        file_of: the file of the constant that a placeholder reads, None for the program's own; by default
-            all constants go to one file. With None no constant is chosen here.
+        file_of: returns the file for the constant of a placeholder, or None for the program file;
+            `default_file` stores all constants in one file. If `file_of` is None, this pass moves no
+            constant.
         trained: parameters that have gradients go to the default file.
     """
 
@@ -50,12 +51,12 @@ class MoveConstantsToFilesPass(ProgramPass):
 
 
 def default_file(node: Node) -> str:
-    """Names the one file for all constants."""
+    """Returns the name of the single file for all constants."""
     return DEFAULT_TAG
 
 
 def external_constants_pass(graph_module: GraphModule, gen_tag_fn: TagOf | None = None) -> PassResult:
-    """Tags constant inputs with the name of their file; numbers of the program's own text stay inside."""
+    """Tags constant placeholders with the name of their file; numbers in the program's text are not moved."""
     chosen = _chosen(graph_module, gen_tag_fn or default_file)
     for node, tag in chosen.items():
         meta.set_constant_tag(node, tag)
@@ -63,7 +64,7 @@ def external_constants_pass(graph_module: GraphModule, gen_tag_fn: TagOf | None 
 
 
 def _chosen(graph_module: GraphModule, file_of: TagOf) -> dict[Node, str]:
-    """The file of each constant that is to lie outside the program."""
+    """The file of each constant that is stored outside the program."""
     constants = [
         node
         for node in graph_module.graph.find_nodes(op="placeholder")
@@ -75,9 +76,11 @@ def _chosen(graph_module: GraphModule, file_of: TagOf) -> dict[Node, str]:
 def delegate_external_constants_pass_unlifted(
     module: torch.nn.Module, gen_tag_fn: TagOf | None = None
 ) -> PassResult:
-    """Tags the constants of a captured module, whose constants are still attributes, before it is exported
-    again: a backend that takes such a constant over keeps it in the file of that name, and with it all other
-    constants of the same delegate. Two files for one delegate are refused with CompileError."""
+    """Tags constants of a captured module, which are still attributes, before the module is exported again.
+
+    A backend that takes over a tagged constant stores it, with all other constants of the same delegate, in
+    the file of that name. Two files for one delegate are refused with CompileError.
+    """
     changed = False
     for graph_module in module.modules():
         if isinstance(graph_module, GraphModule) and gen_tag_fn is not None:

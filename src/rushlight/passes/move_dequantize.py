@@ -1,4 +1,4 @@
-"""Quantized tensors are moved first and dequantized after that."""
+"""Moves dequantize nodes behind data movements, so that data is moved while quantized."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def move_dequantize(rewriter: Rewriter) -> None:
     """Before: y = aten.view_copy(dequantize(q, s, z), sizes)
     Expected: y = dequantize(aten.view_copy(q, sizes), s, z)
 
-    The same for permutes, slices, maximum pooling and concatenations of equal parameters. What is then
-    quantized again by the same parameters is not dequantized at all.
+    Permutes, slices, max pooling and concatenations of inputs with equal parameters are handled in the same
+    way. If the result is quantized again with the same parameters, the dequantize node disappears.
     """
     for node in list(rewriter.program.graph.nodes):
         if is_op(node, *MOVEMENT):
@@ -35,7 +35,7 @@ def move_dequantize(rewriter: Rewriter) -> None:
 
 
 def _shared(rewriter: Rewriter, sources: list[Any]) -> QuantParams | None:
-    """The parameters if all sources are dequantized by the same ones, from values that are no constants."""
+    """The quantization parameters that all sources share; None if they differ or a value is constant."""
     found = [dequantize_params(source) for source in sources]
     if not found or found[0] is None or any(params != found[0] for params in found):
         return None

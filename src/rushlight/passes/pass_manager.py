@@ -1,4 +1,4 @@
-"""Pass managers under the names that users of the field write."""
+"""Pass managers under ExecuTorch's names."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class PassManager(FxPassManager):
         )
 
     def check(self, module: torch.nn.Module) -> None:
-        """Raises PassError for a node that no dialect has: a call of a method or of a module."""
+        """Raises PassError for a call of a method or of a module, which no dialect allows."""
         if isinstance(module, GraphModule):
             check_calls(module, type(self).__name__)
 
 
 class ExportedProgramPassManager(ExportedProgramPassBase):
-    """Runs passes over a program: those over graph modules and those over exported programs, in order.
+    """Runs passes over graph modules and passes over exported programs on a program, in order.
 
     Args:
         passes: a pass, a list of passes, or a list of such lists.
-        run_checks_after_each_pass: the checks run after each pass in any case.
+        run_checks_after_each_pass: has no effect; the checks always run after each pass.
         suppress_check_failures: must be False.
-        steps: how often the list is run; it ends earlier when nothing changes any more.
+        steps: how often the list is run at most; it ends earlier if nothing changes.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
 
         Args:
             exported_program: the program, which stays as it is.
-            override_verifiers: the verifiers that the result must pass, in place of those of the program.
+            override_verifiers: the verifiers for the result, instead of the program's verifiers.
 
         Raises:
             PassError: a pass failed one of the checks of `run_passes`.
@@ -110,7 +110,7 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
             if not result.modified:
                 break
         if modified:
-            # A pass over graphs may have replaced an output, whose name the signature has.
+            # A pass over graphs may have replaced an output; its name is in the signature.
             program = with_graph_module(program, program.graph_module)
         return ExportedProgramPassResult(program, modified)
 
@@ -120,7 +120,7 @@ def _with_result(item: AnyPass) -> Callable[..., Any]:
 
 
 def flatten(passes: PassTree | None) -> list[AnyPass]:
-    """One list of passes from a pass, a list, or a list of lists."""
+    """Flattens a pass, a list of passes, or a list of lists to one list."""
     if passes is None:
         return []
     if callable(passes) and not isinstance(passes, (list, tuple)):

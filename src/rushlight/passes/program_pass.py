@@ -1,4 +1,4 @@
-"""Passes over exported programs, which see parameters and signatures besides the graph."""
+"""Passes over exported programs; they have access to parameters and signatures besides the graph."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from rushlight.ir.errors import PassError
 
 @dataclass
 class ExportedProgramPassResult:
-    """What a pass over a program returns."""
+    """The result of a pass over a program."""
 
     exported_program: ExportedProgram
     modified: bool
 
 
 class ExportedProgramPassBase(ABC):
-    """A pass from exported program to exported program."""
+    """A pass that takes an exported program and returns an exported program."""
 
     def __call__(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
-        """Runs the pass between its own checks."""
+        """Runs the pass, with its checks before and after."""
         self.requires(exported_program)
         result = self.call(exported_program)
         if not isinstance(result, ExportedProgramPassResult):
@@ -34,10 +34,10 @@ class ExportedProgramPassBase(ABC):
 
     @abstractmethod
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
-        """Returns a new program, or the given one, which stays as it is, if nothing is to be changed."""
+        """Returns a new program, or the argument, unchanged, if the pass changes nothing."""
 
     def requires(self, exported_program: ExportedProgram) -> None:  # noqa: B027
-        """Raises if the program is not one that the pass accepts; checked before."""
+        """Raises an error if the pass does not accept the program; is called before the pass."""
 
     def ensures(self, exported_program: ExportedProgram) -> None:  # noqa: B027
-        """Raises if the pass broke its promise; checked after."""
+        """Raises an error if the result of the pass is wrong; is called after the pass."""

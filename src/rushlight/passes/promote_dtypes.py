@@ -1,4 +1,4 @@
-"""Arithmetic on tensors of different dtypes converts them first, so that kernels see one dtype."""
+"""Converts the operands of arithmetic on different dtypes, so that kernels get one dtype."""
 
 from __future__ import annotations
 

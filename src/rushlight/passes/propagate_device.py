@@ -1,4 +1,4 @@
-"""Devices of delegates reach their arguments and results, with copies between host and device."""
+"""Propagates the devices of delegates to their arguments and results, with copies between host and device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rushlight.ir.spec import DeviceType, TensorSpec
 from rushlight.passes.base import GraphPass
 
 TARGET_DEVICE_COMPILE_SPEC_KEY = "target_device"
-"""The key of the compile spec with which a partitioner names its device; the value is such as b"cuda:0"."""
+"""The key of the compile spec that names a delegate's device; an example of the value is b"cuda:0"."""
 
 Device: TypeAlias = tuple[DeviceType, int]
 
@@ -30,24 +30,23 @@ _D2H = torch.ops.et_copy._d2h_copy.default
 
 
 class PropagateDevicePass(GraphPass):
-    """Gives the arguments and results of delegates the device that their compile specs name.
+    """Gives the arguments and results of delegates the device from the delegate's compile specs.
 
     Before: r = delegate(x); y = r[0]
     Expected: x1 = et_copy._h2d_copy(x); r = delegate(x1); r0 = r[0]; y = et_copy._d2h_copy(r0)
 
-    A copy to the host and back to the same device is left out. Delegates that name no device stay as they
-    are.
+    A copy to the host followed by a copy back to the same device is removed. Delegates without a device are
+    not changed.
 
     Args:
-        skip_h2d_for_method_inputs: an input of the method that a delegate alone uses lies on the device; the
-            caller has copied it there.
-        skip_d2h_for_method_outputs: a result of a delegate that is only an output of the method stays on the
-            device.
-        enable_non_cpu_memory_planning: device memory is planned. Without it no copies are put in, and
-            arguments and results get the device alone.
+        skip_h2d_for_method_inputs: a method input that only a delegate uses lies on the device; the caller
+            copies the data there.
+        skip_d2h_for_method_outputs: a delegate's result that is only a method output stays on the device.
+        enable_non_cpu_memory_planning: device memory is planned. Without it, the pass inserts no copies and
+            only sets the device of arguments and results.
 
     Raises:
-        ValueError: copies are to be left out, but device memory is not planned.
+        ValueError: copies shall be skipped, but device memory is not planned.
         CompileError: a delegate call has no lowered module, or an input that shall lie on the device has
             other users.
     """
@@ -122,7 +121,7 @@ class PropagateDevicePass(GraphPass):
 
 
 def _device_of(module: GraphModule, call: Node) -> Device | None:
-    """The device that the delegate of a call names, None if it names none or the node is another one."""
+    """The device of a delegate call; None if the delegate names none or the node is not a delegate call."""
     if not is_delegate_call(call):
         return None
     attribute = call.args[0] if call.args else None
@@ -137,7 +136,7 @@ def _device_of(module: GraphModule, call: Node) -> Device | None:
 
 
 def target_device_of(lowered_module: Any) -> Device | None:
-    """Returns the device that the compile specs of a lowered module name, None if they name none.
+    """Returns the device in the compile specs of a lowered module; None if they name no device.
 
     Raises:
         ValueError: there is no such device.
@@ -187,7 +186,7 @@ def _describe(copied: Node, source: Node, spec: TensorSpec, device: Device) -> N
 
 
 def _remove_round_trips(module: GraphModule) -> None:
-    """Lets a delegate read a result of another one on the same device where it is."""
+    """Lets a delegate read another delegate's result directly if both are on the same device."""
     for node in list(module.graph.nodes):
         if not is_op(node, _H2D) or not is_op(node.args[0], _D2H):
             continue

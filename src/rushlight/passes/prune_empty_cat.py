@@ -1,4 +1,4 @@
-"""Empty tensors leave concatenations."""
+"""Removes empty tensors from concatenations."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rushlight.passes.base import GraphPass, insert_call
 
 
 class PruneEmptyCatPass(GraphPass):
-    """Before: aten.cat([x, empty, y]). Expected: aten.cat([x, y]); with nothing left, aten.full.
+    """Before: aten.cat([x, empty, y]). Expected: aten.cat([x, y]). If all parts are empty: aten.full.
 
-    With nothing left, the concatenation stays if a size of its result is not known.
+    If all parts are empty and a size of the result is unknown, the concatenation stays.
     """
 
     @override

@@ -1,4 +1,4 @@
-"""How the inputs and outputs of a quantized program are quantized."""
+"""Reads the quantization parameters of the inputs and outputs of a program."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Parameters = dict[str, Any]
 def extract_io_quant_params(
     edge_prog: Any, *, input_idxs: Sequence[int] = (0,), output_idxs: Sequence[int] = (0,)
 ) -> dict[str, dict[str, Parameters]]:
-    """Scale and zero point of inputs and outputs, which a caller needs to hand over integers.
+    """Returns scale and zero point of inputs and outputs, which a caller needs to pass integers.
 
-    edge_prog: an edge manager or an exported program; it stays as it is. Gives
+    edge_prog: an edge manager or an exported program, which is not changed. Returns
     {"inputs": {placeholder: {"scale": float, "zero_point": int}}, "outputs": {quantized node: ...}}.
 
     Raises:

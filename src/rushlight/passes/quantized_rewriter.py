@@ -1,4 +1,4 @@
-"""What the passes that fuse quantized operators share: the program, the target and new nodes."""
+"""Shared state of the passes that fuse quantized operators: the program, the target, and new nodes."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ MOVEMENT = frozenset(
         dim_order_ops.DIM_ORDER_OF_MEMORY_FORMAT[aten.clone.default],
     }
 )
-"""Operators over one tensor whose results are its elements, quantized or not."""
+"""Operators on one tensor that only move elements, so that they also work on quantized tensors."""
 
 
 class Rewriter:
-    """A program whose quantized parts are being fused, and what the target can run."""
+    """A program whose quantized operators are being fused, and the operators that the target supports."""
 
     def __init__(self, program: ExportedProgram, available: Available) -> None:
         self.program = program
@@ -64,12 +64,12 @@ class Rewriter:
         return self._available(name, str(dtype).removeprefix("torch."))
 
     def call(self, origin: Node, op: Target, args: tuple[Argument, ...], **kwargs: Argument) -> Node:
-        """A call in front of `origin`, of its source line."""
+        """Inserts a call in front of `origin` with the source line of `origin`."""
         assert callable(op), f"{op} is no function"
         return insert_call(self.evaluator, origin, op, args, **kwargs)
 
     def replace(self, old: Node, new: Node) -> None:
-        """Lets `new` stand for `old`, in the layout that the users of `old` were planned for."""
+        """Replaces `old` by `new`; if the strides differ, `new` gets the value metadata of `old`."""
         before, after = meta.get_tensor(old), meta.get_tensor(new)
         if before is not None and after is not None and before.stride() != after.stride():
             meta.set_val(new, before)
@@ -77,14 +77,14 @@ class Rewriter:
         self.changed = True
 
     def constant(self, name: str, tensor: torch.Tensor, origin: Node) -> Node:
-        """A node that reads a new constant."""
+        """Adds a constant and returns a node that reads it."""
         self._added = self._added or NewConstants(self.program)
         node = self._added.add(name, tensor, self.evaluator.like(tensor), origin)
         self.constants.add(node, tensor)
         return node
 
     def once(self, key: object, make: Callable[[], Node]) -> Node:
-        """What `make` gave for this key first."""
+        """Returns the node for `key`; `make` creates it at the first call."""
         if key not in self._packed:
             self._packed[key] = make()
         return self._packed[key]
@@ -94,7 +94,7 @@ class Rewriter:
         return self.constants.value(node)
 
     def weight(self, node: object) -> QuantizedWeight | None:
-        """The stored weight that a node dequantizes, None if it does something else."""
+        """The stored weight that a node dequantizes; None for any other node."""
         return quantized_weight(node, self.value)
 
     def scales(self, weight: QuantizedWeight, origin: Node, repeats: int = 1) -> Node:
@@ -103,7 +103,7 @@ class Rewriter:
         Args:
             weight: a stored weight.
             origin: the node that the constant is made for.
-            repeats: how often the scales of the channels follow each other.
+            repeats: how often the list of channel scales is repeated.
 
         Returns:
             A node that gives [1], [repeats * channels] or [channels, groups].

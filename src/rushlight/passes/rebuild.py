@@ -1,4 +1,4 @@
-"""An exported program with another graph module: its signature follows the new names."""
+"""Rebuilds an exported program with another graph module, and updates the names in its signature."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rushlight.ir.program import make_program
 
 
 def with_graph_module(program: ExportedProgram, module: GraphModule) -> MethodProgram:
-    """Returns `program` over `module`, whose inputs and outputs correspond to the program's one by one.
+    """Returns `program` with `module` as its graph; inputs and outputs must correspond one to one.
 
     Raises:
         PassError: the numbers of inputs or outputs differ.

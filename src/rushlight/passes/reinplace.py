@@ -1,4 +1,4 @@
-"""Functional operators become in-place operators where nothing reads the old value any more."""
+"""Replaces functional operators by in-place operators where no node reads the old value afterwards."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rushlight.ir.program import rename_output
 from rushlight.passes.base import ProgramPass
 
 DEFAULT_INPLACEABLE_OPS: frozenset[object] = frozenset({ops.edge.aten.index_put.default})
-"""What is rewritten by default: operators that update a part of a large tensor."""
+"""The operators rewritten by default, which update a part of a large tensor."""
 
 _VIEWS = (torch.ops.aten.view_copy.default,)
 _WRITES_INPUT = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
@@ -50,23 +50,23 @@ def reinplace_pass(
 ) -> ExportedProgram:
     """Rewrites calls of functional edge operators to their in-place operators where this is safe.
 
-    A call is rewritten if no later node reads the tensor that it would overwrite, nor a view of it, if that
-    tensor has the shape and dtype of the result, and if it is computed by the program or is an input that the
-    program writes anyway. For an operator without an in-place one, such nodes get the key
-    `_share_alloc_with_arg_idx` in their metadata: the memory plan then gives the result the place of that
+    A call is rewritten if three conditions hold. No later node reads the overwritten tensor or a view of it.
+    The overwritten tensor has the shape and dtype of the result. The program computes the overwritten tensor,
+    or it is an input that the program writes anyway. If the operator has no in-place form, the node gets the
+    metadata key `_share_alloc_with_arg_idx`: the memory plan then places the result in the memory of that
     argument.
 
     Args:
         ep: an edge program, which is changed.
-        ops_to_inplace: operators, by default `DEFAULT_INPLACEABLE_OPS`. The in-place operator is that of ATen
-            whose schema fits.
-        inplace_overrides: in-place operators by the operators that they replace.
+        ops_to_inplace: operators, by default `DEFAULT_INPLACEABLE_OPS`. ATen's in-place operator with the
+            fitting schema is used.
+        inplace_overrides: maps functional operators to the in-place operators that replace them.
 
     Returns:
         The same program.
 
     Raises:
-        ValueError: an in-place operator does not fit the operator that it shall replace.
+        ValueError: an in-place operator does not fit the operator that it replaces.
     """
     chosen = DEFAULT_INPLACEABLE_OPS if ops_to_inplace is None else ops_to_inplace
     if _reinplace(ep, _replacements(chosen, inplace_overrides or {})):
@@ -75,8 +75,7 @@ def reinplace_pass(
 
 
 def inplace_operator(functional: object) -> EdgeOpOverload | None:
-    """The in-place operator of ATen with the schema of a functional one, in the edge dialect, None without
-    one."""
+    """The in-place edge operator with the schema of a functional ATen operator; None if there is none."""
     op = _overload(functional)
     if op.namespace != "aten":
         return None
@@ -96,7 +95,7 @@ def _overload(op: object) -> OpOverload:
 
 
 def _writes_first(functional: torch.FunctionSchema, inplace: torch.FunctionSchema) -> bool:
-    """Whether two schemas differ only in that the second one writes its first argument."""
+    """Whether the only difference of two schemas is that `inplace` writes its first argument."""
     wanted, given = functional.arguments, inplace.arguments
     if not given or len(wanted) != len(given):
         return False
@@ -106,7 +105,7 @@ def _writes_first(functional: torch.FunctionSchema, inplace: torch.FunctionSchem
 
 
 def _replacements(chosen: Iterable[object], overrides: Mapping[object, object]) -> dict[object, object]:
-    """The in-place operator of each operator, None for those that have none."""
+    """The in-place form of each operator; None for an operator without one."""
     found: dict[object, object] = {op: inplace_operator(op) for op in chosen if op not in overrides}
     for functional, inplace in overrides.items():
         wanted, given = _overload(functional)._schema, _overload(inplace)._schema
@@ -163,7 +162,7 @@ def _writable_inputs(program: ExportedProgram) -> set[str]:
 
 
 def _results(program: ExportedProgram, output: Node) -> list[Node]:
-    """The nodes whose values the caller gets; new contents of buffers and inputs are none of them."""
+    """The nodes whose values the caller gets; new contents of buffers and inputs do not count."""
     specs = program.graph_signature.output_specs
     values = output.args[0]
     listed = list(values) if isinstance(values, (list, tuple)) else [values]
@@ -176,7 +175,7 @@ def _results(program: ExportedProgram, output: Node) -> list[Node]:
 
 
 def _storage(node: Node) -> Node:
-    """The node whose bytes a view will share."""
+    """The node that owns the memory which `node` shares as a view."""
     while is_op(node, *_VIEWS) and isinstance(node.args[0], Node):
         node = node.args[0]
     return node
@@ -197,7 +196,7 @@ def _may_overwrite(node: Node, overwritten: Node, read: Collection[Node], writab
 
 
 def _fits(overwritten: Node, node: Node) -> bool:
-    """Whether two values are known to have one dtype and one shape."""
+    """Whether two values certainly have the same dtype and shape."""
     before, after = meta.get_tensor(overwritten), meta.get_tensor(node)
     if before is None or after is None:
         return True

@@ -1,4 +1,4 @@
-"""Run-time assertions leave the graph; the runtime checks shapes against its own bounds."""
+"""Removes run-time assertions from the graph; the runtime checks shapes against its own bounds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALL_ASSERTS = METADATA_ASSERTS | {
 
 
 class RemoveAssertsPass(GraphPass):
-    """Erases calls of `targets`, and what only they used."""
+    """Erases calls of `targets` and all nodes that only these calls used."""
 
     def __init__(self, targets: frozenset[object] = ALL_ASSERTS) -> None:
         super().__init__()

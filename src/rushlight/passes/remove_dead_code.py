@@ -1,4 +1,4 @@
-"""Nodes that nobody uses leave the graph."""
+"""Removes nodes without users."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rushlight.passes.base import GraphPass, eliminate_dead_code
 
 
 class RemoveDeadCodePass(GraphPass):
-    """Erases operators without users and without effect; inputs stay."""
+    """Erases operators without users and without side effects; inputs stay."""
 
     @override
     def rewrite(self, module: GraphModule) -> bool:

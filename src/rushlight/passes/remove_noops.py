@@ -1,4 +1,4 @@
-"""Operators that return their argument: whole slices, squeezed dynamic dims, idle conversions."""
+"""Removes operators that return their argument: whole slices, squeezed dynamic dims, no-op conversions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rushlight.passes.base import GraphPass
 
 
 class RemoveNoopSlicesPass(GraphPass):
-    """Before: aten.slice_copy(x, 0, 0, 9223372036854775807). Expected: x. Only static shapes are judged."""
+    """Before: aten.slice_copy(x, 0, 0, 9223372036854775807). Expected: x. Dynamic shapes are skipped."""
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
@@ -26,7 +26,8 @@ class RemoveNoopSlicesPass(GraphPass):
 class SqueezeStaticDimsPass(GraphPass):
     """Before: aten.squeeze_copy.dims(x, [0, 1]) of a [b, 1, 3] x. Expected: aten.squeeze_copy.dims(x, [1]).
 
-    An exported program keeps a dynamic dim, whatever its size at a call; the kernel would remove a size of 1.
+    An exported program keeps a dynamic dim, whatever its size at run time; the kernel would remove a size of
+    1.
     """
 
     @override
@@ -52,7 +53,7 @@ class SqueezeStaticDimsPass(GraphPass):
 
 
 def _squeezed_dims(node: Node) -> list[int] | None:
-    """The dims that a squeeze names, None for another node or a tensor of static shape."""
+    """The dims argument of a squeeze; None for another node or a tensor of static shape."""
     squeeze = torch.ops.aten.squeeze_copy
     if node.target not in (squeeze.default, squeeze.dim, squeeze.dims):
         return None
@@ -66,7 +67,7 @@ def _squeezed_dims(node: Node) -> list[int] | None:
 
 
 class RemoveNoopConversionsPass(GraphPass):
-    """Before: aten._to_copy(x, dtype=torch.float32) of a float32 x of that layout. Expected: x."""
+    """Before: aten._to_copy(x, dtype=torch.float32) of a float32 x in the same layout. Expected: x."""
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
@@ -74,7 +75,7 @@ class RemoveNoopConversionsPass(GraphPass):
 
 
 def _bypass(module: GraphModule, op: OpOverload, is_noop: Callable[[Node], bool]) -> bool:
-    """Lets users of an operator's calls read the first argument where a call does nothing."""
+    """Replaces no-op calls of an operator by their first argument."""
     calls = [node for node in module.graph.nodes if node.target is op and is_noop(node)]
     for node in calls:
         node.replace_all_uses_with(node.args[0])

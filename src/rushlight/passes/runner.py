@@ -1,9 +1,9 @@
-"""The one runner of passes: it checks each pass, names the pass in each error, and prints graphs on request.
+"""Runs passes: it checks each pass, names the pass in each error, and prints graphs on request.
 
-RUSHLIGHT_PRINT_PASSES names the passes (with commas, or `all`) whose graphs are printed to standard error,
-before and after. With RUSHLIGHT_CHECK_PASSES=1 each pass gets a program of its own, which it must leave as it
-is, and the result is verified; otherwise only passes of the user are checked, and the compiler's own passes
-rewrite one copy of the program.
+The environment variable RUSHLIGHT_PRINT_PASSES lists passes (separated by commas, or `all`) whose graphs are
+printed to standard error before and after the pass. With RUSHLIGHT_CHECK_PASSES=1 each pass gets a separate
+copy of the program, which it must not change, and its result is verified. Otherwise only user passes are
+checked, and the compiler's own passes all rewrite one copy of the program.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ def run_passes(
     """Runs passes in order.
 
     Args:
-        program: what the first pass gets. It is not changed, unless a pass of the user was made with it.
-        passes: passes over programs, passes over graph modules, functions from a graph module to a
-            `PassResult`, and managers of such passes.
+        program: the input of the first pass. It is changed only if a user's pass was constructed with it.
+        passes: passes over programs, passes over graph modules, functions that take a graph module and return
+            a `PassResult`, and pass managers.
         verify: checks a graph against its dialect; called after each pass if RUSHLIGHT_CHECK_PASSES is set.
-        owned: `program` has no other user, so that no copy of it is needed.
+        owned: `program` has no other user, so that it may be rewritten without a copy.
 
     Returns:
         The last program, and whether any pass changed it; if none did, the given program itself.
 
     Raises:
-        PassError: a pass did not return what passes return, made an invalid graph, changed what it was given,
-            or lost a fact that later stages need.
+        PassError: a pass returned a wrong type, made an invalid graph, changed its argument, or lost a fact
+            that later stages need.
     """
     runner = _Runner(program, verify, owned)
     for item in counted("run passes", list(passes)):
@@ -61,7 +61,7 @@ def run_passes(
 
 
 class _Runner:
-    """The program between two passes; `owned` says whether passes may rewrite it."""
+    """The program between two passes; `owned` is True if passes may rewrite the program."""
 
     def __init__(self, program: ExportedProgram, verify: Verify | None, owned: bool) -> None:
         self.program = program
@@ -88,13 +88,13 @@ class _Runner:
             self._print(f"after {name}: {'modified' if modified else 'not modified'}")
 
     def _own(self) -> ExportedProgram:
-        """The program, as one that a pass may rewrite."""
+        """Returns a program that a pass may rewrite; it is copied if necessary."""
         if not self._owned:
             self.program, self._owned = copy_program(self.program), True
         return self.program
 
     def _run_ours(self, item: ModulePass | Pass) -> bool:
-        """Runs a pass of the compiler, without a copy where the pass would make one."""
+        """Runs a pass of the compiler in place, without the copy that the pass would make."""
         if isinstance(item, ProgramPass):
             program = self._own()
             assert isinstance(program, MethodProgram)
@@ -104,7 +104,7 @@ class _Runner:
         return self._take(item(self.program))
 
     def _run_checked(self, item: ModulePass | Pass, name: str) -> bool:
-        """Runs a pass of the compiler on a program that it must leave as it is, and checks the result."""
+        """Runs a pass of the compiler on a program that the pass must not change, and checks the result."""
         given = self.program
         before = fingerprint(given)
         if isinstance(item, ModulePass):
@@ -125,9 +125,9 @@ class _Runner:
         return modified
 
     def _run_users(self, item: AnyPass, name: str) -> bool:
-        """Runs a pass of the user on a copy, and checks that later stages find what they need.
+        """Runs a user's pass on a copy, and checks that facts for later stages are kept.
 
-        A pass that was made with the program itself changes that one, whose graph it must see.
+        A pass that was constructed with the program runs on that program, because it must see the same graph.
         """
         held = any(value is self.program for value in getattr(item, "__dict__", {}).values())
         program = self.program if held else self._own()
@@ -136,7 +136,7 @@ class _Runner:
             modified = self._take(item(program))
         else:
             modified = self._run_on_graph(item, name, program)
-        # Passes of users change programs in place, and may say that they did not.
+        # A user's pass may change the program in place and return modified=False.
         if modified or first_difference(before, fingerprint(self.program)) is not None:
             self._check_graphs(name)
             for module in graph_modules(self.program.graph_module):
@@ -165,7 +165,7 @@ class _Runner:
         return bool(result.modified)
 
     def _keep_facts(self, known: FactsOf, name: str) -> bool:
-        """Carries the facts over to the program that a pass returned; says whether there are new ones."""
+        """Copies the facts to the program that a pass returned; returns whether there are new facts."""
         lost = known.lost_in(self.program)
         if lost:
             raise PassError(f"{name} lost what later stages need: {'; '.join(lost)}")
@@ -198,7 +198,7 @@ class _Runner:
 
 
 def _is_ours(item: AnyPass) -> TypeGuard[ModulePass | Pass]:
-    """Whether a pass keeps the contract: those do that leave `call` to the classes of `base.py`."""
+    """Whether a pass keeps the contract, because its `call` method is one of those in `base.py`."""
     if isinstance(item, ModulePass):
         return type(item).call is ModulePass.call
     return isinstance(item, Pass)

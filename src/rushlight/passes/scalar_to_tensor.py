@@ -1,4 +1,4 @@
-"""A Python number where the schema asks for a tensor becomes a constant of rank 0."""
+"""Replaces a Python number by a constant of rank 0 where the schema requires a tensor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from rushlight.passes.base import GraphPass, add_constant, map_arguments
 class ScalarToTensorPass(GraphPass):
     """Before: aten.mul.Tensor(x, 2.5). Expected: aten.mul.Tensor(x, _tensor_constant0), float32 of rank 0.
 
-    Beside tensors of rank 0 alone, which do not outrank it, the constant has the dtype of the result.
+    If all other tensors have rank 0, the constant has the dtype of the result, because it takes part in
+    promotion.
     """
 
     @override
@@ -42,7 +43,7 @@ class ScalarToTensorPass(GraphPass):
 
 
 def _dtype_beside(node: Node, value: bool | int | float | complex) -> torch.dtype | None:
-    """The dtype that the number takes among tensors of rank 0; None, its own, where a tensor has a shape."""
+    """The dtype for a number if all tensors have rank 0; else None, which means the number's own dtype."""
     tensors = [val for val in map(meta.get_tensor, node.all_input_nodes) if val is not None]
     if not tensors or any(val.dim() > 0 for val in tensors):
         return None

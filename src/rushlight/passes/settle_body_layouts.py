@@ -1,4 +1,4 @@
-"""Bodies of control flow get the layouts that they were exported for."""
+"""Gives the operands of control flow bodies the layouts that the bodies were exported for."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from rushlight.ir.fake import Evaluator
 from rushlight.ir.spec import dim_order_from_strides
 from rushlight.passes.base import GraphPass, insert_call
 
-# The argument whose items a body reads where they lie. Carried values and slices are copied into the
-# body's own memory. The placeholders of these items are the last ones of a body.
+# The index of the argument that lists the tensors which a body reads without a copy; they are the body's last
+# placeholders. Carried values and slices are copied into the body's own memory.
 _CAPTURED: dict[object, int] = {COND: 3, WHILE_LOOP: 3, MAP: 2, SCAN: 3}
 
 
 class SettleBodyLayoutsPass(GraphPass):
-    """Copies what crosses the border of a body in another layout than the one that the other side expects.
+    """Copies operands and results of a body if the two sides expect different layouts.
 
-    A body reads its operands where they lie, and the results of a `cond` are those of the branch that ran.
-    When a view becomes a copy, its layout can change on one side of such a border alone.
+    A body reads its operands without a copy, and the results of a `cond` are the results of the executed
+    branch. When a view becomes a copy, the layout can change on one side only.
 
     Before: p = aten.permute_copy(x, [0, 2, 1, 3])  # row-major  cond(c, f, g, [p])  # f, g: channels last
     Expected: q = aten.clone(p, memory_format=channels_last)     cond(c, f, g, [q])
@@ -78,7 +78,7 @@ def _settle_results(node: Node, body: GraphModule, evaluator: Evaluator) -> bool
 
 
 def _in_layout(value: object, layout: tuple[int, ...] | None, user: Node, evaluator: Evaluator) -> Any:
-    """The value, or a copy of it in front of `user` if its dims lie in another order than `layout`."""
+    """The value, or a copy in front of `user` if the value's dim order is not `layout`."""
     if not isinstance(value, Node) or layout is None or _layout(meta.get_val(value)) == layout:
         return value
     return insert_call(
@@ -87,7 +87,7 @@ def _in_layout(value: object, layout: tuple[int, ...] | None, user: Node, evalua
 
 
 def _layout(val: object) -> tuple[int, ...] | None:
-    """The order of a tensor's dims in memory: row-major if its strides are of no memory format."""
+    """The dim order of a tensor; row-major if its strides belong to no memory format."""
     if not isinstance(val, torch.Tensor):
         return None
     if not has_memory_format(val):

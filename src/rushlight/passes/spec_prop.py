@@ -1,4 +1,4 @@
-"""Every node gets the TensorSpecs of its results."""
+"""Sets the TensorSpecs of all nodes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHANNELS_LAST = ((0, 2, 3, 1), (0, 2, 3, 4, 1))
 
 
 class SpecPropPass(GraphPass):
-    """Sets specs from value metadata; results of in-place operators share the spec of what they write."""
+    """Sets specs from value metadata; an in-place operator's result shares the spec of the written tensor."""
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
@@ -39,7 +39,7 @@ class SpecPropPass(GraphPass):
 
 
 class AllocationSpecPropPass(GraphPass):
-    """Gives each allocation the spec of the operator that writes it, if it has none of its own."""
+    """Gives an allocation without a spec the spec of the operator that writes it."""
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
@@ -80,7 +80,7 @@ class MarkConstantsPass(ProgramPass):
 
 
 def mark_constants(program: ExportedProgram, graph_module: GraphModule) -> bool:
-    """Marks the specs of placeholders that hold constants of the program; says whether there are any."""
+    """Marks the specs of constant placeholders; returns whether there are any."""
     constants = constant_inputs(program)
     for node in graph_module.graph.nodes:
         if node.op == "placeholder" and node.name in constants:
@@ -90,9 +90,9 @@ def mark_constants(program: ExportedProgram, graph_module: GraphModule) -> bool:
 
 
 def with_known_layout(spec: TensorSpec) -> TensorSpec:
-    """The spec itself; a layout that is neither row-major nor channels last becomes row-major.
+    """Returns the spec; a layout that is neither row-major nor channels last is set to row-major.
 
-    Kernels know these two, and write their results in whichever order the spec names.
+    Kernels support only these two layouts, and write their results in the layout of the spec.
     """
     order, rank = tuple(spec.dim_order), len(spec.shape)
     if order != tuple(range(rank)) and order not in _CHANNELS_LAST:
@@ -128,7 +128,7 @@ def _spec_of(node: Node, module: GraphModule) -> Any:
 
 
 def _set_dim_order(spec: TensorSpec, order: Any) -> None:
-    """Gives a spec the dim order that its operator names: with dims of size 1, strides do not say which."""
+    """Sets the dim order that the operator names; strides are ambiguous if dims have size 1."""
     spec.dim_order = tuple(order)
     spec.stride = strides_from_dim_order(spec.shape, order)
 

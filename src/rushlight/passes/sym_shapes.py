@@ -1,4 +1,4 @@
-"""Symbolic shapes of specs become numbers: their upper bounds, or their example values."""
+"""Replaces symbolic shapes in specs by numbers: upper bounds or example sizes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SizeOf = Callable[[IntLike], int | None]
 
 
 class ConstraintBasedSymShapeEvalPass(GraphPass):
-    """Gives dynamic dims their upper bounds; without one the tensor is of unbounded shape."""
+    """Replaces dynamic dims by their upper bounds; without a bound, the tensor has an unbounded shape."""
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
@@ -24,7 +24,7 @@ class ConstraintBasedSymShapeEvalPass(GraphPass):
 
 
 class HintBasedSymShapeEvalPass(GraphPass):
-    """Gives dynamic dims the sizes of the example inputs; dims that depend on data get their upper bounds."""
+    """Replaces dynamic dims by the example sizes, and data-dependent dims by their upper bounds."""
 
     @override
     def rewrite(self, module: GraphModule) -> bool:

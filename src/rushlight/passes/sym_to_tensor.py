@@ -1,4 +1,4 @@
-"""A symbolic scalar where the schema asks for a tensor goes through `scalar_tensor`."""
+"""Converts a symbolic scalar by `scalar_tensor` where the schema requires a tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functional operators become their out variants, writing into allocations."""
+"""Replaces functional operators by their out variants, which write into allocations."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _KEPT_FUNCTIONS = (memory_ops.alloc, memory_ops.view, memory_ops.free, operator.
 
 
 class ToOutVarPass(ModulePass):
-    """Gives each operator memory to write to.
+    """Gives each operator an allocation for its results.
 
     Before: y = aten.add.Tensor(a, b)
     Expected: alloc = memory.alloc(((2, 2), torch.float32)); y = aten.add.out(a, b, out=alloc)
 
-    Raises MissingOutVariantError with a table of the operators that have no out variant; with
-    `ignore_to_out_var_failure` they stay functional.
+    The pass raises MissingOutVariantError with a table of the operators that have no out variant; with
+    `ignore_to_out_var_failure` these operators stay functional.
     """
 
     def __init__(self, ignore_to_out_var_failure: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Arithmetic on symbolic scalars becomes runtime operators; backend operators take their places."""
+"""Replaces arithmetic on symbolic scalars by runtime operators, which are backend operators."""
 
 from __future__ import annotations
 

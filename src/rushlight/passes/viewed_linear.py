@@ -1,4 +1,4 @@
-"""Linear layers with several batch dimensions, which were decomposed to products between views."""
+"""Recognizes linear layers with several batch dims that were decomposed to view, product and view."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class ViewedLinear:
 
     Attributes:
         product: the node that multiplies [n, k] with the transpose of [m, k].
-        operands: the operands of the layer; its input is what the view in front reads, [.., k].
-        result: the view behind the product, [.., m].
+        operands: the operands of the layer; its input is the input of the first view, [.., k].
+        result: the view of the product, [.., m].
     """
 
     product: Node
@@ -34,7 +34,7 @@ class ViewedLinear:
 
 
 def viewed_linear(node: Node) -> ViewedLinear | None:
-    """The linear layer whose product a node is, None if there are no views around it."""
+    """The linear layer to which a product belongs; None if there are no views around the product."""
     if not is_op(node, aten.mm.default, aten.addmm.default) or len(node.users) != 1:
         return None
     operands = linear_operands(node)
@@ -56,7 +56,7 @@ def viewed_linear(node: Node) -> ViewedLinear | None:
 
 
 def _sizes_asked_for(view: Node) -> list[IntLike]:
-    """The sizes that a view is given, which are simpler expressions than those of its result."""
+    """The sizes in a view's argument, which are simpler expressions than the sizes in its value."""
     given: Any = view.args[1]
     values = [meta.find_val(size) if isinstance(size, Node) else size for size in given]
     shape = meta.get_shape(view)
@@ -65,7 +65,7 @@ def _sizes_asked_for(view: Node) -> list[IntLike]:
 
 
 def restore_linear(evaluator: Evaluator, found: ViewedLinear) -> Node:
-    """Writes the layer as one operator, which replaces the view behind it. Old nodes stay without users.
+    """Replaces the second view by one linear operator. The old nodes stay in the graph without users.
 
     Before: y = view_copy(addmm(b, view_copy(x, ..), permute_copy(w, [1, 0])), ..).
     Expected: y = linear(x, w, b).

@@ -1,4 +1,4 @@
-"""A joint graph also returns the weights it has gradients for, so that a trainer can read them."""
+"""Adds the trained weights of a joint graph to its outputs, so that a trainer can read them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rushlight.passes.base import ProgramPass
 
 
 class WeightsToOutputsPass(ProgramPass):
-    """Appends trained parameters to the outputs, as kind TOKEN; other programs stay as they are."""
+    """Appends trained parameters to the outputs, as kind TOKEN; other programs are not changed."""
 
     @override
     def rewrite(self, program: MethodProgram) -> bool:

@@ -1,4 +1,4 @@
-"""The size of `masked_select` is bounded by what it selects from, broadcast with the mask."""
+"""Bounds the size of `masked_select` by the size of `self` broadcast with the mask."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from rushlight.passes.base import ProgramPass, graph_modules
 
 
 class WidenSelectionsPass(ProgramPass):
-    """Counts the selected elements by a new symbol with a wider range, where the range is too narrow.
+    """Replaces the symbol of the number of selected elements by a symbol with a wider range where needed.
 
-    torch.export bounds the count by the elements of `self`, which a larger mask repeats. The symbol of
-    torch.export keeps its range: the exported program has it too.
+    torch.export bounds this number by the elements of `self`, although a larger mask repeats them. The old
+    symbol keeps its range, because the exported program has it too.
     """
 
     @override
@@ -42,7 +42,7 @@ class WidenSelectionsPass(ProgramPass):
 
 
 def _wider(node: Node) -> dict[sympy.Symbol, torch.SymInt]:
-    """A new size for the symbol of the selected elements; empty if the old one will do."""
+    """A new size for the symbol of the selected elements; empty if the range is already wide enough."""
     size = meta.get_val(node).shape[0]
     if not isinstance(size, torch.SymInt) or not size.node.expr.is_Symbol:
         return {}
