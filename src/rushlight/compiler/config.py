@@ -23,18 +23,19 @@ from rushlight.target.kernel_table import KernelTable, host_kernel_table
 
 
 class DynamicMemoryPlanningMode(Enum):
-    """How memory of tensors with dynamic shapes is planned: for their upper bounds."""
+    """How memory of tensors with dynamic shapes is planned; the only mode is their upper bounds."""
 
     UPPER_BOUND = 0
 
 
 @dataclass
 class PropagateDeviceConfig:
-    """Which copies between host and device memory a program leaves out.
+    """The copies between host and device memory that a program leaves out.
 
     Args:
-        skip_h2d_for_method_inputs: inputs that only a delegate reads are given in memory of its device.
-        skip_d2h_for_method_outputs: outputs of delegates that are outputs of the method stay on the device.
+        skip_h2d_for_method_inputs: the caller passes inputs that only a delegate reads in memory of its
+            device.
+        skip_d2h_for_method_outputs: delegate results that are method outputs stay on the device.
     """
 
     skip_h2d_for_method_inputs: bool = False
@@ -46,11 +47,11 @@ class CaptureConfig:
     """Options of an old capture front end of ExecuTorch, which torch.export replaces.
 
     Args:
-        pt2_mode, enable_functionalization: only True is taken: torch.export captures programs.
-        enable_dynamic_shape: True asks that `dynamic_shapes` says which dimensions are dynamic.
-        enable_aot: asks that parameters are inputs of the graph. They always are.
-        _dynamo_config: only None is taken.
-        _unlift, _use_old_decomp_table: only False is taken.
+        pt2_mode, enable_functionalization: must be True, because torch.export captures programs.
+        enable_dynamic_shape: if True, `dynamic_shapes` must say which dimensions are dynamic.
+        enable_aot: parameters become inputs of the graph. They always do.
+        _dynamo_config: must be None.
+        _unlift, _use_old_decomp_table: must be False.
     """
 
     pt2_mode: bool = True
@@ -62,13 +63,13 @@ class CaptureConfig:
     _use_old_decomp_table: bool = False
 
     def check(self, dynamic_shapes: DynamicShapes) -> None:
-        """Checks that a capture by torch.export is what the options ask for.
+        """Checks that a capture by torch.export fulfils the options.
 
         Args:
             dynamic_shapes: the dynamic dimensions, in the format of torch.export.
 
         Raises:
-            ValueError: it is not.
+            ValueError: torch.export cannot fulfil an option.
         """
         if not isinstance(self.enable_aot, bool):
             raise ValueError(f"enable_aot={self.enable_aot!r} is no bool")
@@ -94,12 +95,12 @@ class CaptureConfig:
 
 @dataclass
 class EdgeCompileConfig:
-    """How edge programs are made.
+    """The options for making edge programs.
 
-    _check_ir_validity: verify the ATen and Edge dialects. _skip_dim_order: keep operators that take memory
-    formats. _core_aten_ops_exception_list: operators outside Core ATen to let through.
-    preserve_ops: operators to keep from decomposition. core_aten_only: refuse the rest of ATen;
-    if not, the target's kernel table decides alone.
+    _check_ir_validity: verify the ATen and Edge dialects. _skip_dim_order: keep operators with memory format
+    arguments. _core_aten_ops_exception_list: operators outside Core ATen to accept. preserve_ops: operators
+    that are not decomposed. core_aten_only: refuse all other ATen operators; if False, only the target's
+    kernel table decides.
     """
 
     _check_ir_validity: bool = True
@@ -109,7 +110,7 @@ class EdgeCompileConfig:
     core_aten_only: bool = True
 
     def options(self, preserve: Sequence[object] = ()) -> Options:
-        """Returns the verifier's options; `preserve` are further operators that are kept."""
+        """Returns the verifier's options; `preserve` are further operators that are not decomposed."""
         return Options(
             dim_order=not self._skip_dim_order,
             exceptions=frozenset(self._core_aten_ops_exception_list or ()),
@@ -119,46 +120,47 @@ class EdgeCompileConfig:
 
 
 def _optimizes() -> bool:
-    """Whether constants and batch norm are folded if the caller does not say so."""
+    """Whether constants and batch norm are folded by default."""
     return not stands_for_executorch()
 
 
 @dataclass
 class ExecutorchBackendConfig:
-    """How edge programs are lowered and written.
+    """The options for lowering edge programs and writing the program file.
 
     Args:
-        passes: passes that run over each graph first.
+        passes: passes that run over each graph before lowering.
         memory_planning_pass: the planner of all methods, or a dict of planners by method name.
-        propagate_device_config: which copies to and from devices are left out, for all methods or by method
-            name.
+        propagate_device_config: which copies to and from devices are left out; one value for all methods, or
+            a dict by method name.
         memories: the memories of the device, see `rushlight.memory.hierarchy.Memory`; the default planner
             chooses the memory of each tensor.
-        to_out_var_pass: the pass that gives operators memory to write to.
+        to_out_var_pass: the pass that gives operators allocations for their results.
         dynamic_memory_planning_mode: tensors of dynamic shape are planned at their upper bounds.
-        emit_stacktrace: write the lines of the user's Python into the program.
-        extract_delegate_segments: keep the payloads of delegates in segments of their own.
+        emit_stacktrace: write the source lines of the user's Python into the program.
+        extract_delegate_segments: write each delegate payload to a separate segment.
         segment_alignment, constant_tensor_alignment, delegate_alignment: bytes, powers of two.
-        sym_shape_eval_pass: the pass that finds upper bounds, for all methods or by method name.
+        sym_shape_eval_pass: the pass that finds upper bounds; one pass for all methods, or a dict by method
+            name.
         remove_view_copy: views of row-major tensors share the memory of their base.
         external_constants: True, or a function from a constant's placeholder to the name of its file (None
             keeps the constant in the program).
         external_mutable_weights: trained weights stay outside the program.
         emit_mutable_buffer_names: write the names of mutable buffers.
         do_quant_fusion_and_const_prop: the same as `optimize`.
-        run_reinplace_pass: operators that update a part of a large tensor (`index_put`) become their in-place
-            operators where the old value is not read later. The default memory planner has elementwise
-            operators compute in place without it.
-        enable_non_cpu_memory_planning: delegates that name a device (the compile spec "target_device") get
-            arguments and results in memory of the device, with copies at their borders. False plans all
-            tensors in memory of the host.
-        reinplace_extra_ops: further edge operators for which this is done.
+        run_reinplace_pass: replace operators that update a part of a large tensor (`index_put`) by their
+            in-place operators where no later node reads the old value. The default memory planner computes
+            elementwise operators in place without this option.
+        enable_non_cpu_memory_planning: delegates with a device (the compile spec "target_device") get
+            arguments and results in memory of the device, with copies between host and device. If False, all
+            tensors are planned in host memory.
+        reinplace_extra_ops: further edge operators for `run_reinplace_pass`.
         optimize: fold constants and batch norm. It is off by default after `install_as_executorch()`, because
             users of ExecuTorch count the operators of lowered graphs; do_quant_fusion_and_const_prop turns it
             on.
-        digest: write a SHA-256 digest of the file into it, which a loader that asks for it checks.
-        target: the kernel table that the program must run on, by default that of this package's runtime; None
-            leaves kernels unchecked, as for programs that only another runtime will load.
+        digest: write a SHA-256 digest into the file; a loader verifies it on request.
+        target: the kernel table on which the program must run, by default the table of this package's
+            runtime. None checks no kernels, which is right for programs that only another runtime loads.
     """
 
     passes: list[AnyPass] = field(default_factory=list)
@@ -186,8 +188,10 @@ class ExecutorchBackendConfig:
     memories: Sequence[Memory] = ()
 
     def has_kernel(self, operator: str, dtype: str) -> bool:
-        """Whether the target has a kernel for an operator, such as "aten::add.out", and the dtype of its
-        first argument."""
+        """Returns whether the target has a kernel for an operator such as "aten::add.out".
+
+        `dtype` is the dtype of the operator's first argument.
+        """
         target = self.target
         return target is not None and operator in target and target.mismatch(operator, [(0, dtype)]) is None
 
@@ -201,15 +205,16 @@ class ExecutorchBackendConfig:
             wanted["enable_non_cpu_memory_planning"] = self.enable_non_cpu_memory_planning
         changed = {name: value for name, value in wanted.items() if getattr(planner, name, None) != value}
         if changed:
-            planner = copy.copy(planner)  # the planner is the user's; a shallow copy adds to the same reports
+            # The planner belongs to the user; the shallow copy appends to the same reports.
+            planner = copy.copy(planner)
             vars(planner).update(changed)
         return planner
 
     def may_optimize(self, signature: ExportGraphSignature) -> bool:
-        """Whether constants may change: not where their names are a contract, nor in training graphs.
+        """Returns whether constants may be folded: not if their names are a contract, nor in training graphs.
 
         Raises:
-            ValueError: `do_quant_fusion_and_const_prop` asks for it in a training graph.
+            ValueError: `do_quant_fusion_and_const_prop` is set for a training graph.
         """
         if self.do_quant_fusion_and_const_prop and signature.backward_signature is not None:
             raise ValueError(
@@ -243,7 +248,7 @@ class ExecutorchBackendConfig:
 
 
 def for_method(choice: object, method: str, default: Callable[[], object]) -> Any:
-    """Returns the pass or option of a method; `choice` is one for all methods or a dict by method name."""
+    """Returns the value for a method; `choice` is one value for all methods or a dict by method name."""
     if isinstance(choice, dict):
         return choice[method] if method in choice else default()
     return choice

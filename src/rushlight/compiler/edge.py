@@ -1,4 +1,4 @@
-"""Converts exported programs to edge programs, and manages them."""
+"""Converts exported programs to edge programs, and the manager of edge programs."""
 
 from __future__ import annotations
 
@@ -47,11 +47,12 @@ def to_edge(
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
-    """Edge programs of exported programs, which are not changed.
+    """Makes edge programs from exported programs, which are not changed.
 
-    programs: one, which becomes the method `forward`, or several by method name. constant_methods: values, by
-    method name, that the program returns as they are. Raises ExportError naming node, operator and source
-    line where a program is not Core ATen after decomposition.
+    programs: a single program, which becomes the method `forward`, or several programs by method name.
+    constant_methods: values, by method name, that the program returns unchanged. The function raises
+        ExportError
+    with node, operator and source line if a program is not Core ATen after decomposition.
     """
     config = compile_config or EdgeCompileConfig()
     methods = as_programs(programs)
@@ -77,11 +78,12 @@ def to_edge_transform_and_lower(
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
-    """Edge programs of exported programs, transformed, and lowered to backends in the order of partitioners.
+    """Makes edge programs from exported programs, transforms them, and lowers them with partitioners.
 
-    Operators that a partitioner asks to keep reach it whole. Partitioners and passes are for all methods or
-    by method name. `generate_etrecord` keeps what the developer tools need: the programs before and after
-    lowering. Raises ExportError as `to_edge`, and CompileError where a kept operator is left over.
+    A partitioner receives the operators that it asked to preserve undecomposed. Partitioners and passes are
+    for all methods, or dicts by method name. `generate_etrecord` keeps the programs before and after lowering
+    for the developer tools. The function raises ExportError like `to_edge`, and CompileError if a preserved
+    operator was not lowered.
     """
     config = compile_config or EdgeCompileConfig()
     methods = as_programs(programs)
@@ -121,7 +123,7 @@ def to_edge_transform_and_lower(
 def _edge_manager(
     cores: Mapping[str, CoreProgram], constant_methods: Mapping[str, object] | None, config: EdgeCompileConfig
 ) -> EdgeProgramManager:
-    """Makes edge programs of decomposed programs, which stay as they are if they may change later."""
+    """Makes edge programs from decomposed programs; a program that may still change is copied first."""
     edge_programs: dict[str, ExportedProgram] = {}
     for name, core in cores.items():
         program = copy_program(core.program) if core.may_change else core.program
@@ -139,10 +141,10 @@ def _give_up_leftovers(
     partitioners: Mapping[str, Sequence[Partitioner]],
     config: EdgeCompileConfig,
 ) -> bool:
-    """Decomposes operators that were kept for partitioners which then did not take them.
+    """Decomposes operators that were preserved for partitioners but that the partitioners did not take.
 
     Returns:
-        Whether a program has changed, so that it is to be lowered again.
+        Whether a program has changed and must be lowered again.
     """
     left = {
         name: left_over(name, manager.exported_program(name), partitioners[name], config.preserve_ops)
@@ -167,7 +169,7 @@ def _as_list(partitioners: Any) -> Sequence[Partitioner]:
 
 
 class EdgeProgramManager:
-    """Edge programs by method name. They can be transformed, lowered to backends, and made a program file."""
+    """Edge programs by method name, with methods to transform, lower and write them."""
 
     def __init__(
         self,
@@ -200,7 +202,7 @@ class EdgeProgramManager:
 
     @property
     def _named_data_store(self) -> NamedDataStore:
-        """What all lowered modules store by name, as ExecuTorch's manager has it."""
+        """The named data of all lowered modules; the name follows ExecuTorch's manager."""
         store = NamedDataStore()
         for program in self._edge_programs.values():
             for graph_module in graph_modules(program.graph_module):
@@ -217,9 +219,9 @@ class EdgeProgramManager:
     def exported_program(self, method_name: str = "forward") -> ExportedProgram:
         """Returns the edge program of a method.
 
-        After `install_as_executorch()`, `to_executorch` replaces it by the planned program, because
-        ExecuTorch's passes change the edge program. `transform`, `to_backend` and another `to_executorch`
-        still start from the edge program.
+        After `install_as_executorch()`, `to_executorch` replaces the edge program by the planned program,
+        because ExecuTorch's passes change the edge program. `transform`, `to_backend` and a second
+        `to_executorch` still start from the edge program.
 
         Raises:
             KeyError: there is no such method. The message lists the existing names.
@@ -238,7 +240,7 @@ class EdgeProgramManager:
         Args:
             passes: a list for all methods, lists by method name (other methods do not change), or a pass
                 manager.
-            compile_config: options of the verifier; None means those of this manager.
+            compile_config: options of the verifier; None means the options of this manager.
         """
         config = compile_config or self.compile_config
         programs = {}
@@ -253,7 +255,7 @@ class EdgeProgramManager:
 
     @heap_frozen()
     def to_backend(self, partitioner: Partitioner | Mapping[str, Partitioner]) -> EdgeProgramManager:
-        """Returns a manager with programs in which the tagged parts are lowered to a backend.
+        """Returns a manager with programs in which the tagged partitions are lowered to a backend.
 
         Args:
             partitioner: a partitioner for all methods, or partitioners by method name.
@@ -279,7 +281,7 @@ class EdgeProgramManager:
 
         Raises:
             CompileError: a program cannot be compiled.
-            InternalError: after `install_as_executorch()`, an operator makes a tensor in a memory format.
+            InternalError: after `install_as_executorch()`, an operator has a memory format argument.
         """
         if stands_for_executorch():
             _refuse_memory_formats(self._edge_programs)
@@ -303,7 +305,7 @@ class EdgeProgramManager:
 
 
 def _refuse_memory_formats(programs: Mapping[str, ExportedProgram]) -> None:
-    """Raises InternalError for programs that ExecuTorch cannot write: those with channels-last formats."""
+    """Raises InternalError for programs with channels-last memory formats, which ExecuTorch cannot write."""
     plain = (None, torch.contiguous_format, torch.preserve_format)
     for name, program in programs.items():
         for module in graph_modules(program.graph_module):

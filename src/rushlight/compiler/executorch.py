@@ -1,4 +1,4 @@
-"""Converts edge programs to a program file, and manages it."""
+"""Converts edge programs to a program file, and the manager of the program file."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def lower_programs(
     """Lowers, plans and emits edge programs, which are not changed.
 
     Args:
-        programs: the edge programs by the name of their method.
+        programs: the edge programs by method name.
         config: the options of the backend.
         config_methods: the values of constant methods by name.
-        dim_order: whether the programs have the operators of the dim order dialect.
+        dim_order: whether the programs use the operators of the dim order dialect.
 
     Raises:
         ValueError: an option of `config` would have no effect.
@@ -67,7 +67,7 @@ def lower_programs(
 
 
 def check_unchanged(programs: Mapping[str, ExportedProgram], before: Mapping[str, Fingerprint]) -> None:
-    """Raises InternalError if programs differ from what their fingerprints say."""
+    """Raises InternalError if a program differs from its fingerprint."""
     for name, program in programs.items():
         difference = first_difference(before[name], fingerprint(program))
         if difference is not None:
@@ -88,13 +88,13 @@ class ExecutorchProgramManager:
         config_methods: Mapping[str, object] | None = None,
         backend_config: ExecutorchBackendConfig | None = None,
     ) -> None:
-        """Holds what `to_executorch` has made.
+        """Stores the results of `to_executorch`.
 
         Args:
-            execution_programs: the planned programs by the name of their method.
-            emitter_output: what was written of them.
+            execution_programs: the planned programs by method name.
+            emitter_output: the emitted program of these methods.
             config_methods: the values of constant methods by name.
-            backend_config: says how the file is laid out.
+            backend_config: the layout options of the file.
         """
         config = backend_config or ExecutorchBackendConfig()
         self._execution_programs = execution_programs
@@ -136,57 +136,54 @@ class ExecutorchProgramManager:
 
     @property
     def executorch_program(self) -> Program:
-        """The program as dataclasses, before it is written."""
+        """The program as dataclasses, before serialization."""
         return self._emitter_output.program
 
     @property
     def debug_handle_map(self) -> dict[str, dict[int, DebugHandle | Sequence[DebugHandle]]]:
-        """For each method, the debug handle of each instruction by its index."""
+        """The debug handles of instructions: method name, then instruction index."""
         return self._emitter_output.debug_handle_map
 
     @property
     def delegate_map(self) -> dict[str, dict[int, JsonObject]]:
-        """For each method and each delegate call, by the index of its instruction: the name of the backend
-        and its debug map.
-        """
+        """The backend name and the debug map of each delegate call: method name, then instruction index."""
         return self._emitter_output.method_to_delegate_debug_id_map
 
     @property
     def instruction_id_to_num_outs_map(self) -> dict[str, dict[int, int]]:
-        """For each method and each delegate call, by the index of its instruction: the number of its
-        results.
-        """
+        """The number of results of each delegate call: method name, then instruction index."""
         return self._emitter_output.instruction_id_to_num_outs_map
 
     def locate(self, error: ExecutionError) -> list[LocatedOperator]:
-        """Returns the operators of the model, with their lines, at which an execution of this program failed.
+        """Returns the operators and source lines of the model at which an execution of this program failed.
 
         Args:
             error: the exception of the runtime.
 
         Returns:
-            The operators. Inside a delegate they are those that the backend named, or all of the delegate.
+            The operators. For a delegate: the operators that the backend named, or all operators of the
+            delegate.
         """
         modules = {name: program.graph_module for name, program in self._execution_programs.items()}
         return locate(error, modules, self.debug_handle_map, self.delegate_map, self._emitter_output.nodes)
 
     @property
     def buffer(self) -> bytes:
-        """The bytes of the .pte file. They are made at the first use."""
+        """The bytes of the .pte file. They are serialized at the first read."""
         if self._buffer is None:
             self._buffer = write_pte(self._pte, **self._write_options)
         return self._buffer
 
     @property
     def data_files(self) -> dict[str, bytes]:
-        """The bytes of each .ptd file, by the name of its tag."""
+        """The bytes of each .ptd file, by file tag."""
         files = self._emitter_output.external_constants
         alignment = self._write_options["segment_alignment"]
         return {tag: write_ptd(entries, segment_alignment=alignment) for tag, entries in files.items()}
 
     @property
     def _tensor_data(self) -> dict[str, bytes]:
-        # What users of the field read.
+        # Users of ExecuTorch read this name.
         if self._data_files is None:
             self._data_files = self.data_files
         return self._data_files
@@ -227,7 +224,7 @@ class ExecutorchProgramManager:
         print(text, file=out if out is not None else sys.stdout)
 
     def get_etrecord(self) -> ETRecord:
-        """Returns what the compiler knew of this program: graphs, debug handles and delegates.
+        """Returns the compiler's record of this program: graphs, debug handles and delegates.
 
         Raises:
             RuntimeError: `to_edge` or `to_edge_transform_and_lower` was not called with

@@ -1,4 +1,4 @@
-"""Keeps the garbage collector from scanning, during a compile, what was there before."""
+"""Keeps the garbage collector from scanning objects that existed before a compile."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ _is_frozen: ContextVar[bool] = ContextVar("is_frozen", default=False)
 
 @contextmanager
 def heap_frozen() -> Iterator[None]:
-    """Leaves the objects that exist now out of garbage collections; also a decorator.
+    """Excludes all objects that exist now from garbage collection; also works as a decorator.
 
     A full collection scans all objects of torch, which takes longer than the compile of a small model. New
-    objects are collected as always. Where the caller has frozen the heap (`gc.freeze`), nothing is changed.
+    objects are collected normally. If the caller has already frozen the heap (`gc.freeze`), this changes
+    nothing.
     """
     if _is_frozen.get():
         yield

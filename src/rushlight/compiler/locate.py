@@ -1,4 +1,4 @@
-"""Finds the operators and lines of the model that belong to an error of the runtime."""
+"""Finds the model's operators and source lines that belong to a runtime error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rushlight.ir.meta import SourceLocation
 
 
 class ExecutionError(Protocol):
-    """The place of a failed execution, as errors of the runtime state it. Unknown parts are None."""
+    """The location in a runtime error of a failed execution. Unknown parts are None."""
 
     @property
     def method(self) -> str | None:
@@ -65,8 +65,8 @@ def locate(
         nodes: the nodes of the planned graphs, by method and instruction.
 
     Returns:
-        The operators. Empty if the error names no instruction. Inside a delegate they are those that the
-        backend named, or all of the delegate.
+        The operators; empty if the error names no instruction. For a delegate: the operators that the backend
+            named, or all operators of the delegate.
     """
     method, instruction = error.method, error.instruction
     if method is None or instruction is None or method not in modules:
@@ -101,7 +101,7 @@ def _nodes(module: GraphModule) -> Iterator[Node]:
 
 
 def _delegated_nodes(module: torch.nn.Module) -> Iterator[Node]:
-    """The operators that were lowered from a graph."""
+    """The operators of the original graph of a lowered module."""
     for child in module.children():
         if isinstance(child, LoweredBackendModule):
             original = child.original_module.graph_module
@@ -119,6 +119,6 @@ def _handles(node: Node) -> set[int]:
 
 
 def _operator(node: Node) -> str:
-    """`aten.add.Tensor`; "" for what is no operator of a library, such as taking an item."""
+    """The operator name, such as `aten.add.Tensor`; "" for other nodes, such as getitem."""
     op = aten_op(node.target)
     return "" if op is None else str(op)

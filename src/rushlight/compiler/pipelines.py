@@ -1,9 +1,9 @@
-"""The complete order of what happens to a method, from the exported program to the planned one.
+"""The complete order of the stages of a method, from the exported program to the planned program.
 
-The stages follow each other as the functions of this module do. Delegation to backends stands between
-`core_to_edge` and `edge_to_planned`: `EdgeProgramManager.to_backend` calls it. `planned_to_program` ends the
-order: it writes all planned methods into one program. `compiler/edge.py` and `compiler/executorch.py` call
-these functions and do nothing else to a program.
+The functions of this module run in the order of their definitions. Delegation to backends lies between
+`core_to_edge` and `edge_to_planned`; `EdgeProgramManager.to_backend` calls it. The last stage,
+`planned_to_program`, writes all planned methods into one program. `compiler/edge.py` and
+`compiler/executorch.py` call these functions and change programs in no other way.
 """
 
 from __future__ import annotations
@@ -72,13 +72,14 @@ from rushlight.passes.widen_selections import WidenSelectionsPass
 
 
 def exported_to_plain(program: ExportedProgram, shared_state: Mapping[str, str]) -> ExportedProgram:
-    """Makes an exported program one of plain tensors; it gets its facts if they come from other methods.
+    """Converts tensor subclasses of an exported program to plain tensors, and adds facts about shared state.
 
     Args:
-        program: what torch.export made.
-        shared_state: the name of the state that a buffer shares with other methods, by qualified name.
+        program: the result of torch.export.
+        shared_state: the name of the state that a buffer shares with other methods, by the buffer's qualified
+            name.
     """
-    if shared_state:  # no partitioner may take it for a constant
+    if shared_state:  # no partitioner may treat such a buffer as a constant
         program = copy_program(program, read_facts(program, shared_state))
     if uses_quantized_tensors(program):
         program = run_passes(program, [LowerQuantizedTensorsPass()]).exported_program
@@ -88,14 +89,14 @@ def exported_to_plain(program: ExportedProgram, shared_state: Mapping[str, str])
 def plain_to_core(
     program: ExportedProgram, config: EdgeCompileConfig, partitioners: Sequence[Partitioner] = ()
 ) -> CoreProgram:
-    """Decomposes a program to Core ATen, except for operators that the user or a partitioner wants kept.
+    """Decomposes a program to Core ATen, except operators that the user or a partitioner preserves.
 
-    Partitioners may transform the program before that.
+    Partitioners may transform the program before the decomposition.
 
     Args:
         program: a program of plain tensors.
-        config: names operators that the user wants kept.
-        partitioners: asked for operators in their order.
+        config: has the operators that the user preserves.
+        partitioners: are asked in order which operators they preserve.
     """
     with working("decompose operators"):
         return CoreProgram(program, partitioners, config.preserve_ops)
@@ -104,18 +105,18 @@ def plain_to_core(
 def core_to_edge(
     core: MethodProgram, config: EdgeCompileConfig, preserve: Sequence[object] = ()
 ) -> MethodProgram:
-    """Brings a Core ATen program, which the caller gives away, to the Edge dialect.
+    """Converts a Core ATen program to the Edge dialect; the program is consumed.
 
     Args:
         core: the program.
         config: the options of the dialect.
-        preserve: operators that were kept for partitioners.
+        preserve: operators that partitioners preserve.
 
     Raises:
         ExportError: the program has operators outside Core ATen.
     """
     options = config.options(preserve)
-    # Whether operators outside Core ATen are let through says the manager, and no pass is to blame for them.
+    # The manager checks for operators outside Core ATen; no pass is responsible for them.
     rules = replace(options, core_only=False)
     core = _run(
         core,
@@ -151,18 +152,19 @@ def edge_to_planned(
     dim_order: bool,
     shared_state: Mapping[str, str],
 ) -> MethodProgram:
-    """Lowers an edge program to out variants with a memory plan; the given program stays as it is.
+    """Lowers an edge program to out variants with a memory plan; the given program is not changed.
 
     Args:
-        program: the edge program, with calls of lowered modules.
+        program: the edge program, which may call lowered modules.
         config: the options of the backend.
         method: the name of the method.
-        dim_order: whether the program has the operators of the dim order dialect.
-        shared_state: the name of the state that a buffer shares with other methods, by qualified name.
+        dim_order: whether the program uses the operators of the dim order dialect.
+        shared_state: the name of the state that a buffer shares with other methods, by the buffer's qualified
+            name.
     """
     facts = replace(facts_of(program), shared_state=dict(shared_state))
     planned = copy_program(program, facts)
-    for module in graph_modules(planned.graph_module):  # users change graphs in place too
+    for module in graph_modules(planned.graph_module):  # users also change graphs in place
         complete_values(module)
     planner = config.planner_of(method)
     shapes = for_method(config.sym_shape_eval_pass, method, ConstraintBasedSymShapeEvalPass)
@@ -216,12 +218,12 @@ def planned_to_program(
     config: ExecutorchBackendConfig,
     constant_methods: Mapping[str, object] | None,
 ) -> EmitterOutput:
-    """Writes planned programs, which it only reads, as the methods of one program file in memory.
+    """Emits planned programs as the methods of one program in memory; the planned programs are not changed.
 
     Args:
-        programs: the planned programs by the name of their method.
+        programs: the planned programs by method name.
         config: the options of the backend.
-        constant_methods: values that further methods return, by the name of the method.
+        constant_methods: the values that further methods return, by method name.
 
     Raises:
         EmitError: an instruction or a value cannot be written, or the target lacks a kernel.

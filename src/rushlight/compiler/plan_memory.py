@@ -1,4 +1,4 @@
-"""Memory planning as a pass over a program, for the default planner and for planners of users."""
+"""Memory planning as a pass over a program, for the default planner and for user-defined planners."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rushlight.passes.base import ProgramPass
 
 
 class PlanMemoryPass(ProgramPass):
-    """Gives each tensor of a graph of out variants its place, which is written into its spec.
+    """Plans the memory of a graph of out variants, and writes the plan into the specs.
 
     Args:
         planner: an object with `run(graph_module, graph_signature)`, or a pass over graph modules.
@@ -33,7 +33,7 @@ class PlanMemoryPass(ProgramPass):
 
 
 def shares_state(planner: Any) -> bool:
-    """Whether a planner gives buffers that are one state one place: the default one over all methods."""
+    """Whether the planner gives shared state one place in all methods; only the default planner does."""
     return (
         type(planner) is MemoryPlanningPass
         and planner.memory_planning_algo is None
@@ -43,10 +43,10 @@ def shares_state(planner: Any) -> bool:
 
 
 def state_is_planned(planner: Any) -> bool:
-    """Whether the planner gives mutable buffers their places, so that they may be written in place."""
+    """Whether the planner places mutable buffers, so that operators may write them in place."""
     return bool(getattr(planner, "alloc_mutable_buffers", False))
 
 
 def caller_owns_outputs(planner: Any) -> bool:
-    """Whether the caller gives outputs bytes of their own."""
+    """Whether the caller provides the memory of outputs."""
     return not getattr(planner, "alloc_graph_output", True)

@@ -1,4 +1,4 @@
-"""Operators that partitioners ask to keep whole: how programs are decomposed around them."""
+"""Operators that partitioners ask to preserve, and the decomposition of all other operators."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ _NEVER_PRESERVED = frozenset(
 
 
 class CoreProgram:
-    """A Core ATen program in which operators are whole that the user or partitioners ask for.
+    """A Core ATen program that preserves the operators which the user or the partitioners ask for.
 
-    The program is decomposed once. Nodes that no partitioner accepts, and operators that are given up later,
-    are expanded where they stand.
+    The program is decomposed once. Preserved nodes that no partitioner accepts, and operators that are given
+    up later, are decomposed in place.
 
     Args:
         program: the exported program. Partitioners may transform it first.
-        partitioners: asked for operators in their order.
-        preserve: operators that the user wants kept.
+        partitioners: are asked in order which operators they preserve.
+        preserve: operators that the user preserves.
 
     Attributes:
         program: the Core ATen program.
-        kept: the operators in it that are whole for partitioners.
+        kept: the operators in the program that are preserved for partitioners.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class CoreProgram:
 
     @property
     def may_change(self) -> bool:
-        """Whether `give_up` may have to decompose more."""
+        """Whether a later `give_up` may decompose more operators."""
         return bool(self.kept) and any(item.decomposes_leftovers for item in self._partitioners)
 
     def give_up(self, ops: Collection[OpOverload]) -> bool:
-        """Decomposes the nodes of operators that only partitioners which decompose leftovers ask for.
+        """Decomposes operators that are preserved only for partitioners which decompose leftovers.
 
         Returns:
-            Whether operators were given up for the first time.
+            Whether an operator was given up for the first time.
         """
         if self._given_up.issuperset(ops):
             return False
@@ -88,7 +88,7 @@ class CoreProgram:
         return [_wish(partitioner, self._exported, self._given_up) for partitioner in self._partitioners]
 
     def _expand_refused(self, wishes: Sequence[_Wish]) -> None:
-        """Expands nodes that are whole for partitioners alone, and that none of them claims."""
+        """Decomposes nodes that are preserved only for partitioners and that no partitioner claims."""
         asked = {op for wish in wishes if wish.accepts is not None for op in wish.ops} | self._given_up
         refused = [
             node
@@ -105,7 +105,7 @@ class CoreProgram:
             try:
                 self.program = expand_nodes(self.program, refused, preserve)
             except NeedsFallback:
-                # No node of these operators stays whole then, though a partitioner may claim some.
+                # Then no node of these operators is preserved, even if a partitioner claims some of them.
                 self.program = decompose(self._exported, preserve)
         present = {node.target for node in _calls(self.program)}
         self.kept = [op for op in self.kept if op in present]
@@ -113,9 +113,9 @@ class CoreProgram:
 
 @dataclass(frozen=True)
 class _Wish:
-    """The operators that a partitioner wants whole; `accepts` refuses nodes of them, None refuses none."""
+    """The operators that one partitioner preserves; `accepts` may refuse single nodes (None refuses none)."""
 
-    ops: Mapping[OpOverload, None]  # in the order in which the partitioner names them
+    ops: Mapping[OpOverload, None]  # in the partitioner's order
     accepts: Callable[[Node], bool] | None
 
     def claims(self, node: Node) -> bool:
@@ -130,7 +130,7 @@ def _wish(partitioner: Partitioner, program: ExportedProgram, given_up: Collecti
 
 
 def may_keep(op: OpOverload) -> bool:
-    """Whether an operator can stay whole: it neither writes nor aliases, and no pass has to rewrite it."""
+    """Whether an operator can be preserved: it neither writes nor aliases, and no pass must rewrite it."""
     return isinstance(op, OpOverload) and op not in _NEVER_PRESERVED and is_functional(op)
 
 
@@ -147,9 +147,9 @@ def left_over(
     partitioners: Sequence[Partitioner],
     preserve: Collection[OpOverload],
 ) -> set[OpOverload]:
-    """Operators kept for partitioners that decompose leftovers, of which some were not lowered.
+    """Returns preserved operators that were not fully lowered and whose partitioners decompose leftovers.
 
-    Raises CompileError if one is left over that was kept for another partitioner.
+    The function raises CompileError if the partitioner of such an operator does not decompose leftovers.
     """
     found: set[OpOverload] = set()
     for partitioner in partitioners:

@@ -1,4 +1,4 @@
-"""Operators that `rushlight.compile` does not decompose: one kernel does what decomposes into many."""
+"""Operators that `rushlight.compile` preserves: one kernel replaces the many of their decomposition."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ PRESERVED_OPS: tuple[OpOverload, ...] = (
     aten.index_add.default,
     aten.index_copy.default,
 )
-"""Their kernels take every dtype that ATen's take, and give eager's results to the bit more often."""
+"""Operators whose kernels support all dtypes of ATen; their results equal eager results more often."""

@@ -1,4 +1,4 @@
-"""The program whose only instruction calls a lowered module."""
+"""Makes a program whose only instruction calls a lowered module."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def write_lowered(lowered: LoweredBackendModule, **options: Any) -> ExecutorchPr
 
     Args:
         lowered: the module.
-        options: `memory_planning`, which is a planner, and fields of `ExecutorchBackendConfig`. None is
-            the default.
+        options: `memory_planning`, a memory planner (None is the default planner), and fields of
+            `ExecutorchBackendConfig`.
     """
     planning = options.pop("memory_planning", None)
     config = ExecutorchBackendConfig(**{key: value for key, value in options.items() if value is not None})
@@ -36,8 +36,9 @@ def write_lowered(lowered: LoweredBackendModule, **options: Any) -> ExecutorchPr
 
 
 def program_around(lowered: LoweredBackendModule) -> ExportedProgram:
-    """Returns an edge program that calls the lowered module and returns its results. Constants and state
-    belong to the module.
+    """Returns an edge program that calls the lowered module and returns its results.
+
+    Constants and state belong to the lowered module.
     """
     original = lowered.original_module
     specs = [spec for spec in original.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]

@@ -1,4 +1,4 @@
-"""`to_backend` lowers a whole program, the parts that a partitioner tags, or the parts of several methods."""
+"""`to_backend` lowers a whole program, tagged partitions, or the partitions of several methods."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from rushlight.delegate.partitioner import Partitioner
 
 @singledispatch
 def to_backend(args: object, *rest: object) -> Any:
-    """Lowers to a backend, by the type of the first argument. The programs given are not changed.
+    """Lowers to a backend; the type of the first argument selects the variant. Programs are not changed.
 
     - `to_backend(backend_id, edge_program, compile_specs)` lowers the whole program and returns a
-      `LoweredBackendModule`.
-    - `to_backend(edge_program, partitioner)` lowers the parts that the partitioner tags and returns the new
-      `ExportedProgram`.
-    - `to_backend(MethodProgramsPartitionerSpec(...))` lowers the parts of several methods together and
-      returns the new programs by method name.
+      - `to_backend(edge_program, partitioner)` lowers the tagged partitions and returns the new
+      `ExportedProgram`. - `to_backend(MethodProgramsPartitionerSpec(...))` lowers the partitions of several
+      methods together and
+        returns the new programs by method name.
 
     Raises:
-        NotImplementedError: no backend of the name has been imported.
-        CompileError: tags cannot be followed.
+        NotImplementedError: no backend with this name has been imported.
+        CompileError: a program cannot be partitioned by its tags.
         TypeError: the first argument has another type.
     """
     raise TypeError(

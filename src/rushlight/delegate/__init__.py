@@ -1,1 +1,1 @@
-"""Delegation: finds parts of an edge program that a backend runs, and compiles them."""
+"""Delegation: finds partitions of an edge program that a backend can run, and compiles them."""

@@ -19,7 +19,7 @@ class BackendNotFoundError(CompileError, NotImplementedError):
 
 @dataclass
 class CompileSpec:
-    """An option of a backend, stored with the payload; equal to the option of a program with its contents."""
+    """An option of a backend, stored with the payload. Options with equal contents are equal."""
 
     key: str
     value: bytes
@@ -31,7 +31,7 @@ class CompileSpec:
 
 @dataclass
 class PreprocessResult:
-    """The result of compiling a part.
+    """The result of compiling a partition.
 
     Attributes:
         processed_bytes: the payload, which the run-time part of the backend receives.
@@ -69,10 +69,10 @@ class BackendDetails(ABC):
     @staticmethod
     @abstractmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
-        """Compiles one part.
+        """Compiles one partition.
 
         Args:
-            edge_program: the part. Its user inputs, then its outputs, are the arguments of the delegate.
+            edge_program: the partition. The delegate's arguments are its user inputs followed by its outputs.
             compile_specs: the options of the partitioner.
 
         Returns:
@@ -85,15 +85,15 @@ class BackendDetails(ABC):
         edge_programs: dict[str, list[ExportedProgram]],
         compile_specs: dict[str, list[list[CompileSpec]]],
     ) -> dict[str, list[PreprocessResult]]:
-        """Compiles all parts of all methods. A backend overrides it to share data between parts.
+        """Compiles all partitions of all methods. A backend overrides this to share data between partitions.
 
         Args:
-            edge_programs: the parts of each method.
-            compile_specs: the options of each part: `compile_specs[method][i]` belongs to
+            edge_programs: the partitions of each method.
+            compile_specs: the options of each partition: `compile_specs[method][i]` belongs to
                 `edge_programs[method][i]`.
 
         Returns:
-            The results, in the same structure.
+            The results, in the structure of `edge_programs`.
         """
         results = {}
         for method, programs in edge_programs.items():

@@ -1,4 +1,4 @@
-"""Assigns constants and buffers to parts."""
+"""Assigns constants and buffers to partitions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from rushlight.ir.facts import facts_of, shared_placeholders, stored_targets, wi
 
 
 def new_values_of_buffers(signature: ExportGraphSignature) -> dict[str, str]:
-    """Returns the name of the node with the new value of each mutable buffer, by the qualified name of the
-    buffer.
+    """Returns the name of the node with the new value of each mutable buffer, by the buffer's qualified name.
 
     `signature.buffers_to_mutate` maps in the other direction and has only one buffer for each node.
     """
@@ -28,16 +27,17 @@ def new_values_of_buffers(signature: ExportGraphSignature) -> dict[str, str]:
 
 
 class ConstantFiles:
-    """The files in which the user wants the constants of a part.
+    """The files in which the user stores the constants of a partition.
 
     Args:
-        program: the part.
+        program: the partition.
     """
 
     def __init__(self, program: ExportedProgram) -> None:
         wanted = with_marks(program, facts_of(program)).delegate_constant_files
         targets = stored_targets(program)
-        # By node that depends on constants alone: the name of a constant for each file.
+        # For each node that depends only on constants: the files of these constants, with a constant's name
+        # each.
         self._files: dict[Node, dict[str, str]] = {}
         for node in program.graph.nodes:
             if node.name in targets and node.op == "placeholder":
@@ -49,20 +49,20 @@ class ConstantFiles:
 
     @property
     def single(self) -> str | None:
-        """The file of all constants of the part, None if there is none, or more than one."""
+        """The file of all constants of the partition; None if there is no file or more than one."""
         return next(iter(self.names)) if len(self.names) == 1 else None
 
     def of(self, nodes: Iterable[Node]) -> str | None:
-        """The file of the constants that operators read, if the constants of the part lie in several files.
+        """Returns the file of the constants that operators read, if the partition's constants have several.
 
         Args:
-            nodes: the operators that a backend runs as one.
+            nodes: the operators that a backend runs as one operator.
 
         Returns:
-            The file, None for the program's own.
+            The file; None for the program file.
 
         Raises:
-            CompileError: the constants of these operators ask for several files.
+            CompileError: the constants of these operators have several files.
         """
         if len(self.names) < 2:
             return None
@@ -87,10 +87,10 @@ def _tags_of_users(node: Node) -> set[str]:
 
 
 def tag_constant_data(edge_program: ExportedProgram) -> None:
-    """Tags every parameter, constant and buffer that never changes with the part that uses it.
+    """Tags each constant (parameter, buffer or tensor that never changes) with the partitions of its users.
 
-    Call it after all other nodes are tagged. A constant that several parts use goes to each of them. A buffer
-    that another method changes stays with the program.
+    Call this after all other nodes are tagged. Each partition gets a copy of a constant that several
+    partitions use. A buffer that another method changes stays in the program.
     """
     signature = edge_program.graph_signature
     changed = changed_targets(signature)
@@ -109,13 +109,13 @@ def tag_constant_data(edge_program: ExportedProgram) -> None:
 
 
 def tag_mutated_buffer(edge_program: ExportedProgram) -> None:
-    """Tags a mutable buffer with a part if only this part reads and writes it.
+    """Tags a mutable buffer with a partition if only this partition reads and writes the buffer.
 
-    The delegate then owns its state.
+    The delegate then owns the buffer's state.
 
-    Call it after all other nodes are tagged. Other buffers stay with the program. So do buffers whose old
-    value is an output or the new value of another buffer, buffers whose new value is a placeholder, and
-    buffers that are the state of several methods.
+    Call this after all other nodes are tagged. Other buffers stay in the program, and so do these: buffers
+    whose old value is an output or the new value of another buffer, buffers whose new value is a placeholder,
+    and buffers that several methods share.
     """
     signature = edge_program.graph_signature
     new_values = new_values_of_buffers(signature)

@@ -13,8 +13,8 @@ class DelegateMappingBuilder:
     """Collects the debug handles of the nodes behind each identifier that a backend reports at run time.
 
     Args:
-        generated_identifiers: use the identifiers 0, 1, ... Otherwise the backend passes identifiers, which
-            are all ints or all strings.
+        generated_identifiers: use the identifiers 0, 1, ... If False, the backend passes identifiers, either
+            all ints or all strings.
     """
 
     def __init__(self, generated_identifiers: bool = False) -> None:

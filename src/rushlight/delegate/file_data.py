@@ -1,4 +1,4 @@
-"""Bytes that stay in a file: large data of a backend that need not be in memory."""
+"""Bytes that stay in a file: large data of a backend that is not loaded into memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FileBackedData:
 
     Args:
         path: the file.
-        cleanup: the file is removed by `close`, and at the latest when this object is no longer used.
+        cleanup: `close` removes the file; at the latest it is removed with this object.
         sha256: the SHA-256 digest of the file, if it is known.
     """
 
@@ -32,11 +32,11 @@ class FileBackedData:
 
     @classmethod
     def move_from(cls, path: str, sha256: bytes | None = None) -> FileBackedData:
-        """Moves a file to a new name in its folder, and returns its bytes; `close` removes it.
+        """Renames a file within its folder, and returns its bytes; `close` removes the renamed file.
 
         Args:
             path: the file.
-            sha256: its SHA-256 digest, if it is known.
+            sha256: the SHA-256 digest of the file, if it is known.
 
         Raises:
             OSError: the file does not exist or cannot be moved.

@@ -1,4 +1,4 @@
-"""Forms the smallest number of parts that the dependencies allow."""
+"""Forms the smallest number of partitions that the dependencies allow."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ COMPUTING = ("call_function", "call_module", "call_method")
 def form_parts(
     graph: Graph, supported: Callable[[Node], bool], groups: Sequence[Sequence[Node]] = ()
 ) -> list[list[Node]]:
-    """Groups the supported nodes into parts that depend on each other in no circle; nodes in graph order.
+    """Groups the supported nodes into partitions without cyclic dependencies; nodes stay in graph order.
 
-    The rank of a node is the largest number of parts that any path to it must have left: a path leaves a
-    part when it goes from a supported node to an unsupported one. Supported nodes of one rank form one part.
-    No path between two of them leads outside, since that would raise the rank; and a path with k such exits
-    needs k + 1 parts in any partition, so the number of parts is minimal. Linear in nodes and edges.
+    The rank of a node is the largest number of partitions that a path to the node leaves. A path leaves a
+    partition when it goes from a supported node to an unsupported node. Supported nodes of one rank form one
+    partition. No path between two of these nodes leaves the partition, since that would raise the rank. A
+    path that leaves k partitions needs k + 1 partitions in any grouping; therefore the number of partitions
+    is minimal. The time is linear in nodes and edges.
 
-    Nodes of one of `groups` stay in one part (none, unless all are supported); items of a tuple go with its
-    maker.
+    Nodes of one of `groups` stay in one partition, or in none if a node of the group is not supported. A
+    getitem node is in the partition of the node that makes its tuple.
     """
     nodes = list(graph.nodes)
     chosen = _supported(nodes, supported, groups)
     rank = _ranks(nodes, chosen, {node: group[0] for group in groups for node in group})
-    while rank is None:  # a group that a path leaves and enters again cannot stay together
+    # a path that leaves and enters a group again prevents the group from being one partition
+    while rank is None:
         groups = [group for group in groups if not _is_left_and_entered(nodes, group)]
         rank = _ranks(nodes, chosen, {node: group[0] for group in groups for node in group})
     parts: dict[int, list[Node]] = {}
@@ -37,7 +39,7 @@ def form_parts(
 
 
 def joined(groups: Iterable[Sequence[Node]]) -> list[list[Node]]:
-    """Joins groups that share nodes."""
+    """Joins groups that have common nodes."""
     of: dict[Node, list[Node]] = {}
     for group in groups:
         together = list(dict.fromkeys(member for node in group for member in of.get(node, [node])))
@@ -47,10 +49,10 @@ def joined(groups: Iterable[Sequence[Node]]) -> list[list[Node]]:
 
 
 def _ranks(nodes: Sequence[Node], chosen: set[Node], leader: dict[Node, Node]) -> dict[Node, int] | None:
-    """Ranks in which nodes with one leader have one rank, None if there are none."""
+    """Returns ranks that are equal for nodes with the same leader; None if no such ranks exist."""
     rank = dict.fromkeys(nodes, 0)
     changed = True
-    while changed:  # more than once only where a group lifts nodes before its last
+    while changed:  # iterates again only if a group raises the rank of nodes before its last node
         changed = False
         for node in nodes:
             level = rank[node]
@@ -72,7 +74,7 @@ def _ranks(nodes: Sequence[Node], chosen: set[Node], leader: dict[Node, Node]) -
 
 def _is_left_and_entered(nodes: Sequence[Node], group: Sequence[Node]) -> bool:
     inside = set(group)
-    outside: set[Node] = set()  # reached from the group through nodes that are not in it
+    outside: set[Node] = set()  # nodes reached from the group through nodes outside the group
     for node in nodes:
         if node in inside:
             if any(source in outside for source in node.all_input_nodes):

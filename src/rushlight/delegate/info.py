@@ -1,4 +1,4 @@
-"""Counts, for each operator, the nodes that went to backends."""
+"""Counts the delegated and the other nodes of each operator."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DelegationInfo:
     delegation_by_operator: dict[str, DelegationBreakdown]
 
     def get_summary(self) -> str:
-        """Returns three lines of text for people."""
+        """Returns the counts as three lines of text."""
         return (
             f"Total delegated subgraphs: {self.num_delegated_subgraphs}\n"
             f"Number of delegated nodes: {self.num_delegated_nodes}\n"

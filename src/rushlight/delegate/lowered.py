@@ -1,4 +1,4 @@
-"""Modules that a backend compiled, and calls of them."""
+"""Modules that a backend compiled, and the calls of such modules."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from rushlight.ir.program import copy_program
 Writer = Callable[..., Any]
 """Makes the program whose only instruction calls a lowered module.
 
-It takes the module and options, and returns a manager with `.buffer` and `.executorch_program`. Only the
-driver of the compiler knows the stages that follow, so it passes this function to those that make modules.
+The function takes the module and options, and returns a manager with `.buffer` and `.executorch_program`.
+Only the driver of the compiler knows the later stages; therefore it passes this function to the code that
+makes lowered modules.
 """
 
 
 class LoweredBackendModule(torch.nn.Module):
-    """The payload of a backend, with the edge program that it was made from.
+    """The payload of a backend, together with the edge program from which the backend compiled it.
 
-    In Python the module runs this program.
+    In Python, calling the module runs the edge program.
     """
 
     def __init__(
@@ -40,15 +41,15 @@ class LoweredBackendModule(torch.nn.Module):
         named_data_store_output: NamedDataStoreOutput | None = None,
         writer: Writer | None = None,
     ) -> None:
-        """Holds what a backend made.
+        """Stores the results of a backend.
 
         Args:
-            edge_program: the program before it was compiled.
+            edge_program: the program before compilation by the backend.
             backend_id: the name of the backend.
             processed_bytes: the payload.
             compile_specs: the options of the partitioner.
             named_data_store_output: the data that the backend stored by name.
-            writer: makes a program of this module alone; `to_backend` gives it.
+            writer: makes a program that only calls this module; `to_backend` sets it.
         """
         super().__init__()
         self._original_exported_program = edge_program
@@ -88,7 +89,7 @@ class LoweredBackendModule(torch.nn.Module):
 
     @property
     def original_module(self) -> ExportedProgram:
-        """The edge program before it was compiled."""
+        """The edge program before compilation by the backend."""
         return self._original_exported_program
 
     @property
@@ -101,7 +102,7 @@ class LoweredBackendModule(torch.nn.Module):
         return executorch_call_delegate(self, *args)
 
     def program(self, emit_stacktrace: bool = False, memory_planning: object = None) -> Any:
-        """Returns the program, before it is written, whose only instruction calls this module."""
+        """Returns the program whose only instruction calls this module, before serialization."""
         return self._write(
             emit_stacktrace=emit_stacktrace, memory_planning=memory_planning
         ).executorch_program
@@ -148,8 +149,9 @@ def add_lowered_module(root: torch.nn.Module, lowered: LoweredBackendModule) -> 
 
 
 def get_lowered_submodules(graph_module: GraphModule) -> list[tuple[str, LoweredBackendModule, Node]]:
-    """Returns (name, lowered module, calling node) of every delegate call of the graph, without control-flow
-    branches.
+    """Returns (name, lowered module, calling node) of every delegate call in the graph.
+
+    Calls inside control flow branches are not included.
     """
     found = []
     for node in graph_module.graph.nodes:
@@ -161,5 +163,5 @@ def get_lowered_submodules(graph_module: GraphModule) -> list[tuple[str, Lowered
 
 
 def get_lowered_backend_modules(graph_module: GraphModule) -> list[LoweredBackendModule]:
-    """Returns the lowered modules that the graph calls, without control-flow branches."""
+    """Returns the lowered modules that the graph calls, except calls inside control flow branches."""
     return [module for _, module, _ in get_lowered_submodules(graph_module)]

@@ -1,4 +1,4 @@
-"""Lowers a whole program, or the parts of several methods that partitioners tag."""
+"""Lowers a whole program, or the tagged partitions of several methods."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MethodProgramsPartitionerSpec:
 
 
 class PartitionerError(CompileError, AssertionError):
-    """A partitioner does not do what partitioners must."""
+    """A partitioner breaks the contract of partitioners."""
 
 
 def _lowered(
@@ -70,7 +70,7 @@ def lower_program(
         writer: makes a program file of the lowered module.
 
     Raises:
-        NotImplementedError: no backend of the name has been imported.
+        NotImplementedError: no backend with this name has been imported.
     """
     backend = find_backend(backend_id)
     copied = backend.copy_exported_program_for_preprocess(program, specs)
@@ -80,18 +80,18 @@ def lower_program(
 def lower_methods(
     spec: MethodProgramsPartitionerSpec, writer: Writer | None = None
 ) -> dict[str, ExportedProgram]:
-    """Lowers the parts of several methods that their partitioners tag, all together.
+    """Lowers the tagged partitions of several methods together.
 
     Args:
-        spec: programs, which are not changed, and partitioners by method name.
+        spec: programs, which are not changed, and partitioners, by method name.
         writer: makes a program file of a lowered module.
 
     Returns:
-        The program of every method. Programs with a partitioner have calls in place of their parts.
+        The program of every method. In programs with a partitioner, delegate calls replace the partitions.
 
     Raises:
-        CompileError: tags cannot be followed.
-        AssertionError: a partitioner changed more than tags, or gave none.
+        CompileError: a program cannot be partitioned by its tags.
+        AssertionError: a partitioner changed more than tags, or returned no tags.
     """
     results = dict(spec.method_to_edge_program)
     cuts: dict[str, list[Cut]] = {}
@@ -165,5 +165,5 @@ def _preprocess(backend_id: str, cuts: dict[str, list[Cut]], writer: Writer | No
 
 
 def _fingerprint(module: GraphModule) -> list[tuple[str, object, int]]:
-    """Operators and arities in order: what a partitioner must leave as it is."""
+    """Operators and their numbers of arguments in order, which a partitioner must not change."""
     return [(node.op, node.target, len(node.all_input_nodes)) for node in module.graph.nodes]

@@ -1,4 +1,4 @@
-"""Data that backends store by name besides their payload, in the program file or in separate files."""
+"""Named data that backends store besides their payload, in the program file or in separate files."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ class DataEntry:
 
 @dataclass
 class NamedDataStoreOutput:
-    """The buffers of a store without duplicates, the entries of the program file by key, and the entries of
-    other files by file and key.
+    """The buffers of a store without duplicates, and the entries that refer to them.
+
+    Entries of the program file are by key; entries of other files are by file and key.
     """
 
     buffers: list[bytes | FileBackedData]
@@ -34,12 +35,12 @@ class NamedDataStoreOutput:
 
     @property
     def views(self) -> list[bytes | memoryview]:
-        """The buffers as bytes; those in files are mapped."""
+        """The buffers as bytes; a buffer in a file is memory-mapped."""
         return [data.view() if isinstance(data, FileBackedData) else data for data in self.buffers]
 
 
 def kept_in_file(output: NamedDataStoreOutput, file: str) -> NamedDataStoreOutput:
-    """Returns the same data, with the entries of the program file in another file."""
+    """Returns the same data, with the entries of the program file moved to another file."""
     external = {tag: dict(entries) for tag, entries in output.external_data.items()}
     external.setdefault(file, {}).update(output.pte_data)
     return NamedDataStoreOutput(output.buffers, {}, external)
@@ -81,14 +82,14 @@ class NamedDataStore:
 
         Args:
             key: the name.
-            data: the bytes, also those of a file, or a tensor.
+            data: bytes, bytes in a file, or a tensor.
             alignment: the alignment in bytes, or None.
             external_tag: the name of a separate file, or None for the program file.
             tensor_layout: the layout if the data are a tensor.
 
         Raises:
-            ValueError: the key has other data already, the alignment is not positive, or the tensor has other
-                sizes than its layout, or is neither row-major nor channels-last.
+            ValueError: the key already has other data, the alignment is not positive, the sizes of the tensor
+                and of the layout differ, or the tensor is neither row-major nor channels last.
         """
         alignment = 1 if alignment is None else alignment
         if alignment < 1:
@@ -109,7 +110,7 @@ class NamedDataStore:
     def add_by_content(
         self, data: bytes, alignment: int = 1, prefix: str = "", external_tag: str | None = None
     ) -> str:
-        """Stores data under a key that tells their bytes, and hashes them once.
+        """Stores data under a key made from its SHA-256 digest, which is computed only once.
 
         Args:
             data: the bytes.
@@ -148,13 +149,13 @@ class NamedDataStore:
     def externalize_pte_data(self, max_data_bytes: int, tag_prefix: str) -> None:
         """Moves the data of the program file to other files, in the order of the keys.
 
-        Args:
-            max_data_bytes: the most bytes of data in one file. Data that several keys name count once.
-            tag_prefix: the start of the names of the files. A digest of the keys in a file ends its name.
+        max_data_bytes: the maximum number of data bytes in a file. Data with several keys counts once.
+            tag_prefix: the start of the file names. Each file name ends with a digest of the keys in the
+                file.
 
         Raises:
-            ValueError: an argument is not positive or empty, one piece of data is larger than a file, or a
-                file of this name has other data.
+            ValueError: an argument is not positive or empty, one data item is larger than a file, or a file
+                of this name already has other data.
         """
         if isinstance(max_data_bytes, bool) or not isinstance(max_data_bytes, int) or max_data_bytes < 1:
             raise ValueError(f"max_data_bytes is {max_data_bytes!r}; it must be a positive integer")
@@ -190,7 +191,7 @@ class NamedDataStore:
         """Adds all data of another store.
 
         Raises:
-            ValueError: a key has other data already.
+            ValueError: a key already has other data.
         """
         for key, entry in other.pte_data.items():
             data = other.buffers[entry.buffer_index]

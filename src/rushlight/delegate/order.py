@@ -1,4 +1,4 @@
-"""Orders a graph so that the nodes of every part stand together."""
+"""Orders a graph so that the nodes of every partition are consecutive."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from rushlight.ir.meta import source_of
 
 
 class CircularPartitionError(CompileError):
-    """Two parts depend on each other in a cycle."""
+    """Two partitions depend on each other in a cycle."""
 
 
 def order_of_parts(graph: Graph, part_of: Mapping[Node, str]) -> list[Node | str]:
-    """Returns nodes and parts in a valid order, as similar to the order of the graph as the dependencies
-    allow.
+    """Returns nodes and partitions in a valid order that is as close to the graph's order as possible.
 
-    The algorithm is Kahn's, with each part as one vertex and the earliest ready vertex first; it takes O(n
-    log n).
+    The algorithm is Kahn's; each partition is one vertex, and the earliest ready vertex comes first. It takes
+    O(n log n).
 
     Raises:
-        CircularPartitionError: a part depends on itself through another node; the message names both.
+        CircularPartitionError: a partition depends on itself through another node; the message names both.
     """
     position = {node: i for i, node in enumerate(graph.nodes)}
     first: dict[Node | str, int] = {}

@@ -15,7 +15,7 @@ from rushlight.delegate.backend import CompileSpec
 
 
 class DelegationSpec(NamedTuple):
-    """The backend of a part, and its options."""
+    """The backend of a partition, and its options."""
 
     backend_id: str
     compile_specs: list[CompileSpec]
@@ -30,20 +30,22 @@ class PartitionResult:
 
 
 class Partitioner(ABC):
-    """Tags the nodes of an edge program that go to a backend.
+    """Tags the nodes of an edge program that a backend runs.
 
-    A tag (`node.meta["delegation_tag"]`) names one part, which becomes one lowered module. Parts must not
-    depend on each other in a cycle. Constants whose users are all in one part may have its tag, and then
-    belong to the delegate. Graphs inside control flow are tagged in the same way. A partitioner may change
-    only tags, except if `changes_graph` says otherwise.
+    A tag (`node.meta["delegation_tag"]`) names one partition, which becomes one lowered module. Partitions
+    must not depend on each other in a cycle. A constant whose users are all in one partition may have the
+    partition's tag; it then belongs to the delegate. Graphs inside control flow are tagged in the same way. A
+    partitioner may change only tags, unless `changes_graph` is True.
     """
 
     decomposes_leftovers = False
-    """Whether operators that it asks to keep whole, and then does not take, decompose after all: all of their
-    kind in that method, in a second pass. Otherwise they are an error."""
+    """Whether preserved operators that were not lowered are decomposed in a second pass.
+
+    If True, all nodes of such an operator in the method are decomposed. If False, leftovers are an error.
+    """
 
     changes_graph = False
-    """Whether it may change more than tags. Otherwise such a change is an error."""
+    """Whether the partitioner may change more than tags. If False, such a change is an error."""
 
     def __init__(self, spec: Mapping[str | int | float | bool, object] = MappingProxyType({})) -> None:
         self._spec = spec
@@ -73,7 +75,5 @@ class Partitioner(ABC):
         return [], None
 
     def transform_for_pre_decomposition(self, exported_program: ExportedProgram) -> ExportedProgram:
-        """Transforms the ATen program before decomposition; to_edge_transform_and_lower continues with the
-        result.
-        """
+        """Returns a transformed ATen program, with which the compiler continues before decomposition."""
         return exported_program

@@ -1,4 +1,4 @@
-"""Tables that show which nodes go to backends, and why others do not."""
+"""Tables of the nodes that run on backends, with the reasons for all other nodes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _operator(node: Node) -> str:
 
 
 class WhyNoPartition:
-    """Logs why a node is not taken: why(node, "because ...")."""
+    """Logs why a node is not delegated: why(node, "because ...")."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self.logger = logger
@@ -45,13 +45,13 @@ class WhyNoPartition:
 
 
 class WhyNoPartitionReporter:
-    """Collects the first reason for each node that is not taken."""
+    """Collects the first reason for each node that is not delegated."""
 
     def __init__(self) -> None:
         self._reasons: dict[Node, str] = {}
 
     def report_reject(self, node: Node, reason: str) -> None:
-        """Stores the reason for a node, unless it already has one."""
+        """Stores the reason for a node, unless the node already has one."""
         self._reasons.setdefault(node, reason)
 
     @property
@@ -74,7 +74,7 @@ class WhyNoPartitionReporter:
 
 
 class ReportRejected(OperatorSupportBase):
-    """An operator support that reports the nodes that another one refuses."""
+    """An operator support that reports the nodes which another operator support refuses."""
 
     def __init__(
         self, operator_support: OperatorSupportBase, reporter: WhyNoPartitionReporter, message: str
@@ -137,8 +137,9 @@ def print_delegated_graph(graph_module: GraphModule) -> None:
 
 
 def delegationtable(graph_module: GraphModule, reasons: Mapping[Node, str] | None = None) -> str:
-    """Returns the operators by the place where they run: the counts of each lowered module, then every node
-    on kernels with its source line and reason.
+    """Returns a table of operators by execution place: counts for each lowered module, then nodes on kernels.
+
+    Each node on kernels has its source line and the reason why it is not delegated.
     """
     rows: list[tuple[str, str, str, str]] = []
     for name, module, _ in get_lowered_submodules(graph_module):

@@ -1,4 +1,4 @@
-"""Cuts the tagged parts out of a graph as programs, and inserts calls in their place."""
+"""Cuts tagged partitions out of a graph as programs, and replaces them by calls."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _CONSTANT_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TEN
 
 @dataclass
 class Part:
-    """The nodes of one tag in one graph, and the program made of them."""
+    """The nodes with one tag in one graph, and the program made from these nodes."""
 
     tag: str
     spec: DelegationSpec
     nodes: list[Node]
-    constants: list[Node] = field(default_factory=list)  # placeholders that the part owns
+    constants: list[Node] = field(default_factory=list)  # placeholders that the partition owns
     inputs: list[Node] = field(default_factory=list)
     mutations: list[tuple[Node, str]] = field(default_factory=list)  # (new value, buffer's target)
     outputs: list[Node] = field(default_factory=list)
@@ -58,9 +58,9 @@ class Part:
 
 @dataclass
 class Cut:
-    """The parts of one graph.
+    """The partitions of one graph.
 
-    `owner` has the signature if this is the main graph of the program, else it is None.
+    `owner` is the program if this is its main graph, else None.
     """
 
     module: GraphModule
@@ -70,9 +70,9 @@ class Cut:
 
 
 def cut_program(program: ExportedProgram, tags: dict[str, DelegationSpec]) -> list[Cut]:
-    """Returns the parts of a program's main graph and of all graphs inside its control flow.
+    """Returns the partitions of a program's main graph and of all graphs inside its control flow.
 
-    Changes nothing.
+    The program is not changed.
     """
     return list(_cuts(program.graph_module, program, program, tags))
 
@@ -103,8 +103,10 @@ def _cuts(
 
 
 def _members(graph: Graph, tags: dict[str, DelegationSpec]) -> dict[Node, str]:
-    """The part of every computing node. Items of a tuple go with what makes it, branches with what runs
-    them."""
+    """The tag of every computing node.
+
+    A getitem node has the tag of the node that makes the tuple; a branch node, of its control flow node.
+    """
     part_of: dict[Node, str] = {}
     for node in graph.nodes:
         tag = meta.get_delegation_tag(node)
@@ -128,7 +130,7 @@ def _members(graph: Graph, tags: dict[str, DelegationSpec]) -> dict[Node, str]:
 
 
 def _tagged_constants(owner: ExportedProgram, tags: dict[str, DelegationSpec]) -> dict[Node, InputSpec]:
-    """The stored tensors that carry a tag; the state that several methods share stays with the program."""
+    """The tagged constants and buffers; state that several methods share stays in the program."""
     specs = {spec.arg.name: spec for spec in owner.graph_signature.input_specs if hasattr(spec.arg, "name")}
     shared = shared_placeholders(owner)
     tagged = {}
@@ -150,7 +152,7 @@ def _tagged_constants(owner: ExportedProgram, tags: dict[str, DelegationSpec]) -
 
 
 def _check_one_part(node: Node) -> None:
-    """Checks that all users of a constant that must not be copied have its tag."""
+    """Checks that all users of a constant that must not be copied have the constant's tag."""
     tag = meta.get_delegation_tag(node)
     for user in node.users:
         its_tag = meta.get_delegation_tag(user)
@@ -208,8 +210,11 @@ def _find_boundary(
 def _owned(
     constant: Node, spec: InputSpec, part: Part, part_of: dict[Node, str], new_values: dict[str, str]
 ) -> bool:
-    """Whether the part may keep the constant to itself. A shared one is kept by each part, one that changes
-    by the part that carries its tag: that must be the only one that reads and writes it."""
+    """Whether the partition owns the constant.
+
+    Each partition owns a copy of a shared constant. A buffer that changes is owned by the partition with its
+    tag, which must be the only partition that reads and writes it.
+    """
     new_value = new_values.get(str(spec.target))
     if new_value is None:
         return True
@@ -275,7 +280,7 @@ def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> Ex
         else:
             constants[spec.target] = program.constants[spec.target]
     for node in part.nodes:
-        # A body of control flow has its constants as attributes; a backend knows them as inputs.
+        # Constants of a control flow body are attributes; a backend gets them as inputs.
         tensor = getattr(module, str(node.target), None) if node.op == "get_attr" else None
         if isinstance(tensor, torch.Tensor):
             mapping[node] = new = graph.placeholder(node.name)
@@ -311,10 +316,10 @@ def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> Ex
 
 
 def splice(cut: Cut, next_debug_handle: int) -> int:
-    """Replaces every part of the graph by a call. Returns the next free debug handle."""
+    """Replaces every partition of the graph by a call; returns the next free debug handle."""
     graph = cut.module.graph
     end = graph.output_node()
-    current: dict[Node, Node] = {}  # what stands for a part's output now
+    current: dict[Node, Node] = {}  # the node that replaces an output of a partition
     for item in cut.order:
         if isinstance(item, Node):
             if item is not end and item.op != "placeholder":
@@ -357,7 +362,7 @@ def _is_outside(inside: set[Node], user: Node) -> bool:
 
 
 def _drop_mutations(owner: ExportedProgram, part: Part) -> None:
-    """The delegate updates its buffers itself: their new values are no outputs of the owner any more."""
+    """Removes the new buffer values from the outputs, because the delegate updates its buffers itself."""
     targets = {target for _, target in part.mutations}
     output = owner.graph.output_node()
     specs = owner.graph_signature.output_specs

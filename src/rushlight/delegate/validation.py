@@ -1,4 +1,4 @@
-"""Lowering with partitioners that change graphs."""
+"""Lowering with partitioners that are allowed to change graphs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rushlight.delegate.partitioner import Partitioner
 def validation_disabled() -> Iterator[None]:
     """Lets every partitioner change graphs within the context.
 
-    A partitioner says so by itself with `changes_graph = True`.
+    A partitioner can allow this for itself with `changes_graph = True`.
     """
     before = Partitioner.changes_graph
     Partitioner.changes_graph = True

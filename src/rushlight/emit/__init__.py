@@ -1,1 +1,1 @@
-"""Emission: makes a program file, in memory, from planned graphs."""
+"""Emission: makes a program in memory from planned graphs."""

@@ -1,7 +1,7 @@
-"""Control flow as jumps, moves and copies; the bodies become part of the one list of instructions.
+"""Emits control flow as jumps, moves and copies; bodies become part of the single list of instructions.
 
-`cond`, `map` and `scan` have the form that the field's runtimes know. In a loop the carried values have
-memory of their own, into which the first values and then each iteration's results are copied.
+`cond`, `map` and `scan` have the form that ExecuTorch's runtime also supports. In a loop the carried values
+have separate memory. The initial values are copied there, and then the results of each iteration.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from rushlight.memory.timeline import bodies_of
 
 
 class BodyEmitter(Protocol):
-    """What control flow needs of the emitter of the graph around it."""
+    """The interface of the surrounding graph's emitter that control flow uses."""
 
     state: MethodState
 
     def lookup(self, argument: object) -> Any:
-        """What an argument of a node stands for."""
+        """Returns the emitted value of a node's argument."""
 
     def run_body(self, body: GraphModule, inputs: Sequence[Emitted]) -> list[Ref]:
-        """Emit a body over the values of its inputs; returns the values of its outputs."""
+        """Emits a body for the values of its inputs; returns the values of its outputs."""
 
 
 def emit_control_flow(emitter: BodyEmitter, node: Node) -> Emitted:
-    """Emit a `cond`, `while_loop`, `map` or `scan` node; returns its results."""
+    """Emits a `cond`, `while_loop`, `map` or `scan` node; returns its results."""
     target = node.target
     if target is COND:
         return _cond(emitter, node)
@@ -93,10 +93,10 @@ def _while_loop(emitter: BodyEmitter, node: Node) -> Emitted:
 
 
 def _condition(emitter: BodyEmitter, node: Node, outputs: Sequence[Ref]) -> Ref:
-    """The result of a loop's condition.
+    """Returns the result of a loop's condition.
 
     Raises:
-        EmitError: the condition does not return one value that is true or false.
+        EmitError: the condition does not return a single bool value.
     """
     if len(outputs) != 1:
         raise at_node(node, f"the condition returns {len(outputs)} values; it must return one bool")
@@ -142,7 +142,7 @@ def _iterate(
     captured: list[Emitted],
     stacked: list[Ref],
 ) -> None:
-    """A loop over dim 0 of `xs`: slice them, run the body, copy the carried results, stack the others."""
+    """Emits a loop over dim 0 of `xs`: slice, run the body, copy carried results, stack other results."""
     state, values = emitter.state, emitter.state.values
     (body,) = bodies_of(node)
     index, count = values.fresh(Int(0)), values.fresh(Int(0))
@@ -151,7 +151,7 @@ def _iterate(
         _assign(emitter, values.constant(first), value, node)
     for ref in stacked:
         tensor = values.tensor(ref)
-        # The copies let the result grow by one slice each.
+        # The copies let the stacked result grow by one slice in each iteration.
         if tensor is not None and tensor.shape_dynamism == TensorShapeDynamism.STATIC:
             tensor.shape_dynamism = TensorShapeDynamism.DYNAMIC_BOUND
     start = len(state.instructions)
@@ -174,12 +174,12 @@ def _iterate(
     state.call("executorch_prim::add", "Scalar", [index, values.constant(1), index], node)
     state.call("executorch_prim::eq", "Scalar", [index, count, done], node)
     state.jump_if_false(done, start, node)
-    # The next run begins at 0 again.
+    # The next execution starts at index 0 again.
     state.call("executorch_prim::sub", "Scalar", [index, count, index], node)
 
 
 def _assign(emitter: BodyEmitter, source: Ref, target: Ref, node: Node) -> None:
-    """Copy a tensor's elements, or move a scalar."""
+    """Emits a copy of a tensor's elements, or a move of a scalar."""
     state, values = emitter.state, emitter.state.values
     if source == target:
         return
@@ -189,7 +189,7 @@ def _assign(emitter: BodyEmitter, source: Ref, target: Ref, node: Node) -> None:
     elif tensor.shape_dynamism == TensorShapeDynamism.STATIC:
         state.call("aten::copy_", "", [target, source, values.constant(False), target], node)
     else:
-        # Takes over the shape as well.
+        # The clone also sets the target's shape.
         state.call("aten::clone", "out", [source, values.constant(None), target, target], node)
 
 
@@ -199,7 +199,7 @@ def _refs(emitter: BodyEmitter, arguments: object) -> list[Emitted]:
 
 
 def _results(emitter: BodyEmitter, node: Node) -> list[Ref]:
-    """One value for each result of the node."""
+    """Makes one value for each result of the node."""
     spec, value = meta.get_spec(node), meta.get_val(node)
     specs = list(spec) if isinstance(spec, (list, tuple)) else [spec]
     vals = list(value) if isinstance(value, (list, tuple)) else [value]

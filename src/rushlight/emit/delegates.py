@@ -1,4 +1,4 @@
-"""Calls of lowered modules as delegate calls."""
+"""Emits calls of lowered modules as delegate calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rushlight.ir.spec import TensorSpec
 
 @runtime_checkable
 class LoweredModule(Protocol):
-    """What the emitter needs of a module that a backend has processed."""
+    """The attributes of a lowered module that the emitter reads."""
 
     @property
     def backend_id(self) -> str:
@@ -43,7 +43,7 @@ class LoweredModule(Protocol):
 
 
 def emit_delegate(state: MethodState, node: Node, module: object, lookup: Lookup) -> Emitted:
-    """Emit a delegate call: the inputs, then the results."""
+    """Emits a delegate call: the inputs, then the results."""
     if not isinstance(module, LoweredModule):
         raise at_node(node, f"calls {module!r}, which is no lowered module")
     results = _results(state, node)
@@ -80,7 +80,7 @@ def _results(state: MethodState, node: Node) -> Emitted:
 
 
 def _record(state: MethodState, index: int, module: LoweredModule) -> None:
-    """Note the debug handles inside the delegate and the data that it shares by name."""
+    """Records the delegate's debug handles and named data."""
     original = getattr(getattr(module, "original_module", None), "graph_module", None)
     if isinstance(original, GraphModule):
         state.debug_handles[index] = [
@@ -102,7 +102,7 @@ def _record(state: MethodState, index: int, module: LoweredModule) -> None:
 
 
 def _add_named(known: dict[str, NamedDataEntry], buffers: Sequence[Any], entries: Mapping[str, Any]) -> None:
-    """Add a backend's entries. Raises EmitError if a name stands for other data already."""
+    """Adds a backend's entries. Raises EmitError if a name already has other data."""
     for key, entry in entries.items():
         data = buffers[entry.buffer_index]
         previous = known.get(key)

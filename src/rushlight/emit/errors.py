@@ -12,18 +12,18 @@ from rushlight.ir.report import Refusal, refusal_table
 
 
 class EmitError(InternalError):
-    """A planned graph that cannot be written as a program."""
+    """A planned graph cannot be emitted as a program."""
 
 
 def at_node(node: Node, reason: str) -> EmitError:
-    """An error that names the node, its operator and the user's line."""
+    """Makes an error that names the node, its operator and the user's source line."""
     source = meta.source_of(node)
     where = f" from {source}: {source.code}" if source is not None else ""
     return EmitError(f"{node.name} ({node.target}){where}: {reason}")
 
 
 class UnsupportedOperatorsError(EmitError):
-    """The program needs kernels that the target's kernel table lacks; `refusals` lists every use."""
+    """The target lacks kernels that the program needs; `refusals` lists all uses of the missing kernels."""
 
     def __init__(self, method: str, refusals: Sequence[Refusal]) -> None:
         self.method = method

@@ -15,9 +15,9 @@ from rushlight.ir.spec import TensorSpec
 
 
 def emit_getter(name: str, value: object, constants: ConstantBuffers) -> ExecutionPlan:
-    """The plan of a method that returns `value`: plain scalars, text and tensors, in any containers.
+    """Makes the plan of a method that returns `value`: scalars, text and tensors, in any containers.
 
-    Raises EmitError for a value of another kind.
+    The function raises EmitError for a value of another type.
     """
     leaves, tree = pytree.tree_flatten(value)
     values = Values()

@@ -1,4 +1,4 @@
-"""The nodes of one graph, a method's own or a control-flow body's, as instructions."""
+"""Emits the nodes of one graph (of a method or a control flow body) as instructions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class GraphEmitter:
         self._environment: dict[Node, Any] = {}
 
     def run(self) -> None:
-        """Emit every node. Raises EmitError naming the node that cannot be emitted."""
+        """Emits every node. Raises EmitError with the node that cannot be emitted."""
         for node in self.graph_module.graph.nodes:
             try:
                 self._environment[node] = self._emit(node)
@@ -47,7 +47,7 @@ class GraphEmitter:
                 raise at_node(node, str(error)) from error
 
     def lookup(self, argument: object) -> Any:
-        """What an argument of a node stands for."""
+        """Returns the emitted value of a node's argument."""
         if isinstance(argument, Node):
             return self._environment[argument]
         if isinstance(argument, (list, tuple)):
@@ -55,13 +55,13 @@ class GraphEmitter:
         return argument
 
     def run_body(self, body: GraphModule, inputs: Sequence[Emitted]) -> list[Ref]:
-        """Emit a control-flow body over the values of its inputs; returns the values of its outputs."""
+        """Emits a control flow body for the values of its inputs; returns the values of its outputs."""
         inner = GraphEmitter(self.state, body, inputs)
         inner.run()
         return [self.state.values.constant(output) for output in inner.outputs]
 
     def placeholder(self, node: Node) -> Emitted:
-        """The value of an input of a control-flow body."""
+        """Returns the value of an input of a control flow body."""
         return next(self._inputs)
 
     def _emit(self, node: Node) -> Any:
@@ -111,7 +111,7 @@ class GraphEmitter:
         raise at_node(node, "an allocation without a TensorSpec")
 
     def _view(self, node: Node) -> Ref:
-        """A view needs no instruction where its place is known now: it is a tensor value of its own."""
+        """Emits a view as a separate tensor value, without an instruction if its memory is planned."""
         base, size = self.lookup(node.args[0]), self.lookup(node.args[1])
         spec = meta.get_spec(node)
         assert isinstance(base, Ref) and isinstance(spec, TensorSpec)

@@ -1,4 +1,4 @@
-"""Operator calls as kernel calls: schema arguments in order, then the results."""
+"""Emits operators as kernel calls: arguments in the order of the schema, then the results."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Lookup = Callable[[object], Emitted]
 
 _DTYPE_NAMES = {number: str(dtype).removeprefix("torch.") for dtype, number in SCALAR_TYPES.items()}
 
-# Range hints for the compiler; the runtime has nothing to do.
+# Range hints for the compiler; the runtime ignores them.
 _HINTS = frozenset(
     {torch.ops.aten.sym_constrain_range.default, torch.ops.aten.sym_constrain_range_for_size.default}
 )
 
 
 def emit_operator(state: MethodState, node: Node, op: OpOverload, lookup: Lookup) -> Emitted:
-    """Emit a call of `op`; `lookup` gives what the node's arguments stand for."""
+    """Emits a call of `op`; `lookup` returns the emitted value of an argument."""
     if op in _HINTS:
         return None
     schema = op._schema
@@ -45,7 +45,7 @@ def emit_operator(state: MethodState, node: Node, op: OpOverload, lookup: Lookup
         else:
             value = argument.default_value
         if value is None and isinstance(argument.type, torch.TensorType):
-            # Kernels ask for one dtype of all results, also of those that they do not compute.
+            # Kernels require the same dtype for all results, including results that are not computed.
             dtypes = [spec.dtype for spec in meta.tensor_specs(node)]
             value = state.values.fresh(empty_tensor(dtypes[0] if dtypes else torch.uint8))
         arguments.append(state.values.constant(value, argument.type))
@@ -55,7 +55,7 @@ def emit_operator(state: MethodState, node: Node, op: OpOverload, lookup: Lookup
     own = len(arguments)
     arguments.extend(_result_arguments(state, results))
     overload = "" if op._overloadname == "default" else op._overloadname
-    # Results that are also arguments stand twice in the call.
+    # A result that is also an argument appears twice in the call.
     _check_target(state, node, op, arguments[:own] if written else arguments)
     state.call(schema.name, overload, arguments, node)
     return results
@@ -82,7 +82,7 @@ def _result(state: MethodState, node: Node, spec: object) -> Emitted:
 
 
 def _result_arguments(state: MethodState, results: Emitted) -> list[Ref]:
-    """The value appended for the results: the only one, or a list of all."""
+    """The argument appended for the results: the single result, or a list of all results."""
     if results is None:
         return []
     if isinstance(results, Ref):
@@ -92,7 +92,7 @@ def _result_arguments(state: MethodState, results: Emitted) -> list[Ref]:
 
 
 def scalar_placeholder(value: object) -> KernelTypes:
-    """What a scalar result holds before it is computed."""
+    """The value of a scalar result before the kernel computes it."""
     if isinstance(value, (bool, torch.SymBool)):
         return Bool(False)
     if isinstance(value, (float, torch.SymFloat)):
@@ -101,7 +101,7 @@ def scalar_placeholder(value: object) -> KernelTypes:
 
 
 def _check_target(state: MethodState, node: Node, op: OpOverload, arguments: Sequence[Ref]) -> None:
-    """Note a refusal if the target's kernel table lacks the operator, or the dtype of an argument."""
+    """Records a refusal if the target has no kernel for the operator and the dtypes of its arguments."""
     table = state.options.target
     if table is None:
         return
@@ -124,7 +124,7 @@ def _check_target(state: MethodState, node: Node, op: OpOverload, arguments: Seq
 
 
 def _dtypes(state: MethodState, arguments: Sequence[Ref]) -> list[tuple[int, str]]:
-    """The positions and dtypes of the tensors among the arguments, those in lists too."""
+    """The positions and dtypes of all tensor arguments, including tensors in lists."""
     found = []
     for position, ref in enumerate(arguments):
         value = state.values.items[ref.index].val

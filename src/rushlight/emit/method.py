@@ -1,4 +1,4 @@
-"""One method: its inputs, parameters and state, its graph, and the execution plan they make."""
+"""Emits one method: its inputs, parameters, state and graph become an execution plan."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from rushlight.memory.outputs import MUTATIONS
 
 
 class MethodEmitter(GraphEmitter):
-    """Emits an ExportedProgram whose graph has been planned."""
+    """Emits an ExportedProgram with a memory plan."""
 
     def __init__(self, state: MethodState, name: str, program: ExportedProgram) -> None:
         super().__init__(state, program.graph_module)
@@ -59,7 +59,7 @@ class MethodEmitter(GraphEmitter):
         self._named_buffers: Mapping[str, torch.Tensor] | None = None
 
     def plan(self) -> ExecutionPlan:
-        """Emit the method. Raises UnsupportedOperatorsError listing all that the target lacks."""
+        """Emits the method. Raises UnsupportedOperatorsError with all kernels that the target lacks."""
         sizes = meta.get_planned_sizes(self.graph_module)
         if sizes is None:
             raise EmitError(f"method {self.name!r} has no memory plan; plan its memory before emitting it")
@@ -127,7 +127,7 @@ class MethodEmitter(GraphEmitter):
             return self._user_input(node, spec)
         if not isinstance(spec, TensorSpec):
             raise at_node(node, f"the tensor {name!r} has no TensorSpec")
-        # A buffer that is only read here but has a planned place is written by another method.
+        # A planned buffer that this method only reads is written by another method.
         if name in self.changed or (node.name in self.buffers and is_planned(spec)):
             return self._state(node, spec, name)
         return self._constant(node, spec, name) if node.users else None
@@ -163,7 +163,7 @@ class MethodEmitter(GraphEmitter):
     def _external(
         self, stored: TensorSpec, name: str, tag: str, data: Data, *, planned: bool = False
     ) -> Tensor:
-        """Moves the bytes of a tensor to the file `tag`, and returns the tensor that names them."""
+        """Moves the data of a tensor to the file `tag`, and returns a tensor that refers to the file."""
         info = _named(stored.extra_tensor_info, name)
         stored.extra_tensor_info = replace(info, location=TensorDataLocation.EXTERNAL)
         value = make_tensor(stored, planned=planned)
@@ -197,7 +197,7 @@ class MethodEmitter(GraphEmitter):
         return self.state.values.bind(spec, self.state.values.fresh(make_tensor(stored, index)))
 
     def _tensor_name(self, node: Node) -> str | None:
-        """The qualified name of a parameter, buffer or lifted constant, None for an input of the user's."""
+        """The qualified name of a parameter, buffer or lifted constant; None for a user input."""
         for names in (self.parameters, self.buffers, self.lifted):
             if node.name in names:
                 return str(names[node.name])
@@ -212,7 +212,7 @@ class MethodEmitter(GraphEmitter):
 
 
 def _named(info: ExtraTensorInfo | None, name: str) -> ExtraTensorInfo:
-    """The information about a tensor, with its qualified name."""
+    """Sets the qualified name in the extra information of a tensor."""
     return replace(info or ExtraTensorInfo(), fully_qualified_name=name)
 
 
@@ -225,7 +225,7 @@ def _example(value: object) -> object:
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor with its elements side by side, row-major unless it is channels last."""
+    """Returns a dense copy of the tensor, row-major unless the tensor is channels last."""
     if tensor.is_contiguous():
         return tensor
     if tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
@@ -236,5 +236,5 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _in_order(tensor: torch.Tensor, dim_order: tuple[int, ...]) -> torch.Tensor:
-    """A dense tensor whose elements lie in `dim_order`, flattened to memory order."""
+    """The elements of a dense tensor in the memory order of `dim_order`, as a flat tensor."""
     return tensor.detach().permute(tuple(dim_order)).contiguous()

@@ -1,4 +1,4 @@
-"""Planned programs, several methods together, as one program file in memory."""
+"""Emits the planned programs of several methods as one program in memory."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ SCHEMA_VERSION = 0
 
 @dataclass
 class EmitterOutput:
-    """A program with what tools need to read its traces.
+    """A program, and the maps that tools need to read its traces.
 
-    `debug_handle_map` is method to instruction index to the debug handle of its node, a list for a delegate.
-    `method_to_delegate_debug_id_map` is method to instruction index to the backend's name and its own map.
-    `instruction_id_to_num_outs_map` counts the results of delegate calls. `nodes` is method to instruction
-    index to the node of the planned graph that the kernel call was made for. `external_constants` are the
-    tensors kept outside the program, by file and qualified name.
+    The maps are by method name, then by instruction index. `debug_handle_map` has the debug handle of the
+    node, a list for a delegate. `method_to_delegate_debug_id_map` has the backend's name and debug map.
+    `instruction_id_to_num_outs_map` has the number of results of a delegate call. `nodes` has the planned
+    graph's node of a kernel call. `external_constants` are the tensors outside the program, by file and
+    qualified name.
     """
 
     pte: PTEFile
@@ -51,7 +51,7 @@ class EmitterOutput:
 
     @cached_property
     def program(self) -> Program:
-        """The program with the bytes of its constants and delegates in it, copied at the first use."""
+        """The program with the bytes of its constants and delegates, which are copied at the first read."""
         return replace(
             self.pte.program,
             constant_buffer=[Buffer(storage=bytes(data)) for data in self.pte.constants],
@@ -62,14 +62,14 @@ class EmitterOutput:
 
     @cached_property
     def external_constant_buffer(self) -> list[bytes]:
-        """The different tensors of `external_constants`."""
+        """The distinct tensors of `external_constants`."""
         return list(
             {bytes(entry.data): None for file in self.external_constants.values() for entry in file.values()}
         )
 
     @cached_property
     def external_constant_map(self) -> dict[str, dict[str, int]]:
-        """By file and qualified name, where a tensor is in `external_constant_buffer`."""
+        """The index of a tensor in `external_constant_buffer`, by file and qualified name."""
         places = {data: index for index, data in enumerate(self.external_constant_buffer)}
         return {
             file: {name: places[bytes(entry.data)] for name, entry in entries.items()}
@@ -78,7 +78,7 @@ class EmitterOutput:
 
     @property
     def mutable_data(self) -> list[Any] | None:
-        """Initial values of mutable buffers, entry 0 reserved; None if there are none."""
+        """The initial values of mutable buffers (entry 0 is reserved); None if there are none."""
         return self.pte.mutable_data or None
 
 
@@ -90,10 +90,11 @@ def emit_program(
     *,
     options: EmitOptions | None = None,
 ) -> EmitterOutput:
-    """Emit planned programs as methods of one program, in the order of their names.
+    """Emits planned programs as methods of one program, ordered by name.
 
-    `prim_getters` are constant methods, name to value. `options` stands for the flags where it is given.
-    Raises EmitError naming the node at fault, and UnsupportedOperatorsError with all that the target lacks.
+    `prim_getters` maps the names of constant methods to values. `options`, if given, replaces the flags. The
+    function raises EmitError with the node that failed, and UnsupportedOperatorsError with all kernels that
+    the target lacks.
     """
     if isinstance(methods, ExportedProgram):
         methods = {"forward": methods}
@@ -138,7 +139,7 @@ def _emit_method(
 
 
 def training_getters(methods: Mapping[str, ExportedProgram]) -> dict[str, object]:
-    """Constant methods that tell where a joint graph's gradients and parameters begin among its outputs."""
+    """Constant methods with the positions of a joint graph's gradients and parameters among its outputs."""
     getters: dict[str, object] = {}
     for name, program in methods.items():
         names: list[str] = []

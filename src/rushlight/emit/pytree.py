@@ -1,8 +1,8 @@
-"""How a method's inputs and outputs nest, as the JSON text of torch's `treespec_dumps`.
+"""The nesting of a method's inputs and outputs, as the JSON text of torch's `treespec_dumps`.
 
-Containers that only a library knows become the plain container with the same children, so that a program can
-be run where that library is not. The text of a method's inputs also holds the names of the positional
-arguments, as a field that torch ignores.
+A container type that only a library defines is replaced by a plain container with the same children, so that
+a program runs without this library. The text for a method's inputs also has the names of the positional
+arguments, in a field that torch ignores.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def encode_treespec(spec: pytree.TreeSpec | None, names: Sequence[str] = ()) -> 
 
     Args:
         spec: the tree, or None for no text.
-        names: the names of the positional arguments, if the tree is that of a method's inputs.
+        names: the names of the positional arguments, if the tree describes a method's inputs.
 
     Returns:
         The text, empty for None.
@@ -37,7 +37,7 @@ def encode_treespec(spec: pytree.TreeSpec | None, names: Sequence[str] = ()) -> 
 
 
 def argument_names(program: ExportedProgram) -> list[str]:
-    """Returns the names of the positional arguments of an exported program, none if it does not say them."""
+    """Returns the names of an exported program's positional arguments; empty if they are unknown."""
     signature = next((e.signature for e in program.module_call_graph if e.fqn == ""), None)
     if signature is None or not signature.forward_arg_names:
         return []
@@ -53,7 +53,7 @@ def _encode(spec: pytree.TreeSpec) -> JsonObject:
 
 
 def _container(spec: pytree.TreeSpec) -> tuple[str | None, Any]:
-    """The name of the container and what tells its children apart."""
+    """The name of the container type, and the context that distinguishes its children."""
     kind, context = spec.type, spec.context
     if spec.is_leaf():
         return None, None
@@ -80,7 +80,7 @@ def _container(spec: pytree.TreeSpec) -> tuple[str | None, Any]:
 
 
 def _string_keys(context: object, count: int) -> list[str] | None:
-    """The field names in the context of a registered dataclass or mapping, None if there are none."""
+    """The field names in the context of a registered dataclass or mapping; None if there are none."""
     candidates = [context, *(context if isinstance(context, (list, tuple)) else ())]
     for keys in candidates:
         if isinstance(keys, (list, tuple)) and len(keys) == count:

@@ -1,11 +1,12 @@
-"""What integers of a method must satisfy together, such as `u0 <= u1`: named data that the runtime checks.
+"""Encodes relations between a method's integers, such as `u0 <= u1`, as named data that the runtime checks.
 
-A runtime that does not know the name leaves it unread. All numbers are little-endian: uint32 version, count
-of relations, count of steps, 0; then for each relation six uint32 (the value after whose writing it is
-checked, 0xFFFFFFFF for before a run; its first step; how many it has; where in the data its text begins;
-where the user's line begins; 0), then for each step four uint32 (operation; index of the input or value; dim;
-where the name of what it pushes begins) and an int64 constant, then the texts, each ended by a zero byte.
-Steps are a program for a machine with a stack.
+A runtime that does not know this named data ignores it. All numbers are little-endian. The header is uint32
+version, number of relations, number of steps, 0. For each relation follow six uint32: the index of the value
+after whose computation the relation is checked (0xFFFFFFFF for before the execution), the index of its first
+step, the number of its steps, the byte offset of its text, the byte offset of the user's source line, and 0.
+For each step follow four uint32 (operation, index of the input or value, dim, byte offset of the name of the
+pushed value) and an int64 constant. Then follow the texts, each terminated by a zero byte. The steps are a
+program for a stack machine.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _INT64 = range(-(2**63), 2**63)
     _MINIMUM, _LESS, _LESS_EQUAL, _EQUAL, _AND, _OR, _NOT,
 ) = range(17)  # fmt: skip
 
-# Classes of sympy and of torch, whose functions of many arguments are chains.
+# Classes of sympy and of torch; their functions of many arguments become chains of binary operations.
 _CHAINS = {
     "Add": _ADD, "Mul": _MULTIPLY, "Max": _MAXIMUM, "Min": _MINIMUM, "And": _AND, "Or": _OR,
     "FloorDiv": _FLOOR_DIVIDE, "CleanDiv": _FLOOR_DIVIDE, "Mod": _MODULO, "PythonMod": _MODULO,
@@ -49,16 +50,16 @@ _TURNED = {"GreaterThan": _LESS_EQUAL, "StrictGreaterThan": _LESS}
 
 
 class _NotEncoded(Exception):
-    """The relation has a function, or a symbol, that the runtime does not know."""
+    """The relation has a function or a symbol that the runtime does not support."""
 
 
-# Operation, index of the input or value, dim, name of what is pushed, constant.
+# Operation, index of the input or value, dim, name of the pushed value, constant.
 _Step = tuple[int, int, int, str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """What gives a symbol its value: scale * symbol + offset."""
+    """The source of a symbol's value: an input size or integer equal to scale * symbol + offset."""
 
     op: int
     index: int
@@ -66,12 +67,12 @@ class _Leaf:
     name: str
     scale: int = 1
     offset: int = 0
-    order: int = -1  # of a computed integer: its place among them
+    order: int = -1  # the position of a computed integer among the computed integers
 
 
 @dataclass(slots=True)
 class _Texts:
-    """Zero-ended strings, each once."""
+    """Zero-terminated strings; equal strings are stored once."""
 
     start: int
     data: bytearray = field(default_factory=bytearray)
@@ -89,9 +90,10 @@ def encode_relations(
     inputs: Sequence[Node],
     computed: Sequence[tuple[Node, int]],
 ) -> bytes:
-    """The data for a method's user inputs and computed integers, with the indices of their values.
+    """Encodes the relations of a method's user inputs and computed integers.
 
-    Empty if there is nothing to check. Relations are left out whose symbols nothing gives at run time.
+    The result is empty if there are no relations. Relations with symbols that are unknown at run time are
+    left out.
     """
     leaves = _leaves(inputs, computed)
     programs: list[tuple[list[_Step], int, str, str]] = []
@@ -157,7 +159,7 @@ def _leaves(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]]) -> dic
 
 
 def _steps(relation: sympy.Expr, leaves: Mapping[sympy.Symbol, _Leaf]) -> tuple[list[_Step], list[_Leaf]]:
-    """The relation in postfix order, and what it reads."""
+    """The relation in postfix order, and the sources that it reads."""
     steps: list[_Step] = []
     used: list[_Leaf] = []
 
@@ -214,7 +216,7 @@ def _steps(relation: sympy.Expr, leaves: Mapping[sympy.Symbol, _Leaf]) -> tuple[
 
 
 def _text(relation: sympy.Expr, leaves: Mapping[sympy.Symbol, _Leaf]) -> str:
-    """The relation with the names of sizes and integers in place of symbols."""
+    """The text of the relation, with names of sizes and integers in place of symbols."""
     text = {"Equality": "{} == {}", "Unequality": "{} != {}"}.get(type(relation).__name__, "")
     text = text.format(*relation.args) if text else str(relation)
     names = {str(s): leaf.name for s, leaf in leaves.items() if leaf.scale == 1 and leaf.offset == 0}

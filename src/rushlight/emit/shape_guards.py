@@ -1,13 +1,14 @@
-"""What the sizes of a method's inputs must satisfy, and integers that it reads from tensors: named data that
-the runtime checks, the former before a run.
+"""Encodes conditions on input sizes and on integers read from tensors, as named data.
 
-A runtime that does not know the name leaves it unread and checks upper bounds alone. All numbers are
-little-endian: uint32 version, uint32 count, then for each dim of an input that has dynamic ones four int64
-(smallest and largest size, -1 for no bound; scale and offset) and four uint32 (index of the input; dim; index
-of the first guard of the same symbol; where in the data the input's name begins), then the names, each ended
-by a zero byte. A size is scale * symbol + offset, and a symbol has one value in all guards that share it. The
-dim of an integer input is 0xFFFFFFFF. For an integer that the method computes it is 0xFFFFFFFE, the index of
-the input is that of the value, and the name that of the tensor it comes from.
+The runtime checks input sizes before an execution, and integers when they are read.
+
+A runtime that does not know this named data ignores it and checks only upper bounds. All numbers are
+little-endian: uint32 version, uint32 count, then one guard for each dim of an input that has dynamic dims. A
+guard has four int64 (smallest size, largest size or -1 for no bound, scale, offset) and four uint32 (index of
+the input, dim, index of the first guard of the same symbol, byte offset of the input's name). Then follow the
+names, each terminated by a zero byte. A size is scale * symbol + offset, and a symbol has one value in all
+guards that share it. For an integer input, dim is 0xFFFFFFFF. For an integer that the method computes, dim is
+0xFFFFFFFE, the index is the index of the value, and the name is the name of the tensor that it is read from.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ class _Guard:
 
 
 def shape_guards(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]], ranges: Ranges) -> bytes:
-    """The guards of a method's user inputs and of its computed integers, empty if there is nothing to check.
+    """The guards of a method's user inputs and computed integers; empty if there is nothing to check.
 
-    `computed` are nodes whose result is an integer, with the index of its value. `ranges` are the program's,
-    by symbol. They go before those that tracing found on the way, which leave out the size 1 wherever a
-    network treats it like the others.
+    `computed` are nodes with an integer result, each with the index of its value. `ranges` are the program's
+    range constraints by symbol. They take precedence over the ranges found during tracing, which often
+    exclude size 1 although the network treats it like any other size.
     """
     guards: list[_Guard] = []
     firsts: dict[sympy.Expr, int] = {}
@@ -62,7 +63,7 @@ def shape_guards(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]], r
         elif isinstance(value, torch.Tensor):
             sizes = [_plain(size) for size in value.shape]
             if all(isinstance(size, int) for size in sizes):
-                continue  # a tensor of static shape takes no other
+                continue  # the runtime checks static shapes itself
             for dim, size in enumerate(sizes):
                 if isinstance(size, int):
                     guards.append(_Guard(str(node.target), size, size, 1, 0, index, dim, len(guards)))
@@ -85,7 +86,7 @@ def _plain(size: IntLike) -> IntLike:
 
 
 def _range_of(value: torch.SymInt, ranges: Ranges) -> tuple[int | None, int | None]:
-    """Bounds of a symbol that depends on data, None for none."""
+    """The bounds of a data-dependent symbol; None for no bound."""
     expression = value.node.expr
     if expression not in ranges or not free_unbacked_symbols(value):
         return None, None
@@ -114,13 +115,13 @@ def _guard(
         high = high if highest is None else scale * highest + offset
     first = firsts.setdefault(symbol, position)
     name = str(node.target)
-    # Integer inputs may be negative; sizes may not.
+    # An integer input may be negative, a size may not.
     low = low if dim == INTEGER else max(low, 0)
     return _Guard(name, low, -1 if high is None else high, scale, offset, index, dim, first)
 
 
 def _linear(expression: sympy.Expr) -> tuple[sympy.Expr, int, int]:
-    """(symbol, scale, offset) of scale * symbol + offset; another expression counts as a symbol itself."""
+    """Returns (symbol, scale, offset) of scale * symbol + offset; any other expression counts as a symbol."""
     symbols = list(expression.free_symbols)
     if len(symbols) == 1:
         scale = expression.coeff(symbols[0])

@@ -1,4 +1,4 @@
-"""What is collected while the graphs of one method are emitted."""
+"""The state of emission for one method, collected over all its graphs."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from rushlight.target.kernel_table import KernelTable
 
 @dataclass(frozen=True, slots=True)
 class EmitOptions:
-    """How to emit.
+    """The options of emission.
 
-    `target` is the kernel table that the program must run on; None leaves kernels unchecked. `state_names`
-    writes the names of mutable buffers. `state_values` writes the initial values of mutable buffers that are
-    not all zeros; planned memory begins as zeros.
+    `target` is the kernel table on which the program must run; None checks no kernels. `state_names` writes
+    the names of mutable buffers. `state_values` writes the initial values of mutable buffers that are not all
+    zeros; planned memory is initialized with zeros.
     """
 
     stack_traces: bool = False
@@ -61,7 +61,7 @@ class MethodState:
     _operator_index: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def append(self, arguments: InstructionArguments, node: Node | None) -> int:
-        """Add an instruction made for `node`; returns its index."""
+        """Adds an instruction for `node`; returns the instruction's index."""
         index = len(self.instructions)
         self.instructions.append(Instruction(arguments))
         if self.options.stack_traces:
@@ -70,7 +70,7 @@ class MethodState:
         return index
 
     def call(self, name: str, overload: str, arguments: list[Ref], node: Node | None) -> int:
-        """Add a kernel call; `overload` is empty for the default one."""
+        """Adds a kernel call; `overload` is empty for the default overload."""
         key = (name, overload)
         operator = self._operator_index.get(key)
         if operator is None:
@@ -85,16 +85,16 @@ class MethodState:
         return index
 
     def move(self, source: Ref, target: Ref, node: Node) -> None:
-        """Assign one value to another, unless they are the same."""
+        """Adds a move of one value to another, unless both are the same."""
         if source != target:
             self.append(MoveCall(source.index, target.index), node)
 
     def jump_if_false(self, condition: Ref, destination: int, node: Node) -> int:
-        """Add a jump; a destination not known yet is set by `land`."""
+        """Adds a conditional jump; `land` sets a destination that is not yet known."""
         return self.append(JumpFalseCall(condition.index, destination), node)
 
     def land(self, jump: int) -> None:
-        """Let the jump at that index go to the instruction that comes next."""
+        """Sets the destination of a jump to the next instruction."""
         arguments = self.instructions[jump].instr_args
         assert isinstance(arguments, JumpFalseCall)
         arguments.destination_instruction = len(self.instructions)

@@ -1,4 +1,4 @@
-"""TensorSpecs as the file format writes them."""
+"""Converts TensorSpecs to tensors of the file format."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def is_planned(spec: TensorSpec) -> bool:
 
 
 def allocation_of(spec: TensorSpec) -> AllocationDetails | None:
-    """The tensor's planned place, None if it has none."""
+    """The tensor's planned memory; None if it has none."""
     if spec.mem_id is None or spec.mem_offset is None:
         return None
     return AllocationDetails(spec.mem_id, spec.mem_offset & 0xFFFFFFFF, spec.mem_offset >> 32)
 
 
 def make_tensor(spec: TensorSpec, data_buffer_idx: int = 0, planned: bool = True) -> Tensor:
-    """The tensor value of a spec, symbolic dims at their upper bounds and 0 where there is none.
+    """Makes the tensor value of a spec; symbolic dims are set to their upper bounds, or 0 without a bound.
 
-    `planned` False leaves the planned place out. Raises EmitError for a dtype that the format cannot name.
+    With `planned` False, the planned memory is left out. Raises EmitError for a dtype that the format lacks.
     """
     scalar_type = SCALAR_TYPES.get(spec.dtype)
     if scalar_type is None:
@@ -69,5 +69,5 @@ def make_tensor(spec: TensorSpec, data_buffer_idx: int = 0, planned: bool = True
 
 
 def empty_tensor(dtype: torch.dtype) -> Tensor:
-    """A tensor of no elements, for a result that nobody asked for."""
+    """A tensor without elements, for a result that nobody reads."""
     return Tensor(SCALAR_TYPES[dtype], 0, [0], [0], False, 0, 0, None, TensorShapeDynamism.STATIC)

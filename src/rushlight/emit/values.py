@@ -1,4 +1,4 @@
-"""The values of a method: tensors, scalars and lists, referred to by index."""
+"""The values of a method: tensors, scalars and lists, which instructions reference by index."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Ref:
 Scalar = TypeVar("Scalar")
 
 Emitted: TypeAlias = Union[Ref, None, bool, int, float, str, "list[Emitted]"]
-"""What a node stands for: a value, a sequence of values, or a scalar that has no value yet."""
+"""The emitted form of a node: a value, a sequence of values, or a scalar that is not in the table yet."""
 
 
 class Values:
@@ -51,17 +51,17 @@ class Values:
         self._specs: dict[TensorSpec, Ref] = {}
 
     def fresh(self, value: KernelTypes) -> Ref:
-        """A value of its own, which instructions may write."""
+        """Adds a separate value, which instructions may write."""
         self.items.append(EValue(value))
         return Ref(len(self.items) - 1)
 
     def tensor(self, ref: Ref) -> Tensor | None:
-        """The tensor that a value holds, None for another kind of value."""
+        """The tensor of a value; None for any other kind of value."""
         value = self.items[ref.index].val
         return value if isinstance(value, Tensor) else None
 
     def of_spec(self, spec: TensorSpec) -> Ref:
-        """The value of a tensor, made at first sight."""
+        """Returns the value of a tensor spec; the first call makes it."""
         ref = self._specs.get(spec)
         if ref is None:
             ref = self.bind(spec, self.fresh(make_tensor(spec)))
@@ -72,14 +72,14 @@ class Values:
         return spec in self._specs
 
     def bind(self, spec: TensorSpec, ref: Ref) -> Ref:
-        """Let `spec` be known by `ref`."""
+        """Makes `ref` the value of `spec`."""
         self._specs[spec] = ref
         return ref
 
     def constant(self, value: object, kind: torch._C.JitType | None = None) -> Ref:
-        """The value of an argument of schema type `kind`, None to go by the value alone.
+        """Returns the value of an argument of schema type `kind`; with None, the Python type decides.
 
-        Raises EmitError for a value that the format has no kind for.
+        The method raises EmitError for a value that the format cannot store.
         """
         if isinstance(value, Ref):
             return value
@@ -130,7 +130,7 @@ def _plain(value: object, kinds: type[Scalar] | tuple[type[Scalar], ...]) -> Sca
 
 
 def scalar_value(value: object, kind: torch._C.JitType | None = None) -> KernelTypes:
-    """A plain Python or torch constant as the format writes it."""
+    """Converts a Python or torch constant to a value of the file format."""
     if value is None:
         return Null()
     if isinstance(value, bool):
@@ -152,7 +152,7 @@ def scalar_value(value: object, kind: torch._C.JitType | None = None) -> KernelT
 
 def _key(value: KernelTypes) -> object:
     if isinstance(value, Double):
-        # Distinguishes 0.0 from -0.0 and equates a NaN with itself.
+        # The bytes distinguish 0.0 from -0.0, and make a NaN equal to itself.
         return Double, struct.pack("<d", value.double_val)
     if isinstance(value, DoubleList):
         return DoubleList, struct.pack(f"<{len(value.items)}d", *value.items)

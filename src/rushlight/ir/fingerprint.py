@@ -19,8 +19,8 @@ Fingerprint = dict[str, tuple[object, ...]]
 def fingerprint(program: ExportedProgram) -> Fingerprint:
     """Takes the fingerprint of a program: its graphs, signature, tables of tensors and symbols.
 
-    This takes about a microsecond for each node: the fingerprint refers to the argument objects of nodes, which
-    torch.fx replaces but never changes.
+    This takes about a microsecond for each node: the fingerprint refers to the argument objects of nodes,
+    which torch.fx replaces but never changes.
     """
     parts: Fingerprint = {}
     for path, module in _graphs(program.graph_module, ""):

@@ -1,1 +1,1 @@
-"""Memory planning: gives every tensor of a graph its place in memory."""
+"""Memory planning: gives every tensor of a graph an offset in a memory."""

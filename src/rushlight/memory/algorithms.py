@@ -1,4 +1,4 @@
-"""Planning algorithms on TensorSpecs, with the names of ExecuTorch.
+"""Planning algorithms on TensorSpecs, with ExecuTorch's names.
 
 An algorithm takes `(alignment, specs, graph_module, graph_signature, extra_padding)`. It reads `lifetime`,
 `mem_id` and `allocated_memory` of each spec. It returns a MemoryAlgoResult, or it writes `mem_id` and
@@ -34,7 +34,7 @@ class SpecAllocResult:
 
 @dataclass
 class MemoryAlgoResult:
-    """The places of the specs, and the bytes of each memory by memory id; entry 0 is unused."""
+    """The places of the specs, and the size in bytes of each memory by memory id; entry 0 is unused."""
 
     spec_dict: dict[TensorSpec, SpecAllocResult] = field(default_factory=dict)
     bufsizes: list[int] = field(default_factory=list)
@@ -60,8 +60,8 @@ def greedy(
         graph_module: the graph.
         graph_signature: its signature, or None.
         extra_padding: bytes after the last tensor.
-        allow_overlapping_allocations: without it, two tensors share bytes only if they begin at the same
-            offset; a memory then consists of slots for tensors that are never alive together.
+        allow_overlapping_allocations: if False, two tensors share bytes only if they have the same offset; a
+            memory then consists of slots, and the tensors of a slot are never alive at the same time.
 
     Returns:
         The places.
@@ -79,7 +79,7 @@ def exact(
     *,
     seconds: float = DEFAULT_SECONDS,
 ) -> MemoryAlgoResult:
-    """Plans with first fit, and searches each memory for the smallest peak for at most so many seconds."""
+    """Plans with first fit, and searches each memory for the smallest peak for at most `seconds`."""
     return _place(list(specs), ExactPlanner(seconds), alignment, extra_padding)
 
 
@@ -90,12 +90,12 @@ def naive(
     graph_signature: ExportGraphSignature | None,
     extra_padding: int = 0,
 ) -> MemoryAlgoResult:
-    """Plans separate bytes for every tensor."""
+    """Plans separate memory for every tensor."""
     return _place(list(specs), naive_plan, alignment, extra_padding)
 
 
 class MemoryPlanningAlgorithmSuite:
-    """Runs several algorithms, by default only `greedy`, and keeps the result with the fewest bytes."""
+    """Runs several algorithms (by default only `greedy`), and keeps the result with the fewest bytes."""
 
     def __init__(self, algo_list: Sequence[Callable[..., MemoryAlgoResult]] | None = None) -> None:
         self.algo_list: list[Callable[..., MemoryAlgoResult]] = list(algo_list or [greedy])
@@ -108,7 +108,7 @@ class MemoryPlanningAlgorithmSuite:
         graph_signature: ExportGraphSignature | None,
         extra_padding: int = 0,
     ) -> list[int]:
-        """Writes the best places into the specs, and returns the bytes of each memory."""
+        """Writes the best result into the specs, and returns the size in bytes of each memory."""
         listed = list(specs)
         results = [
             algorithm(alignment, listed, graph_module, graph_signature, extra_padding)
@@ -124,7 +124,7 @@ class MemoryPlanningAlgorithmSuite:
 
 
 def write_result(result: MemoryAlgoResult) -> None:
-    """Writes the places into the specs."""
+    """Writes the result into the specs."""
     for spec, place in result.spec_dict.items():
         spec.mem_id, spec.mem_obj_id, spec.mem_offset = place.mem_id, place.mem_obj_id, place.mem_offset
 
@@ -161,10 +161,10 @@ def _place(specs: list[TensorSpec], planner: Planner, alignment: int, extra_padd
 
 
 def place_in_base(spec: TensorSpec, result: MemoryAlgoResult) -> None:
-    """Gives a spec that lies within another its place there.
+    """Places a spec that lies within another spec, at its offset there.
 
     Raises:
-        PlanError: it lies within itself, or in a spec without a place.
+        PlanError: the spec lies within itself, or within a spec without a place.
     """
     offset, base, seen = 0, spec, {spec}
     while base.storage_base is not None:

@@ -1,4 +1,4 @@
-"""Alias sets: the tensors of a program, grouped by the bytes that they share, with lifetimes."""
+"""Alias sets: groups of tensors that share bytes, with their lifetimes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 from rushlight.ir.spec import DEFAULT_ALIGNMENT, TensorSpec
 from rushlight.memory.problem import PlanError, align_up
 
-# No machine has this much memory: such a size comes from a dimension without a bound.
+# No machine has this much memory: a larger size comes from a dimension without a bound.
 MAX_PLANNED_BYTES = 1 << 48
 
 
@@ -23,11 +23,11 @@ class Owner(Enum):
 
 @dataclass(slots=True, eq=False)
 class AliasSet:
-    """Tensors that share bytes; `offsets` are where each begins, in bytes from a common origin.
+    """Tensors that share bytes; `offsets` are their offsets in bytes from a common origin.
 
-    The members lie within the bytes [low, high) from that origin, where sizes are rounded up to `alignment`.
-    The set is alive from step `first` to step `last`, both inclusive; `last` is -1 while no step reads or
-    writes it. `state` marks a mutable buffer, whose bytes outlive a run.
+    The members lie within the bytes [low, high) from the origin; member sizes are rounded up to `alignment`.
+    The set is alive from step `first` to step `last`, both inclusive; `last` is -1 if no step reads or writes
+    the set. `state` marks a mutable buffer, whose content outlives an execution.
     """
 
     offsets: dict[TensorSpec, int]
@@ -42,7 +42,7 @@ class AliasSet:
     name: str = ""
 
     def touch(self, step: int) -> None:
-        """Extend the lifetime to cover `step`."""
+        """Extends the lifetime to include `step`."""
         if self.last < 0:
             self.first = self.last = step
         else:
@@ -55,12 +55,12 @@ class AliasSet:
         return self.high - self.low
 
     def is_whole(self, spec: TensorSpec) -> bool:
-        """Whether that member takes up all bytes of the alias set."""
+        """Whether the member `spec` covers all bytes of the alias set."""
         return self.offsets[spec] == self.low and align_up(spec.nbytes(), self.alignment) == self.size
 
 
 class AliasSets:
-    """All alias sets of a program. Every TensorSpec belongs to one.
+    """All alias sets of a program. Every TensorSpec belongs to exactly one alias set.
 
     Args:
         alignment: alias sets begin at multiples of this number of bytes.
@@ -71,7 +71,7 @@ class AliasSets:
         self._of: dict[TensorSpec, AliasSet] = {}
 
     def of(self, spec: TensorSpec) -> AliasSet:
-        """The alias set of a tensor. A tensor that has none yet gets a set of its own."""
+        """Returns the alias set of a tensor; a tensor without a set gets a new set."""
         alias_set = self._of.get(spec)
         if alias_set is None:
             owner = Owner.FILE if spec.const else Owner.PLAN
@@ -82,7 +82,7 @@ class AliasSets:
         return alias_set
 
     def share(self, spec: TensorSpec, base: TensorSpec, offset: int = 0) -> None:
-        """Let `spec` begin `offset` bytes into `base`. Raises PlanError if both ask for other memories."""
+        """Places `spec` `offset` bytes into `base`. Raises PlanError if they require different memories."""
         small, large = self.of(spec), self.of(base)
         shift = large.offsets[base] + offset - small.offsets[spec]
         if small is large:
@@ -110,7 +110,7 @@ class AliasSets:
             self._of[member] = large
 
     def all(self) -> list[AliasSet]:
-        """Every alias set once, by first step."""
+        """All alias sets, ordered by first step."""
         unique = {id(alias_set): alias_set for alias_set in self._of.values()}
         return sorted(unique.values(), key=lambda alias_set: alias_set.first)
 
@@ -119,12 +119,12 @@ _STRENGTH = (Owner.PLAN, Owner.RUNTIME, Owner.CALLER, Owner.FILE)
 
 
 def _stronger(a: Owner, b: Owner) -> Owner:
-    """Bytes that somebody else provides are not the plan's."""
+    """The owner of a joined alias set: memory provided by others takes precedence over planned memory."""
     return max(a, b, key=_STRENGTH.index)
 
 
 def _planned_size(spec: TensorSpec, alignment: int) -> int:
-    """Bytes to reserve for a tensor at its upper bounds. Raises PlanError if a dim has none."""
+    """The bytes to reserve for a tensor at its upper bounds. Raises PlanError if a dim has no upper bound."""
     size = align_up(spec.nbytes(), alignment)
     if isinstance(size, int) and size < MAX_PLANNED_BYTES:
         return size
@@ -135,7 +135,7 @@ def _planned_size(spec: TensorSpec, alignment: int) -> int:
 
 
 def check_alignment(alias_set: AliasSet) -> None:
-    """Raise PlanError if a member lies within the alias set at an offset that its alignment forbids."""
+    """Raises PlanError if the offset of a member within the alias set violates the member's alignment."""
     for spec, offset in alias_set.offsets.items():
         if (offset - alias_set.low) % alias_set.alignment:
             raise PlanError(

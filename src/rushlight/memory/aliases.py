@@ -1,7 +1,7 @@
-"""Who shares bytes with whom, and who reads and writes them when: one answer for the whole planner.
+"""Alias analysis of a graph: which tensors share bytes, and when nodes read and write them.
 
-Whether a value may be overwritten, computed in place, written back in place or handed out as it is, is
-decided by questions to `Aliases` and nowhere else.
+`Aliases` is the only place that decides whether a value may be overwritten, computed in place, written back
+in place or returned without a copy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rushlight.memory.timeline import Step, Timeline, build_timeline
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """Which of a program's own tensors the plan places; the caller or the runtime gives the rest."""
+    """Which of the program's tensors the plan places; the caller or the runtime provides the others."""
 
     inputs: bool = True
     outputs: bool = True
@@ -36,9 +36,9 @@ class Ownership:
 
 
 class Access(NamedTuple):
-    """A node's access to a tensor: at `step`, `node` reads or writes what `source` stands for.
+    """A node's access to a tensor: at `step`, `node` reads or writes the value of the node `source`.
 
-    The bytes are those of `spec` within its alias set.
+    The accessed bytes are the bytes of `spec` within its alias set.
     """
 
     step: int
@@ -48,7 +48,7 @@ class Access(NamedTuple):
 
 
 class Move(NamedTuple):
-    """From `step` on, the result of a control-flow node stands for the bytes of a value of its body."""
+    """From `step` on, the result of a control flow node refers to the bytes of a value in its body."""
 
     value: TensorSpec
     result: TensorSpec
@@ -57,12 +57,12 @@ class Move(NamedTuple):
 
 @dataclass(slots=True)
 class Aliases:
-    """The alias sets of a program and the accesses to them, over its program order.
+    """The alias sets of a program, and all accesses to them in program order.
 
-    A control-flow node accesses its operands until it ends, as do the nodes of its bodies in between. A call
-    of a delegate reads all of its inputs and writes all of its results in one step, in any order. `views`
-    counts the tensors that are views of others, `makers` has the first node that stands for a tensor,
-    `touched` the first and last step of each tensor alone.
+    A control flow node accesses its operands until it ends; the nodes of its bodies access them in between. A
+    delegate call reads all its inputs and writes all its results in one step, in any order. `views` is the
+    number of tensors that are views of others. `makers` has the first node that computes a tensor. `touched`
+    has the first and last step of each single tensor.
     """
 
     alias_sets: AliasSets = field(default_factory=AliasSets)
@@ -74,7 +74,7 @@ class Aliases:
     _accesses: dict[TensorSpec, list[Access]] | None = None
 
     def alias_sets_of(self, spec: TensorSpec) -> list[AliasSet]:
-        """The alias sets in which the bytes of a tensor may lie: its own, then those it is moved from."""
+        """The alias sets that may contain a tensor: its own set, then the sets from which it was moved."""
         found = [self.alias_sets.of(spec)]
         for move in reversed(self.moves):
             if self.alias_sets.of(move.result) in found:
@@ -84,7 +84,7 @@ class Aliases:
         return found
 
     def accesses_to(self, spec: TensorSpec) -> Iterator[Access]:
-        """Every access to a byte of the tensor, under whatever name, in no order."""
+        """Yields every access to a byte of the tensor, including accesses through aliases, in no order."""
         alias_set = self.alias_sets.of(spec)
         reached = [alias_set]
         for move in self.moves:
@@ -94,13 +94,13 @@ class Aliases:
         low = alias_set.offsets[spec]
         for of in reached:
             for member, start in of.offsets.items():
-                # Where the bytes of a moved value lie in its result is not known.
+                # The offset of a moved value within its result is not known.
                 apart = start + member.nbytes() <= low or low + spec.nbytes() <= start
                 if of is not alias_set or not apart:
                     yield from self._all_accesses().get(member, ())
 
     def _all_accesses(self) -> dict[TensorSpec, list[Access]]:
-        """The accesses to each tensor under its own name; collected when first asked for."""
+        """The accesses to each tensor spec; they are collected at the first call."""
         if self._accesses is None:
             self._accesses = {}
             for step in self.timeline.steps:
@@ -114,18 +114,18 @@ class Aliases:
         return self._accesses
 
     def is_accessed_after(self, spec: TensorSpec, step: int, by: Collection[Node] = ()) -> bool:
-        """Whether anyone but the nodes `by` reads or writes a byte of the tensor after the step."""
+        """Whether a node that is not in `by` reads or writes a byte of the tensor after the step."""
         return any(access.step > step and access.node not in by for access in self.accesses_to(spec))
 
     def is_returned(self, spec: TensorSpec, graph_module: GraphModule, under: Collection[Node] = ()) -> bool:
-        """Whether an output of the graph, but for the nodes `under`, stands for a byte of the tensor."""
+        """Whether a graph output, except the nodes `under`, contains a byte of the tensor."""
         output = graph_module.graph.output_node()
         return any(a.node is output and a.source not in under for a in self.accesses_to(spec))
 
     def may_lie_under_result(self, source: TensorSpec, node: Node, result: TensorSpec) -> bool:
-        """Whether `node` may write `result` over `source`, as far as the node itself reads its bytes.
+        """Whether `node` may write `result` over `source`; only the reads of the node itself are considered.
 
-        An argument with a byte of the alias set of `source` must correspond to the result element by element.
+        Each argument in an alias set of `source` must be read element by element, in step with the result.
         """
         alias_set = self.alias_sets.of(source)
         for name, given in readings(node):
@@ -135,7 +135,7 @@ class Aliases:
         return True
 
     def may_compute_in_place(self, source: TensorSpec, result: TensorSpec, step: Step) -> bool:
-        """Whether the node of `step` may write its result over `source`, which ends there."""
+        """Whether the node of `step` may write its result over `source`, whose lifetime ends at this step."""
         old, new = self.alias_sets.of(source), self.alias_sets.of(result)
         if old is new or old.owner is not Owner.PLAN or new.owner is not Owner.PLAN:
             return False
@@ -148,7 +148,7 @@ class Aliases:
         return self.may_lie_under_result(source, step.node, result)
 
     def keep_alive(self) -> None:
-        """Let bytes that a value refers to after a move live as long as it does."""
+        """Extends the lifetime of moved values to the lifetime of the results that refer to them."""
         for move in sorted(self.moves, key=lambda move: -move.step):
             self.alias_sets.of(move.value).touch(self.alias_sets.of(move.result).last)
 
@@ -162,13 +162,13 @@ def find_aliases(
     """Groups the tensors of a graph into alias sets with accesses over its program order.
 
     Args:
-        graph_module: a graph of out variants with specs, which is only read.
-        signature: says which inputs are constants and state.
-        ownership: what the plan places.
+        graph_module: a graph of out variants with specs, which is not changed.
+        signature: tells which inputs are constants and state.
+        ownership: tells which tensors the plan places.
         alignment: alias sets begin at multiples of this number of bytes.
 
     Raises:
-        PlanError: tensors that must share bytes ask for different memories.
+        PlanError: tensors that must share bytes require different memories.
     """
     walk = _Walk(graph_module, signature, ownership, alignment)
     for step in walk.result.timeline.steps:
@@ -197,7 +197,7 @@ class _Walk:
         self.alias_sets = self.result.alias_sets
         self.signature = signature
         self.ownership = ownership
-        # (branch, results of the whole, step)
+        # (branch, results of the control flow node, step)
         self.branches: list[tuple[GraphModule, list[TensorSpec], int]] = []
         self.constants: set[str] = set()
         self.mutated: set[str] = set()
@@ -288,7 +288,7 @@ class _Walk:
                 self.alias_sets.share(part, element)
 
     def _written_arguments(self, node: Node) -> None:
-        """The results of an operator that writes into arguments are those arguments."""
+        """Makes the results of an operator that writes into its arguments aliases of these arguments."""
         op = aten_op(node.target)
         if op is None:
             return
@@ -331,7 +331,7 @@ class _Walk:
                     self._touch(spec, step.end)
 
     def _bind(self, body: GraphModule, values: Sequence[object], step: Step | None = None) -> None:
-        """Let the inputs of a body be the given nodes' tensors; None is a slice made in each iteration."""
+        """Makes the inputs of a body aliases of the given tensors; None is a slice made in each iteration."""
         placeholders = [n for n in body.graph.nodes if n.op == "placeholder"]
         for placeholder, value in zip(placeholders, values, strict=True):
             inner = meta.get_spec(placeholder)
@@ -346,7 +346,7 @@ class _Walk:
                     self.alias_sets.share(inner, outer)
 
     def merge_branches(self) -> None:
-        """Let branches write their results in place of the whole's where nobody else knows their bytes."""
+        """Lets branches write directly into their node's results where no other tensor shares the bytes."""
         for body, results, step in self.branches:
             self._merge_branch(body, results, step)
 
@@ -382,7 +382,7 @@ def _specs(value: object) -> list[TensorSpec]:
 
 
 def _leaf_specs(node: Node) -> list[object]:
-    """One entry for each result of a node, None for a scalar one."""
+    """One entry for each result of a node; None for a scalar."""
     spec = meta.get_spec(node)
     return list(spec) if isinstance(spec, (list, tuple)) else [spec]
 

@@ -1,4 +1,4 @@
-"""Plan the memory of one method: read the graph, run a planner, check its plan, write it into the specs."""
+"""Plans the memory of one method: reads the graph, runs a planner, checks the plan, writes the specs."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ from rushlight.memory.report import PlanReport, make_report
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """How to plan.
+    """The options of memory planning.
 
-    Offsets are multiples of `alignment` bytes, and of `preferred_alignment` where that costs no byte of the
-    peak. `inputs`, `outputs` and `state` (mutable buffers) are planned, or left to the caller. `in_place`
-    lets elementwise operators write over inputs that die with them. `per_device` gives each device memories
-    of its own; otherwise all tensors are in memory of the host. `reorder` lets nodes change places where that
-    lowers the peak. With `memories`, the planner also chooses the memory of each tensor.
+    Offsets are multiples of `alignment` bytes. They are multiples of `preferred_alignment` if that does not
+    increase the peak. `inputs`, `outputs` and `state` (mutable buffers) say which of these tensors are
+    planned; the caller provides the others. `in_place` lets elementwise operators write over inputs whose
+    lifetime ends there. `per_device` gives each device separate memories; if False, all tensors are in host
+    memory. `reorder` lets the planner move nodes if that lowers the peak. With `memories`, the planner also
+    chooses the memory of each tensor.
     """
 
     planner: Planner = ExactPlanner()
@@ -51,9 +52,9 @@ class PlanOptions:
 
 @dataclass
 class MethodProblem:
-    """A method's planning problem and the way back from it: buffer i is alias set i.
+    """The planning problem of a method, with the alias set of each buffer: buffer i is alias set i.
 
-    `in_place` counts the results that take the bytes of an argument.
+    `in_place` is the number of results that share the memory of an argument.
     """
 
     problem: Problem
@@ -66,7 +67,7 @@ class MethodProblem:
 
     @cached_property
     def traffic(self) -> dict[int, int]:
-        """The bytes that nodes, the caller included, read and write in each buffer, by buffer id."""
+        """The bytes that nodes and the caller read and write in each buffer, by buffer id."""
         number = {id(alias_set): i for i, alias_set in enumerate(self.alias_sets)}
         found = dict.fromkeys(range(len(self.alias_sets)), 0)
         for step in self.aliases.timeline.steps:
@@ -86,12 +87,12 @@ def plan_memory(
     signature: ExportGraphSignature | None = None,
     options: PlanOptions | None = None,
 ) -> PlanReport:
-    """Give every tensor that the plan owns a memory id and an offset.
+    """Gives every tensor that the plan owns a memory id and an offset.
 
-    `graph_module` is a graph of out variants with TensorSpecs. The plan is written into the specs'
-    `lifetime`, `alignment`, `mem_id` and `mem_offset`, dynamic shapes at their upper bounds; the graph stays
-    as it is, but for the order of its nodes. Tensors without a bound are left to the runtime. Raises
-    PlanError if the planner's plan is not right.
+    `graph_module` is a graph of out variants with TensorSpecs. The plan is written into `lifetime`,
+    `alignment`, `mem_id` and `mem_offset` of the specs; dynamic shapes have their upper bounds. The order of
+    nodes may change; nothing else in the graph changes. The runtime allocates tensors without a bound. The
+    function raises PlanError if the planner's plan is wrong.
     """
     options = options or PlanOptions()
     method = read_problem(graph_module, signature, options)
@@ -124,7 +125,7 @@ def _plan(method: MethodProblem, options: PlanOptions) -> Plan:
 
 
 def _choose_memories(method: MethodProblem, options: PlanOptions) -> Plan:
-    """Plans the buffers of a method in several memories, which are written into its problem."""
+    """Plans the buffers of a method in several memories, and stores the chosen memories in its problem."""
     devices: dict[int, tuple[int, int]] = {}
     fixed: dict[int, int] = {}
     for buffer, alias_set in zip(method.problem.buffers, method.alias_sets, strict=True):
@@ -153,9 +154,9 @@ def _plan_reordered(
     options: PlanOptions,
     given: MethodProblem,
 ) -> tuple[MethodProblem, Plan, int] | None:
-    """Moves nodes if that lowers the peak. Returns the new problem, its plan and how many nodes have moved.
+    """Reorders nodes if that lowers the peak; returns the new problem, plan and number of moved nodes.
 
-    None means that the nodes are in the order `given`.
+    None means that the order of `given` is kept.
     """
     ownership = Ownership(options.inputs, options.outputs, options.state)
     before = reorder_nodes(graph_module, signature, ownership, options.alignment)
@@ -166,7 +167,7 @@ def _plan_reordered(
     if sum(lower_bound(method.problem).values()) < bound:
         plan = _plan(method, options)
         peak = sum(plan.peaks(method.problem).values())
-        # With several memories a smaller live set lets more tensors into the cheap ones.
+        # With several memories, a smaller live set leaves room for more tensors in the cheap memories.
         better = peak < bound or bool(options.memories)
         if better or peak < sum(_plan(given, options).peaks(given.problem).values()):
             moved = sum(old is not new for old, new in zip(before, graph_module.graph.nodes, strict=True))
@@ -176,7 +177,7 @@ def _plan_reordered(
 
 
 def least_bytes(method: MethodProblem) -> int:
-    """Returns the bytes that some node needs for its arguments and results in any order of the nodes."""
+    """Returns the bytes of arguments and results that the largest node needs, in any order of the nodes."""
     least = 0
     always = sum(s.size for s in method.alias_sets if s.state)
     for step in method.aliases.timeline.steps:
@@ -203,7 +204,7 @@ def least_bytes(method: MethodProblem) -> int:
 def read_problem(
     graph_module: GraphModule, signature: ExportGraphSignature | None, options: PlanOptions
 ) -> MethodProblem:
-    """The planning problem of a graph of out variants, which is only read."""
+    """Reads the planning problem from a graph of out variants, which is not changed."""
     ownership = Ownership(options.inputs, options.outputs, options.state)
     aliases = find_aliases(graph_module, signature, ownership, options.alignment)
     in_place = share_in_place(aliases) if options.in_place else 0
@@ -220,7 +221,7 @@ def read_problem(
 
 
 def share_in_place(aliases: Aliases) -> int:
-    """Give results of elementwise operators the bytes of arguments that die there; returns how many."""
+    """Gives results of elementwise operators the memory of dying arguments; returns the number."""
     shared = 0
     for step in aliases.timeline.steps:
         if step.node.op != "call_function":
@@ -234,7 +235,7 @@ def share_in_place(aliases: Aliases) -> int:
 
 
 def write_plan(method: MethodProblem, plan: Plan) -> None:
-    """Write a checked plan into the specs of its alias sets."""
+    """Writes a checked plan into the specs of its alias sets."""
     for buffer, alias_set in zip(method.problem.buffers, method.alias_sets, strict=True):
         base = plan.offsets[buffer.id] - alias_set.low
         for spec, offset in alias_set.offsets.items():
@@ -247,7 +248,7 @@ def write_plan(method: MethodProblem, plan: Plan) -> None:
 
 
 def finish(graph_module: GraphModule, method: MethodProblem) -> None:
-    """Write lifetimes, alignments and memory sizes."""
+    """Writes lifetimes, alignments and memory sizes."""
     for spec, (first, last) in method.aliases.touched.items():
         spec.lifetime = [first, last]
     for module in _graphs(graph_module):
@@ -259,7 +260,7 @@ def finish(graph_module: GraphModule, method: MethodProblem) -> None:
 
 
 def _run_planner(problem: Problem, options: PlanOptions) -> Plan:
-    """Plans at multiples of the preferred alignment if that costs no byte of the peak, else at the others."""
+    """Plans with the preferred alignment if the peak stays the same, else with the required alignment."""
     preferred, planner = options.preferred_alignment, options.planner
     if preferred <= options.alignment or preferred % options.alignment:
         return planner(problem)

@@ -47,7 +47,7 @@ def check_plan(problem: Problem, plan: Plan, capacities: Mapping[int, int] | Non
 
 
 def _check_overlaps(problem: Problem, plan: Plan) -> None:
-    # Sorting puts the ends of a step before its starts, for `upper` is exclusive.
+    # At each step, ends sort before starts, because `upper` is exclusive.
     events: list[tuple[int, int, int]] = []
     for index, buffer in enumerate(problem.buffers):
         if buffer.size:

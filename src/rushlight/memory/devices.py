@@ -1,4 +1,4 @@
-"""Each device has memories of its own."""
+"""Assigns separate memories to each device."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _HOST = (DeviceType.CPU, 0)
 
 
 def separate_devices(alias_sets: Sequence[AliasSet]) -> list[BufferDevice]:
-    """Gives the alias sets of each device a memory: first the host, then devices by type and index.
+    """Gives the alias sets of each device a memory: the host first, then devices by type and index.
 
     Args:
-        alias_sets: the sets to plan; their `mem_id` is written if any lies on a device.
+        alias_sets: the sets to plan; their `mem_id` is written if at least one set is on a device.
 
     Returns:
-        The memories of devices. None if all sets lie in memory of the host, whose memories a pass may have
-        chosen.
+        The memories of devices. Empty if all sets are in host memory; a pass may have chosen among its
+        memories.
 
     Raises:
-        DeviceMemoryError: some sets lie on a device, and a pass has chosen a memory for some.
+        DeviceMemoryError: some sets are on a device, and a pass has chosen a memory for a set.
         PlanError: tensors that share bytes are on different devices.
     """
     device_of = {id(alias_set): _device_of(alias_set) for alias_set in alias_sets}

@@ -1,7 +1,7 @@
-"""The exact planner: first fit, then a search for a smaller peak until none is left or a limit ends it.
+"""The exact planner: first fit, then a search for the smallest peak that may end at a limit.
 
-The search is native code (`runtime/python/offset_search.cpp`), since it visits some 100,000 states a second.
-This module brings a problem into its form: sizes in units, time in sections.
+The search is native code (`runtime/python/offset_search.cpp`), because it visits some 100,000 states a
+second. This module converts a problem for the search: sizes become units, time becomes sections.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rushlight.memory.problem import Buffer, MemorySearch, Plan, Problem, align_
 
 DEFAULT_SECONDS = 1.0
 STEPS_PER_SECOND = 200_000_000
-"""The work that a search of one second does on every machine; it takes about 0.5 s of a Zen 4 core."""
+"""The units of work that a search does per second of its limit; they take about 0.5 s on a Zen 4 core."""
 
 MOST_BUFFERS = 8192
 MOST_UNITS = 1 << 29
@@ -27,20 +27,20 @@ MOST_UNITS = 1 << 29
 class ExactPlanner:
     """Plans each memory by first fit, and searches for a better plan if the peak is above the lower bound.
 
-    A size counts as the next multiple of the common alignment, so that the end of a plan may be above the
-    optimum by less than that alignment; the report does not call it optimal then.
+    A size is rounded up to a multiple of the common alignment. The end of a plan may therefore be above the
+    optimum by less than this alignment; the report then does not call the plan optimal.
 
     Attributes:
-        seconds: the limit of the search of each memory, 0 for no search. The search ends after
-            `seconds * STEPS_PER_SECOND` units of work, so that a program has the same plan on every machine.
-            It also ends after so many seconds of processor time, which only a machine reaches that is slower
-            by a factor of about two; its plan then depends on its speed, and the report says so.
+        seconds: the limit of the search of each memory; 0 for no search. The search ends after `seconds *
+            STEPS_PER_SECOND` units of work, so that a program has the same plan on every machine. It also
+            ends after `seconds` of processor time. Only a machine that is slower by a factor of about two
+            reaches this second limit; its plan then depends on its speed, and the report says so.
     """
 
     seconds: float = DEFAULT_SECONDS
 
     def __call__(self, problem: Problem) -> Plan:
-        """Plans the buffers, with the outcome of the search in `searches`."""
+        """Plans the buffers; the plan's `searches` has the outcome of the search."""
         plan = best_first_fit(problem)
         offsets = dict(plan.offsets)
         searches: dict[int, MemorySearch] = {}
@@ -54,9 +54,9 @@ class ExactPlanner:
 
 
 def _improve(buffers: list[Buffer], offsets: dict[int, int], seconds: float) -> MemorySearch:
-    """Lowers the peak of one memory, and says what is known of it then. `offsets` is changed in place."""
+    """Lowers the peak of one memory, and returns what the search proved. `offsets` is changed in place."""
     parts = [_Part(part) for part in _independent(buffers)]
-    # The part with the largest bound decides how far the peaks of the others need to fall.
+    # The part with the largest bound determines how low the peaks of the other parts need to be.
     bound = max(part.bound for part in parts)
     steps, deadline, ended_by = int(seconds * STEPS_PER_SECOND), time.thread_time() + seconds, ""
     for part in sorted(parts, key=lambda part: -part.bound):
@@ -77,7 +77,7 @@ def _improve(buffers: list[Buffer], offsets: dict[int, int], seconds: float) -> 
 
 
 def _independent(buffers: Sequence[Buffer]) -> list[list[Buffer]]:
-    """The buffers in groups that are never alive together."""
+    """Groups the buffers so that buffers of different groups are never alive at the same time."""
     groups: list[list[Buffer]] = []
     end = 0
     for buffer in sorted(buffers, key=lambda b: (b.lower, b.upper, b.id)):
@@ -94,7 +94,7 @@ def _peak(buffers: Sequence[Buffer], offsets: Mapping[int, int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """Better offsets, or none; a lower bound in bytes; the steps, and what has ended the search early."""
+    """Better offsets or None, a lower bound in bytes, the number of steps, the reason of an early end."""
 
     offsets: Mapping[int, int]
     bound: int
@@ -103,9 +103,9 @@ class _Outcome:
 
 
 class _Part:
-    """Buffers of one memory in the form of the search.
+    """Buffers of one memory, converted for the search.
 
-    Every offset is a multiple of the grain, so that a size counts as the next multiple of it. All sizes and
+    Every offset is a multiple of the grain; a size is rounded up to a multiple of the grain. All sizes and
     alignments are multiples of the unit. `bound` is a lower bound of the peak in bytes.
     """
 
@@ -125,18 +125,18 @@ class _Part:
         for change in live:
             total += change
             self.units = max(self.units, total)
-        # The peak is the end of a buffer, which may be less than a grain below the rounded one.
+        # The peak is the end of a buffer; it may be less than a grain below the rounded end.
         self.tail = self.grain - min((b.size - 1) % self.grain + 1 for b in buffers)
         self.bound = self.units * self.unit - self.tail
 
     def is_searchable(self, offsets: Mapping[int, int]) -> bool:
-        """Whether the problem has a size that the search takes."""
+        """Whether the search supports the size of the problem."""
         padding = sum(b.alignment for b in self.buffers) // self.unit
         small = _peak(self.buffers, offsets) // self.unit < MOST_UNITS
         return small and sum(self.sizes) + padding < 2 * MOST_UNITS and len(self.buffers) <= MOST_BUFFERS
 
     def search(self, offsets: Mapping[int, int], bound: int, steps: int, seconds: float) -> _Outcome:
-        """Searches for a smaller peak. `bound` is a peak in bytes that is small enough."""
+        """Searches for a smaller peak. The search stops at a peak of at most `bound` bytes."""
         try:
             from rushlight.runtime._native import search_offsets
         except ImportError:
@@ -160,10 +160,10 @@ class _Part:
 
 
 def _sections(buffers: Sequence[Buffer]) -> tuple[list[tuple[int, int]], int]:
-    """The lifetime of each buffer in sections, and their number.
+    """Returns the lifetime of each buffer in sections, and the number of sections.
 
-    A section is a step at which buffers begin and after which one ends before others begin: the live set of
-    every other step is part of that of a section.
+    A section is a step at which buffers begin, and after which a buffer ends before others begin. The live
+    set of any other step is a subset of the live set of a section.
     """
     events = [(b.upper, 0, i) for i, b in enumerate(buffers)]
     events += [(b.lower, 1, i) for i, b in enumerate(buffers)]

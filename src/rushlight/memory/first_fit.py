@@ -1,7 +1,7 @@
-"""First fit: each buffer in turn takes the lowest gap that is free for its whole lifetime.
+"""First fit: each buffer takes the lowest gap that is free during its whole lifetime.
 
-The order determines the peak. The order by decreasing size is the rule of Pisarchyk and Lee, "Efficient
-Memory Management for Deep Neural Net Inference" (2020), section 5.2, with the first gap instead of the
+The order of the buffers determines the peak. Decreasing size is the rule of Pisarchyk and Lee, "Efficient
+Memory Management for Deep Neural Net Inference" (2020), section 5.2, but with the first gap instead of the
 smallest.
 """
 
@@ -37,13 +37,15 @@ def by_start(buffer: Buffer) -> tuple[int, ...]:
 
 
 def first_fit(problem: Problem, order: Order = by_size) -> Plan:
-    """Places the buffers in `order`, each at the lowest offset that is free during its lifetime, in about O(n
-    log n).
+    """Places the buffers in `order`, each at the lowest offset that is free during its lifetime.
+
+    It takes about O(n log n).
     """
     offsets: dict[int, int] = {}
     for buffers in problem.by_memory().values():
         occupancy = Occupancy((b.lower, b.upper) for b in buffers if b.size)
-        # No buffer can begin between two multiples of this, so ends are rounded up to it and ranges merge.
+        # Buffers begin at multiples of the grain only; ends are rounded up to the grain, so that ranges
+        # merge.
         grain = gcd(*(b.alignment for b in buffers))
         for buffer in sorted(buffers, key=order):
             offset = 0
@@ -56,10 +58,10 @@ def first_fit(problem: Problem, order: Order = by_size) -> Plan:
 
 
 def lowest_gap(taken: list[tuple[int, int]], buffer: Buffer) -> int:
-    """Returns the lowest aligned offset of a buffer beside (start, end) ranges that are in use.
+    """Returns the lowest aligned offset of a buffer that overlaps none of the ranges in use.
 
     Args:
-        taken: the ranges in bytes, sorted by start.
+        taken: the (start, end) ranges in bytes, sorted by start.
         buffer: its size and alignment are read.
     """
     offset = 0

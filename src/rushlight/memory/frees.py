@@ -1,4 +1,4 @@
-"""Tensors that the runtime allocates, because their sizes have no bound, are freed after their last use."""
+"""Frees tensors that the runtime allocates (their sizes have no bound) after their last use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FreeUnboundedPass(ProgramPass):
 def free_unbounded(graph_module: GraphModule, signature: ExportGraphSignature | None) -> bool:
     """Inserts a call of free after the last use of each tensor that the runtime allocates.
 
-    Inputs and outputs belong to the caller. Says whether anything was inserted.
+    Inputs and outputs belong to the caller. Returns whether a call was inserted.
     """
     specs = [spec for node in graph_module.graph.nodes for spec in meta.tensor_specs(node)]
     inner = [child for child in graph_modules(graph_module) if child is not graph_module]

@@ -1,10 +1,10 @@
-"""Plans several memories of limited sizes: fast and small ones, slow and large ones.
+"""Plans several memories of limited size, for example a small fast memory and a large slow memory.
 
-Each buffer goes to a memory of its device. The cost of a plan is the sum, over all buffers, of the bytes
-that nodes read and write in it times the cost of a byte in its memory. Buffers with many accesses for the
-time that they occupy memory are placed first, each in the cheapest memory with a gap; then those in expensive
-memories are tried again in cheaper ones, which are planned anew as a whole. The problem is NP-hard, so that
-the cost need not be the smallest.
+Each buffer is placed in a memory of its device. The cost of a plan is a sum over all buffers: the bytes that
+nodes read and write in the buffer times the cost of a byte in its memory. Buffers with many accesses per byte
+and step of their lifetime are placed first, each in the cheapest memory with a gap. Then the planner tries to
+move buffers to cheaper memories, and plans such a memory again as a whole. The problem is NP-hard, so that
+the cost need not be minimal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CPU = (0, 0)
 """The type and index of the CPU as a device."""
 
 MOST_RETRIES = 200
-"""Buffers that are tried again in cheaper memories, those with the largest saving first."""
+"""The number of buffers that the planner tries to move to cheaper memories, the largest saving first."""
 
 _SHOWN = 5
 
@@ -35,8 +35,8 @@ class Memory:
 
     Attributes:
         name: a name for reports and messages, such as "sram".
-        id: the number of the memory in the program, from 1. The application gives the runtime one block of
-            memory for each number.
+        id: the number of the memory in the program, from 1. The application passes one block of memory to the
+            runtime for each number.
         size: its size in bytes; None if it has no limit.
         cost: the cost of reading or writing one byte, in any unit.
         device: the type and index of the device that the memory belongs to, as in `TensorSpec`.
@@ -58,7 +58,7 @@ class Memory:
 
     @property
     def capacity(self) -> float:
-        """The size in bytes, infinity if it has no limit."""
+        """The size in bytes; infinity if there is no limit."""
         return math.inf if self.size is None else self.size
 
 
@@ -66,7 +66,7 @@ def check_memories(memories: Iterable[Memory]) -> tuple[Memory, ...]:
     """Returns the memories.
 
     Raises:
-        ValueError: two of them have the same id or name.
+        ValueError: two memories have the same id or name.
     """
     found = tuple(memories)
     for what in ("id", "name"):
@@ -88,19 +88,19 @@ def plan_memories(
     """Chooses a memory and an offset for each buffer.
 
     Args:
-        problem: the buffers; their memories are not read.
+        problem: the buffers; their memory ids are ignored.
         memories: the memories.
         traffic: the bytes that nodes read and write in each buffer, by buffer id.
-        devices: the device of a buffer, by id; the CPU for those without an entry.
-        fixed: the memory id of buffers that must lie in one memory, by id.
-        planner: plans a memory as a whole.
+        devices: the device of a buffer, by buffer id; the CPU is the default.
+        fixed: the memory id of each buffer that must lie in a certain memory, by buffer id.
+        planner: the planner for a single memory.
 
     Returns:
         The problem with the chosen memories, and its plan.
 
     Raises:
-        PlanError: the buffers do not fit, or a buffer has no memory on its device. The message says by how
-            many bytes and names the largest buffers.
+        PlanError: the buffers do not fit, or a buffer has no memory on its device. The message gives the
+            missing bytes and the largest buffers.
     """
     planning = _Planning(problem, check_memories(memories), traffic, devices or {}, fixed or {})
     planning.insert()
@@ -109,7 +109,7 @@ def plan_memories(
 
 
 def cost_of(problem: Problem, memories: Sequence[Memory], traffic: Mapping[int, int]) -> float:
-    """Returns the bytes that nodes read and write times the costs of the memories of their buffers."""
+    """Returns the sum of the bytes that nodes read and write, times the cost of the buffer's memory."""
     costs = {memory.id: memory.cost for memory in memories}
     return sum(traffic.get(b.id, 0) * costs[b.mem_id] for b in problem.buffers)
 
@@ -125,7 +125,7 @@ class _Planning:
     ) -> None:
         self.problem = problem
         self.traffic = traffic
-        # Among memories of one cost, the smaller one first: the larger one then has room for larger buffers.
+        # Memories of equal cost are sorted by size, so that the larger one keeps room for larger buffers.
         self.memories = sorted(memories, key=lambda m: (m.cost, m.capacity, m.id))
         self.allowed = {
             b.id: self._allowed(b, devices.get(b.id, CPU), fixed.get(b.id)) for b in problem.buffers
@@ -134,7 +134,7 @@ class _Planning:
         self.inserted: dict[int, tuple[Memory, int]] = {}
 
     def _allowed(self, buffer: Buffer, device: tuple[int, int], mem_id: int | None) -> list[Memory]:
-        """The memories in which a buffer may lie, the cheapest first."""
+        """The memories that may contain a buffer, the cheapest first."""
         found = [m for m in self.memories if m.device == device and mem_id in (None, m.id)]
         if found:
             return found
@@ -145,13 +145,13 @@ class _Planning:
         )
 
     def _density(self, buffer: Buffer) -> float:
-        """What a byte of memory saves in one step if the buffer lies in its cheapest memory."""
+        """The saving per byte and step if the buffer lies in its cheapest memory."""
         allowed = self.allowed[buffer.id]
         saved = self.traffic.get(buffer.id, 0) * (allowed[-1].cost - allowed[0].cost)
         return saved / (buffer.size * (buffer.upper - buffer.lower))
 
     def insert(self) -> None:
-        """Gives each buffer the cheapest memory that has a gap for it."""
+        """Places each buffer in the cheapest memory that has a gap for it."""
         spans = [(b.lower, b.upper) for b in self.problem.buffers if b.size]
         used = {m.id: Occupancy(spans) for m in self.memories}
         sized = [b for b in self.problem.buffers if b.size]
@@ -171,7 +171,7 @@ class _Planning:
                 self.inserted[buffer.id] = self.chosen[buffer.id], 0
 
     def retry(self) -> None:
-        """Moves buffers to cheaper memories, where these can be planned anew with the buffer."""
+        """Moves buffers to cheaper memories if these memories can be planned again with the buffer."""
         movable = [
             b for b in self.problem.buffers if b.size and self.chosen[b.id] is not self.allowed[b.id][0]
         ]
@@ -211,7 +211,7 @@ class _Planning:
         return chosen, Plan(offsets, searches)
 
     def _misfit(self, memory: Memory, part: Problem, peak: int, chosen: Problem) -> str:
-        """Says by how many bytes the buffers do not fit, and which are the largest."""
+        """The error text: the number of missing bytes and the largest buffers."""
         assert memory.size is not None
         step = busiest_step(part)[memory.id]
         alive = [b for b in chosen.buffers if b.lower <= step < b.upper and b.size]

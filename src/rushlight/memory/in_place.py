@@ -1,8 +1,8 @@
-"""Operators that may write their result over an input that dies with them.
+"""Operators that may write their result over an input whose lifetime ends at this operator.
 
-A row promises that the kernel, in every kernel library, reads element i of each argument that it names
-before, or in the same step as, it writes element i of its first result, and never afterwards. Of arguments
-that a row does not name nothing is known: none of their bytes may lie under the result.
+Each row of the table makes a promise for every kernel library: the kernel reads element i of each named
+argument not later than it writes element i of its first result. Arguments that a row does not name must not
+share bytes with the result.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _BINARY = """
 WRITES_PARTS = frozenset(
     f"aten::{name}" for name in "index_put scatter scatter_add slice_scatter select_scatter".split()
 )
-"""Operators that copy `self` and then write a part of it: in place they need not touch the rest."""
+"""Operators that copy `self` and then write a part of the copy; in place, the copy is not needed."""
 
 
 class InPlaceRow(NamedTuple):
-    """What is known of an operator: arguments by name.
+    """The in-place properties of an operator, with arguments by name.
 
-    `taken`: those whose memory the first result may take over. `together`: those that may, all at once, be
-    the tensor that is overwritten, element for element.
+    `taken`: the arguments whose memory the first result may take over. `together`: the arguments that may all
+    be the overwritten tensor at the same time, element for element.
     """
 
     taken: tuple[str, ...]
@@ -64,16 +64,16 @@ def _table() -> dict[str, InPlaceRow]:
 
 
 IN_PLACE = _table()
-"""The row of each operator, all overloads of a name."""
+"""The row of each operator name; it is valid for all overloads."""
 
 _NOTHING = InPlaceRow((), ())
 
 
 def in_place_pairs(node: Node) -> Iterator[tuple[TensorSpec, TensorSpec]]:
-    """(input, result) pairs of tensors that `node` may keep in one place, as far as shapes and dtypes tell.
+    """Yields (input, result) pairs that may share memory, as far as shapes and dtypes are concerned.
 
-    The input has the dtype, dim order and shape of the result. Who else reads its bytes is for
-    `Aliases.may_compute_in_place` to say.
+    The input has the dtype, dim order and shape of the result. `Aliases.may_compute_in_place` checks other
+    readers of the input.
     """
     op = aten_op(node.target)
     if op is None:
@@ -94,7 +94,7 @@ def in_place_pairs(node: Node) -> Iterator[tuple[TensorSpec, TensorSpec]]:
 
 
 def in_place_sources(node: Node) -> list[Node]:
-    """The arguments of `node` whose memory its first result may take over, shapes and dtypes aside."""
+    """The arguments whose memory the first result may take over; shapes and dtypes are not checked."""
     op = aten_op(node.target)
     if op is None or node.op != "call_function":
         return []
@@ -103,7 +103,7 @@ def in_place_sources(node: Node) -> list[Node]:
 
 
 def readings(node: Node) -> list[tuple[str, Node]]:
-    """The tensors and scalars that `node` reads, by argument; of a node that is no operator, with no name."""
+    """(argument name, node) for everything that `node` reads; the name is "" if `node` calls no operator."""
     op = aten_op(node.target)
     if op is None:
         return [("", source) for source in node.all_input_nodes]
@@ -111,9 +111,9 @@ def readings(node: Node) -> list[tuple[str, Node]]:
 
 
 def reads_in_step(node: Node, name: str, source: Node, result: TensorSpec) -> bool:
-    """Whether the argument `name` of `node` may lie under the first result, which has the spec `result`.
+    """Whether the argument `name` of `node` may share memory with the first result (spec `result`).
 
-    It may if each of its elements has the place of the result's element and is read before that is written.
+    This is so if argument and result have the same layout, and each element is read before it is written.
     """
     op = aten_op(node.target)
     return op is not None and name in _row(op)[0].together and same_elements(source, node, result)
@@ -127,7 +127,7 @@ def _row(op: OpOverload) -> tuple[InPlaceRow, str | None]:
 
 
 def same_elements(source: Node, node: Node, result: TensorSpec) -> bool:
-    """Whether the tensor of `source` has, position for position, the places of `result`'s elements."""
+    """Whether the tensor of `source` has the same dtype, dim order and shape as `result`."""
     spec = meta.get_spec(source)
     if not isinstance(spec, TensorSpec):
         return False
@@ -137,7 +137,7 @@ def same_elements(source: Node, node: Node, result: TensorSpec) -> bool:
         return False
     if spec.is_static_shape_tensor and result.is_static_shape_tensor:
         return True
-    # Upper bounds alone say nothing of the shapes at run time.
+    # Equal upper bounds do not imply equal shapes at run time.
     here, there = meta.get_tensor(source), _first_tensor(node)
     return here is not None and there is not None and _same_shape(here.shape, there)
 

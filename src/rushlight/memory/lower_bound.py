@@ -30,7 +30,7 @@ def _events(problem: Problem) -> dict[int, list[tuple[int, int]]]:
 
 
 def _busiest(events: list[tuple[int, int]]) -> tuple[int, int]:
-    # A buffer that ends at a step frees its bytes before others start there: negative changes sort first.
+    # A buffer that ends at a step frees its bytes before others begin: negative changes sort first.
     live = peak = step = 0
     for when, change in sorted(events):
         live += change

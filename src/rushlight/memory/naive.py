@@ -1,4 +1,4 @@
-"""A plan without sharing, for debugging: every buffer has its own bytes for the whole program."""
+"""A plan without sharing, for debugging: every buffer has separate bytes."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ Ranges = list[int]
 class Occupancy:
     """A segment tree over the steps at which buffers begin or end.
 
-    Each node has two sets of merged byte ranges: the bytes in use during all of its steps (`cover`), and
-    those in use during any of them (`touch`). Adjacent buffers merge, so that there are few ranges even if
-    many buffers are alive together. Each operation visits O(log n) nodes.
+    Each node has two sets of merged byte ranges: `cover`, the bytes in use during all of its steps, and
+    `touch`, the bytes in use during any of its steps. Adjacent ranges merge, so that there are few ranges
+    even if many buffers are alive together. Each operation visits O(log n) nodes.
     """
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
@@ -28,7 +28,7 @@ class Occupancy:
     def take(self, lower: int, upper: int, start: int, end: int) -> None:
         """Marks the bytes [start, end) as in use during the steps [lower, upper).
 
-        Both steps must be known.
+        Both steps must be ends of the spans passed to the constructor.
         """
         nodes, ancestors = self._split(lower, upper)
         for node in nodes:
@@ -40,7 +40,7 @@ class Occupancy:
     def taken(self, lower: int, upper: int) -> list[tuple[int, int]]:
         """Returns the (start, end) ranges in use at any of the steps [lower, upper), sorted by start.
 
-        They may overlap.
+        The ranges may overlap.
         """
         nodes, ancestors = self._split(lower, upper)
         found: list[tuple[int, int]] = []
@@ -51,7 +51,7 @@ class Occupancy:
         return found
 
     def _split(self, lower: int, upper: int) -> tuple[list[int], set[int]]:
-        """The nodes that make up the span, and all nodes above them."""
+        """The nodes that cover the span, and all nodes above them."""
         left = self._size + bisect_left(self._steps, lower)
         right = self._size + bisect_left(self._steps, upper)
         nodes: list[int] = []
@@ -74,10 +74,10 @@ class Occupancy:
 
 
 def _with_range(ranges: Ranges | None, start: int, end: int) -> Ranges:
-    """`ranges` with [start, end) merged into them, in place where there are any."""
+    """Merges [start, end) into `ranges`, in place if `ranges` is not None."""
     if ranges is None:
         return [start, end]
-    # An even position lies between two ranges, an odd one within a range; touching ranges merge.
+    # An even index lies between two ranges, an odd index within a range; adjacent ranges merge.
     first = bisect_left(ranges, start)
     last = bisect_right(ranges, end)
     ranges[first:last] = ([] if first & 1 else [start]) + ([] if last & 1 else [end])

@@ -1,4 +1,4 @@
-"""Arguments of an operator by name, as a node gives them. Schemas are read once per operator."""
+"""Arguments of an operator by name, as a node passes them. Each schema is read once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def written_names(op: OpOverload) -> tuple[str, ...]:
 
 
 def argument(op: OpOverload, node: Node, name: str) -> object:
-    """What the node gives for the argument, None if it leaves it out."""
+    """The value that the node passes for the argument; None if the argument is left out."""
     if name in node.kwargs:
         return node.kwargs[name]
     position = positions(op).get(name)
@@ -42,8 +42,10 @@ def argument(op: OpOverload, node: Node, name: str) -> object:
 
 
 def tensor_arguments(op: OpOverload, node: Node) -> list[tuple[str, Node]]:
-    """The nodes among the arguments that the operator only reads, with the argument's name; lists item by
-    item."""
+    """Returns (argument name, node) for the tensor arguments that the operator only reads.
+
+    The items of a list are separate entries.
+    """
     found: list[tuple[str, Node]] = []
     args, kwargs = node.args, node.kwargs
     for position, name in _read_positions(op):

@@ -1,4 +1,4 @@
-"""Outputs that need bytes of their own: copies put in where an output would share another tensor's."""
+"""Inserts copies of outputs that share bytes with a tensor that the program overwrites."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ MUTATIONS = (
 def separate_outputs(
     graph_module: GraphModule, signature: ExportGraphSignature, aliases: Aliases, copy_views: bool
 ) -> int:
-    """Copy results that lie in bytes which the program will overwrite at its end, before it does so.
+    """Copies results whose bytes the program overwrites at its end; the copies come before the overwrite.
 
-    These are user outputs that may lie in a written buffer or input, and new contents of one buffer that may
-    lie in another which is written earlier. With `copy_views`, user outputs are copied as well that are views
-    of anything, for the caller gives outputs bytes of their own. Returns how many copies were put in.
+    Two kinds of results are copied: user outputs that may share bytes with a written buffer or input, and new
+    contents of a buffer that may share bytes with a buffer which is written earlier. With `copy_views`, user
+    outputs that are views are copied too, because the caller provides separate memory for outputs. Returns
+    the number of copies.
     """
     output = graph_module.graph.output_node()
     leaves, tree = pytree.tree_flatten(output.args)
@@ -56,7 +57,7 @@ def separate_outputs(
 
 
 def owners_of_mutations(graph_module: GraphModule, signature: ExportGraphSignature) -> dict[int, Node]:
-    """Returns the placeholder that each output with new contents belongs to, by the index of the output."""
+    """Returns, by output index, the placeholder whose new contents the output is."""
     placeholders = {node.name: node for node in graph_module.graph.find_nodes(op="placeholder")}
     owners = {
         spec.arg.name if spec.kind is InputKind.USER_INPUT else str(spec.target): placeholders[spec.arg.name]
@@ -71,7 +72,7 @@ def owners_of_mutations(graph_module: GraphModule, signature: ExportGraphSignatu
 
 
 def place_of(node: Node) -> Node:
-    """Returns the node in whose memory an in-place operator computes; other nodes are their own place."""
+    """Returns the node whose memory an in-place operator overwrites; other nodes are returned unchanged."""
     while True:
         op = aten_op(node.target) if node.op == "call_function" else None
         if op is None or not op._schema.is_mutable or not op._schema.name.endswith("_"):
@@ -102,7 +103,7 @@ def _lies_in(node: Node, alias_sets: list[AliasSet], aliases: Aliases) -> bool:
 
 
 def _copy(node: Node) -> Node:
-    """A node right after `node` that copies it."""
+    """Inserts a copy of `node` right after it."""
     source = meta.get_spec(node)
     assert isinstance(source, TensorSpec)
     spec = TensorSpec(source.dtype, source.shape, source.layout, source.is_sparse)

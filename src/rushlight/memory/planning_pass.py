@@ -1,4 +1,4 @@
-"""Memory planning as a pass, with the name and options of ExecuTorch."""
+"""Memory planning as a pass, with ExecuTorch's name and options."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SHARED_STATE_MEMORY = 2
 
 @dataclass
 class _SharedState:
-    """The buffers of all methods by what names their state, what is written in them, and the graphs."""
+    """The buffers of all methods by state name, the tensors written into these buffers, and the graphs."""
 
     buffers: dict[object, list[TensorSpec]] = field(default_factory=dict)
     updates: dict[TensorSpec, list[TensorSpec]] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class _SharedState:
     graphs: list[GraphModule] = field(default_factory=list)
 
     def members(self, spec: TensorSpec) -> Iterator[tuple[TensorSpec, int]]:
-        """The spec and those that lie in its alias set, with their bytes from its start."""
+        """Yields the spec and all specs in its alias set, with their offsets in bytes from its start."""
         yield spec, 0
         for update in self.updates.get(spec, ()):
             for member, offset in self.members(update):
@@ -54,19 +54,18 @@ class _SharedState:
 
 
 class MemoryPlanningPass(PassBase):
-    """Gives every tensor that the plan owns its place in memory.
+    """Plans the memory of every tensor that the plan owns.
 
-    `memory_planning_algo` is a planner over plain data (`Problem -> Plan`), or an algorithm over TensorSpecs
-    as in `rushlight.memory.algorithms`; None takes the default planner, which also runs elementwise operators
-    in place. Plans are checked; `allow_lifetime_and_storage_overlap` leaves those of algorithms unchecked.
-    The default planner searches each memory for the smallest peak for at most `search_seconds` if first fit
-    is above the lower bound; 0 turns the search off. With `reorder` it moves nodes where that lowers the
-    peak; results stay the same. With `memories`, it chooses a memory for each tensor: see
-    `rushlight.memory.hierarchy`.
-    With `share_mutable_buffers`, buffers of one qualified name have one place in all methods, in memory 2;
-    without it those have for which `run` is given the name of a state.
-    `enable_non_cpu_memory_planning`, which `to_executorch` sets, gives each device memories of its own.
-    `reports` holds the outcome of each run.
+    `memory_planning_algo` is a planner on plain data (`Problem -> Plan`) or an algorithm on TensorSpecs as in
+    `rushlight.memory.algorithms`. None selects the default planner, which also computes elementwise operators
+    in place. Plans are checked; `allow_lifetime_and_storage_overlap` turns the check of an algorithm's plan
+    off. If the result of first fit is above the lower bound, the default planner searches each memory for the
+    smallest peak, for at most `search_seconds`; 0 turns the search off. With `reorder` it moves nodes if that
+    lowers the peak; results stay the same. With `memories` it chooses a memory for each tensor, see
+    `rushlight.memory.hierarchy`. With `share_mutable_buffers`, buffers with the same qualified name share one
+    place in all methods, in memory 2. Without it, only the buffers in the argument `shared_state` of `run`
+    do. `enable_non_cpu_memory_planning`, which `to_executorch` sets, gives each device separate memories.
+    `reports` has the report of each run.
     """
 
     def __init__(
@@ -109,7 +108,7 @@ class MemoryPlanningPass(PassBase):
         self._shared = _SharedState()
 
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Plan a graph without mutable buffers."""
+        """Plans a graph without mutable buffers."""
         return self.run(graph_module)
 
     def run(
@@ -118,15 +117,16 @@ class MemoryPlanningPass(PassBase):
         graph_signature: ExportGraphSignature | None = None,
         shared_state: Mapping[str, str] | None = None,
     ) -> PassResult:
-        """Plan one method's graph.
+        """Plans the graph of one method.
 
         Args:
-            graph_module: a graph of out variants with specs, into which the plan is written.
-            graph_signature: says which inputs are buffers.
-            shared_state: the name of the state that a buffer shares with other methods, by qualified name.
+            graph_module: a graph of out variants with specs; the plan is written into the specs.
+            graph_signature: tells which inputs are buffers.
+            shared_state: the name of the state that a buffer shares with other methods, by the buffer's
+                qualified name.
 
         Raises:
-            PlanError: the plan is not right.
+            PlanError: the plan is wrong.
         """
         self._set_alloc_node_spec(graph_module)
         state = shared_state or {}
@@ -154,7 +154,7 @@ class MemoryPlanningPass(PassBase):
         return PassResult(graph_module, True)
 
     def run_multimethod(self) -> None:
-        """Place the shared mutable buffers, after `run` has seen every method."""
+        """Places the shared mutable buffers; call this after `run` was called for every method."""
         shared, end = self._shared, 0
         for name, specs in shared.buffers.items():
             if name not in shared.mutated:
@@ -171,9 +171,9 @@ class MemoryPlanningPass(PassBase):
         self._shared = _SharedState()
 
     def _set_alloc_node_spec(self, graph_module: GraphModule) -> None:
-        """Gives allocations without a spec that of the results which are written into them.
+        """Gives an allocation without a spec the spec of the result that is written into it.
 
-        Results that a pass wants within an argument get their place there.
+        Results that a pass places within an argument get their offset there.
         """
         share_arguments(graph_module)
         for node in graph_module.graph.nodes:
@@ -190,7 +190,7 @@ class MemoryPlanningPass(PassBase):
         signature: ExportGraphSignature | None,
         options: PlanOptions,
     ) -> PlanReport:
-        """Run an algorithm over one spec for each alias set, and check what it made of them."""
+        """Runs an algorithm with one spec for each alias set, and checks the result."""
         method = read_problem(graph_module, signature, replace(options, in_place=False))
         specs = [_representative(alias_set) for alias_set in method.alias_sets]
         for spec in specs:
@@ -223,7 +223,7 @@ class MemoryPlanningPass(PassBase):
         graph_module: GraphModule,
         signature: ExportGraphSignature | None,
     ) -> list[int]:
-        """Run an algorithm for each device, with memories that it counts from 1; returns the memory sizes."""
+        """Runs an algorithm for each device, with memory ids that start at 1; returns the memory sizes."""
         groups: dict[int | None, list[TensorSpec]] = {None: specs}
         if method.devices:
             groups = {}
@@ -276,7 +276,7 @@ class MemoryPlanningPass(PassBase):
 
 
 def is_plain_planner(algorithm: Callable[..., Any]) -> bool:
-    """Whether the algorithm takes a Problem alone, by the number of arguments it needs."""
+    """Whether the algorithm takes only a Problem; the number of its required arguments decides."""
     try:
         parameters = inspect.signature(algorithm).parameters.values()
     except (TypeError, ValueError):
@@ -290,7 +290,7 @@ def is_plain_planner(algorithm: Callable[..., Any]) -> bool:
 
 
 def _representative(alias_set: AliasSet) -> TensorSpec:
-    """A spec that has the size, memory and lifetime of the whole alias set."""
+    """A spec with the size, memory and lifetime of the whole alias set."""
     whole = next((spec for spec in alias_set.offsets if alias_set.is_whole(spec)), None)
     if whole is None:
         whole = TensorSpec(torch.uint8, [alias_set.size])

@@ -1,4 +1,4 @@
-"""Runs first fit in several orders: the first result that reaches the lower bound, else the best."""
+"""Runs first fit in several orders: returns the first result that reaches the lower bound, else the best."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ORDERS = (by_size, by_area, by_lifetime, by_start)
 
 
 def best_first_fit(problem: Problem) -> Plan:
-    """The default planner: for each memory, the lowest peak that first fit reaches in any of its orders."""
+    """The default planner: the lowest peak of each memory over all first fit orders."""
     bounds = lower_bound(problem)
     offsets: dict[int, int] = {}
     for mem_id, buffers in problem.by_memory().items():

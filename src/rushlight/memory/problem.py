@@ -12,7 +12,7 @@ class PlanError(ValueError):
 
 
 class DeviceMemoryError(PlanError, NotImplementedError):
-    """Tensors of devices and tensors with a memory that a pass chose are in one program."""
+    """A program has tensors on devices, and tensors for which a pass chose a memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Problem:
 
     @staticmethod
     def of(buffers: Iterable[Buffer]) -> Problem:
-        """Makes a problem of buffers.
+        """Makes a problem from buffers.
 
         Raises:
             PlanError: two buffers have the same id.
@@ -84,13 +84,13 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class MemorySearch:
-    """What a planner knows of the peak of one memory.
+    """What a planner has proven about the peak of one memory.
 
     Attributes:
-        bound: no plan has a smaller peak, in bytes.
-        ended_by: what has ended the search before it was complete: "steps", its limit of work; "time", its
-            limit of time, so that the plan depends on the speed of the machine; "size", since the problem is
-            too large to search; "build", since this build has no search.
+        bound: a lower bound of the peak of every plan, in bytes.
+        ended_by: why the search ended early: "steps", its limit of work; "time", its limit of time, so that
+            the plan depends on the speed of the machine; "size", because the problem is too large to search;
+            "build", because this build has no search.
     """
 
     bound: int
@@ -99,18 +99,18 @@ class MemorySearch:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The places of the buffers.
+    """The offsets of the buffers.
 
     Attributes:
         offsets: the offset of each buffer in its memory, in bytes, by buffer id.
-        searches: what the planner has proven, by memory id; empty if it proves nothing.
+        searches: what the planner has proven, by memory id; empty if it has proven nothing.
     """
 
     offsets: Mapping[int, int] = field(default_factory=dict)
     searches: Mapping[int, MemorySearch] = field(default_factory=dict)
 
     def peaks(self, problem: Problem) -> dict[int, int]:
-        """Returns the bytes that each memory needs under this plan."""
+        """Returns the size in bytes that each memory needs under this plan."""
         peaks: dict[int, int] = {}
         for buffer in problem.buffers:
             end = self.offsets[buffer.id] + buffer.size

@@ -1,9 +1,9 @@
 """Reorders the nodes of a graph of out variants so that fewer bytes are alive at the same time.
 
-The result of every node stays the same: a node comes after those whose results it reads; accesses to the same
-bytes keep their order if one of them writes; random numbers, delegates, control flow and operators that this
-package does not know keep their order among themselves. So do equal operators that one operator of the model
-became: the developer tools tell them apart by their order.
+The result of every node stays the same. A node comes after all nodes whose results it reads. Accesses to the
+same bytes keep their order if one of them writes. Random numbers, delegates, control flow and unknown
+operators keep their order among each other. So do equal operators derived from one operator of the model,
+because the developer tools tell them apart by their order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rushlight.memory.schedule import Task, is_valid, order_tasks
 from rushlight.memory.timeline import Step
 
 _KNOWN = ("aten", "dim_order_ops", "quantized_decomposed", "prims")
-"""Namespaces whose operators do nothing but compute their results, unless torch says otherwise."""
+"""Namespaces whose operators have no side effects, unless torch marks them."""
 
 
 def reorder_nodes(
@@ -36,13 +36,14 @@ def reorder_nodes(
 
     Args:
         graph_module: a graph of out variants with specs.
-        signature: says which inputs are constants and state.
-        ownership: what the plan places.
-        alignment: of all tensors, in bytes.
+        signature: tells which inputs are constants and state.
+        ownership: tells which tensors the plan places.
+        alignment: the alignment of all tensors in bytes.
 
     Returns:
-        The nodes in their order before, for `restore_order`; None if no better order was found and the graph
-        is as before.
+        The nodes in their previous order, for `restore_order`; None if no better order was found and the
+        graph
+            was not changed.
     """
     aliases = find_aliases(graph_module, signature, ownership, alignment)
     problem = _Reader(graph_module, aliases)
@@ -63,7 +64,7 @@ def restore_order(graph_module: GraphModule, nodes: list[Node]) -> None:
 
 
 def _apply(graph_module: GraphModule, calls: list[Node]) -> None:
-    """Puts the calls into the given order, each after the allocations that it is the first to use."""
+    """Reorders the calls; each allocation is moved in front of the first call that uses it."""
     moved: list[Node] = []
     seen: set[Node] = set()
     for node in calls:
@@ -86,7 +87,7 @@ def _move(graph: Graph, nodes: list[Node]) -> None:
 
 
 class _Reader:
-    """The tasks of a graph, which are its calls in their order, with alias sets as values."""
+    """The tasks of a graph: its calls in graph order, with alias sets as values."""
 
     def __init__(self, graph_module: GraphModule, aliases: Aliases) -> None:
         self.aliases = aliases
@@ -98,8 +99,8 @@ class _Reader:
         made: set[int] = set()
         place: dict[Node, int] = {}
         writer: dict[int, int] = {}  # by alias set: the last task that writes it
-        readers: dict[int, list[int]] = {}  # and those that read it since
-        ordered = -1  # the last task that keeps its order
+        readers: dict[int, list[int]] = {}  # by alias set: the tasks that read it since the last write
+        ordered = -1  # the last task that must keep its order
         alike: dict[tuple[str, str], int] = {}  # the last task of an operator with a debug handle
         for value in (n for n in graph_module.graph.nodes if n.op in ("placeholder", "get_attr")):
             made.update(v for s in self._sets(value) if (v := self._planned(s)) is not None)
@@ -160,7 +161,7 @@ class _Reader:
         return [s for target in (*targets, node) for s in self._sets(target)]
 
     def _planned(self, alias_set: AliasSet) -> int | None:
-        """The value of an alias set that the plan places and that does not live all the time."""
+        """The value of an alias set that the plan places; None if it is alive during the whole program."""
         if alias_set.owner is not Owner.PLAN or alias_set.state:
             return None
         value = self._value.setdefault(id(alias_set), len(self.sizes))
@@ -174,7 +175,7 @@ def _picks_item(node: Node) -> bool:
 
 
 def _keeps_order(step: Step) -> bool:
-    """Whether a node may do more than compute its results, so that it keeps its order among such nodes."""
+    """Whether a node may have side effects, so that it keeps its order among such nodes."""
     node = step.node
     if node.target is memory_ops.view or _picks_item(node):
         return False

@@ -1,7 +1,7 @@
-"""The judge of planned graphs: a replay, node by node, over intervals of bytes and whose value they hold.
+"""Verifies planned graphs: executes them symbolically and tracks which value each byte holds.
 
-It reads nothing but the graph and the places in its specs, and shares no code with the planner but the table
-of operators that may be computed in place.
+The replay reads only the graph and the offsets in its specs. It shares no code with the planner except the
+table of operators that may be computed in place.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WRITE_BACK = "aten::copy_"
 
 
 class Value:
-    """What a node computed. Bytes hold one value at a time, or none that anybody may read."""
+    """The result of a node. Each byte holds one value, or none that may be read."""
 
     __slots__ = ("label",)
 
@@ -39,40 +39,41 @@ class Value:
 
 
 class Place(NamedTuple):
-    """The bytes [low, high) of a memory: of the plan's by its number, else of a tensor's own by its spec."""
+    """The bytes [low, high) of a planned memory (by its number), or of an unplanned tensor (by its spec)."""
 
     memory: Hashable
     low: int
     high: int
 
     def meets(self, other: Place) -> bool:
-        """Whether the two have a byte in common."""
+        """Whether the two places have a common byte."""
         return self.memory == other.memory and self.low < other.high and other.low < self.high
 
 
 class Held(NamedTuple):
-    """A tensor at run time: its bytes, and the value that they must hold when they are read."""
+    """A tensor at run time: its place, and the value that the place must hold when it is read."""
 
     place: Place
     value: Value
 
 
 Tensor = tuple[Held, ...]
-"""Where a tensor may lie: after a branch it lies where that branch left it, one of several places."""
+"""The possible places of a tensor: after a branch, it may lie in one of several places."""
 
 
 def replay_plan(graph_module: GraphModule, signature: ExportGraphSignature | None = None) -> None:
-    """Raise PlanError unless the planned graph computes what it says.
+    """Raises PlanError unless the planned graph computes the same results as the graph without a plan.
 
-    Every byte that a node reads holds the value that the node expects, no node writes over what it reads but
-    an operator that may be computed in place, element for element, no constant is written, and at the end the
-    outputs and the new contents of buffers and inputs are where they belong. About O(n log n).
+    Four rules are checked. Every byte that a node reads holds the value that the node expects. No node writes
+    over its inputs, except an operator that may compute in place, element for element. No constant is
+    written. At the end, the outputs and the new contents of buffers and inputs are in their places. The time
+    is about O(n log n).
     """
     _Replay(graph_module, signature).run()
 
 
 class _Bytes:
-    """One memory: value `values[i]` in the bytes from `starts[i]` to the next start."""
+    """One memory: the bytes from `starts[i]` to `starts[i + 1]` hold `values[i]`."""
 
     __slots__ = ("starts", "values")
 
@@ -98,7 +99,7 @@ class _Bytes:
         self.values[first:after] = values
 
     def other_than(self, low: int, high: int, value: Value) -> tuple[int, Value | None] | None:
-        """The first byte of [low, high) that does not hold the value, with what it holds."""
+        """The first byte of [low, high) that does not hold the value, and the value that it holds."""
         at = bisect_right(self.starts, low) - 1
         while at < len(self.starts) and self.starts[at] < high:
             if self.values[at] is not value:
@@ -108,7 +109,7 @@ class _Bytes:
 
 
 class _Memories:
-    """All memories. Within a branch, what it writes is noted so that it can be taken back."""
+    """All memories. Writes within a branch are recorded, so that they can be undone."""
 
     def __init__(self) -> None:
         self._bytes: dict[Hashable, _Bytes] = {}
@@ -141,7 +142,7 @@ class _Memories:
         self._written.append([])
 
     def end_branch(self) -> list[Place]:
-        """Take back all that was written since the branch began; returns its places."""
+        """Undoes all writes since the branch began; returns the written places."""
         self._bytes.update(self._before.pop())
         return self._written.pop()
 
@@ -152,7 +153,7 @@ class _Replay:
         self.signature = signature
         self.memories = _Memories()
         self.places: dict[TensorSpec, Place] = {}
-        # By node: one tensor, or a list with None for what is no tensor.
+        # By node: a tensor, or a list with None for each item that is no tensor.
         self.tensors: dict[Node, Tensor | list[Tensor | None]] = {}
         self.fixed: set[Hashable] = set()
 
@@ -171,7 +172,7 @@ class _Replay:
                 self.read((Held(self.place(spec), held.value) for held in tensor), output, owner.name)
 
     def start(self, node: Node, changes: bool) -> None:
-        """The inputs, buffers and constants hold their values when the program starts."""
+        """Sets the values of inputs, buffers and constants at the start of the program."""
         tensors: list[Tensor | None] = []
         for spec in meta.tensor_specs(node):
             place = self.place(spec)
@@ -181,7 +182,7 @@ class _Replay:
         self.set(node, tensors)
 
     def body(self, module: GraphModule) -> list[Tensor | None]:
-        """Run a graph whose placeholders are set; returns its outputs."""
+        """Executes a graph whose placeholders are set; returns its outputs."""
         for node in module.graph.nodes:
             if node.op == "get_attr":
                 self.start(node, changes=False)
@@ -210,7 +211,7 @@ class _Replay:
             self.operator(node)
 
     def item(self, node: Node) -> None:
-        """An item of a sequence is what the sequence holds, wherever the plan puts it."""
+        """An item of a sequence has the place that the sequence has for it, whatever the item's spec says."""
         source, index = node.args
         self.check_filled(source, node)
         tensors = self.tensors.get(source) if isinstance(source, Node) else None
@@ -223,14 +224,14 @@ class _Replay:
         self.set(node, [self.under(meta.get_spec(node), tensor, node)])
 
     def check_filled(self, source: object, reader: Node) -> None:
-        """Raise PlanError if a node reads an allocation before an operator has written into it."""
+        """Raises PlanError if a node reads an allocation before an operator has written into it."""
         if isinstance(source, Node) and source.target is memory_ops.alloc and source not in self.tensors:
             raise PlanError(f"{reader.name} ({reader.target}) reads {source.name}, which nothing has filled")
 
     def under(self, spec: TensorSpec, tensor: Tensor, node: Node) -> Tensor:
-        """A tensor under another spec. A planned place is fixed in the file; it must be the tensor's.
+        """Returns a tensor under another spec; a planned place of that spec must be the tensor's place.
 
-        A view has all bytes of its base, however the upper bounds of dynamic shapes are rounded.
+        A view has all bytes of its base, even if upper bounds of dynamic shapes are rounded.
         """
         if spec.nbytes() and spec.mem_id is not None and spec.mem_offset is not None:
             own = self.place(spec)
@@ -242,7 +243,7 @@ class _Replay:
         return tensor
 
     def operator(self, node: Node) -> None:
-        """Read the arguments, then write the results; of a delegate call in any order."""
+        """Reads the arguments, then writes the results; a delegate call does both in any order."""
         op = aten_op(node.target)
         given = readings(node)
         for _, source in given:
@@ -251,7 +252,7 @@ class _Replay:
                 self.read(tensor, node, source.name)
         targets: list[Node] = [] if op is None else _written(op, node)
         copies = op is not None and op._schema.name == _WRITE_BACK
-        # A user's operator may change a tensor: it stays the value that it is, with other contents.
+        # A user's operator may change a tensor: the tensor keeps its value object, with other contents.
         own = [target for target in targets if target.target is memory_ops.alloc]
         changed = [] if copies else [t for t in targets if t in self.tensors and t not in own]
         self.read_all(changed, node)
@@ -267,7 +268,7 @@ class _Replay:
             results += [self.hold(place, Value(node.name)) for place in places]
         rest = iter(results)
         self.set(node, [None if spec is None else next(rest, None) for spec in specs])
-        # A list of results is read as the list of allocations that it fills.
+        # A list of results is represented by the list of allocations that it fills.
         rest = iter(results)
         for target in own:
             self.set(target, [next(rest, None) for _ in meta.tensor_specs(target)])
@@ -275,7 +276,7 @@ class _Replay:
     def may_write(
         self, node: Node, given: list[tuple[str, Node]], places: list[Place], result: TensorSpec | None
     ) -> None:
-        """Raise PlanError if a result lies over a constant, another result or what the node reads."""
+        """Raises PlanError if a result overlaps a constant, another result or an input of the node."""
         for index, place in enumerate(places):
             if place.memory in self.fixed:
                 raise PlanError(f"{node.name} writes into {_text(place)}, which the program must not change")
@@ -291,7 +292,7 @@ class _Replay:
                     )
 
     def in_step(self, node: Node, name: str, source: Node, result: TensorSpec, place: Place) -> bool:
-        """Whether an argument under the first result begins there and is read element by element."""
+        """Whether an argument has the same place as the first result and is read element by element."""
         helds = (held for tensor in self.tensors_of(source) for held in tensor)
         exact = all(held.place.low == place.low for held in helds if held.place.meets(place))
         op = aten_op(node.target)
@@ -311,7 +312,10 @@ class _Replay:
             self.iterate(node, self.operands(node, 1), 2)
 
     def cond(self, node: Node) -> None:
-        """Both branches start from the same bytes; what either writes is a result, or nobody's afterwards."""
+        """Executes both branches on the same bytes.
+
+        Afterwards, the bytes that a branch wrote hold a result of the node or no value.
+        """
         self.read_all([node.args[0]], node)
         written: list[Place] = []
         made: dict[Place, Value] = {}
@@ -334,7 +338,7 @@ class _Replay:
         self.set(node, results)
 
     def while_loop(self, node: Node) -> None:
-        """One iteration, after which all that another one reads must still be there."""
+        """Executes one iteration; then everything that a second iteration reads must still be in place."""
         condition, body = bodies_of(node)
         captured = self.operands(node, 3)
         places = self.result_places(node)
@@ -347,7 +351,7 @@ class _Replay:
         self.set(node, carried)
 
     def iterate(self, node: Node, firsts: list[Tensor | None], at: int) -> None:
-        """One iteration of a map or scan over argument `at`; the next argument is captured."""
+        """Executes one iteration of a map or scan over argument `at`; the next argument is captured."""
         (body,) = bodies_of(node)
         xs, captured = self.operands(node, at), self.operands(node, at + 1)
         places = self.result_places(node)
@@ -367,7 +371,7 @@ class _Replay:
         self.set(node, [*carried, *stacked])
 
     def operands(self, node: Node, at: int) -> list[Tensor | None]:
-        """The tensors of a list among the arguments, None for each scalar."""
+        """The tensors in a list argument; None for each scalar."""
         given = node.args[at] if at < len(node.args) else ()
         return [
             next(iter(self.tensors_of(item)), None)
@@ -380,7 +384,7 @@ class _Replay:
     def assign(
         self, node: Node, sources: Sequence[Tensor | None], places: Sequence[Place | None]
     ) -> list[Tensor | None]:
-        """Copy each source to its place, one after the other, unless it lies there already."""
+        """Copies the sources to their places in order; a source that already lies at its place is skipped."""
         results: list[Tensor | None] = []
         for source, place in zip(sources, places, strict=True):
             if source is None or place is None:
@@ -422,12 +426,12 @@ class _Replay:
         return any(held.place.meets(place) for tensor in self.tensors_of(source) for held in tensor)
 
     def hold(self, place: Place, value: Value) -> Tensor:
-        """Write a value."""
+        """Writes a value."""
         self.memories.write(place, value)
         return (Held(place, value),)
 
     def place(self, spec: TensorSpec) -> Place:
-        """Where the plan puts a tensor; what it does not place has a memory of its own."""
+        """The planned place of a tensor; an unplanned tensor has a separate memory."""
         place = self.places.get(spec)
         if place is None:
             size = spec.nbytes()
@@ -443,14 +447,14 @@ class _Replay:
         return place
 
     def tensors_of(self, node: object) -> list[Tensor]:
-        """The tensors that a node stands for, none for a scalar or an allocation that nothing has filled."""
+        """The tensors of a node; empty for a scalar or an allocation that nothing has written yet."""
         found = self.tensors.get(node) if isinstance(node, Node) else None
         if isinstance(found, list):
             return [tensor for tensor in found if tensor is not None]
         return [] if found is None else [found]
 
     def set(self, node: Node, tensors: list[Tensor | None]) -> None:
-        """Let a node stand for one tensor, or for a list of them with None for each scalar."""
+        """Sets the tensors of a node: one tensor, or a list with None for each scalar."""
         if isinstance(meta.get_spec(node), (list, tuple)):
             self.tensors[node] = tensors
         elif tensors and tensors[0] is not None:
@@ -460,7 +464,7 @@ class _Replay:
 def _made_here(
     output: Tensor | None, written: list[Place], made: dict[Place, Value], node: Node
 ) -> Tensor | None:
-    """What a branch returns, as a value of `node` where the branch has written it."""
+    """The output of a branch; it becomes a value of `node` if the branch has written it."""
     if output is None:
         return None
     return tuple(
@@ -472,13 +476,13 @@ def _made_here(
 
 
 def _leaves(spec: object) -> list[TensorSpec | None]:
-    """One entry for each result of a node, None for a scalar one."""
+    """One entry for each result of a node; None for a scalar."""
     items = spec if isinstance(spec, (list, tuple)) else [spec]
     return [item if isinstance(item, TensorSpec) else None for item in items]
 
 
 def _written(op: OpOverload, node: Node) -> list[Node]:
-    """The arguments that the operator writes, lists item by item."""
+    """The arguments that the operator writes; list items are separate entries."""
     found: list[Node] = []
     for name in written_names(op):
         given = argument(op, node, name)
@@ -490,7 +494,7 @@ def _written(op: OpOverload, node: Node) -> list[Node]:
 def _mutations(
     graph_module: GraphModule, signature: ExportGraphSignature | None
 ) -> tuple[set[Node], list[Node | None]]:
-    """The placeholders that the program changes, and for each output the one whose new contents it is."""
+    """The placeholders that the program changes, and the placeholder (or None) that each output updates."""
     if signature is None:
         return set(), []
     targets = {**signature.inputs_to_buffers, **signature.inputs_to_parameters}

@@ -24,10 +24,10 @@ class MemoryUse:
     Attributes:
         mem_id: the memory.
         peak: its size in bytes.
-        lower_bound: no plan has fewer bytes, in this order of the nodes: the largest live set, or what the
-            planner has proven beyond that.
+        lower_bound: the bytes that every plan needs with this order of the nodes: the largest live set, or a
+            larger bound that the planner has proven.
         buffers: the number of buffers.
-        ended_by: what has ended the search for a better plan early, as in `MemorySearch`; "" if nothing has.
+        ended_by: why the search for a better plan ended early, as in `MemorySearch`; "" if it was complete.
         memory: the description of the memory, if the user gave any.
         traffic: the bytes that nodes read and write in it.
     """
@@ -44,18 +44,18 @@ class MemoryUse:
     def ratio(self) -> float:
         """The peak divided by the lower bound.
 
-        1.0 means that no plan is better without another order of the nodes.
+        1.0 means that a better plan needs another order of the nodes.
         """
         return self.peak / self.lower_bound if self.lower_bound else 1.0
 
     @property
     def optimal(self) -> bool:
-        """Whether no plan has fewer bytes."""
+        """Whether every plan needs at least this number of bytes."""
         return self.peak <= self.lower_bound
 
     @property
     def verdict(self) -> str:
-        """What is known of the peak, as text."""
+        """What the planner has proven about the peak, as text."""
         if self.optimal:
             return "optimal"
         reason = _ENDED_BY.get(self.ended_by)
@@ -70,8 +70,8 @@ class PlanReport:
     Attributes:
         in_place: the number of results that are computed in the memory of an argument.
         views: the number of tensors that are views of others.
-        moved: the number of nodes that have another place in the graph, so that fewer bytes are alive.
-        least: bytes that some node needs for its arguments and results, whatever the order of the nodes.
+        moved: the number of nodes that were moved in the graph to lower the live bytes.
+        least: the bytes that the largest node needs for its arguments and results, in any order of the nodes.
         largest: the buffers that are alive at the step with the largest live set, by decreasing size.
     """
 

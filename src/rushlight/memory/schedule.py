@@ -1,8 +1,8 @@
 """Orders tasks so that few bytes are alive at the same time.
 
-The tasks are split at barriers: a barrier is a task that all others come before or after, whatever the order.
-Between two barriers a beam search extends partial orders task by task; it keeps one order for each set of
-finished tasks, the one with the lowest peak. If no partial order had to be dropped, the result is the best.
+The tasks are split at barriers. A barrier is a task that comes before or after each other task in every valid
+order. Between two barriers, a beam search extends partial orders task by task. For each set of finished tasks
+it keeps the order with the lowest peak. If no partial order was dropped, the result is optimal.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 BEAM = 64
-"""Partial orders that are extended at the same time."""
+"""The maximum number of partial orders that are extended at the same time."""
 
 MOST_EXTENSIONS = 40_000
-"""Partial orders that one call makes at most, in about half a second."""
+"""The maximum number of partial orders that one call makes, in about half a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A node or step.
+    """A node or step of a program.
 
     Attributes:
-        after: the tasks that come before it in every order.
-        makes: the values that come into being with it.
-        uses: all values that must be there while it runs, those that it makes included.
+        after: the tasks that must come before this task.
+        makes: the values whose lifetime begins with this task.
+        uses: all values that are alive during this task, including `makes`.
     """
 
     after: frozenset[int]
@@ -34,12 +34,12 @@ class Task:
 
 
 def order_tasks(tasks: Sequence[Task], sizes: Sequence[int], kept: Iterable[int] = ()) -> list[int]:
-    """Returns an order of the tasks with a peak that is not above that of the given order.
+    """Returns an order of the tasks whose peak is not above the peak of the given order.
 
     Args:
-        tasks: the tasks, in an order that is valid.
-        sizes: the bytes of each value. A value that no task makes is there from the start.
-        kept: values that stay when the last task has used them.
+        tasks: the tasks, in a valid order.
+        sizes: the bytes of each value. A value that no task makes is alive from the start.
+        kept: values that stay alive after their last use.
     """
     order = list(range(len(tasks)))
     live = _Live(tasks, sizes, kept)
@@ -54,7 +54,7 @@ def order_tasks(tasks: Sequence[Task], sizes: Sequence[int], kept: Iterable[int]
         found, spent = live.search(order, begin, end, top, budget)
         budget -= spent
         if found is None:
-            break  # The peak stays, whatever the order of the others.
+            break  # The peak cannot get lower, whatever the order of the other tasks.
         order[begin:end] = found
         peaks[begin:end] = live.peaks(order)[begin:end]
         least = max(least, max(peaks[begin:end]))
@@ -62,14 +62,14 @@ def order_tasks(tasks: Sequence[Task], sizes: Sequence[int], kept: Iterable[int]
 
 
 def is_valid(order: Sequence[int], tasks: Sequence[Task]) -> bool:
-    """Whether an order has every task once, after those that it depends on."""
+    """Whether an order has every task once, after all tasks that must come before it."""
     place = {task: index for index, task in enumerate(order)}
     complete = len(place) == len(order) == len(tasks)
     return complete and all(place[b] < place[t] for t in place for b in tasks[t].after)
 
 
 def _segments(tasks: Sequence[Task]) -> list[tuple[int, int]]:
-    """Spans of the given order, each of which ends with a barrier or with the last task."""
+    """Ranges of the given order; each range ends with a barrier or with the last task."""
     before = [0] * len(tasks)
     for index, task in enumerate(tasks):
         for other in task.after:
@@ -91,7 +91,7 @@ _Path = tuple["_Path | None", int]
 
 
 class _Partial(NamedTuple):
-    """A partial order: its peak, the bytes alive after it, the tasks that may follow, and the way to it."""
+    """A partial order: its peak, the bytes alive after it, the ready tasks, and the previous order."""
 
     peak: int
     live: int
@@ -100,12 +100,12 @@ class _Partial(NamedTuple):
 
 
 class _Live:
-    """The bytes that are alive while tasks run in some order."""
+    """Computes the bytes that are alive while tasks run in some order."""
 
     def __init__(self, tasks: Sequence[Task], sizes: Sequence[int], kept: Iterable[int]) -> None:
         self.tasks = tasks
         self.sizes = sizes
-        self.users: dict[int, int] = {}  # by value: the set of its tasks, as bits
+        self.users: dict[int, int] = {}  # by value: the set of tasks that use it, as a bit mask
         for index, task in enumerate(tasks):
             for value in dict.fromkeys((*task.uses, *task.makes)):
                 self.users[value] = self.users.get(value, 0) | 1 << index
@@ -116,11 +116,11 @@ class _Live:
         )
 
     def need(self, task: int) -> int:
-        """The bytes that the task needs in any order."""
+        """The bytes that are alive during the task in any order."""
         return sum(self.sizes[value] for value in set(self.tasks[task].uses) | set(self.tasks[task].makes))
 
     def step(self, task: int, done: int, live: int) -> tuple[int, int]:
-        """The live bytes while the task runs after the tasks `done`, and after it."""
+        """Returns the live bytes during and after the task; `done` is the set of finished tasks."""
         during = live + sum(self.sizes[value] for value in self.tasks[task].makes)
         now, after = done | 1 << task, during
         for value in set(self.tasks[task].uses) | set(self.tasks[task].makes):
@@ -129,7 +129,7 @@ class _Live:
         return during, after
 
     def peaks(self, order: Sequence[int]) -> list[int]:
-        """The live bytes while each task of the order runs."""
+        """The live bytes during each task of the order."""
         found, done, live = [], 0, self.start
         for task in order:
             during, live = self.step(task, done, live)
@@ -140,7 +140,7 @@ class _Live:
     def search(
         self, order: Sequence[int], begin: int, end: int, top: int, budget: int
     ) -> tuple[list[int] | None, int]:
-        """An order of the tasks `order[begin:end]` whose peak is below `top`, or None, and the work done."""
+        """An order of the tasks `order[begin:end]` whose peak is below `top`, or None; and the work done."""
         done, live = 0, self.start
         for task in order[:begin]:
             _, live = self.step(task, done, live)

@@ -1,4 +1,4 @@
-"""Results that a pass wants in the place of an argument."""
+"""Places results within the memory of arguments where a pass asks for it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rushlight.ir.spec import TensorSpec
 
 
 def share_arguments(graph_module: GraphModule) -> None:
-    """Writes into specs that their tensors lie within arguments, as the metadata of nodes asks.
+    """Writes the placement of results within arguments into the specs, as node metadata asks.
 
-    A node with `_share_alloc_with_arg_idx` gets its result `_shared_alloc_offset` bytes (0 by default) after
-    the start of that argument.
+    The result of a node with `_share_alloc_with_arg_idx` is placed `_shared_alloc_offset` bytes (default 0)
+    after the start of that argument.
 
     Raises:
-        ValueError, TypeError, IndexError: the metadata names no argument that is a tensor.
+        ValueError, TypeError, IndexError: the metadata does not name a tensor argument.
     """
     for module in graph_module.modules():
         if isinstance(module, GraphModule):

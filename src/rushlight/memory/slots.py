@@ -1,4 +1,4 @@
-"""Plans memory as slots, each for buffers that are never alive together."""
+"""Plans memory as slots; the buffers of a slot are never alive at the same time."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ class Slots:
         self._end = 0
 
     def find(self, buffer: Buffer) -> int:
-        """Returns the offset of the first slot that is free during the lifetime of a buffer, or of a new
-        one.
-        """
+        """Returns the offset of the first slot that is free during the buffer's lifetime, or of a new one."""
         for offset, users in self._slots:
             is_free = all(b.upper <= buffer.lower or buffer.upper <= b.lower for b in users)
             if is_free and users[0].size >= buffer.size and offset % buffer.alignment == 0:
@@ -23,7 +21,7 @@ class Slots:
         return align_up(self._end, buffer.alignment)
 
     def take(self, buffer: Buffer, offset: int) -> None:
-        """Puts a buffer where `find` said."""
+        """Puts a buffer into the slot at `offset`, which `find` returned."""
         for start, users in self._slots:
             if start == offset:
                 users.append(buffer)
@@ -38,8 +36,7 @@ def by_slot_size(buffer: Buffer) -> tuple[int, ...]:
 
 
 def slots(problem: Problem) -> Plan:
-    """Places each buffer, in the order of decreasing size, in the first slot that is free during its
-    lifetime.
+    """Places each buffer, by decreasing size, in the first slot that is free during its lifetime.
 
     Two buffers that share bytes begin at the same offset, as memories of whole objects (for example textures)
     require. O(n * slots). Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net

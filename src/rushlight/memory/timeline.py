@@ -1,4 +1,4 @@
-"""Program order: every node of a graph and of its control-flow bodies on one line of steps."""
+"""Program order: numbers the nodes of a graph and of its control flow bodies in one sequence of steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rushlight.ir.control_flow import CONTROL_FLOW, is_control_flow
 
 @dataclass(slots=True)
 class Step:
-    """A node and its place. Its bodies lie between `start` and `end`, which else are equal."""
+    """A node and its steps; the nodes of its bodies lie between `start` and `end`, which are else equal."""
 
     node: Node
     start: int
@@ -23,19 +23,19 @@ class Step:
 
 @dataclass(slots=True)
 class Timeline:
-    """The steps in the order in which they end: the nodes of a body come before the node that runs it."""
+    """The steps ordered by their ends: the nodes of a body come before their control flow node."""
 
     steps: list[Step] = field(default_factory=list)
     last: int = 0
 
 
 def bodies_of(node: Node) -> tuple[GraphModule, ...]:
-    """The graphs that a control-flow node runs, in the order in which its instructions come."""
+    """The bodies of a control flow node, in the order of their instructions."""
     return tuple(_resolve(node, node.args[index]) for index in CONTROL_FLOW[node.target])
 
 
 def build_timeline(graph_module: GraphModule) -> Timeline:
-    """Number the nodes of `graph_module` and, depth first, of its control-flow bodies."""
+    """Numbers the nodes of `graph_module` and, depth first, of its control flow bodies."""
     timeline = Timeline()
     timeline.steps.extend(_number(graph_module, timeline, 0))
     return timeline

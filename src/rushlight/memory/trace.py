@@ -20,11 +20,10 @@ def generate_memory_trace(
     method_name: str = "forward",
     ommit_metadata: bool = False,
 ) -> None:
-    """Writes a trace of a planned program for chrome://tracing or Perfetto: which tensors are alive at which
-    step.
+    """Writes the lifetimes of a planned program's tensors as a trace for chrome://tracing or Perfetto.
 
-    A process of the trace is a memory, and a thread is a step. The tensors lie along the time axis, with one
-    byte for each microsecond.
+    A process of the trace is a memory, and a thread is a step. Tensors lie along the time axis; one
+    microsecond is one byte.
 
     Args:
         executorch_program_manager: the program.
@@ -70,7 +69,7 @@ def generate_memory_trace(
 
 
 def _planned(graph: Graph) -> list[tuple[Node, TensorSpec]]:
-    """Every planned tensor once, with the node that makes it."""
+    """All planned tensors, each with the node that makes it."""
     found: dict[int, tuple[Node, TensorSpec]] = {}
     for node in graph.nodes:
         if node.op == "output" or node.target in (memory_ops.alloc, memory_ops.view):

@@ -1,9 +1,9 @@
-"""New contents of buffers and of written inputs reach their places at the end of the graph.
+"""Writes new contents of buffers and inputs back to their memory at the end of the graph.
 
 Before:   return (new, y), where new is the new contents of cache
 Expected: copied = copy_(cache, new); return (copied, y)
-or, where new = index_put(cache, [position], x, out=alloc) may be computed in place: return (new, y), and the
-spec of alloc names that of cache as its `storage_base`.
+or, if new = index_put(cache, [position], x, out=alloc) may be computed in place: return (new, y), and the
+spec of alloc has the spec of cache as its `storage_base`.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from rushlight.passes.base import ProgramPass
 
 
 class WriteBackMutationsPass(ProgramPass):
-    """Ends a graph of out variants with copies of new contents into buffers and written inputs.
+    """Adds copies of new contents into buffers and written inputs at the end of a graph of out variants.
 
-    Outputs that would lie in bytes which are written at the end are copied before that. There is no copy of
-    contents that an in-place operator has computed in the buffer itself, nor, with `in_place`, of contents
-    that may be computed there.
+    Outputs in bytes that are overwritten at the end are copied first. No copy is needed for contents that an
+    in-place operator has computed in the buffer itself, nor, with `in_place`, for contents that may be
+    computed there.
 
     Args:
-        in_place: new contents of buffers and parameters may be computed in the memory of the old ones.
-        copy_views: outputs that are views of other tensors are copied too, since the caller gives the
-            outputs bytes of their own.
+        in_place: new contents of buffers and parameters may be computed in the memory of the old contents.
+        copy_views: outputs that are views of other tensors are copied too, because the caller provides
+            separate memory for outputs.
     """
 
     def __init__(self, in_place: bool = True, copy_views: bool = False) -> None:
@@ -42,7 +42,7 @@ class WriteBackMutationsPass(ProgramPass):
         self._copy_views = copy_views
 
     def rewrite(self, program: MethodProgram) -> bool:
-        """Writes new contents back."""
+        """Writes the new contents back."""
         return write_back(program.graph_module, program.graph_signature, self._in_place, self._copy_views)
 
 
@@ -52,7 +52,7 @@ def write_back(
     in_place: bool = True,
     copy_views: bool = False,
 ) -> bool:
-    """Does what `WriteBackMutationsPass` says, in place; says whether anything changed."""
+    """Does the work of `WriteBackMutationsPass` in place; returns whether the graph changed."""
     if not copy_views and not any(spec.kind in MUTATIONS for spec in signature.output_specs):
         return False
     aliases = find_aliases(graph_module, signature, Ownership())
@@ -99,10 +99,10 @@ def _copy_into(owner: Node, new: Node, output: Node) -> Node:
 def _compute_in_place(
     graph_module: GraphModule, aliases: Aliases, owner: Node, new: Node, users: list[object]
 ) -> bool:
-    """Lets the new contents of `owner` be computed in its memory if that is right; says whether it is.
+    """Computes the new contents of `owner` in its memory if that is correct; returns whether it is.
 
-    Each operator between the buffer and its new contents must be one that writes a part of it, and what it
-    overwrites must not be read afterwards. `users` are the outputs of the user.
+    Each operator between the buffer and its new contents must write only a part of the buffer, and the
+    overwritten contents must not be read afterwards. `users` are the user outputs.
     """
     chain = _chain(owner, new)
     if not chain or not _overwritten_last(graph_module, aliases, [owner, *chain], users):
@@ -115,7 +115,7 @@ def _compute_in_place(
 
 
 def _chain(owner: Node, new: object) -> list[Node]:
-    """The operators that lead from the buffer to its new contents in place, first one first; else none."""
+    """The in-place operators from the buffer to its new contents, in order; empty if there are none."""
     chain: list[Node] = []
     while isinstance(new, Node) and new is not owner:
         spec = meta.get_spec(new)
@@ -134,7 +134,7 @@ def _chain(owner: Node, new: object) -> list[Node]:
 
 
 def _source(node: Node, spec: TensorSpec) -> Node | None:
-    """The tensor that the node writes a part of, None for a node that does anything else."""
+    """The tensor of which the node writes a part; None for any other node."""
     op = aten_op(node.target)
     if op is None or op._schema.name not in WRITES_PARTS:
         return None
@@ -144,10 +144,10 @@ def _source(node: Node, spec: TensorSpec) -> Node | None:
 def _overwritten_last(
     graph_module: GraphModule, aliases: Aliases, chain: list[Node], users: list[object]
 ) -> bool:
-    """Whether nobody reads the bytes of a link of the chain after the next one overwrites them.
+    """Whether no node reads the bytes of a tensor in the chain after the next operator overwrites them.
 
-    chain: the buffer and the operators that lead to its new contents. The new contents themselves may be read
-    by anyone, but the user may not get them: the caller would see later writes to the buffer.
+    chain: the buffer and the operators that lead to its new contents. Any node may read the new contents, but
+    they must not be a user output, because the caller would see later writes to the buffer.
     """
     steps = {step.node: step.end for step in aliases.timeline.steps}
     output = graph_module.graph.output_node()
