@@ -1,1 +1,1 @@
-"""Backends: users of delegation and quantization, never of each other."""
+"""Backends. They use delegation and quantization, and never import each other."""

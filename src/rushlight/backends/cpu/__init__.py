@@ -1,6 +1,6 @@
-"""The CPU backend: plans are made ahead of time and run by microkernels.
+"""The CPU backend: plans are made ahead of time and executed by microkernels.
 
-Names are loaded when they are used: plans are read without torch, and the quantizer alone needs torchao.
+Names are imported lazily: reading plans needs no torch, and only the quantizer needs torchao.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ _NAMES = {torch.float16: b"float16", torch.bfloat16: b"bfloat16"}
 
 
 def compile_specs(options: Options) -> list[CompileSpec]:
-    """Options of a part, as they are stored with it."""
+    """Encodes the options of a partition as compile specs, which are stored with it."""
     return [
         CompileSpec("target", options.target.name.encode()),
         CompileSpec("float32_matmul_precision", options.float32_matmul_precision.encode()),
@@ -64,18 +64,20 @@ def _options(specs: list[CompileSpec]) -> Options:
 
 
 class CpuBackend(BackendDetails):
-    """Plans for the tiles of the optimized kernels; packed weights go into the program's named data. Without
-    compile specs they are for this machine, in full float32.
+    """Compiles partitions to plans for the tiles of the optimized kernels.
 
-    The identifiers of the debug handle map are debug handles, which steps carry; each stands for the
-    operators that its steps compute.
+    Packed weights become named data of the program. Without compile specs, a plan is for this machine, in
+    full float32.
+
+    The identifiers in the debug handle map are the debug handles of steps; each maps to the debug handles of
+    the operators that its steps compute.
     """
 
     @staticmethod
     @override
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
         files = ConstantFiles(edge_program)
-        if not files.names:  # a merged weight would have no file
+        if not files.names:  # a merged weight would belong to no file
             edge_program = MergeBranchesPass()(edge_program).exported_program
         constants = Constants(constant_inputs(edge_program), edge_program.graph, is_folded)
         graph = edge_program.graph
@@ -118,7 +120,7 @@ class CpuBackend(BackendDetails):
 
 
 def _needed_constants(program: ExportedProgram, constants: Constants) -> SelectedConstants:
-    """Constants that a step or an output reads."""
+    """The constants that a step or an output reads."""
     nodes = program.graph.nodes
     needed = (n for n in nodes if constants.is_constant(n) and not all(map(constants.is_constant, n.users)))
     return SelectedConstants(constants, needed)
@@ -149,7 +151,7 @@ def _argument(lowering: QuantizedLowering, fake: torch.Tensor, index: int) -> Te
 
 
 def _add_state(lowering: QuantizedLowering, program: ExportedProgram, node: Node) -> Tensor:
-    """Memory that lasts, with what the buffer holds."""
+    """Adds persistent memory whose initial value is the value of the buffer."""
     spec = next(s for s in program.graph_signature.input_specs if s.arg.name == node.name)
     data = stored_tensor(program, spec)
     assert data is not None
@@ -163,14 +165,14 @@ def _add_state(lowering: QuantizedLowering, program: ExportedProgram, node: Node
 
 
 def _keep(lowering: QuantizedLowering, states: list[tuple[Tensor, Node]]) -> None:
-    """Copies what is not yet in its place into the states, once nothing reads them any more."""
+    """Copies new state values into the states after the last read of each state."""
     copies = []
     for state, node in states:
         value = lowering.raw(node) if node in lowering.quant_params else lowering.tensor(node)
         if replace(value, version=0) == state:
             continue
         if value.storage.kind is StorageKind.STATE:
-            # A state that another, or a view of its own, replaces.
+            # A value that is a state or a view of a state; the state is overwritten by another value.
             moved = lowering.new(value.sizes, dtype=value.dtype)
             lowering.copy(value, moved, node)
             value = moved
@@ -196,7 +198,7 @@ def _add_output(lowering: QuantizedLowering, builder: Builder, node: Node) -> No
         tensor = lowering.unsigned(tensor, node)
     target = _argument(lowering, fake, len(builder.plan.arguments))
     storage = tensor.storage
-    is_whole = storage.dtype in (torch.int8, torch.uint8)  # whose steps may read behind it
+    is_whole = storage.dtype in (torch.int8, torch.uint8)  # steps may read behind the end of 8-bit tensors
     is_same = storage.dtype is target.dtype and not is_whole
     if is_same and storage.kind is StorageKind.ARENA and tensor.is_dense() and tensor.lies_as(target):
         storage.kind, storage.index = StorageKind.ARGUMENT, target.storage.index

@@ -1,4 +1,4 @@
-"""About how long steps take on one core, by which algorithms are chosen."""
+"""Estimates the execution time of steps on one core; algorithms are chosen by these estimates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rushlight.backends.cpu.target import Target
 
 
 def product_cycles(rows: int, depth: int, columns: int, target: Target) -> float:
-    """About how many cycles a product [rows, depth] x [depth, columns] with a constant matrix takes."""
+    """Estimates the cycles of a product [rows, depth] x [depth, columns] with a constant matrix."""
     vectors = -(-columns // target.vector)
     tiles = -(-rows // target.rows) * target.rows
     compute = tiles * depth * vectors / 2

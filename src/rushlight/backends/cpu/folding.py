@@ -1,4 +1,4 @@
-"""Nodes that do not depend on inputs: computed while planning."""
+"""Constant folding: nodes that do not depend on inputs are computed when the plan is made."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rushlight.ir import meta
 from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import aten_op
 
-# Larger results, unless a permutation or a conversion of a constant, would bloat the file.
+# Larger results would make the file too large, except permutations and conversions of constants.
 MOST_ELEMENTS = 1 << 18
 
 
 class SelectedConstants(Mapping[Node, torch.Tensor]):
-    """The values of some constants of a graph, which are computed when they are read."""
+    """The values of some constants of a graph; a value is computed when it is read."""
 
     def __init__(self, constants: Constants, nodes: Iterable[Node]) -> None:
         self._constants = constants
@@ -40,7 +40,7 @@ class SelectedConstants(Mapping[Node, torch.Tensor]):
 
 
 def is_folded(node: Node) -> bool:
-    """Whether a plan stores the result of a node whose inputs are constants."""
+    """Whether a plan stores the result of a node with constant inputs."""
     op = aten_op(node.target)
     value = meta.get_tensor(node)
     if op is None or value is None or torch.Tag.nondeterministic_seeded in op.tags:

@@ -1,4 +1,4 @@
-"""How a part is planned."""
+"""The options of a CPU partition."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import torch
 from rushlight.backends.cpu.target import Target
 
 Float32MatmulPrecision = Literal["highest", "high"]
-"""How precise float32 products and convolutions are, in the words of torch.set_float32_matmul_precision."""
+"""The precision of float32 products and convolutions, as in torch.set_float32_matmul_precision."""
 HIGHEST: Float32MatmulPrecision = "highest"
 
 
 def chosen_precision(precision: Float32MatmulPrecision, exact: bool | None) -> Float32MatmulPrecision:
-    """The precision that a caller chose, who may still name it by the deprecated option `exact`."""
+    """Returns the caller's precision; the deprecated option `exact` is an alternative way to set it."""
     if exact is None:
         return precision
     chosen: Float32MatmulPrecision = "highest" if exact else "high"
@@ -30,12 +30,12 @@ def chosen_precision(precision: Float32MatmulPrecision, exact: bool | None) -> F
 
 @dataclass(frozen=True)
 class Options:
-    """How a part is planned.
+    """The options of a partition.
 
     float32_matmul_precision: "highest" keeps full float32; "high" allows block floating-point products and
-    the coarser Winograd forms. compact: weights that an algorithm makes more of are stored as they are, and
-    transformed at load. weights: the type of 16 bits in which float32 weights are stored, None for float32;
-    those that a program has in 16 bits stay so. Raises ValueError for another precision.
+    the less precise Winograd forms. compact: Winograd weights are stored untransformed and transformed at
+    load. weights: the 16-bit dtype in which float32 weights are stored, or None for float32; 16-bit weights
+    of the program keep their dtype. Another precision raises ValueError.
     """
 
     target: Target
@@ -51,5 +51,5 @@ class Options:
 
     @property
     def is_highest(self) -> bool:
-        """Whether float32 products and convolutions keep full float32."""
+        """Whether float32 products and convolutions are computed in full float32."""
         return self.float32_matmul_precision == HIGHEST

@@ -37,23 +37,23 @@ logger = logging.getLogger(__name__)
 
 
 class CpuPartitioner(Partitioner):
-    """Gives CpuBackend every node that its plans can express, in as few parts as possible.
+    """Assigns to CpuBackend every node that its plans can express, in as few partitions as possible.
 
-    After `partition`, `report` has the reason for every node that is not taken.
+    After `partition`, `report` has the reason for every refused node.
 
     Args:
         target: the instruction set to compile for: generic, avx2, avx512, neon, rvv or rvv256. The default is
-            that of this machine. The program also runs on other machines; its weights are then packed again
-            when it is loaded.
+            the instruction set of this machine. The program also runs on other machines; loading it there
+            packs the weights again.
         float32_matmul_precision: "highest" computes float32 products and convolutions in full float32. "high"
-            allows block floating-point products and faster Winograd convolutions; their errors together stay
+            allows block floating-point products and faster Winograd convolutions; their total error stays
             within 1e-3 of the largest result.
-        compact: store the original weights of Winograd convolutions, which take up to four times fewer bytes,
-            and transform them when the program is loaded. Loading then takes longer and needs memory for the
-            transformed weights.
-        weights: torch.float16 or torch.bfloat16 stores float32 weights in 16 bits, which halves the file and
+        compact: store the untransformed weights of Winograd convolutions, which need up to four times fewer
+            bytes, and transform them when the program is loaded. Loading then takes longer and needs memory
+            for the transformed weights.
+        weights: torch.float16 or torch.bfloat16 stores float32 weights in 16 bits. This halves the file, and
             the bytes that products of few rows read. Sums stay in float32.
-        verbose: log why a node is not taken.
+        verbose: log the reason for every refused node.
         exact: deprecated. True means float32_matmul_precision="highest", False means "high".
 
     Raises:
@@ -126,7 +126,7 @@ class CpuPartitioner(Partitioner):
                 log(node, reason)
         settle(taken, list(graph.nodes), constants)
         for node in reversed(graph.nodes):
-            # Others than its readers in the part would need it as a value of the plan.
+            # Readers outside this partition would need the constant as a value of the plan.
             value = meta.get_tensor(node)
             if (
                 node in taken
@@ -153,7 +153,7 @@ class CpuPartitioner(Partitioner):
     def _parts(
         self, graph: Graph, taken: set[Node], constants: Constants, stored: Constants
     ) -> list[list[Node]]:
-        """Parts in which a weight that follows from constants stands with the nodes that need it constant."""
+        """Forms partitions; a weight that is computed from constants is in the partition of its readers."""
         groups = [
             [*_sources(node, taken), user]
             for node in graph.nodes
@@ -176,7 +176,7 @@ class CpuPartitioner(Partitioner):
 
 
 def _sources(constant: Node, taken: set[Node]) -> list[Node]:
-    """A constant with all that it follows from and is taken."""
+    """The accepted nodes from which a constant is computed, and the constant."""
     found = [constant]
     for node in found:
         found += [source for source in node.all_input_nodes if source in taken and source not in found]
@@ -184,7 +184,7 @@ def _sources(constant: Node, taken: set[Node]) -> list[Node]:
 
 
 def _is_sized(part: list[Node]) -> bool:
-    """Whether a plan can compute every size of the part from those of its arguments."""
+    """Whether a plan can compute every size in the partition from the sizes of its arguments."""
     inside = set(part)
     outside = {source for node in part for source in node.all_input_nodes} - inside
     sizes = [size for node in outside for shape in shapes_of(node) for size in shape]
@@ -192,7 +192,7 @@ def _is_sized(part: list[Node]) -> bool:
 
 
 def _computes(node: Node) -> bool:
-    """Whether a node does more than views and masks, for which alone no part is made."""
+    """Whether a node computes more than views and masks; a partition needs at least one such node."""
     op = operation(node)
     if is_in(op, Category.VIEW, Category.MASK) or op in QUANTIZED:
         return False
@@ -200,6 +200,6 @@ def _computes(node: Node) -> bool:
 
 
 def _is_worth_it(part: list[Node], constants: Constants) -> bool:
-    """Whether a part computes enough to be called: more than views and one elementwise operator."""
+    """Whether a partition computes more than views and one elementwise operator."""
     computing = [n for n in part if not constants.is_constant(n) and _computes(n)]
     return len(computing) > 1 or any(not is_in(operation(n), Category.ELEMENTWISE) for n in computing)

@@ -1,4 +1,4 @@
-"""The quantizer of the CPU backend and the kernels."""
+"""The quantizer for the CPU backend and the kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rushlight.quantize.patterns import Kind, Pattern, aten
 
 _POOLS = frozenset({aten.avg_pool2d.default})
 
-# Functions of one number, which become a table of 256 entries.
+# Functions of one number; each becomes a table of 256 entries.
 _FUNCTIONS = frozenset(
     {
         aten.sigmoid.default,
@@ -34,16 +34,18 @@ _FUNCTIONS = frozenset(
 
 
 class CpuQuantizer(PatternQuantizer):
-    """Quantizes models for the CPU backend and the kernels: to int8 with ranges from data, from training or
-    at run time, or only weights to 8 or 4 bits.
+    """Quantizes models for the CPU backend and the kernels.
+
+    It supports int8 with ranges from calibration, from training or at run time, and weight-only quantization
+    to 8 or 4 bits.
 
     It quantizes linear layers and convolutions (with batch norm in training, and ReLU or clamp), transposed
     convolutions, additions and multiplications (with ReLU or clamp), concatenations, average pooling and
     means, functions of one number after quantized operators, and operators that only move or clamp values.
     Dynamic and weight-only configurations also quantize the weights of embeddings.
 
-    It quantizes softmax only if `set_operator_type(torch.ops.aten.softmax.int, static_int8())` asks for it,
-    since 8 bits are few for attention. Small devices then compute it without floats' exponentials.
+    It quantizes softmax only on request, by `set_operator_type(torch.ops.aten.softmax.int, static_int8())`,
+    because 8 bits are few for attention. Small devices then compute softmax without float exponentials.
     """
 
     name: ClassVar[str] = "CpuQuantizer"
@@ -61,7 +63,7 @@ class CpuQuantizer(PatternQuantizer):
     )
 
     def concerns(self, model: GraphModule) -> Iterator[str]:
-        """Gives also the convolutions with 16-bit activations, which are slow."""
+        """Also yields a warning for convolutions with 16-bit activations, which are slow."""
         yield from super().concerns(model)
         layers = [
             layer_name(node)

@@ -1,4 +1,4 @@
-"""Instruction sets that plans are made for."""
+"""Instruction sets for which plans can be made."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Target:
-    """How the tiles of an instruction set are shaped, as runtime/microkernels/tables has them.
+    """The tile shapes of an instruction set; they match runtime/microkernels/tables.
 
-    vector: floats in a vector. panel: columns of a panel of packed weights. rows: of a tile.
-    cache: bytes of second level cache that a plan counts on. weight_bytes: bytes a cycle of weights, which
-    come from memory: a network has more than caches hold. int8_lanes, int8_group: sums in a vector of
-    8-bit products, and numbers of a column that lie together; a panel has two vectors. small_pair_group: the
-    latter for weights whose pairs have small sums, which runtime/microkernels/gemm/int8_small_sums.h
-    defines, or 0 if that is no faster. has_block_products: whether int16 is multiplied faster than float32.
+    vector: floats in a vector. panel: columns in a panel of packed weights. rows: rows of a tile. cache: the
+    bytes of second level cache that a plan may use. weight_bytes: bytes per cycle at which weights are read
+    from memory, because a network does not fit the caches. int8_lanes, int8_group: the sums in a vector of
+    8-bit products, and the numbers of a column that are adjacent; a panel has two vectors. small_pair_group:
+    int8_group for weights whose pairs have small sums (see runtime/microkernels/gemm/int8_small_sums.h), or 0
+    if that is not faster. has_block_products: whether int16 products are faster than float32 products.
     """
 
     name: str
@@ -45,21 +45,21 @@ TARGETS = {
     )
 }
 
-# Sets of 8-bit products, and the floats that belong to each.
+# Instruction sets with 8-bit products, and the corresponding instruction set for floats.
 _FLOATS = {"avx512vnni": "avx512", "avxvnni": "avx2", "neon_i8mm": "neon", "neon_dotprod": "neon"}
 
 
 def target_named(name: str) -> Target:
-    """Raises ValueError naming those there are."""
+    """Returns the target with a name. Raises ValueError with all names if there is none."""
     if name not in TARGETS:
         raise ValueError(f"no target {name!r} for CpuBackend; there are {', '.join(TARGETS)}")
     return TARGETS[name]
 
 
 def host_target() -> Target:
-    """Returns the target of this machine, or of the lesser instruction set that RUSHLIGHT_ISA asks for.
+    """Returns the target of this machine, or the lesser instruction set in RUSHLIGHT_ISA.
 
-    Warns of a RUSHLIGHT_ISA that names no instruction set.
+    It warns if RUSHLIGHT_ISA names no instruction set.
     """
     wanted = os.environ.get("RUSHLIGHT_ISA", "")
     wanted = _FLOATS.get(wanted, wanted)

@@ -14,15 +14,18 @@ from rushlight.ir.constants import constant_inputs
 
 @final
 class OpenvinoBackend(BackendDetails):
-    """Payloads in OpenVINO's intermediate representation, which it compiles when a method is loaded: one file
-    runs with every release and instruction set that reads it. See payload.py."""
+    """Converts partitions to OpenVINO's intermediate representation (IR).
+
+    OpenVINO compiles the IR when a method is loaded, so that one file runs with every release and instruction
+    set that reads the IR. See payload.py.
+    """
 
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
-        """Compiles one part to OpenVINO's intermediate representation.
+        """Converts one partition to OpenVINO's intermediate representation.
 
         Args:
-            edge_program: the part.
+            edge_program: the partition.
             compile_specs: the device and properties of OpenVINO.
 
         Returns:

@@ -1,7 +1,8 @@
-"""Edge programs to models of OpenVINO, by its own PyTorch frontend.
+"""Converts edge programs to OpenVINO models with OpenVINO's PyTorch frontend.
 
-The frontend knows ATen operators. What it lacks or reads differently is rewritten in ATen first: operators
-with dim orders, and quantization, of which the frontend knows pairs of quantize and dequantize alone.
+The frontend supports ATen operators. Operators that it lacks or interprets differently are first rewritten in
+ATen: operators with dim orders, and quantization, where the frontend supports only pairs of quantize and
+dequantize.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ MISSING = "OpenvinoPartitioner needs OpenVINO: pip install 'rushlight[openvino]'
 
 
 def aten_name(node: Node) -> str:
-    """Such as "aten.add.Tensor", or "" for what is no operator."""
+    """The operator name, such as "aten.add.Tensor"; "" if the node calls no operator."""
     target = getattr(node.target, "_op", node.target)
     return str(target) if isinstance(target, torch._ops.OpOverload) else ""
 
 
 def convert(graph: Graph, constants: Mapping[str, torch.Tensor]) -> openvino.Model:
-    """The openvino.Model of a graph; placeholders that `constants` names become its constants.
+    """Converts a graph to an openvino.Model; placeholders in `constants` become constants of the model.
 
-    Raises CompileError with OpenVINO's message.
+    The function raises CompileError with OpenVINO's message.
     """
     try:
         from openvino.frontend import FrontEndManager
@@ -55,7 +56,7 @@ def convert(graph: Graph, constants: Mapping[str, torch.Tensor]) -> openvino.Mod
     module = _module(graph, constants)
     frontend = FrontEndManager().load_by_framework("pytorch")
     types = [str(meta.get_val(node).dtype) for node in module.graph.nodes if node.op == "placeholder"]
-    decoder = TorchFXPythonDecoder(module, input_types=types)  # the frontend does not keep it alive
+    decoder = TorchFXPythonDecoder(module, input_types=types)  # the frontend holds no reference to it
     try:
         return frontend.convert(frontend.load(decoder))
     except RuntimeError as error:
@@ -110,7 +111,7 @@ def _clone_dim_order(graph: Graph, node: Node, values: Mapping[Node, Node]) -> N
 
 
 def pairs(node: Node) -> list[Node]:
-    """The dequantize nodes that undo a quantize node, if they are all that use it; else none."""
+    """The dequantize nodes of a quantize node, if all its users dequantize; otherwise empty."""
     users = list(node.users)
     if not users or quantize_params(node, *INTEGERS) is None:
         return []

@@ -31,15 +31,15 @@ PRESERVED_OPS = (
 
 @final
 class OpenvinoPartitioner(Partitioner):
-    """Gives OpenVINO every node that its PyTorch frontend converts, in as few parts as possible.
+    """Assigns to OpenVINO every node that its PyTorch frontend converts, in as few partitions as possible.
 
-    After `partition`, `report` has the reason for every node that is not taken.
+    After `partition`, `report` has the reason for every refused node.
 
     Args:
         compile_spec: `device` (by default CPU) and properties of OpenVINO, such as INFERENCE_PRECISION_HINT,
             as text.
-        op_types_to_skip: operators that are not taken, such as "aten.add.Tensor".
-        op_names_to_skip: names of nodes that are not taken.
+        op_types_to_skip: operators to leave out, such as "aten.add.Tensor".
+        op_names_to_skip: names of nodes to leave out.
     """
 
     def __init__(
@@ -57,19 +57,19 @@ class OpenvinoPartitioner(Partitioner):
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
-        """Returns the operators that OpenVINO takes without decomposition."""
+        """Returns the operators that OpenVINO supports without decomposition."""
         support = Support(constant_inputs(ep))
         is_own: dict[Graph, bool] = {}
 
         def accepts(node: Node) -> bool:
             if node.graph not in is_own:
-                is_own[node.graph] = is_graph_of(ep, node.graph)  # bodies of control flow stay
+                is_own[node.graph] = is_graph_of(ep, node.graph)  # control flow bodies are not delegated
             return is_own[node.graph] and support.unsupported_reason(node) is None
 
         return list(PRESERVED_OPS), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tags the nodes that OpenVINO takes."""
+        """Tags the nodes that OpenVINO supports."""
         support = Support(constant_inputs(exported_program))
         self.report = WhyNoPartitionReporter()
         graph = exported_program.graph
@@ -98,7 +98,7 @@ class OpenvinoPartitioner(Partitioner):
 
 
 def _groups(graph: Graph, taken: set[Node], support: Support) -> list[list[Node]]:
-    """What belongs together: a quantize node and those that undo it; what constants give and who uses it."""
+    """Nodes that must be in one partition: quantize with dequantize nodes; computed constants with users."""
     of: dict[Node, list[Node]] = {}
     fixed: set[Node] = set()
     for node in graph.nodes:

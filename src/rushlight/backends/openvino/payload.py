@@ -1,8 +1,9 @@
 """The payload of OpenvinoBackend: a model in OpenVINO's intermediate representation.
 
-u8[4] "RLOV", u32 version 1, u32 CRC-32 of all that follows, u32 0, u64 bytes of the XML, u64 bytes of the
-weights; the XML, zeros up to a multiple of 64, the weights. Numbers are little-endian. ExecuTorch's payload,
-a compiled model as OpenVINO exports it, has no such header; the runtime takes both.
+The format is: u8[4] "RLOV", u32 version 1, u32 CRC-32 of all following bytes, u32 0, u64 size of the XML in
+bytes, u64 size of the weights in bytes; the XML, zeros up to a multiple of 64, the weights. Numbers are
+little-endian. ExecuTorch's payload is a compiled model that OpenVINO exports, without such a header; the
+runtime accepts both.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def write_payload(xml: bytes, weights: bytes) -> bytes:
 
     Args:
         xml: the model in OpenVINO's intermediate representation.
-        weights: its weights.
+        weights: the weights of the model.
     """
     parts = [_REST.pack(0, len(xml), len(weights)), xml]
     parts += [bytes(-(_HEAD.size + _REST.size + len(xml)) % _ALIGNMENT), weights]

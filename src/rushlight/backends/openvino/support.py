@@ -1,4 +1,4 @@
-"""Which nodes OpenVINO takes: it is asked, with every node alone, once for all that look the same."""
+"""Decides which nodes OpenVINO supports: it converts each distinct node alone, once."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _DTYPES = {
 
 
 class Support:
-    """Decides which nodes of one program OpenVINO takes.
+    """Decides which nodes of one program OpenVINO supports.
 
     Args:
-        constants: the tensors of placeholders that never change, by name.
+        constants: the tensors of constant placeholders, by name.
     """
 
     def __init__(self, constants: Mapping[str, torch.Tensor]) -> None:
@@ -39,7 +39,7 @@ class Support:
         return node.op == "placeholder" and node.name in self._constants
 
     def unsupported_reason(self, node: Node) -> str | None:
-        """Returns the reason why a call_function node cannot go to OpenVINO, or None if it can."""
+        """Returns the reason why OpenVINO cannot run a call_function node; None if it can."""
         if not aten_name(node):
             return "it is no operator"
         if reason := self._refuse(node):

@@ -1,6 +1,6 @@
-"""XNNPACK: floating point and int8 operators on CPUs, in files that ExecuTorch runs too.
+"""XNNPACK: float and int8 operators on CPUs, in files that ExecuTorch can run too.
 
-Names are loaded when they are used: payloads are read without torch, and the quantizer alone needs torchao.
+Names are imported lazily: reading payloads needs no torch, and only the quantizer needs torchao.
 """
 
 from __future__ import annotations

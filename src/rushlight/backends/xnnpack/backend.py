@@ -20,10 +20,10 @@ from rushlight.ir.errors import CompileError
 
 @final
 class XnnpackBackend(BackendDetails):
-    """Payloads that XNNPACK runs; constants go into the program's named data, equal ones once.
+    """Compiles partitions for XNNPACK; constants become named data, equal constants only once.
 
-    The identifiers of the debug handle map are debug handles, which the payload's nodes carry; each stands
-    for the operators that the node computes.
+    The identifiers in the debug handle map are the debug handles of the payload's nodes; each maps to the
+    debug handles of the operators that the node computes.
     """
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Builds a payload's graph: values with their memory layouts, constants, operators."""
+"""Builds a payload's graph: values with memory layouts, constants, and operators."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from rushlight.ir.errors import CompileError
 from rushlight.ir.quantization import QuantizedWeight, QuantParams
 
 NO_HANDLE = 65535
-MOST_BIAS = 2.0**30  # leaves room for sums of products
+MOST_BIAS = 2.0**30  # leaves room for the sums of products
 TO_NHWC = CHANNELS_LAST
 TO_NCHW = (0, 3, 1, 2)
 DATATYPES = {
@@ -47,7 +47,7 @@ DATATYPES = {
 
 
 class Layout(enum.Enum):
-    """How the memory of a value is ordered: as its dimensions are, or an image's with channels last."""
+    """The memory order of a value: the order of its dimensions, or channels last for an image."""
 
     PLAIN = "plain"
     NHWC = "nhwc"
@@ -59,32 +59,33 @@ def bytes_of(tensor: torch.Tensor) -> bytes:
 
 
 def int4_bytes(values: torch.Tensor) -> bytes:
-    """Integers in [-8, 7] plus 8, two in a byte, the first one low. Each row begins with a byte."""
+    """Packs integers in [-8, 7] plus 8, two in a byte, the first one low. Each row starts at a byte."""
     rows = (values.reshape(-1, values.shape[-1]).to(torch.int16) + 8).to(torch.uint8)
     rows = torch.nn.functional.pad(rows, (0, rows.shape[1] % 2))
     return bytes_of(rows[:, 0::2] | rows[:, 1::2] << 4)
 
 
 class GraphBuilder:
-    """One value per node of the program and layout; transposes come where another layout is asked for."""
+    """Builds one value for each node and layout; transposes are added where another layout is needed."""
 
     def __init__(self, context: SupportContext, store: NamedDataStore) -> None:
         self.context = context
         self.store = store
         self.graph = g.XNNGraph(version="0", constant_data=[g.ConstantDataOffset(0, 0, "")])
-        self.skipped: dict[Node, Node] = {}  # nodes, and the earlier node whose operator computes them
-        self.quantized_op: QuantizedOp | None = None  # how the node that is being emitted runs over int8
+        # by node: the earlier node whose operator also computes this node
+        self.skipped: dict[Node, Node] = {}
+        self.quantized_op: QuantizedOp | None = None  # the int8 operator that is being emitted
         self._ids: dict[tuple[Node, Layout], int] = {}
         self._dynamic_ids: dict[tuple[Node, Layout, int], int] = {}
         self._constant_ids: dict[tuple[str, tuple[int, ...]], int] = {}
-        self._entries: dict[str, int] = {}  # of the constant data, by digest
+        self._entries: dict[str, int] = {}  # index of each constant by digest
         self._inputs: list[Node] = []
-        self.file: str | None = None  # that holds the constants of the node that is being emitted
+        self.file: str | None = None  # the file with the constants of the current node
 
     # ---- Values ----
 
     def add_input(self, node: Node) -> None:
-        """The next argument of the delegate; it becomes a value when it is read."""
+        """Adds an argument of the delegate; the value is made when it is first read."""
         self._inputs.append(node)
 
     def _new_value(
@@ -101,7 +102,7 @@ class GraphBuilder:
         return self._new_value(g.XNNDatatype.xnn_datatype_qint8, dims, scales)
 
     def tensor_value(self, index: int) -> g.XNNTensorValue:
-        """The table of a value."""
+        """The tensor value with an index."""
         value = self.graph.xvalues[index].xvalue_union
         if isinstance(value, g.XNNQuantizedTensorValue):
             value = value.tensor_value
@@ -114,7 +115,7 @@ class GraphBuilder:
 
     @staticmethod
     def tensor(node: Node) -> torch.Tensor:
-        """The fake tensor of a node, the first if it has several."""
+        """The fake tensor of a node; the first one if the node has several."""
         tensor = tensor_of(node)
         if tensor is None and isinstance(meta.find_val(node), (tuple, list)):
             tensor = meta.get_val(node)[0]
@@ -122,11 +123,11 @@ class GraphBuilder:
         return tensor
 
     def dtype_of(self, node: Node) -> g.XNNDatatype:
-        """The XNNPACK datatype of the float tensor that a node computes."""
+        """The XNNPACK datatype of a node's float tensor."""
         return DATATYPES[self.tensor(node).dtype]
 
     def define(self, node: Node, layout: Layout = Layout.PLAIN) -> int:
-        """A new value that an operator computes for `node`."""
+        """Makes a new value, which an operator computes for `node`."""
         result = self._quantized_result
         if result is not None and self.quantized_op is not None and node in self.quantized_op.computed:
             node = result
@@ -142,7 +143,7 @@ class GraphBuilder:
         return index
 
     def temporary(self, like: Node, dims: list[int]) -> int:
-        """A new value that stands for no node, of the kind of `like`."""
+        """Makes a value without a node, with the type of `like`."""
         result = self._quantized_result
         if result is not None:
             params = dequantize_params(like) or params_of_value(result)
@@ -154,15 +155,15 @@ class GraphBuilder:
 
     @property
     def _quantized_result(self) -> Node | None:
-        """The node that quantizes the result of the emitted operator, None if the result is float."""
+        """The quantize node of the current operator's result; None if the result is float."""
         return None if self.quantized_op is None else self.quantized_op.result
 
     def is_lazy(self, node: Node) -> bool:
-        """Whether a node is computed only where it is used: it dequantizes or chooses parameters."""
+        """Whether a node is computed only at its users: it dequantizes, or chooses parameters."""
         return dequantize_params(node) is not None or self.context.is_weight(node) or is_dynamic_part(node)
 
     def quantize(self, node: Node) -> None:
-        """Quantizes a float value, unless the operator before has computed the quantized result."""
+        """Quantizes a float value, unless the previous operator has computed the quantized result."""
         if self.layouts_of(node):
             return
         source = node.args[0]
@@ -182,7 +183,7 @@ class GraphBuilder:
         return out
 
     def _quantize_dynamically(self, source: Node, layout: Layout, dims: int) -> int:
-        """The id of `source` quantized at run time, with a scale for the last `dims` dimensions together."""
+        """The id of `source` quantized at run time, with a common scale for the last `dims` dimensions."""
         key = (source, layout, dims)
         if key not in self._dynamic_ids:
             in_id = self.value(source, layout)
@@ -193,7 +194,7 @@ class GraphBuilder:
         return self._dynamic_ids[key]
 
     def _entry(self, data: bytes) -> int:
-        """The entry of the constant data for these bytes, stored once as named data under their digest."""
+        """The index of constant data with these bytes, stored once as named data under their digest."""
         key = self.store.add_by_content(data, ALIGNMENT, external_tag=self.file)
         if key not in self._entries:
             self._entries[key] = len(self.graph.constant_data)
@@ -201,7 +202,7 @@ class GraphBuilder:
         return self._entries[key]
 
     def _weight(self, values: torch.Tensor, stored: QuantizedWeight, axis: int | None) -> int:
-        """The id of an int8 constant whose channels are along `axis`."""
+        """The id of an int8 constant with channels along `axis`."""
         dims = list(values.shape)
         data, scale = bytes_of(values), stored.scale
         if not isinstance(scale, torch.Tensor) or axis is None:
@@ -225,8 +226,11 @@ class GraphBuilder:
     def weight_and_bias(
         self, values: torch.Tensor, stored: QuantizedWeight, axis: int | None, bias: object, source: Node
     ) -> tuple[int, int]:
-        """The ids of a weight and of the bias behind it, of channels along `axis`. Weights so small, or all
-        zero, that a bias has no place in 32 bits are scaled down: they hardly count beside it."""
+        """The ids of a weight and a bias with channels along `axis`.
+
+        If the weights are so small, or all zero, that the bias does not fit 32 bits, the weights are scaled
+        down: they hardly matter beside such a bias.
+        """
         params = dequantize_params(source)
         if params is not None and isinstance(bias, Node):
             least = (self.context.constant(bias).double().abs() / (params.scale * MOST_BIAS)).float()
@@ -244,7 +248,7 @@ class GraphBuilder:
         return self._weight(values, stored, axis), self._bias(bias, source, stored)
 
     def _bias(self, node: object, source: Node, weight: QuantizedWeight) -> int:
-        """The id of a bias: float behind inputs with scales by row, else by the product of the scales."""
+        """The id of a bias: float for inputs with scales by row, else quantized by the scales' product."""
         if not isinstance(node, Node):
             return NONE
         bias = self.context.constant(node).float()
@@ -263,16 +267,16 @@ class GraphBuilder:
         self.tensor_value(index).constant_buffer_idx = self._entry(bytes_of(values))
         return index
 
-    # ---- Values in their layouts ----
+    # ---- Values by layout ----
 
     def same(self, node: Node, other: Node) -> None:
-        """`node` is what `other` is, in every layout there is."""
+        """Gives `node` the values of `other` in all existing layouts."""
         for layout in Layout:
             if (other, layout) in self._ids:
                 self._ids[node, layout] = self._ids[other, layout]
 
     def layouts_of(self, node: Node) -> set[Layout]:
-        """Layouts in which a computed or given value is there without a transpose."""
+        """The layouts in which a value exists without a transpose."""
         node = self._read_node(node)
         self._read_input(node)
         if dequantize_params(node) is not None:
@@ -282,7 +286,7 @@ class GraphBuilder:
         return {layout for layout in Layout if (node, layout) in self._ids}
 
     def _read_node(self, node: Node) -> Node:
-        """What the emitted operator reads for an input: the int8 tensor, if it runs over int8."""
+        """The node that the current operator reads for an input: the quantized node if it runs on int8."""
         is_int8 = self._quantized_result is not None
         source = node.args[0] if is_int8 and dequantize_params(node) is not None else node
         assert isinstance(source, Node)
@@ -298,7 +302,7 @@ class GraphBuilder:
         self.graph.input_ids.append(value.id_out)
 
     def value(self, node: Node, layout: Layout = Layout.PLAIN) -> int:
-        """The id of what `node` computes, in that layout."""
+        """The id of the value of `node` in a layout."""
         op = self.quantized_op
         if op is not None and op.dynamic is not None and node is op.dynamic.dequantize:
             is_image = operation(op.node) is torch.ops.aten.convolution.default
@@ -328,7 +332,7 @@ class GraphBuilder:
         return target
 
     def _reshaped_image(self, node: Node, layout: Layout) -> list[int] | None:
-        """The shape that changes the layout of an image of one pixel without a move, if there is one."""
+        """The shape by which a reshape replaces the transpose of an image of one pixel; otherwise None."""
         tensor = self.tensor(node)
         if self._dims(node, Layout.PLAIN)[2:] != [1, 1] or len(dynamic_axes(tensor)) > 1:
             return None
@@ -336,7 +340,7 @@ class GraphBuilder:
         return [sizes[axis] for axis in TO_NHWC] if layout is Layout.NHWC else sizes
 
     def constant(self, tensor: torch.Tensor, dtype: torch.dtype | None = None) -> int:
-        """The id of a constant value, stored as named data under the digest of its bytes; equal ones once."""
+        """The id of a constant, stored as named data under its digest; equal constants share an id."""
         tensor = tensor if dtype is None else tensor.to(dtype)
         entry = self._entry(bytes_of(tensor))
         dims = list(tensor.shape) or [1]
@@ -350,7 +354,7 @@ class GraphBuilder:
     # ---- Operators ----
 
     def add(self, node: Any, origin: Node, bounds: g.OutputMinMax | None = None) -> None:
-        """Appends an operator; its debug handle is that of `origin`."""
+        """Appends an operator with the debug handle of `origin`."""
         handle = meta.get_debug_handle(origin)
         if isinstance(handle, (tuple, list)):
             handle = handle[0] if handle else None
@@ -358,7 +362,7 @@ class GraphBuilder:
         self.graph.xnodes.append(g.XNode(node, handle, bounds))
 
     def debug_handles(self, nodes: Iterable[Node]) -> dict[int, tuple[int, ...]]:
-        """The debug handles of what each operator computes, by the debug handle that it carries."""
+        """For each operator, by its own debug handle: the debug handles of all nodes that it computes."""
         found: dict[int, tuple[int, ...]] = {}
         for node in nodes:
             owner = node
@@ -372,7 +376,7 @@ class GraphBuilder:
     # ---- Outputs ----
 
     def finish(self, outputs: list[Node]) -> g.XNNGraph:
-        """Marks the delegate's outputs, which follow its inputs among the arguments."""
+        """Marks the delegate's outputs, which follow the inputs in the arguments."""
         for position, node in enumerate(outputs):
             layout = Layout.NHWC if is_channels_last(self.tensor(node)) else Layout.PLAIN
             index = self.value(node, layout)

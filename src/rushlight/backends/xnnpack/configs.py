@@ -1,7 +1,6 @@
-"""The operators of XNNPACK as classes, which `XnnpackPartitioner(configs=[...])` takes.
+"""Classes for XNNPACK's operators, which `XnnpackPartitioner(configs=[...])` accepts.
 
-They have the names that ExecuTorch's users write in `configs`. What a node must be for the backend to take it
-is in `support.py`.
+The names are those of ExecuTorch's classes. `support.py` has the conditions that a node must fulfil.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ _ALL = (*_FLOAT_AND_STATIC, ConfigPrecisionType.DYNAMIC_QUANT)
 
 
 class XNNPartitionerConfig:
-    """An operator.
+    """An operator of XNNPACK.
 
     Attributes:
-        target_name: its name without library, such as `linear.default`.
-        precisions: the precisions in which the backend runs it.
+        target_name: the operator's name without library, such as `linear.default`.
+        precisions: the precisions that the backend supports for the operator.
     """
 
     target_name: ClassVar[str]
@@ -29,7 +28,7 @@ class XNNPartitionerConfig:
 
     @classmethod
     def supported_precision_types(cls) -> list[ConfigPrecisionType]:
-        """Returns the precisions in which the backend runs the operator."""
+        """Returns the precisions that the backend supports for the operator."""
         return list(cls.precisions)
 
 
@@ -92,4 +91,4 @@ UpsampleBilinear2dConfig = _config("UpsampleBilinear2dConfig", "upsample_bilinea
 ViewCopyConfig = _config("ViewCopyConfig", "view_copy.default", _FLOAT_AND_STATIC)
 
 ALL_PARTITIONER_CONFIGS: list[type[XNNPartitionerConfig]] = XNNPartitionerConfig.__subclasses__()
-"""All of them."""
+"""All operator classes."""

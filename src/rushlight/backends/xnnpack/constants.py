@@ -1,9 +1,9 @@
-"""Numbers that have a meaning of their own in the tables of a payload."""
+"""Special numbers in the tables of a payload."""
 
 from __future__ import annotations
 
 NONE = 0xFFFFFFFF
-"""The id of an absent value, and the external id of an internal one."""
+"""The id of an absent value, and the external id of an internal value."""
 NAMED = 0xFFFFFFFFFFFFFFFF
 """The offset of constants that are stored as named data."""
 
@@ -13,7 +13,7 @@ OUTPUT = 2
 """Flag of values: an output of the delegate."""
 
 TRANSPOSE_WEIGHTS = 1
-"""Flag of products: the second operand is the transpose of what the node usually takes."""
+"""Flag of products: the second operand is stored transposed."""
 ALIGN_CORNERS = 8
 """Flag of resize nodes: the corner pixels of both images have the same centers."""
 KEEP_DIMS = 0x40

@@ -1,4 +1,4 @@
-"""Matrix products, convolutions and batch norms as nodes of a payload."""
+"""Emits matrix products, convolutions and batch norms."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from rushlight.ir.errors import CompileError
 
 aten = torch.ops.aten
 GROUP_UNIT = 32
-"""The number of weights of which a group is a multiple."""
+"""Group sizes must be multiples of this number."""
 
 
 class UnsupportedGroupError(CompileError, AssertionError):
-    """The weights of a product are quantized in groups of a size that XNNPACK lacks."""
+    """The weights of a product are quantized in groups whose size XNNPACK does not support."""
 
 
 def _place(node: Node) -> str:
@@ -79,39 +79,39 @@ def _product(
 
 
 def emit_linear(builder: GraphBuilder, node: Node) -> None:
-    """A product with a weight [out, in]."""
+    """Emits a product with a weight [out, in]."""
     source, weight, bias = node.args[0], node.args[1], argument(node, 2)
     assert isinstance(source, Node) and isinstance(weight, Node)
     _product(builder, node, source, weight, bias, True)
 
 
 def emit_addmm(builder: GraphBuilder, node: Node) -> None:
-    """A product with a bias."""
+    """Emits a product with a bias."""
     bias, source, weight = node.args[:3]
     assert isinstance(bias, Node) and isinstance(source, Node) and isinstance(weight, Node)
     _product(builder, node, source, weight, bias, False)
 
 
 def emit_mm(builder: GraphBuilder, node: Node) -> None:
-    """A product of matrices."""
+    """Emits a matrix product."""
     source, weight = node.args[:2]
     assert isinstance(source, Node) and isinstance(weight, Node)
     _product(builder, node, source, weight, None, False)
 
 
 def emit_bmm(builder: GraphBuilder, node: Node) -> None:
-    """Products of batches of matrices."""
+    """Emits a batch of matrix products."""
     a, b = node.args[:2]
     assert isinstance(a, Node) and isinstance(b, Node)
     first, second = builder.value(a), builder.value(b)
     builder.add(g.XNNBatchMatrixMultiply(first, second, builder.define(node), 0), node)
 
 
-# ---- Convolutions and what becomes one ----
+# ---- Convolutions, and nodes that become convolutions ----
 
 
 def _spatial(values: Any, is_flat: bool, filler: int) -> tuple[int, int]:
-    """Height and width of a list; one over a line gets `filler` as its width."""
+    """Returns (height, width) of a list; a 1-d convolution gets `filler` as its width."""
     items = list(values)
     if is_flat:
         return int(items[0]), filler
@@ -119,7 +119,7 @@ def _spatial(values: Any, is_flat: bool, filler: int) -> tuple[int, int]:
 
 
 def emit_convolution(builder: GraphBuilder, node: Node) -> None:
-    """A convolution, also a transposed one."""
+    """Emits a convolution or a transposed convolution."""
     source, weight_node, bias_node = node.args[:3]
     added = (0, 0, 0, 0)
     if (folded := folded_padding(node)) is not None:
@@ -193,7 +193,7 @@ def emit_convolution(builder: GraphBuilder, node: Node) -> None:
 
 
 def _as_image(builder: GraphBuilder, source: Node) -> int:
-    """A line [n, c, l] as the image [n, l, 1, c] in memory."""
+    """Converts a line [n, c, l] to the image [n, l, 1, c] in memory."""
     dims = upper_dims(builder.tensor(source))
     transposed = builder.temporary(source, [dims[0], dims[2], dims[1]])
     builder.add(g.XNNStaticTranspose(3, [0, 2, 1], builder.value(source), transposed, 0), source)
@@ -213,7 +213,7 @@ def _as_line(builder: GraphBuilder, result: Node, image: int) -> None:
 
 
 def _following_norm(builder: GraphBuilder, node: Node) -> Node | None:
-    """The item of a batch norm that is the only thing done to `node`."""
+    """The getitem node of a batch norm that is the only user of `node`; otherwise None."""
     users = list(node.users)
     if len(users) != 1 or operation(users[0]) != aten._native_batch_norm_legit_no_training.default:
         return None
@@ -225,7 +225,7 @@ def _following_norm(builder: GraphBuilder, node: Node) -> Node | None:
 
 
 def _norm_factors(builder: GraphBuilder, norm: Node) -> tuple[torch.Tensor, torch.Tensor]:
-    """(w, b) with which a batch norm is x * w + b, per channel, in double precision."""
+    """(w, b) such that the batch norm is x * w + b per channel, in float64."""
 
     def value(node: object, default: float) -> torch.Tensor:
         if isinstance(node, Node):
@@ -261,7 +261,7 @@ def _fold_norm(
 
 
 def emit_batch_norm(builder: GraphBuilder, node: Node) -> None:
-    """As a multiplication and an addition per channel."""
+    """Emits a batch norm as a multiplication and an addition per channel."""
     source = node.args[0]
     assert isinstance(source, Node)
     tensor = builder.tensor(source)

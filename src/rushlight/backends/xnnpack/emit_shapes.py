@@ -1,4 +1,4 @@
-"""Pools, and operators that move or resize tensors, as nodes of a payload."""
+"""Emits pooling, and operators that move or resize tensors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rushlight.ir.edge_ops import argument
 from rushlight.ir.errors import CompileError
 
 aten = torch.ops.aten
-_IN_NHWC = [TO_NHWC.index(axis) for axis in range(4)]  # where an axis of an image is in memory
+_IN_NHWC = [TO_NHWC.index(axis) for axis in range(4)]  # the position in memory of each axis of an image
 
 
 def _pool_node(kind: Callable[..., object], builder: GraphBuilder, node: Node, window: Sequence[int]) -> None:
@@ -40,7 +40,7 @@ def _pool_node(kind: Callable[..., object], builder: GraphBuilder, node: Node, w
 
 
 def emit_avg_pool(builder: GraphBuilder, node: Node) -> None:
-    """An average pool."""
+    """Emits average pooling."""
     kernel = pair(node.args[1])
     stride = pair(argument(node, 2), kernel)
     top, left = pair(argument(node, 3), (0, 0))
@@ -48,7 +48,7 @@ def emit_avg_pool(builder: GraphBuilder, node: Node) -> None:
 
 
 def emit_max_pool(builder: GraphBuilder, node: Node) -> None:
-    """A maximum pool."""
+    """Emits max pooling."""
     kernel = pair(node.args[1])
     stride = pair(argument(node, 2), kernel)
     top, left = pair(argument(node, 3), (0, 0))
@@ -68,7 +68,7 @@ def emit_max_pool(builder: GraphBuilder, node: Node) -> None:
 
 
 def emit_mean(builder: GraphBuilder, node: Node) -> None:
-    """A mean over height and width."""
+    """Emits a mean over height and width."""
     source = node.args[0]
     assert isinstance(source, Node)
     in_id = builder.value(source, Layout.NHWC)
@@ -76,7 +76,7 @@ def emit_mean(builder: GraphBuilder, node: Node) -> None:
 
 
 def emit_max_dim(builder: GraphBuilder, node: Node) -> None:
-    """As a pool whose window is the whole height or width."""
+    """Emits a maximum over height or width as pooling with a window of the whole axis."""
     source = node.args[0]
     assert isinstance(source, Node)
     axis = int(node.args[1]) % 4  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ def emit_max_dim(builder: GraphBuilder, node: Node) -> None:
 
 
 def emit_resize(builder: GraphBuilder, node: Node) -> None:
-    """A bilinear resize."""
+    """Emits a bilinear resize."""
     source = node.args[0]
     assert isinstance(source, Node)
     height, width = (int(size) for size in builder.tensor(node).shape[-2:])
@@ -112,7 +112,7 @@ def emit_resize(builder: GraphBuilder, node: Node) -> None:
 
 
 def emit_reshape(builder: GraphBuilder, node: Node) -> None:
-    """Another shape of the same elements."""
+    """Emits a reshape."""
     source = node.args[0]
     assert isinstance(source, Node)
     result = builder.tensor(node)
@@ -122,7 +122,7 @@ def emit_reshape(builder: GraphBuilder, node: Node) -> None:
 
 
 def emit_permute(builder: GraphBuilder, node: Node) -> None:
-    """From whatever layout the input has, to a plain one."""
+    """Emits a permute from any layout of the input to a plain result."""
     source = node.args[0]
     assert isinstance(source, Node)
     rank = rank_of(source)
@@ -139,7 +139,7 @@ def emit_permute(builder: GraphBuilder, node: Node) -> None:
 
 
 def emit_cat(builder: GraphBuilder, node: Node) -> None:
-    """A concatenation."""
+    """Emits a concatenation."""
     sources = list(node.args[0])  # type: ignore[arg-type]
     layout = common_layout(builder, sources)
     rank = rank_of(node)
@@ -170,7 +170,7 @@ def emit_cat(builder: GraphBuilder, node: Node) -> None:
 
 
 def emit_slice(builder: GraphBuilder, node: Node) -> None:
-    """A part of a tensor."""
+    """Emits a slice."""
     source = node.args[0]
     assert isinstance(source, Node)
     layout = common_layout(builder, [source])
@@ -189,7 +189,7 @@ def emit_slice(builder: GraphBuilder, node: Node) -> None:
 
 
 def emit_pad(builder: GraphBuilder, node: Node) -> None:
-    """A padding with a constant."""
+    """Emits constant padding."""
     source = node.args[0]
     assert isinstance(source, Node)
     layout = common_layout(builder, [source])
@@ -206,7 +206,7 @@ def emit_pad(builder: GraphBuilder, node: Node) -> None:
 
 
 def emit_clone(builder: GraphBuilder, node: Node) -> None:
-    """A copy that may have another layout."""
+    """Emits a copy, possibly to another layout."""
     source, result = tensor_of(node.args[0]), tensor_of(node)
     assert source is not None and result is not None and is_channels_last(source) == is_channels_last(result)
     emit_copy(builder, node)

@@ -1,4 +1,4 @@
-"""What operators of a payload share: the activation that they take along, and a layout for several inputs."""
+"""Shared functions of the emitters: fused activations, and a common layout of several inputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INFINITY = float("inf")
 
 
 def common_layout(builder: GraphBuilder, nodes: Sequence[Node]) -> Layout:
-    """Channels-last if one of the images is there only in that layout and all may be."""
+    """NHWC if all inputs are images and at least one exists only in NHWC; otherwise PLAIN."""
     computed = [node for node in nodes if not builder.context.is_constant(node)]
     if not all(rank_of(node) == 4 for node in computed):
         return Layout.PLAIN
@@ -32,7 +32,7 @@ def common_layout(builder: GraphBuilder, nodes: Sequence[Node]) -> Layout:
 
 
 def activation_bounds(node: Node) -> g.OutputMinMax | None:
-    """The bounds to which an activation clamps, None if it does something else."""
+    """The bounds of a clamping activation; None for any other node."""
     op = operation(node)
     if op == aten.relu.default:
         return g.OutputMinMax(0.0, INFINITY)
@@ -47,7 +47,7 @@ def activation_bounds(node: Node) -> g.OutputMinMax | None:
 
 
 def fused_activation(builder: GraphBuilder, node: Node) -> tuple[Node, g.OutputMinMax | None]:
-    """The node whose value results, and the bounds, where an activation is the only user of `node`."""
+    """The node whose value the fused operator computes, and the bounds of the activation fused into it."""
     activation = activation_behind(node)
     if activation is not None:
         builder.skipped[activation] = node
@@ -56,13 +56,13 @@ def fused_activation(builder: GraphBuilder, node: Node) -> tuple[Node, g.OutputM
 
 
 def sizes_of_reshape(builder: GraphBuilder, node: Node, axes: Sequence[int]) -> list[int]:
-    """Sizes of the axes named, 1 for -1, and 0, which is inferred, for a dynamic one."""
+    """The sizes of the given axes; 1 for axis -1, and 0 (inferred) for a dynamic axis."""
     shape = builder.tensor(node).shape
     return [1 if axis < 0 else shape[axis] if isinstance(shape[axis], int) else 0 for axis in axes]
 
 
 def emit_unary(kind: Callable[..., object], builder: GraphBuilder, node: Node) -> None:
-    """An operator with one input and one result."""
+    """Emits an operator with one input and one result."""
     source = node.args[0]
     assert isinstance(source, Node)
     layout = common_layout(builder, [source])
@@ -71,5 +71,5 @@ def emit_unary(kind: Callable[..., object], builder: GraphBuilder, node: Node) -
 
 
 def emit_copy(builder: GraphBuilder, node: Node) -> None:
-    """A copy of a value."""
+    """Emits a copy of a value."""
     emit_unary(g.XNNCopy, builder, node)

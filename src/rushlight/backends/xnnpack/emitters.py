@@ -1,4 +1,4 @@
-"""How each operator becomes nodes of the payload: one row an operator."""
+"""The table of emitters: one row for each operator."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Emit = Callable[[GraphBuilder, Node], None]
 
 
 def emit(builder: GraphBuilder, node: Node) -> None:
-    """Adds what computes `node`. Raises CompileError if there is no row for its operator."""
+    """Emits `node`. Raises CompileError if its operator has no row."""
     if node in builder.skipped or builder.context.is_cast(node):
         return
     if builder.is_lazy(node):

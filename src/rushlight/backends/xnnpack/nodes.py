@@ -25,11 +25,11 @@ WEIGHT_POSITIONS = {
     torch.ops.aten.addmm.default: 2,
     torch.ops.aten.mm.default: 1,
 }
-"""The position of the weight among the arguments of matrix products."""
+"""The position of the weight argument of each matrix product."""
 
 
 class ConfigPrecisionType(enum.Enum):
-    """Which nodes a partitioner takes: floating point, statically or dynamically quantized."""
+    """The nodes that a partitioner accepts: float, statically quantized or dynamically quantized."""
 
     FP32 = 1
     STATIC_QUANT = 2
@@ -37,11 +37,11 @@ class ConfigPrecisionType(enum.Enum):
 
 
 class SupportContext:
-    """A program and the options of the partitioner that looks at it.
+    """A program, and the options of the partitioner.
 
     Args:
         program: the program.
-        enable_bf16: whether matrix products of bfloat16 are taken.
+        enable_bf16: whether bfloat16 matrix products are accepted.
         dynamic_weights: whether weights of float matrix products are arguments of the delegate.
     """
 
@@ -60,11 +60,11 @@ class SupportContext:
         return self._constants[graph]
 
     def is_constant(self, node: object) -> bool:
-        """Whether a node is a constant, or gives one another element type."""
+        """Whether a node is a constant, or converts a constant to another dtype."""
         return isinstance(node, Node) and self._constants_of(node.graph).is_constant(node)
 
     def is_cast(self, node: Node) -> bool:
-        """Whether a node gives a constant another element type."""
+        """Whether a node converts a constant to another dtype."""
         return node.op == "call_function" and self.is_constant(node)
 
     def constant(self, node: Node) -> torch.Tensor:
@@ -74,48 +74,48 @@ class SupportContext:
         return value
 
     def constant_value(self, node: object) -> torch.Tensor | None:
-        """The tensor of a constant, None for any other value."""
+        """The tensor of a constant; None for any other value."""
         return self._constants_of(node.graph).value(node) if isinstance(node, Node) else None
 
     def is_weight(self, node: object) -> bool:
-        """Whether the node is a constant, or dequantizes one."""
+        """Whether the node is a constant, or dequantizes a constant."""
         if not isinstance(node, Node) or self.is_constant(node):
             return isinstance(node, Node)
         return is_op(node, *DEQUANTIZE_WEIGHT) and self.is_constant(node.args[0])
 
     @property
     def dtypes(self) -> set[torch.dtype]:
-        """The float dtypes of which the partitioner takes nodes."""
+        """The float dtypes of nodes that the partitioner accepts."""
         floats = {torch.float32, torch.float16}
         return floats | {torch.bfloat16} if self.enable_bf16 else floats
 
 
 def _is_dense_cast(node: Node) -> bool:
-    """Whether a node gives a tensor another element type in contiguous memory."""
+    """Whether a node converts a tensor to another dtype, with a contiguous result."""
     result = tensor_of(node)
     return str(aten_op(node.target)) == CAST and result is not None and result.is_contiguous()
 
 
 def operation(node: Node) -> Any:
-    """The key of a node in the tables: its ATen operator; the name of an operator of dim orders."""
+    """The table key of a node: its ATen operator, or the name of a dim order operator."""
     op = aten_op(node.target) or node.target
     name = str(op)
     return name if name.startswith("dim_order_ops.") else op
 
 
 def tensor_of(node: object) -> torch.Tensor | None:
-    """The fake tensor that an argument computes; None if it is no node or has several results."""
+    """The fake tensor of an argument; None if it is no node or has several results."""
     return meta.get_tensor(node) if isinstance(node, Node) else None
 
 
 def rank_of(node: object) -> int:
-    """The number of dimensions of the tensor that an argument computes; -1 of anything else."""
+    """The number of dimensions of an argument's tensor; -1 for any other value."""
     tensor = tensor_of(node)
     return -1 if tensor is None else tensor.dim()
 
 
 def upper_dims(tensor: torch.Tensor) -> list[int]:
-    """Sizes, or their upper bounds, 0 where there is none. Scalars have one dimension."""
+    """The sizes or their upper bounds; 0 for an unbounded size. A scalar has one dimension."""
     return [upper_bound(size) or 0 for size in tensor.shape] or [1]
 
 
@@ -125,9 +125,9 @@ def is_static(tensor: torch.Tensor) -> bool:
 
 
 def is_channels_last(tensor: torch.Tensor) -> bool:
-    """Whether the memory of an image is [n, h, w, c], by the dim order that the program file gives it.
+    """Whether the memory of an image is [n, h, w, c], according to its dim order in the program file.
 
-    The executor reads the same dim order. Only that decides where sizes of 1 make both layouts fit.
+    The executor reads the same dim order. It decides if sizes of 1 make both layouts possible.
     """
     return (
         tensor.dim() == 4
@@ -137,22 +137,22 @@ def is_channels_last(tensor: torch.Tensor) -> bool:
 
 
 def is_dense(tensor: torch.Tensor) -> bool:
-    """Whether XNNPACK can read the memory: contiguous, or channels-last."""
+    """Whether XNNPACK can read the memory layout: contiguous or channels last."""
     return is_channels_last(tensor) or tensor.is_contiguous()
 
 
 def dynamic_axes(tensor: torch.Tensor) -> list[int]:
-    """The axes whose sizes are known when the program runs."""
+    """The axes with dynamic sizes."""
     return [axis for axis, size in enumerate(tensor.shape) if not isinstance(size, int)]
 
 
 def lower_dims(tensor: torch.Tensor) -> list[int]:
-    """The least sizes, 0 where there is no lower bound."""
+    """The lower bounds of the sizes; 0 for a size without a lower bound."""
     return [max(bounds(size)[0], 0) for size in tensor.shape]
 
 
 def pair(value: Any, default: Sequence[int] = (1, 1)) -> tuple[int, int]:
-    """Height and width of an operator's argument, which may be one number for both, or empty."""
+    """Returns (height, width) of an argument, which may be one number for both, or empty."""
     if value is None or value == []:
         return int(default[0]), int(default[1])
     if isinstance(value, int):
@@ -161,29 +161,29 @@ def pair(value: Any, default: Sequence[int] = (1, 1)) -> tuple[int, int]:
 
 
 def is_row(node: object, context: SupportContext) -> bool:
-    """Whether a node is a constant of shape [1, n], which is a bias as well as [n] is."""
+    """Whether a node is a constant of shape [1, n], which can be used as a bias like [n]."""
     tensor = tensor_of(node)
     return tensor is not None and tensor.dim() == 2 and tensor.shape[0] == 1 and context.is_constant(node)
 
 
 def transposed_constant(context: SupportContext, node: object) -> Node | None:
-    """The constant matrix (or what dequantizes it) whose transpose `node` computes, if it does that."""
+    """The constant matrix (or its dequantize node) that `node` transposes; None for any other node."""
     matrix = transposed(node)
     return matrix if context.is_weight(matrix) else None
 
 
 def is_weight_alone(node: Node, user: Node) -> bool:
-    """Whether a product reads the node as its weight and nowhere else."""
+    """Whether a product reads the node only as its weight."""
     position = WEIGHT_POSITIONS.get(operation(user))
     return position is not None and [i for i, arg in enumerate(user.args) if arg is node] == [position]
 
 
 def folded_padding(conv: Node) -> tuple[Node, tuple[int, int, int, int]] | None:
-    """The padding with zeros in front of a convolution that the convolution can do itself, if there is one.
+    """The zero padding in front of a convolution that can be fused into it; None if there is none.
 
     Returns:
-        The node that pads, which nothing else reads, and what it adds at the top, right, bottom and left of
-        an image; at the start and the end of a line as top and bottom.
+        The padding node, which has no other user, and its padding (top, right, bottom, left) of an image. The
+        start and end of a line are top and bottom.
     """
     if conv.op != "call_function" or operation(conv) is not torch.ops.aten.convolution.default:
         return None

@@ -53,23 +53,24 @@ logger = logging.getLogger(__name__)
 
 
 class XnnpackPartitioner(Partitioner):
-    """Gives XNNPACK every node that it supports, in as few parts as possible.
+    """Assigns to XNNPACK every node that it supports, in as few partitions as possible.
 
-    After `partition`, `report` has the reason for every node that is not taken.
+    After `partition`, `report` has the reason for every refused node.
 
     Args:
-        configs: the operators to take, as ATen overloads, names such as "add.Tensor", or classes of
+        configs: the operators to accept, as ATen overloads, names such as "add.Tensor", or classes of
             `rushlight.backends.xnnpack.configs`; None or an empty list means all.
-        config_precisions: the precisions to take; None means all. Matrix products and convolutions are taken
-            in any precision, except where it is FP32 alone: then quantized linear layers run in float, with
-            weights that are dequantized in front of the delegate, and other quantized ones are left.
-        per_op_mode: make one part for every node.
-        verbose: log why nodes are not taken.
+        config_precisions: the precisions to accept; None means all. Matrix products and convolutions are
+            accepted in any precision, with one exception: if FP32 is the only precision, quantized linear
+            layers run in float, with weights dequantized in front of the delegate, and other quantized
+            operators are refused.
+        per_op_mode: make a separate partition for every node.
+        verbose: log the reason for every refused node.
         kwargs: `force_non_static_weights_for_f32_linear` passes the weights and biases of float matrix
-            products as arguments of the delegate; `enable_bf16` takes bfloat16 matrix products.
+            products as arguments of the delegate; `enable_bf16` accepts bfloat16 matrix products.
     """
 
-    changes_graph = True  # decomposed linear layers are made whole
+    changes_graph = True  # decomposed linear layers are restored
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class XnnpackPartitioner(Partitioner):
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
-        """Returns the operators that XNNPACK takes without decomposition."""
+        """Returns the operators that XNNPACK supports without decomposition."""
         context = self._context(ep)
         quantized: dict[Graph, QuantizedOps] = {}
 
@@ -111,10 +112,10 @@ class XnnpackPartitioner(Partitioner):
         return list(PRESERVED_OPS), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tags the nodes that XNNPACK takes.
+        """Tags the nodes that XNNPACK supports.
 
-        Linear layers that were decomposed around views, and that XNNPACK takes as a whole, are made whole in
-        a copy of the program, which the result has then.
+        Linear layers that were decomposed with views around them are restored, if XNNPACK supports the whole
+        layer. This is done in a copy of the program, which the result contains.
         """
         exported_program = self._with_whole_linears(exported_program)
         context = self._context(exported_program)
@@ -130,9 +131,7 @@ class XnnpackPartitioner(Partitioner):
         return SupportContext(program, enable_bf16=self._bf16, dynamic_weights=self._weights_as_arguments)
 
     def _with_whole_linears(self, program: ExportedProgram) -> ExportedProgram:
-        """Returns the program, or a copy in which products between views are linear layers again, as far as
-        XNNPACK then takes them.
-        """
+        """Returns the program, or a copy with restored linear layers if XNNPACK supports them."""
         modules = graph_modules(program.graph_module)
         nodes = [node for module in modules for node in module.graph.nodes]
         names = {node.name for node in nodes if viewed_linear(node) is not None}
@@ -183,7 +182,7 @@ class XnnpackPartitioner(Partitioner):
             parts = form_parts(module.graph, taken.__contains__, joined(groups))
         for part in parts:
             if all(context.is_constant(node) or _is_transposed_in(part, node, context) for node in part):
-                continue  # nothing of it would be left to compute
+                continue  # the delegate would have nothing left to compute
             for node in part:
                 check_scales(node, context)
             tag = f"xnnpack_{len(tags)}"
@@ -245,15 +244,16 @@ class XnnpackPartitioner(Partitioner):
         return unsupported_reason(node, context)
 
     def _reads_dequantized_weight(self, node: Node) -> bool:
-        """Whether a quantized linear layer runs in float, where only this precision is asked for: its weight
-        is dequantized in front of the delegate.
+        """Whether a quantized linear layer runs in float, because FP32 is the only accepted precision.
+
+        Its weight is then dequantized in front of the delegate.
         """
         taken = WEIGHT_POSITIONS if self._weights_as_arguments else (aten.linear.default,)
         return self.precisions == {ConfigPrecisionType.FP32} and operation(node) in taken
 
     @staticmethod
     def _release_weights(graph: Graph, context: SupportContext) -> None:
-        """Leaves weights and biases of float products to the program."""
+        """Removes the tags from weights and biases of float products, so that they stay in the program."""
         for node in graph.nodes:
             if node.op != "call_function" or meta.get_delegation_tag(node) is None:
                 continue
@@ -272,21 +272,21 @@ class XnnpackPartitioner(Partitioner):
 
 
 class XnnpackFloatingPointPartitioner(XnnpackPartitioner):
-    """Takes only floating-point nodes."""
+    """Accepts only float nodes."""
 
     def __init__(self) -> None:
         super().__init__(config_precisions=ConfigPrecisionType.FP32)
 
 
 class XnnpackQuantizedPartitioner(XnnpackPartitioner):
-    """Takes only statically quantized nodes."""
+    """Accepts only statically quantized nodes."""
 
     def __init__(self) -> None:
         super().__init__(config_precisions=ConfigPrecisionType.STATIC_QUANT)
 
 
 class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
-    """Takes only dynamically quantized nodes."""
+    """Accepts only dynamically quantized nodes."""
 
     def __init__(self, **kwargs: Any) -> None:
         if "config_precisions" in kwargs:
@@ -295,7 +295,7 @@ class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
 
 
 def _restored(program: ExportedProgram, names: Collection[str]) -> tuple[ExportedProgram, dict[str, Node]]:
-    """Returns a copy of a program with products between views as linear layers, and these by the product."""
+    """Returns a copy of a program with restored linear layers, and these layers by product name."""
     copied = copy_program(program)
     copied._verifiers = [accepting(program.verifier, [aten.linear.default])]
     layers = {}
@@ -324,7 +324,7 @@ def _name_of(config: object) -> str:
 
 
 def _fused_product(node: Node) -> Node | None:
-    """The matrix product or convolution that takes a node along as its activation, if there is one."""
+    """The matrix product or convolution into which an activation is fused; None if there is none."""
     source = node.args[0] if node.args else None
     if isinstance(source, Node) and operation(source) in WEIGHTED and activation_behind(source) is node:
         return source
@@ -332,7 +332,7 @@ def _fused_product(node: Node) -> Node | None:
 
 
 def _is_transposed_in(part: list[Node], node: Node, context: SupportContext) -> bool:
-    """Whether a node transposes a constant, or a weight that is dequantized in the part itself."""
+    """Whether a node transposes a constant, or a weight that is dequantized in the same partition."""
     matrix = transposed_constant(context, node)
     return matrix is not None and (context.is_constant(matrix) or matrix in part)
 

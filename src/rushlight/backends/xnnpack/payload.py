@@ -1,4 +1,4 @@
-"""Payloads as bytes: a header, the tables, and constants that are stored in the payload itself."""
+"""Payloads as bytes: a header, the tables, and the constants that are stored in the payload."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rushlight.format.encode import encode
 from rushlight.format.errors import MalformedError
 from rushlight.format.segments import align_up
 
-ALIGNMENT = 16  # of the tables, the constants, and every constant, in bytes
+ALIGNMENT = 16  # alignment in bytes of the tables, the constants section, and every constant
 MAGIC = b"XH00"
 HEADER = struct.Struct("<4x4sHIIIQ")  # magic, header length, tables and their size, constants and their size
 
@@ -26,7 +26,7 @@ def _binding() -> Binding:
 
 
 def write_payload(tables: XNNGraph, constants: bytes = b"") -> bytes:
-    """The payload of a graph. `constants` is what offsets of its constant data count from."""
+    """Writes the payload of a graph. Offsets in the graph's constant data are relative to `constants`."""
     encoded = encode(_binding(), tables)
     start = align_up(HEADER.size, ALIGNMENT)
     size = align_up(len(encoded), ALIGNMENT)
@@ -35,7 +35,7 @@ def write_payload(tables: XNNGraph, constants: bytes = b"") -> bytes:
 
 
 def read_payload(data: bytes) -> tuple[XNNGraph, memoryview]:
-    """The graph and the constants stored in the payload. Raises MalformedError."""
+    """Reads the graph and the constants stored in the payload. Raises MalformedError."""
     view = byte_view(data)
     if len(view) < 8:
         raise MalformedError(f"a payload of {len(view)} bytes has no header")

@@ -1,4 +1,4 @@
-"""Quantized parts of a graph: which operators XNNPACK runs over int8, and which nodes go with them."""
+"""Finds operators that XNNPACK runs on int8, and the nodes that belong to them."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ MOVING = frozenset(
         aten.clone.default,
     }
 )
-"""Operators whose results are elements of their inputs, by the same parameters."""
+"""Operators whose results have elements and quantization parameters of their inputs."""
 CLAMPS = (aten.relu.default, aten.hardtanh.default, aten.clamp.default)
 INT8_OPS = MOVING | WEIGHTED.keys() | set(CLAMPS)
 INT8_OPS |= {aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.mean.dim}
-"""What XNNPACK runs over int8."""
+"""The operators that XNNPACK runs on int8."""
 _FUSING = WEIGHTED.keys() | {aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor}
 
 
@@ -62,17 +62,17 @@ _FUSING = WEIGHTED.keys() | {aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor}
 
 
 def quantize_params(node: object) -> QuantParams | None:
-    """The parameters by which a node quantizes to int8, the only 8-bit type that payloads have."""
+    """The parameters of a node that quantizes to int8, the only 8-bit dtype of payloads."""
     return quantization.quantize_params(node, torch.int8)
 
 
 def dequantize_params(node: object) -> QuantParams | None:
-    """The parameters by which a node dequantizes int8."""
+    """The parameters of a node that dequantizes int8."""
     return quantization.dequantize_params(node, torch.int8)
 
 
 def params_of_value(node: Node) -> QuantParams | None:
-    """How an int8 node is quantized, as the node or a user of it says."""
+    """The quantization parameters of an int8 node, taken from the node or one of its users."""
     found = quantize_params(node)
     return found or next(filter(None, (dequantize_params(user) for user in node.users)), None)
 
@@ -83,9 +83,9 @@ def is_packed_int4(weight: QuantizedWeight) -> bool:
 
 
 def stored_weight(node: object, context: SupportContext) -> QuantizedWeight | None:
-    """The weight that a node dequantizes, if XNNPACK can store it: without zero points, in groups if int4.
+    """The weight that a node dequantizes, if XNNPACK supports it: no zero points; int4 only in groups.
 
-    A group that is a whole row is no group: its scale is that of the channel.
+    A group of a whole row does not count as a group: its scale is the channel's scale.
     """
     weight = quantized_weight(node, context.constant_value)
     if weight is None or weight.zero_points is not None:
@@ -98,7 +98,7 @@ def stored_weight(node: object, context: SupportContext) -> QuantizedWeight | No
 
 
 def dynamic_input(node: object) -> DynamicQuantization | None:
-    """The dynamic quantization that ends with a node, if XNNPACK does the same: to int8, not symmetric."""
+    """The dynamic quantization that ends with a node, if XNNPACK supports it: to int8, asymmetric."""
     found = dynamic_quantization(node)
     if found is None or found.dtype is not torch.int8 or found.params.scheme is DynamicScheme.SYMMETRIC:
         return None
@@ -118,11 +118,11 @@ def is_dynamic_part(node: Node) -> bool:
 
 
 class InvalidParametersError(CompileError, ValueError):
-    """A tensor is quantized by a scale or zero point that XNNPACK lacks."""
+    """A tensor is quantized with a scale or zero point that XNNPACK does not support."""
 
 
 def check_scales(node: Node, context: SupportContext) -> None:
-    """Checks the literal or constant parameters by which a node quantizes or dequantizes a tensor.
+    """Checks the literal or constant parameters of a quantize or dequantize node.
 
     Raises:
         InvalidParametersError: a scale is not a finite, normal, positive float32, or a zero point is no int8.
@@ -148,19 +148,20 @@ def check_scales(node: Node, context: SupportContext) -> None:
     raise InvalidParametersError(f"Invalid quantization scale or zero point for {where}: {reason}")
 
 
-# ---- Operators over int8 ----
+# ---- Operators on int8 ----
 
 
 @dataclass(frozen=True)
 class QuantizedOp:
-    """A node that XNNPACK runs over int8.
+    """A node that XNNPACK runs on int8.
 
     Args:
         node: the operator.
-        nodes: the nodes that go with it into a delegate: they dequantize its inputs and weights, pad the
+        nodes: the nodes that must be in the same delegate: they dequantize its inputs and weights, pad the
             input of a convolution, compute an activation and quantize the result.
-        result: the node that quantizes the result, None for a float result of a dynamically quantized input.
-        dynamic: how the input is quantized at run time, None if all parameters are literal.
+        result: the node that quantizes the result; None for the float result of a dynamically quantized
+            input.
+        dynamic: the quantization of the input at run time; None if all parameters are literals.
     """
 
     node: Node
@@ -170,13 +171,13 @@ class QuantizedOp:
 
     @property
     def computed(self) -> tuple[Node, ...]:
-        """The nodes that the operator computes, before its result is quantized."""
+        """The nodes that the operator computes before its result is quantized."""
         at = self.nodes.index(self.node)
         return self.nodes[at:] if self.result is None else self.nodes[at:-1]
 
 
 def activation_behind(node: Node) -> Node | None:
-    """The activation that the operator takes along: its only user, with bounds that are apart."""
+    """The activation that is fused into the operator: its only user, with lower bound < upper bound."""
     users = list(node.users)
     if len(users) != 1 or operation(node) not in _FUSING:
         return None
@@ -187,7 +188,7 @@ def activation_behind(node: Node) -> Node | None:
 
 
 def quantized_op(node: Node, context: SupportContext) -> QuantizedOp | None:
-    """How XNNPACK runs an operator over int8, None if it does not."""
+    """How XNNPACK runs an operator on int8; None if it does not."""
     if node.op != "call_function" or operation(node) not in INT8_OPS:
         return None
     if operation(node) in WEIGHTED:
@@ -210,7 +211,7 @@ def quantized_op(node: Node, context: SupportContext) -> QuantizedOp | None:
 
 
 def _tail(node: Node) -> tuple[Node, ...] | None:
-    """The nodes from behind an operator to the quantize node that is all that becomes of its result."""
+    """The nodes behind an operator up to the only quantize node of its result; None for other users."""
     nodes: list[Node] = []
     last = node
     users = list(node.users)
@@ -227,7 +228,7 @@ def _tail(node: Node) -> tuple[Node, ...] | None:
 
 
 def weight_nodes(node: object) -> tuple[Node, ...]:
-    """The nodes that give a weight: transposes of a matrix, and the node that they transpose last."""
+    """The nodes that compute a weight: transposes of a matrix, and the node that they transpose."""
     nodes: list[Node] = []
     while (matrix := transposed(node)) is not None:
         assert isinstance(node, Node)
@@ -255,7 +256,7 @@ def _weighted_op(node: Node, context: SupportContext) -> QuantizedOp | None:
             return None
     dynamic = dynamic_input(source)
     if dynamic is not None and stored.axis is None:
-        return None  # the library has no such product
+        return None  # XNNPACK has no such product
     if dynamic is not None:
         if is_convolution and tensor_of(source).dim() != 4:  # type: ignore[union-attr]
             return None
@@ -268,13 +269,13 @@ def _weighted_op(node: Node, context: SupportContext) -> QuantizedOp | None:
     return None if tail is None else QuantizedOp(node, (source, *pads, *weights, node, *tail), tail[-1], None)
 
 
-# ---- Which of them a delegate takes ----
+# ---- The operators that a delegate accepts ----
 
 
 class QuantizedOps:
-    """The operators of a graph that XNNPACK can run over int8, those that `accepts` lets, and their nodes.
+    """The int8 operators of a graph that `accepts` allows, and their nodes.
 
-    An operator is left out if something else reads its quantized weight or the scales found for its input.
+    An operator is left out if another node reads its quantized weight or the dynamic scales of its input.
     """
 
     def __init__(self, graph: Graph, context: SupportContext, accepts: Callable[[QuantizedOp], bool]) -> None:

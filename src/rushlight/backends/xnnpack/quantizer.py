@@ -1,4 +1,4 @@
-"""The quantizer of XnnpackBackend."""
+"""The quantizer for XnnpackBackend."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ _SHARING = frozenset(
         p.aten.dropout_.default,
     }
 )
-"""Operators whose results have the parameters of their input."""
+"""Operators whose results have the quantization parameters of their input."""
 
 _CONV = (p.CONV - {p.aten.convolution.default}) | {p.aten.conv3d.default, p.aten.conv3d.padding}
 
 
 def _conv(node: Node, dynamic: bool) -> bool:
-    """Any convolution by calibration; with ranges found at run time, plain 2-d ones without a ReLU behind."""
+    """Accepts any convolution with calibration; with dynamic ranges only 2-d ones without a ReLU behind."""
     if not dynamic:
         return True
     weight = meta.get_tensor(node.args[1])  # type: ignore[arg-type]
@@ -75,11 +75,11 @@ def _is_followed_by_relu(node: Node) -> bool:
 
 
 class XNNPACKQuantizer(PatternQuantizer):
-    """Quantizes models to int8 for `XnnpackBackend`, with ranges from data, from training or at run time.
+    """Quantizes models to int8 for `XnnpackBackend`, with ranges from calibration, training or at run time.
 
     It quantizes the same operators as ExecuTorch's quantizer of this name: linear layers and convolutions
     (with batch norm in training, and ReLU), transposed convolutions, additions and multiplications (with
-    ReLU), concatenations, adaptive average pools, and operators after these that only move values.
+    ReLU), concatenations, adaptive average pooling, and operators behind these that only move values.
     """
 
     name: ClassVar[str] = "XNNPACKQuantizer"
@@ -102,10 +102,10 @@ class XNNPACKQuantizer(PatternQuantizer):
     )
 
     def annotate(self, model: GraphModule) -> GraphModule:
-        """Writes the quantization of each operator to `node.meta["quantization_annotation"]`.
+        """Writes the quantization annotation of each operator to `node.meta["quantization_annotation"]`.
 
-        Weighted operators come first, then pools, binary operators and concatenations, whose parameters may
-        be those of what comes before; last the operators that move the results of these.
+        Operators with weights come first, then pooling, binary operators and concatenations, which may share
+        the parameters of the operators before them. Last come operators that move the results of these.
         """
         for kind in (Kind.WEIGHTED, Kind.SHARED, Kind.BINARY, Kind.CONCAT):
             self._annotate_kind(model, kind)
@@ -132,7 +132,7 @@ class XNNPACKQuantizer(PatternQuantizer):
         if len(parameters) == 0 or config.weight is None or not is_float32(act):
             return
         if any(is_annotated(parameter) for parameter in parameters):
-            # Only a linear layer may share its weight with another one, and is not fused then.
+            # Only a linear layer may share its weight with another layer; it is then not fused.
             if match.pattern.name != "linear":
                 return
             match = Match(match.pattern, node, node, ())
@@ -168,9 +168,7 @@ class XNNPACKQuantizer(PatternQuantizer):
 
     @classmethod
     def get_supported_quantization_configs(cls) -> list[QuantizationConfig]:
-        """Returns the configurations of `get_symmetric_quantization_config` that quantize different
-        operators.
-        """
+        """Returns the distinct configurations of `get_symmetric_quantization_config`."""
         settings = itertools.product((False, True), repeat=3)
         return [
             get_symmetric_quantization_config(is_per_channel=channel, is_qat=qat, is_dynamic=dynamic)
@@ -181,8 +179,7 @@ class XNNPACKQuantizer(PatternQuantizer):
     def get_supported_operator_for_quantization_config(
         cls, quantization_config: QuantizationConfig | None
     ) -> list[list[OpOverload]]:
-        """Returns the operators that a configuration quantizes, each alone or with the operator that fuses
-        with it.
+        """Returns the operators that a configuration quantizes, each with the operators fused into it.
 
         Args:
             quantization_config: the configuration; None means all.
@@ -213,8 +210,8 @@ class XNNPACKQuantizer(PatternQuantizer):
     def check(self, quantization_config: QuantizationConfig) -> None:
         """Checks that a configuration is supported.
 
-        XNNPACK itself has 8-bit activations alone: operators between int16 ones stay outside its delegates,
-        and kernels run them.
+        XNNPACK supports only 8-bit activations: operators between int16 activations stay outside its
+        delegates, and kernels run them.
 
         Raises:
             QuantizationError: activations have more than 16 bits.
@@ -228,7 +225,7 @@ class XNNPACKQuantizer(PatternQuantizer):
 
 
 def _has_parameters(node: Node) -> bool:
-    """Whether a node's values have parameters: its own, or those of what it moves."""
+    """Whether a node's value has quantization parameters, its own or those of the value that it moves."""
     while output_spec(node) is None:
         source = node.args[0] if node.op == "call_function" and node.target in _SHARING else None
         if not isinstance(source, Node):

@@ -1,4 +1,4 @@
-"""Which nodes XNNPACK takes: one row an operator, with a check that gives the reason where it does not."""
+"""Decides which nodes XNNPACK supports: one row for each operator, with a check that returns the reason."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Check = Callable[[Node, SupportContext], str | None]
 
 
 def unsupported_reason(node: Node, context: SupportContext) -> str | None:
-    """Why a node is not for XNNPACK, None if it is."""
+    """Returns the reason why XNNPACK cannot run a node; None if it can."""
     if node.op != "call_function":
         return "it calls no operator"
     op = operation(node)
@@ -110,7 +110,7 @@ def _convolution(node: Node, context: SupportContext) -> str | None:
 
 
 def _transposed(node: Node, source: torch.Tensor) -> str | None:
-    """Where the library's transposed convolution fails: strides within the window split it."""
+    """Refuses transposed convolutions that XNNPACK computes wrongly: strides within the window split it."""
     weight = tensor_of(node.args[1])
     assert weight is not None
     stride, padding, dilation, extra = (
@@ -354,4 +354,4 @@ PRESERVED_OPS = (
     aten.hardswish.default,
     aten.elu.default,
 )
-"""Operators that are not decomposed on the way to the edge dialect, since the checks above take them."""
+"""Operators that are not decomposed for the edge dialect, because the checks above accept them."""

@@ -1,1 +1,1 @@
-"""What the nodes of a graph become, by operator family; `table.py` has one row for each operator."""
+"""Lowers the nodes of a graph to steps, by operator family; `table.py` has one row for each operator."""

@@ -1,4 +1,4 @@
-"""Attention: given as one operator, or written out."""
+"""Lowers attention, as a single operator or as its decomposition."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def _tensor(lowering: Lowering, item: object) -> Tensor:
 
 
 def _joined(lowering: Lowering, node: Node) -> list[Tensor] | None:
-    """Keys, values, and those behind them, where concatenations that nothing else reads join them.
+    """Drops concatenations of keys and values that only `node` reads, and returns their parts.
 
-    Their copies are dropped: a few queries read both pieces where they are.
+    The result is [keys, values, further keys, further values], or None if the step cannot read the parts.
+    With a few queries, the step reads both parts without a concatenation.
     """
     query = lowering.tensor(node.args[0])
     sources: list[Tensor] = []
@@ -57,21 +58,21 @@ def _joined(lowering: Lowering, node: Node) -> list[Tensor] | None:
 
 
 def four(tensor: Tensor) -> Tensor:
-    """The tensor with four dimensions: new ones come first."""
+    """The tensor with four dimensions; new dimensions come first."""
     while tensor.rank < 4:
         tensor = tensor.with_one(0)
     return tensor
 
 
 def _three(tensor: Tensor) -> Tensor:
-    """The tensor with at least three dimensions: a new one comes first."""
+    """The tensor with at least three dimensions; a new dimension comes first."""
     return tensor.with_one(0) if tensor.rank == 2 else tensor
 
 
 def _with_heads(tensor: Tensor, axis: int) -> Tensor | None:
-    """The tensor as [b, h, t, d], where h is the leading dimension `axis` and b is all other leading ones.
+    """The tensor as [b, h, t, d]; h is the leading dimension `axis`, b all other leading dimensions.
 
-    It is None where that is no view.
+    The result is None if this is not possible as a view.
     """
     others = [i for i in range(tensor.rank - 2) if i != axis]
     sizes, strides = ([values[i] for i in others] for values in (tensor.sizes, tensor.strides))
@@ -87,11 +88,12 @@ def _with_heads(tensor: Tensor, axis: int) -> Tensor | None:
 
 
 def _heads_axis(tensors: Sequence[Tensor], are_grouped: bool) -> int:
-    """The leading dimension that is best taken as the heads: with it, most tensors need no copy.
+    """The best leading dimension for the heads: with it, most tensors need no copy.
 
     Args:
         tensors: tensors of one rank, at least 3, with the same leading dimensions.
-        are_grouped: whether several heads of queries share keys; then the last leading dimension is it.
+        are_grouped: whether several query heads share a key head; then the result is the last leading
+            dimension.
     """
     last = tensors[0].rank - 3
     if are_grouped or last < 2:
@@ -100,9 +102,10 @@ def _heads_axis(tensors: Sequence[Tensor], are_grouped: bool) -> int:
 
 
 def _new_output(lowering: Lowering, node: Node, axis: int = -3) -> Tensor:
-    """Memory for the result of `node` with at least three dimensions.
+    """Allocates the result of `node` with at least three dimensions.
 
-    For each index of the other leading dimensions it is [t, h, e], where h is the leading dimension `axis`.
+    For each index of the other leading dimensions, the memory is [t, h, e]; h is the leading dimension
+    `axis`.
     """
     sizes = lowering.sizes(node)
     sizes = ((1,) * (3 - len(sizes))) + sizes
@@ -118,9 +121,9 @@ def _set_output(lowering: Lowering, node: Node, out: Tensor) -> None:
 def attention(lowering: Lowering, node: Node) -> None:
     """Lowers scaled_dot_product_attention.
 
-    All leading dimensions but one, the heads, are folded into one. A mask of only True values is dropped.
-    Where keys and values are concatenations of two parts and the queries are few, the step reads both
-    parts in place of their concatenation.
+    All leading dimensions except the heads are merged into one. A mask with only True values is dropped. If
+    keys and values are concatenations of two parts and there are only a few queries, the step reads both
+    parts without a concatenation.
     """
     pieces: list[object] = [*(_joined(lowering, node) or (*node.args[1:3], None, None))]
     query, key, value, key_tail, value_tail = (
@@ -166,7 +169,7 @@ def attention(lowering: Lowering, node: Node) -> None:
 
 
 def written_out_attention(lowering: Lowering, node: Node) -> bool:
-    """Fuses a product with what softmax gives of masked scores: softmax(scale * (q @ k) + masks) @ v."""
+    """Fuses softmax(scale * (q @ k) + masks) @ v, which was decomposed, into one attention step."""
     reader = lowering.sole_writer(node.args[0], node)
     softmax = None if reader is None else reader.of(Softmax)
     shares = four(lowering.tensor(node.args[0]))
@@ -207,8 +210,10 @@ def written_out_attention(lowering: Lowering, node: Node) -> bool:
 def _scores(
     lowering: Lowering, reader: PlanNode, source: Tensor, sizes: tuple[Size, ...]
 ) -> tuple[PlanNode, tuple[Tensor, Tensor], list[PlanNode], float, list[Tensor]] | None:
-    """The product that `source`, which has `sizes` as scores, comes from, its operands, the steps between,
-    their scale, and at most two masks, which are added to scaled scores.
+    """Finds the product q @ k behind masked and scaled scores.
+
+    Returns the product's step, its operands, the steps in between, their scale, and at most two masks, which
+    are added to the scaled scores. `sizes` are the sizes of `source` as scores.
     """
     replaced: list[PlanNode] = []
     masks: list[Tensor] = []
@@ -230,7 +235,7 @@ def _scores(
         if parts is None:
             return None
         for factor, mask in reversed(parts):
-            # Scales come first, and so last here.
+            # The walk goes backwards: scales that are applied first are found last.
             if mask is None:
                 scale *= factor
                 continue
@@ -243,7 +248,7 @@ def _scores(
 
 
 def _read_chain(chain: Chain, scores: Tensor) -> list[tuple[float, Tensor | None]] | None:
-    """What a chain does to one operand, a factor or a mask each; None if it does anything else."""
+    """The factors and masks that a chain applies to one operand; None if the chain does anything else."""
     parts: list[tuple[float, Tensor | None]] = []
     current = chain.inputs.index(scores)
     for index, instruction in enumerate(chain.code):
@@ -277,7 +282,7 @@ def _single(constant: Tensor) -> float | None:
 def _unscaled(
     lowering: Lowering, product: PlanNode, operands: tuple[Tensor, Tensor]
 ) -> tuple[list[Tensor], float, list[PlanNode]]:
-    """Operands of a product before chains that do no more than scale them; by how much; those chains."""
+    """Skips chains that only scale the product's operands; returns operands, factor, and these chains."""
     tensors: list[Tensor] = []
     scale, chains = 1.0, list[PlanNode]()
     for tensor in operands:
@@ -300,11 +305,11 @@ def _unscaled(
     return tensors, scale, chains
 
 
-# ---- Which nodes are taken: the reason why one is not, or None ----
+# ---- Checks: each returns the reason why a node is refused, or None ----
 
 
 def check_attention(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if it has dropout, or shapes that the step does not support."""
+    """Refuses attention with dropout or with shapes that the step does not support."""
     if argument(node, 4, 0.0) != 0.0:
         return "it drops out"
     ranks = {rank_of(n) for n in (*node.args[:3], node)}

@@ -1,4 +1,4 @@
-"""Comparisons, logic, whole-number arithmetic and choices: what masks and places are made of."""
+"""Lowers comparisons, logical operators, integer arithmetic and selections, as used for masks and indices."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ARITHMETIC = frozenset(
 
 
 def compare(lowering: Lowering, node: Node, comparison: Comparison, a: object, b: object) -> None:
-    """node = a (comparison) b, where a number takes the other operand's type."""
+    """Lowers node = a (comparison) b; a number gets the dtype of the other operand."""
     dtype = dtype_of(a) or dtype_of(b)
     assert dtype is not None
     sizes = lowering.sizes(node)
@@ -88,11 +88,11 @@ def choose(lowering: Lowering, node: Node, condition: object, a: object, b: obje
     lowering.set(node, out)
 
 
-# ---- Which nodes are taken: the reason why one is not, or None ----
+# ---- Checks: each returns the reason why a node is refused, or None ----
 
 
 def check_same_types(node: Node, result: Node | None = None) -> str | None:
-    """Whether both operands have one type, numbers that of the other, and the result too if it is given."""
+    """Refuses operands of different dtypes, where a number takes the other dtype, or another result dtype."""
     if argument(node, 2, 1) != 1 and aten_op(node.target) in ARITHMETIC:
         return "it multiplies integers as it adds them"
     types = {dtype_of(item) for item in node.all_input_nodes} | {
@@ -108,18 +108,18 @@ def check_same_types(node: Node, result: Node | None = None) -> str | None:
 
 
 def check_comparison(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the operands do not have one dtype."""
+    """Refuses the node if the operands do not have one dtype."""
     return check_same_types(node)
 
 
 def check_logic(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if an operand is not bool."""
+    """Refuses the node if an operand is not bool."""
     types = {dtype_of(item) for item in node.all_input_nodes}
     return None if types == {torch.bool} else "its operands are no truth values"
 
 
 def check_where(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the condition is not bool, or the operands do not have one dtype."""
+    """Refuses the node if the condition is not bool, or the operands do not have one dtype."""
     types = [dtype_of(item) for item in node.args]
     if types[0] is not torch.bool:
         return "its condition is no truth value"

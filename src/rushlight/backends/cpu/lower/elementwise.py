@@ -1,4 +1,4 @@
-"""Elementwise operators: fused into the step before them, or into chains."""
+"""Lowers elementwise operators: they are fused into the previous step or into chains."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _clamp(lowering: Lowering, node: Node, low: float, high: float) -> None:
         return
     step, convolution = found
     e = convolution.epilogue
-    # A clamp of a clamp is one.
+    # Two consecutive clamps become one.
     convolution.epilogue = replace(e, low=min(max(e.low, low), high), high=min(max(e.high, low), high))
     assert isinstance(source, Node)
     lowering.fused(step, source, node)
@@ -117,7 +117,7 @@ def leaky_relu(lowering: Lowering, node: Node) -> None:
 
 
 def prelu(lowering: Lowering, node: Node) -> None:
-    """Lowers prelu to leaky_relu if it has one slope, else to relu(x) + slope * min(x, 0) by channel."""
+    """Lowers prelu with one slope to leaky_relu, else to relu(x) + slope * min(x, 0) by channel."""
     slopes = lowering.constant_value(node.args[1])
     assert slopes is not None
     if slopes.numel() == 1:
@@ -137,7 +137,7 @@ def prelu(lowering: Lowering, node: Node) -> None:
 def elu(lowering: Lowering, node: Node) -> None:
     """Lowers elu.
 
-    With a factor s of its input, it is scale * relu(x) + scale * alpha * (e^(s * min(x, 0)) - 1).
+    With an input factor s, elu(x) = scale * relu(x) + scale * alpha * (e^(s * min(x, 0)) - 1).
     """
     alpha, scale, input_scale = (float(argument(node, i, 1)) for i in (1, 2, 3))
     if input_scale == 1:
@@ -183,7 +183,7 @@ def power(lowering: Lowering, node: Node) -> None:
 
 
 def _single(lowering: Lowering, operand: object) -> float | None:
-    """The number that a constant operand of one element is."""
+    """The value of a constant operand with one element."""
     value = lowering.constant_value(operand)
     return float(value) if value is not None and value.numel() == 1 else None
 
@@ -209,7 +209,7 @@ _BY_NUMBER: dict[BinaryFunction, Callable[[float, float], tuple[float, float]]] 
     BinaryFunction.ADD_SCALED: lambda number, p: (1.0, p * number),
     BinaryFunction.MUL: lambda number, p: (number, -0.0),
 }
-"""By function, the factor and the shift of what it does with a number."""
+"""The factor and the shift that replace each function with a number as operand."""
 
 
 def _binary(lowering: Lowering, node: Node, function: BinaryFunction, p: float = 0.0) -> None:
@@ -238,7 +238,8 @@ def _binary(lowering: Lowering, node: Node, function: BinaryFunction, p: float =
 def add(lowering: Lowering, node: Node) -> None:
     """Lowers a + alpha * b.
 
-    If a convolution computes one operand and nothing else reads it, the sum becomes a part of its step.
+    If a convolution computes one operand and only this node reads it, the addition is fused into the
+    convolution.
     """
     alpha = argument(node, 2, 1)
     _binary(lowering, node, BinaryFunction.ADD if alpha == 1 else BinaryFunction.ADD_SCALED, p=float(alpha))
@@ -261,12 +262,12 @@ def div(lowering: Lowering, node: Node) -> None:
 
 
 def maximum(lowering: Lowering, node: Node) -> None:
-    """Lowers the larger one of two elements."""
+    """Lowers the elementwise maximum of two tensors."""
     _binary(lowering, node, BinaryFunction.MAXIMUM)
 
 
 def minimum(lowering: Lowering, node: Node) -> None:
-    """Lowers the smaller one of two elements."""
+    """Lowers the elementwise minimum of two tensors."""
     _binary(lowering, node, BinaryFunction.MINIMUM)
 
 
@@ -275,16 +276,16 @@ def atan2(lowering: Lowering, node: Node) -> None:
     _binary(lowering, node, BinaryFunction.ATAN2)
 
 
-# ---- Which nodes are taken: the reason why one is not, or None ----
+# ---- Checks: each returns the reason why a node is refused, or None ----
 
 
 def check_prelu(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the slopes are not constant."""
+    """Refuses the node if the slopes are not constant."""
     return None if constants.is_constant(node.args[1]) else "its slopes are not constant"
 
 
 def check_elu(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if a parameter is symbolic, or the input's factor is negative."""
+    """Refuses the node if a parameter is symbolic, or the input's factor is negative."""
     numbers = [argument(node, i, 1) for i in (1, 2, 3)]
     if not all(isinstance(n, (int, float)) for n in numbers):
         return "its parameters are symbolic"
@@ -292,20 +293,20 @@ def check_elu(node: Node, constants: Constants) -> str | None:
 
 
 def check_softplus(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if a parameter is symbolic."""
+    """Refuses the node if a parameter is symbolic."""
     numbers = [argument(node, i, 1) for i in (1, 2)]
     return None if all(isinstance(n, (int, float)) for n in numbers) else "its parameters are symbolic"
 
 
 def check_pow(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the exponent is not in POWERS."""
+    """Refuses the node if the exponent is not in POWERS."""
     exponent = node.args[1]
     ok = isinstance(exponent, (int, float)) and float(exponent) in POWERS
     return None if ok else f"its exponent is {exponent}"
 
 
 def check_clamp(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if a bound is symbolic or NaN."""
+    """Refuses the node if a bound is symbolic or NaN."""
     numbers = [n for n in (argument(node, 1), argument(node, 2)) if n is not None]
     if not all(isinstance(n, (int, float)) for n in numbers):
         return "its bounds are symbolic"
@@ -313,7 +314,7 @@ def check_clamp(node: Node, constants: Constants) -> str | None:
 
 
 def check_add(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if alpha is symbolic."""
+    """Refuses the node if alpha is symbolic."""
     return None if isinstance(argument(node, 2, 1), (int, float)) else "its factor is symbolic"
 
 

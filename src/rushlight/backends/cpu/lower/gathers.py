@@ -1,4 +1,4 @@
-"""Rows of tables, and elements, by indices."""
+"""Lowers operators that gather rows of tables, or elements, by indices."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def index(lowering: Lowering, node: Node) -> None:
 
 
 def _gather(lowering: Lowering, node: Node, table: Tensor, indices: object, wraps_negative: bool) -> None:
-    """Rows of a table [rows, n]; wraps_negative: whether negative indices count from its end."""
+    """Gathers rows of a table [rows, n]; wraps_negative: negative indices count from the end of the table."""
     ids = lowering.tensor(indices)
     count = product(ids.sizes)
     out = lowering.new(lowering.sizes(node))
@@ -52,7 +52,7 @@ def _gather(lowering: Lowering, node: Node, table: Tensor, indices: object, wrap
 
 
 def index_select(lowering: Lowering, node: Node) -> None:
-    """Lowers a choice of slices to a gather of rows, or of the same elements of each row."""
+    """Lowers index_select to a gather of rows, or to a gather of the same elements of each row."""
     source, axis, indices = lowering.tensor(node.args[0]), int(node.args[1]), node.args[2]  # type: ignore[arg-type]
     axis %= source.rank
     places = lowering.tensor(indices)
@@ -70,7 +70,7 @@ def index_select(lowering: Lowering, node: Node) -> None:
 
 
 def gather(lowering: Lowering, node: Node) -> None:
-    """Lowers a choice of elements along a dimension."""
+    """Lowers a gather of elements along a dimension."""
     axis = int(node.args[1]) % lowering.tensor(node.args[0]).rank  # type: ignore[arg-type]
     _take(lowering, node, axis, lowering.tensor(node.args[2]))
 
@@ -81,11 +81,11 @@ def _take(lowering: Lowering, node: Node, axis: int, places: Tensor) -> None:
     lowering.set(node, out)
 
 
-# ---- Which nodes are taken: the reason why one is not, or None ----
+# ---- Checks: each returns the reason why a node is refused, or None ----
 
 
 def check_index(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if there are several indices, or the rows have a dynamic length."""
+    """Refuses the node if there are several indices, or the rows have a dynamic length."""
     source, indices = node.args
     if len(indices) != 1 or rank_of(source) < 1:  # type: ignore[arg-type]
         return "it chooses along other than its first dimension"
@@ -95,14 +95,14 @@ def check_index(node: Node, constants: Constants) -> str | None:
 
 
 def check_embedding(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the table is not constant, or is quantized in a way that plans do not support."""
+    """Refuses the node if the table is not constant, or is quantized in a way that plans do not support."""
     if getattr(operation(node.args[0]), "namespace", "") == "quantized_decomposed":  # type: ignore[arg-type]
         return unsupported_table_reason(node.args[0], constants)  # type: ignore[arg-type]
     return None if constants.is_constant(node.args[0]) else "its table is not constant"
 
 
 def check_take(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the input or the index of a gather is a scalar."""
+    """Refuses the node if the input or the index of a gather is a scalar."""
     source, index = node.args[0], node.args[2]
     if rank_of(source) < 1:
         return "its input is a scalar"

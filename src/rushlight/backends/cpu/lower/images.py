@@ -1,4 +1,4 @@
-"""Convolutions, pooling and batch norm."""
+"""Lowers convolutions, pooling and batch norm."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument, aten_op
 
 aten = torch.ops.aten
-MOST_WINDOW_ROWS = 256  # of a grouped convolution
-FEW_CHANNELS = 8  # the step gathers windows of so few, in whatever order they lie
+MOST_WINDOW_ROWS = 256  # limit for a grouped convolution
+FEW_CHANNELS = 8  # with at most this number of channels, the step gathers windows from any memory order
 
 
 def pair(value: Any, default: object = 1) -> tuple[int, int]:
-    """Height and width; of one number, for an image of one row, the width."""
+    """Returns (height, width); a single number is the width of an image with one row."""
     if value is None or (isinstance(value, (list, tuple)) and not value):
         return pair(default)
     if isinstance(value, int):
@@ -43,7 +43,7 @@ def pair(value: Any, default: object = 1) -> tuple[int, int]:
 
 
 def image_of(lowering: Lowering, tensor: Tensor, node: Node, any_order: bool = False) -> Tensor:
-    """[n, h, w, c] of a batch of images or rows, [n, c, h, w] or [n, c, w]."""
+    """The batch [n, c, h, w] or [n, c, w] as a view [n, h, w, c]."""
     if tensor.rank == 3:
         tensor = tensor.with_one(2)
     if not any_order:
@@ -52,7 +52,7 @@ def image_of(lowering: Lowering, tensor: Tensor, node: Node, any_order: bool = F
 
 
 def output_of(lowering: Lowering, node: Node, source: Node | None = None) -> tuple[Tensor, Tensor]:
-    """The node's tensor, and the same as [n, h, w, c]."""
+    """Allocates the node's result; returns it, and its view as [n, h, w, c]."""
     sizes = lowering.sizes(node if source is None else source)
     order = (0, 2, 3, 1) if len(sizes) == 4 else (0, 2, 1)
     out = lowering.new(sizes, order)
@@ -61,7 +61,7 @@ def output_of(lowering: Lowering, node: Node, source: Node | None = None) -> tup
 
 
 def by_axis(value: Any, rank: int, fill: int) -> tuple[int, int]:
-    """An option of a convolution by height and width; rows have a height of 1."""
+    """Returns a convolution's option by height and width; rows have height 1."""
     items = [int(v) for v in value]
     if rank == 3:
         return fill, items[0]
@@ -123,16 +123,18 @@ def convolution(lowering: Lowering, node: Node) -> None:
 def _unpadded(
     lowering: Lowering, source: Any, node: Node, padding: tuple[int, int], reach: tuple[int, ...]
 ) -> tuple[Tensor, tuple[int, int]] | None:
-    """What a convolution reads in place of an image padded with zeros for it alone, and its padding then.
+    """Skips zero padding in front of a convolution; returns the unpadded input and the total padding.
 
-    The copies of the padding are dropped. Padding at the far ends follows from the size of the output.
+    This applies if only the convolution reads the padded image; the copies that pad are dropped. The padding
+    at the bottom and the right follows from the size of the output. The result is None if nothing can be
+    skipped.
 
     Args:
-        lowering: the steps so far.
+        lowering: the steps emitted so far.
         source: the convolution's input.
         node: the convolution.
-        padding: the padding that it has itself, down and across.
-        reach: pixels of a window behind its first one, down and across.
+        padding: the convolution's own padding (height, width).
+        reach: the distance from the first to the last pixel of a window (height, width).
     """
     if not isinstance(source, Node) or source in lowering.constants:
         return None
@@ -160,8 +162,8 @@ def _unpadded(
 def batch_norm(lowering: Lowering, node: Node) -> None:
     """Lowers a batch norm with constant statistics.
 
-    It becomes part of the weights of the convolution before it if nothing else reads that one's result,
-    else a product with a scale and a sum with a shift for each channel.
+    It is folded into the weights of the convolution in front if no other node reads the convolution's result.
+    Otherwise it becomes a multiplication by a scale and an addition of a shift for each channel.
     """
     source, weight, bias, mean, variance, _, eps = node.args
     mean_value, variance_value = lowering.constants[mean], lowering.constants[variance]  # type: ignore[index]
@@ -199,7 +201,7 @@ def _pool(lowering: Lowering, node: Node, pooling: Pooling, item: bool = False) 
 
 
 def max_pooling(node: Node) -> Pooling:
-    """What a node of max_pool2d does."""
+    """The parameters of a max_pool2d node."""
     kernel = pair(node.args[1])
     stride = pair(argument(node, 2), kernel)
     window = make_window(kernel, stride, pair(argument(node, 3), 0), pair(argument(node, 4), 1))
@@ -207,7 +209,7 @@ def max_pooling(node: Node) -> Pooling:
 
 
 def average_pooling(node: Node) -> Pooling:
-    """What a node of avg_pool2d does."""
+    """The parameters of an avg_pool2d node."""
     kernel = pair(node.args[1])
     return Pooling(
         window=make_window(kernel, pair(argument(node, 2), kernel), pair(argument(node, 3), 0)),
@@ -217,7 +219,7 @@ def average_pooling(node: Node) -> Pooling:
 
 
 def max_pool2d_with_indices(lowering: Lowering, node: Node) -> None:
-    """Lowers max pooling whose indices nobody reads."""
+    """Lowers max pooling whose indices are not used."""
     _pool(lowering, node, max_pooling(node), item=True)
 
 
@@ -227,7 +229,7 @@ def max_pool2d(lowering: Lowering, node: Node) -> None:
 
 
 def _pool_before_convolution(lowering: Lowering, node: Node, window: Window) -> bool:
-    """Exchanges a 1 x 1 convolution and the average pooling of its result, if that is less work.
+    """Moves average pooling in front of the 1 x 1 convolution that computes its input, if that is less work.
 
     Returns:
         Whether the steps were exchanged.
@@ -240,7 +242,7 @@ def _pool_before_convolution(lowering: Lowering, node: Node, window: Window) -> 
         return False
     source, before = convolution.input, convolution.output
     pixels, means = source.sizes[1:3], lowering.sizes(node)[2:]
-    # A window that reaches outside of the image would have a mean of fewer pixels, or of zeros as well.
+    # The mean of a window that exceeds the image has fewer pixels, or includes zeros.
     inside = all(
         isinstance(count, int) and isinstance(mean, int) and (mean - 1) * stride + kernel <= count
         for count, mean, kernel, stride in zip(
@@ -270,7 +272,7 @@ def _pool_before_convolution(lowering: Lowering, node: Node, window: Window) -> 
 def avg_pool2d(lowering: Lowering, node: Node) -> None:
     """Lowers average pooling.
 
-    It runs before a 1 x 1 convolution that computes its input, if that is less work.
+    If its input is a 1 x 1 convolution, the pooling runs first if that is less work.
     """
     pooling = average_pooling(node)
     if pooling.divisor or not _pool_before_convolution(lowering, node, pooling.window):
@@ -280,7 +282,7 @@ def avg_pool2d(lowering: Lowering, node: Node) -> None:
 def adaptive_avg_pool2d(lowering: Lowering, node: Node) -> None:
     """Lowers adaptive average pooling.
 
-    It becomes a mean over all pixels if the output has one pixel, else average pooling.
+    It becomes a mean over all pixels if the output has one pixel; otherwise it becomes average pooling.
     """
     x = lowering.tensor(node.args[0])
     sizes: tuple[Size, ...] = lowering.sizes(node)
@@ -295,11 +297,11 @@ def adaptive_avg_pool2d(lowering: Lowering, node: Node) -> None:
     _pool(lowering, node, Pooling(window=make_window((height, width), (height, width))))
 
 
-# ---- Which nodes are taken: the reason why one is not, or None ----
+# ---- Checks: each returns the reason why a node is refused, or None ----
 
 
 def check_convolution(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the input, the weights or the geometry are not supported."""
+    """Refuses the node if the input, the weights or the geometry are not supported."""
     source, weight, bias, stride, padding, dilation, transposed, _, groups = node.args
     if rank_of(source) not in (3, 4, 5):
         return f"its input has {rank_of(source)} dimensions"
@@ -320,19 +322,19 @@ def check_convolution(node: Node, constants: Constants) -> str | None:
 
 
 def check_batch_norm(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if its tensors are not constant, or more than the first result is used."""
+    """Refuses the node if its tensors are not constant, or more than the first result is used."""
     if not all(a is None or constants.is_constant(a) for a in node.args[1:5]):
         return "its statistics are not constant"
     return check_first_result_alone(node)
 
 
 def check_max_pool2d_with_indices(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the input is not [n, c, h, w], or the indices are used."""
+    """Refuses the node if the input is not [n, c, h, w], or the indices are used."""
     return "its input is no batch of images" if rank_of(node.args[0]) != 4 else check_first_result_alone(node)
 
 
 def check_pool(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the input is not [n, c, h, w], or the divisor of average pooling is negative."""
+    """Refuses the node if the input is not [n, c, h, w], or the divisor of average pooling is negative."""
     if rank_of(node.args[0]) != 4:
         return "its input is no batch of images"
     divisor = argument(node, 6)  # of average pooling
@@ -340,7 +342,7 @@ def check_pool(node: Node, constants: Constants) -> str | None:
 
 
 def check_adaptive_pool(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the input is not [n, c, h, w], or its windows are not all of one known size."""
+    """Refuses the node if the input is not [n, c, h, w], or its windows are not all of one known size."""
     if rank_of(node.args[0]) != 4:
         return "its input is no batch of images"
     source, result = meta.get_tensor(node.args[0]), meta.get_tensor(node)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Functions of one int8 tensor, however many operators compute them: tables of 256 entries."""
+"""Finds elementwise functions of one int8 tensor, of any number of operators, which become lookup tables."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from rushlight.ir.quantization import QuantParams, dequantize_params, quantize_p
 
 MOST_NODES = 32
 aten = torch.ops.aten
-# Of one number, though torch does not mark it so.
+# A function of one number, which torch does not tag as pointwise.
 _UNTAGGED = frozenset({aten.hardswish.default})
 
 
 @dataclass(frozen=True)
 class Int8Function:
-    """Elementwise nodes between a dequantized node and a quantization, read by nobody else."""
+    """Elementwise nodes between a dequantized node and a quantize node; no other node reads their results."""
 
     source: Node
     nodes: tuple[Node, ...]
     result: Node
 
     def table(self, params: QuantParams, out: QuantParams, constants: Constants) -> torch.Tensor:
-        """The int8 results of all int8 values, from -128 to 127."""
+        """The int8 results for all int8 inputs from -128 to 127."""
         values: dict[Node, Any] = {}
         inputs = params.dequantize(INT8_VALUES)
 
@@ -47,7 +47,7 @@ class Int8Function:
 
 
 def int8_functions(graph: Graph, constants: Constants) -> dict[Node, Int8Function]:
-    """By the quantization that each ends with."""
+    """The functions by the quantize node at their end."""
     places = {node: i for i, node in enumerate(graph.nodes)}
     found = {}
     for node in graph.nodes:
@@ -95,7 +95,7 @@ def _behind(result: Node, constants: Constants, places: dict[Node, int]) -> Int8
 
 
 def is_dequantized(node: object) -> bool:
-    """Whether a node dequantizes int8, or moves what another node has dequantized."""
+    """Whether a node dequantizes int8, or only moves a dequantized value."""
     while is_op(node, *MOVES):
         node = node.args[0]
     return dequantize_params(node) is not None

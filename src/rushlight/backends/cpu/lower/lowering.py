@@ -1,4 +1,4 @@
-"""The steps of a part while its nodes are lowered, and the tensors that the nodes stand for."""
+"""The state of lowering a partition: the steps emitted so far, and the tensor of each node."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_INSTRUCTIONS = 24
 
 
 class Lowering:
-    """The steps of one part, in order, and the views that its nodes stand for."""
+    """The steps of a partition in order, and the tensors of its nodes."""
 
     def __init__(self, options: Options, constants: Mapping[Node, torch.Tensor]) -> None:
         self.options = options
@@ -39,33 +39,33 @@ class Lowering:
         self.symbols = Symbols()
         self.steps: list[PlanNode] = []
         self.new_states: dict[Storage, Node] = {}
-        """By a state's storage, the node that is its value after a call."""
+        """For each storage of a state: the node with the state's value after a call."""
         self.aliases = Aliases()
         self._env: dict[Node, Tensor | tuple[Tensor, ...]] = {}
         self._constant_tensors: dict[Node, Tensor] = {}
         self.tables: dict[object, Tensor] = {}
-        """Those of which steps read rows, as they are stored."""
+        """The constants of which steps read rows, as stored."""
 
-    # ---- What nodes stand for ----
+    # ---- The tensors of nodes ----
 
     def set(self, node: Node, tensor: Tensor) -> None:
-        """Sets the tensor that a node stands for."""
+        """Sets the tensor of a node."""
         self._env[node] = tensor
         self.aliases.name(node, [tensor])
 
     def set_items(self, node: Node, tensors: Sequence[Tensor]) -> None:
-        """For an operator with several results."""
+        """Sets the tensors of an operator with several results."""
         self._env[node] = tuple(tensors)
         self.aliases.name(node, tensors)
 
     def items(self, node: Node) -> tuple[Tensor, ...]:
-        """The tensors of an operator with several results, in their order."""
+        """The tensors of an operator with several results, in order."""
         found = self._env[node]
         assert isinstance(found, tuple)
         return found
 
     def tensor(self, node: Any) -> Tensor:
-        """The view that an argument stands for; numbers are tensors of one element."""
+        """The tensor of an argument; a number becomes a tensor of one element."""
         if isinstance(node, (int, float)):
             return constant(torch.tensor(float(node)))
         if node in self.constants:
@@ -77,11 +77,11 @@ class Lowering:
         return found
 
     def stored_dtype(self, weight: torch.Tensor) -> torch.dtype:
-        """The type in which a weight of floats is stored."""
+        """The dtype in which a float weight is stored."""
         return weight.dtype if weight.dtype in FLOAT16_TYPES else self.options.weights or torch.float32
 
     def constant_value(self, node: object) -> torch.Tensor | None:
-        """The data of a constant argument."""
+        """The value of a constant argument; None for any other argument."""
         if isinstance(node, (int, float)):
             return torch.tensor(float(node))
         return self.constants.get(node) if isinstance(node, Node) else None
@@ -97,7 +97,7 @@ class Lowering:
     def new(
         self, sizes: Iterable[Size], order: Sequence[int] | None = None, dtype: torch.dtype = torch.float32
     ) -> Tensor:
-        """Memory of its own; `order`: its dimensions, outermost first."""
+        """Allocates memory for a tensor; `order` lists its dimensions, outermost first."""
         sizes = tuple(sizes)
         strides = contiguous(sizes) if order is None else strides_in_order(sizes, order)
         storage = Storage(1, dtype)
@@ -106,15 +106,15 @@ class Lowering:
         return Tensor(storage, sizes, strides)
 
     def new_image(self, sizes: Iterable[Size], dtype: torch.dtype = torch.float32) -> Tensor:
-        """[n, c, h, w] with channels last in memory."""
+        """Allocates [n, c, h, w] in channels-last memory."""
         return self.new(sizes, (0, 2, 3, 1), dtype)
 
     def emit(self, operation: Operation[Tensor], node: Node | None, nodes: Iterable[Node] = ()) -> None:
-        """Adds a step that computes `node`, and `nodes` before it."""
+        """Adds a step that computes `node`, including the fused `nodes`."""
         self.append(PlanNode(operation, list(nodes)), node)
 
     def append(self, step: PlanNode, node: Node | None) -> None:
-        """Adds a step, which computes `node` too."""
+        """Adds a step that also computes `node`."""
         if node is not None and node not in step.nodes:
             step.nodes.append(node)
         self.steps.append(step)
@@ -125,7 +125,7 @@ class Lowering:
         self.emit(Copy(input=source, output=target), node)
 
     def widened(self, tensor: Tensor, node: Node) -> Tensor:
-        """The tensor in the type that a plan computes in; another one lies as it does."""
+        """Converts the tensor to the dtype in which a plan computes; other dtypes are returned unchanged."""
         if tensor.dtype not in FLOAT16_TYPES:
             return tensor
         result = replace(tensor, storage=Storage(tensor.storage.numel, torch.float32))
@@ -141,12 +141,12 @@ class Lowering:
         return result
 
     def reshaped(self, tensor: Tensor, sizes: Sequence[Size], node: Node) -> Tensor:
-        """The tensor with other sizes: a view where strides allow one, else a view of a copy.
+        """The tensor with other sizes: a view if the strides allow it, otherwise a view of a copy.
 
         Args:
             tensor: the tensor.
-            sizes: the new sizes, of as many elements as the tensor has.
-            node: the node that the copy belongs to.
+            sizes: the new sizes, with the same number of elements.
+            node: the node for which the copy is emitted.
         """
         view = tensor.reshape(sizes)
         if view is None:
@@ -167,23 +167,23 @@ class Lowering:
     # ---- Fusing ----
 
     def drop(self, step: PlanNode) -> None:
-        """Takes a step away: what it computes is computed by another one, or not needed."""
+        """Removes a step, because another step computes its result or its result is not needed."""
         self.steps.remove(step)
         self.aliases.remove(step)
 
     def sole_writer(self, source: object, user: Node, corresponds: bool = False) -> PlanNode | None:
-        """The step that may be made part of what computes `user`, or changed, as Aliases has it."""
+        """The step that may be fused into the computation of `user`; see `Aliases.sole_writer`."""
         return self.aliases.sole_writer(source, user, corresponds) if isinstance(source, Node) else None
 
     def fused(self, step: PlanNode, source: Node, node: Node) -> None:
-        """Notes that a step, changed, computes `node` in the place of `source`; it now runs here."""
+        """Records that the changed step computes `node` instead of `source`, and moves it to the end."""
         self.drop(step)
         self.append(step, node)
         tensor = self.tensor(source)
         self.set(node, tensor)
 
     def convolution_of(self, source: object, user: Node) -> tuple[PlanNode, Convolution] | None:
-        """The convolution whose result `user` alone reads, if an operator can still be fused into it."""
+        """The convolution whose result only `user` reads, if another operator can be fused into it."""
         step = self.sole_writer(source, user)
         convolution = None if step is None else step.of(Convolution)
         if step is None or convolution is None or convolution.has_function:
@@ -192,20 +192,20 @@ class Lowering:
 
 
 def has_channels_last(tensor: Tensor) -> bool:
-    """Whether a tensor is images or volumes whose channels are innermost in memory."""
+    """Whether a tensor is a batch of images or volumes in channels-last memory."""
     return tensor.rank in (4, 5) and same(tensor.strides[1], 1) and not same(tensor.sizes[1], 1)
 
 
 def _preference(tensor: Tensor) -> tuple[bool, bool]:
-    """The key that sorts the operands of a chain, the best layout of its output first."""
+    """The sort key for operands of a chain; the operand with the best output layout comes first."""
     return not has_channels_last(tensor), not (tensor.rank and same(tensor.strides[-1], 1))
 
 
-_LEAST_TRANSPOSED = 4096  # elements; fewer stay in the first level cache
+_LEAST_TRANSPOSED = 4096  # elements; smaller tensors stay in the first level cache
 
 
 class ChainBuilder:
-    """Collects an elementwise chain with an output of `sizes`."""
+    """Builds an elementwise chain whose output has `sizes`."""
 
     def __init__(self, lowering: Lowering, node: Node, sizes: tuple[Size, ...]) -> None:
         self._lowering = lowering
@@ -215,10 +215,10 @@ class ChainBuilder:
         self.code: list[ChainInstruction] = []
         self._nodes: list[Node] = []
         self._absorbed: dict[Storage, int] = {}
-        """By the memory of chains that are part of this one, their results."""
+        """The results of chains that were merged into this chain, by their memory."""
 
     def take(self, source: object) -> int:
-        """A source for instructions; a chain that is read here alone becomes part of this one."""
+        """Returns the source number of an operand; a chain that only this node reads is merged."""
         lowering = self._lowering
         tensor = lowering.tensor(source)
         if tensor.storage in self._absorbed:
@@ -260,7 +260,7 @@ class ChainBuilder:
 
         Args:
             function: what the instruction computes.
-            sources: numbers of operands (0 or more), or of earlier results (-1 is the first one).
+            sources: numbers of operands (0 or more), or of earlier results (-1 is the first result).
             p: first parameter of the function.
             q: second parameter of the function.
 
@@ -273,8 +273,8 @@ class ChainBuilder:
     def finish(self) -> None:
         """Emits the chain.
 
-        Its output lies in memory as one of its operands of full size does: an image with channels last, or
-        else one whose last dimension is innermost. Other steps read these without a copy.
+        The output has the memory layout of an operand of full size: preferably a channels-last image,
+        otherwise an operand whose last dimension is innermost. Other steps read these layouts without a copy.
         """
         lowering, node = self._lowering, self._node
         order = self._order()
@@ -284,8 +284,9 @@ class ChainBuilder:
         lowering.set(node, out)
 
     def _transposed(self, tensor: Tensor, order: list[int] | None) -> Tensor:
-        """A copy with the output's order of dimensions, where the chain would read one element of each line
-        of cache: copies read whole blocks.
+        """Copies a tensor to the output's dimension order if the chain would read one element per line.
+
+        A copy reads whole blocks instead.
         """
         sizes, strides = tensor.sizes, tensor.strides
         real = [axis for axis in order or range(tensor.rank) if not same(sizes[axis], 1)]

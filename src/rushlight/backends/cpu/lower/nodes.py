@@ -1,4 +1,4 @@
-"""Properties of nodes and their tensors, for lowering and its checks."""
+"""Properties of nodes and their tensors, for lowering and for the checks."""
 
 from __future__ import annotations
 
@@ -29,44 +29,44 @@ def tensors_of(node: Node) -> list[torch.Tensor]:
 
 
 def shape_of(node: Node) -> Sequence[IntLike]:
-    """The sizes (int or SymInt) of the tensor that a node computes; empty if it computes no single tensor."""
+    """The sizes (int or SymInt) of the node's tensor; empty if the node has no single tensor."""
     fake = meta.get_tensor(node)
     return () if fake is None else fake.shape
 
 
 def rank_of(node: object) -> int:
-    """The number of dimensions of the tensor that a node computes; -1 of anything else."""
+    """The number of dimensions of the node's tensor; -1 for any other value."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
     return -1 if fake is None else fake.dim()
 
 
 def is_static(node: object) -> bool:
-    """Whether an argument is a node that computes a tensor of which all sizes are integers."""
+    """Whether an argument is a node with a tensor whose sizes are all integers."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
     return fake is not None and all(isinstance(size, int) for size in fake.shape)
 
 
 def is_empty(weight: object) -> bool:
-    """Whether an argument is a node that computes a tensor of no elements."""
+    """Whether an argument is a node with a tensor of no elements."""
     fake = meta.get_tensor(weight) if isinstance(weight, Node) else None
     return fake is not None and fake.numel() == 0
 
 
 def check_first_result_alone(node: Node) -> str | None:
-    """Gives the reason if a result of an operator other than its first one is used."""
+    """Refuses the node if a result other than the first one is used."""
     used = [user for user in node.users if user.args[1] != 0 and user.users]
     return "more than its first result is used" if used else None
 
 
 def check_slice_bounds(whole: Node, part: Node, axis: Any, start: object, step: object) -> str | None:
-    """Gives the reason if a slice begins at an unknown place, or may end outside its input.
+    """Refuses a slice that begins at an unknown index, or that may end outside its input.
 
     Args:
-        whole: the node that computes the sliced tensor.
+        whole: the node with the sliced tensor.
         part: a node whose tensor has the shape of the slice.
         axis: the sliced dimension.
         start: None, an integer, or the node of a symbolic integer.
-        step: None, an integer, or something symbolic.
+        step: None, an integer, or a symbolic value.
     """
     if step not in (None, 1) and not isinstance(step, int):
         return "its step is symbolic"
@@ -84,6 +84,6 @@ def check_slice_bounds(whole: Node, part: Node, axis: Any, start: object, step: 
 
 
 def dtype_of(node: object) -> torch.dtype | None:
-    """The dtype in which a plan keeps the tensor of a node; None of anything else."""
+    """The dtype in which a plan stores the node's tensor; None for any other value."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
     return None if fake is None else planned_dtype(fake.dtype)

@@ -1,4 +1,4 @@
-"""Norms and softmax."""
+"""Lowers norms and softmax."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ aten = torch.ops.aten
 
 
 def _rows(lowering: Lowering, node: Node, source: object, length: int) -> tuple[Tensor, Tensor]:
-    """The input and a new output of a step over rows of the last `length` dimensions."""
+    """The input and a new output of a step on rows; a row is the last `length` dimensions."""
     x = lowering.with_inner(lowering.tensor(source), -1, node)
     out = lowering.new(x.sizes, dtype=x.dtype)
     rows = (*x.sizes[: x.rank - length], product(x.sizes[x.rank - length :]))
@@ -40,7 +40,7 @@ def _rows(lowering: Lowering, node: Node, source: object, length: int) -> tuple[
 
 
 def _row(lowering: Lowering, item: object) -> Tensor | None:
-    """The float32 numbers of a constant, flat."""
+    """The values of a constant as a flat float32 tensor."""
     data = lowering.constant_value(item)
     return None if data is None else constant(data.float().flatten())
 
@@ -73,13 +73,13 @@ def layer_norm(lowering: Lowering, node: Node) -> None:
 
 
 def native_layer_norm(lowering: Lowering, node: Node) -> None:
-    """Lowers native_layer_norm, of whose results only the first one is read."""
+    """Lowers native_layer_norm; only its first result is used."""
     _, shape, weight, bias, eps = node.args
     lowering.set_items(node, [_normalize(lowering, node, shape, weight, bias, float(eps), True)])  # type: ignore[arg-type]
 
 
 def rms_norm(lowering: Lowering, node: Node) -> None:
-    """Lowers RMS norm; its epsilon is that of float32 by default."""
+    """Lowers RMS norm; the default epsilon is the machine epsilon of float32."""
     eps = argument(node, 3)
     value = float(torch.finfo(torch.float32).eps if eps is None else eps)
     lowering.set(node, _normalize(lowering, node, node.args[1], argument(node, 2), None, value, False))
@@ -88,8 +88,8 @@ def rms_norm(lowering: Lowering, node: Node) -> None:
 def native_group_norm(lowering: Lowering, node: Node) -> None:
     """Lowers group norm.
 
-    If channels are innermost in memory, one step computes the scale and shift of each channel and a chain
-    applies them; else each group is a row that is normalized, and a chain applies weight and bias.
+    If channels are innermost in memory, one step computes the scale and shift of each channel, and a chain
+    applies both. Otherwise each group is normalized as a row, and a chain applies weight and bias.
     """
     source, weight, bias, _, _, _, groups, eps = node.args
     out = _group_norm(lowering, node, source, weight, bias, int(groups), float(eps))  # type: ignore[arg-type]
@@ -97,7 +97,7 @@ def native_group_norm(lowering: Lowering, node: Node) -> None:
 
 
 def instance_norm(lowering: Lowering, node: Node) -> None:
-    """Lowers instance norm of its input's own statistics: a group norm whose groups are the channels."""
+    """Lowers instance norm with statistics of its input: a group norm in which each channel is a group."""
     source, weight, bias = node.args[:3]
     channels = lowering.tensor(source).sizes[1]
     assert isinstance(channels, int)
@@ -133,7 +133,7 @@ def _group_norm(
 
 
 def _as_image(x: Tensor) -> Tensor | None:
-    """The tensor as [n, h, w, c] if pixels follow each other, with their channels innermost."""
+    """The tensor as [n, h, w, c] if the memory is channels last; otherwise None."""
     if x.rank not in (3, 4, 5) or same(x.sizes[1], 1) or not same(x.strides[1], 1):
         return None
     for inner in range(3, x.rank):
@@ -170,7 +170,7 @@ def _scale_groups(
     chain = ChainBuilder(lowering, node, x.sizes)
     while scale.rank < x.rank:
         scale, shift = scale.with_one(scale.rank), shift.with_one(shift.rank)
-    # Not take(): the statistics read the source too.
+    # operand() instead of take(), because the statistics read the source too
     scaled = chain.add(BinaryFunction.MUL, chain.operand(x), chain.operand(scale))
     chain.add(BinaryFunction.ADD, scaled, chain.operand(shift))
     chain.finish()
@@ -196,21 +196,21 @@ def softmax(lowering: Lowering, node: Node) -> None:
     lowering.set(node, out.permute(back))
 
 
-# ---- Which nodes are taken: the reason why one is not, or None ----
+# ---- Checks: each returns the reason why a node is refused, or None ----
 
 
 def check_native_layer_norm(node: Node, constants: Constants) -> str | None:
-    """Gives the reason that `check_norm` gives, or that more than the first result is used."""
+    """Refuses the node for the reasons of `check_norm`, or if a result other than the first one is used."""
     return check_norm(node, constants) or check_first_result_alone(node)
 
 
 def check_group_norm(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the image has a dynamic or empty size, or weights are not constant."""
+    """Refuses the node if the image has a dynamic or empty size, or weights are not constant."""
     return _check_images(node, constants) or check_first_result_alone(node)
 
 
 def check_instance_norm(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the statistics are not those of the input, or that of check_group_norm."""
+    """Refuses the node for the reasons of `check_group_norm`, or if it uses stored statistics."""
     if not argument(node, 5, True):
         return "its statistics are not those of its input"
     return _check_images(node, constants)
@@ -227,7 +227,7 @@ def _check_images(node: Node, constants: Constants) -> str | None:
 
 
 def check_norm(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if rows have a dynamic length, or weights are not constant."""
+    """Refuses the node if rows have a dynamic length, or weights are not constant."""
     shape: Any = node.args[1]
     if not all(isinstance(size, int) for size in shape):
         return "its rows have a dynamic length"
@@ -240,7 +240,7 @@ def check_norm(node: Node, constants: Constants) -> str | None:
 
 
 def check_softmax(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the input is a scalar."""
+    """Refuses the node if the input is a scalar."""
     return None if rank_of(node.args[0]) >= 1 else "its input is a scalar"
 
 

@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Lowers matrix products."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def product_of(
     bias: torch.Tensor | None,
     stored: torch.dtype | None = None,
 ) -> Tensor:
-    """x [.., k] times the transpose of weight [n, k], plus bias [n]; a new tensor, in row-major order.
+    """Computes x [.., k] times the transpose of weight [n, k], plus bias [n], as a new row-major tensor.
 
-    stored: the type in which the weight is stored, by default what the weight's own says.
+    stored: the dtype in which the weight is stored; by default it follows from the weight's dtype.
     """
     sizes = (*x.sizes[:-1], weight.shape[0])
     rows = product(x.sizes[:-1])
@@ -76,10 +76,10 @@ def addmm(lowering: Lowering, node: Node) -> None:
 
 
 def matmul(lowering: Lowering, node: Node) -> None:
-    """Lowers a product of matrices, of which the batch dimensions are broadcast.
+    """Lowers a matrix product with broadcast batch dimensions.
 
-    A product with a constant matrix is a linear layer without bias. A product of softmax with values
-    becomes attention if its other operators allow it.
+    A product with a constant matrix is a linear layer without bias. A product of softmax with values becomes
+    attention if the other operators allow this.
     """
     weight = lowering.constant_value(node.args[1])
     if weight is not None and weight.dim() == 2:
@@ -99,11 +99,11 @@ def matmul(lowering: Lowering, node: Node) -> None:
     lowering.set(node, out)
 
 
-# ---- Which nodes are taken: the reason why one is not, or None ----
+# ---- Checks: each returns the reason why a node is refused, or None ----
 
 
 def check_linear(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the weight or bias is not constant, or the weight is empty."""
+    """Refuses the node if the weight or bias is not constant, or the weight is empty."""
     if rank_of(node.args[0]) < 1 or not constants.is_constant(node.args[1]):
         return "its weights are not constant"
     if is_empty(node.args[1]):
@@ -113,7 +113,7 @@ def check_linear(node: Node, constants: Constants) -> str | None:
 
 
 def check_addmm(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the weight or bias is not constant, or of a form that plans do not have."""
+    """Refuses the node if the weight or bias is not constant, or has an unsupported shape."""
     bias, _, weight = node.args[:3]
     if not constants.is_constant(weight) or not constants.is_constant(bias):
         return "its weights are not constant"
@@ -131,7 +131,7 @@ def check_addmm(node: Node, constants: Constants) -> str | None:
 
 
 def check_matmul(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if a rank is not supported.
+    """Refuses the node if a rank is not supported.
 
     Operands have 2 to 4 dimensions; with a constant matrix on the right, the left one has at least 1.
     """

@@ -1,4 +1,4 @@
-"""Nodes between quantized tensors: steps that stay within int8."""
+"""Lowers nodes between quantized tensors to steps on int8."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ _MOST_AVERAGED = 1 << 22
 def lower_quantized(
     lowering: QuantizedLowering, node: Node, functions: dict[Node, Int8Function], constants: Constants
 ) -> bool:
-    """Lowers a node with quantized operands or a quantized result, if that is how it is best lowered.
+    """Lowers a node with quantized operands or a quantized result, if a step on int8 can compute it.
 
-    functions: by the quantization that each ends with; their nodes are not lowered by themselves.
+    functions: the int8 functions by the quantize node at their end; their inner nodes are not lowered.
     """
     if is_op(node, qd.quantize_per_tensor.default):
         _quantize(lowering, node, functions.get(node), constants)
@@ -122,7 +122,7 @@ def _dequantize(lowering: QuantizedLowering, node: Node) -> None:
     lowering.set_quantized(node, lowering.signed(lowering.raw(source), node), params.as_int8())
 
 
-# ---- Quantized while the plan runs ----
+# ---- Dynamic quantization ----
 
 
 def _lower_dynamic(lowering: QuantizedLowering, node: Node) -> bool:
@@ -162,7 +162,7 @@ def _finish_product(
     rows: tuple[Tensor, Tensor] | None,
     **options: Any,
 ) -> None:
-    """Emits a product of `left`, an image. `result`: the node's tensor and the same as an image."""
+    """Emits a product of the image `left`; `result` returns the node's tensor and its view as an image."""
     wanted = lowering.wanted(node) if rows is None else None
     params = lowering.quant_params[source] if rows is None else QuantParams(1.0, 0)
     out, image = result(torch.float32 if wanted is None else torch.int8)
@@ -226,7 +226,7 @@ def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
 
 
 def _dense_image(lowering: QuantizedLowering, raw: Tensor, node: Node) -> Tensor:
-    """[n, h, w, c] in row-major order of a batch of images or rows."""
+    """A batch of images or rows as row-major [n, h, w, c]."""
     if raw.rank == 3:
         raw = raw.with_one(2)
     return lowering.contiguous(raw.permute((0, 2, 3, 1)), node)
@@ -305,7 +305,7 @@ def _int4_product(
 
 
 def _as_image(tensor: Tensor) -> Tensor:
-    """[1, 1, rows, columns] of a row-major tensor [.., columns]."""
+    """A row-major tensor [.., columns] as [1, 1, rows, columns]."""
     image = tensor.reshape((1, 1, product(tensor.sizes[:-1]), tensor.sizes[-1]))
     assert image is not None
     return image
@@ -336,7 +336,7 @@ def _embedding(lowering: QuantizedLowering, node: Node) -> bool:
     return True
 
 
-# ---- Without weights ----
+# ---- Operators without weights ----
 
 
 def _sum(lowering: QuantizedLowering, node: Node) -> bool:
@@ -381,7 +381,7 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
 
 
 def _add_to(lowering: QuantizedLowering, node: Node, source: Node, other: Node) -> bool:
-    """Fuses source + other, both int8, into the product that computes `source`."""
+    """Fuses the addition of two int8 tensors into the product that computes `source`."""
     found = lowering.int8_product_of(source, node)
     wanted = lowering.wanted(node)
     x, y = lowering.raw(source), lowering.raw(other)
@@ -405,7 +405,7 @@ def _has_sizes(tensor: Tensor, sizes: tuple[Size, ...]) -> bool:
 
 
 def _done(lowering: QuantizedLowering, node: Node, out: Tensor) -> bool:
-    """Notes that a node is `out`, the result of the latest step, which means what is wanted of it."""
+    """Sets the tensor of a node to `out`, the quantized result of the latest step."""
     wanted = lowering.wanted(node)
     assert wanted is not None
     lowering.set_quantized(node, out, wanted.params)
@@ -415,7 +415,7 @@ def _done(lowering: QuantizedLowering, node: Node, out: Tensor) -> bool:
 
 
 def _averages(lowering: QuantizedLowering, node: Node) -> tuple[Node, QuantParams, QuantParams] | None:
-    """The operand of a node that averages int8 to int8, and how both are quantized."""
+    """The operand of a node that averages int8, and the quantization parameters of operand and result."""
     source, wanted = node.args[0], lowering.wanted(node)
     if source not in lowering.quant_params or wanted is None:
         return None
@@ -562,7 +562,7 @@ QUANTIZED = frozenset(
     {qd.quantize_per_tensor.default, qd.dequantize_per_tensor.default, *CHOOSE_QPARAMS}
     | {*DYNAMIC_QUANTIZE, *DYNAMIC_DEQUANTIZE}
 )
-"""Operators that lower_quantized lowers always."""
+"""Operators that `lower_quantized` always lowers."""
 
 QuantizedLower = Callable[[QuantizedLowering, Node], bool]
 _ROWS: dict[object, QuantizedLower] = {

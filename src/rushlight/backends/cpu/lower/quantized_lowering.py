@@ -1,4 +1,4 @@
-"""Lowering of programs with quantized tensors: how tensors are quantized, and steps that stay within int8."""
+"""Lowering with quantized tensors: keeps quantization parameters, and emits steps on int8."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ SCHEMES = {
     DynamicScheme.SYMMETRIC: QuantizationChoice.SYMMETRIC,
     DynamicScheme.PER_TOKEN: QuantizationChoice.PER_TOKEN,
 }
-"""The schemes as operations name them."""
+"""The quantization schemes by their names in the schema."""
 
 
 @dataclass(frozen=True)
 class StoredWeight:
-    """int8 [outputs, ...] with a scale for each output."""
+    """int8 [outputs, ...] with one scale for each output."""
 
     values: torch.Tensor
     scales: torch.Tensor
@@ -48,9 +48,9 @@ class StoredWeight:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What becomes of a node's result that is read but once: clamped, perhaps moved, then quantized.
+    """The quantization of a result that has a single reader: it is clamped, perhaps moved, then quantized.
 
-    nodes: the clamps, and the quantization, that a step computes whose result is moved by nothing.
+    nodes: the clamps and the quantize node that the step computes; empty if the result is moved in between.
     """
 
     params: QuantParams
@@ -59,10 +59,11 @@ class Wanted:
 
 
 class QuantizedLowering(Lowering):
-    """The steps of a part some of whose values are kept as int8.
+    """The steps of a partition in which some values are stored as int8.
 
-    quant_params: of nodes whose float results are kept as int8 tensors. dynamic: nodes that are quantized
-    while the plan runs, and read by products alone; their tensors are the floats before.
+    quant_params: the quantization parameters of nodes whose float results are stored as int8. dynamic: the
+    nodes that are quantized at run time and that only products read; their tensors are the floats before
+    quantization.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class QuantizedLowering(Lowering):
         super().__init__(options, constants)
         self.quant_params: dict[Node, QuantParams] = {}
         self.dynamic: dict[Node, DynamicParams] = {}
-        self.clamped: set[Node] = set()  # clamps that are part of a step already
+        self.clamped: set[Node] = set()  # clamps that are already fused into a step
         self._known = known
         self._keeps_int8 = False
         self._dequantized: dict[tuple[Tensor, QuantParams], Tensor] = {}
@@ -79,21 +80,21 @@ class QuantizedLowering(Lowering):
         self._signed: dict[Tensor, Tensor] = {}
         self._entries_by_data: dict[bytes, Tensor] = {}
 
-    # ---- What nodes stand for ----
+    # ---- The tensors of nodes ----
 
     def tensor(self, node: object) -> Tensor:
-        """The tensor of a node, in float32 except within `int8_kept`; one step dequantizes an int8 tensor."""
+        """The tensor of a node in float32; an int8 tensor is dequantized once, unless in `int8_kept`."""
         if self._keeps_int8 or not isinstance(node, Node) or node not in self.quant_params:
             return super().tensor(node)
         return self._dequantize(super().tensor(node), self.quant_params[node], node)
 
     def raw(self, node: Node) -> Tensor:
-        """The tensor of a node as it is kept."""
+        """The tensor of a node as it is stored."""
         return super().tensor(node)
 
     @contextmanager
     def int8_kept(self) -> Iterator[None]:
-        """Within, `tensor` is `raw`."""
+        """Context in which `tensor` returns the same as `raw`."""
         self._keeps_int8 = True
         try:
             yield
@@ -101,19 +102,19 @@ class QuantizedLowering(Lowering):
             self._keeps_int8 = False
 
     def set_quantized(self, node: Node, tensor: Tensor, params: QuantParams) -> None:
-        """Sets the int8 tensor that a node stands for, and how it is quantized."""
+        """Sets the int8 tensor of a node and its quantization parameters."""
         self.set(node, tensor)
         self.quant_params[node] = params
 
     def sole_writer(self, source: object, user: Node, corresponds: bool = False) -> PlanNode | None:
-        """The step that may be fused with `user`; None if its result is an int8 tensor."""
+        """The step that may be fused with `user`; None if the step's result is int8."""
         if isinstance(source, Node) and (source in self.quant_params or source in self.dynamic):
             return None
         step = super().sole_writer(source, user, corresponds)
         return None if step is None or step.output.dtype is torch.int8 else step
 
     def int8_product_of(self, source: Node, user: Node) -> tuple[PlanNode, Int8Convolution] | None:
-        """The product whose int8 result `user` alone reads, if that can still be added to something."""
+        """The product whose int8 result only `user` reads, if an addition can still be fused into it."""
         step = super().sole_writer(source, user)
         product = None if step is None else step.of(Int8Convolution)
         if step is None or product is None or product.is_depthwise or product.sum is not None:
@@ -129,13 +130,13 @@ class QuantizedLowering(Lowering):
         return self._dequantized[key]
 
     def dequantize_into(self, out: Tensor, node: Node) -> Dequantize[Tensor]:
-        """An operation that dequantizes what a node stands for into a tensor."""
+        """The operation that dequantizes the tensor of a node into `out`."""
         return _dequantize(self.raw(node), self.quant_params[node], out)
 
     # ---- Steps ----
 
     def mapped(self, tensor: Tensor, table: torch.Tensor, out: Tensor, node: Node) -> Tensor:
-        """`out`, filled with table[value + 128]."""
+        """Fills `out` with table[value + 128] for each value of `tensor`, and returns it."""
         by_bits = torch.cat([table[128:], table[:128]]).contiguous()
         data = by_bits.numpy().tobytes()
         entries = self._entries_by_data.setdefault(data, constant(by_bits))
@@ -143,7 +144,7 @@ class QuantizedLowering(Lowering):
         return out
 
     def signed(self, tensor: Tensor, node: Node) -> Tensor:
-        """The values of a uint8 tensor less 128, as int8."""
+        """A uint8 tensor minus 128, as int8."""
         if tensor.dtype is torch.int8:
             return tensor
         if tensor not in self._signed:
@@ -152,21 +153,21 @@ class QuantizedLowering(Lowering):
         return self._signed[tensor]
 
     def unsigned(self, tensor: Tensor, node: Node) -> Tensor:
-        """The values of an int8 tensor plus 128, as uint8."""
+        """An int8 tensor plus 128, as uint8."""
         out = self.new(tensor.sizes, order_of(self, tensor), torch.uint8)
         return self.mapped(tensor, _FLIPPED, out, node)
 
     def requantized(
         self, tensor: Tensor, old: QuantParams, new: QuantParams, out: Tensor, node: Node
     ) -> None:
-        """Writes a tensor that is quantized by `old` to `out`, quantized by `new`."""
+        """Converts a tensor with the parameters `old` to the parameters `new`, into `out`."""
         if old.same_mapping(new) and new.quant_min <= old.quant_min and old.quant_max <= new.quant_max:
             self.copy(tensor, out, node)
         else:
             self.mapped(tensor, new.quantize(old.dequantize(INT8_VALUES)), out, node)
 
     def quantized_rows(self, tensor: Tensor, how: DynamicParams, node: Node) -> tuple[Tensor, Tensor, Tensor]:
-        """int8 [rows, k], scales and zero points of a tensor [.., k]."""
+        """Quantizes a tensor [.., k] dynamically; returns int8 [rows, k], scales and zero points."""
         rows: tuple[Size, Size] = (product(tensor.sizes[:-1]), tensor.sizes[-1])
         flat = self.contiguous(tensor, node).reshape(rows)
         assert flat is not None
@@ -189,10 +190,10 @@ class QuantizedLowering(Lowering):
             self._rows[key] = (out, scales, zeros)
         return self._rows[key]
 
-    # ---- What the graph says ----
+    # ---- Properties of the graph ----
 
     def weight(self, node: object) -> StoredWeight | None:
-        """The int8 weights, with a scale for each output, that a node dequantizes."""
+        """The int8 weight with one scale for each output that a node dequantizes."""
         return None if self._known is None else stored_weight(node, self._known)
 
     def grouped(self, node: object) -> GroupedWeight | None:
@@ -200,7 +201,7 @@ class QuantizedLowering(Lowering):
         return None if self._known is None else grouped_weight(node, self._known)
 
     def wanted(self, node: Node) -> Wanted | None:
-        """How a node's result is quantized, if nothing else is done with it but clamping and moving."""
+        """How a node's result is quantized, if it is only clamped and moved before; otherwise None."""
         clamps: list[Node] = []
         moved = False
         low, high = -math.inf, math.inf
@@ -246,11 +247,11 @@ MOVES = (
     aten.alias_copy.default,
     torch.ops.dim_order_ops._clone_dim_order.default,
 )
-"""Operators over one tensor that only say where its elements are."""
+"""Operators on one tensor that only change the places of its elements."""
 
 
 def order_of(lowering: Lowering, tensor: Tensor) -> list[int]:
-    """The dimensions of a tensor as they lie, outermost first."""
+    """The dimensions of a tensor in memory order, outermost first."""
     uppers = [
         (-float("inf") if same(size, 1) else -lowering.symbols.upper(stride), axis)
         for axis, (size, stride) in enumerate(zip(tensor.sizes, tensor.strides, strict=True))
@@ -259,7 +260,7 @@ def order_of(lowering: Lowering, tensor: Tensor) -> list[int]:
 
 
 def stored_weight(node: object, constants: Constants) -> StoredWeight | None:
-    """Weights of int8 with zero points of 0 and one scale, or one for each output."""
+    """An int8 weight with zero points of 0 and one scale, or one scale for each output; otherwise None."""
     weight = quantized_weight(node, constants.value) if constants.is_constant(node) else None
     if weight is None or weight.zero_points is not None or weight.group_size or weight.axis not in (None, 0):
         return None
@@ -269,7 +270,7 @@ def stored_weight(node: object, constants: Constants) -> StoredWeight | None:
 
 
 def grouped_weight(node: object, constants: Constants) -> GroupedWeight | None:
-    """Matrices of int8 or int4 with zero points of 0."""
+    """An int8 or int4 matrix with zero points of 0; otherwise None."""
     stored = stored_weight(node, constants)
     if stored is not None:
         return GroupedWeight(stored.values, stored.scales[:, None], 8) if stored.values.dim() == 2 else None

@@ -1,4 +1,4 @@
-"""LSTM and GRU, all steps of a layer in one."""
+"""Lowers LSTM and GRU; one step of a plan computes all time steps of a layer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rushlight.ir.constants import Constants
 
 aten = torch.ops.aten
 
-UNITS = 16  # whose gates lie together: kUnits of runtime/microkernels/tables/f32_packed.h
+UNITS = 16  # units whose gates are adjacent: kUnits of runtime/microkernels/tables/f32_packed.h
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class _Layer:
 
 
 def _in_blocks(rows: torch.Tensor, gates: int) -> torch.Tensor:
-    """[gates * hidden, ..] as [blocks * gates * UNITS, ..], zeros for missing units."""
+    """Reorders [gates * hidden, ..] to [blocks * gates * UNITS, ..]; missing units are zeros."""
     hidden = rows.shape[0] // gates
     blocks = -(-hidden // UNITS)
     result = torch.zeros(gates, blocks * UNITS, *rows.shape[1:])
@@ -47,12 +47,12 @@ def _in_blocks(rows: torch.Tensor, gates: int) -> torch.Tensor:
 
 
 def _biases(layer: _Layer, is_gru: bool) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-    """That of the product with the inputs, and of the product with the state."""
+    """The bias of the product with the inputs, and the bias of the product with the state."""
     if layer.bias_ih is None or layer.bias_hh is None:
         return None, None
     if not is_gru:
         return layer.bias_ih.float() + layer.bias_hh.float(), None
-    # The reset gate multiplies the last third of the state's product, bias included.
+    # The reset gate multiplies the last third of the state's product, including the bias.
     split = 2 * layer.hidden
     both = layer.bias_ih.float().clone()
     both[:split] += layer.bias_hh[:split]
@@ -64,8 +64,8 @@ def _biases(layer: _Layer, is_gru: bool) -> tuple[torch.Tensor | None, torch.Ten
 def recurrent(lowering: Lowering, node: Node) -> None:
     """Lowers LSTM and GRU, one layer and direction at a time.
 
-    The product of a layer's inputs with their weights is one step for all time steps; a second step runs
-    the recurrence.
+    One step of the plan multiplies the inputs of all time steps by their weights; a second step computes the
+    recurrence.
     """
     is_gru = "gru" in str(node.target)
     arguments: Any = node.args
@@ -100,7 +100,7 @@ def _new_output(lowering: Lowering, steps: Size, batch: Size, width: int, batch_
 
 
 def _start(lowering: Lowering, node: Any) -> Tensor | None:
-    """The state before the first step, None for zeros."""
+    """The initial state; None for zeros."""
     if node is None:
         return None
     start = lowering.tensor(node)
@@ -122,7 +122,7 @@ def _direction(
     is_gru = len(ends) == 1
     gates = 3 if is_gru else 4
     bias, state_bias = (None if b is None else _in_blocks(b, gates) for b in _biases(layer, is_gru))
-    # One product for all steps: rows in the order in which they lie in memory.
+    # One product for all time steps, with rows in memory order.
     order = (1, 0, 2) if inputs.permute((1, 0, 2)).is_contiguous() else (0, 1, 2)
     flat = inputs.permute(order)
     projected = product_of(
@@ -145,14 +145,14 @@ def _direction(
     lowering.emit(step, node)
 
 
-# ---- Which nodes are taken: the reason why one is not, or None ----
+# ---- Checks: each returns the reason why a node is refused, or None ----
 
 
 def check_recurrent(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the module is not supported.
+    """Refuses an unsupported module.
 
-    Weights must be constant, the module not in training, states not projected, and the input a batch [..,
-    .., k].
+    Weights must be constant, the module must not be in training mode or have projections, and the input must
+    be a batch [.., .., k].
     """
     arguments: Any = node.args
     weights = arguments[2]

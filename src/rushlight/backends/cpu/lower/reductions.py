@@ -1,4 +1,4 @@
-"""Sums, means, extremes and cumulative sums."""
+"""Lowers sums, means, minima, maxima and cumulative sums."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def reduce(lowering: Lowering, node: Node) -> None:
 
 
 def _drop(tensor: Tensor, axes: list[int]) -> Tensor:
-    """The dimensions `axes` alone; the others have one element."""
+    """A view of the first element of every dimension that is not in `axes`."""
     return Tensor(
         tensor.storage,
         tuple(tensor.sizes[a] for a in axes),
@@ -76,18 +76,18 @@ def cumulative_sum(lowering: Lowering, node: Node) -> None:
     lowering.set(node, out)
 
 
-# ---- Which nodes are taken: the reason why one is not, or None ----
+# ---- Checks: each returns the reason why a node is refused, or None ----
 
 
 def check_reduce(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the result has a dtype other than float, or the input is a scalar."""
+    """Refuses the node if the result has a dtype other than float, or the input is a scalar."""
     if node.kwargs.get("dtype") not in (None, torch.float32, *FLOAT16_TYPES):
         return "its result has another type"
     return None if rank_of(node.args[0]) >= 1 else "its input is a scalar"
 
 
 def check_extreme(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the input is a scalar."""
+    """Refuses the node if the input is a scalar."""
     return None if rank_of(node.args[0]) >= 1 else "its input is a scalar"
 
 

@@ -1,4 +1,4 @@
-"""Images and rows of another size."""
+"""Lowers resizing of images and rows."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ KINDS: dict[object, tuple[Interpolation, Interpolation]] = {
     **dict.fromkeys(BILINEAR, (Interpolation.BILINEAR, Interpolation.BILINEAR_ALIGN_CORNERS)),
     **dict.fromkeys(BICUBIC, (Interpolation.BICUBIC, Interpolation.BICUBIC_ALIGN_CORNERS)),
 }
-"""By operator, how it interpolates without and with aligned corners."""
+"""The interpolation of each operator: without and with aligned corners."""
 
 
 def _factors(node: Node, axes: int) -> list[float | None]:
-    """The factors that the user gave for each axis, if any."""
+    """The scale factors that the user passed for each axis; None for an axis without one."""
     first = 2 if aten_op(node.target) in NEAREST else 3
     if aten_op(node.target) in (NEAREST[0], NEAREST[1], BILINEAR[0], BICUBIC[0]):
         given = argument(node, first)
@@ -65,25 +65,27 @@ def resize(lowering: Lowering, node: Node) -> None:
 
 
 def _factor_in_use(node: Node, before: int, after: int, factor: float | None) -> float | None:
-    """The user's factor, None where eager PyTorch takes the sizes instead: it copies an axis of equal size,
-    and the nearest pixel of an image also doubles one of half the size."""
+    """The user's factor, or None where eager PyTorch uses the sizes instead.
+
+    PyTorch copies an axis of equal size, and nearest interpolation doubles an axis of half the size.
+    """
     op = aten_op(node.target)
     ratios = (1,) if op in BILINEAR else (1, 2) if op in (NEAREST[1], NEAREST[3]) else ()
     return None if any(after == ratio * before for ratio in ratios) else factor
 
 
 def _scale(before: int, after: int, factor: float | None, corners: bool) -> float:
-    """Inputs an output, as ATen's area_pixel_compute_scale."""
+    """The number of inputs per output, as computed by ATen's area_pixel_compute_scale."""
     if corners:
         return (before - 1) / (after - 1) if after > 1 else 0.0
     return 1.0 / factor if factor is not None and factor > 0 else before / after
 
 
-# ---- Which nodes are taken: the reason why one is not, or None ----
+# ---- Checks: each returns the reason why a node is refused, or None ----
 
 
 def check_resize(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the image is empty or has a dynamic size."""
+    """Refuses the node if the image is empty or has a dynamic size."""
     source, result = meta.get_tensor(node.args[0]), meta.get_tensor(node)  # type: ignore[arg-type]
     assert source is not None and result is not None
     if not all(isinstance(size, int) for size in (*source.shape[2:], *result.shape[2:])):

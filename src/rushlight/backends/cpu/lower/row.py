@@ -1,4 +1,4 @@
-"""What the table of operators has for each of them."""
+"""The type of a row in the table of operators."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.ir.constants import Constants
 
 Check = Callable[[Node, Constants], str | None]
-"""Gives the reason why a plan cannot express a node, None if it can."""
+"""Returns the reason why a plan cannot express a node; None if it can."""
 Lower = Callable[[Lowering, Node], None]
-"""Adds the steps that compute a node, and sets the tensor that the node stands for."""
+"""Adds the steps that compute a node, and sets the node's tensor."""
 
 
 class Category(Enum):
-    """What sort of operator it is, by which the partitioner judges whether a part is worth it."""
+    """The kind of an operator, by which the partitioner decides whether a partition is large enough."""
 
     COMPUTATION = auto()
     ELEMENTWISE = auto()
-    """One float32 number for each element."""
+    """Computes one float32 number for each element."""
     MASK = auto()
-    """Comparisons and choices, as masks are made of."""
+    """Compares or selects, for example for masks."""
     VIEW = auto()
-    """Says only where elements are."""
+    """Only changes the places of elements."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """How an operator is treated.
+    """How an operator is lowered.
 
     Args:
-        check: why a node of the operator is not taken; None if each is, whose types fit.
-        lower: what a node becomes.
-        category: what sort of operator it is.
+        check: returns why a node is refused; None if every node with supported dtypes is accepted.
+        lower: emits the steps of a node.
+        category: the kind of the operator.
     """
 
     check: Check | None
@@ -45,5 +45,5 @@ class Row:
 
 
 def rows(ops: Iterable[object], row: Row) -> dict[object, Row]:
-    """The same row for several operators."""
+    """Assigns the same row to several operators."""
     return dict.fromkeys(ops, row)

@@ -1,4 +1,4 @@
-"""Tensors that are written over in part, and state that lasts from call to call."""
+"""Lowers partial updates of tensors, and state that persists between calls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PLACES = (aten.slice_copy.Tensor, aten.select_copy.int)
 
 
 def _target(lowering: Lowering, node: Node) -> Tensor:
-    """What an update writes into: the state itself if nothing needs what it was, else a copy."""
+    """The tensor that an update writes: the state itself if its old value is not needed, otherwise a copy."""
     before = node.args[0]
     assert isinstance(before, Node)
     tensor = lowering.tensor(before)
@@ -49,7 +49,7 @@ def _target(lowering: Lowering, node: Node) -> Tensor:
 
 
 def _takes_shape(user: Node, node: Node) -> bool:
-    """Whether a user takes nothing but the shape of a node, as `copy` does of its first argument."""
+    """Whether a user reads only the shape of a node, as `copy` does with its first argument."""
     op = aten_op(user.target)
     if op in _PLACES:
         return all(_takes_shape(reader, user) for reader in user.users)
@@ -57,7 +57,7 @@ def _takes_shape(user: Node, node: Node) -> bool:
 
 
 def _becomes(node: Node, new_value: Node | None) -> bool:
-    """Whether further updates alone lie between the node and the state's new value."""
+    """Whether only further updates lie between the node and the state's new value."""
     while node is not new_value:
         users = list(node.users)
         if len(users) != 1 or aten_op(users[0].target) not in UPDATES or users[0].args[0] is not node:
@@ -67,20 +67,20 @@ def _becomes(node: Node, new_value: Node | None) -> bool:
 
 
 def index_put(lowering: Lowering, node: Node) -> None:
-    """Lowers the replacement of elements by the indices of one dimension, or a sum, to a scatter step."""
+    """Lowers index_put with the indices of one dimension, replacing or adding, to a scatter step."""
     indices: Any = node.args[1]
     axis = next(i for i, item in enumerate(indices) if item is not None)
     _scatter(lowering, node, axis, indices[axis], node.args[2], bool(argument(node, 3, False)))
 
 
 def index_add(lowering: Lowering, node: Node) -> None:
-    """Lowers a sum of slices by their indices to a scatter step."""
+    """Lowers index_add to a scatter step."""
     target, axis, index, source = node.args[:4]
     _scatter(lowering, node, int(axis) % lowering.tensor(target).rank, index, source, adds=True)  # type: ignore[arg-type]
 
 
 def scatter_add(lowering: Lowering, node: Node) -> None:
-    """Lowers a sum of slices by their indices, which are the same for all elements of a slice."""
+    """Lowers scatter_add whose indices are the same for all elements of a slice."""
     target, axis, index, source = node.args
     axis = int(axis) % lowering.tensor(target).rank  # type: ignore[arg-type]
     places = lowering.tensor(index)
@@ -91,7 +91,7 @@ def scatter_add(lowering: Lowering, node: Node) -> None:
 
 
 def index_copy(lowering: Lowering, node: Node) -> None:
-    """Lowers the replacement of slices by their indices to a scatter step."""
+    """Lowers index_copy to a scatter step."""
     target, axis, index, source = node.args
     _scatter(lowering, node, int(axis) % lowering.tensor(target).rank, index, source)  # type: ignore[arg-type]
 
@@ -129,15 +129,15 @@ def select_scatter(lowering: Lowering, node: Node) -> None:
 
 
 def copy(lowering: Lowering, node: Node) -> None:
-    """Lowers `copy`: the node stands for the source, broadcast to the sizes of the target."""
+    """Lowers `copy`: its result is the source, broadcast to the sizes of the target."""
     lowering.set(node, lowering.tensor(node.args[1]).expand(lowering.sizes(node)))
 
 
-# ---- Which nodes are taken: the reason why one is not, or None ----
+# ---- Checks: each returns the reason why a node is refused, or None ----
 
 
 def check_index_put(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if there is not exactly one index, an int64 [n], or if other than floats are added."""
+    """Refuses the node unless it has exactly one index, int64 [n], or if it adds other dtypes than float."""
     arguments: Any = node.args
     given = [item for item in arguments[1] if item is not None]
     if len(given) != 1 or rank_of(given[0]) != 1 or dtype_of(given[0]) is not torch.int64:
@@ -148,7 +148,7 @@ def check_index_put(node: Node, constants: Constants) -> str | None:
 
 
 def check_index_add(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the indices are not an int64 [n], the sum has a factor, or is not of float32."""
+    """Refuses the node if the index is not int64 [n], the sum has a factor, or the dtype is not float32."""
     target, _, index, source = node.args[:4]
     if rank_of(target) < 1 or rank_of(index) != 1 or dtype_of(index) is not torch.int64:
         return "its indices are not one row of integers"
@@ -160,7 +160,7 @@ def check_index_add(node: Node, constants: Constants) -> str | None:
 
 
 def check_scatter_add(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if elements of a slice have indices of their own, or other than floats are added."""
+    """Refuses the node if indices differ within a slice, or if the dtype is not float."""
     arguments: Any = node.args
     target, axis, index, source = arguments
     shapes = [meta.get_tensor(item) for item in (target, index, source)]
@@ -188,7 +188,7 @@ def _repeats_row(index: Node, others: list[int]) -> bool:
 
 
 def check_index_copy(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the indices are not [n], or the dtypes differ."""
+    """Refuses the node if the indices are not [n], or the dtypes differ."""
     target, _, index, source = node.args
     if rank_of(target) < 1 or rank_of(index) != 1:
         return "its indices are not one row of integers"
@@ -196,7 +196,7 @@ def check_index_copy(node: Node, constants: Constants) -> str | None:
 
 
 def check_scatter(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the dtypes differ, or the plan cannot compute which elements are replaced."""
+    """Refuses the node if the dtypes differ, or if the plan cannot compute which elements are replaced."""
     arguments: Any = node.args
     reason = check_same_source(arguments[0], arguments[1])
     if reason is not None:
@@ -209,13 +209,13 @@ def check_scatter(node: Node, constants: Constants) -> str | None:
 
 
 def check_copy(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the dtypes of target and source differ."""
+    """Refuses the node if the dtypes of target and source differ."""
     arguments: Any = node.args
     return check_same_source(arguments[0], arguments[1])
 
 
 def check_same_source(target: Node, source: Node) -> str | None:
-    """Gives the reason if the plan keeps target and source in different dtypes."""
+    """Refuses the node if the plan keeps target and source in different dtypes."""
     same = dtype_of(target) is dtype_of(source)
     return None if same else "it writes elements of another type"
 

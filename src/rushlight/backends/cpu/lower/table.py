@@ -1,4 +1,4 @@
-"""The table of operators: which of their nodes are taken, and what these become."""
+"""The table of operators: the check and the lowering of each operator."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROWS: dict[object, Row] = {
     **views.ROWS,
     **volumes.ROWS,
 }
-"""By ATen overload, or operator.getitem. Each family has its rows next to the functions that they name."""
+"""The rows by ATen overload or operator.getitem. The rows of a family are defined next to its functions."""
 
 
 def is_in(op: OpOverload, *categories: Category) -> bool:

@@ -1,4 +1,4 @@
-"""Transposed convolutions as plain ones: each output has its own few taps, at one of `stride` phases."""
+"""Lowers transposed convolutions to plain ones: each of the `stride` phases of outputs has its own taps."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ from rushlight.ir.edge_ops import argument, aten_op
 
 @dataclass(frozen=True)
 class Phases:
-    """Outputs stride * i + r of one axis, for r from `begin` below `end`: they read inputs from i + `first`
-    below i + `first` + `taps`, with zeros where their own windows are narrower."""
+    """Outputs stride * i + r of one axis, for begin <= r < end.
+
+    Output i of each phase reads the inputs from i + `first` below i + `first` + `taps`; the taps outside a
+    phase's own window are zeros.
+    """
 
     begin: int
     end: int
@@ -32,7 +35,7 @@ class Phases:
 
 
 def phases(kernel: int, stride: int, padding: int) -> list[Phases]:
-    """Each phase by itself."""
+    """Returns one entry for each phase."""
     found = []
     for r in range(stride):
         first = min(-((kernel - 1 - r - padding) // stride), 0)
@@ -42,14 +45,14 @@ def phases(kernel: int, stride: int, padding: int) -> list[Phases]:
 
 
 def joined(parts: list[Phases]) -> Phases:
-    """Neighbouring phases as one."""
+    """Joins neighbouring phases to one entry."""
     first = min(part.first for part in parts)
     last = max(part.first + part.taps for part in parts)
     return Phases(parts[0].begin, parts[-1].end, first, last - first)
 
 
 def of_equal_windows(parts: list[Phases]) -> list[Phases]:
-    """Neighbouring phases with the same taps as one."""
+    """Joins neighbouring phases that read the same inputs."""
     groups: list[list[Phases]] = []
     for part in parts:
         if groups and (groups[-1][0].first, groups[-1][0].taps) == (part.first, part.taps):
@@ -62,7 +65,7 @@ def of_equal_windows(parts: list[Phases]) -> list[Phases]:
 def taps_of(
     weight: torch.Tensor, axis: int, phase: int, part: Phases, stride: int, padding: int
 ) -> torch.Tensor:
-    """The taps along `axis` that outputs at `phase` need, in the order of the inputs of `part`."""
+    """The taps along `axis` for outputs at `phase`, in the order of the inputs of `part`."""
     kernel = weight.shape[axis]
     places = [phase + padding - stride * (part.first + j) for j in range(part.taps)]
     inside = torch.tensor([0 <= place < kernel for place in places])
@@ -80,11 +83,11 @@ def transposed_convolution(
     padding: tuple[int, int],
     groups: int,
 ) -> None:
-    """node = the transposed convolution of `image` [n, h, w, c], weight [c, outputs of a group, kh, kw].
+    """Lowers a transposed convolution of `image` [n, h, w, c] with weight [c, outputs of a group, kh, kw].
 
-    Outputs of neighbouring phases lie next to each other in memory, so that one product computes them all;
-    each has its own where a concatenation has other channels between them.
-    Transposed convolutions as sub-pixel convolutions: Shi et al., "Is the deconvolution layer the same as a
+    Outputs of neighbouring phases are adjacent in memory, so that one product computes them all. If a
+    concatenation puts other channels between the pixels, each phase has its own product. Source for
+    transposed convolutions as sub-pixel convolutions: Shi et al., "Is the deconvolution layer the same as a
     convolutional layer?", 2016.
     """
     sizes = lowering.sizes(node)
@@ -105,20 +108,20 @@ def transposed_volume_convolution(
     padding: tuple[int, int, int],
     sources: Callable[[list[Tensor]], list[Tensor]],
 ) -> None:
-    """node = the transposed convolution of volumes `x` [n, c, d, h, w] without groups.
+    """Lowers a transposed convolution of volumes `x` [n, c, d, h, w] without groups.
 
-    The frames of a result at one phase along the depth read the same taps of the frames of `x`: they are the
-    transposed convolution of images whose channels are those of these frames.
+    All result frames of one phase along the depth use the same taps of the frames of `x`. They are the
+    transposed convolution of images whose channels are the channels of all these frames.
 
     Args:
-        lowering: the steps so far.
+        lowering: the steps emitted so far.
         node: the convolution.
-        x: its input.
+        x: the input.
         weight: [c, outputs, kd, kh, kw].
-        bias: of the outputs, or None.
-        stride: by depth, height and width.
-        padding: the same.
-        sources: makes images whose channels follow each other of volumes of one shape.
+        bias: [outputs], or None.
+        stride: (depth, height, width).
+        padding: (depth, height, width).
+        sources: converts volumes of one shape to images; their channels are read one after the other.
     """
     n, outputs, depth, rows, columns = lowering.sizes(node)
     per_phase, width = -(-depth // stride[0]), _round_up(columns, stride[2])
@@ -150,7 +153,7 @@ def transposed_volume_convolution(
 
 
 def padded_frames(lowering: Lowering, x: Tensor, before: int, after: int, node: Node) -> Tensor:
-    """A volume with frames of zeros before and behind it."""
+    """A volume with zero frames in front of and behind its frames."""
     if before == 0 and after == 0:
         return x
     n, c, d, h, w = x.sizes
@@ -177,15 +180,15 @@ def transpose_images(
     """Emits the products of a transposed convolution.
 
     Args:
-        lowering: the steps so far.
-        node: the node that they compute.
-        images: [n, h, w, c of each], whose channels follow each other.
-        whole: [n, h, w, outputs], whose width is a multiple of the stride.
+        lowering: the steps emitted so far.
+        node: the node that the products compute.
+        images: each [n, h, w, c]; their channels are read one after the other.
+        whole: [n, h, w, outputs]; its width is a multiple of the stride.
         weight: [channels, outputs of a group, kh, kw].
-        bias: of the outputs, or None.
-        stride: down and across.
-        padding: the same.
-        groups: of channels.
+        bias: [outputs], or None.
+        stride: (height, width).
+        padding: (height, width).
+        groups: the number of groups.
     """
     count, rows, columns, outputs = whole.sizes
     assert isinstance(outputs, int)
@@ -235,7 +238,7 @@ def _round_up(value: Size, step: int) -> Size:
 
 
 def _is_joined(node: Node, outputs: int, target: Target) -> bool:
-    """Whether channels are concatenated to the result, which then is computed in its place."""
+    """Whether other channels are concatenated to the result; it is then computed in the concatenation."""
     joins = [user for user in node.users if aten_op(user.target) is torch.ops.aten.cat.default]
     return any(argument(user, 1, 0) == 1 for user in joins) and outputs >= 2 * target.vector
 
@@ -245,7 +248,7 @@ def _of(stride: tuple[int, int], padding: tuple[int, int], axis: int) -> tuple[i
 
 
 def _cheapest(parts: list[Phases], rows: int, depth: int, outputs: int, target: Target) -> list[Phases]:
-    """All phases as one product, or those with the same taps, whichever takes less time."""
+    """The phases joined to one product, or joined by equal taps, whichever takes less time."""
 
     def cycles(some: list[Phases]) -> float:
         return sum(product_cycles(rows, p.taps * depth, (p.end - p.begin) * outputs, target) for p in some)
@@ -253,13 +256,13 @@ def _cheapest(parts: list[Phases], rows: int, depth: int, outputs: int, target: 
     return min(([joined(parts)], of_equal_windows(parts)), key=cycles)
 
 
-# ---- Which nodes are taken: the reason why one is not, or None ----
+# ---- Checks: each returns the reason why a node is refused, or None ----
 
 
 def check_transposed(node: Node, dilation: list[int]) -> str | None:
-    """Gives the reason why a transposed convolution is not taken.
+    """Returns the reason why a transposed convolution is refused, or None.
 
-    Plans have none with quantized weights, with a dilation, or with a dynamic or empty image.
+    Plans support no quantized weights, no dilation, and no dynamic or empty image.
     """
     weight: Any = node.args[1]
     if getattr(operation(weight), "namespace", "") == "quantized_decomposed":

@@ -1,4 +1,4 @@
-"""Which nodes plans can express."""
+"""Decides which nodes plans can express."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PRESERVED_OPS = (
     aten.upsample_nearest1d.vec,
     aten.upsample_bicubic2d.vec,
 )
-"""Operators that this backend takes as they are: they are not decomposed."""
+"""Operators that this backend lowers directly; they are not decomposed."""
 
 _PRODUCTS = frozenset(
     {aten.linear.default, aten.addmm.default, aten.mm.default, aten.matmul.default, aten.convolution.default}
@@ -64,12 +64,12 @@ _LOOK_UPS = {
     aten.index_select.default: 2,
     aten.gather.default: 2,
 }
-"""Operators with indices, and the position of this argument."""
+"""Operators with indices, and the position of the index argument."""
 _MASKED = frozenset({aten.scaled_dot_product_attention.default})
 
 
 def unsupported_reason(node: Node, constants: Constants) -> str | None:
-    """Why a plan cannot express the node, None if it can."""
+    """Returns the reason why a plan cannot express the node; None if it can."""
     if constants.is_constant(node):
         return None
     op = operation(node)
@@ -113,7 +113,7 @@ def unsupported_reason(node: Node, constants: Constants) -> str | None:
 
 @cache
 def _computed_arguments(op: OpOverload) -> tuple[tuple[int, str], ...]:
-    """Positions and names of the arguments that an operator computes with; others are sizes and places."""
+    """Positions and names of the arguments that an operator computes with: all but sizes and indices."""
     kinds = {"Tensor", "number", "float", "bool"}
     arguments = enumerate(op._schema.arguments)
     return tuple((i, a.name) for i, a in arguments if kinds & set(str(a.type).rstrip("]").split("[")))

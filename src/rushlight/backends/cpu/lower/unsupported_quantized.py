@@ -1,4 +1,4 @@
-"""Which quantized nodes plans can express."""
+"""Decides which quantized nodes plans can express."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rushlight.ir.quantization import (
 
 
 def unsupported_quantized_reason(node: Node, constants: Constants) -> str | None:
-    """Why a plan cannot express a node that quantizes or dequantizes, None if it can."""
+    """Returns the reason why a plan cannot express a quantize or dequantize node; None if it can."""
     if is_op(node, qd.quantize_per_tensor.default):
         if quantize_params(node) is None or meta.get_dtype(node.args[0]) is not torch.float32:
             return "it gives other numbers than int8 and uint8, or takes no float32"
@@ -40,7 +40,7 @@ def unsupported_quantized_reason(node: Node, constants: Constants) -> str | None
 
 
 def _chooser(node: Node) -> Node:
-    """The node that chooses the parameters of a node that quantizes or dequantizes by chosen ones."""
+    """The node that chooses the parameters of a dynamic quantize or dequantize node."""
     arguments: Any = node.args
     if is_op(node, *DYNAMIC_DEQUANTIZE):
         return _chooser(arguments[0])
@@ -48,7 +48,7 @@ def _chooser(node: Node) -> Node:
 
 
 def _unsupported_dynamic_reason(choose: Node, constants: Constants) -> str | None:
-    """The same for all nodes from the choice of parameters to the products that read quantized values."""
+    """The common reason for all nodes from the choice of parameters to the products that read the values."""
     if not is_op(choose, *CHOOSE_QPARAMS) or meta.get_dtype(choose.args[0]) is not torch.float32:
         return "its numbers are chosen by an operator that plans do not have"
     if not all(user.target is operator.getitem for user in choose.users):
@@ -94,7 +94,7 @@ def _is_product(node: Node, source: Node, constants: Constants) -> bool:
 
 
 def unsupported_product_reason(node: Node, constants: Constants) -> str | None:
-    """Why a plan cannot express a product because of its quantized weight."""
+    """Returns the reason why a plan does not support the quantized weight of a product, or None."""
     parts = linear_operands(node)
     if (
         parts is None
@@ -111,7 +111,7 @@ def unsupported_product_reason(node: Node, constants: Constants) -> str | None:
 
 
 def unsupported_table_reason(table: Node, constants: Constants) -> str | None:
-    """Why a plan cannot read rows of a quantized table, None if it can."""
+    """Returns the reason why a plan cannot read rows of a quantized table; None if it can."""
     grouped = grouped_weight(table, constants)
     if grouped is None:
         return "its table has zero points, or no scale of its rows"
@@ -119,7 +119,7 @@ def unsupported_table_reason(table: Node, constants: Constants) -> str | None:
 
 
 def settle(taken: set[Node], nodes: list[Node], constants: Constants) -> None:
-    """Leaves conversions beside the nodes that are not taken, which kernels compute without them."""
+    """Refuses conversions next to refused nodes, because kernels compute refused nodes without them."""
     for node in nodes:
         if node in taken and is_op(node, qd.quantize_per_tensor.default) and not constants.is_constant(node):
             source = node.args[0]

@@ -1,4 +1,4 @@
-"""Operators that move nothing, and those that only move."""
+"""Lowers operators that only view or only move elements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten
-assert dim_order_ops  # defines the operators of that name
+assert dim_order_ops  # the import defines the operators of this name
 
 
 def view(lowering: Lowering, node: Node) -> None:
@@ -43,7 +43,7 @@ def transpose(lowering: Lowering, node: Node) -> None:
 
 
 def t(lowering: Lowering, node: Node) -> None:
-    """Lowers the transpose of a matrix, or a tensor of fewer dimensions, to a strided view."""
+    """Lowers the transpose of a matrix (or of a tensor of fewer dimensions) to a strided view."""
     x = lowering.tensor(node.args[0])
     lowering.set(node, x.permute(range(x.rank - 1, -1, -1)))
 
@@ -69,12 +69,12 @@ def expand(lowering: Lowering, node: Node) -> None:
 
 
 def start_of(lowering: Lowering, start: Any, size: Size) -> Size:
-    """The index of the first element of a slice.
+    """Returns the index of the first element of a slice.
 
     Args:
-        lowering: the lowering whose symbols the start may use.
-        start: the operator's argument: None, an integer that counts from the end if it is negative, or a node
-            that computes a symbolic integer, which is never negative.
+        lowering: the lowering; its symbols may occur in the result.
+        start: the operator's argument: None, an integer (a negative one counts from the end), or a node with
+            a symbolic integer, which is never negative.
         size: the number of elements along the axis.
 
     Returns:
@@ -125,21 +125,21 @@ def split(lowering: Lowering, node: Node) -> None:
 
 
 def getitem(lowering: Lowering, node: Node) -> None:
-    """Lowers getitem to the tensor of that result of an operator with several results."""
+    """Lowers getitem to the selected result of an operator with several results."""
     source, index = node.args
     assert isinstance(source, Node) and isinstance(index, int)
     lowering.set(node, lowering.items(source)[index])
 
 
 def same_elements(lowering: Lowering, node: Node) -> None:
-    """Lowers an operator whose result is its input: the node stands for the same tensor."""
+    """Lowers an operator whose result equals its input: both share one tensor."""
     lowering.set(node, lowering.tensor(node.args[0]))
 
 
 def convert(lowering: Lowering, node: Node) -> None:
-    """Lowers a conversion between dtypes that a plan keeps alike, or from bool to numbers.
+    """Lowers a conversion between dtypes that a plan stores in the same way, or from bool to numbers.
 
-    The first needs no step; the second chooses 1 or 0.
+    The former needs no step; the latter selects 1 or 0.
     """
     if dtype_of(node.args[0]) is dtype_of(node):
         same_elements(lowering, node)
@@ -150,14 +150,13 @@ def convert(lowering: Lowering, node: Node) -> None:
 def cat(lowering: Lowering, node: Node) -> None:
     """Lowers a concatenation to one copy for each input.
 
-    The result has the memory order of its inputs if all of them have their channels innermost, else it is
-    row-major.
+    If all inputs are channels last, the result is channels last; otherwise it is row-major.
     """
     sources: Any = node.args[0]
     sizes = lowering.sizes(node)
     axis = int(argument(node, 1, 0)) % len(sizes)
     tensors = [lowering.tensor(source) for source in sources]
-    # Of rows, images and volumes.
+    # rows, images and volumes
     channels_last = len(sizes) in (3, 4, 5) and all(
         same(x.strides[1], 1) and not same(x.sizes[1], 1) for x in tensors if x.rank == len(sizes)
     )
@@ -219,11 +218,11 @@ def constant_pad_nd(lowering: Lowering, node: Node) -> None:
     lowering.set(node, out)
 
 
-# ---- Which nodes are taken: the reason why one is not, or None ----
+# ---- Checks: each returns the reason why a node is refused, or None ----
 
 
 def check_roll(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if roll has no dimensions, a symbolic shift, or a dimension of dynamic size."""
+    """Refuses the node if roll has no dimensions, a symbolic shift, or a dimension of dynamic size."""
     axes = argument(node, 2)
     if not axes or not all(isinstance(shift, int) for shift in node.args[1]):  # type: ignore[union-attr]
         return "it rolls over all dimensions, or by a symbolic number"
@@ -233,34 +232,34 @@ def check_roll(node: Node, constants: Constants) -> str | None:
 
 
 def check_full(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the value is symbolic."""
+    """Refuses the node if the value is symbolic."""
     return None if isinstance(node.args[1], (int, float, bool)) else "its value is symbolic"
 
 
 def check_slice(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the slice begins at an unknown place, or may end outside its input."""
+    """Refuses the node if the slice begins at an unknown place, or may end outside its input."""
     source: Any = node.args[0]
     return check_slice_bounds(source, node, argument(node, 1, 0), argument(node, 2), argument(node, 4))
 
 
 def check_select(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the index is symbolic."""
+    """Refuses the node if the index is symbolic."""
     return None if isinstance(node.args[2], int) else "its index is symbolic"
 
 
 def check_split(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the input has a dynamic size."""
+    """Refuses the node if the input has a dynamic size."""
     return None if is_static(node.args[0]) else "its input has a dynamic size"
 
 
 def check_cat(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the inputs and the result do not have one dtype."""
+    """Refuses the node if the inputs and the result do not have one dtype."""
     types = {dtype_of(item) for item in (*node.all_input_nodes, node)}
     return None if len(types) == 1 else "its operands have several types"
 
 
 def check_pad(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the padding is negative or symbolic, or the value symbolic."""
+    """Refuses the node if the padding is negative or symbolic, or the value symbolic."""
     pads: Any = node.args[1]
     if not all(isinstance(p, int) and p >= 0 for p in pads):
         return "its padding is negative or symbolic"
@@ -268,7 +267,7 @@ def check_pad(node: Node, constants: Constants) -> str | None:
 
 
 def check_convert(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the dtype changes and the input is not bool."""
+    """Refuses the node if the dtype changes and the input is not bool."""
     source, result = dtype_of(node.args[0]), dtype_of(node)
     return None if source is result or source is torch.bool else "it converts"
 

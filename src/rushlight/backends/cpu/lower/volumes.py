@@ -1,4 +1,4 @@
-"""Convolutions and pooling of volumes [n, c, d, h, w], by steps for images: a volume is d frames."""
+"""Lowers convolutions and pooling of volumes [n, c, d, h, w] to steps on images: a volume is d frames."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten
 
-_LAST = (0, 2, 3, 4, 1)  # the dimensions of a volume with its channels innermost
-MOST_GROUPED_FRAMES = 7  # under a window of a grouped convolution, whose sums one chain adds up
+_LAST = (0, 2, 3, 4, 1)  # the dimensions of a channels-last volume in memory order
+MOST_GROUPED_FRAMES = 7  # of a grouped convolution's window: a single chain adds their sums
 
 Triple = tuple[int, int, int]
 
 
 def triple(value: Any) -> Triple:
-    """An option by depth, height and width."""
+    """Returns an option by depth, height and width."""
     items = [value] if isinstance(value, int) else [int(v) for v in value]
     return (items[0],) * 3 if len(items) == 1 else (items[0], items[1], items[2])
 
@@ -57,7 +57,7 @@ def _columns(lowering: Lowering, x: Tensor, node: Node) -> Tensor:
 
 @dataclass(frozen=True)
 class _VolumeConvolution:
-    """A node that is a convolution of volumes, and its arguments."""
+    """A convolution node on volumes, and its arguments."""
 
     lowering: Lowering
     node: Node
@@ -85,12 +85,12 @@ class _VolumeConvolution:
 
     @property
     def is_along_depth(self) -> bool:
-        """Whether a window has one pixel of each frame, the one of the result."""
+        """Whether a window has one pixel in each frame, at the position of the result."""
         is_pixel = tuple(self.weight.shape[3:]) == (1, 1)
         return is_pixel and self.stride[1:] == (1, 1) and self.padding[1:] == (0, 0)
 
     def along_depth(self, x: Tensor, output: Tensor) -> None:
-        """Emits the convolution of images [n, d, h * w, c]."""
+        """Emits a convolution along the depth of images [n, d, h * w, c]."""
         windows = ((self.stride[0], 1), (self.padding[0], 0), (self.dilation[0], 1))
         self._emit([x], output, self.weight[..., 0], self.bias, *windows)
 
@@ -129,9 +129,9 @@ class _VolumeConvolution:
 def convolve_volume(lowering: Lowering, node: Node) -> None:
     """Lowers a convolution of volumes, or a transposed one, to convolutions of images.
 
-    One whose windows have one frame, or one pixel of each frame, is a convolution of images as it is. Another
-    one reads, for each frame of the result, the frames under its window as the channels of one image. If it
-    has groups, it is the sum of a convolution for each frame of a window.
+    A convolution whose windows have one frame, or one pixel in each frame, is directly a convolution of
+    images. Otherwise, for each result frame, the frames of its window are the channels of one image. A
+    grouped convolution is the sum of one convolution for each frame of the window.
     """
     x = lowering.tensor(node.args[0])
     convolution = _VolumeConvolution.of(lowering, node)
@@ -166,7 +166,7 @@ def convolve_volume(lowering: Lowering, node: Node) -> None:
 def _frames_under(
     lowering: Lowering, x: Tensor, out: Tensor, convolution: _VolumeConvolution
 ) -> list[Tensor]:
-    """For each frame of a window, the volume of those that the frames of `out` have there."""
+    """For each frame of a window, the volume of the frames that the window reads there for all of `out`."""
     padding = convolution.padding[0]
     x = padded_frames(lowering, x, padding, padding, convolution.node)
     step, dilation = convolution.stride[0], convolution.dilation[0]
@@ -174,7 +174,7 @@ def _frames_under(
 
 
 def _sources(lowering: Lowering, volumes: list[Tensor], node: Node) -> list[Tensor]:
-    """Volumes of one shape as images whose channels follow each other: as they lie, or joined by copies."""
+    """Converts volumes of one shape to images with consecutive channels, as views or by copies."""
     n, c, d, h, w = volumes[0].sizes
     if same(n, 1) and len(volumes) <= MOST_SOURCES and isinstance(c, int) and c >= LEAST_PIECE:
         volumes = [lowering.with_inner(volume, 1, node) for volume in volumes]
@@ -202,7 +202,7 @@ def _sum_groups(lowering: Lowering, volumes: list[Tensor], convolution: _VolumeC
 def _pool(
     lowering: Lowering, node: Node, kernel: Triple, options: tuple[Triple, ...], **kind: bool
 ) -> Tensor:
-    """Pools the frames, and what this gives along the depth; gives a tensor of the sizes of a result."""
+    """Pools each frame, then pools along the depth; returns a tensor with the sizes of the result."""
     x = lowering.tensor(node.args[0])
     stride, padding, dilation = options
     getter = next((user for user in node.users if user.args[1] == 0), None) if "is_maximum" in kind else None
@@ -227,7 +227,7 @@ def _pool(
 
 
 def max_pool3d_with_indices(lowering: Lowering, node: Node) -> None:
-    """Lowers max pooling whose indices nobody reads."""
+    """Lowers max pooling whose indices are not used."""
     kernel = triple(node.args[1])
     options = (
         triple(argument(node, 2) or kernel),
@@ -240,7 +240,7 @@ def max_pool3d_with_indices(lowering: Lowering, node: Node) -> None:
 def avg_pool3d(lowering: Lowering, node: Node) -> None:
     """Lowers average pooling.
 
-    The number of values of a window is the product of those along each axis, with padding or without.
+    The number of values in a window is the product of the numbers along each axis, with or without padding.
     """
     kernel = triple(node.args[1])
     options = (triple(argument(node, 2) or kernel), triple(argument(node, 3, 0)), (1, 1, 1))
@@ -248,11 +248,11 @@ def avg_pool3d(lowering: Lowering, node: Node) -> None:
     lowering.set(node, _pool(lowering, node, kernel, options, counts_padding=counts))
 
 
-# ---- Which nodes are taken: the reason why one is not, or None ----
+# ---- Checks: each returns the reason why a node is refused, or None ----
 
 
 def check_volume_convolution(node: Node) -> str | None:
-    """Gives the reason why a convolution of volumes with constant weights is not taken."""
+    """Refuses a convolution of volumes with constant weights that plans do not support."""
     weight, groups = node.args[1], node.args[8]
     window = meta.get_tensor(weight)  # type: ignore[arg-type]
     if getattr(operation(weight), "namespace", "") == "quantized_decomposed":  # type: ignore[arg-type]
@@ -267,14 +267,14 @@ def check_volume_convolution(node: Node) -> str | None:
 
 
 def check_max_pool3d(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the input is not [n, c, d, h, w], or the indices are used."""
+    """Refuses the node if the input is not [n, c, d, h, w], or the indices are used."""
     return (
         "its input is no batch of volumes" if rank_of(node.args[0]) != 5 else check_first_result_alone(node)
     )
 
 
 def check_avg_pool3d(node: Node, constants: Constants) -> str | None:
-    """Gives the reason if the input is not [n, c, d, h, w], or the divisor is given."""
+    """Refuses the node if the input is not [n, c, d, h, w], or the divisor is given."""
     if rank_of(node.args[0]) != 5:
         return "its input is no batch of volumes"
     return None if argument(node, 6) is None else "its divisor is given"

@@ -1,1 +1,1 @@
-"""Passes over the steps of a plan; `pipeline.py` shows their order."""
+"""Passes over the steps of a plan; `pipeline.py` defines their order."""

@@ -1,4 +1,4 @@
-"""Gives the results of elementwise chains registers, which are used again after their last reader."""
+"""Assigns registers to the results in elementwise chains; a register is reused after its last reader."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rushlight.backends.cpu.plan.tensor import Tensor
 
 
 def assign_registers(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    """Makes an Elementwise of each Chain."""
+    """Replaces each Chain by an Elementwise."""
     for step in steps:
         chain = step.of(Chain)
         if chain is not None:

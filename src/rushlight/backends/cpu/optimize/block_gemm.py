@@ -1,7 +1,8 @@
-"""Products of block floating-point numbers: int16 with a scale for each block of them.
+"""Products of block floating-point numbers: int16 with a common scale for each block.
 
-Wilkinson, "Rounding Errors in Algebraic Processes" (1963), calls numbers with a common exponent so; here the
-common factor is any float32, chosen so that a block's numbers fill int16 and sums of products fit int32.
+Wilkinson, "Rounding Errors in Algebraic Processes" (1963), uses this term for numbers with a common exponent.
+Here the common factor is any float32. It is chosen so that a block's numbers use the range of int16 and sums
+of products fit int32.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored
 from rushlight.backends.cpu.target import Target
 
 ERROR_BUDGET = 1e-3
-"""What the steps of a plan may add to an output together, as a share of its largest number."""
+"""The error that all steps of a plan may add to an output, relative to its largest number."""
 ERROR_OF_PRODUCT = 1e-4
-"""What one such product adds, about; errors of different steps add up as squares."""
+"""The approximate error of one such product; the squares of the errors of different steps add up."""
 
-_MOST_PAIRS = 96  # of a block, as runtime/microkernels/tables/block.h has it
-_NORM = 46340 - 10  # the root of the largest int32, less what rounding adds to a norm
-_LEAST_WORK = 1 << 22  # multiplications from which on the time counts
-_LARGEST = 1e17  # weights whose squares have a sum
+_MOST_PAIRS = 96  # pairs in a block, see runtime/microkernels/tables/block.h
+_NORM = 46340 - 10  # the square root of the largest int32, minus the rounding error of a norm
+_LEAST_WORK = 1 << 22  # products with fewer multiplications stay in float32
+_LARGEST = 1e17  # limit for weights, so that the sum of their squares is finite
 
 
 def block_gemms(steps: list[PlanNode], context: Context) -> set[PlanNode]:
-    """Those products of a plan that are made of blocks: the most expensive ones within the error budget.
+    """Selects the products that use blocks: the most expensive ones within the error budget.
 
-    Linear layers alone: networks of convolutions that nothing normalizes make more of an error.
+    Only linear layers are selected: convolutional networks without norms amplify the error.
     """
     if context.options.is_highest or not context.options.target.has_block_products:
         return set()
@@ -57,7 +58,7 @@ def _may_have_blocks(convolution: Convolution, context: Context) -> bool:
 
 
 def block_gemm(convolution: Convolution, context: Context) -> BlockGemm[Tensor]:
-    """A product with a constant matrix as one of blocks."""
+    """Converts a product with a constant matrix to a product of blocks."""
     outputs, channels = convolution.weight.shape[:2]
     blocks = -(-channels // (2 * _MOST_PAIRS))
     matrix = convolution.weight.view(outputs, channels).t()
@@ -75,10 +76,11 @@ def block_gemm(convolution: Convolution, context: Context) -> BlockGemm[Tensor]:
 
 
 def pack_blocks(matrix: torch.Tensor, blocks: int, target: Target) -> torch.Tensor:
-    """A matrix [k, n] as int16 and scales, in the order in which tiles read them; int32, flat.
+    """Packs a matrix [k, n] as int16 and scales in the order in which tiles read them; int32, flat.
 
-    Panels follow each other: numbers [block, pair, column], two of a column in an int32, the first in its low
-    bits, then the scales' bits [block, column]. The last panel is as wide as its vectors need.
+    Panels are consecutive. A panel has the numbers [block, pair, column] (two numbers of a column in an
+    int32, the first in the low bits), then the bits of the scales [block, column]. The last panel is as wide
+    as its vectors need.
     """
     k, n = matrix.shape
     length = -(-k // blocks)
@@ -95,10 +97,10 @@ def pack_blocks(matrix: torch.Tensor, blocks: int, target: Target) -> torch.Tens
 
 
 def block_numbers(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """float32 [blocks, length, columns] as int16 and scales [blocks, columns]: values = numbers * scales.
+    """Splits values, float32 [blocks, length, columns], into int16 numbers and scales [blocks, columns].
 
-    The numbers of a column in a block have a norm of at most 46340. None but 0 becomes 0, so that products
-    with infinities have their sign.
+    The norm of a column in a block is at most 46340. Only 0 becomes 0, so that products with infinity keep
+    their sign.
     """
     exact = values.double()
     scales = torch.maximum(exact.abs().amax(1) / 32767, exact.norm(dim=1) / _NORM).clamp(min=1e-30).float()

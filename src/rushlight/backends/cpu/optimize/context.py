@@ -1,4 +1,4 @@
-"""What passes over a plan know beside its steps."""
+"""The context of the passes over a plan."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rushlight.backends.cpu.plan.sizes import Symbols
 
 @dataclass(frozen=True)
 class Context:
-    """How a part is planned, and the upper bounds of its symbols."""
+    """The options of a partition, and the upper bounds of its symbols."""
 
     options: Options
     symbols: Symbols
 
 
 Pass = Callable[[list[PlanNode], Context], list[PlanNode]]
-"""Takes the steps of a plan in their order, and gives those that compute the same, in their order."""
+"""Takes the steps of a plan, and returns steps that compute the same, both in execution order."""

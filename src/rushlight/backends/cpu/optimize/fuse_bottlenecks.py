@@ -1,4 +1,4 @@
-"""Convolutions around a depthwise one as one step: large maps between them are never whole in memory."""
+"""Fuses a depthwise convolution with its neighbours, so that large results between them are never whole."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from rushlight.backends.cpu.plan.tensor import Tensor
 
 
 def fuse_bottlenecks(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    """Joins a convolution, a depthwise one that alone reads its result, and a product (one of 1 x 1) that
-    alone reads that, where the first result does not stay in the second level cache.
+    """Fuses a convolution, a depthwise convolution and a 1 x 1 convolution that follow each other.
+
+    Each must be the only reader of the result before it. The fusion is done where the first result does not
+    fit the second level cache.
     """
     accesses = Accesses(steps)
     convolutions = {step: gemm for step in steps if (gemm := step.of(Gemm)) is not None}
@@ -32,7 +34,7 @@ def fuse_bottlenecks(steps: list[PlanNode], context: Context) -> list[PlanNode]:
     }
 
     def passes(tensor: Tensor, reader: PlanNode, source: Tensor) -> bool:
-        """Whether the reader alone reads all of a tensor, as its `source`, as it was written."""
+        """Whether only `reader` reads the tensor, completely, as its operand `source` in its layout."""
         return (
             tensor.storage.kind is StorageKind.ARENA
             and accesses.is_only_reader(reader, source.storage)
@@ -45,7 +47,8 @@ def fuse_bottlenecks(steps: list[PlanNode], context: Context) -> list[PlanNode]:
     for step in steps:
         depthwise = step.of(DepthwiseConv2d)
         first = None if depthwise is None else writers.get(depthwise.input.storage)
-        if depthwise is None or first is None or first in joined:  # the last of another one
+        # `first` is already the last part of another bottleneck
+        if depthwise is None or first is None or first in joined:
             continue
         expand = convolutions[first]
         if not _may_be_first(expand, context) or not passes(expand.output, step, depthwise.input):
@@ -63,12 +66,12 @@ def fuse_bottlenecks(steps: list[PlanNode], context: Context) -> list[PlanNode]:
 
 
 def is_pointwise(gemm: Gemm[Tensor]) -> bool:
-    """Whether it is a product of each pixel by itself, of one input and one group."""
+    """Whether it is a product of each pixel with a matrix, with one input and one group."""
     return gemm.groups == 1 and not gemm.more and _without_dilation(gemm.window) == Window()
 
 
 def _without_dilation(window: Window) -> Window:
-    """The window of one pixel has no dilation, whatever the program says."""
+    """Returns the window; the dilation of a window of one pixel is set to 1."""
     if (window.kernel_h, window.kernel_w) != (1, 1):
         return window
     return Window(stride_h=window.stride_h, stride_w=window.stride_w, pad_h=window.pad_h, pad_w=window.pad_w)

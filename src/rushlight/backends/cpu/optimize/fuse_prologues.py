@@ -1,4 +1,4 @@
-"""Scales, shifts and clamps of what a product reads, as batch norm before it, applied as it reads them."""
+"""Fuses scales, shifts and clamps in front of a product (such as a batch norm) into the product."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from rushlight.backends.cpu.plan.sizes import same
 from rushlight.backends.cpu.plan.tables import BinaryFunction, Gemm, Prologue, StorageKind, UnaryFunction
 from rushlight.backends.cpu.plan.tensor import Tensor
 
-# In the order in which a product applies them.
+# The order in which a product applies the operations.
 _STAGES = {
     (BinaryFunction, BinaryFunction.MUL): 0,
     (BinaryFunction, BinaryFunction.ADD): 1,
     (UnaryFunction, UnaryFunction.RELU): 2,
     (UnaryFunction, UnaryFunction.CLAMP): 2,
 }
-# Rows of fewer channels are slower one by one.
+# With fewer channels, processing rows one by one is slower.
 _LEAST_CHANNELS = 16
 
 
 def fuse_prologues(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    """Joins a chain that gives clamp(x * scale + shift), by channel, each perhaps left out, and the product
-    (a convolution of 1 x 1) that alone reads it, where that result would take memory of its own: it is never
-    whole in memory then.
+    """Fuses a chain clamp(x * scale + shift), by channel, into the 1 x 1 convolution that alone reads it.
+
+    Each of the three operations may be absent. The fusion is done where the chain's result would need
+    separate memory: after it, the result is never whole in memory.
     """
     accesses = Accesses(steps)
     chains: dict[object, PlanNode] = {}
@@ -48,7 +49,7 @@ def fuse_prologues(steps: list[PlanNode], context: Context) -> list[PlanNode]:
 
 
 def _is_in_place(step: PlanNode, chain: Chain, accesses: Accesses) -> bool:
-    """Whether the chain's result can take the memory of what it reads, which then is in cache still."""
+    """Whether the chain's result can reuse its input's memory, which is then still in the cache."""
     return any(
         tensor.storage.kind is StorageKind.ARENA
         and tensor.lies_as(chain.output)
@@ -58,7 +59,7 @@ def _is_in_place(step: PlanNode, chain: Chain, accesses: Accesses) -> bool:
 
 
 def _fuse(before: PlanNode, step: PlanNode, gemm: Gemm[Tensor], accesses: Accesses) -> bool:
-    """Whether the product could be changed so that it reads what the chain does."""
+    """Fuses the chain into the product; returns whether this was possible."""
     chain = before.of(Chain)
     if chain is None or _is_in_place(before, chain, accesses):
         return False
@@ -83,7 +84,7 @@ def _fuse(before: PlanNode, step: PlanNode, gemm: Gemm[Tensor], accesses: Access
 
 
 def _image(tensor: Tensor) -> Tensor:
-    """[n, h, w, c] of images, or of rows as images of one line."""
+    """Images, or rows as images of height 1, as [n, h, w, c]."""
     return (tensor if tensor.rank == 4 else tensor.with_one(2)).permute((0, 2, 3, 1))
 
 
@@ -105,7 +106,7 @@ class _Found:
 
 
 def _read(chain: Chain) -> _Found | None:
-    """What the chain computes, as images, if it is no more than that."""
+    """The chain as scale, shift and clamp on images; None if it computes anything else."""
     if chain.output.rank not in (3, 4):
         return None
     operands = [_image(operand) for operand in chain.inputs]

@@ -1,4 +1,4 @@
-"""Convolutions of one input whose results lie next to each other, as phases of a transposed one, as one."""
+"""Merges convolutions of one input with adjacent results, such as the phases of a transposed convolution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rushlight.backends.cpu.plan.sizes import same
 
 
 def merge_convolutions(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    """Merges convolutions that follow each other."""
+    """Merges consecutive convolutions."""
     merged: list[PlanNode] = []
     for step in steps:
         before = merged[-1].of(Convolution) if merged else None

@@ -14,13 +14,13 @@ from rushlight.backends.cpu.optimize.write_planes import write_planes
 from rushlight.backends.cpu.plan.node import PlanNode
 
 PASSES: tuple[Pass, ...] = (
-    # Over convolutions whose algorithm is open:
+    # On convolutions without a chosen algorithm:
     place_concatenations,
     merge_convolutions,
     trim_kernels,
     write_planes,
     select_algorithms,
-    # Over operations as the schema has them, and chains without registers:
+    # On operations of the schema, and chains without registers:
     fuse_bottlenecks,
     fuse_prologues,
     assign_registers,
@@ -28,7 +28,7 @@ PASSES: tuple[Pass, ...] = (
 
 
 def optimize(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    """The steps of a plan as they are written, from those that lowering gives."""
+    """Runs all passes over the steps from lowering, and returns the steps to write."""
     for run in PASSES:
         steps = run(steps, context)
     return steps

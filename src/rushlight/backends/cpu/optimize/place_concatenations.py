@@ -1,4 +1,4 @@
-"""Concatenations without copies: what is joined is computed in its place within the whole."""
+"""Removes copies of concatenations: the inputs are computed directly in their places of the result."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from rushlight.backends.cpu.plan.tables import (
 )
 from rushlight.backends.cpu.plan.tensor import Storage, Tensor
 
-# Operations whose operands are pixels any number of floats apart.
+# Operations that accept any distance between the pixels of their operands.
 _BY_PIXEL = (Pool2d, Chain, Copy, Resize2d, Normalize)
 
-# Steps from a part to its copy beyond which it waits long.
+# If more steps lie between an input and its copy, the input waits long.
 _LONG = 8
-# The share of memory above which copies are not worth their time.
+# Copies are used if they reduce the memory below this share.
 _WORTH_COPIES = 0.95
 
 _READ_BY_PIXEL = (Reduce, GroupNormStatistics)
@@ -35,7 +35,7 @@ _READ_BY_PIXEL = (Reduce, GroupNormStatistics)
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a dense storage of pixels lies in another: pixel p's channels from p * step + offset on."""
+    """The place of a dense image storage in another one: pixel p's channels start at p * step + offset."""
 
     storage: Storage
     channels: int  # of the dense storage
@@ -43,12 +43,12 @@ class _Place:
     offset: int
 
     def moved(self, tensor: Tensor) -> Tensor | None:
-        """A view of the dense storage as one of the other, None if it is no strided view of it."""
+        """A view of the dense storage as a view of the other storage; None if that is no strided view."""
         numbers = (*tensor.sizes, *tensor.strides, tensor.offset)
         if not all(isinstance(number, int) for number in numbers):
             return None
         pixel, channel = divmod(tensor.offset, self.channels)
-        last = channel  # the farthest channel of a pixel
+        last = channel  # the last channel of a pixel that the view reads
         strides = []
         for size, stride in zip(tensor.sizes, tensor.strides, strict=True):
             if size == 1:
@@ -65,10 +65,11 @@ class _Place:
 
 
 def place_concatenations(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    """Lets steps that write all of a storage, of which copies join a part of another one, write there.
+    """Lets steps write directly into the storage to which copies would move their whole result.
 
-    What waits long for the other parts, as skipped maps of a U-Net do, keeps the whole allocated meanwhile:
-    convolutions read it where it is, or it is copied, if that takes less memory.
+    An input that is computed long before the other inputs (such as a skip connection of a U-Net) keeps the
+    whole result allocated. If that needs more memory, convolutions read such an input from its own storage,
+    or it is copied.
     """
     before = _Arrangement.of(steps)
     placed = _Arrangement.of(_place_all(steps, context))
@@ -79,7 +80,7 @@ def place_concatenations(steps: list[PlanNode], context: Context) -> list[PlanNo
 
 @dataclass(frozen=True)
 class _Arrangement:
-    """Steps and their operations, to return to."""
+    """Steps and their operations, which `restored` restores."""
 
     entries: list[tuple[PlanNode, Operation[Tensor]]]
 
@@ -88,7 +89,7 @@ class _Arrangement:
         return cls([(step, step.operation) for step in steps])
 
     def restored(self) -> list[PlanNode]:
-        """The steps, each with the operation that it had."""
+        """Restores the operation of each step, and returns the steps."""
         for step, operation in self.entries:
             step.operation = operation
         return [step for step, _ in self.entries]
@@ -107,11 +108,11 @@ def _place_all(steps: list[PlanNode], context: Context) -> list[PlanNode]:
 def _place_parts(
     steps: list[PlanNode], left: frozenset[PlanNode]
 ) -> tuple[list[PlanNode], frozenset[PlanNode]]:
-    """Places all parts but those of the copies `left`; gives the dropped copies of parts that wait long."""
+    """Places all inputs except those of the copies `left`; returns dropped copies of long-waiting inputs."""
     accesses = Accesses(steps)
     joined = dict.fromkeys(s for s in accesses.storages() if _is_joined(s, accesses))
     written = {s: max(map(accesses.turn, accesses.writers(s)), default=0) for s in accesses.storages()}
-    # Not what is written twice, as padding and then what it surrounds: the order of both matters.
+    # Elements that are written twice (padding first, then the image) are skipped: the order matters.
     copies = [
         step
         for step in steps
@@ -132,7 +133,7 @@ def _place_parts(
 
 
 def _peak(steps: list[PlanNode], context: Context) -> int:
-    """The most bytes that are needed at a time."""
+    """The peak number of bytes."""
     spans: dict[Storage, tuple[int, int]] = {}
     for index, step in enumerate(steps):
         for storage in (*step.reads(), *step.writes()):
@@ -148,7 +149,7 @@ def _peak(steps: list[PlanNode], context: Context) -> int:
 
 
 def _is_joined(storage: Storage, accesses: Accesses) -> bool:
-    """Whether copies alone write the storage, each element once."""
+    """Whether only copies write the storage, each element once."""
     writers = accesses.writers(storage)
     return (
         storage.kind is StorageKind.ARENA
@@ -158,7 +159,7 @@ def _is_joined(storage: Storage, accesses: Accesses) -> bool:
 
 
 def _place(source: Tensor, target: Tensor) -> _Place | None:
-    """Where the storage that `source` is all of lies if it is `target`."""
+    """The place of the storage of `source` if a copy moves it to `target`."""
     numbers = (*source.sizes, *source.strides, *target.strides, target.offset)
     is_known = all(isinstance(number, int) for number in numbers)
     if not is_known or source.dtype is not target.dtype or source.storage.kind is not StorageKind.ARENA:
@@ -175,7 +176,7 @@ def _place(source: Tensor, target: Tensor) -> _Place | None:
 
 
 def _moved(storage: Storage, place: _Place, step: PlanNode) -> Operation[Tensor] | None:
-    """The step's operation after the move, None if it cannot take its operands there."""
+    """The step's operation on the moved storage; None if the operation does not support its layout."""
     operands = [
         (operand, tensor) for operand, tensor in step.operation.operands() if tensor.storage is storage
     ]
@@ -195,7 +196,7 @@ def _takes(step: PlanNode, operand: Operand) -> bool:
     if isinstance(operation, Convolution):
         if type(operation) is not Convolution or operand.name == "residual":
             return False
-        # A residual has to lie as the output does, or the plain algorithm alone takes it.
+        # Only the plain algorithm supports a residual whose layout differs from the output's.
         return operand.is_read or operation.residual is None
     return isinstance(operation, _BY_PIXEL) or (
         isinstance(operation, _READ_BY_PIXEL) and operand.name == "input"
@@ -203,7 +204,7 @@ def _takes(step: PlanNode, operand: Operand) -> bool:
 
 
 def _move(storage: Storage, place: _Place, accesses: Accesses, gone: list[PlanNode]) -> bool:
-    """Puts the storage in its place, and drops the copies that this makes useless."""
+    """Moves the storage to its place, and drops the copies that become useless."""
     others = [step for step in accesses.users(storage) if step not in gone]
     moved = {step: _moved(storage, place, step) for step in others}
     if any(operation is None for operation in moved.values()):
@@ -217,7 +218,7 @@ def _move(storage: Storage, place: _Place, accesses: Accesses, gone: list[PlanNo
 
 
 def _take_for_the_same(storage: Storage, accesses: Accesses) -> None:
-    """Drops a concatenation of what lies in the same order, one after the other, in another one already."""
+    """Drops a concatenation of inputs that are already adjacent, in the same order, in another storage."""
     writers = accesses.writers(storage)
     if not writers or not _is_joined(storage, accesses):
         return
@@ -228,7 +229,7 @@ def _take_for_the_same(storage: Storage, accesses: Accesses) -> None:
 
 
 def _within(source: Tensor, target: Tensor) -> _Place | None:
-    """Where the storage of `target` lies if that part of it is `source`."""
+    """The place of the storage of `target` if its part `target` is the view `source`."""
     numbers = (*source.sizes, *source.strides, *target.strides, source.offset, target.offset)
     is_known = all(isinstance(number, int) for number in numbers)
     if not is_known or source.dtype is not target.dtype or source.storage.kind is not StorageKind.ARENA:
@@ -238,7 +239,7 @@ def _within(source: Tensor, target: Tensor) -> _Place | None:
     )
     if len(dims) < 2 or dims[0][0] != 1 or dims[0][2] != 1:
         return None
-    # The smallest step of the target is from pixel to pixel: the channels of the whole.
+    # The smallest step of the target, from pixel to pixel, is the number of channels of the whole.
     channels, _, step = dims[1]
     if target.offset % channels + dims[0][1] > channels or step < channels:
         return None

@@ -1,4 +1,4 @@
-"""Convolutions that read what is joined where it is: their inputs' channels follow each other."""
+"""Lets convolutions read several inputs instead of their concatenation along the channels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rushlight.backends.cpu.plan.tensor import Storage, Tensor
 
 
 def read_parts(steps: list[PlanNode]) -> list[PlanNode]:
-    """Drops concatenations of channels that convolutions alone read."""
+    """Drops concatenations of channels that only convolutions read."""
     accesses = Accesses(steps)
     gone: set[PlanNode] = set()
     for storage in accesses.storages():
@@ -38,7 +38,7 @@ def read_parts(steps: list[PlanNode]) -> list[PlanNode]:
 
 
 def _sources(step: PlanNode, storage: Storage, copies: list[PlanNode]) -> list[Tensor] | None:
-    """What a convolution reads instead of the storage that the copies join, None if it cannot."""
+    """The inputs that a convolution reads instead of the concatenated storage; None if it cannot."""
     convolution = step.of(Convolution)
     if convolution is None or type(convolution) is not Convolution:
         return None

@@ -1,4 +1,4 @@
-"""Chooses the algorithm of each convolution and product, and packs its weights."""
+"""Selects the algorithm of each convolution and product, and packs the weights."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from rushlight.backends.cpu.plan.sizes import Symbols, same
 from rushlight.backends.cpu.plan.tables import DepthwiseConv2d, Gemm, GroupedConv2d, Recurrent, Winograd
 from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored
 
-# In multiplications per cycle of a tile at its best, by measurement.
-_TRANSFORM = 0.55  # cycles a transform takes for a vector of inputs and outputs, per point
-_MOST_WEIGHT = 1e8  # transformed numbers stay finite for inputs of 1e19; larger ones are not transformed
+# Measured costs, in multiplications per cycle of a tile at its peak.
+_TRANSFORM = 0.55  # cycles of a transform for one vector of inputs and outputs, per point
+# weights up to this limit give finite transformed numbers for inputs up to 1e19; others are not transformed
+_MOST_WEIGHT = 1e8
 
 
 def select_algorithms(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    """Makes an operation of the schema of each convolution, product and recurrent layer."""
+    """Replaces each convolution, product and recurrent layer by an operation of the schema."""
     of_blocks = block_gemms(steps, context)
     for step in steps:
         step.operation = _selected(step, step in of_blocks, context)
@@ -150,15 +151,15 @@ def _gemm(convolution: Convolution, options: Options) -> Gemm[Tensor]:
 
 
 def stores_taps(convolution: Convolution, options: Options) -> bool:
-    """Whether the file has weights as they are: transformed ones of 16 bits would be too inexact."""
+    """Whether the file stores the untransformed weights; 16-bit transformed weights would be too inexact."""
     return options.compact or convolution.stored is not torch.float32
 
 
 def winograd_size(convolution: Convolution, options: Options, symbols: Symbols) -> int:
-    """m of F(m x m, 3 x 3) if that takes less time than the convolution as it is, else 0; 2 at stride 2.
+    """m of Winograd's F(m x m, 3 x 3) if it is faster than a plain convolution, else 0; m is 2 at stride 2.
 
-    Errors, as a share of the largest result, about 1e-7 for m = 2 (less than a plain sum's), up to 4e-6 for
-    m = 3 and 1e-5 for m = 4, which the precision "highest" refuses.
+    The errors, relative to the largest result, are about 1e-7 for m = 2 (less than a plain sum's error), up
+    to 4e-6 for m = 3 and 1e-5 for m = 4. The precision "highest" refuses m = 3 and m = 4.
     """
     outputs, channels, *kernel = convolution.weight.shape
     apart = convolution.stride == (2, 2)
@@ -173,7 +174,7 @@ def winograd_size(convolution: Convolution, options: Options, symbols: Symbols) 
         return 0
     if apart and stores_taps(convolution, options):
         return 0
-    if not convolution.weight.abs().max() <= _MOST_WEIGHT:  # nor may it be NaN
+    if not convolution.weight.abs().max() <= _MOST_WEIGHT:  # false for NaN too
         return 0
     source, residual = convolution.input, convolution.residual
     if not apart and any(

@@ -1,4 +1,4 @@
-"""Chooses the algorithm of products with int8 and int4 numbers, and packs their weights."""
+"""Selects the algorithm of products with int8 and int4 numbers, and packs the weights."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.ir.quantization import QuantParams
 
 _WINOGRAD_PIXELS = 150
-"""Of fewer pixels the transformed weights take longer to read than all products do."""
+"""With fewer pixels, reading the transformed weights takes longer than all products."""
 
 
 def int8_operation(convolution: Int8Convolution, context: Context) -> Operation[Tensor]:
-    """A convolution over int8 as an operation of the schema."""
+    """Converts an int8 convolution to an operation of the schema."""
     out = QuantParams(1.0, 0) if convolution.result is None else convolution.result
     multiplier = constant((convolution.scales.double() / out.scale).float())
     offset = None
@@ -81,7 +81,7 @@ def _sum(convolution: Int8Convolution) -> Int8Sum | None:
 
 
 def _may_be_winograd(convolution: Int8Convolution, context: Context) -> bool:
-    """Whether the step may be run by fewer products of int16."""
+    """Whether Winograd's algorithm with int16 products may compute the step."""
     pixels = math.prod(context.symbols.upper(size) for size in convolution.output.sizes[:3])
     return (
         convolution.result is not None
@@ -94,7 +94,7 @@ def _may_be_winograd(convolution: Int8Convolution, context: Context) -> bool:
 
 
 def weight_only_gemm(product: WeightOnlyProduct) -> WeightOnlyGemm[Tensor]:
-    """A product with a matrix of 8- or 4-bit numbers as an operation of the schema."""
+    """Converts a product with a matrix of 8-bit or 4-bit numbers to an operation of the schema."""
     outputs, inputs = product.grouped.values.shape
     return WeightOnlyGemm(
         input=product.input,
@@ -112,7 +112,7 @@ def weight_only_gemm(product: WeightOnlyProduct) -> WeightOnlyGemm[Tensor]:
 
 
 def int4_gemm(product: Int4Product) -> Int4Gemm[Tensor]:
-    """A product of int8 rows with a matrix of 4-bit numbers as an operation of the schema."""
+    """Converts a product of int8 rows with a matrix of 4-bit numbers to an operation of the schema."""
     numbers, scales = product.grouped.values, product.grouped.scales
     outputs, inputs = numbers.shape
     sums = (numbers.unflatten(1, (scales.shape[1], -1)).sum(2) * scales.double()).sum(1)

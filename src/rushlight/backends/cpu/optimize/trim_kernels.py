@@ -1,4 +1,4 @@
-"""Rows and columns of kernels that lie over the padding at every place of the window."""
+"""Removes kernel rows and columns that overlap only padding, at every position of the window."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rushlight.backends.cpu.plan.sizes import Size
 
 
 def trim_kernels(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    """Removes such rows and columns from kernels, as large dilations have them on small images."""
+    """Removes such rows and columns; large dilations on small images have them."""
     for step in steps:
         convolution = step.of(Convolution)
         if convolution is not None and type(convolution) is Convolution:
@@ -47,9 +47,9 @@ def _trimmed(convolution: Convolution) -> Convolution:
 def _reached(
     kernel: int, stride: int, padding: int, dilation: int, size: Size, outputs: Size
 ) -> tuple[int, int]:
-    """The taps [first, last) of one dimension of which each lies over the image for some output.
+    """Returns the taps [first, last) of one dimension that overlap the image for at least one output.
 
-    The padding that is left is not negative, so that some of the first taps may stay.
+    The remaining padding must not be negative; therefore some of the first taps may stay.
     """
     first, last = 0, kernel
     if not isinstance(size, int) or not isinstance(outputs, int):

@@ -1,4 +1,4 @@
-"""Images of another size that are computed in the order in which they are needed."""
+"""Lets resize steps write planar images directly."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rushlight.backends.cpu.plan.tensor import Tensor
 
 
 def write_planes(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    """Lets a Resize2d write planes [n, c, h, w], where a copy makes them of its result.
+    """Lets a Resize2d write planes [n, c, h, w] if a copy would convert its result to planes.
 
-    The results of segmentation networks are such planes.
+    Segmentation networks, for example, have such results.
     """
     accesses = Accesses(steps)
     for copy in steps:
@@ -38,7 +38,7 @@ def write_planes(steps: list[PlanNode], context: Context) -> list[PlanNode]:
 
 
 def _as_in(image: Tensor, source: Tensor, target: Tensor) -> Tensor | None:
-    """The elements of `image` where `target` has them, None if `source` does not have just these elements."""
+    """The elements of `image` in the layout of `target`; None if `source` has other elements."""
     places = {
         (size, stride): other
         for size, stride, other in zip(source.sizes, source.strides, target.strides, strict=True)

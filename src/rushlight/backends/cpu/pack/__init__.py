@@ -1,1 +1,1 @@
-"""Weights in the order in which microkernels read them."""
+"""Packs weights in the order in which microkernels read them."""

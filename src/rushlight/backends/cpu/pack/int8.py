@@ -1,4 +1,4 @@
-"""int8 weights in the order in which tiles read them."""
+"""Packs int8 weights in the order in which tiles read them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from rushlight.backends.cpu.plan.tables import Int8Packing
 from rushlight.backends.cpu.target import Target
 
 MOST_PAIR = 128
-"""Of two neighbours' sum in a column of weights: with two uint8 their products' sum fits 16 bits."""
+"""Limit of the sum of two neighbours in a column: with two uint8, the sum of their products fits 16 bits."""
 
 
 def int8_packing(
     weight: torch.Tensor, groups: int, target: Target, *, is_winograd: bool = False
 ) -> Int8Packing:
-    """What a step says of its packed weights.
+    """The packing parameters of a step's weights.
 
-    weight: [outputs, channels, kh, kw]. is_winograd: that the step may transform them, which takes int16.
+    weight: [outputs, channels, kh, kw]. is_winograd: the step may transform the weights, which requires
+        int16.
     """
     group = target.int8_group
     if target.small_pair_group and not is_winograd:
@@ -28,9 +29,10 @@ def int8_packing(
 
 
 def pack_columns(columns: torch.Tensor, packing: Int8Packing) -> torch.Tensor:
-    """Columns [n, k] as their sums, int32, and panels [panel, group of k, column, number]; int8, flat.
+    """Packs columns [n, k] as int32 sums and panels [panel, group of k, column, number]; int8, flat.
 
-    The last panel is as wide as its vectors need; sums and the whole end at multiples of 64 bytes.
+    The last panel is as wide as its vectors need; the sums and the result are padded to multiples of 64
+    bytes.
     """
     n, k = columns.shape
     lanes, panel, group = packing.lanes, packing.panel, packing.group
@@ -63,5 +65,5 @@ def int8_columns(weight: torch.Tensor, groups: int) -> torch.Tensor:
 
 
 def int8_weights(weight: torch.Tensor, groups: int, packing: Int8Packing) -> torch.Tensor:
-    """Weights [outputs, channels, kh, kw] of a convolution, one packed matrix a group."""
+    """Packs weights [outputs, channels, kh, kw] of a convolution, one matrix for each group."""
     return torch.cat([pack_columns(matrix, packing) for matrix in int8_columns(weight, groups)])

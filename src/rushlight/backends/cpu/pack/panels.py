@@ -1,4 +1,4 @@
-"""Weights in the order in which tiles read them."""
+"""Packs weights in the order in which tiles read them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rushlight.backends.cpu.target import Target
 
 
 def pack_panels(matrices: torch.Tensor, target: Target) -> torch.Tensor:
-    """Matrices [count, k, n] as panels [count, panel, k, column], the last as wide as it needs; flat."""
+    """Packs matrices [count, k, n] as flat panels [count, panel, k, column]; the last may be narrower."""
     count, k, n = matrices.shape
     whole = n // target.panel * target.panel
     rest = -(-(n - whole) // target.vector) * target.vector
@@ -24,14 +24,14 @@ def pack_panels(matrices: torch.Tensor, target: Target) -> torch.Tensor:
 
 
 def product_weights(weight: torch.Tensor, groups: int, target: Target) -> torch.Tensor:
-    """Weights [outputs, channels, kh, kw] of a convolution, rows of matrices in the order kh, kw, channel."""
+    """Packs convolution weights [outputs, channels, kh, kw]; matrix rows are ordered kh, kw, channel."""
     outputs, channels, height, width = weight.shape
     matrices = weight.view(groups, outputs // groups, channels, height, width).permute(0, 3, 4, 2, 1)
     return pack_panels(matrices.reshape(groups, height * width * channels, outputs // groups), target)
 
 
-# G of F(m x m, 3 x 3) at infinity and the first m + 1 of the points 0, 1, -1, 2, -2: Lavin and Gray, "Fast
-# Algorithms for Convolutional Neural Networks" (2016), section 4.
+# The matrix G of F(m x m, 3 x 3) at infinity and the first m + 1 of the points 0, 1, -1, 2, -2: Lavin and
+# Gray, "Fast Algorithms for Convolutional Neural Networks" (2016), section 4.
 WINOGRAD_G = {
     2: np.array([[1, 0, 0], [1 / 2, 1 / 2, 1 / 2], [1 / 2, -1 / 2, 1 / 2], [0, 0, 1]]),
     3: np.array(
@@ -51,25 +51,25 @@ WINOGRAD_G = {
 
 
 def winograd_taps(weight: torch.Tensor, target: Target) -> torch.Tensor:
-    """Weights [outputs, channels, 3, 3] as nine packed matrices [channels, outputs], not yet transformed."""
+    """Packs weights [outputs, channels, 3, 3] untransformed, as nine matrices [channels, outputs]."""
     return pack_panels(weight.permute(2, 3, 1, 0).flatten(0, 1), target)
 
 
 def winograd_weights(weight: torch.Tensor, m: int, target: Target) -> torch.Tensor:
-    """Weights [outputs, channels, 3, 3] as (m + 2)^2 packed matrices [channels, outputs]."""
+    """Packs weights [outputs, channels, 3, 3] as (m + 2)^2 transformed matrices [channels, outputs]."""
     outputs, channels = weight.shape[:2]
     g = torch.from_numpy(np.kron(WINOGRAD_G[m], WINOGRAD_G[m]))
     points = g @ weight.reshape(outputs * channels, 9).t().double()
     return pack_panels(points.float().view(-1, outputs, channels).transpose(1, 2), target)
 
 
-# What the points 0, 1 and infinity of F(2, 2) over even inputs take of three taps at stride 2: the middle one
-# meets the odd inputs, whose products are added to those at 0 and infinity.
+# The factors of three taps at stride 2 for the points 0, 1 and infinity of F(2, 2) over even inputs. The
+# middle tap multiplies the odd inputs; its products are added to the products at 0 and infinity.
 _APART = (((1, 0, 0), (0, 1, 0)), ((1, 0, 1),), ((0, 1, 0), (0, 0, 1)))
 
 
 def winograd_weights_apart(weight: torch.Tensor, target: Target) -> torch.Tensor:
-    """Weights [outputs, channels, 3, 3] of a stride of 2 as 9 packed matrices [terms * channels, outputs]."""
+    """Packs weights [outputs, channels, 3, 3] for stride 2 as 9 matrices [terms * channels, outputs]."""
     outputs, channels = weight.shape[:2]
     taps = weight.reshape(outputs * channels, 9).t().double()
     packed = []
@@ -81,7 +81,7 @@ def winograd_weights_apart(weight: torch.Tensor, target: Target) -> torch.Tensor
 
 
 def padded(bias: torch.Tensor, multiple: int = 64) -> torch.Tensor:
-    """Zeros behind, so that whole vectors can be read."""
+    """Pads a bias with zeros, so that whole vectors can be read."""
     result = torch.zeros(-(-bias.numel() // multiple) * multiple)
     result[: bias.numel()] = bias
     return result

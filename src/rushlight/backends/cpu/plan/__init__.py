@@ -1,1 +1,1 @@
-"""What a plan is: the tables of its file, typed operations, and the nodes that passes work on."""
+"""Plans: the tables of the payload, typed operations, and the steps on which passes work."""

@@ -1,4 +1,4 @@
-"""Who reads and writes which memory: what every decision to fuse, to drop, to move or to overwrite asks."""
+"""Which steps read and write which memory; every decision to fuse, drop, move or overwrite uses this."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rushlight.backends.cpu.plan.tensor import Storage, Tensor
 
 
 class Accesses:
-    """Which steps read and write each storage, in the order in which they run.
+    """The steps that read and write each storage, in execution order.
 
-    Steps register what they touch: whoever changes the operation of a step tells so by `change`.
+    Operands of a step are registered here; therefore an operation must be changed by the method `change`.
     """
 
     def __init__(self, steps: Iterable[PlanNode] = ()) -> None:
@@ -29,18 +29,18 @@ class Accesses:
             self.add(step)
 
     def add(self, step: PlanNode) -> None:
-        """A step that runs after all others."""
+        """Adds a step that runs after all others."""
         self._turns[step] = self._next
         self._next += 1
         self._register(step)
 
     def remove(self, step: PlanNode) -> None:
-        """A step that runs no more."""
+        """Removes a step."""
         del self._turns[step]
         self._forget(step)
 
     def change(self, step: PlanNode, operation: Operation[Tensor]) -> None:
-        """Gives a step another operation, or the same of other operands; it runs when it did."""
+        """Gives a step another operation or other operands; its position in the order stays."""
         self._forget(step)
         step.operation = operation
         self._register(step)
@@ -60,28 +60,28 @@ class Accesses:
         return step in self._turns
 
     def turn(self, step: PlanNode) -> int:
-        """A number that is greater for steps that run later."""
+        """The position of a step: later steps have greater numbers."""
         return self._turns[step]
 
     def readers(self, storage: Storage) -> list[PlanNode]:
-        """The steps that read the storage, in their order."""
+        """The steps that read the storage, in execution order."""
         return sorted(self._readers.get(storage, ()), key=self._turns.__getitem__)
 
     def writers(self, storage: Storage) -> list[PlanNode]:
-        """The steps that write the storage, in their order."""
+        """The steps that write the storage, in execution order."""
         return sorted(self._writers.get(storage, ()), key=self._turns.__getitem__)
 
     def users(self, storage: Storage) -> list[PlanNode]:
-        """The steps that read or write the storage, in their order."""
+        """The steps that read or write the storage, in execution order."""
         users = {**self._readers.get(storage, {}), **self._writers.get(storage, {})}
         return sorted(users, key=self._turns.__getitem__)
 
     def storages(self) -> list[Storage]:
-        """All that steps read or write."""
+        """All storages that steps read or write."""
         return list({**self._readers, **self._writers})
 
     def is_only_reader(self, step: PlanNode, storage: Storage) -> bool:
-        """Whether the step alone reads the storage, and by one of its operands."""
+        """Whether the step is the only reader of the storage, with a single operand."""
         return list(self._readers.get(storage, ())) == [step] and step.reads().count(storage) == 1
 
     def is_last_reader(self, step: PlanNode, storage: Storage) -> bool:
@@ -89,9 +89,9 @@ class Accesses:
         return self.readers(storage)[-1:] == [step]
 
     def is_written_between(self, storage: Storage, first: PlanNode, last: PlanNode | None = None) -> bool:
-        """Whether what `first` reads of the storage may be something else after `last`, or after all steps.
+        """Whether a state that `first` reads may change before `last` has run, or before all steps have run.
 
-        What lasts for one call is never written again once a step has read it, which check.py makes sure of.
+        Other storages are never written again after the first read; check.py verifies this.
         """
         if storage.kind is not StorageKind.STATE:
             return False
@@ -100,11 +100,11 @@ class Accesses:
         return any(self._turns[first] < turn <= end for turn in turns)
 
     def may_run_later(self, step: PlanNode, last: PlanNode | None = None) -> bool:
-        """Whether the step reads the same if it runs after `last`, or after all others."""
+        """Whether the step reads the same values if it runs after `last`, or after all other steps."""
         return not any(self.is_written_between(storage, step, last) for storage in step.reads())
 
     def writer_of_all(self, storage: Storage) -> PlanNode | None:
-        """The only step that writes the storage, if it writes all of it and nothing else."""
+        """The only writer of the storage, if it writes the whole storage and nothing else."""
         writers = list(self._writers.get(storage, ()))
         if len(writers) != 1 or storage.kind is not StorageKind.ARENA or len(writers[0].writes()) != 1:
             return None
@@ -113,11 +113,11 @@ class Accesses:
 
 
 class Aliases(Accesses):
-    """The accesses of the steps so far, and the nodes that stand for views of each storage.
+    """The accesses of all steps so far, and the nodes whose tensors are views of each storage.
 
-    Nodes that are not lowered yet read a storage if they are users of a node that stands for a view of it. A
-    user counts as a reader also once it is lowered, unless it is a view itself: nodes may be read again under
-    another name, as what is quantized dynamically.
+    A node that is not lowered yet reads a storage if one of its arguments is a view of the storage. It still
+    counts as a reader after it is lowered, unless its own result is a view of the storage: a dynamically
+    quantized node, for example, may be read again under another name.
     """
 
     def __init__(self) -> None:
@@ -126,16 +126,17 @@ class Aliases(Accesses):
         self._names: dict[Storage, dict[Node, None]] = {}
 
     def name(self, node: Node, views: Iterable[Tensor]) -> None:
-        """The node stands for these views from now on."""
+        """Registers the views that are the tensors of a node."""
         self._views[node] = tuple(views)
         for view in self._views[node]:
             self._names.setdefault(view.storage, {})[node] = None
 
     def sole_writer(self, source: Node, user: Node, corresponds: bool = False) -> PlanNode | None:
-        """The step that alone wrote the memory of `source`, all of it, if it may be made part of what
-        computes `user`: nothing but `user` reads that memory, and only once, as `source`.
+        """The step that may be fused into `user`: it alone wrote the memory of `source`, the whole of it.
 
-        corresponds: it may read it several times, through views of the same elements in the same order.
+        Only `user` reads this memory, and only once, as `source`.
+
+        corresponds: `user` may read it several times, through views of the same elements in the same order.
         """
         view = self._view(source)
         if view is None or not view.is_dense():
@@ -151,9 +152,7 @@ class Aliases(Accesses):
         return step if len(reads) == 1 else None
 
     def source_of(self, view: Tensor, reader: PlanNode) -> PlanNode | None:
-        """The step that alone wrote the memory of a view, all of it, if the step `reader` alone reads that
-        memory, and only once.
-        """
+        """The step that alone wrote the memory of a view, if only `reader` reads this memory, and once."""
         storage = view.storage
         step = self.writer_of_all(storage)
         if step is None or storage not in self._names or not self.is_only_reader(reader, storage):
@@ -163,7 +162,7 @@ class Aliases(Accesses):
         return step if not is_read and step.output.is_dense() and self.may_run_later(step) else None
 
     def is_read_by(self, source: Node, user: Node) -> bool:
-        """Whether `user` alone reads the memory of `source`, and only once, as `source`."""
+        """Whether only `user` reads the memory of `source`, once, as `source`."""
         view = self._view(source)
         if view is None:
             return False
@@ -174,14 +173,16 @@ class Aliases(Accesses):
         )
 
     def writers_of(self, node: Node) -> list[PlanNode]:
-        """The steps that write the memory of which a node is a view."""
+        """The steps that write the memory of a node's tensor."""
         return self.writers(self._views[node][0].storage)
 
     def may_overwrite(self, before: Node, update: Node, is_shape: Callable[[Node, Node], bool]) -> bool:
-        """Whether `update` may be written over its first argument, `before`: nothing else reads that memory,
-        neither before nor after, nor does `update` by its other arguments.
+        """Whether `update` may overwrite its first argument, `before`.
 
-        is_shape: (user, node): whether the user takes nothing but the shape of the node.
+        Nothing else may read this memory, neither earlier nor later, and no other argument of `update` may
+        share it.
+
+        is_shape: called with (user, node): whether the user reads only the shape of the node.
         """
         view = self._view(before)
         if view is None or self._readers.get(view.storage):
@@ -194,23 +195,23 @@ class Aliases(Accesses):
         )
 
     def _view(self, source: Node) -> Tensor | None:
-        """The view that a node stands for, if it is one."""
+        """The tensor of a node with a single tensor; otherwise None."""
         views = self._views.get(source, ())
         return views[0] if len(views) == 1 else None
 
     def _reads(self, node: Node, storage: Storage) -> list[Tensor]:
-        """The views of a storage that a node reads, as often as it reads them."""
+        """The views of a storage that a node reads; a view that is read twice is listed twice."""
         views = (view for item in _arguments(node) for view in self._views.get(item, ()))
         return [view for view in views if view.storage is storage]
 
     def _nodes_that_read(self, storage: Storage) -> Iterator[Node]:
-        """The users of all names of a storage that are no names themselves."""
+        """The readers of all nodes with views of a storage, except readers that are such nodes themselves."""
         names = self._names.get(storage, {})
         return (user for node in names for user in node.users if user not in names)
 
 
 def _arguments(node: Node, first: int = 0) -> list[Node]:
-    """The nodes that a node reads, as often as it reads them; those of arguments from `first` on."""
+    """The nodes in the arguments from index `first` on; a node that is read twice is listed twice."""
     found: list[Node] = []
 
     def collect(item: object) -> None:

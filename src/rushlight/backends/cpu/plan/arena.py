@@ -1,4 +1,4 @@
-"""Places of a plan's intermediate results in one arena."""
+"""Memory planning of a plan's intermediate results in one arena."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ plan_exactly = ExactPlanner()
 def place(
     nodes: Sequence[PlanNode], sizes: Mapping[Storage, int], alignment: int
 ) -> tuple[dict[Storage, int], int]:
-    """Offsets in bytes of all storages of the arena, and its size. `sizes` in bytes."""
+    """Returns the offset of each storage in the arena, and the arena's size; all sizes are in bytes."""
     first: dict[Storage, int] = {}
     last: dict[Storage, int] = {}
     for index, node in enumerate(nodes):
@@ -50,9 +50,9 @@ def _in_place(
     first: Mapping[Storage, int],
     last: Mapping[Storage, int],
 ) -> dict[Storage, Storage]:
-    """For each storage the one whose memory it takes: an operand that its step is the last to read."""
+    """For each storage, the operand whose memory it reuses: its step is the last reader of the operand."""
     root = {storage: storage for storage in first}
-    end = dict(last)  # by root: the last step that touches its memory
+    end = dict(last)  # by root storage: the last step that accesses its memory
     for index, node in enumerate(nodes):
         out = node.output
         reads = node.operation.reads()

@@ -1,4 +1,4 @@
-"""What sizes of a plan are computed from: symbols, and expressions of them, that arguments tell."""
+"""Computes symbols and symbolic expressions of a plan from the sizes of its arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Source = TypeVar("Source")
 
 @dataclass(frozen=True)
 class Binding:
-    """A size of an argument is factor * unknown + shift."""
+    """An equation for a size of an argument: size = factor * unknown + shift."""
 
     unknown: sympy.Expr  # a symbol; a function of symbols, such as a quotient; or a size itself
     factor: int
@@ -26,15 +26,15 @@ class Binding:
 
 
 class Bindings:
-    """The unknowns that can be found from sizes of arguments, with their indices."""
+    """The unknowns that sizes of arguments determine, with their indices."""
 
     def __init__(self) -> None:
         self._index: dict[sympy.Expr, int] = {}
 
     def solve(self, sizes: Iterable[tuple[Size, Source]]) -> Iterator[tuple[Binding, Source]]:
-        """What each new unknown follows from. `sizes` come with what tells them; symbols go first.
+        """Yields a binding for each new unknown. `sizes` have their sources; symbols are solved first.
 
-        Differences go last: a size of 0 does not tell what is subtracted from.
+        Differences are solved last: a size of 0 does not determine the operands of a difference.
         """
         symbolic = [(size, source) for size, source in sizes if not isinstance(size, int)]
         listed = sorted(symbolic, key=lambda item: may_be_negative(item[0]))
@@ -54,7 +54,7 @@ class Bindings:
         return True
 
     def code(self, size: Size) -> list[int]:
-        """The size in the notation of payloads. Raises KeyError naming a symbol that nothing tells."""
+        """The size in the encoding of payloads. Raises KeyError with a symbol that no argument determines."""
         return encode(size, self._index)
 
     def _symbol(self, size: sympy.Expr) -> Binding | None:

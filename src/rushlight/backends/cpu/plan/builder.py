@@ -1,4 +1,4 @@
-"""Makes the tables of a plan from its nodes: constants, values, arguments, places in the arena."""
+"""Builds the tables of a plan from its steps: constants, values, arguments and arena offsets."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from rushlight.delegate.named_data import NamedDataStore
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
 
-ALIGNMENT = 64  # bytes, of constants and of places in the arena
-# As in a program file.
+ALIGNMENT = 64  # in bytes, of constants and of arena offsets
+# The numbers of dtypes in a program file.
 DTYPES = {
     torch.float32: 6,
     torch.int64: 4,
@@ -33,7 +33,7 @@ DTYPES = {
 
 
 class Builder:
-    """Collects what a plan refers to, each once."""
+    """Collects the objects that a plan refers to; each object is stored once."""
 
     def __init__(self, target: Target, symbols: Symbols, store: NamedDataStore) -> None:
         self.plan = tables.Plan(target=target.name, vector_floats=target.vector, panel_floats=target.panel)
@@ -45,20 +45,20 @@ class Builder:
         self._storages: dict[Storage, int] = {}
         self._values: dict[tuple[object, ...], int] = {}
         self._arguments: list[Tensor | None] = []
-        self._file: str | None = None  # that holds the constants of the step that is being written
+        self._file: str | None = None  # the file with the constants of the current step
 
     def add_argument(self, tensor: Tensor | None, is_output: bool = False) -> None:
-        """The next argument; None for an int."""
+        """Adds an argument; None for an int."""
         self._arguments.append(tensor)
         self.plan.arguments.append(tables.Argument(is_output=is_output))
 
     def add_int(self, size: Size) -> None:
-        """The next argument, an int of that size."""
+        """Adds an int argument with the value `size`."""
         self._ints.append((size, (len(self._arguments), -1)))
         self.add_argument(None)
 
     def bind_symbols(self) -> None:
-        """Finds an argument for everything that sizes are computed from."""
+        """Finds the source of every symbol that sizes depend on among the arguments."""
         sizes: list[tuple[Size, tuple[int, int]]] = [
             (size, (index, axis))
             for index, tensor in enumerate(self._arguments)
@@ -74,7 +74,7 @@ class Builder:
             )
 
     def _extent(self, size: Size) -> int:
-        """The index of an expression for a size, a stride or an offset, which is never negative."""
+        """The index of the expression of a size, stride or offset, which is never negative."""
         code = self._code(size)
         return self._expression(not_negative(code) if may_be_negative(size) else code)
 
@@ -111,7 +111,7 @@ class Builder:
         return self._store.add_by_content(data.tobytes(), ALIGNMENT, "cpu/", self._file)
 
     def value(self, tensor: Tensor) -> int:
-        """The index of a view."""
+        """The index of the value for a view."""
         offset = self._extent(tensor.offset)
         sizes = [self._extent(size) for size in tensor.sizes]
         strides = [self._extent(stride) for stride in tensor.strides]
@@ -134,7 +134,7 @@ class Builder:
 
         Args:
             nodes: the steps.
-            file_of: the file of the constants of the nodes that a step computes, None for the program's.
+            file_of: returns the file for the constants of the nodes of a step; None for the program file.
         """
         for index, tensor in enumerate(self._arguments):
             if tensor is not None:
@@ -152,7 +152,7 @@ class Builder:
 
 
 def debug_handles(plan: tables.Plan, steps: Sequence[PlanNode]) -> dict[int, tuple[int, ...]]:
-    """The debug handles of what each step of a plan computes, by the debug handle that the step carries."""
+    """For each step, by its own debug handle: the debug handles of the operators that it computes."""
     found: dict[int, dict[int, None]] = {}
     for written, step in zip(plan.steps, steps, strict=True):
         if written.debug_handle:

@@ -1,7 +1,7 @@
-"""The judge of every plan: runs a finished plan in thought, step by step, and knows what all memory holds.
+"""Verifies finished plans: executes a plan symbolically, step by step, and tracks the content of all memory.
 
-It reads the tables alone and shares no code with what made them but what the schema says of operands.
-Dynamic sizes are looked at at their upper bounds.
+The check reads only the tables. It shares no code with the planner except the schema's descriptions of
+operands. Dynamic sizes are set to their upper bounds.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ _ITEM_BYTES = {0: 1, 1: 1, 3: 4, 4: 8, 5: 2, 6: 4, 11: 1, 15: 2}  # by dtype, as
 
 
 def check_plan(plan: Plan, versions: Sequence[Sequence[int]]) -> None:
-    """Raises InternalError, which names the step, the operand and its value, unless the plan is right.
+    """Raises InternalError with the step, the operand and its value if the plan is wrong.
 
-    Each element that a step reads holds what its value means: it is of an input or a constant, or an earlier
-    step wrote it, and no step has written over it since. A step may write over what it reads itself where its
-    kind says so, if both lie alike. What has been read is not written again. Views lie within their storages,
-    those within the arena, and all outputs are written in the end. A state is updated as often as `versions`
-    says before it is read.
+    Every element that a step reads must hold the content of its value: it belongs to an input or a constant,
+    or an earlier step wrote it and no later step overwrote it. A step may overwrite its own input only if its
+    operation allows this and both have the same layout. Elements are not written again after they were read.
+    Views must lie within their storages, and arena storages within the arena. All outputs must be written at
+    the end. A state must be updated as often as `versions` requires before it is read.
 
-    versions: for each operand of each step, in the order of Operation.operands(), how many updates of its
-    state, in this call, come before what it means; an update itself counts. 0 of other operands.
+    versions: for each operand of each step, in the order of Operation.operands(), the number of updates of
+    its state in this call up to the required content; an update counts itself. It is 0 for other operands.
     """
     _Replay(plan, versions).run()
 
 
 @dataclass(frozen=True)
 class _View:
-    """A value whose expressions are numbers. Positions and strides are in elements."""
+    """A value whose expressions are evaluated to numbers. Offsets and strides are in elements."""
 
     storage: int
     offset: int
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
     item: int
-    """Bytes of an element."""
+    """The bytes of an element."""
 
     @property
     def is_empty(self) -> bool:
@@ -60,7 +60,7 @@ class _View:
 
     @cached_property
     def dims(self) -> Dims:
-        """Without dimensions that add no elements; those that follow each other in memory are one."""
+        """The dimensions without those of size 1; contiguous neighbours are merged."""
         found: list[tuple[int, int]] = []
         pairs = zip(self.strides, self.sizes, strict=True)
         for stride, size in sorted((pair for pair in pairs if pair[0] and pair[1] != 1), reverse=True):
@@ -72,15 +72,15 @@ class _View:
 
     @property
     def end(self) -> int:
-        """The position behind the last element."""
+        """The offset behind the last element."""
         return self.offset + _reach(self.dims) + 1
 
     def is_whole(self, length: int) -> bool:
-        """Whether it is all of a storage of `length` elements."""
+        """Whether the view is a whole storage of `length` elements."""
         return (self.offset, self.dims) == _whole(length)
 
     def lies_as(self, other: _View) -> bool:
-        """Whether both have the same elements in the same order, from the same position on."""
+        """Whether both views have the same elements in the same order, at the same offset."""
         mine, others = (
             [pair for pair in zip(view.sizes, view.strides, strict=True) if pair[0] != 1]
             for view in (self, other)
@@ -99,8 +99,11 @@ def _whole(length: int) -> tuple[int, Dims]:
 def _within_period(
     parts: dict[int, tuple[int, Dims]], length: int
 ) -> tuple[dict[int, tuple[int, Dims]], int] | None:
-    """Offsets and dimensions of values within one period of a storage, and the period; None if they do not
-    all repeat with the same one."""
+    """Reduces a storage with a repeating pattern to a single period.
+
+    Returns the offsets and dimensions of the values within the period, and the length of the period; None if
+    not all values repeat with the same period.
+    """
     outermost = {dims[:1] for offset, dims in parts.values() if (offset, dims) != _whole(length)}
     if len(outermost) != 1 or outermost == {()}:
         return None
@@ -116,7 +119,7 @@ def _within_period(
 
 
 class _Elements:
-    """Some elements of a storage, as intervals: their begins and ends, in order and apart from each other."""
+    """A set of elements of a storage, as sorted, disjoint intervals."""
 
     def __init__(self) -> None:
         self.begins: Ends = np.empty(0, np.int64)
@@ -124,7 +127,7 @@ class _Elements:
 
     @staticmethod
     def of(offset: int, dims: Dims) -> _Elements:
-        """Those of a view."""
+        """The elements of a view."""
         outer, length = dims, 1
         if dims and dims[-1][1] == 1:
             outer, length = dims[:-1], dims[-1][0]
@@ -148,21 +151,21 @@ class _Elements:
         self.ends = ends[np.append(apart, len(ends) - 1)]
 
     def has(self, other: _Elements) -> bool:
-        """Whether all of `other` are among these."""
+        """Whether this set contains all elements of `other`."""
         if not len(self.begins):
             return False
         at = np.searchsorted(self.begins, other.begins, side="right") - 1
         return bool(((at >= 0) & (self.ends[at] >= other.ends)).all())
 
     def meets(self, other: _Elements) -> bool:
-        """Whether some of `other` are among these."""
+        """Whether both sets have a common element."""
         first = np.searchsorted(self.ends, other.begins, side="right")
         last = np.searchsorted(self.begins, other.ends, side="left")
         return bool((last > first).any())
 
 
 class _Memory:
-    """What one storage holds. Intervals are made only where a step writes a part of it."""
+    """The content of one storage. Intervals are computed only if a step writes a part of the storage."""
 
     def __init__(self, length: int, views: dict[int, _View]) -> None:
         """`views`: all values of the storage by their indices."""
@@ -174,8 +177,10 @@ class _Memory:
 
     @cached_property
     def _parts(self) -> dict[int, _Elements]:
-        """The elements of each value. Where all repeat with one period, as the channels of pixels do, those
-        of one period stand for all.
+        """The elements of each value.
+
+        If all values repeat with one period (such as the channels of pixels), the elements of one period
+        represent all.
         """
         length = self.length
         parts = {value: (view.offset, view.dims) for value, view in self._views.items() if not view.is_empty}
@@ -184,7 +189,7 @@ class _Memory:
         return {value: _Elements.of(offset, dims) for value, (offset, dims) in parts.items()}
 
     def write(self, value: int) -> bool:
-        """Notes that a value is written, and gives whether nothing had read any of it."""
+        """Records a write of a value; returns False if elements of it had been read before."""
         view = self._views[value]
         if view.is_empty:
             return True
@@ -196,18 +201,18 @@ class _Memory:
         return is_new
 
     def has(self, value: int) -> bool:
-        """Whether all of a value is written."""
+        """Whether all elements of a value are written."""
         return self._is_full or self._views[value].is_empty or self._written.has(self._parts[value])
 
     def read(self, value: int) -> None:
-        """Notes that a value is read."""
+        """Records a read of a value."""
         if not self._views[value].is_empty:
             self._read[value] = None
 
 
 @dataclass(frozen=True)
 class _Access:
-    """An operand of a step: its place among the step's operands, its field, and its value's index."""
+    """An operand of a step: its index among the step's operands, its field, and the index of its value."""
 
     place: int
     operand: Operand
@@ -228,13 +233,13 @@ class _Replay:
             for index in range(len(plan.storages))
         ]
         self._updates: defaultdict[int, int] = defaultdict(int)  # by state
-        self._places: list[tuple[int, int, int]] = []  # begin and end in the arena, and storage, in order
-        self._owners: set[int] = set()  # the storages of these places
+        self._places: list[tuple[int, int, int]] = []  # sorted (begin, end, storage) of arena storages
+        self._owners: set[int] = set()  # the storages in `_places`
         self._lost: dict[int, tuple[int, int]] = {}
-        """By a storage that has lost its place: the step that took it, and for which storage."""
+        """By storage that was overwritten in the arena: the step and the storage that overwrote it."""
 
     def _length(self, index: int, views: dict[int, _View]) -> int:
-        """Elements of a storage."""
+        """The number of elements of a storage."""
         storage = self._plan.storages[index]
         if storage.kind == StorageKind.ARGUMENT:
             value = self._plan.arguments[storage.index].value
@@ -287,7 +292,7 @@ class _Replay:
         return storage.kind == StorageKind.ARGUMENT and not self._plan.arguments[storage.index].is_output
 
     def _holds(self, value: int) -> bool:
-        """Whether each element of a value has been given one."""
+        """Whether each element of a value was written."""
         is_given = self._kind(value) in (StorageKind.CONSTANT, StorageKind.STATE) or self._is_input(value)
         return is_given or self._memory[self._views[value].storage].has(value)
 
@@ -327,7 +332,7 @@ class _Replay:
             self._fail(access, "writes over elements that an earlier step, or this one, has read")
 
     def _claim(self, access: _Access, storage: int) -> None:
-        """Gives a storage its place in the arena when it is first written; those that overlap lose theirs."""
+        """Registers a storage in the arena at its first write; overlapping storages lose their content."""
         if storage in self._lost:
             self._fail(access, f"writes to memory that step {self._lost[storage][0]} has given away")
         entry = self._plan.storages[storage]

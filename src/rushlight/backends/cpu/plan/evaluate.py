@@ -1,4 +1,4 @@
-"""The numbers that a plan's expressions stand for."""
+"""Evaluates the expressions of a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations over int8 and int4 whose weights are not packed yet."""
+"""Operations on int8 and int4 with unpacked weights."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from rushlight.ir.quantization import QuantParams
 
 @dataclass(frozen=True)
 class ResidualSum:
-    """The sum of a step's int8 result and its residual.
+    """The addition of a residual to the int8 result of a step.
 
-    zero: the residual's zero point. factors: the scales of both over that of the sum. result: how the sum is
-    quantized.
+    zero: the zero point of the residual. factors: the scales of result and residual divided by the scale of
+        the sum.
+    result: the quantization parameters of the sum.
     """
 
     zero: int
@@ -28,17 +29,18 @@ class ResidualSum:
 
 
 def int8_range(params: QuantParams) -> Int8Range:
-    """What a step is told of its int8 results."""
+    """The parameters of int8 results, as a step stores them."""
     return Int8Range(zero_point=params.zero_point, low=params.quant_min, high=params.quant_max)
 
 
 @dataclass(kw_only=True, eq=False)
 class Int8Convolution(Convolution):
-    """A convolution or product over int8. It becomes an Int8Gemm or an Int8DepthwiseConv2d.
+    """An int8 convolution or product, which later becomes an Int8Gemm or an Int8DepthwiseConv2d.
 
-    row_scale, row_zero_point: of the input's rows, if they are chosen while the plan runs. weight: int8.
-    scales: of sums of products, by output channel, but for those of rows. zero: the input's zero point.
-    result: None for float32. sum: of the result, which is int8, and the residual.
+    row_scale, row_zero_point: the parameters of the input's rows if they are chosen at run time. weight:
+    int8. scales: the factors of the sums of products by output channel, without the scales of rows. zero: the
+    zero point of the input. result: the parameters of an int8 result; None for float32. sum: the addition of
+    a residual to an int8 result.
     """
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
@@ -64,7 +66,7 @@ class Int8Convolution(Convolution):
 
 @dataclass(frozen=True)
 class GroupedWeight:
-    """int8 [outputs, inputs] with a scale for each group of inputs of an output; scales [outputs, groups]."""
+    """int8 [outputs, inputs] with scales [outputs, groups], one for each group of inputs."""
 
     values: torch.Tensor
     scales: torch.Tensor
@@ -72,11 +74,11 @@ class GroupedWeight:
 
     @property
     def group(self) -> int:
-        """Numbers of a group."""
+        """The number of inputs in a group."""
         return self.values.shape[1] // self.scales.shape[1]
 
     def stored(self) -> torch.Tensor:
-        """The numbers as int8, flat: of 4 bits two a byte, each plus 8, the even one in the high half."""
+        """The numbers as flat int8; 4-bit numbers plus 8, two a byte, the even index in the high half."""
         if self.bits == 8:
             return self.values.flatten()
         halves = (self.values + 8).to(torch.uint8)
@@ -85,7 +87,7 @@ class GroupedWeight:
 
 @dataclass(kw_only=True, eq=False)
 class WeightOnlyProduct(Convolution):
-    """A product of float32 with a matrix of 8- or 4-bit numbers. It becomes a WeightOnlyGemm."""
+    """A product of float32 with a matrix of 8-bit or 4-bit numbers, which later becomes a WeightOnlyGemm."""
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
         Operand("input", Effect.READS),
@@ -103,12 +105,12 @@ class WeightOnlyProduct(Convolution):
 
 
 INT4_BLOCK = 32
-"""Groups of a product of int8 rows with 4-bit numbers are multiples of it."""
+"""The group size of a product of int8 rows with 4-bit numbers must be a multiple of this."""
 
 
 @dataclass(kw_only=True, eq=False)
 class Int4Product(WeightOnlyProduct):
-    """A product of int8 rows with a matrix of 4-bit numbers. It becomes an Int4Gemm."""
+    """A product of int8 rows with a matrix of 4-bit numbers, which later becomes an Int4Gemm."""
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
         Operand("input", Effect.READS),

@@ -1,4 +1,4 @@
-"""The nodes that a plan is made of before it is written, and operations that are not decided yet."""
+"""The steps of a plan before it is written, and operations without a chosen algorithm."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ Kind = TypeVar("Kind", bound=Operation[Tensor])
 
 @dataclass(eq=False)
 class PlanNode:
-    """A step of a plan while the plan is made. Passes replace its operation.
+    """A step of a plan under construction. Passes replace its operation.
 
-    nodes: the graph's nodes that the step computes.
+    nodes: the graph nodes that the step computes.
     """
 
     operation: Operation[Tensor]
     nodes: list[Node] = field(default_factory=list)
 
     def of(self, kind: type[Kind]) -> Kind | None:
-        """The operation, if it is one of this kind."""
+        """The operation if it is of this type; otherwise None."""
         return self.operation if isinstance(self.operation, kind) else None
 
     @property
     def output(self) -> Tensor:
-        """The first operand that is written."""
+        """The first operand that the operation writes."""
         return self.operation.writes()[0]
 
     def reads(self) -> list[Storage]:
-        """The storages of all operands that are read, also those of the same storage."""
+        """The storages of all operands that are read; a storage may occur several times."""
         return [tensor.storage for tensor in self.operation.reads()]
 
     def writes(self) -> list[Storage]:
@@ -51,7 +51,7 @@ def make_window(
     padding: tuple[int, int] = (0, 0),
     dilation: tuple[int, int] = (1, 1),
 ) -> Window:
-    """The window of pairs of height and width."""
+    """Makes a window from (height, width) pairs."""
     return Window(
         kernel_h=kernel[0],
         kernel_w=kernel[1],
@@ -65,29 +65,30 @@ def make_window(
 
 
 def nodes_of(parts: Iterable[PlanNode]) -> list[Node]:
-    """The graph's nodes that some steps compute, each once."""
+    """The graph nodes that the steps compute, without duplicates."""
     return list(dict.fromkeys(node for part in parts for node in part.nodes))
 
 
-# ---- Operations whose algorithm or whose registers are chosen after all fusions: optimize/select.py ----
+# ---- Operations whose algorithm or registers are chosen after all fusions: see optimize/pipeline.py ----
 
 
 MOST_SOURCES = 8
-"""Inputs of a convolution whose channels follow each other: Sources::kMost."""
+"""The maximum number of convolution inputs with consecutive channels: Sources::kMost."""
 LEAST_PIECE = 16
-"""Channels of each of several inputs; products of fewer channels at a time are slower."""
+"""The minimum number of channels of each input; products of fewer channels are slower."""
 
 
 @dataclass(kw_only=True, eq=False)
 class Convolution(Operation[Tensor]):
-    """A convolution, or a product with a constant matrix, which is one of 1 x 1. Images are [n, h, w, c].
+    """A convolution on images [n, h, w, c]; a product with a constant matrix is a 1 x 1 convolution.
 
-    It becomes a Gemm, BlockGemm, Winograd, DepthwiseConv2d or GroupedConv2d.
+    It later becomes a Gemm, BlockGemm, Winograd, DepthwiseConv2d or GroupedConv2d.
 
-    more: inputs whose channels follow the first's. weight: [outputs, channels of a group, kernel h, w].
-    bias: [outputs]. stored: the type in which weights are kept in the file. rounds_input: whether inputs
-    may be rounded to the type of the weights, as the program does. is_linear: whether it is a product of
-    rows [1, 1, rows, k], as a linear layer's.
+    more: further inputs, whose channels follow the channels of the first input. weight: [outputs, channels of
+        a group,
+    kernel h, w]. bias: [outputs]. stored: the dtype of the weights in the file. rounds_input: whether inputs
+    may be rounded to the dtype of the weights, as in the program. is_linear: whether it is a product of rows
+    [1, 1, rows, k], as in a linear layer.
     """
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
@@ -124,14 +125,14 @@ class Convolution(Operation[Tensor]):
 
     @property
     def is_depthwise(self) -> bool:
-        """Whether each output channel reads one input channel of its own."""
+        """Whether each output channel reads exactly one input channel, its own."""
         return self.groups > 1 and self.weight.shape[1] == 1 and self.weight.shape[0] == self.groups
 
     @property
     def has_small_groups(self) -> bool:
-        """Whether it becomes a GroupedConv2d: in a product, its groups would leave vectors half empty.
+        """Whether it becomes a GroupedConv2d, because its small groups would leave vectors half empty.
 
-        That pays with several taps: for each channel of a group, inputs are permuted once.
+        This is faster only with several taps: for each channel of a group, inputs are permuted once.
         """
         outputs, channels, height, width = self.weight.shape
         return (
@@ -145,7 +146,7 @@ class Convolution(Operation[Tensor]):
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether it is a product of each pixel by itself, of one input and one group."""
+        """Whether it is a product of each pixel with a matrix, with one input and one group."""
         return (
             self.groups == 1
             and not self.more
@@ -161,11 +162,11 @@ class Convolution(Operation[Tensor]):
 
     @property
     def has_function(self) -> bool:
-        """Whether the epilogue applies a function, which is its last part."""
+        """Whether the epilogue applies a function; a function is always the last part of an epilogue."""
         return self.epilogue.function is not UnaryFunction.NONE
 
     def scale(self, scale: torch.Tensor, shift: torch.Tensor) -> None:
-        """Multiplies outputs by `scale` and adds `shift`, both by channel; outputs may be several sets."""
+        """Multiplies outputs by `scale` and adds `shift`, both by channel (repeated for sets of outputs)."""
         sets = self.weight.shape[0] // len(scale)
         scale, shift = scale.repeat(sets), shift.repeat(sets)
         self.weight = self.weight * scale.view(-1, 1, 1, 1)
@@ -174,7 +175,7 @@ class Convolution(Operation[Tensor]):
 
 @dataclass(kw_only=True, eq=False)
 class RecurrentLayer(Operation[Tensor]):
-    """A layer of an LSTM or GRU in one direction. weight: [columns of all gates, hidden], not packed."""
+    """One layer of an LSTM or GRU in one direction. weight: unpacked [columns of all gates, hidden]."""
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
         Operand("projected", Effect.READS),
@@ -204,7 +205,7 @@ class RecurrentLayer(Operation[Tensor]):
 class ChainInstruction:
     """One operator of a chain.
 
-    sources: inputs of the chain, from 0, or earlier results, of which -1 is the first.
+    sources: inputs of the chain (0 or more), or earlier results (-1 is the first result).
     """
 
     function: UnaryFunction | BinaryFunction
@@ -215,7 +216,7 @@ class ChainInstruction:
 
 @dataclass(kw_only=True, eq=False)
 class Chain(Operation[Tensor]):
-    """A chain of elementwise operators; the last instruction gives the output. It becomes an Elementwise."""
+    """A chain of elementwise operators, later an Elementwise. The last instruction is the output."""
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
         Operand("inputs", Effect.READS, in_place=True, is_vector=True),

@@ -1,7 +1,7 @@
-"""What all operations of a plan have in common: operands with names and effects.
+"""The base class of a plan's operations: operands with names and effects.
 
-The operations are generated from `schema/cpu_plan.fbs`: `tables.py`. Their operands are tensors while a plan
-is made, and indices of values in the plan itself.
+The operations in `tables.py` are generated from `schema/cpu_plan.fbs`. Their operands are tensors while a
+plan is made, and indices of values in the finished plan.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ W = TypeVar("W")
 
 
 class Effect(Enum):
-    """What an operation does to an operand."""
+    """The effect of an operation on an operand."""
 
     READS = "reads"
     WRITES = "writes"
@@ -27,10 +27,10 @@ class Effect(Enum):
 
 @dataclass(frozen=True)
 class Operand:
-    """A field of an operation that holds operands.
+    """A field of an operation that holds one or more operands.
 
-    in_place: the output may take the operand's memory if both lie alike: an element is read before the one at
-    its place is written, and not after that. is_vector: the field is a list.
+    in_place: the output may reuse the operand's memory if both have the same layout; each element is read
+    before the output's element at its place is written. is_vector: the field is a list.
     """
 
     name: str
@@ -45,12 +45,12 @@ class Operand:
 
 
 class Operation(Generic[V]):
-    """What a step does. Subclasses are dataclasses; `OPERANDS` lists the fields that are operands."""
+    """The computation of a step. Subclasses are dataclasses; `OPERANDS` lists their operand fields."""
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = ()
 
     def operands(self) -> Iterator[tuple[Operand, V]]:
-        """The operands that are there, in the order of the fields."""
+        """Yields the operands that are present, in the order of the fields."""
         for operand in self.OPERANDS:
             value = getattr(self, operand.name)
             if operand.is_vector:
@@ -60,15 +60,15 @@ class Operation(Generic[V]):
                 yield operand, value
 
     def reads(self) -> list[V]:
-        """The operands that are read, each as often as it is read."""
+        """The operands that are read; an operand that is read twice is listed twice."""
         return [value for operand, value in self.operands() if operand.is_read]
 
     def writes(self) -> list[V]:
-        """The operands that are written, in part or as a whole."""
+        """The operands that are written, partly or completely."""
         return [value for operand, value in self.operands() if not operand.is_read]
 
     def mapped(self, change: Callable[[Operand, V], W]) -> Operation[W]:
-        """The same operation of other operands."""
+        """The same operation on other operands."""
         result: Any = copy.copy(self)
         for operand in self.OPERANDS:
             value: Any = getattr(self, operand.name)

@@ -1,4 +1,4 @@
-"""Plans as bytes."""
+"""Reads and writes plans as bytes."""
 
 from __future__ import annotations
 

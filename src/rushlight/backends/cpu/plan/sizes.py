@@ -1,4 +1,4 @@
-"""Sizes that are numbers or depend on symbols: sympy expressions over non-negative symbols."""
+"""Sizes: integers, or sympy expressions over non-negative symbols."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def size_of(value: int | torch.SymInt) -> Size:
 
 
 def simplify(expression: Size) -> Size:
-    """An int where the expression is one; divisions that leave no remainder become their quotients.
+    """Returns an int for a constant expression; divisions without a remainder become their quotients.
 
-    torch divides sizes by others that may be 0, `(s**2) // s`, where the quotient `s` has a value.
+    torch's expressions may divide by a size that can be 0, as in `(s**2) // s`, although the quotient `s` is
+    defined.
     """
     if isinstance(expression, int):
         return expression
@@ -63,14 +64,14 @@ def same(a: Size, b: Size) -> bool:
 
 
 def divide(a: Size, b: Size) -> Size:
-    """a / b, which is known to be whole."""
+    """a / b, where a is a multiple of b."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b
     return simplify(sympy.cancel(sympy.sympify(a) / b))
 
 
 def window_count(positions: Size, stride: int) -> Size:
-    """The number of windows whose first elements are among `positions`, with `stride` between them."""
+    """The number of windows that start among `positions`, at a distance of `stride`."""
     if isinstance(positions, int):
         return (positions - 1) // stride + 1
     return simplify(FloorDiv(positions - 1, stride) + 1)
@@ -81,12 +82,12 @@ def _falls(term: sympy.Expr) -> bool:
 
 
 def may_be_negative(size: Size) -> bool:
-    """Whether a size is a difference: the length of `x[1:]` is `s - 1` in torch, also where s is 0."""
+    """Whether a size is a difference; torch's length of `x[1:]` is `s - 1` even if s is 0."""
     return not isinstance(size, int) and any(t.could_extract_minus_sign() for t in sympy.Add.make_args(size))
 
 
 def not_negative(code: Sequence[int]) -> list[int]:
-    """The larger one of 0 and a size, in the notation of payloads."""
+    """max(0, size), in the encoding of payloads."""
     return [*code, _CONSTANT, 0, _LARGEST]
 
 
@@ -97,7 +98,7 @@ class Symbols:
         self._bounds: dict[sympy.Symbol, tuple[int, int]] = {}
 
     def note(self, value: int | torch.SymInt) -> Size:
-        """The expression of a size whose symbols become known. Raises UnsupportedSize if it has no bound."""
+        """Registers a size's symbols, and returns its expression. Raises UnsupportedSize without a bound."""
         size = size_of(value)
         if isinstance(size, int) or isinstance(value, int):
             return size
@@ -112,13 +113,13 @@ class Symbols:
                 raise UnsupportedSize(f"{symbol} has no upper bound") from None
             if upper > 2**31 - 1:
                 raise UnsupportedSize(f"{symbol} has no upper bound")
-            # The program checks lower bounds, of which some are of tracing alone; a plan needs none.
+            # The program checks lower bounds, and tracing adds some that do not hold; a plan needs none.
             self._bounds[symbol] = (0, upper)
         encode(size, dict.fromkeys(size.free_symbols, 0))
         return size
 
     def upper(self, size: Size) -> int:
-        """The largest value; sizes grow with their symbols, but for remainders and differences."""
+        """The upper bound of a size; sizes grow with their symbols, except remainders and differences."""
         if isinstance(size, int):
             return size
         largest = int(size.subs({symbol: self._bounds[symbol][1] for symbol in size.free_symbols}))
@@ -140,9 +141,9 @@ def is_bounded(value: int | torch.SymInt) -> bool:
 
 
 def encode(size: Size, index_of: Mapping[sympy.Expr, int]) -> list[int]:
-    """The size in the notation of payloads; `index_of`: symbols and what else is known.
+    """The size in the encoding of payloads; `index_of`: indices of symbols and other known expressions.
 
-    Raises UnsupportedSize, and KeyError for a symbol that is not among them.
+    The function raises UnsupportedSize, and KeyError for a symbol that is not in `index_of`.
     """
     if isinstance(size, int):
         return [_CONSTANT, size]

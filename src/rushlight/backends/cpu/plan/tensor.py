@@ -1,4 +1,4 @@
-"""Strided views of storages: what steps of a plan read and write."""
+"""Strided views of storages: the operands of steps."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from rushlight.backends.cpu.plan.sizes import Size, divide, product, same, simpl
 from rushlight.backends.cpu.plan.tables import StorageKind
 
 FLOAT16_TYPES = (torch.float16, torch.bfloat16)
-"""Types that plans have in arguments and in stored weights alone."""
+"""Dtypes that plans support only in arguments and stored weights."""
 
 
 def planned_dtype(dtype: torch.dtype) -> torch.dtype:
-    """The type in which a plan keeps tensors that a program has in `dtype`: float32 for those of 16 bits."""
+    """The dtype in which a plan stores tensors of `dtype`: float32 for 16-bit floats."""
     return torch.float32 if dtype in FLOAT16_TYPES else dtype
 
 
 @dataclass(eq=False)
 class Storage:
-    """A piece of memory. `numel` elements of `dtype`; `data` of a constant; `index` of an argument."""
+    """A piece of memory: `numel` elements of `dtype`; `data` is for constants, `index` for arguments."""
 
     numel: Size
     dtype: torch.dtype = torch.float32
@@ -34,7 +34,7 @@ class Storage:
 class Tensor:
     """A view: logical sizes, strides and an offset in elements.
 
-    version: of a state, how often it was updated in this call before it is what the view means.
+    version: for a state, the number of updates in this call before the view is read.
     """
 
     storage: Storage
@@ -78,7 +78,7 @@ class Tensor:
             axis: the dimension.
             start: index of the first element.
             size: number of elements in the view.
-            step: distance of one element from the next, in elements of this view.
+            step: the distance between two elements, in elements of this view.
         """
         sizes, strides = list(self.sizes), list(self.strides)
         offset = simplify(self.offset + start * strides[axis])
@@ -116,7 +116,7 @@ class Tensor:
         return replace(self, sizes=tuple(sizes), strides=tuple(strides))
 
     def is_dense(self) -> bool:
-        """Whether the view is its whole storage, each element once, dimensions in any order."""
+        """Whether the view covers its whole storage, each element once, with dimensions in any order."""
         if not same(self.offset, 0) or not same(product(self.sizes), self.storage.numel):
             return False
         expected: Size = 1
@@ -130,21 +130,21 @@ class Tensor:
         return True
 
     def lies_as(self, other: Tensor) -> bool:
-        """Whether both have the same sizes and strides, but for dimensions of one element."""
+        """Whether both have the same sizes and strides; dimensions of one element are ignored."""
         return self.rank == other.rank and all(
             same(a, b) and (same(a, 1) or same(s, t))
             for a, b, s, t in zip(self.sizes, other.sizes, self.strides, other.strides, strict=True)
         )
 
     def is_contiguous(self) -> bool:
-        """Whether elements lie in the order of the dimensions, next to each other."""
+        """Whether the view is contiguous in row-major order."""
         return all(
             same(size, 1) or same(stride, expected)
             for size, stride, expected in zip(self.sizes, self.strides, contiguous(self.sizes), strict=True)
         )
 
     def reshape(self, sizes: Sequence[Size]) -> Tensor | None:
-        """The same elements in the same logical order as another shape, None if that is no strided view."""
+        """The view with another shape and the same order of elements; None if it is no strided view."""
         if any(same(size, 0) for size in sizes):
             return replace(self, sizes=tuple(sizes), strides=contiguous(sizes))
         chunks: list[tuple[Size, Size]] = []  # (elements, stride), outermost first
@@ -203,12 +203,12 @@ def strides_in_order(sizes: Sequence[Size], order: Sequence[int]) -> tuple[Size,
 
 
 def constant(data: torch.Tensor) -> Tensor:
-    """A stored tensor, as row-major, of one of the types that plans compute in."""
+    """A constant in row-major order, in a dtype in which plans compute."""
     return stored(data.to(planned_dtype(data.dtype)))
 
 
 def stored(data: torch.Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    """A stored tensor, as row-major; in `dtype` if its numbers have a place there."""
+    """A constant in row-major order; in `dtype` if all its numbers fit that dtype."""
     data = data.detach().contiguous()
     if dtype in FLOAT16_TYPES and bool(data.abs().max() <= torch.finfo(dtype).max if data.numel() else True):
         data = data.to(dtype)

@@ -1,4 +1,4 @@
-"""Layouts of plans that released versions wrote, and how those become the present one."""
+"""Converts plans in the layouts of released versions to the current layout."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ CURRENT = CPU_PLAN.identifier.decode()
 """The layout that this version writes and reads."""
 
 UPGRADES: dict[str, Callable[[bytes], Plan]] = {}
-"""For each older layout of a released version: the function that reads a payload of it as a plan.
+"""For each older layout of a released version: the function that converts its payloads to a plan.
 
-Version 0.1.0 has RCP2. RCP1 was never released, and its steps lack what RCP2 says of them."""
+Version 0.1.0 has RCP2. RCP1 was never released, and its steps lack information that RCP2 has.
+"""
 
 
 def layout_of(payload: bytes) -> str:
-    """Returns the four letters that name the layout of a payload."""
+    """Returns the four letters that identify the layout of a payload."""
     return payload[4:8].decode("ascii", "replace")
 
 
 def can_upgrade(layout: str, upgrades: Mapping[str, Callable[[bytes], Plan]] = UPGRADES) -> bool:
-    """Returns whether plans of the layout need no new compile."""
+    """Returns whether plans of the layout can be converted without a new compilation."""
     return layout == CURRENT or layout in upgrades
 
 
 def upgraded(payload: bytes, upgrades: Mapping[str, Callable[[bytes], Plan]] = UPGRADES) -> bytes:
-    """Returns the payload in the present layout.
+    """Returns the payload in the current layout.
 
     Raises:
-        MalformedError: the payload is damaged, or its layout says less than the present one needs.
+        MalformedError: the payload is damaged, or its layout lacks information that the current one needs.
     """
     layout = layout_of(payload)
     if layout == CURRENT:

@@ -1,4 +1,4 @@
-"""What the steps of a plan compute and move."""
+"""Counts the operations and bytes of a plan's steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ITEM_BYTES = {
     6: 4,
     11: 1,
     15: 2,
-}  # of the dtypes that plans have, as numbered in a program file
+}  # bytes by dtype, as numbered in a program file
 
 Shape = tuple[int, ...]
 ShapeOf = Callable[[int], Shape]
@@ -27,10 +27,12 @@ ShapeOf = Callable[[int], Shape]
 
 @dataclass(frozen=True)
 class Work:
-    """What a step does.
+    """The work of a step.
 
-    operations: multiplications and additions, each counted, of the plain algorithm; 0 of steps that only move
-    or map. bytes: of all operands, each once, and so the least that can be moved. shape: of the last output.
+    operations: multiplications plus additions of the plain algorithm; 0 for steps that only move or map
+        elements.
+    bytes: the sum over all operands, each once, which is the minimum that must be moved. shape: of the last
+        output.
     """
 
     kind: type[Operation[int]]
