@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class DevtoolsError(RuntimeError):
-    """A file of the developer tools cannot be read, or does not belong to the other one."""
+    """A file of the developer tools cannot be read, or two files do not belong together."""

@@ -21,7 +21,7 @@ from rushlight.files import write_file
 from rushlight.format.program import ScalarType
 from rushlight.select.usage import Usage, read_usage, read_yaml
 
-RUNTIME_NAMESPACE = "torch::executor"  # kernels of this namespace are the runtime's own
+RUNTIME_NAMESPACE = "torch::executor"  # kernels in this namespace belong to the runtime
 DTYPES = {
     "Byte": ScalarType.BYTE,
     "Char": ScalarType.CHAR,
@@ -34,7 +34,7 @@ DTYPES = {
     "Bool": ScalarType.BOOL,
     "BFloat16": ScalarType.BFLOAT16,
 }
-# The C++ types of parameters, and those of the same parameter that may be None.
+# The C++ types of parameters, and the C++ types of the same parameters if None is allowed.
 _TYPES = {
     "Tensor": ("const Tensor&", "const optional<Tensor>&"),
     "Scalar": ("const Scalar&", "const optional<Scalar>&"),
@@ -63,10 +63,10 @@ class Argument:
     """A parameter of an operator.
 
     Attributes:
-        name: its name.
+        name: the name of the parameter.
         cpp_type: the type of the kernel's parameter.
-        is_out: whether the kernel writes it.
-        is_tensor: whether it is one tensor, which always has a value.
+        is_out: whether the kernel writes the parameter.
+        is_tensor: whether it is a single tensor that is never None.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Schema:
     Attributes:
         text: the whole signature: `my_ops::mul3.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)`.
         name: the operator with its overload: `my_ops::mul3.out`.
-        arguments: its parameters.
+        arguments: the parameters of the operator.
     """
 
     text: str
@@ -91,12 +91,12 @@ class Schema:
 
     @property
     def outs(self) -> list[Argument]:
-        """The written parameters."""
+        """The parameters that the kernel writes."""
         return [argument for argument in self.arguments if argument.is_out]
 
     @property
     def cpp_return(self) -> str:
-        """The type that a kernel returns."""
+        """The return type of a kernel."""
         outs = self.outs
         if len(outs) == 1 and outs[0].is_tensor:
             return "Tensor&"
@@ -111,7 +111,7 @@ class KernelEntry:
 
     Attributes:
         function: the C++ function with its namespaces, or None for the runtime's own kernel.
-        key: the dtypes and dim orders that it is for, such as `v1/6;0,1|6;0,1`; None for all.
+        key: the supported dtypes and dim orders, such as `v1/6;0,1|6;0,1`; None for all.
     """
 
     function: str | None
@@ -123,8 +123,8 @@ class KernelIndex:
     """The kernels of YAML files.
 
     Attributes:
-        kernels: by operator.
-        schemas: by operator; those of operators in `aten` are looked up when they are needed.
+        kernels: the kernels by operator.
+        schemas: the signatures by operator; signatures of ATen operators are looked up when they are needed.
     """
 
     kernels: dict[str, list[KernelEntry]] = field(default_factory=dict)
@@ -135,7 +135,7 @@ def parse_schema(text: str) -> Schema:
     """Reads a signature such as `my_ops::mul3.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)`.
 
     Raises:
-        ValueError: the text is no signature, or has a type that kernels cannot take.
+        ValueError: the text is no signature, or has a type that kernels do not support.
     """
     match = re.fullmatch(r"\s*([\w:]+(?:\.\w+)?)\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)
     if match is None:
@@ -148,7 +148,7 @@ def parse_schema(text: str) -> Schema:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas outside of brackets."""
+    """Splits at commas outside of brackets."""
     parts, depth, current = [], 0, ""
     for letter in text:
         depth += (letter in "([") - (letter in ")]")
@@ -186,14 +186,14 @@ def _argument(text: str, operator: str) -> Argument:
 
 
 def read_kernels(functions: Path | None, custom: Path | None) -> KernelIndex:
-    """Reads the kernels that YAML files name.
+    """Reads the kernels that YAML files list.
 
     Args:
         functions: kernels of ATen's operators: entries `op: add.out` with `kernels`.
         custom: operators and their kernels: entries `func: <signature>` with `kernels`.
 
     Raises:
-        ValueError: a file has another form; the message names the file and the entry.
+        ValueError: a file has a wrong format; the message names the file and the entry.
         OSError: a file cannot be read.
     """
     index = KernelIndex()
@@ -249,14 +249,14 @@ def _cpp_function(kernel_name: str, operator: str) -> str | None:
     if not re.fullmatch(r"\w+(::\w+)*", kernel_name):
         raise ValueError(f"{operator}: `kernel_name` is {kernel_name!r}, and not the name of a C++ function")
     namespace, _, function = kernel_name.rpartition("::")
-    # As in ExecuTorch, the functions are in a namespace `native` inside of the one that is written.
+    # As in ExecuTorch, the functions are in a namespace `native` within the namespace in the file.
     if namespace in ("", RUNTIME_NAMESPACE):
         return None
     return f"{namespace}::native::{function}"
 
 
 def _keys(arg_meta: Any, entry: Mapping[str, Any], operator: str) -> list[str | None]:
-    """The keys of a kernel: one for each choice of the dtypes that its aliases stand for."""
+    """The keys of a kernel: one for each combination of dtypes that its aliases allow."""
     if arg_meta is None:
         return [None]
     types, orders = entry.get("type_alias") or {}, entry.get("dim_order_alias") or {}
@@ -296,7 +296,7 @@ def _dtype(name: Any, operator: str) -> ScalarType:
 
 
 def schema_of(index: KernelIndex, operator: str) -> Schema:
-    """The signature of an operator of the files, or of PyTorch's.
+    """The signature of an operator in the files or in PyTorch.
 
     Raises:
         ValueError: PyTorch does not have the operator, or is not installed.
@@ -317,14 +317,14 @@ def schema_of(index: KernelIndex, operator: str) -> Schema:
 
 
 def selected_names(index: KernelIndex, usage: Usage) -> list[str]:
-    """The operators of the files and of the usage that a library is to have, in order."""
+    """The operators in the files and in the usage that a library registers, in order."""
     if usage.every_operator or not usage.operators:
         return sorted(index.kernels)
     return sorted(usage.operators)
 
 
 def selected_yaml(usage: Usage) -> str:
-    """The text of `selected_operators.yaml`, which `rushlight select` reads too."""
+    """The text of `selected_operators.yaml`, which `rushlight select` can read."""
     everything = "true" if usage.every_operator else "false"
     if not usage.operators:
         return f"include_all_operators: {everything}\noperators: {{}}\n"
@@ -334,7 +334,7 @@ def selected_yaml(usage: Usage) -> str:
 
 
 def declarations(index: KernelIndex, names: Iterable[str]) -> str:
-    """`NativeFunctions.h`: the functions of kernels that a library registers, in their namespaces."""
+    """The text of `NativeFunctions.h`: declarations of the kernels that a library registers."""
     lines = [
         "#pragma once",
         "",
@@ -364,12 +364,12 @@ def declarations(index: KernelIndex, names: Iterable[str]) -> str:
 
 
 def registration(index: KernelIndex, names: Sequence[str], tables: Sequence[str], library: str) -> str:
-    """The source file that registers a library's kernels when a program starts.
+    """The source file that registers a library's kernels at the start of a program.
 
     Args:
         index: the kernels of the YAML files.
         names: the operators of the library.
-        tables: where the kernels of the runtime come from, in order: `optimized`, `quantized`, `portable`.
+        tables: the sources of the runtime's kernels, in order: `optimized`, `quantized`, `portable`.
         library: the name of the library.
 
     Raises:
@@ -425,13 +425,13 @@ def registration(index: KernelIndex, names: Sequence[str], tables: Sequence[str]
 
 
 def torch_library(index: KernelIndex, names: Sequence[str]) -> str:
-    """The source file of a library of PyTorch's, which calls the kernels in eager mode.
+    """The source file of a PyTorch library that calls the kernels in eager mode.
 
-    Each operator `ns::op.out` also gets its functional form `ns::op`, whose out is a new tensor of the shape
-    and dtype of the first tensor; the kernel gives it its shape.
+    Each operator `ns::op.out` also gets a functional form `ns::op`. It allocates an out tensor with the shape
+    and dtype of the first tensor argument; the kernel then resizes it.
 
     Raises:
-        ValueError: an operator has no kernel for all dtypes, or no out.
+        ValueError: an operator has no kernel for all dtypes, or no out argument.
     """
     lines = ["// Generated from YAML files of kernels.", '#include "NativeFunctions.h"', ""]
     lines += ["#include <executorch/extension/aten_util/make_aten_functor_from_et_functor.h>"]
@@ -458,7 +458,7 @@ def torch_library(index: KernelIndex, names: Sequence[str]) -> str:
 
 
 def _functional(schema: Schema, function: str, out: int) -> str | None:
-    """The definition of an operator without its out, or None if it has no tensor to take the dtype from."""
+    """The functional form of an operator, or None if no tensor argument gives the dtype of the result."""
     inputs = [argument for argument in schema.arguments if not argument.is_out]
     like = next((i for i, argument in enumerate(inputs) if argument.is_tensor), None)
     base, _, overload = schema.name.partition(".")
@@ -482,7 +482,7 @@ def _functional(schema: Schema, function: str, out: int) -> str | None:
 
 
 def _aten_type(cpp_type: str) -> str:
-    """ATen's type of a kernel's parameter."""
+    """ATen's type for a kernel's parameter."""
     plain = {
         "TensorList": "at::TensorList",
         "string_view": "c10::string_view",
@@ -494,7 +494,7 @@ def _aten_type(cpp_type: str) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes a file unless it has this text, so that nothing is built again."""
+    """Writes a file unless its content is already the same, so that nothing is rebuilt."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         write_file(path, text)

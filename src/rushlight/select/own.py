@@ -1,4 +1,4 @@
-"""The user's own kernels of a selective build: C++ sources that join it."""
+"""The user's own kernels in a selective build: C++ sources that are compiled with it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class OwnSources:
 
     Attributes:
         tables: the sources that define a table of kernels, each by RUSHLIGHT_KERNEL_LIBRARY.
-        others: the sources that these need.
-        operators: the operators of the tables' rows.
+        others: the other sources, which the tables need.
+        operators: the operators in the rows of the tables.
     """
 
     tables: Sequence[Path] = ()
@@ -28,7 +28,7 @@ class OwnSources:
 
 
 def read_own_sources(paths: Sequence[Path]) -> OwnSources:
-    """Finds the tables of kernels in C++ sources.
+    """Finds the kernel tables in C++ sources.
 
     Args:
         paths: the sources.
@@ -62,7 +62,7 @@ def read_own_sources(paths: Sequence[Path]) -> OwnSources:
 
 
 def own_header(own: OwnSources) -> str:
-    """The text of own_kernels.h, which lists the tables."""
+    """The text of own_kernels.h, which declares the tables."""
     names = table_names(own)
     declared = "\n".join(f"KernelTable {name}();" for name in names)
     listed = ", ".join(f"::rushlight::own::{name}()" for name in names)
@@ -82,11 +82,11 @@ namespace rushlight::own {{
 
 
 def own_variables(own: OwnSources, folder: Path) -> str:
-    """The lines of selection.cmake.
+    """The lines for the user's sources in selection.cmake.
 
     Args:
         own: the sources.
-        folder: the folder of the project. Sources below it are named relative to it.
+        folder: the folder of the project. Paths of sources inside it are relative to it.
     """
     folder = folder.resolve()
 
@@ -102,5 +102,5 @@ def own_variables(own: OwnSources, folder: Path) -> str:
 
 
 def table_names(own: OwnSources) -> list[str]:
-    """The functions that return the tables."""
+    """The names of the functions that return the tables."""
     return [f"table_{index}" for index in range(len(own.tables))]

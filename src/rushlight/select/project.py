@@ -13,7 +13,7 @@ from rushlight.select.own import OwnSources, own_header, own_variables
 from rushlight.select.sources import FAMILIES, GENERIC, KINDS, KernelText, RuntimeSources
 from rushlight.select.usage import Dtypes, Usage, is_bundled_program, program_of
 
-# The C++ names of dtypes that differ from those of the format.
+# C++ names of dtypes that differ from the names in the format.
 _CPP_NAMES = {
     ScalarType.COMPLEX32: "ComplexHalf",
     ScalarType.COMPLEX64: "ComplexFloat",
@@ -24,19 +24,19 @@ _CPP_NAMES = {
     ScalarType.UINT64: "UInt64",
 }
 _ALL_DTYPES = 0xFFFFFFFF
-_WINDOWS = (3, 5, 7)  # sizes that depthwise convolutions have code of their own for
+_WINDOWS = (3, 5, 7)  # window sizes for which depthwise convolutions have specialized code
 _CPU_FILES = ("backends/cpu/backend.cpp",)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What a selective build has.
+    """The contents of a selective build.
 
     Attributes:
         rows: the rows of the kernel tables.
-        usage: what the programs use.
+        usage: the features that the programs use.
         families: families of instruction sets besides the generic one, such as `avx2`.
-        programs: by name, programs or programs with test cases that the runner has inside.
+        programs: programs, or bundled programs, that are embedded in the runner, by name.
         own: the user's own kernels, whose sources the build compiles too.
     """
 
@@ -57,18 +57,18 @@ def select(
     programs: Mapping[str, bytes] | None = None,
     own_sources: OwnSources | None = None,
 ) -> Selection:
-    """Finds the kernels for what programs use.
+    """Selects the kernels that programs use.
 
     Args:
-        usage: what the programs use.
+        usage: the features that the programs use.
         sources: the runtime.
-        kinds: libraries of kernels to take rows from; without `optimized`, results are those of the portable
-            kernels.
-        isas: families of instruction sets; None means those of the CPU plans, or all if there are optimized
-            kernels outside of plans.
-        own_operators: operators that the user's own kernels have.
-        programs: programs that the runner has inside, by name.
-        own_sources: sources of the user's own kernels that join the build.
+        kinds: the kernel libraries to take rows from; without `optimized`, results equal the portable
+            kernels'.
+        isas: families of instruction sets; None means the families of the CPU plans, or all if there are
+            optimized kernels outside of plans.
+        own_operators: operators for which the user has kernels.
+        programs: programs to embed in the runner, by name.
+        own_sources: sources of the user's own kernels, which the build compiles.
 
     Raises:
         ValueError: the runtime has no kernel for an operator, or an instruction set is unknown.
@@ -101,13 +101,14 @@ def select(
 
 
 def project_files(selection: Selection, sources: RuntimeSources, name: str, folder: Path) -> dict[str, str]:
-    """The files of the project.
+    """Returns the files of the project.
 
     Args:
-        selection: what the build has.
+        selection: the contents of the build.
         sources: the runtime.
         name: the name of the CMake project.
-        folder: where the files will be. Sources below it are named relative to it, so that it can be moved.
+        folder: the future folder of the files. Paths of sources inside it are relative, so that it can be
+            moved.
 
     Returns:
         The text of each file, by its path in the project.
@@ -132,7 +133,7 @@ def project_files(selection: Selection, sources: RuntimeSources, name: str, fold
 
 
 def write_project(folder: Path, files: Mapping[str, str]) -> None:
-    """Writes the files of a project. Files that are current stay untouched, so that nothing is built anew."""
+    """Writes the files of a project. Unchanged files are not touched, so that nothing is rebuilt."""
     folder.mkdir(parents=True, exist_ok=True)
     for generated in (*(f"{kind}_table.cpp" for kind in KINDS), "cpu_steps.cpp", "own_kernels.h"):
         if generated not in files:
@@ -170,9 +171,9 @@ add_subdirectory(${{RUSHLIGHT_RUNTIME}} rushlight)
 
 
 def _runner_definitions(programs: Mapping[str, bytes]) -> list[str]:
-    """The sizes of the arenas that all programs share, and whether one of them has test cases.
+    """The sizes of the arenas that all programs share, and whether a program is bundled with test cases.
 
-    The second arena holds the planned memories from 2 on.
+    The second arena holds all planned memories except the first.
     """
     first, second = 64, 0
     for data in programs.values():
@@ -189,7 +190,7 @@ def _runner_definitions(programs: Mapping[str, bytes]) -> list[str]:
 
 
 def _source_files(selection: Selection, sources: RuntimeSources) -> set[str]:
-    """The sources that the build has of the folders that a selection reduces."""
+    """The sources of the build in the folders that a selection reduces."""
     files = sources.kernel_files(selection.rows)
     if selection.usage.steps:
         steps = sources.steps()
@@ -212,7 +213,7 @@ set(RUSHLIGHT_SELECTED_BACKENDS {"cpu" if selection.usage.steps else ""})
 
 
 def _microkernels(selection: Selection, sources: RuntimeSources, files: Iterable[str]) -> str:
-    """What the build has of the microkernels. Kernels may call any function, with windows of any size."""
+    """The microkernels of the build. Kernels may call any function, with windows of any size."""
     usage = selection.usage
     members, named = sources.microkernels(files)
     windows, has_f16 = set(usage.windows), usage.has_f16
@@ -268,7 +269,7 @@ def _narrowed(row: KernelText, dtypes: Dtypes) -> str:
 
 
 def _steps_without_files(usage: Usage, sources: RuntimeSources) -> set[str]:
-    """The operations of CPU plans whose files the build leaves out. A file may have several operations."""
+    """The operations of CPU plans whose files are left out. One file may contain several operations."""
     files = sources.steps()
     built = {files[name] for name in usage.steps}
     return {name for name, path in files.items() if path not in built}

@@ -1,4 +1,4 @@
-"""The sources of the runtime that kernels and steps need, found from the text of the runtime itself."""
+"""Finds the runtime sources that kernels and steps need, by scanning the text of the sources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 KINDS = ("optimized", "quantized", "portable")
 
-# Families of instruction sets, by the names of their targets, with the suffixes of their files.
+# Families of instruction sets by target name, with the suffixes of their files.
 FAMILIES = {
     "avx2": ("avx2", "avxvnni"),
     "avx512": ("avx512", "avx512vnni", "avx512bf16"),
@@ -20,17 +20,17 @@ FAMILIES = {
 GENERIC = "generic"
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
-# A function that is defined at the start of a line, with the class that it is a member of.
+# A function definition at the start of a line, with the class of a member function.
 _DEFINITION = re.compile(
     r"^(?=\w)(?!namespace\b|static\b|using\b|return\b)[\w:<>&*, ]*?\b(?:(\w+)::)?(\w+)\(", re.M
 )
-# Functions that are declared at the start of a line.
+# A function declaration at the start of a line.
 _DECLARATION = re.compile(r"^[A-Za-z][^;{}()]*\([^;{}]*\)[a-z ]*;", re.M)
-# The namespace of a table, which some files give to the headers that define the table.
+# The namespace of a table; some files pass it to the headers that define the table.
 _ISA_NAMESPACE = re.compile(r"^(?:namespace rushlight::microkernels::|#define RL_ISA )(\w+)", re.M)
 _WORD = re.compile(r"\w+")
-# Members of the tables of microkernels, where they are declared and where they are called. Those of the table
-# `packed` within another are `packed.member`.
+# Members of the microkernel tables, at their declarations and calls. A member of the nested table `packed` is
+# called `packed.member`.
 _MEMBER = re.compile(r"\(\*(\w+)\)\(")
 _CALL = re.compile(r"(?<!packed)(?:\.|->|::)(\w+)\b(?!\(\))")
 _PACKED_CALL = re.compile(r"(?<=packed)(?:\.|->)(\w+)\b(?!\(\))")
@@ -41,12 +41,12 @@ _MAKE_STEP = "make_step"  # overloaded for every operation; a selection names it
 
 @dataclass(frozen=True)
 class KernelText:
-    """A row of a kernel table as it stands in an `.inc` file.
+    """A row of a kernel table, as in an `.inc` file.
 
     Attributes:
         kind: the library: `optimized`, `quantized` or `portable`.
         name: the operator with overload.
-        text: the initializer, with its braces.
+        text: the initializer, including its braces.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class KernelText:
     text: str
 
     def functions(self) -> Iterator[tuple[str, str]]:
-        """The library and the name of each function that the row calls."""
+        """Yields (library, function name) for each function that the row calls."""
         for name in re.findall(r"&((?:\w+::)*\w+)", self.text):
             space, _, function = name.rpartition("::")
             yield space or self.kind, function
@@ -64,7 +64,7 @@ class RuntimeSources:
     """The sources under `runtime/`. Paths are relative to this folder, with slashes."""
 
     def __init__(self, root: Path) -> None:
-        """Reads nothing yet.
+        """Makes an object; files are read at the first use.
 
         Args:
             root: the folder `runtime` of Rushlight's sources.
@@ -78,7 +78,7 @@ class RuntimeSources:
 
     @cached_property
     def rows(self) -> dict[str, list[KernelText]]:
-        """The rows of each library of kernels, in their order."""
+        """The rows of each kernel library, in order."""
         return {kind: list(self._rows_of(kind)) for kind in KINDS}
 
     def _rows_of(self, kind: str) -> Iterator[KernelText]:
@@ -95,7 +95,7 @@ class RuntimeSources:
                     yield KernelText(kind, row.split('"')[1], row)
 
     def table_preamble(self, kind: str) -> tuple[list[str], str]:
-        """The headers that a table of this library includes, and its namespace."""
+        """The headers that the library's table includes, and the table's namespace."""
         text = self._text(f"kernels/{kind}/table.cpp")
         headers = [name for name in _INCLUDE.findall(text) if name.endswith(".h")]
         namespace = re.search(r"using namespace (\w+);", text)
@@ -129,11 +129,11 @@ class RuntimeSources:
         }
 
     def closure(self, files: Iterable[str], families: frozenset[str]) -> set[str]:
-        """All files that are compiled for some, in the folders that a selection reduces.
+        """Returns all files that a build of `files` compiles, in the folders that a selection reduces.
 
-        A file brings the headers that it includes, and the files that define what these declare and some file
-        mentions. A file that names the table of an instruction set brings the file of this table, if the
-        family of the instruction set is one of `families` or it is the generic one.
+        A file needs the headers that it includes, and the files that define the functions which these headers
+        declare and which some file mentions. A file that names the table of an instruction set needs the file
+        of this table, if the instruction set is generic or its family is in `families`.
         """
         seen: set[str] = set()
         words: set[str] = set()
@@ -157,14 +157,14 @@ class RuntimeSources:
         return {path for path in seen if path.endswith(".cpp")}
 
     def microkernels(self, files: Iterable[str]) -> tuple[set[str], set[str]]:
-        """What files call of the microkernels.
+        """Returns the microkernels that files call.
 
         Args:
             files: the files of a build.
 
         Returns:
-            The members of tables that a file outside of the tables' own code names, and the functions of one
-            number that it names, such as `Affine`.
+            The members of microkernel tables that files outside of the tables' own code name, and the unary
+            functions that these files name, such as `Affine`.
         """
         members = set(_OTHER_MEMBERS)
         for header in sorted((self.root / "microkernels" / "tables").glob("*.h")):
@@ -181,7 +181,7 @@ class RuntimeSources:
         return members & called, functions
 
     def functions(self) -> list[str]:
-        """The functions of one number, in the order of their numbers."""
+        """The unary functions, in the order of their numbers."""
         match = re.search(
             r"enum class UnaryOp : uint8_t \{(.*?)\};", self._text("microkernels/tables/f32.h"), re.S
         )
@@ -189,7 +189,7 @@ class RuntimeSources:
         return re.findall(r"^\s*(\w+),", match[1], re.M)
 
     def _with_headers(self, files: Iterable[str]) -> set[str]:
-        """Files and the headers that they include."""
+        """The files, and all headers that they include."""
         seen: set[str] = set()
         waiting = set(files)
         while waiting:
@@ -200,7 +200,7 @@ class RuntimeSources:
         return seen
 
     def _is_used(self, path: str, header: str, words: set[str]) -> bool:
-        """Whether a file defines something that a header declares and that is among the words of others."""
+        """Whether a file defines something that a header declares and that other files mention."""
         declared = self._words(header)
         return any(
             name in declared and name in words
@@ -209,7 +209,7 @@ class RuntimeSources:
         )
 
     def _mentions(self, path: str) -> set[str]:
-        """The words of a file without the functions that it declares and defines."""
+        """The words in a file, except the functions that the file declares and defines."""
         if path.endswith(".h"):
             return set(_WORD.findall(_DECLARATION.sub("", self._text(path))))
         return self._words(path) - {function for owner, function in self._definitions(path) if not owner}
@@ -219,8 +219,10 @@ class RuntimeSources:
 
     @cached_property
     def _includers(self) -> dict[str, list[str]]:
-        """By header, the files of its folder, or of one below, that include it: those that may define what it
-        declares. Portable kernels and tables are selected by name alone."""
+        """For each header: the files of its folder or subfolders that include it and may define functions.
+
+        Portable kernels and tables are selected only by name.
+        """
         found: dict[str, list[str]] = {}
         folders = ("kernels/shared", "kernels/optimized", "kernels/quantized", "microkernels", "backends/cpu")
         for folder in folders:

@@ -1,4 +1,4 @@
-"""What programs use of a runtime: operators with dtypes, steps of CPU plans, instruction sets."""
+"""The features that programs use: operators with dtypes, steps of CPU plans, instruction sets."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from rushlight.format.pte import BUNDLE_IDENTIFIER, PTEFile, read_pte
 from rushlight.target.kernel_table import parse_kernel_table
 
 Dtypes = frozenset[ScalarType] | None
-"""Dtypes of tensors; None for any."""
+"""The dtypes of tensors; None for all dtypes."""
 
 CPU_BACKEND = "CpuBackend"
 
-# The dtypes whose names in torch are not the lower-case names of the format.
+# The dtypes whose torch names differ from the lower-case names in the format.
 _TORCH_NAMES = {
     "uint8": ScalarType.BYTE,
     "int8": ScalarType.CHAR,
@@ -42,15 +42,15 @@ _TORCH_NAMES = {
 
 @dataclass(frozen=True)
 class Usage:
-    """What programs use.
+    """The features of a runtime that programs use.
 
     Attributes:
-        operators: by name with overload, the dtypes of the tensors that calls have; None for any.
-        steps: names of the operations of CPU plans, such as `Gemm`.
-        functions: functions of one number that CPU plans apply.
-        windows: sizes of the square windows of CPU plans.
-        has_f16: whether CPU plans have float16 or bfloat16 numbers.
-        targets: instruction sets that CPU plans are made for, such as `avx2`.
+        operators: the dtypes of the tensors in calls, by operator name with overload; None for all dtypes.
+        steps: the names of the operations in CPU plans, such as `Gemm`.
+        functions: the unary functions in CPU plans.
+        windows: the sizes of the square windows in CPU plans.
+        has_f16: whether CPU plans contain float16 or bfloat16.
+        targets: the instruction sets of CPU plans, such as `avx2`.
         every_operator: whether all operators are used, whatever `operators` says.
     """
 
@@ -90,15 +90,15 @@ def _union(a: Dtypes, b: Dtypes) -> Dtypes:
 
 
 def read_usage(path: Path) -> Usage:
-    """Reads what a file uses or lists.
+    """Reads the features that a file uses or lists.
 
     Args:
         path: a program (`.pte`), a program with test cases (`.bpte`), ExecuTorch's `selected_operators.yaml`
-            (`.yaml`, `.yml`), or a list in the text form of kernel tables, such as `aten::add.out float32` in
-            each line; an operator without dtypes has any.
+            (`.yaml`, `.yml`), or a list in the text form of kernel tables, with lines such as
+            `aten::add.out float32`; an operator without dtypes may have all dtypes.
 
     Raises:
-        ValueError: the file has none of these forms, or a program uses a backend other than CpuBackend; the
+        ValueError: the file has none of these formats, or a program uses a backend other than CpuBackend; the
             message names the file.
         OSError: the file cannot be read.
     """
@@ -129,12 +129,12 @@ def _usage_of_file(path: Path) -> Usage:
 
 
 def is_bundled_program(data: bytes) -> bool:
-    """Whether the bytes are those of a program with test cases, a `.bpte` file."""
+    """Whether the bytes are a program with test cases, a `.bpte` file."""
     return data[4:8] == BUNDLE_IDENTIFIER
 
 
 def program_of(data: bytes) -> bytes:
-    """The bytes of a `.pte` file, from those of a `.pte` or a `.bpte` file."""
+    """The bytes of the `.pte` file in the bytes of a `.pte` or a `.bpte` file."""
     if not is_bundled_program(data):
         return data
     from rushlight.devtools.bundled_program.serialize import (
@@ -158,11 +158,11 @@ def _dtypes_named(sets: Iterable[frozenset[str] | None], path: Path) -> Dtypes:
 
 
 def usage_of_program(data: bytes, name: str = "the program") -> Usage:
-    """What a program uses.
+    """Returns the features that a program uses.
 
     Args:
         data: the bytes of a `.pte` file.
-        name: how messages name the program.
+        name: the name of the program in messages.
 
     Raises:
         ValueError: the program uses a backend other than CpuBackend.
@@ -201,7 +201,7 @@ def _usage_of_delegate(file: PTEFile, plan: ExecutionPlan, index: int, name: str
 
 
 def usage_of_plan(plan: Plan) -> Usage:
-    """What a plan of the CPU backend uses."""
+    """Returns the features that a plan of the CPU backend uses."""
     parts = list(_parts(plan.steps))
     windows = (part for part in parts if isinstance(part, Window))
     return Usage(
@@ -216,7 +216,7 @@ def usage_of_plan(plan: Plan) -> Usage:
 
 
 def _parts(value: object) -> Iterator[object]:
-    """A value and what it contains."""
+    """Yields a value and all values that it contains."""
     yield value
     if isinstance(value, list):
         for item in value:
@@ -244,7 +244,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def _usage_of_yaml(path: Path) -> Usage:
-    """What ExecuTorch's selective build names in a file of this form."""
+    """Returns the features that a file of ExecuTorch's selective build lists."""
     content = read_yaml(path)
     if not isinstance(content, dict) or not isinstance(content.get("operators", {}), dict):
         raise ValueError(f"{path} has no mapping `operators`, as selected_operators.yaml has")
@@ -256,7 +256,7 @@ def _usage_of_yaml(path: Path) -> Usage:
 
 
 def _dtypes_of_keys(keys: Any) -> Dtypes:
-    """Dtypes of keys such as `v1/6;0,1|6;0,1`, which has the dtype and the dim order of each tensor."""
+    """The dtypes in keys such as `v1/6;0,1|6;0,1`, which have the dtype and the dim order of each tensor."""
     found: set[ScalarType] = set()
     for key in keys or ["default"]:
         match = re.fullmatch(r"v1/(.+)", str(key))

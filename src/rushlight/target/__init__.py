@@ -1,1 +1,1 @@
-"""What a target can run: the tables of kernels that the compiler checks programs against."""
+"""The capabilities of a target: the kernel tables against which the compiler checks programs."""

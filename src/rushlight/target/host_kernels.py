@@ -1,4 +1,4 @@
-"""The kernels of the runtime as text: in each line an operator and the dtypes of its arguments."""
+"""The runtime's kernels as text: each line has an operator and the dtypes of its arguments."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def host_kernels() -> str:
 
 
 def loaded_kernels() -> str:
-    """Returns the table of the shared libraries that `rushlight.runtime.load_library` has loaded."""
+    """Returns the kernels of the shared libraries that `rushlight.runtime.load_library` has loaded."""
     if "rushlight.runtime.libraries" not in sys.modules:
-        return ""  # No library can be loaded, and a compile does not need the native runtime.
+        return ""  # No library can be loaded without the native runtime, which a compile does not need.
     from rushlight.runtime.kernels import kernel_table
     from rushlight.runtime.libraries import loaded_libraries
 

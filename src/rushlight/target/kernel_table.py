@@ -1,10 +1,10 @@
-"""What a target can run: operator names with the dtypes of their kernels.
+"""The kernels of a target: operator names with the dtypes that their kernels support.
 
-The text form has one line for each kernel, such as `aten::gather.out float32,float64 2:int32,int64`. The
-line has the operator, the dtypes that all tensors of a call may have, outs included, and other dtypes of some
-arguments with their positions, which begin at 0 (`1,2:bool,uint8`). Without dtypes any will do. An operator
-with several lines runs if one of them takes all tensors of the call. Empty lines and what follows a `#` say
-nothing.
+The text form has one line for each kernel, such as `aten::gather.out float32,float64 2:int32,int64`. The line
+has the operator, the dtypes that all tensors of a call (including outs) may have, and then arguments with
+other dtypes, by position from 0 (`1,2:bool,uint8`). A line without dtypes allows all dtypes. If an operator
+has several lines, one of them must support all tensors of a call. Empty lines and text after a `#` are
+ignored.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from pathlib import Path
 from rushlight.target.host_kernels import host_kernels, loaded_kernels
 
 Dtypes = frozenset[str] | None
-"""Names of dtypes as torch has them; None for any."""
+"""Dtype names of torch; None for all dtypes."""
 
 
 @dataclass(frozen=True)
 class KernelRow:
-    """The dtypes that one kernel takes.
+    """The dtypes that one kernel supports.
 
     Attributes:
-        dtypes: those of all tensor arguments, list items and outs included.
-        others: positions of arguments that may have other dtypes, with these.
+        dtypes: the dtypes of all tensor arguments, including list items and outs.
+        others: positions of arguments with other dtypes, and these dtypes.
     """
 
     dtypes: Dtypes = None
@@ -40,12 +40,12 @@ class KernelRow:
 
 @dataclass(frozen=True)
 class DtypeMismatch:
-    """A tensor argument whose dtype no kernel of an operator takes beside the arguments before it.
+    """A tensor argument whose dtype no kernel supports together with the arguments before it.
 
     Attributes:
-        argument: its position.
-        dtype: its dtype.
-        taken: the dtypes that the kernel would take there.
+        argument: the position of the argument.
+        dtype: the dtype of the argument.
+        taken: the dtypes that the kernel supports for this argument.
     """
 
     argument: int
@@ -57,7 +57,7 @@ class DtypeMismatch:
 class KernelTable:
     """Kernels by operator name with overload.
 
-    With `trusts_unknown`, operators that have no kernel here are taken to have theirs elsewhere.
+    With `trusts_unknown`, operators without a kernel in this table are assumed to have kernels elsewhere.
     """
 
     kernels: Mapping[str, tuple[KernelRow, ...]] = field(default_factory=dict)
@@ -67,8 +67,7 @@ class KernelTable:
         return operator in self.kernels
 
     def mismatch(self, operator: str, dtypes: Sequence[tuple[int, str]]) -> DtypeMismatch | None:
-        """Returns the argument that an operator of this table cannot take; None if one of its kernels takes
-        all.
+        """Returns the first argument that no kernel supports; None if a kernel supports all arguments.
 
         Args:
             operator: a name of the table.
@@ -84,12 +83,14 @@ class KernelTable:
         return nearest
 
     def with_operators(self, operators: Iterable[str]) -> KernelTable:
-        """This table and kernels of any dtype for `operators` such as `mine::op.out`, which the program will
-        find where it runs."""
+        """Returns this table with kernels of all dtypes for `operators` such as `mine::op.out`.
+
+        The runtime must have these kernels.
+        """
         return replace(self, kernels={**self.kernels, **dict.fromkeys(operators, (KernelRow(),))})
 
     def with_table(self, other: KernelTable) -> KernelTable:
-        """This table and the rows of another, such as one that describes a device's own kernels."""
+        """Returns this table with the rows of another table, for example of a device's own kernels."""
         kernels = dict(self.kernels)
         for name, rows in other.kernels.items():
             kernels[name] = tuple(dict.fromkeys((*kernels.get(name, ()), *rows)))
@@ -105,7 +106,7 @@ def _first_mismatch(row: KernelRow, dtypes: Sequence[tuple[int, str]]) -> DtypeM
 
 
 def parse_kernel_table(text: str) -> KernelTable:
-    """Read the text form. Raises ValueError with the line number for a line that is not of it."""
+    """Reads the text form. Raises ValueError with the line number for a line in another form."""
     kernels: dict[str, tuple[KernelRow, ...]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.split("#")[0].split()
@@ -122,7 +123,7 @@ def parse_kernel_table(text: str) -> KernelTable:
 
 
 def _parse_row(words: Sequence[str]) -> KernelRow | None:
-    """The row of the words after an operator; None if they are not of the text form."""
+    """The row for the words after the operator; None if the words have another form."""
     dtypes: Dtypes = None
     if words and ":" not in words[0]:
         dtypes, words = frozenset(words[0].split(",")), words[1:]
@@ -138,7 +139,7 @@ def _parse_row(words: Sequence[str]) -> KernelRow | None:
 
 
 def read_kernel_table(path: str | Path) -> KernelTable:
-    """Read a kernel table from a file."""
+    """Reads a kernel table from a file."""
     return parse_kernel_table(Path(path).read_text(encoding="utf-8"))
 
 
@@ -148,10 +149,10 @@ def _built_in() -> KernelTable:
 
 
 def host_kernel_table() -> KernelTable:
-    """Returns the kernels of this package's own runtime, with those of the libraries loaded so far.
+    """Returns the kernels of this package's runtime and of the libraries loaded so far.
 
-    After `install_as_executorch()`, operators that are not in the table are taken to have their kernels
-    elsewhere, since ExecuTorch's compiler asks for no kernels. The import hook itself tells this.
+    After `install_as_executorch()`, operators that are not in the table are assumed to have kernels
+    elsewhere, because ExecuTorch's compiler does not check kernels. The import hook sets this.
     """
     trusts_unknown = any(getattr(finder, "stands_for_executorch", False) for finder in sys.meta_path)
     table = replace(_built_in(), trusts_unknown=trusts_unknown)

@@ -1,6 +1,6 @@
 """Bundled programs: a program with inputs and expected outputs of its methods in one file (.bpte).
 
-Names that need torch are loaded when they are used; files are read without it.
+Names that need torch are imported lazily; reading files needs no torch.
 """
 
 from __future__ import annotations

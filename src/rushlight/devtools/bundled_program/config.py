@@ -12,17 +12,17 @@ from torch.utils._pytree import tree_leaves
 from rushlight.devtools.bundled_program.errors import BundleError
 
 ConfigValue: TypeAlias = torch.Tensor | int | bool | float
-"""What an input or an expected output may be."""
+"""The types of an input or an expected output."""
 
 MethodInputType: TypeAlias = Sequence[ConfigValue]
 MethodOutputType: TypeAlias = Sequence[torch.Tensor]
 
 DataContainer: TypeAlias = list | tuple | dict  # type: ignore[type-arg]  # users pass its members to isinstance
-"""What inputs and expected outputs may be nested in."""
+"""The containers in which inputs and expected outputs may be nested."""
 
 
 class MethodTestCase:
-    """The inputs of one run of a method, and the outputs that are expected.
+    """The inputs of one execution of a method, and the expected outputs.
 
     Attributes:
         inputs: the inputs as a flat list.
@@ -30,7 +30,7 @@ class MethodTestCase:
 
     Args:
         inputs: the positional arguments of the method, which may be nested.
-        expected_outputs: what the method returns; None if the outputs are not verified.
+        expected_outputs: the expected results of the method; None if the outputs are not verified.
 
     Raises:
         BundleError: a value is neither a tensor nor a number.
@@ -49,7 +49,7 @@ class MethodTestSuite:
 
     Attributes:
         method_name: the name of the method.
-        test_cases: its test cases.
+        test_cases: the test cases of the method.
     """
 
     method_name: str

@@ -118,7 +118,7 @@ def _check_values(
 
 
 def _fault(expected: object, value: ConfigValue) -> str | None:
-    """Returns why a value does not fit what the program states, or None."""
+    """Returns why a value does not fit the value in the program, or None if it fits."""
     if not isinstance(expected, pte.Tensor):
         kind = _TYPES.get(type(expected))
         if kind is None:

@@ -40,7 +40,7 @@ class Bool:
 
 @dataclass
 class Double:
-    """A number of double precision."""
+    """A float64 number."""
 
     double_val: float
 
@@ -57,7 +57,7 @@ class Value:
 
 @dataclass
 class BundledMethodTestCase:
-    """The inputs and the expected outputs of one run. Without expected outputs nothing is verified."""
+    """The inputs and the expected outputs of one execution. Without expected outputs nothing is verified."""
 
     inputs: list[Value]
     expected_outputs: list[Value]

@@ -1,4 +1,4 @@
-"""Bundled programs to bytes and back."""
+"""Writes and reads bundled programs as bytes."""
 
 from __future__ import annotations
 

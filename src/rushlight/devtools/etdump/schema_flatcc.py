@@ -1,6 +1,6 @@
 """The tables of an ETDump as dataclasses, with the fields of `schema/etdump.fbs`.
 
-The names and the order of the arguments are those of ExecuTorch's `devtools.etdump.schema_flatcc`.
+Names and order of the arguments are the same as in ExecuTorch's `devtools.etdump.schema_flatcc`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Tensor:
         scalar_type: the dtype.
         sizes: the shape.
         strides: the strides in elements. Rushlight writes the elements in row-major order.
-        offset: where the elements begin in the debug buffer, in bytes.
+        offset: the offset of the elements in the debug buffer, in bytes.
     """
 
     scalar_type: ScalarType
@@ -56,14 +56,14 @@ class Bool:
 
 @dataclass
 class Double:
-    """A number of double precision."""
+    """A float64 number."""
 
     double_val: float
 
 
 @dataclass
 class Float:
-    """A number of single precision."""
+    """A float32 number."""
 
     float_val: float
 
@@ -101,7 +101,7 @@ class Value:
     """A recorded value.
 
     Attributes:
-        val: which of the other fields holds the value.
+        val: tells which of the other fields holds the value.
         output: Bool(True) if the value is an output of the method.
     """
 
@@ -117,14 +117,14 @@ class Value:
 
 @dataclass
 class DebugEvent:
-    """A value that an instruction, or an operator inside a delegate, computed.
+    """A value computed by an instruction, or by an operator inside a delegate.
 
     Attributes:
         name: the name of the instruction's operator.
         chain_index: the chain of the instruction.
         instruction_id: the index of the instruction in its chain, -1 if there is none.
-        delegate_debug_id_int: the delegate's number of the operator, -1 if there is none.
-        delegate_debug_id_str: the delegate's name of the operator, None or empty if there is none.
+        delegate_debug_id_int: the delegate's number for the operator, -1 if there is none.
+        delegate_debug_id_str: the delegate's name for the operator, None or empty if there is none.
         debug_entry: the value.
     """
 
@@ -153,9 +153,9 @@ class ProfileEvent:
         name: the name of the event.
         chain_index: the chain of the instruction, -1 if the event belongs to no instruction.
         instruction_id: the index of the instruction in its chain, -1 if there is none.
-        delegate_debug_id_int: the delegate's number of an operator inside of it, -1 if there is none.
-        delegate_debug_id_str: the delegate's name of an operator, None or empty if there is none.
-        delegate_debug_metadata: bytes of the backend's own.
+        delegate_debug_id_int: the delegate's number for an operator inside it, -1 if there is none.
+        delegate_debug_id_str: the delegate's name for an operator, None or empty if there is none.
+        delegate_debug_metadata: additional bytes from the backend.
         start_time: the start in ticks of the runtime's clock, which counts nanoseconds.
         end_time: the end in ticks.
     """
@@ -175,8 +175,8 @@ class AllocationEvent:
     """An allocation.
 
     Attributes:
-        allocator_id: the allocator's place in `RunData.allocators`, counted from 1.
-        allocation_size: bytes.
+        allocator_id: the index of the allocator in `RunData.allocators`, plus 1.
+        allocation_size: the size in bytes.
     """
 
     allocator_id: int
@@ -205,7 +205,7 @@ class RunData:
 
     Attributes:
         name: the name of the block of events.
-        bundled_input_index: the test case of a bundled program that gave the inputs, -1 if there is none.
+        bundled_input_index: the test case of a bundled program that provided the inputs, -1 if there is none.
         allocators: the allocators whose allocations are recorded.
         events: the events in the order in which they ended.
     """
@@ -223,9 +223,9 @@ class ETDumpFlatCC:
     Attributes:
         version: the version of the format, 0.
         run_data: the blocks of events in the order in which they began.
-        dropped_events: the number of events that did not fit in the buffer. ExecuTorch's dumps say 0.
-        program_fingerprint: `rushlight.format.pte.program_fingerprint` of the program, 0 if it is not known,
-            as in ExecuTorch's dumps.
+        dropped_events: the number of events that did not fit in the buffer. It is 0 in ExecuTorch's dumps.
+        program_fingerprint: `rushlight.format.pte.program_fingerprint` of the program; 0 if it is unknown, as
+            in ExecuTorch's dumps.
     """
 
     version: int

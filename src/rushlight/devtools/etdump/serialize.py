@@ -1,4 +1,4 @@
-"""ETDump objects to bytes and back."""
+"""Writes and reads ETDumps as bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def serialize_to_etdump_flatcc(etdump: ETDumpFlatCC, *, size_prefixed: bool = Fa
 
     Args:
         etdump: the events.
-        size_prefixed: begin with the size, as the files that the runtime writes do.
+        size_prefixed: write the size first, as in the files that the runtime writes.
 
     Raises:
         FormatError: a value does not fit its field.
@@ -43,7 +43,7 @@ def deserialize_from_etdump_flatcc(data: object, size_prefixed: bool = True) -> 
 
     Args:
         data: a buffer object.
-        size_prefixed: whether the bytes begin with the size, as the files that a runtime writes do.
+        size_prefixed: whether the bytes start with the size, as in the files that a runtime writes.
 
     Raises:
         FormatError: the bytes are not an ETDump, or are damaged.

@@ -1,4 +1,4 @@
-"""ETRecords: what the compiler knew of a program, kept for the tools that run later."""
+"""ETRecords: the compiler's information about a program, for tools that run later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Allocations and views of planned programs in ExecuTorch's files, which torch's schema of programs lacks."""
+"""Writes and reads allocations and views of planned programs, which torch's schema does not support."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def alloc_entry(
     Args:
         writer: makes the entry of the result.
         node: the call of `memory.alloc`.
-        dtypes: ExecuTorch's numbers of dtypes by torch's, where they differ.
+        dtypes: maps torch's dtype numbers to ExecuTorch's, where they differ.
 
     Raises:
         DevtoolsError: several tensors are allocated, or a size is symbolic.
@@ -51,11 +51,11 @@ def alloc_entry(
 
 
 def make_stand_in(entry: JsonObject, dtypes: Mapping[int, int]) -> None:
-    """Changes an entry to a call that torch can read, which `restore_alloc` changes back.
+    """Replaces the entry of an allocation by a call that torch can read; `restore_alloc` reverses this.
 
     Args:
         entry: the JSON of an allocation.
-        dtypes: torch's numbers of dtypes by ExecuTorch's, where they differ.
+        dtypes: maps ExecuTorch's dtype numbers to torch's, where they differ.
 
     Raises:
         DevtoolsError: the entry is damaged, or allocates several tensors.
@@ -77,14 +77,14 @@ def make_stand_in(entry: JsonObject, dtypes: Mapping[int, int]) -> None:
 
 
 def make_view_stand_in(entry: JsonObject) -> None:
-    """Changes the entry of a view in memory to a call that torch can read, with the same arguments."""
+    """Replaces the entry of a memory view by a call with the same arguments that torch can read."""
     entry["target"] = "torch.ops.aten.view_copy.default"
     for named, name in zip(entry["inputs"], ("self", "size"), strict=True):
         named.update(name=name, kind=1)
 
 
 def restore_alloc(node: Node) -> None:
-    """Gives a stand-in the arguments of an allocation."""
+    """Restores the arguments of an allocation that `make_stand_in` replaced."""
     sizes = node.args[0]
     assert isinstance(sizes, (list, tuple))
     node.args, node.kwargs = ((tuple(sizes), node.kwargs["dtype"]),), {}

@@ -1,4 +1,4 @@
-"""What the JSON of ExecuTorch's schema 5.4 has beside, or in place of, torch's own schema."""
+"""The differences between the JSON of ExecuTorch's schema 5.4 and the JSON of torch's schema."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from rushlight.ir.json_types import JsonObject
 VERSION = {"major": 5, "minor": 4}
 EDGE_OPS = "executorch.exir.dialects.edge.ops."
 BACKEND_OPS = "executorch.exir.dialects.backend.ops."
-RESULTS = "result_debug_handles"  # an entry of a node's metadata, which ExecuTorch leaves unread
+RESULTS = "result_debug_handles"  # an entry in a node's metadata, which ExecuTorch ignores
 DELEGATE = "torch.ops.higher_order.executorch_call_delegate"
 
-# Fields of torch's schema that ExecuTorch's lacks.
+# Fields of torch's schema that ExecuTorch's schema lacks.
 NEW_FIELDS = frozenset(
     (
         "kind",
@@ -29,7 +29,7 @@ NEW_FIELDS = frozenset(
     )
 )
 
-# Numbers of dtypes in ExecuTorch's schema where torch's has others.
+# ExecuTorch's dtype numbers that differ from torch's, with torch's numbers.
 DTYPES = {28: 14, 29: 16, 30: 15}
 DTYPES_BACK = {number: torch_number for torch_number, number in DTYPES.items()}
 
@@ -37,7 +37,7 @@ SYMBOL = re.compile(r"Symbol\('(\w+)'[^)]*\)")
 
 
 def attribute(node: Node) -> object:
-    """What a `get_attr` node reads; None for other nodes."""
+    """The value that a `get_attr` node reads; None for other nodes."""
     if node.op != "get_attr":
         return None
     value: object = node.graph.owning_module
@@ -47,7 +47,7 @@ def attribute(node: Node) -> object:
 
 
 def graph_modules(module: GraphModule) -> Iterator[GraphModule]:
-    """A graph module and the bodies of its control flow, in the order in which the serializer meets them."""
+    """A graph module and the bodies of its control flow, in the order of the serializer."""
     yield module
     for node in module.graph.nodes:
         if node.op == "call_function" and node.target is not operator.getitem:
@@ -58,7 +58,7 @@ def graph_modules(module: GraphModule) -> Iterator[GraphModule]:
 
 
 def json_graphs(graph: JsonObject) -> Iterator[JsonObject]:
-    """The graphs of the JSON in the order of `graph_modules`."""
+    """The graphs in the JSON, in the order of `graph_modules`."""
     yield graph
     for node in graph["nodes"]:
         for named in node["inputs"]:
@@ -68,7 +68,7 @@ def json_graphs(graph: JsonObject) -> Iterator[JsonObject]:
 
 
 def call_nodes(module: GraphModule) -> list[Node]:
-    """The nodes that have an entry of their own in the JSON."""
+    """The nodes that have a separate entry in the JSON."""
     return [
         node
         for node in module.graph.nodes
@@ -78,12 +78,12 @@ def call_nodes(module: GraphModule) -> list[Node]:
 
 @dataclass(frozen=True)
 class CallFacts:
-    """What torch's schema does not say of a call.
+    """The properties of a call that torch's schema does not store.
 
     Attributes:
-        name: the name of its edge operator, or None.
-        handle: its debug handle, or None.
-        results: the debug handles of the nodes that take one of its results, by the index of the result.
+        name: the name of the edge operator, or None.
+        handle: the debug handle of the call, or None.
+        results: the debug handles of the getitem nodes of the call, by result index.
     """
 
     name: str | None
@@ -92,7 +92,7 @@ class CallFacts:
 
 
 def converted(value: object, change: Callable[[str, Any], object]) -> Any:
-    """JSON in which `change(key, value)` gives the value of each key of schema's objects."""
+    """JSON in which the value of each key of the schema's objects is replaced by `change(key, value)`."""
     if isinstance(value, dict):
         if value.get("is_hop_single_tensor_return") is False and [*value["outputs"][0]] == ["as_tensor"]:
             value = {**value, "outputs": [{"as_tensors": [out["as_tensor"] for out in value["outputs"]]}]}
@@ -107,7 +107,7 @@ def converted(value: object, change: Callable[[str, Any], object]) -> Any:
 
 
 def to_older(key: str, value: Any) -> Any:
-    """Returns the value of a key of torch's schema as ExecuTorch's has it."""
+    """Converts the value of a key from torch's schema to ExecuTorch's."""
     if key == "as_none":
         return []
     if key in ("dtype", "as_scalar_type"):
@@ -116,7 +116,7 @@ def to_older(key: str, value: Any) -> Any:
 
 
 def to_newer(key: str, value: Any) -> Any:
-    """Returns the value of a key of ExecuTorch's schema as torch's has it."""
+    """Converts the value of a key from ExecuTorch's schema to torch's."""
     if key == "as_none":
         return True
     if key in ("dtype", "as_scalar_type"):

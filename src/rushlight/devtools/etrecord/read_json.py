@@ -1,4 +1,4 @@
-"""Exported programs from JSON in ExecuTorch's schema."""
+"""Reads exported programs from JSON in ExecuTorch's schema."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def from_json(
 
     Args:
         data: the JSON of the graph and its signature.
-        state_dict, constants, example_inputs: the values of the program's other files.
+        state_dict, constants, example_inputs: the contents of the program's other files.
 
     Raises:
-        DevtoolsError: the JSON has another version, or calls operators that are not known.
+        DevtoolsError: the JSON has another version, or calls unknown operators.
     """
     version = data["schema_version"]
     if version["major"] != VERSION["major"]:
@@ -119,7 +119,7 @@ def _verifier(dialect: str) -> type[Verifier]:
 
 
 def _give_by_position(node: Node) -> None:
-    """Gives arguments by position, as exported programs do; the schema does not say how they were given."""
+    """Converts keyword arguments to positional ones, as in exported programs, where the schema allows it."""
     op = aten_op(node.target)
     if op is None:
         return
@@ -138,7 +138,7 @@ def _bound(value: Any, infinite: Any) -> Any:
 
 
 def _take_edge_facts(graph: JsonObject) -> list[tuple[Any, CallFacts]]:
-    """The edge operator (or None) and facts of each call; leaves names that torch knows."""
+    """Removes edge operator names, so that torch can read calls; returns operator (or None) and facts."""
     found: list[tuple[Any, CallFacts]] = []
     for node in graph["nodes"]:
         target: Any = None
@@ -159,7 +159,7 @@ def _take_edge_facts(graph: JsonObject) -> list[tuple[Any, CallFacts]]:
             for argument in node["inputs"]:
                 argument["kind"] = int(schema.ArgumentKind.POSITIONAL)
         handle = node["metadata"].pop("debug_handle", None)
-        # Names of functions that torch would have to import are of no use here.
+        # Names of functions, which torch would have to import, are not needed.
         node["metadata"].pop("source_fn_stack", None)
         results = json.loads(node["metadata"].pop(RESULTS, "{}"))
         found.append((target, CallFacts(name, None if handle is None else int(handle), results)))
@@ -180,7 +180,7 @@ def _operator(dialect: str, name: str) -> Any:
 
 
 def _restore_lowered(module: GraphModule) -> None:
-    """Makes lowered modules of the texts of a graph's delegate calls."""
+    """Restores lowered modules from the JSON texts in a graph's delegate calls."""
     for index, node in enumerate(node for node in module.graph.nodes if is_delegate_call(node)):
         text = node.args[0]
         assert isinstance(text, str)

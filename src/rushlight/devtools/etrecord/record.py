@@ -1,6 +1,7 @@
-"""The ETRecord of a program: its exported, edge and lowered graphs, and the maps from instructions to them.
+"""The ETRecord of a program: exported, edge and lowered graphs, and maps from instructions to nodes.
 
-The file is a zip archive with the entries of ExecuTorch's ETRecord, so each side reads the other's files.
+The file is a zip archive with the same entries as ExecuTorch's ETRecord; Rushlight and ExecuTorch can read
+both.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from rushlight.ir.program import copy_program
 Target: TypeAlias = "str | os.PathLike[str] | BinaryIO | IO[bytes]"
 
 LOWERED = "lowered"
-"""The name in `graph_map` under which the programs with delegate calls are kept, one a method."""
+"""The key prefix in `graph_map` of the programs with delegate calls, one for each method."""
 
 EXPORTED = "exported"
-"""The name in `graph_map` under which programs of torch.export are kept if there are several methods."""
+"""The key prefix in `graph_map` of the programs of torch.export, if there are several methods."""
 
 
 class ETRecordReservedFileNames(str, Enum):
@@ -58,7 +59,7 @@ _PROGRAM_PARTS = ("_state_dict", "_constants", "_example_inputs")
 
 @runtime_checkable
 class EdgeManager(Protocol):
-    """What a record needs of a manager of edge programs."""
+    """The interface of an edge program manager that a record uses."""
 
     _edge_programs: dict[str, ExportedProgram]
 
@@ -67,27 +68,27 @@ class EdgeManager(Protocol):
         """The names of the methods."""
 
     def exported_program(self, method_name: str = "forward") -> ExportedProgram:
-        """The program of a method."""
+        """Returns the program of a method."""
 
 
 class ProgramManager(Protocol):
-    """What a record needs of a manager of a program file."""
+    """The interface of a program file manager that a record uses."""
 
     @property
     def debug_handle_map(self) -> JsonObject:
-        """Debug handles by method and instruction."""
+        """The debug handles by method and instruction."""
 
     @property
     def delegate_map(self) -> JsonObject:
-        """Backend and debug map by method and instruction."""
+        """The backend and debug map of delegate calls, by method and instruction."""
 
     @property
     def instruction_id_to_num_outs_map(self) -> JsonObject:
-        """The number of results by method and instruction."""
+        """The number of results of delegate calls, by method and instruction."""
 
 
 class Bundle(Protocol):
-    """What a record needs of a bundled program."""
+    """The interface of a bundled program that a record uses."""
 
     @property
     def executorch_program(self) -> Any:
@@ -95,20 +96,20 @@ class Bundle(Protocol):
 
     @property
     def method_test_suites(self) -> Sequence[Any]:
-        """Inputs and expected outputs of each method."""
+        """The inputs and expected outputs of each method."""
 
 
 class ETRecord:
-    """What the compiler knew of a program, for the tools that look at it later.
+    """The compiler's information about a program, for developer tools.
 
-    `to_edge` and `to_edge_transform_and_lower` make one with `generate_etrecord=True`, and
+    `to_edge` and `to_edge_transform_and_lower` make a record with `generate_etrecord=True`;
     `ExecutorchProgramManager.get_etrecord` returns it.
 
     Attributes:
-        exported_program: the program of torch.export of the method `forward`, or None.
-        export_graph_id: the identity of its graph, which the origins of edge nodes name.
-        edge_dialect_program: the edge program before it was lowered; a dict by method if there are several.
-        graph_map: further programs by "name/method". The lowered programs are under "lowered/<method>".
+        exported_program: torch.export's program for the method `forward`, or None.
+        export_graph_id: the id of the graph of `exported_program`; the origins of edge nodes refer to it.
+        edge_dialect_program: the edge program before lowering; a dict by method if there are several methods.
+        graph_map: further programs by "name/method". The lowered programs have the keys "lowered/<method>".
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class ETRecord:
         _reference_outputs: dict[str, list[Any]] | None = None,
         _representative_inputs: list[Any] | None = None,
     ) -> None:
-        """Holds the given parts. The `add_` functions take them from managers."""
+        """Stores the given parts. The `add_` methods take them from managers."""
         self.exported_program = exported_program
         self.export_graph_id = export_graph_id
         self.edge_dialect_program = edge_dialect_program
@@ -134,10 +135,10 @@ class ETRecord:
         self._reference_outputs = _reference_outputs
         self._representative_inputs = _representative_inputs
         self.path: str | None = None
-        self._program: Any = None  # the manager or bundled program, whose file is made when it is needed
+        self._program: Any = None  # the manager or bundled program; its file is serialized when it is needed
         self._fingerprint = 0
 
-    # ---- What the tools read ----
+    # ---- Access for the tools ----
 
     @property
     def edge_programs(self) -> dict[str, ExportedProgram]:
@@ -149,7 +150,7 @@ class ETRecord:
         return dict(edge or {})
 
     def exported_of(self, method: str) -> ExportedProgram | None:
-        """The program of torch.export of a method, or None if the record lacks it."""
+        """Torch.export's program for a method, or None if the record lacks it."""
         found = (self.graph_map or {}).get(f"{EXPORTED}/{method}")
         if found is None and (method == "forward" or len(self.edge_programs) == 1):
             found = self.exported_program
@@ -160,12 +161,12 @@ class ETRecord:
         return (self.graph_map or {}).get(f"{LOWERED}/{method}")
 
     def handles_of(self, method: str) -> dict[int, tuple[int, ...]]:
-        """The debug handles of each instruction of a method; a delegate call has those of its operators."""
+        """The debug handles of each instruction; a delegate call has the handles of all its operators."""
         found = (self._debug_handle_map or {}).get(method, {})
         return {int(index): as_handles(handles) for index, handles in found.items()}
 
     def delegates_of(self, method: str) -> dict[int, tuple[str, dict[str, tuple[int, ...]]]]:
-        """For each delegate call, by instruction: the backend, and the debug handles by identifier."""
+        """The backend, and the debug handles by identifier, of each delegate call by instruction index."""
         found = (self._delegate_map or {}).get(method, {})
         return {
             int(index): (
@@ -177,25 +178,25 @@ class ETRecord:
 
     @property
     def program_fingerprint(self) -> int:
-        """`rushlight.format.pte.program_fingerprint` of the program file; 0 if it is not known."""
+        """`rushlight.format.pte.program_fingerprint` of the program file; 0 if it is unknown."""
         if not self._fingerprint and self._program is not None:
             self._fingerprint = program_fingerprint(self._program.buffer)
         return self._fingerprint
 
     def forget_program(self) -> None:
-        """Lets the record serve all programs with the same instructions, such as one with other weights."""
+        """Makes the record valid for all programs with equal instructions, such as with other weights."""
         self._program, self._fingerprint = None, 0
 
     # ---- Adding parts ----
 
     def add_exported_program(self, exported_program: Any) -> None:
-        """Adds what torch.export made.
+        """Adds programs of torch.export.
 
         Args:
             exported_program: one program, or a dict by method name; None adds nothing.
 
         Raises:
-            RuntimeError: the record has one already.
+            RuntimeError: the record already has an exported program.
         """
         if self.exported_program is not None or self.export_graph_id is not None:
             raise RuntimeError("Exported program already exists in the ETRecord; make a new record instead")
@@ -210,13 +211,13 @@ class ETRecord:
             self.export_graph_id = id(exported_program.graph)
 
     def add_edge_dialect_program(self, edge_dialect_program: EdgeManager) -> None:
-        """Adds copies of the programs of a manager; tensors are shared.
+        """Adds copies of the programs of a manager; the copies share the tensors.
 
-        After `install_as_executorch()`, a manager has the planned programs once `to_executorch` was called,
-        as ExecuTorch's. A copy of the manager from before has the edge programs.
+        After `install_as_executorch()`, a manager has planned programs after `to_executorch`, as in
+        ExecuTorch. To add the edge programs, pass a copy of the manager that was made before.
 
         Raises:
-            RuntimeError: the record has edge programs already.
+            RuntimeError: the record already has edge programs.
         """
         if self.edge_dialect_program is not None:
             raise RuntimeError(
@@ -250,7 +251,7 @@ class ETRecord:
             extra_recorded_export_modules: programs, or managers of edge programs, by name.
 
         Raises:
-            RuntimeError: a name is reserved, or a value is something else.
+            RuntimeError: a name is reserved, or a value has another type.
         """
         graphs = dict(self.graph_map or {})
         for name, module in extra_recorded_export_modules.items():
@@ -270,14 +271,14 @@ class ETRecord:
         self.graph_map = graphs
 
     def add_executorch_program(self, executorch_program: Any) -> None:
-        """Adds the maps of a program file.
+        """Adds the maps of a program file: debug handles, delegates, and numbers of results.
 
         Args:
-            executorch_program: the manager that `to_executorch` returned, or a bundled program, whose inputs
-                and expected outputs are added too.
+            executorch_program: the manager that `to_executorch` returned, or a bundled program. The inputs
+                and expected outputs of a bundled program are added too.
 
         Raises:
-            RuntimeError: the record has such data already.
+            RuntimeError: the record already has such data.
         """
         present = (
             self._debug_handle_map,
@@ -301,7 +302,7 @@ class ETRecord:
         self._instruction_id_to_num_outs_map = manager.instruction_id_to_num_outs_map
 
     def update_representative_inputs(self, representative_inputs: Sequence[object] | Bundle) -> None:
-        """Sets the inputs of `forward`: a list, or a bundled program that has them."""
+        """Sets the inputs of `forward`: a list, or a bundled program with these inputs."""
         bundle: Any = representative_inputs
         is_bundle = hasattr(bundle, "method_test_suites")
         self._representative_inputs = representative_inputs_of(bundle) if is_bundle else bundle
@@ -316,7 +317,7 @@ class ETRecord:
         self._reference_outputs = {"forward": given} if isinstance(given, list) else given
 
     def copy(self) -> ETRecord:
-        """Returns a record with the same graphs and without what belongs to one program file."""
+        """Returns a record with the same graphs, without the data of a program file."""
         return ETRecord(
             self.exported_program,
             self.export_graph_id,
@@ -334,7 +335,7 @@ class ETRecord:
 
         Raises:
             RuntimeError: the record lacks the edge program or the maps of the program file.
-            DevtoolsError: the file has no place for something in a program.
+            DevtoolsError: a program has a part that the file format does not support.
         """
         if self.edge_dialect_program is None or self._debug_handle_map is None:
             raise RuntimeError(
@@ -346,7 +347,7 @@ class ETRecord:
             archive.writestr(_Names.ETRECORD_IDENTIFIER.value, "")
             self._write_programs(archive)
             self._write_maps(archive)
-            # Other readers take every further entry for a program, but leave the comment unread.
+            # Other readers treat every further entry as a program, but ignore the comment.
             archive.comment = json.dumps({_FINGERPRINT: self.program_fingerprint}).encode()
         if isinstance(path, (str, os.PathLike)):
             write_file(os.fspath(path), buffer.getvalue())
@@ -381,7 +382,7 @@ class ETRecord:
 
 
 def as_handles(handles: Any) -> tuple[int, ...]:
-    """Debug handles as a tuple; a single one, or none, is allowed."""
+    """Returns debug handles as a tuple; the argument may also be a single handle or None."""
     if handles is None:
         return ()
     if isinstance(handles, int):
@@ -396,18 +397,18 @@ def generate_etrecord(
     exported_program: object = None,
     extra_recorded_export_modules: Mapping[str, object] | None = None,
 ) -> None:
-    """Writes a record of programs.
+    """Writes a record for the given programs.
 
     Args:
         et_record: the path of the file, or an open binary file.
-        edge_dialect_program: the manager that `to_edge` returned, before it was lowered.
+        edge_dialect_program: the manager that `to_edge` returned, before lowering.
         executorch_program: the manager that `to_executorch` returned, or a bundled program.
-        exported_program: what torch.export made, or a dict of such programs by method.
+        exported_program: a program of torch.export, or a dict of such programs by method.
         extra_recorded_export_modules: further programs or managers by name.
 
     Raises:
         RuntimeError: a part has another type.
-        DevtoolsError: the file has no place for something in a program.
+        DevtoolsError: a program has a part that the file format does not support.
     """
     record = ETRecord()
     record.add_exported_program(exported_program)
@@ -425,7 +426,7 @@ def parse_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> ETRecor
         etrecord_path: the path of the file, or an open binary file.
 
     Raises:
-        DevtoolsError: the file is no record, is damaged, or has programs of another version.
+        DevtoolsError: the file is no ETRecord, is damaged, or has programs of another version.
         OSError: the file cannot be read.
     """
     record = open_etrecord(etrecord_path)
@@ -434,9 +435,10 @@ def parse_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> ETRecor
 
 
 def open_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> _SavedRecord:
-    """Reads a record as `parse_etrecord`, but each program at its first use, which may raise its errors.
+    """Reads a record like `parse_etrecord`, but reads each program at its first use.
 
-    Reading a program takes about a millisecond for each operator, and most tools use one program of several.
+    Errors in a program are raised at its first use. Reading a program takes about a millisecond for each
+    operator, and most tools use only one of several programs.
     """
     where = etrecord_path if isinstance(etrecord_path, (str, os.PathLike)) else "the file"
     try:
@@ -462,14 +464,14 @@ def open_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> _SavedRe
 
 
 def parse_etrecord_of(program: Path, etrecord_path: Path) -> ETRecord:
-    """Reads the record of a program, as `open_etrecord`.
+    """Reads the record of a program, like `open_etrecord`.
 
     Args:
         program: a .pte file.
-        etrecord_path: the path of the record. A record that does not say which program it is of is taken.
+        etrecord_path: the path of the record. A record without a program fingerprint is accepted.
 
     Raises:
-        DevtoolsError: the record is damaged, or is that of another program.
+        DevtoolsError: the record is damaged, or belongs to another program.
         FormatError: the header of the program is damaged.
         OSError: a file cannot be read.
     """
@@ -484,14 +486,14 @@ def parse_etrecord_of(program: Path, etrecord_path: Path) -> ETRecord:
 
 
 class _SavedRecord(ETRecord):
-    """A record whose programs are read from the entries of its file when they are first used.
+    """A record whose programs are read from the file's entries at their first use.
 
     Args:
         entries: the entries of the file.
-        where: names the file in messages.
+        where: the name of the file in messages.
 
     Raises:
-        DevtoolsError: an entry is missing, or one that is no program is damaged.
+        DevtoolsError: an entry is missing, or an entry other than a program is damaged.
     """
 
     def __init__(self, entries: Mapping[str, bytes], where: str) -> None:
@@ -509,7 +511,7 @@ class _SavedRecord(ETRecord):
             if name not in _MAPS and not name.endswith(_PROGRAM_PARTS)
         }
         for name in self._PARTS:
-            delattr(self, name)  # `__getattr__` is asked for what is not there
+            delattr(self, name)  # missing attributes are looked up by `__getattr__`
 
     _PARTS = ("exported_program", "edge_dialect_program", "graph_map")
 
@@ -538,7 +540,8 @@ class _SavedRecord(ETRecord):
 
     def _read_edge_dialect_program(self) -> ExportedProgram | dict[str, ExportedProgram] | None:
         names = {name.removeprefix(_EDGE): name for name in self._files if name.startswith(_EDGE)}
-        old = _Names.EDGE_DIALECT_EXPORTED_PROGRAM.value  # of ExecuTorch before several methods
+        # written by old versions of ExecuTorch, which support only one method
+        old = _Names.EDGE_DIALECT_EXPORTED_PROGRAM.value
         if not names and old in self._files:
             names = {"forward": old}
         edge = {method: self._program_of(name) for method, name in names.items()}
@@ -564,7 +567,7 @@ def _fingerprint_of(comment: bytes) -> int:
     try:
         return int(json.loads(comment)[_FINGERPRINT])
     except (ValueError, KeyError, TypeError):
-        return 0  # a record of ExecuTorch
+        return 0  # a record that ExecuTorch wrote
 
 
 def _files(entries: Mapping[str, bytes], name: str, where: str) -> ProgramFiles:
@@ -610,7 +613,7 @@ def reference_outputs_of(bundle: Bundle) -> dict[str, list[Any]]:
     """Returns the expected outputs of each test case of a bundled program, by method.
 
     Raises:
-        ValueError: a test case has none.
+        ValueError: a test case has no expected outputs.
     """
     found = {}
     for suite in bundle.method_test_suites:

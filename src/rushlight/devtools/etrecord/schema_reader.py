@@ -1,4 +1,4 @@
-"""JSON of torch's schema of programs as objects of its classes."""
+"""Reads JSON of torch's program schema as objects of its classes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from torch._export.serde import schema, serialize
 from torch._export.serde.union import _Union
 from torch.utils._sympy.value_ranges import ValueRanges
 
-_NAME = re.compile(r"(?<!')\b[su]\d+\b(?!')")  # of a symbol, where it stands without Symbol('...')
+_NAME = re.compile(r"(?<!')\b[su]\d+\b(?!')")  # a symbol name that is not within Symbol('...')
 
 
 @functools.cache
 def reader_of(kind: Any) -> Callable[[Any], Any]:
     """Returns the function that makes a value of a type of torch's schema from JSON.
 
-    It does what torch's own function does, which looks up the types of the fields for each value again.
+    It does the same as torch's own function, which looks up the field types again for each value.
     """
     kind = serialize._resolve_schema_cls(kind)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
@@ -42,10 +42,11 @@ def reader_of(kind: Any) -> Callable[[Any], Any]:
 
 
 def _reader_of_class(kind: Any) -> Callable[[Any], Any]:
-    """The reader of a class, which ignores keys that the class does not have; a union has one key."""
+    """The reader of a class, which ignores unknown keys; a union has exactly one key."""
     hints = typing.get_type_hints(kind, globalns=vars(schema))
     make = kind.create if issubclass(kind, _Union) else kind
-    readers: dict[str, Callable[[Any], Any]] = {}  # filled at the first use: classes contain each other
+    # filled at the first use, because classes refer to each other
+    readers: dict[str, Callable[[Any], Any]] = {}
 
     def read(data: dict[str, Any]) -> Any:
         found = {}
@@ -60,9 +61,10 @@ def _reader_of_class(kind: Any) -> Callable[[Any], Any]:
 
 
 def restore_symbols(data: object, ranges: Mapping[str, ValueRanges[Any]]) -> None:
-    """Gives the names in expressions back what torch assumes of symbols; `data` is changed in place.
+    """Adds torch's assumptions about symbols to the names in expressions; `data` is changed in place.
 
-    torch makes integers of all symbols, and positive ones of those of sizes, whose names begin with "s".
+    torch assumes that all symbols are integers, and that size symbols, whose names begin with "s", are
+    positive.
     """
 
     def symbol(match: re.Match[str]) -> str:

@@ -1,8 +1,9 @@
-"""Exported programs as the files of an ETRecord: JSON in ExecuTorch's schema 5.4, and saved tensors.
+"""Writes and reads the programs in an ETRecord: JSON in ExecuTorch's schema 5.4, and saved tensors.
 
-torch's serializer writes its own schema (version 8). The graphs of both schemas differ in a few names and
-numbers only, so programs are written and read by torch, and the JSON is converted. Operators of the edge
-dialect are ATen operators for torch; their names, debug handles and delegate calls are added to the JSON.
+torch's serializer uses its own schema (version 8). The graphs of both schemas differ only in a few names and
+numbers. Therefore torch writes and reads the programs, and this module converts the JSON. For torch,
+operators of the edge dialect are ATen operators; their edge names, debug handles and delegate calls are added
+to the JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class ProgramFiles:
 
     Attributes:
         program: the graph as JSON.
-        state_dict, constants, example_inputs: what `torch.save` writes of them; empty where there is nothing.
+        state_dict, constants, example_inputs: these objects as written by `torch.save`; empty if absent.
     """
 
     program: bytes
@@ -41,11 +42,11 @@ def write_program(program: ExportedProgram) -> ProgramFiles:
         program: a program of torch.export, an edge program, or an edge program with lowered modules.
 
     Raises:
-        DevtoolsError: the schema has no place for something in the program. The message names the node.
+        DevtoolsError: a node cannot be expressed in the schema. The message names the node.
     """
     data, custom = to_json(program)
     return ProgramFiles(
-        # ExecuTorch knows symbols by their names alone.
+        # ExecuTorch identifies symbols only by name.
         SYMBOL.sub(r"\1", json.dumps(data)).encode(),
         save_values(dict(program.state_dict)),
         save_values({**custom, **program.constants}),
@@ -57,11 +58,11 @@ def read_program(files: ProgramFiles, name: str) -> ExportedProgram:
     """Reads a program.
 
     Args:
-        files: what `write_program` or ExecuTorch wrote.
-        name: names the program in messages.
+        files: the files that `write_program` or ExecuTorch wrote.
+        name: the name of the program in messages.
 
     Raises:
-        DevtoolsError: the files are damaged, have another version, or call operators that are not known.
+        DevtoolsError: the files are damaged, have another version, or call unknown operators.
     """
     try:
         data = json.loads(files.program)
@@ -73,7 +74,7 @@ def read_program(files: ProgramFiles, name: str) -> ExportedProgram:
         )
     except DevtoolsError:
         raise
-    except Exception as error:  # torch raises assertions, key errors and others for what it cannot read
+    except Exception as error:  # torch raises assertion errors, key errors and others for unreadable data
         raise DevtoolsError(
             f"the program {name!r} of the ETRecord cannot be read: {first_line(error)}; the file is "
             "damaged, or another version of ExecuTorch wrote it"

@@ -1,4 +1,4 @@
-"""Tensors and plain values of an ETRecord as bytes."""
+"""Writes and reads tensors and plain values of an ETRecord as bytes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rushlight.devtools.errors import DevtoolsError
 
 
 def save_values(value: object) -> bytes:
-    """Returns what `torch.save` writes of a value."""
+    """Returns a value as written by `torch.save`."""
     return serialize.serialize_torch_artifact(value)
 
 
 def load_values(data: bytes, name: str) -> Any:
-    """Reads what `save_values` wrote; an empty dictionary where there are no bytes.
+    """Reads bytes that `save_values` wrote; returns an empty dictionary for empty bytes.
 
     Raises:
-        DevtoolsError: the bytes are damaged, or hold other objects than tensors and plain values.
+        DevtoolsError: the bytes are damaged, or contain objects other than tensors and plain values.
     """
     if not data:
         return {}

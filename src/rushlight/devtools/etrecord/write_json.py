@@ -1,4 +1,4 @@
-"""The JSON of an exported program in ExecuTorch's schema."""
+"""Writes an exported program as JSON in ExecuTorch's schema."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from rushlight.ir.program import copy_program
 
 
 def to_json(program: ExportedProgram) -> tuple[JsonObject, JsonObject]:
-    """The JSON of a program, and the objects of custom classes that its graph holds."""
+    """Returns the JSON of a program, and the objects of custom classes in its graph."""
     copied = copy_program(program)
     for module in list(graph_modules(copied.graph_module))[1:]:
         for node in module.graph.find_nodes(op="get_attr"):
@@ -73,7 +73,8 @@ def to_json(program: ExportedProgram) -> tuple[JsonObject, JsonObject]:
         written = writer.serialize(copied.graph_module)
     except serialize.SerializeError as error:
         raise DevtoolsError(f"an ETRecord cannot hold the program: {_reason(error)}") from error
-    # Names of union members are strings with a comparison of their own; JSON makes plain strings of them.
+    # Names of union members are of a string class with its own comparison; JSON converts them to plain
+    # strings.
     plain = json.loads(json.dumps(serialize._dataclass_to_dict(written), cls=serialize.EnumEncoder))
     graph_module = converted(plain, to_older)
     graph_module.pop("metadata", None)
@@ -116,7 +117,7 @@ def _edge_name(target: object) -> str | None:
 
 
 def _handle(node: Node) -> int | None:
-    """The debug handle of a node; a fused node has the handle of the last operator in it."""
+    """The debug handle of a node; a fused node has the handle of its last operator."""
     handle = meta.get_debug_handle(node)
     if isinstance(handle, (list, tuple)):
         return int(handle[-1]) if handle else None
@@ -124,14 +125,14 @@ def _handle(node: Node) -> int | None:
 
 
 def _prepare(node: Node) -> None:
-    """Gives a node what torch's serializer can write."""
+    """Converts the properties of a node that torch's serializer cannot write."""
     if isinstance(node.target, EdgeOpOverload):
         node.target = node.target._op
     meta.drop_unwritable(node)
 
 
 def _replace_constant(node: Node) -> None:
-    """Computes a number that the body of control flow holds, since the schema has no constants of bodies."""
+    """Replaces a scalar constant in a control flow body by a computation; bodies cannot hold constants."""
     value = attribute(node)
     if not isinstance(value, torch.Tensor):
         return
@@ -152,7 +153,7 @@ def _replace_constant(node: Node) -> None:
 
 
 def _delegate_node(writer: serialize.GraphModuleSerializer, node: Node) -> schema.Node:
-    """A delegate call: the lowered module as JSON text, then the arguments."""
+    """The entry of a delegate call: the lowered module as JSON text, then the arguments."""
     source = node.args[0]
     assert isinstance(source, Node)
     lowered = attribute(source)
@@ -227,6 +228,6 @@ def _text(data: bytes) -> str:
 
 
 def _reason(error: serialize.SerializeError) -> str:
-    """The first line, which names the node, and the last, which is torch's reason."""
+    """The first line of the error, which names the node, and the last line, which is torch's reason."""
     lines = str(error).strip().splitlines()
     return lines[0][:400] if len(lines) == 1 else f"{lines[0][:400]}: {lines[-1][:200]}"

@@ -1,6 +1,6 @@
-"""The Inspector: what happened in runs of a program, by operator, module and line.
+"""The Inspector shows times and values of executions by operator, module and source line.
 
-Names that need torch are loaded when they are used.
+Names that need torch are imported lazily.
 """
 
 from __future__ import annotations

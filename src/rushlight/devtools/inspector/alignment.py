@@ -1,4 +1,4 @@
-"""Pairs the values that the runtime recorded with those of a graph that torch runs on the same inputs."""
+"""Pairs values that the runtime recorded with values that torch computes for the same inputs."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ EXPORTED, EDGE = "exported_program", "edge_dialect_exported_program"
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A value of the runtime and its counterpart.
+    """A value of the runtime and the corresponding reference value.
 
     Attributes:
         event: the instruction or delegate step that computed the runtime's value.
         handles: the debug handles of the event.
-        node: the edge node whose value it is.
-        leaf: which of the node's values it is.
-        reference: the counterpart.
-        runtime: the runtime's value, in the shape and order of the counterpart.
+        node: the edge node that computes the value.
+        leaf: the index of the value among the node's results.
+        reference: the reference value.
+        runtime: the runtime's value, in the shape and order of `reference`.
     """
 
     event: Event
@@ -47,19 +47,19 @@ class Pair:
 
 
 Replaced: TypeAlias = Mapping[Node, Mapping[int, torch.Tensor]]
-"""Values that stand for those of nodes, by their place among the values of the node."""
+"""Values that replace the values of nodes, by result index."""
 
 
 class Reference:
-    """The values of a method's graph, run by torch.
+    """The values of a method's graph, computed by torch.
 
     Args:
-        record: has the edge program, and the program of torch.export.
+        record: has the edge program and the program of torch.export.
         method: the method.
-        inputs: its inputs, flat.
-        graph: EXPORTED takes values of the program of torch.export where a node of it ends in an edge node,
-            and those of the edge program elsewhere; EDGE takes the latter only. Another name is one of the
-            record's `graph_map`.
+        inputs: the flat inputs of the method.
+        graph: EXPORTED uses the exported program's value for each edge node that ends an exported node, and
+            the edge program's value for all others. EDGE uses only values of the edge program. Any other name
+            is a key of the record's `graph_map`.
 
     Raises:
         ValueError: the record has no such graph.
@@ -85,12 +85,12 @@ class Reference:
         self._places = _Places(record, method)
 
     def _run(self, replaced: Replaced) -> dict[Node, Any]:
-        """The value of each edge node; where an exported node is equal to it, that of the latter."""
+        """The value of each edge node; the value of the equivalent exported node is preferred."""
         values = run_graph(self._program, self._inputs, replaced)
         if self._exported is not None:
             also = {twin: replaced[node] for node, twin in self._twins.items() if node in replaced}
             exported = run_graph(self._exported, self._inputs, also)
-            # Names may be equal by chance: a node with another shape is no twin, and gets no values.
+            # Names may be equal by chance: a node of another shape is not equivalent.
             self._twins = {
                 node: twin for node, twin in self._twins.items() if _is_like(exported.get(twin), values[node])
             }
@@ -98,9 +98,9 @@ class Reference:
         return values
 
     def isolated(self, pairs: Sequence[Pair]) -> list[Pair]:
-        """The pairs with other references: each is computed from what the runtime computed before it.
+        """The pairs with new references: each is computed from the runtime's values of earlier nodes.
 
-        An error of a step then shows at this step alone, and not at those that read its value.
+        An error of a step then appears only at this step, and not at the steps that read its result.
         """
         replaced: dict[Node, dict[int, torch.Tensor]] = {}
         for pair in pairs:
@@ -110,7 +110,7 @@ class Reference:
         return [replace(pair, reference=pytree.tree_leaves(values[pair.node])[pair.leaf]) for pair in pairs]
 
     def pairs(self, events: Sequence[Event]) -> Iterator[Pair]:
-        """The pairs of a run's events in order; values without a counterpart are left out."""
+        """Yields the pairs of a run's events in order; values without a reference are left out."""
         kernels = Counter(key for key in map(_kernel, events) if key is not None)
         done: Counter[_Kernel] = Counter()
         for event in events:
@@ -124,16 +124,16 @@ class Reference:
             yield from self._pairs(event, handles, nodes)
 
     def _of_kernel(self, key: _Kernel, nodes: list[Node], place: int, count: int) -> list[Node]:
-        """The nodes that the kernel at a place among equal ones may have computed.
+        """The nodes that a kernel call may have computed, found by its position among equal kernel calls.
 
-        Operators that one operator of the model became share its debug handle. Their kernels run in the order
-        of the nodes. If some of the nodes have no kernel, all are taken.
+        Operators derived from one operator of the model share its debug handle. Their kernels run in the
+        order of the nodes. If some of the nodes have no kernel, all nodes are returned.
 
         Args:
             key: the kernel.
-            nodes: the nodes with its debug handle, the last one first.
-            place: the number of such kernels before this one.
-            count: the number of such kernels.
+            nodes: the nodes with the kernel's debug handle, the last one first.
+            place: the number of equal kernel calls before this one.
+            count: the number of equal kernel calls.
         """
         named = [node for node in nodes if base_name(getattr(node.target, "__name__", "")) == key[1]]
         return [named[-1 - place]] if len(named) == count else named or nodes
@@ -142,7 +142,8 @@ class Reference:
         values = [value for value in pytree.tree_leaves(event.debug_data) if isinstance(value, torch.Tensor)]
         if event.name == "DELEGATE_CALL":
             nodes = [self._by_name.get(name) for name in self._places.outputs_of(handles)]
-            if 0 < len(nodes) <= len(values):  # the arguments of the call: its inputs, then its outputs
+            # the arguments of the delegate call: its inputs, then its outputs
+            if 0 < len(nodes) <= len(values):
                 for node, value in zip(nodes, values[-len(nodes) :], strict=True):
                     yield from self._pair(event, handles, [] if node is None else [node], value)
             return
@@ -158,7 +159,7 @@ class Reference:
             yield from self._pair(event, handles, candidates, value)
 
     def _whole(self, candidates: Sequence[Node], values: Sequence[torch.Tensor]) -> Node | None:
-        """The latest node that has as many values; of those alike (see `_pair`), the closest one."""
+        """The latest node with equally many values; among equivalent nodes, the one closest in value."""
         found = [node for node in candidates if _count(self.values[node]) == len(values) > 1]
         if not found:
             return None
@@ -175,7 +176,7 @@ class Reference:
 
     @staticmethod
     def _alike(nodes: Sequence[Node]) -> list[Node]:
-        """The first node, and those that call the same operator for the same operator of the model."""
+        """The first node, and all with the same operator that come from the same operator of the model."""
         first = nodes[0]
         origin = meta.get_debug_handle(first)
         return [
@@ -185,10 +186,10 @@ class Reference:
     def _pair(
         self, event: Event, handles: tuple[int, ...], nodes: Sequence[Node], value: torch.Tensor
     ) -> Iterator[Pair]:
-        """The pair of a value and the latest of some nodes that has its size and kind of dtype.
+        """Yields the pair of a value and the latest node with a result of equal size and kind of dtype.
 
-        Of several values of this node, and of nodes that call the same operator for the same operator of the
-        model, the closest is taken: nothing else tells them apart.
+        If several results of this node, or several equivalent nodes, are possible, the one with the closest
+        value is taken, because nothing else distinguishes them.
         """
         for place, node in enumerate(nodes):
             found = list(self._matches(event, handles, node, value))
@@ -204,7 +205,7 @@ class Reference:
     def _matches(
         self, event: Event, handles: tuple[int, ...], node: Node, value: torch.Tensor
     ) -> Iterator[Pair]:
-        """The values of a node, or else of an operator that quantizes it, with the size and kind of dtype."""
+        """The results of a node, or of its quantize node, with the same size and kind of dtype."""
         for chosen in (node, *(user for user in node.users if _quantizes(user))):
             found = False
             for leaf, reference in enumerate(pytree.tree_leaves(self.values.get(chosen))):
@@ -220,9 +221,9 @@ class Reference:
 
 
 class _Places:
-    """Which nodes kernels compute, and which ones each delegate.
+    """The nodes that kernels compute, and the nodes of each delegate.
 
-    Operators that one operator of the model became share a debug handle, and may lie in several places.
+    Operators derived from one operator of the model share a debug handle, and may be in several delegates.
     """
 
     def __init__(self, record: ETRecord, method: str) -> None:
@@ -240,12 +241,12 @@ class _Places:
             inside = [as_handles(meta.get_debug_handle(node)) for node in nodes]
             key = frozenset(handle for handles in inside for handle in handles)
             outputs = [node.name for node in pytree.tree_leaves(graph.output_node().args[0])]
-            # Delegates with parts of the same operators of the model are not told apart.
+            # Delegates with parts of the same model operators cannot be distinguished.
             self._outputs[key] = [] if key in self._delegates else outputs
             self._delegates.setdefault(key, set()).update(node.name for node in nodes)
 
     def those_at(self, event: Event, nodes: list[Node]) -> list[Node]:
-        """The nodes that lie in the place of an event: in its delegate, or in none."""
+        """The nodes in the same place as an event: in the event's delegate, or in no delegate."""
         names = self._kernels
         if event.is_delegated_op and event.instruction is not None:
             names = self._delegates.get(frozenset(self._handles.get(event.instruction, ())))
@@ -258,7 +259,7 @@ class _Places:
 
 
 def _twins(program: ExportedProgram, exported: ExportedProgram) -> dict[Node, Node]:
-    """The last of the edge nodes that a node of the program of torch.export became, to that node."""
+    """Maps the last edge node of each exported node to this exported node."""
     by_name: dict[str, Node] = {}
     by_history: dict[tuple[str, ...], Node | None] = {}
     for node in exported.graph.nodes:
@@ -269,7 +270,7 @@ def _twins(program: ExportedProgram, exported: ExportedProgram) -> dict[Node, No
     last: dict[Node, Node] = {}
     for node in program.graph.nodes:
         if node.op == "call_function":
-            # A record that was read from a file has no history: equal names would be equal by chance.
+            # A record that was read from a file has no node history, and equal names would be a coincidence.
             origin = meta.origin_of(node).rpartition(".")[0]
             history = tuple(meta.earlier_names_of(node)) or ((origin,) if origin else ())
             for place, name in enumerate(history):
@@ -290,10 +291,10 @@ def run_graph(program: ExportedProgram, inputs: Sequence[object], replaced: Repl
     Args:
         program: an exported or edge program.
         inputs: the user's inputs, flat.
-        replaced: what later nodes read in the place of computed values.
+        replaced: values that later nodes read instead of the computed values.
 
     Raises:
-        ValueError: the number of inputs is another one.
+        ValueError: the number of inputs is wrong.
     """
     specs = program.graph_signature.input_specs
     wanted = sum(spec.kind is InputKind.USER_INPUT for spec in specs)
@@ -316,7 +317,7 @@ def run_graph(program: ExportedProgram, inputs: Sequence[object], replaced: Repl
 
 
 class _Recorder(Interpreter):
-    """Keeps the value of each call as it is right after the call, as a copy if some call may write to it."""
+    """Keeps the value of each call right after the call; it is copied if another call may write to it."""
 
     def __init__(self, module: torch.fx.GraphModule, replaced: Replaced) -> None:
         super().__init__(module)
@@ -339,16 +340,16 @@ class _Recorder(Interpreter):
 
 
 def _may_write(node: Node) -> bool:
-    """Whether a call may write to its arguments; of operators without a schema, only `getitem` does not."""
+    """Whether a call may write to its arguments; of functions without schema, only `getitem` does not."""
     schema = getattr(node.target, "_schema", None)
     return node.target is not operator.getitem if schema is None else bool(schema.is_mutable)
 
 
 def arrange(value: torch.Tensor, reference: object) -> torch.Tensor | None:
-    """A runtime's value in the shape of a reference, or None if it cannot be the same value.
+    """Returns a runtime's value in the shape of a reference, or None if the shapes do not fit.
 
-    Backends store images with channels last, merge dims, and transpose matrices that a product reads so;
-    of the orders with the right number of elements, the one that is closest to the reference is taken.
+    Backends store images channels last, merge dims, and transpose the matrices of products. Among all orders
+    with the right number of elements, the order closest to the reference is used.
     """
     if not isinstance(reference, torch.Tensor) or value.numel() != reference.numel():
         return None
@@ -372,12 +373,12 @@ def _distance(value: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor in a dtype in which differences are exact enough: float32, or else float64."""
+    """Converts the tensor to float32 or float64, in which differences are exact enough."""
     return tensor if tensor.dtype == torch.float32 else tensor.double()
 
 
 def _kernel(event: Event) -> _Kernel | None:
-    """The debug handle and the operator of a kernel's event; None for other events and fused operators."""
+    """The debug handle and the operator of a kernel event; None for other events and for fused operators."""
     handles = as_handles(event.debug_handles)
     if len(handles) != 1 or not event.name.startswith("native_call_"):
         return None

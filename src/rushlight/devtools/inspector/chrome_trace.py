@@ -1,4 +1,4 @@
-"""Runs as trace events of Chrome's JSON format, which Perfetto opens too.
+"""Writes runs as trace events in Chrome's JSON format, which Perfetto also opens.
 
 The format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
@@ -12,11 +12,11 @@ from rushlight.devtools.inspector.perf import TimeScale, ratio
 from rushlight.ir.json_types import JsonObject
 
 _PROCESS = 1
-_RUNTIME, _DELEGATE = 1, 2  # threads of the trace: a backend's clock may be another one
+_RUNTIME, _DELEGATE = 1, 2  # threads of the trace; a backend may use another clock
 
 
 def trace_events(blocks: Sequence[EventBlock]) -> list[JsonObject]:
-    """Returns the trace events of all runs; times are microseconds from the first event on."""
+    """Returns the trace events of all runs; times are in microseconds since the first event."""
     found: list[tuple[EventBlock, Event, int, float]] = []
     for block in blocks:
         for event in block.events:
@@ -54,7 +54,7 @@ def trace_events(blocks: Sequence[EventBlock]) -> list[JsonObject]:
 
 
 def _microseconds(unit: TimeScale) -> float:
-    """How many of a unit are a microsecond; cycles are written as they are."""
+    """The number of units in a microsecond; cycles are not converted."""
     return 1.0 if unit is TimeScale.CYCLES else ratio(unit, TimeScale.US)
 
 

@@ -1,4 +1,4 @@
-"""Finds the first operator whose recorded value departs from that of the model."""
+"""Finds the first operator whose recorded value differs too much from the model's value."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from rushlight.devtools.inspector.inspector import Inspector
 
 TOLERANCES = {torch.float16: 2e-2, torch.bfloat16: 5e-2}
-"""How much a value may differ, as a share of the largest value of the reference; 1e-3 for other dtypes."""
+"""The allowed error, relative to the largest value of the reference; 1e-3 for other dtypes."""
 
 DEFAULT_TOLERANCE = 1e-3
 
-_MOST_NAMES = 4  # of the operators of a step, to be listed one by one
+_MOST_NAMES = 4  # list at most this number of operators of a step
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A recorded value, compared with the model's.
+    """A recorded value, compared with the model's value.
 
     Attributes:
         pair: the two values.
         operators: the operators that the step computes, with module path and line.
-        error: the largest absolute difference; infinite where only one of the values is NaN.
+        error: the largest absolute difference; infinite if one value is NaN and the other is not.
         scale: the largest finite absolute value of the reference.
-        allowed: the error that is allowed.
+        allowed: the allowed absolute error.
         distance: the distance by the chosen comparator.
-        departs: whether the distance is larger than that of values with the allowed error.
+        departs: whether the distance exceeds the distance that the allowed error causes.
     """
 
     pair: Pair
@@ -61,7 +61,7 @@ class Step:
         return f"{names[0]} ... {getattr(self.pair.node.target, '__name__', names[-1])}"
 
     def describe(self) -> str:
-        """Names the step with its operators, module and line."""
+        """Describes the step by its operators, module and source line."""
         event = self.pair.event
         names = self._names
         place = f"instruction {event.instruction}"
@@ -76,7 +76,7 @@ class Step:
         return text
 
     def asdict(self) -> JsonObject:
-        """Returns the facts as plain data."""
+        """Returns the fields as plain data."""
         event = self.pair.event
         return {
             "event": event.name,
@@ -95,7 +95,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """All recorded values of a method beside the model's.
+    """All recorded values of a method, compared with the model's values.
 
     Attributes:
         steps: the compared values in the order of execution.
@@ -128,7 +128,7 @@ class Comparison:
         )
 
     def asdict(self) -> JsonObject:
-        """Returns the facts as plain data."""
+        """Returns the fields as plain data."""
         first = self.first
         return {
             "compared": len(self.steps),
@@ -147,25 +147,25 @@ def compare_values(
     comparator: str | NumericalComparatorBase = "MAX",
     accumulate: bool = False,
 ) -> Comparison:
-    """Compares the recorded values of a run with those of the model on the same inputs.
+    """Compares the recorded values of a run with the model's values for the same inputs.
 
-    Each operator of the model gets what the runtime computed before it, so that an error shows where it is
-    made.
+    Each operator of the model gets the runtime's values as inputs, so that an error appears only at the
+    operator that causes it.
 
     Args:
         inspector: has an ETDump with values and the ETRecord of the program.
-        inputs: the flat inputs of the run; None means those of the record.
-        graph: "exported_program" (the model as torch.export saw it), "edge_dialect_exported_program", or None
-            for the first where the record has it.
-        tolerance: the allowed error as a share of the largest value; None means a default for each dtype.
-        absolute: an error that is allowed besides. Values of 8-bit integers, which are quantized, may differ
-            by one in any case.
-        comparator: "MSE", "L1", "SNR", "COSINE", "MAX" or a comparator, which says what distance values with
-            the allowed error have.
+        inputs: the flat inputs of the run; None means the inputs in the record.
+        graph: "exported_program" (the program of torch.export), "edge_dialect_exported_program", or None for
+            the exported program if the record has it, else the edge program.
+        tolerance: the allowed error relative to the largest value; None means a default for each dtype.
+        absolute: an additional allowed absolute error. Quantized values (8-bit integers) may always differ by
+            one.
+        comparator: "MSE", "L1", "SNR", "COSINE", "MAX" or a comparator, which also computes the distance that
+            the allowed error causes.
         accumulate: run the model on its own values instead; errors then add up along the program.
 
     Raises:
-        ValueError: there is no record, no inputs, or no recorded value with a counterpart.
+        ValueError: there is no record, no input, or no recorded value with a reference value.
     """
     record = inspector._etrecord
     if record is None:
@@ -205,13 +205,14 @@ def _compare(
     departs = error > allowed
     if not isinstance(measure, MaxComparator):
         distance = measure.distances(pair.reference, pair.runtime)[0]
-        # A distance of equal values may be NaN, as 0 / 0; that of values of which one is NaN says nothing.
+        # The distance of equal values may be NaN (0 / 0). If one of two values is NaN, the distance means
+        # nothing.
         departs = error > 0 and (error == math.inf or measure.departs(distance, pair.reference, allowed))
     return Step(pair, operators, error, scale, allowed, distance, departs)
 
 
 def _quantum(pair: Pair) -> float:
-    """The smallest difference of two quantized values, also of those that are dequantized; else 0."""
+    """The smallest difference of two quantized or dequantized values; 0 for other values."""
     if pair.reference.dtype in (torch.int8, torch.uint8):
         return 1.0
     node = pair.node
@@ -221,7 +222,7 @@ def _quantum(pair: Pair) -> float:
 
 
 def _computed(pair: Pair, operators: Mapping[int, list[Operator]]) -> list[Operator]:
-    """The operators that a step computes; of a delegate call that reports no steps, the one of the result."""
+    """The operators that a step computes; for a delegate call without steps, the operator of its result."""
     if pair.event.name != "DELEGATE_CALL":
         return pair.event.operators
     found = look_up(operators, pair.handles)

@@ -1,4 +1,4 @@
-"""Events of an ETDump, grouped over runs."""
+"""Groups the events of an ETDump over runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TimeConverter: TypeAlias = Callable[[Any, Any], Any]
 FRAMEWORK_EVENTS = frozenset(
     ("OPERATOR_CALL", "DELEGATE_CALL", "Method::execute", "Method::init", "Program::load_method")
 )
-"""Events of the runtime itself: operators and delegate steps lie inside of them."""
+"""Events of the runtime itself, which contain the events of operators and delegate steps."""
 
 _UNITS = ("p10", "p50", "p90", "avg", "min", "max")
 
@@ -33,17 +33,17 @@ class Event:
 
     Attributes:
         name: the name of the event; the identifier of a step inside a delegate.
-        perf_data: its times, or None if only values were recorded.
-        op_types: the operators of the edge program that it computes, such as "aten.add.Tensor".
-        delegate_debug_identifier: the identifier that the backend gave a step, or None.
-        debug_handles: the debug handles of its operators.
+        perf_data: the times of the event, or None if only values were recorded.
+        op_types: the edge operators that the event computes, such as "aten.add.Tensor".
+        delegate_debug_identifier: the backend's identifier of a step, or None.
+        debug_handles: the debug handles of the event's operators.
         num_outputs: the number of results of a delegate call.
         stack_traces: the stack trace of each operator by the name of its node.
-        module_hierarchy: the modules of each operator, from outside in, by the name of its node.
-        is_delegated_op: whether it is a step inside a delegate.
-        delegate_backend_name: the backend of a delegate call or a step inside of it.
+        module_hierarchy: the modules of each operator, outermost first, by the name of its node.
+        is_delegated_op: whether the event is a step inside a delegate.
+        delegate_backend_name: the backend of a delegate call or delegate step.
         debug_data: the recorded results.
-        operators: the operators with module path and line of the user's Python.
+        operators: the operators with module path and source line of the model.
     """
 
     name: str
@@ -71,38 +71,38 @@ class Event:
 
     @property
     def start_time(self) -> list[int | float] | None:
-        """The start of each run in ticks of the runtime's clock."""
+        """The start of the event in each run, in ticks of the runtime's clock."""
         return self._start_time
 
     @property
     def raw_delegate_debug_metadatas(self) -> list[Any]:
-        """The bytes that a backend recorded with each run."""
+        """The bytes that the backend recorded in each run."""
         return self._delegate_debug_metadatas
 
     @property
     def delegate_debug_metadatas(self) -> Any:
-        """What a backend recorded, read by the parser that was given to the inspector."""
+        """The backend's recorded data, converted by the parser that was passed to the inspector."""
         if not self.is_delegated_op or self._delegate_metadata_parser is None:
             return self._delegate_debug_metadatas
         return self._delegate_metadata_parser(self._delegate_debug_metadatas)
 
     @property
     def is_framework(self) -> bool:
-        """Whether the event is the runtime's own and contains those of operators."""
+        """Whether this is an event of the runtime itself, which contains events of operators."""
         return self.name in FRAMEWORK_EVENTS
 
     @property
     def module_paths(self) -> list[str]:
-        """The module paths of the operators, each once."""
+        """The module paths of the operators, without duplicates."""
         return list(dict.fromkeys(operator.module for operator in self.operators if operator.module))
 
     @property
     def lines(self) -> list[str]:
-        """The lines of the user's Python, as "file:line", each once."""
+        """The source lines of the model as "file:line", without duplicates."""
         return list(dict.fromkeys(operator.line for operator in self.operators if operator.line))
 
     def asdict(self, _units: str = "") -> JsonObject:
-        """Returns the fields by name, as columns of a table; `_units` ends the names of times."""
+        """Returns the fields by name, as columns of a table; `_units` is appended to the names of times."""
         perf = self.perf_data
         return {
             "event_name": self.name,
@@ -128,15 +128,15 @@ class Event:
 
 @dataclass(eq=False)
 class EventBlock:
-    """Runs that had the same events.
+    """A group of runs with the same events.
 
     Attributes:
         name: the name of the block in the dump.
         events: the events in the order in which they were recorded.
-        source_time_scale, target_time_scale: the units of the runtime's clock and of the shown times.
-        bundled_input_index: the test case of a bundled program that gave the inputs, or None.
+        source_time_scale, target_time_scale: the units of the runtime's clock and of the displayed times.
+        bundled_input_index: the test case of a bundled program that provided the inputs, or None.
         run_output: the recorded outputs of the method.
-        reference_output: the expected outputs that the ETRecord has.
+        reference_output: the expected outputs from the ETRecord.
         runs: the number of runs.
     """
 
@@ -160,8 +160,8 @@ class EventBlock:
         """Returns a pandas DataFrame with one row for each event. It needs pandas.
 
         Args:
-            include_units: write the unit into the names of the columns.
-            include_delegate_debug_data: add what the backends recorded.
+            include_units: add the unit to the column names.
+            include_delegate_debug_data: add the backends' recorded data.
         """
         rows = self.rows(include_units)
         if include_delegate_debug_data:
@@ -185,12 +185,12 @@ def dataframe(rows: Iterable[Mapping[str, object]]) -> DataFrame:
 
 
 _Place: TypeAlias = tuple[int, int, int, str]
-"""Chain, instruction, and the number and name of a delegate's step."""
+"""Chain, instruction, and number and name of a delegate step."""
 
 
 @dataclass(frozen=True)
 class _Key:
-    """Which event of a run an event is; `occurrence` counts those that are otherwise equal."""
+    """Identifies an event within a run; `occurrence` distinguishes events that are otherwise equal."""
 
     name: str
     chain: int
@@ -213,7 +213,7 @@ def _key(event: ProfileEvent | DebugEvent) -> _Key:
 
 @dataclass
 class _Run:
-    """The events of one run. `owners` has the step of each of the values, as far as the order tells it."""
+    """The events of one run. `owners` maps each value to its step where the order determines it."""
 
     times: dict[_Key, ProfileEvent]
     values: dict[_Place, list[DebugEvent]]
@@ -221,10 +221,10 @@ class _Run:
     outputs: list[DebugEvent]
 
     def values_of(self, key: _Key) -> list[DebugEvent]:
-        """The values at the place of an event; of a delegate's steps with one place, those of the event.
+        """The values recorded for an event; delegate steps at the same place are distinguished by order.
 
-        Rushlight records the values of a step right after its time. Of dumps in another order, the steps and
-        values are paired one by one where their numbers are equal.
+        Rushlight records the values of a step right after its time. In dumps with another order, steps and
+        values are paired one by one if there are equally many.
         """
         values, owners = self.values.get(key.place, []), self.owners.get(key.place, [])
         if key.number < 0:
@@ -275,8 +275,8 @@ def blocks_of(
         dump: the dump.
         source, target: the units of the runtime's clock and of the results.
         buffer: the debug buffer with the values; None leaves them out.
-        parser: reads what backends recorded with their steps.
-        converter: converts times inside of delegates: (identifier, time) to the unit of the results.
+        parser: converts the data that backends recorded with their steps.
+        converter: converts times inside delegates: (identifier, time) to a time in the unit of the results.
     """
     groups: dict[tuple[Any, ...], list[_Run]] = {}
     for run in dump.run_data:

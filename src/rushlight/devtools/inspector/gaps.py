@@ -1,4 +1,4 @@
-"""Distances between recorded values and those of a graph that torch runs."""
+"""Computes distances between recorded values and the values of a graph that torch runs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from rushlight.ir.json_types import JsonObject
 
 @dataclass(frozen=True, eq=False)
 class Gap:
-    """The distance of a recorded value from its counterpart.
+    """The distance between a recorded value and its reference value.
 
     Attributes:
         pair: the two values.
-        operators: the operators of the event, with module path and line.
+        operators: the operators of the event, with module path and source line.
         distance: the distance by the chosen comparator.
     """
 
@@ -34,7 +34,7 @@ class Gap:
     distance: float
 
     def asdict(self) -> JsonObject:
-        """Returns the fields by the names of ExecuTorch's table."""
+        """Returns the fields under the names in ExecuTorch's table."""
         return {
             "aot_debug_handle": self.pair.handles,
             "aot_ops": [found.node for found in self.operators],
@@ -53,16 +53,16 @@ def numeric_gaps(
     comparator: NumericalComparatorBase,
     reference_graph: str | None,
 ) -> list[Gap]:
-    """Compares recorded values with those of a graph.
+    """Compares recorded values with the values of a graph.
 
     Args:
         record: the record of the program.
         blocks: the blocks, each with its method.
-        comparator: the distance.
+        comparator: computes the distance.
         reference_graph: as for `Reference`.
 
     Raises:
-        ValueError: there is no record, no inputs, or no recorded value with a counterpart.
+        ValueError: there is no record, no input, or no recorded value with a reference value.
     """
     if record is None:
         raise ValueError(
@@ -91,14 +91,14 @@ def numeric_gaps(
 
 
 def pairs_of(block: EventBlock, reference: Reference) -> Iterator[Pair]:
-    """The pairs of a block in the order of execution; each value is compared once."""
+    """Yields the pairs of a block in the order of execution; each value is compared once."""
     yield from reference.pairs(_valued(block.events))
 
 
 def _valued(events: Sequence[Event]) -> list[Event]:
-    """One event for each place with values: that of an operator rather than that of the runtime around it.
+    """One event with values for each place; events of operators are preferred to events of the runtime.
 
-    Of several steps that a backend made of one operator, the last one computes its value.
+    If a backend made several steps from one operator, the last step computes the operator's value.
     """
     chosen: dict[tuple[object, ...], Event] = {}
     for event in events:
@@ -112,10 +112,10 @@ def _valued(events: Sequence[Event]) -> list[Event]:
 
 
 def inputs_of(record: ETRecord, method: str) -> list[Any]:
-    """The flat inputs of a record: the representative ones, or the example inputs of its export.
+    """The flat inputs in a record: the representative inputs, or the example inputs of torch.export.
 
     Raises:
-        ValueError: the record has neither.
+        ValueError: the record has no inputs.
     """
     if record._representative_inputs is not None and (method == "forward" or len(record.edge_programs) == 1):
         return list(pytree.tree_leaves(record._representative_inputs))

@@ -1,4 +1,4 @@
-"""The Inspector: an ETDump, tied to the operators and lines of an ETRecord."""
+"""The Inspector: connects the events of an ETDump with the operators and source lines of an ETRecord."""
 
 from __future__ import annotations
 
@@ -51,28 +51,28 @@ def check_trace_path(path: str | os.PathLike[str]) -> None:
 
 
 class Inspector:
-    """What happened in runs of a program: times and values by operator, module and line.
+    """The times and values of executed programs, by operator, module and source line.
 
     Args:
         etdump_path: the path of the ETDump. Exactly one of this and `etdump_data` is given.
         etdump_data: the bytes of the ETDump.
         etrecord: the ETRecord of the program, or its path. Without it events have no operators and lines.
         source_time_scale: the unit of the runtime's clock.
-        target_time_scale: the unit of all times that are shown.
+        target_time_scale: the unit of all displayed times.
         debug_buffer_path: the file with the recorded values.
-        delegate_metadata_parser: reads what a backend recorded with its steps.
-        delegate_time_scale_converter: converts times inside of delegates, (identifier, time) to time. By
-            default they have the unit of the runtime's clock.
-        enable_module_hierarchy: has no effect here: events always name their modules.
-        reference_graph_name: the name of the graph whose operators are shown; only the edge program is taken.
+        delegate_metadata_parser: converts the data that a backend recorded with its steps.
+        delegate_time_scale_converter: converts times inside delegates, (identifier, time) to time. By default
+            these times have the unit of the runtime's clock.
+        enable_module_hierarchy: has no effect: events always have their modules.
+        reference_graph_name: the name of the graph whose operators are shown; it must be the edge program.
         debug_buffer: the recorded values as bytes, instead of `debug_buffer_path`.
 
     Attributes:
-        event_blocks: the events, in blocks of runs that had the same events.
+        event_blocks: the events, grouped by runs with the same events.
 
     Raises:
         ValueError: both or none of the dump's path and bytes are given, or only one unit is cycles.
-        DevtoolsError: a file is damaged, or the dump is that of another program than the record.
+        DevtoolsError: a file is damaged, or dump and record belong to different programs.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Inspector:
 
     @property
     def program_fingerprint(self) -> int:
-        """`rushlight.format.pte.program_fingerprint` of the program that ran; 0 if it is not known."""
+        """`rushlight.format.pte.program_fingerprint` of the executed program; 0 if it is unknown."""
         return self._dump.program_fingerprint
 
     def events(self) -> Iterator[Event]:
@@ -139,10 +139,10 @@ class Inspector:
             yield from block.events
 
     def find_events(self, module: str | None = None, operator: str | None = None) -> list[Event]:
-        """Returns the events of operators and delegate steps that match.
+        """Returns the matching events of operators and delegate steps.
 
         Args:
-            module: a module path, such as "encoder.layers.0"; its submodules belong to it.
+            module: a module path, such as "encoder.layers.0"; submodules match too.
             operator: a part of the operator's or the event's name, such as "convolution".
         """
         return [
@@ -154,7 +154,7 @@ class Inspector:
         ]
 
     def find_total_for_module(self, module_name: str) -> float:
-        """Returns the sum of the mean times of all operators of a module, also of those inside delegates.
+        """Returns the sum of the mean times of all operators of a module, also inside delegates.
 
         Args:
             module_name: a part of the module's name, as in the module stack of torch.export.
@@ -200,7 +200,7 @@ class Inspector:
 
         Args:
             include_units: write the unit into the names of the columns.
-            include_delegate_debug_data: add what the backends recorded.
+            include_delegate_debug_data: add the backends' recorded data.
         """
         import pandas
 
@@ -222,9 +222,9 @@ class Inspector:
 
         Args:
             file: the output; None means standard output.
-            include_units: write the unit into the names of the columns.
-            include_delegate_debug_data: add what the backends recorded.
-            module, operator: print only events that `find_events` finds with them.
+            include_units: add the unit to the column names.
+            include_delegate_debug_data: add the backends' recorded data.
+            module, operator: print only events that match, as in `find_events`.
         """
         chosen = None
         if module is not None or operator is not None:
@@ -254,12 +254,12 @@ class Inspector:
     def save_data_to_tsv(
         self, file: IO[str], include_units: bool = True, include_delegate_debug_data: bool = False
     ) -> None:
-        """Writes the events as lines of values with tabs between them, for spreadsheets.
+        """Writes the events as tab-separated values, for spreadsheets.
 
         Args:
             file: the output.
-            include_units: write the unit into the names of the columns.
-            include_delegate_debug_data: add what the backends recorded.
+            include_units: add the unit to the column names.
+            include_delegate_debug_data: add the backends' recorded data.
         """
         rows = self.rows(include_units)
         if include_delegate_debug_data:
@@ -290,20 +290,20 @@ class Inspector:
         else:
             write_file(path, perfetto_trace(events))
 
-    # ---- Numbers ----
+    # ---- Numerical differences ----
 
     def numeric_gaps(
         self, distance: str | NumericalComparatorBase = "SNR", reference_graph: str | None = None
     ) -> list[Gap]:
-        """Compares recorded values with those of a graph of the record, run by torch on the same inputs.
+        """Compares recorded values with a graph of the record, which torch runs on the same inputs.
 
         Args:
             distance: "MSE", "L1", "SNR", "COSINE", "MAX", or a comparator.
-            reference_graph: "exported_program", "edge_dialect_exported_program", or None for the first where
-                the record has it.
+            reference_graph: "exported_program", "edge_dialect_exported_program", or None for the exported
+                program if the record has it, else the edge program.
 
         Raises:
-            ValueError: there is no record, no inputs, or no recorded value, or the distance is not known.
+            ValueError: there is no record, input or recorded value, or the distance is unknown.
         """
         from rushlight.devtools.inspector.gaps import numeric_gaps
         from rushlight.devtools.inspector.numerical_comparator import comparator_of
@@ -317,11 +317,11 @@ class Inspector:
         disable_debug_handle_valdiation: bool = False,
         reference_graph: str | None = None,
     ) -> DataFrame:
-        """Compares as `numeric_gaps`, and returns a pandas DataFrame. It needs pandas.
+        """Compares values like `numeric_gaps`, and returns a pandas DataFrame. It needs pandas.
 
         Args:
             distance: "MSE", "L1", "SNR", "COSINE", "MAX", or a comparator.
-            disable_debug_handle_valdiation: has no effect: operators without a counterpart are left out.
+            disable_debug_handle_valdiation: has no effect: operators without a reference value are left out.
             reference_graph: as for `numeric_gaps`.
 
         Returns:
@@ -333,7 +333,7 @@ class Inspector:
     # ---- The record ----
 
     def method_of(self, block: EventBlock) -> str:
-        """The method of the record to which a block belongs."""
+        """The method in the record to which a block belongs."""
         return self._methods[id(block)]
 
     def _check_fingerprint(self, record: ETRecord) -> None:
@@ -346,7 +346,7 @@ class Inspector:
             )
 
     def _resolve(self, record: ETRecord) -> None:
-        """Ties the events to the operators of the record."""
+        """Connects the events with the operators of the record."""
         edge = record.edge_programs
         operators = {method: operators_of(program) for method, program in edge.items()}
         for block in self.event_blocks:
@@ -373,7 +373,7 @@ class Inspector:
                     _describe(event, _own(event, look_up(operators.get(method, {}), found)))
 
     def _check_event(self, event: Event, handles: object, delegates: Any, record: ETRecord) -> None:
-        """Refuses a dump whose instructions the record cannot have."""
+        """Raises DevtoolsError if the record cannot have the event's instruction."""
         index = event.instruction
         is_inside = event.is_delegated_op or event.name == "DELEGATE_CALL"
         if is_inside and index not in delegates:
@@ -423,7 +423,7 @@ def _handles_of_step(event: Event, steps: dict[str, tuple[int, ...]]) -> tuple[i
     """The debug handles of all operators that a step computes.
 
     XnnpackBackend joins steps when it loads a program. The metadata of a joined step are the identifiers of
-    the other steps, as uint32 in little endian.
+    the other steps, as little-endian uint32.
     """
     identifiers = [event.delegate_debug_identifier]
     if event.delegate_backend_name == "XnnpackBackend":
@@ -434,7 +434,7 @@ def _handles_of_step(event: Event, steps: dict[str, tuple[int, ...]]) -> tuple[i
 
 
 def _step_handles(steps: dict[str, tuple[int, ...]], identifier: object) -> tuple[int, ...]:
-    """The debug handles of a step; a backend may add to the identifier of the map, as in "conv (3)"."""
+    """The debug handles of a step; a backend may append text to the map's identifier, as in "conv (3)"."""
     text = str(identifier)
     if text in steps:
         return steps[text]
@@ -444,7 +444,7 @@ def _step_handles(steps: dict[str, tuple[int, ...]], identifier: object) -> tupl
 
 
 def _own(event: Event, operators: list[Operator]) -> list[Operator]:
-    """The operators of a kernel's event, where several operators of the model share a debug handle."""
+    """The operators of a kernel event, if several operators of the model share a debug handle."""
     is_fused = len({found.handle for found in operators}) > 1
     if is_fused or event.is_delegated_op or not event.name.startswith("native_call_"):
         return operators

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 DebugHandle: TypeAlias = tuple[int, ...]
 IntermediateOutputMapping: TypeAlias = dict[tuple[DebugHandle, Any], tuple[DebugHandle, Any]]
-"""(debug handles, value) of the reference to (debug handles, value) of the runtime."""
+"""Maps (debug handles, value) of the reference to (debug handles, value) of the runtime."""
 
 
 class NumericalComparatorBase(ABC):
-    """A distance between values. A derived class defines `element_compare`.
+    """A distance between values. A subclass defines `element_compare`.
 
     Args:
-        inspector: the Inspector, which gives access to the record; `calculate_numeric_gap` sets it if it is
-            None.
+        inspector: the Inspector, through which the record is accessible; `calculate_numeric_gap` sets it if
+            it is None.
     """
 
     def __init__(self, inspector: object = None) -> None:
@@ -31,22 +31,22 @@ class NumericalComparatorBase(ABC):
 
     @abstractmethod
     def element_compare(self, a: object, b: object) -> float:
-        """Returns the distance of a runtime's value `b` from a reference `a`."""
+        """Returns the distance of the runtime's value `b` from the reference `a`."""
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
-        """Whether a distance from a reference is larger than that of values with an allowed error.
+        """Returns whether a distance exceeds the distance that an allowed error causes.
 
-        A derived class with another unit than that of the values defines this.
+        A subclass whose distance does not have the unit of the values overrides this.
 
         Args:
-            distance: what `element_compare` gave; NaN departs.
+            distance: the result of `element_compare`; NaN always departs.
             reference: the reference.
             allowed: the allowed error of one element.
         """
         return not distance <= allowed
 
     def preprocessing(self, mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:
-        """Returns the pairs of values that are compared; a derived class may change them."""
+        """Returns the pairs of values to compare; a subclass may change them."""
         return mapping
 
     def compare(
@@ -57,7 +57,7 @@ class NumericalComparatorBase(ABC):
     ) -> DataFrame:
         """Compares pairs of values, and returns a pandas DataFrame. It needs pandas.
 
-        References with several values are left out if the runtime has another number of them.
+        A reference with several values is left out if the runtime has a different number of values.
 
         Args:
             mapping: the pairs.
@@ -79,10 +79,10 @@ class NumericalComparatorBase(ABC):
         )
 
     def preprocessed(self, mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:
-        """Returns what `preprocessing` makes of the pairs.
+        """Returns the checked result of `preprocessing`.
 
         Raises:
-            TypeError: it did not return a dict.
+            TypeError: `preprocessing` did not return a dict.
             ValueError: the dict has other keys or values than (debug handles, value).
         """
         result = self.preprocessing(mapping)
@@ -104,10 +104,10 @@ class NumericalComparatorBase(ABC):
         return result
 
     def distances(self, a: Any, b: Any) -> list[float]:
-        """Returns the distance of two values, or those of the items of two sequences.
+        """Returns the distance of two values, or the distances of the items of two sequences.
 
         Raises:
-            ValueError: one of them is a sequence and the other one is not, or the lengths differ.
+            ValueError: only one value is a sequence, or the lengths differ.
         """
         are_sequences = isinstance(a, Sequence), isinstance(b, Sequence)
         if are_sequences == (False, False):
@@ -118,23 +118,23 @@ class NumericalComparatorBase(ABC):
 
 
 def _is_comparable(reference: object, value: object) -> bool:
-    """Whether a reference is one value, or the runtime has as many as it."""
+    """Whether the reference is a single value, or has as many values as the runtime."""
     if not isinstance(reference, Sequence) or len(reference) == 1:
         return True
     return isinstance(value, Sequence) and len(value) == len(reference)
 
 
 def _names_among(handles: DebugHandle, names: Mapping[DebugHandle, Sequence[str]]) -> list[str]:
-    """The names of all operators whose debug handles are among the given ones."""
+    """The names of all operators with one of the given debug handles."""
     wanted = set(handles)
     return [name for found, inside in names.items() if wanted.issuperset(found) for name in inside]
 
 
 def as_float(value: object) -> torch.Tensor:
-    """A tensor or number as a tensor of float64.
+    """Converts a tensor or number to a float64 tensor.
 
     Raises:
-        ValueError: the value is something else.
+        ValueError: the value has another type.
     """
     if not isinstance(value, (torch.Tensor, int, float, bool)):
         raise ValueError(f"a tensor or a number is compared, not a {type(value).__name__}")
@@ -142,7 +142,7 @@ def as_float(value: object) -> torch.Tensor:
 
 
 def difference_of(a: object, b: object) -> torch.Tensor:
-    """The elements of one tensor minus those of another, in float64.
+    """Returns `a` minus `b`, element by element, in float64.
 
     Raises:
         ValueError: the shapes differ, or a value is neither a tensor nor a number.
@@ -161,7 +161,7 @@ class MSEComparator(NumericalComparatorBase):
         return float(difference_of(a, b).square().mean())
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
-        """Whether the distance is larger than that of values with an allowed error."""
+        """Returns whether the distance exceeds the distance that an allowed error causes."""
         return not distance <= allowed**2
 
 
@@ -173,7 +173,7 @@ class L1Comparator(NumericalComparatorBase):
         return float(difference_of(a, b).abs().sum())
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
-        """Whether the distance is larger than that of values with an allowed error."""
+        """Returns whether the distance exceeds the distance that an allowed error causes."""
         return not distance <= allowed * max(reference.numel(), 1)
 
 
@@ -196,7 +196,7 @@ class SNRComparator(NumericalComparatorBase):
         return float(10 * torch.log10(reference.square().mean() / noise))
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
-        """Whether the ratio is smaller than that of values with an allowed error."""
+        """Returns whether the ratio is below the ratio that an allowed error causes."""
         return not distance >= self.element_compare(reference, as_float(reference) + allowed)
 
 
@@ -211,7 +211,7 @@ class CosineComparator(NumericalComparatorBase):
         return float(1 - torch.nn.functional.cosine_similarity(x, y, dim=0))
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
-        """Whether the distance is larger than that of values with an allowed error."""
+        """Returns whether the distance exceeds the distance that an allowed error causes."""
         power = float(as_float(reference).square().mean())
         return not distance * 2 * power <= allowed**2
 
@@ -226,10 +226,10 @@ _BY_NAME: dict[str, Callable[[Any], NumericalComparatorBase]] = {
 
 
 def comparator_of(distance: str | NumericalComparatorBase, inspector: object) -> NumericalComparatorBase:
-    """Returns a comparator, or the one of a name, which knows the inspector.
+    """Returns the comparator (an object, or the comparator of a name) and sets its inspector.
 
     Raises:
-        ValueError: there is no such name.
+        ValueError: the name is unknown.
     """
     if isinstance(distance, NumericalComparatorBase):
         if distance.inspector is None:

@@ -1,4 +1,4 @@
-"""The operators of a program behind debug handles: node, operator, module path and line."""
+"""Finds the operators of debug handles: node, operator, module path and source line."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Operator:
     """An operator of the edge program.
 
     Attributes:
-        node: the name of its node.
-        op: its name, such as "aten.add.Tensor".
-        handle: its debug handle.
-        module: the dotted path of the module that called it; "" for the model itself.
-        line: the innermost line of the user's Python, as "file:line"; "" if it is not known.
+        node: the name of the node.
+        op: the name of the operator, such as "aten.add.Tensor".
+        handle: the debug handle.
+        module: the dotted path of the module that called the operator; "" for the model itself.
+        line: the innermost source line of the model, as "file:line"; "" if it is unknown.
         code: the text of that line.
         stack_trace: the whole stack trace.
-        modules: the modules from outside in: name to (path, class).
+        modules: the modules, outermost first: name to (path, class).
     """
 
     node: str
@@ -39,7 +39,7 @@ class Operator:
 
 
 def operators_of(program: ExportedProgram) -> dict[int, list[Operator]]:
-    """The operators of an edge program by debug handle, those of control flow's bodies too."""
+    """The operators of an edge program by debug handle, including operators in control flow bodies."""
     from rushlight.devtools.etrecord.record import as_handles
     from rushlight.ir import meta
 
@@ -73,12 +73,12 @@ def _nodes(module: GraphModule) -> Iterator[Node]:
 
 
 def look_up(operators: Mapping[int, list[Operator]], handles: Iterable[int]) -> list[Operator]:
-    """The operators of some debug handles, each once, in the order of the handles."""
+    """The operators of some debug handles, without duplicates, in the order of the handles."""
     return list(dict.fromkeys(found for handle in handles for found in operators.get(handle, ())))
 
 
 def base_name(op: str) -> str:
-    """The name of an operator without its library, overload and variants, to compare kernels with nodes.
+    """The name of an operator without library, overload and variant; it is equal for kernels and nodes.
 
     "aten.add.Tensor", "aten::add.out" and "native_call_add.out" all give "add"; "permute_copy" is "permute".
     """

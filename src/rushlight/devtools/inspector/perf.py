@@ -1,4 +1,4 @@
-"""Times of one event over all runs."""
+"""The times of an event over all runs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class TimeScale(Enum):
 
     @property
     def per_second(self) -> float:
-        """How many of the unit are a second; 1 for cycles, whose length is not known."""
+        """The number of units in a second; 1 for cycles, whose length is unknown."""
         return {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0, "cycles": 1.0}[self.value]
 
 
 def ratio(source: TimeScale, target: TimeScale) -> float:
-    """How many of `source` are one of `target`.
+    """The number of `source` units in one `target` unit.
 
     Raises:
-        ValueError: one of them is cycles and the other one is not.
+        ValueError: only one of the units is cycles.
     """
     if (source is TimeScale.CYCLES) != (target is TimeScale.CYCLES):
         raise ValueError(
@@ -38,7 +38,7 @@ def ratio(source: TimeScale, target: TimeScale) -> float:
 
 
 def elapsed(start: int, end: int) -> int:
-    """The ticks between two times; a clock of 32 bits may have started again from 0 in between."""
+    """The ticks between two times; a 32-bit clock may have wrapped around in between."""
     return end - start if end >= start else end - start + 2**32
 
 
@@ -47,7 +47,7 @@ class PerfData:
     """The times of an event, one for each run.
 
     Attributes:
-        raw: the times in the unit of the inspector.
+        raw: the times in the inspector's unit.
     """
 
     raw: Sequence[float]

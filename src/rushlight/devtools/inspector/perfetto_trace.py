@@ -1,7 +1,7 @@
-"""Runs as a trace of Perfetto: a protobuf message `perfetto.protos.Trace`.
+"""Writes runs as a Perfetto trace: a protobuf message `perfetto.protos.Trace`.
 
-The schema: https://perfetto.dev/docs/reference/trace-packet-proto. The fields are written by their numbers,
-so that no package is needed.
+The schema is at https://perfetto.dev/docs/reference/trace-packet-proto. The fields are written by number, so
+that no package is needed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 _VARINT, _FIXED64, _BYTES = 0, 1, 2  # wire types of protobuf
 
-_SEQUENCE = 1  # all packets are of one writer
-_STATE_CLEARED = 1  # SEQ_INCREMENTAL_STATE_CLEARED: the packet starts its sequence
+_SEQUENCE = 1  # all packets belong to one writer
+_STATE_CLEARED = 1  # SEQ_INCREMENTAL_STATE_CLEARED: the packet begins a sequence
 _BEGIN, _END = 1, 2  # TrackEvent.Type
 
 
@@ -21,8 +21,8 @@ def perfetto_trace(events: Sequence[Mapping[str, Any]]) -> bytes:
     """Returns the bytes of a trace.
 
     Args:
-        events: trace events of Chrome's format: "X" for slices, which nest in each thread, and "M" for the
-            names of threads; times are microseconds.
+        events: trace events in Chrome's format: "X" for slices, which may be nested within a thread, and "M"
+            for thread names; times are in microseconds.
     """
     packets = [_descriptor(_track(event["pid"], 0), process=event) for event in events[:1]]
     packets += [
@@ -42,7 +42,7 @@ def perfetto_trace(events: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def _track(pid: int, tid: int) -> int:
-    """The identifier of the track of a thread; of the process for thread 0."""
+    """The identifier of a thread's track; thread 0 stands for the process."""
     return pid << 32 | tid
 
 
@@ -60,7 +60,7 @@ def _descriptor(
 
 
 def _slices(track: int, events: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
-    """Packets with the begin and end of each slice, by time; a slice inside another one ends before it."""
+    """Yields begin and end packets of slices, ordered by time; a nested slice ends before its outer slice."""
     ends: list[int] = []
     for event in sorted(events, key=lambda event: (event["ts"], -event["dur"])):
         start, end = (round(time * 1000) for time in (event["ts"], event["ts"] + event["dur"]))
@@ -70,7 +70,8 @@ def _slices(track: int, events: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
         for name, value in event["args"].items():
             facts += _message(4, _annotation(name, value))
         yield _event(start, track, facts)
-        ends.append(min(end, ends[-1]) if ends else end)  # both ends are rounded
+        # rounding must not put the end of a slice behind the end of its outer slice
+        ends.append(min(end, ends[-1]) if ends else end)
     while ends:
         yield _event(ends.pop(), track, _number(9, _END))
 
@@ -108,7 +109,7 @@ def _message(field: int, data: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """A number in groups of seven bits, the lowest first; a negative one in 64 bits."""
+    """Encodes a number in groups of seven bits, lowest first; negative numbers have 64 bits."""
     value &= (1 << 64) - 1
     groups = bytearray()
     while value > 0x7F:

@@ -1,4 +1,4 @@
-"""Distances between the outputs of two runs."""
+"""Compares the outputs of two runs."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def compare_results(
 
     Args:
         reference_output: the expected outputs.
-        run_output: the outputs to compare with them.
-        metrics: of "snr" (dB), "mse" and "cosine_similarity"; None means all.
-        plot: only False is taken.
+        run_output: the outputs that are compared.
+        metrics: a selection of "snr" (dB), "mse" and "cosine_similarity"; None means all.
+        plot: must be False.
 
     Returns:
         For each metric, one number for each output.
 
     Raises:
-        ValueError: a metric is not known, the numbers of outputs differ, or a plot is asked for.
+        ValueError: a metric is unknown, the numbers of outputs differ, or plot is True.
     """
     if plot:
         raise ValueError("plot=True is not supported: plot the returned numbers, or leave it out")
@@ -49,7 +49,7 @@ def compare_results(
 
 
 def measure(metric: str, reference: object, value: object) -> float:
-    """Returns the distance of a value from a reference by one of the metrics of `compare_results`."""
+    """Returns the distance of a value from a reference by a metric of `compare_results`."""
     if metric == "cosine_similarity":
         return 1.0 - CosineComparator().element_compare(reference, value)
     comparator = SNRComparator() if metric == "snr" else MSEComparator()

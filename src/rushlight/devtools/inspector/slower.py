@@ -1,4 +1,4 @@
-"""Compares the times of two ETDumps: what got slower."""
+"""Compares the times of two ETDumps, and finds operators that became slower."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Change:
     """An operator or delegate step in two dumps.
 
     Attributes:
-        name: its name: the operators that it computes, or the event.
-        module: the module path; "" if it is not known.
-        line: the line of the user's Python; "" if it is not known.
-        before, after: the medians of its times; 0 where a dump lacks it.
-        before_calls, after_calls: how many events of each dump have the name, module and line.
+        name: the operators that the step computes, or the name of the event.
+        module: the module path; "" if it is unknown.
+        line: the source line of the model; "" if it is unknown.
+        before, after: the median time in each dump; 0 if a dump lacks the operator.
+        before_calls, after_calls: the number of events in each dump with this name, module and line.
     """
 
     name: str
@@ -35,24 +35,24 @@ class Change:
 
     @property
     def difference(self) -> float:
-        """How much longer it takes in the second dump."""
+        """The time in the second dump minus the time in the first dump."""
         return self.after - self.before
 
     @property
     def ratio(self) -> float:
-        """The time in the second dump divided by that in the first; infinite if the first lacks it."""
+        """The time in the second dump divided by the time in the first; infinite if the first lacks it."""
         return self.after / self.before if self.before else float("inf")
 
 
 def what_got_slower(before: Inspector, after: Inspector) -> list[Change]:
-    """Returns the operators and delegate steps of two dumps, those that lost most time first.
+    """Returns the operators and delegate steps of two dumps, ordered by the increase of their time.
 
     Args:
-        before, after: inspectors with the same unit of time. With records, operators are matched by name,
-            module and line, so that the programs may differ.
+        before, after: inspectors with the same unit of time. If both have records, operators are matched by
+            name, module and line; the programs may differ then.
 
     Raises:
-        ValueError: the inspectors show times in different units.
+        ValueError: the inspectors have different units of time.
     """
     if before._target is not after._target:
         raise ValueError(

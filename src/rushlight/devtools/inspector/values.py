@@ -27,14 +27,14 @@ def inflate(value: Value, buffer: bytes | None) -> Any:
     """Reads a value.
 
     Args:
-        value: the entry of the dump.
+        value: the value's entry in the dump.
         buffer: the debug buffer; without it a tensor is None.
 
     Returns:
-        A number, a tensor of torch (an array of numpy if torch is not installed), or a list of tensors.
+        A number, a torch tensor (a numpy array if torch is not installed), or a list of tensors.
 
     Raises:
-        DevtoolsError: the tensor does not lie in the buffer, or its dtype is not known.
+        DevtoolsError: the tensor is not within the buffer, or its dtype is unknown.
     """
     kind = ValueType(value.val)
     if kind is ValueType.TENSOR and value.tensor is not None:

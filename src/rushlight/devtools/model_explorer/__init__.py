@@ -1,1 +1,1 @@
-"""An extension of Model Explorer, which loads its module `main`."""
+"""An extension for Model Explorer, which loads the module `main` of this package."""

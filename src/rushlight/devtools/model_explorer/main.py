@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
     try:
         from model_explorer import Adapter as _Base
-    except ImportError:  # only Model Explorer makes adapters; without it the module can still be imported
+    except ImportError:  # without Model Explorer, the module can be imported, but adapters cannot be made
         _Base = object
 
 
@@ -37,7 +37,7 @@ def _metadata() -> Any:
 class RushlightAdapter(_Base):  # type: ignore[misc]
     """Converts the methods of a program to graphs of Model Explorer.
 
-    The ETRecord beside the program, with the ending .etrecord, names modules and lines.
+    If there is an ETRecord next to the program (ending .etrecord), modules and source lines come from it.
     """
 
     metadata = _metadata()
@@ -47,11 +47,11 @@ class RushlightAdapter(_Base):  # type: ignore[misc]
 
         Args:
             model_path: the path of a .pte file.
-            settings: settings of Model Explorer, none of which matter here.
+            settings: Model Explorer's settings, which are ignored.
 
         Raises:
             FormatError: the program is damaged.
-            DevtoolsError: the record is damaged, or is that of another program.
+            DevtoolsError: the record is damaged, or belongs to another program.
         """
         from rushlight.devtools.etrecord.record import parse_etrecord_of
 

@@ -1,1 +1,1 @@
-"""What a program looks like: its operators and steps, their data flow, modules, times and memory."""
+"""Views of a program: operators and steps, data flow, modules, times and memory."""

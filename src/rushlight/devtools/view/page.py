@@ -1,4 +1,4 @@
-"""One HTML page that shows a program, without network."""
+"""Makes a single HTML page that shows a program, without network access."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rushlight.ir.json_types import JsonObject
 
 _FOLDER = Path(__file__).with_name("page")
 
-# cytoscape draws the graph, dagre lays it out, echarts draws the charts: npm packages, with their licences.
+# npm packages: cytoscape draws the graph, dagre computes its layout, echarts draws the charts.
 _LIBRARIES = ("cytoscape", "cytoscape-dagre", "echarts")
 
 
@@ -22,7 +22,7 @@ def page(name: str, methods: Sequence[MethodGraph], size: JsonObject, partition:
     Args:
         name: the name of the program.
         methods: the graphs.
-        size: where the bytes are, as `rushlight size --json` prints it.
+        size: the sizes of the program's parts, as printed by `rushlight size --json`.
         partition: rows with method, place, operator, count, module, line and reason.
     """
     data = {
@@ -49,6 +49,6 @@ def page(name: str, methods: Sequence[MethodGraph], size: JsonObject, partition:
 
 
 def embedded(data: object) -> str:
-    """JSON that cannot end the script element that it stands in, whatever names are in the data."""
+    """Encodes data as JSON that cannot close its script element, whatever the data contains."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

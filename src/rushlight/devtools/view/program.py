@@ -1,4 +1,4 @@
-"""The operators of a program as a graph: kernels and the steps inside delegates, with modules and times."""
+"""The graph of a program's operators: kernels and delegate steps, with modules and times."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ _ITEM_SIZES = {
 
 @dataclass
 class OpNode:
-    """A kernel call, a step inside a delegate, a delegate whose steps are not known, an input or an output.
+    """A kernel call, a delegate step, a delegate without known steps, an input or an output.
 
     Attributes:
         name: the operator or the operation.
         kind: "input", "output", "kernel", "delegate", "step" or "control".
         instruction: the index of the instruction; -1 for inputs and outputs.
-        backend: the backend of a delegate or step; "".
-        handle: the debug handle of a step; -1.
-        inputs: the nodes whose results it reads, by index.
+        backend: the backend of a delegate or step; else "".
+        handle: the debug handle of a step; else -1.
+        inputs: the indices of the nodes whose results this node reads.
         results: dtype and shape of each result.
-        operators: the operators of the model that it computes.
+        operators: the model's operators that this node computes.
         modules: the paths of the modules that called them.
-        lines: the lines of the user's Python, as "file:line".
-        code: the text of the last line.
-        weight_bytes: the bytes of constants that it reads first.
+        lines: the source lines of the model, as "file:line".
+        code: the text of the last source line.
+        weight_bytes: the bytes of constants that no earlier node reads.
         time: the median time in ms, or None.
     """
 
@@ -86,7 +86,7 @@ class Block:
         name: dtype and shape.
         offset: the offset in bytes.
         size: the size in bytes.
-        start, end: the first and last node, by index, that uses it.
+        start, end: the indices of the first and last node that use the tensor.
     """
 
     name: str
@@ -101,13 +101,13 @@ class Arena:
     """A planned piece of memory.
 
     Attributes:
-        name: what it belongs to.
+        name: the owner of the memory.
         size: the size in bytes.
-        blocks: the tensors in it.
-        use: the bytes in use from a node on, as (node, bytes).
+        blocks: the tensors in the memory.
+        use: the bytes in use, as (index of the first node, bytes).
         peak: the largest number of bytes in use.
-        peak_at: the node, by index, at which they do.
-        memory: the number of a planned memory of the method; 0 for the memory of a delegate.
+        peak_at: the index of the node at the peak.
+        memory: the number of a planned memory of the method; 0 for a delegate's memory.
     """
 
     name: str
@@ -147,8 +147,8 @@ def method_graphs(
 
     Args:
         file: the program.
-        record: its ETRecord, which names modules and lines.
-        inspector: events of runs, made with the record if there is one, which give times.
+        record: the program's ETRecord, which has modules and lines.
+        inspector: provides times; it must be made with `record` if there is a record.
 
     Raises:
         FormatError: the payload of a delegate is damaged.
@@ -227,7 +227,7 @@ class _Reader:
         self._add(node, reads, self._flat(writes))
 
     def _flat(self, values: Iterable[int]) -> list[int]:
-        """Values, and those of the lists among them."""
+        """The values, in which lists are replaced by their items."""
         found = []
         for value in values:
             inside = self._plan.values[value].val
@@ -244,7 +244,7 @@ class _Reader:
         return self._first(("constant", tensor.data_buffer_idx), self._file.constants[tensor.data_buffer_idx])
 
     def _first(self, key: object, data: Any) -> int:
-        """The size of data, or 0 if an earlier node reads them too."""
+        """The size of data in bytes; 0 if an earlier node reads the same data."""
         if key in self._seen:
             return 0
         self._seen.add(key)
@@ -278,7 +278,7 @@ class _Reader:
         node.code = found[-1].code if found else ""
 
     def _time(self, place: int, identifier: str | None) -> float | None:
-        """The next time that the runtime recorded for an instruction or a step."""
+        """The next recorded time of an instruction or a step."""
         times = self._times.get((place, identifier), [])
         return times.pop(0) if times else None
 
@@ -386,7 +386,7 @@ class _Reader:
             self._finish(arena)
 
     def _finish(self, arena: Arena) -> None:
-        """Adds an arena with its use over time; bytes that tensors share count once."""
+        """Adds an arena with its memory use over time; shared bytes count once."""
         if not arena.blocks:
             return
         starts = sorted(arena.blocks, key=lambda block: block.start)
@@ -403,7 +403,7 @@ class _Reader:
 
 
 def _covered(blocks: Iterable[Block]) -> int:
-    """The number of bytes that some tensors use together."""
+    """The number of bytes that at least one of the tensors covers."""
     covered = end = 0
     for block in sorted(blocks, key=lambda block: block.offset):
         last = block.offset + block.size
@@ -415,7 +415,7 @@ def _covered(blocks: Iterable[Block]) -> int:
 def _times(
     inspector: Inspector | None, record: ETRecord | None, method: str, is_only: bool
 ) -> dict[tuple[int, str | None], list[float]]:
-    """The median times by instruction and identifier of a step, in the order of the events."""
+    """The median times by instruction and step identifier, in the order of the events."""
     found: dict[tuple[int, str | None], list[float]] = {}
     for block in () if inspector is None else inspector.event_blocks:
         known = block.name if inspector is None or record is None else inspector.method_of(block)
@@ -430,7 +430,7 @@ def _times(
 
 
 def _results(args: list[int]) -> list[int]:
-    """The arguments that a kernel writes: the last ones, which follow once more as its results."""
+    """The arguments that a kernel writes: the last ones, which are repeated as its results."""
     for count in range(1, len(args) // 2 + 1):
         if args[-count:] == args[-2 * count : -count]:
             return args[-count:]
