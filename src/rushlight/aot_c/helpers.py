@@ -1,4 +1,4 @@
-"""Functions of C that kernels call. A generated file has only those that its kernels need."""
+"""C functions that kernels call. A generated file has only the functions that its kernels need."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ static {_type} interpolate_{_type}({_type} from, {_type} to, {_type} weight) {{
 
 
 def with_needs(names: Iterable[str]) -> list[str]:
-    """The helpers with those that they call, in the order of their definitions."""
+    """The helpers and all helpers that they call, in the order of their definitions."""
     found: set[str] = set()
 
     def visit(name: str) -> None:

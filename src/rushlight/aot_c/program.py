@@ -174,7 +174,7 @@ def _end_text(end: End) -> str:
 
 
 def _body(source: Source, methods: list[MethodText], origin: str) -> tuple[str, int, int]:
-    """The text of the C file, the bytes of its constants and those of planned memory."""
+    """The text of the C file, the bytes of its constants, and the bytes of planned memory."""
     initial = [item for method in methods for item in method.initial]
     texts = []
     if _has_state(methods):

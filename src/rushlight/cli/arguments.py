@@ -203,7 +203,7 @@ def load_array(path: str) -> Any:
 
 
 def _load_arrays(path: str) -> np.ndarray | list[np.ndarray]:
-    """The array of a .npy file, or those of a .npz file."""
+    """The array in a .npy file, or all arrays in a .npz file."""
     try:
         found = np.load(path, allow_pickle=False)
         return found if isinstance(found, np.ndarray) else [found[name] for name in found.files]
@@ -212,7 +212,7 @@ def _load_arrays(path: str) -> np.ndarray | list[np.ndarray]:
 
 
 def _read_values(text: str, meta: MethodMeta, index: int) -> list[Any]:
-    """What one value of --inputs gives, the first of which is the input `index`."""
+    """The inputs in one value of --inputs; the first of them is the input `index`."""
     path = Path(text)
     if path.suffix.lower() in _IMAGE_SUFFIXES:
         return [_read_image(path, meta, index)]

@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _measure(method: Method, inputs: list[object], warmup: int, seconds: float) -> tuple[float, list[float]]:
-    """The seconds of the first run, and of each run after those for warming up."""
+    """The seconds of the first run, and of each run after the warm-up runs."""
     first = _timed(method.execute, inputs)
     for _ in range(warmup):
         method.execute(inputs)

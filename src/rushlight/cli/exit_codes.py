@@ -1,7 +1,7 @@
 """What the exit codes of the command mean."""
 
 OK = 0
-"""The command did what it was asked for; `diff` and `compare` found no difference."""
+"""The command succeeded; `diff` and `compare` found no difference."""
 
 ERROR = 1
 """An error, which is printed."""

@@ -109,7 +109,7 @@ def _load_exported(path: Path) -> tuple[str, Any, tuple[Any, ...]]:
         raise InvalidArgumentError(f"the file {path} does not exist")
     try:
         program = torch.export.load(path)
-    except Exception as error:  # torch raises errors of many kinds for what it cannot read
+    except Exception as error:  # torch raises errors of many types for unreadable files
         first = str(error).partition("\n")[0][:200]
         raise InvalidArgumentError(
             f"{path} is no exported program: {first}; torch.export.save writes one"

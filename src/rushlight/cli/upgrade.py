@@ -22,7 +22,7 @@ LOST = "old: compile the model again"
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a file: what it is, its layout, and one of PRESENT, OLD and LOST."""
+    """A part of a file: its kind, its layout, and PRESENT, OLD or LOST."""
 
     part: str
     layout: str

@@ -129,7 +129,7 @@ class TableDecl:
 
 @dataclass
 class SchemaDecl:
-    """One schema file and all it includes. `tables` are ordered so that each comes after those it uses."""
+    """One schema file with all included files. Each of the `tables` comes after the tables that it uses."""
 
     namespace: str = ""
     identifier: str = ""
@@ -277,7 +277,7 @@ class _Parser:
         self._schema.namespaces[name] = self._namespace
 
     def _attributes(self) -> dict[str, int]:
-        """What stands in parentheses, if anything does; 1 for those without a number."""
+        """The attributes in parentheses, by name; an attribute without a number has the value 1."""
         attributes: dict[str, int] = {}
         if self._try("("):
             while not self._try(")"):

@@ -1,4 +1,4 @@
-"""Comparators for which a NaN is 0, as ExecuTorch's are. Those of the inspector itself return NaN."""
+"""Comparators that treat NaN as 0, as in ExecuTorch. The inspector's own comparators return NaN."""
 
 from __future__ import annotations
 

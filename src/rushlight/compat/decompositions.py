@@ -36,7 +36,7 @@ _NEVER_KEPT = (
 
 
 def default_decomposition_table(_use_old_decomp_table: bool = False) -> dict[Any, Callable[..., Any]]:
-    """Returns the decompositions of the edge dialect: those of Core ATen, without quantization.
+    """Returns the decompositions of the edge dialect: Core ATen's decompositions, without quantization.
 
     Args:
         _use_old_decomp_table: return the few ones of the first capture.

@@ -281,7 +281,7 @@ def extract_out_arguments(
 
 
 def format_schema_name(schema: torch._C.FunctionSchema) -> str:
-    """Returns the name of an operator with that of its overload, such as "aten::add.Tensor"."""
+    """Returns the name of an operator with its overload, such as "aten::add.Tensor"."""
     return f"{schema.name}.{schema.overload_name}" if schema.overload_name else str(schema.name)
 
 

@@ -63,7 +63,7 @@ class ExtendedHeader:
         return ExtendedHeader(program, base, segments, magic, length)
 
     def is_valid(self) -> bool:
-        """Whether the bytes at the start and the length are those of a header."""
+        """Whether the magic bytes and the length are valid for a header."""
         return self.magic == self.EXPECTED_MAGIC and self.length >= self.MINIMUM_LENGTH
 
     def to_bytes(self) -> bytes:
@@ -107,7 +107,7 @@ class FlatTensorHeader:
         return FlatTensorHeader(offset, size, base, segments, magic, length)
 
     def is_valid(self) -> bool:
-        """Whether the bytes at the start and the length are those of a header."""
+        """Whether the magic bytes and the length are valid for a header."""
         return self.magic == self.EXPECTED_MAGIC and self.length >= self.EXPECTED_LENGTH
 
     def to_bytes(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Passes that code for ExecuTorch imports from `exir.passes`, in the form in which it calls them."""
+"""The passes of ExecuTorch's `exir.passes`, with the same interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes that change the graph module that they are given, as ExecuTorch's passes of these names do."""
+"""Passes that change their graph module in place, as ExecuTorch's passes of these names do."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class _Finder(MetaPathFinder):
             return None
         if fullname in MODULES:
             spec = ModuleSpec(fullname, _FaceLoader(), origin=names.__file__, is_package=True)
-            spec.has_location = True  # the file of the module is the one that lists the names
+            spec.has_location = True  # the module's file is the file that lists the names
             return spec
         for finder in sys.meta_path:
             if not isinstance(finder, _Finder):

@@ -444,7 +444,7 @@ def tap_compare(
     rules: Sequence[TapRule] | TapRule | None = None,
     error_on_empty: bool = True,
 ) -> tuple[Any, list[TapSpec]]:
-    """Compares intermediate values of a model in eager PyTorch with those in the runtime.
+    """Compares intermediate values in eager PyTorch with the values in the runtime.
 
     Args:
         model: the model.

@@ -26,7 +26,7 @@ def filter_nodes(inputs: Iterable[Any]) -> Iterator[Node]:
 
 
 def get_node_tensor_specs(node: Node) -> list[TensorSpec]:
-    """Returns the specs of a node, those of its argument for a view of memory."""
+    """Returns the specs of a node; for a memory view, the specs of its argument."""
     if node.target is memory_ops.view:
         (node,) = filter_nodes(node.args[:1])
     return meta.tensor_specs(node)
@@ -350,7 +350,7 @@ class Verifier:
         self._check("output", outputs - state, self.alloc_graph_output)
 
     def _user_outputs(self, nodes: list[Node]) -> set[TensorSpec]:
-        """The specs of the outputs without those that are new contents of buffers."""
+        """The specs of the outputs, except outputs that are new contents of buffers."""
         if self.graph_signature is None:
             return get_graph_output_tensors(nodes)
         names = set(self.graph_signature.user_outputs)

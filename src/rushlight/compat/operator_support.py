@@ -13,7 +13,7 @@ from rushlight.ir.edge_ops import aten_op
 
 
 class DontSupportBase(OperatorSupportBase):
-    """Supports all nodes except those for which `skips` returns True, and collects the refused nodes.
+    """Supports all nodes for which `skips` returns False, and collects the other nodes.
 
     Args:
         exact: compare whole texts; otherwise one text may be part of the other.

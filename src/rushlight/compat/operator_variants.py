@@ -75,7 +75,7 @@ def to_variant(op: OpOverload, variant: SchemaKind) -> OpOverload:
 
 
 def _arguments_of(op: OpOverload) -> FunctionSchema | None:
-    """The schema of an operator without results, out arguments, and what it writes."""
+    """An operator's schema without results and out arguments, and the arguments that it writes."""
     schema = native_schema(op._schema)
     return None if schema is None else dataclasses.replace(schema.signature(), returns=())
 

@@ -116,7 +116,7 @@ def _quantize_input(
 
 
 def _wanted(params: QuantParams, wanted: Mapping[str, Any]) -> QuantParams:
-    """The parameters that are asked for, or those of the program if they are the same."""
+    """The requested parameters, or the program's parameters if they are equal."""
     lacking = [key for key in ("scale", "zp", "dtype") if key not in wanted]
     assert not lacking, f"qparams lacks {', '.join(lacking)}"
     dtype: torch.dtype = wanted["dtype"]
@@ -152,7 +152,7 @@ def _arguments(params: QuantParams) -> Arguments:
 
 
 class _QuantizeEnds(PassBase):
-    """Changes the manager's program and the given graph, and tells what it did in constant methods."""
+    """Changes the manager's program and the graph, and stores the parameters as constant methods."""
 
     kind = ""
 

@@ -71,7 +71,7 @@ class DataSerializer(ABC):
 
 
 class FlatTensorSerializer(DataSerializer):
-    """Writes and reads .ptd files, with any layouts: the runtime checks those that it loads.
+    """Writes and reads .ptd files with any layouts; the runtime checks layouts when it loads a file.
 
     Args:
         config: the alignments.

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 
 class ScalarType(IntEnum):
-    """Element types; the numbers are those of c10::ScalarType."""
+    """Element types; the numbers equal c10::ScalarType's."""
 
     BYTE = 0
     CHAR = 1

@@ -1,1 +1,1 @@
-"""From a torch.export program to an edge program."""
+"""Converts a torch.export program to an edge program."""

@@ -1,4 +1,4 @@
-"""Models quantized by torchao's `quantize_`, in the operators that pt2e's flow uses.
+"""Converts models quantized by torchao's `quantize_` to the quantize and dequantize operators of pt2e.
 
 Their weights are tensor subclasses, whose parts the graph reads, and torchao's affine operators say by block
 sizes what quantized_decomposed has operators for.
@@ -77,7 +77,7 @@ def _store_parts(program: ExportedProgram) -> None:
 
 
 def _values(node: Node, names: Sequence[str]) -> list[Any]:
-    """Arguments of an operator by name, its defaults where they are not given."""
+    """The arguments of an operator by name, including default values."""
     schema = node.target._schema.arguments  # type: ignore[union-attr]
     found = {argument.name: argument.default_value for argument in schema if argument.has_default_value()}
     found |= dict(zip((argument.name for argument in schema), node.args, strict=False)) | dict(node.kwargs)
@@ -85,7 +85,7 @@ def _values(node: Node, names: Sequence[str]) -> list[Any]:
 
 
 def _call(before: Node, op: OpOverload, *args: Argument) -> Node:
-    """A new node in the place of `before`."""
+    """Makes a new node that replaces `before`."""
     with before.graph.inserting_before(before):
         node = before.graph.call_function(op, args)
     meta.copy_origin(before, node)

@@ -1,4 +1,4 @@
-"""Who shares whose storage in a graph that is being made functional.
+"""Alias analysis of a graph that is made functional: which tensors share a storage.
 
 Every tensor of the old graph has a handle: a root has storage of its own, a view reads part of its parent's.
 Writing through a handle gives it new content, and its ancestors new content with that part put back; other
@@ -26,7 +26,7 @@ Emit = Callable[[OpOverload, tuple[Argument, ...], dict[str, Argument]], Node]
 
 
 class Handle:
-    """A tensor of the old graph: the new node of its content, and how it views its parent.
+    """A tensor of the old graph: the new node with its content, and its view of its parent tensor.
 
     `op` is None for a root, and for one of a list of views, which cannot be read anew.
     """
@@ -52,7 +52,7 @@ class Aliases:
         self._of: dict[Node, Handle] = {}
 
     def of(self, node: Node) -> Handle:
-        """The handle whose content the node of the new graph is; made at first sight."""
+        """The handle whose content is `node` of the new graph; the first call makes it."""
         handle = self._of.get(node)
         if handle is None:
             handle = self._of[node] = self._new(node)
@@ -73,7 +73,7 @@ class Aliases:
         return handle
 
     def current(self, handle: Handle, emit: Emit) -> Node:
-        """The node of the handle's content, after all writes."""
+        """The node with the handle's content after all writes so far."""
         if handle.parent is None or handle.version == handle.root.version:
             return handle.node
         if handle.op is None:
@@ -85,7 +85,7 @@ class Aliases:
         return handle.node
 
     def write(self, handle: Handle, content: Node, emit: Emit) -> None:
-        """Gives the handle new content, and carries it into its ancestors."""
+        """Sets a handle's content, and writes it into the tensors of which the handle is a view."""
         path = [(handle, content)]
         child = handle
         while child.parent is not None:

@@ -1,4 +1,4 @@
-"""ATen dialect to Core ATen: one walk over the program's graph, or torch's own decomposition.
+"""Decomposes the ATen dialect to Core ATen, by one walk over the graph or by torch's decomposition.
 
 Programs that `FastDecomposer` refuses go through `ExportedProgram.run_decompositions`, which means the
 same and is slower.
@@ -65,7 +65,7 @@ def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -
 
 
 def _normalize_constants(program: MethodProgram) -> None:
-    """Describes constants as torch does: behind parameters and buffers, and not persistent."""
+    """Orders and marks constants as torch does: behind parameters and buffers, and not persistent."""
     specs = program.graph_signature.input_specs
     for index, spec in enumerate(specs):
         if spec.kind is InputKind.CONSTANT_TENSOR:
@@ -87,7 +87,7 @@ def _normalize_constants(program: MethodProgram) -> None:
 
 
 def _decompose_by_torch(program: ExportedProgram, preserve: Collection[OpOverload]) -> ExportedProgram:
-    """Calls torch's decomposition without the warning that torch gives of a class of its own."""
+    """Calls torch's decomposition, and suppresses its FutureWarning about a class of torch itself."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*LeafSpec", category=FutureWarning)
         core: ExportedProgram = program.run_decompositions(tables.general_table(preserve))
@@ -118,7 +118,7 @@ def _forget_pending_sizes(program: ExportedProgram) -> None:
 
 
 def why_general(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -> str | None:
-    """Why `decompose` leaves the program to torch, None if it does not."""
+    """Returns why torch must decompose the program; None if `decompose` can."""
     try:
         _decompose_fast(program, preserve)
     except NeedsFallback as reason:
@@ -143,7 +143,7 @@ def _decompose_fast(program: ExportedProgram, preserve: Collection[OpOverload]) 
 def _outputs(
     program: ExportedProgram, decomposer: FastDecomposer, output: Node
 ) -> tuple[ExportGraphSignature, list[Argument]]:
-    """The new signature and the results: what is written first, then what the old program gives.
+    """Returns the new signature and the results: written values first, then the old program's outputs.
 
     A tensor that is no buffer of its module but is written, such as a cache in an attribute, becomes one.
     """

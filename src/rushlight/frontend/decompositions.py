@@ -1,4 +1,4 @@
-"""Decompositions of our own: of operators that torch leaves or makes and the runtime has no kernel for."""
+"""Decompositions of operators for which torch has none and the runtime has no kernel."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _empty_permuted(
 
 
 def _checked_elsewhere(info: torch.Tensor, name: str, *, is_matrix: bool) -> None:
-    """Kernels report a singular matrix themselves."""
+    """Drops the error check: kernels report a singular matrix themselves."""
 
 
 def _put(
@@ -130,7 +130,7 @@ def _ldexp(x: torch.Tensor, exponent: torch.Tensor) -> torch.Tensor:
 
 
 def _nanmedian_of_dim(x: torch.Tensor, dim: int, keepdim: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
-    """The lower of two middle values; NaN where there is nothing else."""
+    """The median: the lower of two middle values; NaN if all values are NaN."""
     if x.dim() == 0 or not x.dtype.is_floating_point:
         return torch.median(x, dim, keepdim)
     values, order = torch.sort(x, dim)  # NaN last
@@ -165,7 +165,7 @@ def _trilinear(
     sumdim: Sequence[int],
     unroll_dim: int = 1,
 ) -> Any:
-    """The product of three tensors, which lack the dims `expand1` and so on of the sum's."""
+    """Multiplies three tensors and sums; `expand1` and so on are the dims that a tensor lacks."""
     rank = a.dim() + len(expand1)
     letters = [chr(ord("a") + dim) for dim in range(rank)]
     operands = [
@@ -178,12 +178,12 @@ def _trilinear(
 
 
 def _copy_strided(x: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
-    """Strides are chosen where memory is planned."""
+    """Ignores the strides, because the memory planner chooses them."""
     return torch.clone(x, memory_format=torch.contiguous_format)
 
 
 def _number_first(op: OpOverload) -> Decomposition:
-    """`op(number, tensor)` by `op(tensor, tensor)`."""
+    """Decomposes `op(number, tensor)` to `op(tensor, tensor)`."""
 
     def decomposed(number: float, x: torch.Tensor) -> torch.Tensor:
         dtype = torch.result_type(x, number)
@@ -214,13 +214,13 @@ def _int_mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def _conv_tbc(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, pad: int = 0) -> torch.Tensor:
-    """A convolution of (time, batch, channels) by (width, channels, new channels)."""
+    """Convolves an input (time, batch, channels) with a weight (width, channels, new channels)."""
     result = torch.conv1d(x.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
     return result.permute(2, 0, 1)
 
 
 def _multilabel_margin_loss(x: torch.Tensor, target: torch.Tensor, reduction: int = 1) -> torch.Tensor:
-    """Labels of a row end before its first -1, where torch's own decomposition counts label 0 on."""
+    """Stops at the first label -1 of a row; torch's own decomposition counts label 0 from there."""
     if x.dim() == 0:
         x, target = x.reshape(1), target.reshape(1)
     count = x.shape[-1]
@@ -236,7 +236,7 @@ def _multilabel_margin_loss(x: torch.Tensor, target: torch.Tensor, reduction: in
 
 
 def _logsumexp(x: torch.Tensor, dim: int | Sequence[int], keepdim: bool = False) -> torch.Tensor:
-    """The maximum is taken beside one more element, -inf, along dynamic dims, which may be empty."""
+    """Adds the element -inf along dynamic dims before the maximum, because these dims may be empty."""
     dims = {d % x.dim() for d in ([dim] if isinstance(dim, int) else dim)} if x.dim() else set()
     padding = [n for d in reversed(range(x.dim())) for n in (0, int(_is_dynamic(x, d) and d in dims))]
     if not any(padding) or not x.dtype.is_floating_point:
@@ -288,7 +288,7 @@ def _is_dynamic(x: torch.Tensor, dim: int) -> bool:
 def _exponential(
     x: torch.Tensor, lambd: float = 1.0, *, generator: torch.Generator | None = None
 ) -> torch.Tensor:
-    """By the inverse of its distribution; rand is below 1, so that the logarithm is finite."""
+    """Samples by the inverse distribution function; rand is below 1, so that the logarithm is finite."""
     return torch.neg(torch.log1p(torch.neg(torch.rand_like(x)))) / lambd
 
 

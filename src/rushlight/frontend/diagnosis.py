@@ -1,4 +1,4 @@
-"""What is wrong with a program of torch.export, or why torch cannot make one, in words that help."""
+"""Explains errors in programs of torch.export, and errors of torch.export itself, to users."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ _LOGGED = {
 
 
 class _StandardError:
-    """Writes to a stream all except the partial graph that torch prints before it raises an export error."""
+    """Writes text to a stream, except the partial graph that torch prints before an export error."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -137,7 +137,7 @@ class _StandardError:
 
 @contextmanager
 def _without_reports_of_torch() -> Iterator[None]:
-    """Drops what torch logs and prints of an error that it then raises."""
+    """Drops torch's log messages about an error that torch then raises."""
 
     def is_kept(record: logging.LogRecord) -> bool:
         return not str(record.msg).startswith(_LOGGED[record.name])
@@ -155,7 +155,7 @@ def _without_reports_of_torch() -> Iterator[None]:
 
 @contextmanager
 def plain_words(model: torch.nn.Module | None = None) -> Iterator[None]:
-    """Raises ExportError, with the user's line, for those errors of torch whose cause is known.
+    """Raises ExportError with the user's source line for torch errors whose cause is known.
 
     What torch logs and prints of these errors is dropped, because the error contains it.
 

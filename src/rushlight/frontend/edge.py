@@ -1,4 +1,4 @@
-"""Core ATen to the Edge dialect: a new graph of edge operators, with constants lifted to inputs."""
+"""Converts Core ATen to the Edge dialect: a new graph of edge operators, with constants as inputs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def to_edge_dialect(
 
 
 class ToEdgeDialectPass(Pass):
-    """Core ATen becomes the Edge dialect, as `to_edge_dialect` says."""
+    """Converts Core ATen to the Edge dialect, as described at `to_edge_dialect`."""
 
     def __init__(self, dim_order: bool, verifier: type[Verifier] | None) -> None:
         self._dim_order = dim_order
@@ -200,7 +200,7 @@ def _call(
 
 
 def with_dim_order(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Keyword arguments in which the memory format is a dim order.
+    """Returns keyword arguments with the memory format replaced by a dim order.
 
     To preserve a layout that is of no memory format is to make it row-major.
     """
@@ -223,7 +223,7 @@ def _attribute(module: GraphModule, node: Node) -> Any:
 
 
 def _first_user_input(signature: ExportGraphSignature) -> int:
-    """The index of the first input of the user's, 0 if there is none."""
+    """The index of the first user input; 0 if there is none."""
     kinds = [spec.kind for spec in signature.input_specs]
     return kinds.index(InputKind.USER_INPUT) if InputKind.USER_INPUT in kinds else 0
 
@@ -262,7 +262,7 @@ def _make_dense(
     constants: dict[str, Any],
     evaluator: Evaluator,
 ) -> None:
-    """Stored tensors of a layout that no dim order names become contiguous."""
+    """Makes stored tensors contiguous if no dim order describes their layout."""
     nodes = {node.name: node for node in graph.nodes if node.op == "placeholder"}
     for spec in signature.input_specs:
         target = spec.target

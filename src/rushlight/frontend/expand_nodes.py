@@ -1,4 +1,4 @@
-"""Decomposes chosen nodes of a Core ATen program where they stand; the other nodes stay as they are."""
+"""Decomposes chosen nodes of a Core ATen program in place; other nodes are not changed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _GraphExpander:
         self._symbols = SymbolNodes(graph)
         self._writer = NodeWriter(graph, self._symbols)
         self._stale: set[Node] = set()
-        """Nodes whose inputs have other metadata than before."""
+        """Nodes whose input metadata changed."""
         self._erased: set[Node] = set()
 
     def run(self, chosen: Collection[Node]) -> None:
@@ -96,7 +96,7 @@ class _GraphExpander:
         self._erase(node)
 
     def _replace(self, old: Node, new: Node) -> None:
-        """Gives the users of a node another one, and notes which of them may change."""
+        """Replaces a node for its users, and records users whose metadata may change."""
         if _key(meta.get_val(old)) != _key(meta.get_val(new)):
             self._stale.update(old.users)
         old.replace_all_uses_with(new)
@@ -107,7 +107,7 @@ class _GraphExpander:
         self._erased.add(node)
 
     def _evaluate_again(self, node: Node) -> None:
-        """Computes the metadata of a node whose inputs have changed theirs."""
+        """Computes the metadata of a node again after the metadata of its inputs changed."""
         before = meta.get_val(node)
         if isinstance(node.target, OpOverload) and not meta.makes_symbols(node):
             val = self._tools.evaluator.value(node.target, node.args, node.kwargs)

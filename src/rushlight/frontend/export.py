@@ -1,4 +1,4 @@
-"""What users hand in, as exported programs by method name."""
+"""Converts the user's models or programs to exported programs by method name."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def export_module(
 
 
 def as_programs(programs: ExportedProgram | Mapping[str, ExportedProgram]) -> dict[str, ExportedProgram]:
-    """Programs by method name; a single one is the method `forward`."""
+    """Returns programs by method name; a single program is the method `forward`."""
     if isinstance(programs, ExportedProgram):
         programs = {"forward": programs}
     if not isinstance(programs, Mapping):  # pragma: no branch

@@ -41,7 +41,7 @@ _MEANS_IN_GRAPH = {aten.lift_fresh_copy.default: aten.clone.default}
 
 @dataclass(frozen=True)
 class Tools:
-    """What the walks over one program share: the decompositions, and what is known of their results."""
+    """Shared data of the walks over one program: the decompositions, and cached results."""
 
     table: Mapping[OpOverload, Decomposition]
     preserve: frozenset[OpOverload]
@@ -76,7 +76,7 @@ class FastDecomposer:
         self.origin: Node = next(iter(module.graph.nodes))
 
     def run(self) -> Node:
-        """Walks the graph but for its output node, which is returned."""
+        """Walks the graph except its output node, which is returned."""
         for node in self.module.graph.nodes:
             if node.op == "placeholder":
                 self._placeholder(node)
@@ -91,7 +91,7 @@ class FastDecomposer:
         return output
 
     def _attribute(self, node: Node) -> None:
-        """Graphs of control flow are walked where they are run."""
+        """Skips graphs of control flow, which are walked at their control flow node."""
         value = attribute_of(self.module, node)
         if isinstance(value, GraphModule):
             return
@@ -112,7 +112,7 @@ class FastDecomposer:
         eliminate_dead_code(self.graph)
 
     def content(self, node: Node) -> Node:
-        """What a placeholder of the new graph holds after all writes."""
+        """The content of a placeholder of the new graph after all writes."""
         current: Node = self._content(self.aliases.of(node))
         return current
 
@@ -164,7 +164,7 @@ class FastDecomposer:
         self.env[node] = self.aliases.of(new)
 
     def _operand(self, argument: object, owner: GraphModule) -> Any:
-        """A body as the `get_attr` node of the walked graph, other arguments as they are in the new graph."""
+        """Converts an argument: a body to the `get_attr` node of its walked graph, others to new nodes."""
         if not isinstance(argument, Node) or argument.op != "get_attr":
             return self._arguments(argument)
         module = attribute_of(owner, argument)
@@ -236,7 +236,7 @@ class FastDecomposer:
         return new
 
     def _inputs_unchanged(self, node: Node) -> bool:
-        """Whether the new inputs have the metadata of the old ones, so that the old result's holds."""
+        """Whether old and new inputs have equal metadata, so that the old result metadata stays valid."""
         for old in node.all_input_nodes:
             if old not in self.env:  # a body
                 continue
@@ -279,7 +279,7 @@ class FastDecomposer:
     def _writes_nothing(
         self, op: OpOverload, args: tuple[Argument, ...], kwargs: dict[str, Argument]
     ) -> bool:
-        """Whether an in-place composite returns its argument as it is: dropout of an evaluated model."""
+        """Whether an in-place composite returns its argument unchanged, such as dropout at inference."""
         try:
             expansion, _ = self.tools.expander.expand(op, args, kwargs)
         except NeedsFallback:

@@ -86,7 +86,7 @@ def _take_origin(old: Node, new: Node) -> None:
 
 
 def without_grad(val: object) -> Any:
-    """Returns a value, or a sequence of values, none of which requires gradients."""
+    """Returns a value or sequence of values with gradients turned off."""
     if isinstance(val, torch.Tensor):
         return val.detach() if val.requires_grad else val
     if isinstance(val, (list, tuple)):

@@ -54,7 +54,7 @@ class Expansion:
 
 
 class Recorder(TorchDispatchMode):
-    """Records the operators that reach it, decomposing those of the table and composites on the way.
+    """Records dispatched operators; operators in the table and composite operators are decomposed.
 
     Operators that write a tensor made inside the expansion are recorded as their functional form.
     """

@@ -108,7 +108,7 @@ class ExcludeFromQuantization(Quantizer):  # type: ignore[misc]
                     )
 
     def _advice(self, what: str, name: str, paths: set[str], model: GraphModule) -> str:
-        """The names that the model has, for the message of an error."""
+        """The advice in an error message: the names that exist in the model."""
         if what == "layer":
             if name in paths:
                 return f"a module has this name: say modules=[{name!r}]"
@@ -155,7 +155,7 @@ def _fused_behind(node: Node) -> Node | None:
 
 
 def _refers_to_lost(node: Node, annotated: list[Node]) -> bool:
-    """Whether a node's parameters are to come from one that is no longer annotated."""
+    """Whether a node shares the parameters of a node that is no longer annotated."""
     annotation: QuantizationAnnotation = meta.get_annotation(node)
     specs = [annotation.output_qspec, *annotation.input_qspec_map.values()]
     for spec in specs:

@@ -30,7 +30,7 @@ from rushlight.quantize.pattern_quantizer import nothing_reason, quantizes
 
 
 class _Strict(Quantizer):  # type: ignore[misc]
-    """A quantizer that does what another does, and refuses a model in which that one quantizes nothing."""
+    """Wraps a quantizer, and refuses a model in which this quantizer quantizes nothing."""
 
     def __init__(self, quantizer: Quantizer) -> None:
         super().__init__()
@@ -196,7 +196,7 @@ def export_float(
 def _export(
     model: torch.nn.Module, example: tuple[object, ...], dynamic_shapes: DynamicShapes
 ) -> ExportedProgram:
-    """The model as it behaves in evaluation; the modes of its modules are restored."""
+    """Context in which a model is in evaluation mode; the modes of its modules are restored."""
     modes = {part: part.training for part in model.modules()}
     model.eval()
     try:
@@ -225,7 +225,7 @@ def _module(model: GraphModule | ExportedProgram) -> GraphModule:
 
 
 def _prepared(model: GraphModule) -> GraphModule:
-    """Names the places of observers, and lets those of weights see them."""
+    """Names the places of observers, and runs the observers of weights on the weights."""
     modules = dict(model.named_modules(remove_duplicate=False))
     if not any(isinstance(part, _OBSERVERS) for part in modules.values()):
         raise QuantizationError("there is nothing to quantize: the quantizer has asked for no operator")

@@ -12,7 +12,7 @@ import torch
 from rushlight.quantize.scales import quantize_groups
 
 _DAMPING = 0.01
-"""Added to the diagonal of the inputs' products, in shares of its mean."""
+"""Added to the diagonal of the input products, relative to the mean of the diagonal."""
 
 
 def round_by_inputs(

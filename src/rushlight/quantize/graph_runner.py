@@ -130,7 +130,7 @@ def _written(node: Node) -> set[Node]:
 
 
 def _after_writes(node: Node, order: dict[Node, int]) -> dict[Node, Node]:
-    """Each argument, and the node whose value it has by then: itself, or the last that wrote to it."""
+    """Each argument, and the node with its current value: the argument itself, or its last writer."""
     arguments = {}
     for source in node.all_input_nodes:
         current, moved = source, True

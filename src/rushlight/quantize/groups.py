@@ -41,7 +41,7 @@ class _Sum(AffineQuantizedObserverBase):  # type: ignore[misc]
         raise QuantizationError("inputs that stay float have no parameters")
 
     def convert(self, model: GraphModule, observer_node: Node) -> None:
-        """Leaves what it found to the operators that take the observed tensor, which stays float."""
+        """Passes the observed products to the operators that read the tensor; the tensor stays float."""
         if self.products is None:
             place = getattr(self, "place", "") or "an input"
             raise QuantizationError(
@@ -116,7 +116,7 @@ class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
 
 
 def _products(model: GraphModule, weight: Node, width: int) -> torch.Tensor | None:
-    """What is known of the inputs of the one operator that takes an observed weight."""
+    """The observed input products of the single operator that reads an observed weight."""
     users = list(weight.users)
     if len(users) != 1:
         return None

@@ -63,7 +63,7 @@ class HistogramObserver(UniformQuantizationObserverBase):  # type: ignore[misc]
         return {key: vars(self)[key] for key in ("low", "high", "_counts", "_exponent", "_first")}
 
     def set_extra_state(self, state: Mapping[str, object]) -> None:
-        """Sets the counts from those of another observer."""
+        """Restores the counts that `state_dict` of another observer returned."""
         for key, value in state.items():
             setattr(self, key, value)
 
@@ -71,7 +71,7 @@ class HistogramObserver(UniformQuantizationObserverBase):  # type: ignore[misc]
         return math.floor(value * 2.0**-self._exponent)
 
     def _make_room(self, low: float, high: float, coarsest: int | None = None) -> None:
-        """Bins from the least value to the largest, these two included, joined until they are few enough.
+        """The bins from the least to the largest value (inclusive), merged until they are few enough.
 
         They are at least as wide as those of the exponent `coarsest`.
         """
@@ -103,7 +103,7 @@ class HistogramObserver(UniformQuantizationObserverBase):  # type: ignore[misc]
         return float(lows[best]), float(highs[best])
 
     def _losses(self, lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
-        """The squares that ranges lose: those clipped, and a twelfth of a step's for all others but zeros."""
+        """The squared errors of ranges: clipping errors, plus step^2 / 12 for each other nonzero value."""
         places = torch.arange(self._counts.numel(), dtype=torch.float64) + self._first
         values = ((places + 0.5) * 2.0**self._exponent).clamp(self.low, self.high)
         none = torch.zeros(1, dtype=torch.float64)

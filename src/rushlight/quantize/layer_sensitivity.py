@@ -1,4 +1,4 @@
-"""Which layers suffer most from quantization, and which of them to leave in float."""
+"""Measures how sensitive each layer is to quantization, and selects layers that stay float."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Sensitivity:
         }
 
     def svg(self) -> str:
-        """The plot: for each layer, the signal to noise of the results with it alone quantized."""
+        """The plot: for each layer, the signal-to-noise ratio of the results if only it is quantized."""
         return bars(
             [row.name for row in self.layers],
             {
@@ -127,11 +127,11 @@ class Sensitivity:
         )
 
     def html(self) -> str:
-        """The plot and the table, in a page that needs no other file."""
+        """The plot and the table, in an HTML page without external files."""
         return page("Sensitivity to quantization", self.sections())
 
     def sections(self) -> Sections:
-        """What the page holds."""
+        """The content of the HTML page."""
         return [
             ("Error of the results with one layer quantized", f"<p>{self._whole()}</p>{self.svg()}"),
             ("", Table(_HEAD, self._cells(), _RIGHT)),
@@ -143,7 +143,7 @@ _RIGHT = {0, 4, 5, 6}
 
 
 def _noise(found: Difference) -> float:
-    """The error's amplitude beside the signal's."""
+    """The amplitude of the error relative to the signal."""
     if math.isinf(found.snr_db):
         return 0.0 if found.snr_db > 0 else 1.0
     return float(10 ** (-found.snr_db / 20))
@@ -260,7 +260,7 @@ class _Unit:
 
 
 def _weights(node: Node) -> int:
-    """Numbers in the weights that an operator reads; of a batch norm those of what it folds into."""
+    """The number of weights of an operator; for a batch norm, of the operator into which it is folded."""
     if node.target in BATCH_NORM and isinstance(node.args[0], Node):
         node = node.args[0]
     return sum(
@@ -272,7 +272,7 @@ def _weights(node: Node) -> int:
 
 @dataclass(frozen=True)
 class Hybrid:
-    """A quantized program, the layers that it leaves in float, and how near it comes to the float one."""
+    """A quantized program, its layers in float, and its distance from the float program."""
 
     program: ExportedProgram
     left: list[str]
@@ -290,7 +290,7 @@ def hybrid(
     dynamic_shapes: DynamicShapes = None,
     items: int = 8,
 ) -> Hybrid:
-    """Leaves the fewest of the most sensitive layers in float with which the results reach `min_snr_db`.
+    """Keeps as few of the most sensitive layers in float as needed to reach `min_snr_db`.
 
     The number of layers is found by bisection; each step quantizes the model again.
 

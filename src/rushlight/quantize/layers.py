@@ -101,7 +101,7 @@ def pair_layers(reference: GraphRunner, quantized: GraphRunner) -> list[Layer]:
 
 
 def _names(node: Node) -> Iterator[str]:
-    """What a node was called before, the oldest name first."""
+    """The earlier names of a node, the oldest name first."""
     return reversed([node.name, *meta.earlier_names_of(node)])
 
 
@@ -117,7 +117,7 @@ def _is_tensor(node: Node) -> bool:
 
 
 def _result(node: Node) -> Node:
-    """The node itself, or its dequantized result if all that reads it is quantized the same way."""
+    """The node, or its dequantized result if all its users read the same quantized result."""
     users = list(node.users)
     if len(users) != 1 or not _is(users[0], "quantize_per"):
         return node
@@ -147,7 +147,7 @@ def how(layer: Layer) -> str:
 
 
 def _goes_on_quantized(node: Node) -> bool:
-    """Whether an operator that reads this node alone, such as an activation, gives the quantized result."""
+    """Whether the only user of the node (such as an activation) computes the quantized result."""
     users = list(node.users)
     if len(users) != 1 or is_quantization(users[0]) or users[0].op != "call_function":
         return False
@@ -155,7 +155,7 @@ def _goes_on_quantized(node: Node) -> bool:
 
 
 def _describe(dequantize: Node) -> tuple[str, bool]:
-    """The dtype that a dequantization reads, and whether it is of a stored weight."""
+    """The dtype that a dequantize node reads, and whether it reads a stored weight."""
     name = str(dequantize.target).split(".")[1]
     stored = dequantize.args[0]
     if isinstance(stored, Node) and _is(stored, "quantize_per"):

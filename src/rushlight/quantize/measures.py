@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of an actual value from the expected one.
+    """The difference between an actual value and the expected value.
 
     Attributes:
         snr_db: 10 log10(expected² / error²). It is infinite for equal values, and minus infinite if the

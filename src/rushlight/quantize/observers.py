@@ -56,7 +56,7 @@ class Checked:
         return result
 
     def absorb(self, other: Checked) -> None:
-        """Adds what another observer of the same value has seen."""
+        """Adds the data of another observer of the same value."""
         self.seen += other.seen
         super().absorb(other)  # type: ignore[misc]
 
@@ -111,7 +111,7 @@ class _Range:
     max_val: torch.Tensor
 
     def absorb(self, other: _Range) -> None:
-        """Extends the range to that of another observer."""
+        """Extends the range to include the range of another observer."""
         if self.min_val.numel() == 0:
             self.min_val, self.max_val = other.min_val.clone(), other.max_val.clone()
         elif other.min_val.numel():
@@ -164,7 +164,7 @@ class CheckedPerChannelMovingFakeQuantize(CheckedMovingFakeQuantize):
 
 
 class CheckedPerChannelFakeQuantize(CheckedFakeQuantize):
-    """Does the same for channels of any axis; CheckedPerChannelMovingFakeQuantize supports axis 0 only."""
+    """Like CheckedPerChannelMovingFakeQuantize, but for channels of any axis instead of axis 0 only."""
 
 
 class PerTokenObserver(AffineQuantizedObserverBase):  # type: ignore[misc]

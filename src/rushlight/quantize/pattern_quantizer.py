@@ -227,7 +227,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         return [config for config in configs if config is not None]
 
     def _warn_of_idle(self, model: GraphModule) -> None:
-        """Names of modules that are not there are mistakes."""
+        """Raises QuantizationError for module names that the model does not have."""
         if not self.module_name_config:
             return
         names = {path for node in model.graph.nodes for path, _ in meta.module_types_of(node)}
@@ -289,7 +289,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         )
 
     def _follow(self, match: Match, config: QuantizationConfig) -> None:
-        """Operators that have the parameters of their input, or follow a quantized one."""
+        """Annotates operators that share the parameters of their input, or follow a quantized operator."""
         node, kind = match.anchor, match.pattern.kind
         sources = _sources(match)
         if not sources or not all(isinstance(source, Node) and is_float32(source) for source in sources):
@@ -326,7 +326,7 @@ def _applies(node: Node, pattern: Pattern, config: QuantizationConfig) -> bool:
 
 
 def _sources(match: Match) -> list[Any]:
-    """What the operator has its values from."""
+    """The nodes that provide the input of a match's first operator."""
     first = match.anchor.args[0]
     return list(first) if isinstance(first, (list, tuple)) else [first]
 
@@ -402,7 +402,7 @@ def is_float32(node: Node) -> bool:
 
 
 def _is_huge(node: Node, model: GraphModule) -> bool:
-    """Whether a node is a constant number of a size that stands for infinity, as masks have."""
+    """Whether a node is a constant number so large that it stands for infinity, as in masks."""
     if node.op != "get_attr":
         return False
     value: object = model

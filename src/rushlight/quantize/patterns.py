@@ -88,7 +88,7 @@ BATCH_NORM = frozenset(
     {aten.batch_norm.default, aten._native_batch_norm_legit.default, aten.cudnn_batch_norm.default}
 )
 
-# The values stay, or are chosen among those there are.
+# The result has only values of the inputs.
 MOVEMENT = frozenset(
     {
         aten.view.default,

@@ -1,4 +1,4 @@
-"""What a model itself says about the inputs of a layer, without data."""
+"""Estimates the inputs of a layer from the model alone, without data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PASSED = {
     qd.quantize_per_tensor.tensor,
     qd.quantize_per_token.default,
 }
-"""What leaves the vectors of its first argument about as they are."""
+"""Operators that approximately keep the vectors in their first argument."""
 
 _NORMS = {aten.layer_norm.default, aten.rms_norm.default}
 

@@ -50,7 +50,7 @@ def quantize_groups(
         weighed = q if matter is None else q * matter
         along, length = (rows * weighed).sum(-1, keepdim=True), (q * weighed).sum(-1, keepdim=True)
         length = length.clamp_min(1e-30)
-        # With the fitted scale the squares lost are those of the rows less this.
+        # The squared error with the fitted scale is the sum of the squared values minus this.
         kept = along.square() / length
         scales = torch.where(kept > most, along / length, scales)
         most = torch.maximum(kept, most)

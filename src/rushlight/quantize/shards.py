@@ -1,4 +1,4 @@
-"""Calibration on parts of the data: what observers saw in each part is merged."""
+"""Calibrates on parts of the data, and merges the observers of all parts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ShardCalibration:
         self._empty = {name: copy.deepcopy(part) for name, part in observers(prepared).items()}
 
     def observe(self, data: Iterable[Inputs]) -> dict[str, torch.nn.Module]:
-        """Returns the observers, by name, after they have seen these data alone.
+        """Returns the observers, by name, after they have seen only these data.
 
         Args:
             data: inputs; each item is a tuple of arguments or one tensor.
@@ -45,7 +45,7 @@ class ShardCalibration:
 
 
 def absorb(prepared: GraphModule, seen: Mapping[str, object]) -> None:
-    """Adds what observers saw in a part of the data to those of a prepared model.
+    """Adds the data that observers saw in a part to the observers of a prepared model.
 
     Args:
         prepared: the same model, prepared with the same quantizer.

@@ -230,7 +230,7 @@ def weight_only_int4(*, group_size: int = 32, by_inputs: bool = False) -> Quanti
 
 
 def _watched() -> QuantizationSpec:
-    """An input that stays float and is looked at; pt2e wants a type and a range, which say nothing here."""
+    """Marks an input that stays float and is observed; pt2e ignores its dtype and range."""
     return QuantizationSpec(
         dtype=torch.int8,
         quant_min=-128,
@@ -322,7 +322,7 @@ def _symmetric(
     weight_qmin: int,
     weight_qmax: int,
 ) -> QuantizationConfig:
-    """Equal settings give one and the same configuration, however they were written.
+    """Caches configurations: equal settings return the same object, however they are written.
 
     The observers are torchao's, with the settings of ExecuTorch, so that the numbers are equal to its.
     """

@@ -111,7 +111,7 @@ class ModuleMethod:
     def _by_position(
         self, args: tuple[Any, ...], kwargs: dict[str, object]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Returns the positional arguments, also those that are given by name, and the other ones."""
+        """Returns the positional arguments (including those passed by name) and the other arguments."""
         names = self._names[len(args) :]
         if not any(key in self._names for key in kwargs):
             return args, kwargs

@@ -18,7 +18,7 @@ from rushlight.runtime.errors import BackendMissingWarning, FileMissingError
 PathLike = Union[str, "os.PathLike[str]"]
 
 ETDUMP_BUFFER_SIZE = 64 << 20
-"""The bytes for events unless another size is given. The system provides those that are used."""
+"""The default size of the event buffer in bytes. The system allocates only the used part."""
 
 
 MAX_INSTRUCTIONS = 1 << 30

@@ -110,7 +110,7 @@ class ProgramBuilder(GraphBuilder):
         return super().output(results)
 
     def get_verifiers(self) -> list[type[Verifier]] | None:
-        """Returns the verifiers of the program; None means those of torch."""
+        """Returns the verifiers of the program; None means torch's verifiers."""
         if self.mode is IrMode.ATEN:
             return None
         exceptions = self._core_aten_ops_exception_list

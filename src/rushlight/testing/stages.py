@@ -1,4 +1,4 @@
-"""The steps from a module to the bytes of a program, each an object that keeps what it makes.
+"""The stages from a module to the bytes of a program; each stage is an object that keeps its result.
 
 `rushlight.testing.Tester` runs them in order. A backend derives from them to set its own defaults.
 """

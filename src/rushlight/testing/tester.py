@@ -291,7 +291,7 @@ class Tester:
         artifact_dir: str | None = None,
         artifact_name: str | None = None,
     ) -> Self:
-        """Runs what a stage made, and compares its outputs with those of the exported program.
+        """Runs the artifact of a stage, and compares its outputs with the exported program's outputs.
 
         Args:
             stage: the type of the stage; None means the last one.

@@ -218,7 +218,7 @@ def _masked_fill_tensor(k: Kernel) -> None:
 def _where(k: Kernel) -> None:
     condition, a, b = k.tensor(0), k.tensor(1), k.tensor(2)
     k.require(condition.dtype in (BOOL, ScalarType.BYTE), "the condition is neither bool nor uint8")
-    # The condition comes last here: its name is that of no pointer that may lie under the result.
+    # The condition comes last: its pointer must not alias the result.
     elementwise(
         k, [a, b, condition], k.tensor(3), common_type(a, b), lambda k, c, x, y, z: f"{z} != 0 ? {x} : {y}"
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rushlight.aot_c.code import Code
 
 Value = Callable[[str], str]
-"""The expression of an element, from that of its position."""
+"""Maps the position of an element to the C expression of the element."""
 
 
 def add_up(code: Code, total: str, count: str | int, value: Value, c_type: str, tag: str = "") -> None:

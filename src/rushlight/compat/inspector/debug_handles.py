@@ -1,4 +1,4 @@
-"""Debug handles of nodes and events, and the pairs of values that they tie together."""
+"""Debug handles of nodes and events, and the pairs of values that share debug handles."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _joined(first: DebugHandle, second: DebugHandle) -> DebugHandle:
 def map_runtime_aot_intermediate_outputs(
     aot_intermediate_outputs: Mapping[DebugHandle, Any], runtime_intermediate_outputs: RuntimeOutputs
 ) -> IntermediateOutputMapping:
-    """Pairs the values of a graph with those of the runtime.
+    """Pairs the values of a graph with the values of the runtime.
 
     Args:
         aot_intermediate_outputs: the values of the graph's operators.

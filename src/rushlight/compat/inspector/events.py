@@ -153,7 +153,7 @@ class Event(plain.Event):
         events: Sequence[InstructionEvent],
         output_buffer: bytes | None = None,
     ) -> None:
-        """Sets the values of an event to those of the first run.
+        """Sets the values of an event to the values of the first run.
 
         Raises:
             AssertionError: another run recorded other values.

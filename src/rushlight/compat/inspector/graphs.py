@@ -130,7 +130,7 @@ class _Builder:
         )
 
     def _make(self, node: torch.fx.Node) -> tuple[Node, list[ValueNode]]:
-        """The node, and those of the numbers and names among its arguments."""
+        """The node, and the nodes for the numbers and names among its arguments."""
         if node.op not in ("placeholder", "get_attr", "output", "call_function"):
             raise ValueError(f"{node.op} of {node.target} ({node.name}) has no place in a graph of operators")
         name = node.name + "_"  # a name that ends in a number would be merged with others by viewers

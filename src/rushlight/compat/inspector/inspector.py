@@ -58,7 +58,7 @@ _COMPARATORS: dict[str, Callable[[], NumericalComparatorBase]] = {
 def gen_graphs_from_etrecord(
     etrecord: ETRecord, enable_module_hierarchy: bool = False
 ) -> dict[str, OperatorGraph]:
-    """Returns the graphs of a record by name; that of the edge program is `EDGE_DIALECT_GRAPH_KEY`."""
+    """Returns the graphs of a record by name; the edge program has the name `EDGE_DIALECT_GRAPH_KEY`."""
     programs: dict[str, Any] = dict(etrecord.graph_map or {})
     if etrecord.edge_dialect_program is not None:
         programs[EDGE_DIALECT_GRAPH_KEY] = _edge_program(etrecord)
@@ -292,7 +292,7 @@ class Inspector(plain.Inspector):
         disable_debug_handle_valdiation: bool = False,
         reference_graph: str | None = None,
     ) -> DataFrame:
-        """Compares recorded values with those of a graph of the record, which torch runs on the same inputs.
+        """Compares recorded values with a graph of the record, which torch runs on the same inputs.
 
         Args:
             distance: "MSE", "L1", "SNR", or a comparator.

@@ -1,4 +1,4 @@
-"""What identifies the events of a run, so that those of several runs are put together."""
+"""Identifies the events of a run, so that equal events of several runs can be grouped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replaces operators on images by those with the channels last."""
+"""Replaces operators on images by their channels-last variants."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ DEFAULT_OP_MAP: Mapping[Target, ChannelsLastOpSpec] = {
 
 
 class ReplaceOpsWithChannelsLastVariantsPass(InPlacePass):
-    """Replaces operators on images by those with the channels last, between permutes.
+    """Replaces operators on images by their channels-last variants, between permutes.
 
     Before: y = avg_pool2d(x, [2, 2])
     Expected: y = channels_last.permute_copy(

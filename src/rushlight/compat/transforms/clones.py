@@ -73,7 +73,7 @@ def _copies_input_to_output(node: Node, source: Node) -> bool:
 
 
 def _join_pair(dequantize: Node) -> None:
-    """Lets those who quantize again, by the same parameters, use the integers there were."""
+    """Replaces quantize nodes of a dequantized value with the same parameters by the original integers."""
     params = dequantize_params(dequantize)
     integers = dequantize.args[0] if params is not None else None
     if params is None or not isinstance(integers, Node):

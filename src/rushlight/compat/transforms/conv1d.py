@@ -1,4 +1,4 @@
-"""Writes convolutions over one dimension as convolutions over two."""
+"""Replaces 1-d convolutions by 2-d convolutions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ edge = ops.edge.aten
 
 
 class ConvertConv1dToConv2dPass(PassBase):
-    """Writes convolutions over one dimension as ones over two, of which the first has size 1.
+    """Replaces 1-d convolutions by 2-d convolutions whose first spatial dimension has size 1.
 
     Before: y = convolution(x, w, b, [2], [1], [1], False, [0], 1) of a [4, 3, 5] w
     Expected: a = convolution(unsqueeze_copy(x, 2), w, b, [1, 2], [0, 1], [1, 1], False, [0, 0], 1)

@@ -31,7 +31,7 @@ _HIGHEST = 2**31 - 1
 
 
 class _Tensors:
-    """The stored tensors of a graph: those of a program, or attributes of a graph module."""
+    """The stored tensors of a graph: tensors of a program, or attributes of a graph module."""
 
     def __init__(self, module: GraphModule, program: ExportedProgram | None) -> None:
         self._module = module

@@ -1,4 +1,4 @@
-"""Replaces operators by those of a backend's dialect, as functions say."""
+"""Replaces operators by operators of a backend's dialect, as selected by functions."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class ViewMap:
         return len(self.target_shape)
 
     def map_dim(self, source_dims: int | Sequence[int]) -> list[int] | None:
-        """Returns over which dimensions of the view a reduction does what it does over those of the tensor.
+        """Returns the dimensions of the view that correspond to a reduction's dimensions of the tensor.
 
         None if there are none: the dimensions must be whole runs; size 1 counts where the view has such a
         dimension in its place.
@@ -160,7 +160,7 @@ class ViewMap:
         return found if found and not shared else None
 
     def map_dim_inverse(self, target_dims: int | Sequence[int]) -> list[int] | None:
-        """Returns over which dimensions of the tensor a reduction does what it does over those of the view.
+        """Returns the dimensions of the tensor that correspond to a reduction's dimensions of the view.
 
         None if the dimensions are not whole runs.
         """
@@ -311,7 +311,7 @@ class ViewMap:
         return self._runs
 
     def _run_of(self, side: int) -> list[int]:
-        """The run of each dimension, -1 for those of size 1; side 0 is the tensor, side 1 the view."""
+        """The index of the run of each dimension, -1 for size 1; side 0 is the tensor, side 1 the view."""
         found = [-1] * (self.target_rank if side else self.source_rank)
         for number, run in enumerate(self._valid()):
             for axis in run[side]:
@@ -319,7 +319,7 @@ class ViewMap:
         return found
 
     def _covers_runs(self, dims: Sequence[int], side: int, with_ones: bool) -> bool:
-        """Whether dimensions are whole runs; those of size 1 are none."""
+        """Whether dimensions make up whole runs; dimensions of size 1 belong to no run."""
         run_of = self._run_of(side)
         touched = {run_of[dim] for dim in dims}
         if -1 in touched and not with_ones:

@@ -28,12 +28,12 @@ def is_row_major(order: object) -> bool:
 
 
 def is_row_major_image(order: object) -> bool:
-    """Returns whether an order is that of four dimensions, as they are named."""
+    """Returns whether a dim order is the contiguous order of four dimensions."""
     return isinstance(order, (list, tuple)) and list(order) == [0, 1, 2, 3]
 
 
 def is_channels_last_image(order: object) -> bool:
-    """Returns whether an order is that of four dimensions, of which the second one is the last."""
+    """Returns whether a dim order is the channels-last order of four dimensions."""
     return isinstance(order, (list, tuple)) and list(order) == [0, 2, 3, 1]
 
 
@@ -113,7 +113,7 @@ class EnforceContiguousDimOrderPass(InPlacePass):
 
     @staticmethod
     def _leave(output: Node, wanted: dict[int, tuple[list[int], torch.Tensor]]) -> bool:
-        """Gives outputs the orders that they had."""
+        """Restores the original dim orders of the outputs."""
         if not wanted:
             return False
         results = list(output.args[0])  # type: ignore[arg-type]

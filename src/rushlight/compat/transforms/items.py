@@ -1,4 +1,4 @@
-"""Replaces operators with two results of which only the first is used."""
+"""Replaces operators with two results if only the first result is used."""
 
 from __future__ import annotations
 

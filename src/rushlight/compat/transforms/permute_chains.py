@@ -194,7 +194,7 @@ class PostponePermuteBelowSqueezeViewPass(RemoveOrReplacePass):
 
 
 class FuseTransposeOrPermuteOpPairsPass(FuseOpPairsAcrossBranchesPass):
-    """Removes permutes and transposes with those that undo them, if only `bypass_ops` are between.
+    """Removes pairs of inverse permutes and transposes with only `bypass_ops` between them.
 
     Before: y = permute_copy(quantize_per_tensor(permute_copy(x, [0, 2, 1]), ...), [0, 2, 1])
     Expected: y = view_copy(quantize_per_tensor(x, ...), shape)

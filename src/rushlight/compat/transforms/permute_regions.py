@@ -87,7 +87,7 @@ class _Region:
 
 
 class RemovePermutesAroundElementwiseOpsPass(InPlacePass):
-    """Removes the permutes in front of elementwise operators, and those behind that undo them.
+    """Removes permutes in front of elementwise operators together with the inverse permutes behind them.
 
     Before: y = permute_copy(relu(permute_copy(x, [0, 2, 1])), [0, 2, 1]). Expected: y = relu(x)
 
@@ -176,7 +176,7 @@ class RemovePermutesAroundElementwiseOpsPass(InPlacePass):
     def _fits(node: Node, order: Order, repeat: _Repeat | None, from_below: bool) -> bool:
         """Whether a node's input has as many dimensions as an order."""
         if repeat is not None or _changes_ones(node):
-            if from_below:  # the order is that of the result, which has other dimensions
+            if from_below:  # the order belongs to the result, which has other dimensions
                 return False
             return len(meta.get_shape(node.args[0])) == len(order)
         return meta.get_tensor(node) is None or len(meta.get_shape(node)) == len(order)

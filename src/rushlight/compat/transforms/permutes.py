@@ -171,13 +171,13 @@ class RemoveOrReplacePass(HierarchicalInplacePass):
 
 
 class FuseOpPairsAcrossBranchesPass(PassBase):
-    """A pass that removes an operator together with those which undo it, however the graph branches between.
+    """Removes an operator together with the operators that undo it, also across branches of the graph.
 
     A subclass calls `find_and_fuse`, and says what may be fused.
     """
 
     def check_ok_to_fuse(self, producer: Node, consumers: list[Node]) -> bool:
-        """Returns whether an operator and those which undo it may be removed."""
+        """Returns whether an operator and the operators that undo it may be removed."""
         return True
 
     def can_fuse_for_chain(
@@ -217,7 +217,7 @@ class FuseOpPairsAcrossBranchesPass(PassBase):
         consumer_op_packets: set[EdgeOpOverloadPacket],
         bypass_ops: Collection[EdgeOpOverload],
     ) -> bool:
-        """Removes each of some operators with those that undo it, from one graph.
+        """Removes the given operators, and the operators that undo them, from one graph.
 
         Returns:
             Whether there were any.
@@ -239,7 +239,7 @@ class FuseOpPairsAcrossBranchesPass(PassBase):
         return consumer
 
     def fuse(self, node: Node, removal_candidates: list[Node], graph_module: GraphModule) -> None:
-        """Removes an operator and those that undo it."""
+        """Removes an operator and the operators that undo it."""
         node.replace_all_uses_with(node.all_input_nodes[0])
         graph_module.graph.erase_node(node)
         for consumer in removal_candidates:

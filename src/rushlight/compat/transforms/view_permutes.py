@@ -31,7 +31,7 @@ PERMUTE_COPY = ops.edge.aten.permute_copy.default
 
 
 def refresh_permute_view_meta(node: Node) -> None:
-    """Computes the value of a view_copy or permute_copy anew from that of its input.
+    """Computes the value of a view_copy or permute_copy again from the value of its input.
 
     Symbolic sizes stay the symbols of the input. Other nodes, and those whose input has no value, stay.
     """

@@ -97,7 +97,7 @@ class FuseViewCopyPass(GraphPass):
 
 
 class CollapseViewCopyPass(InPlacePass):
-    """Joins views of views, and removes those that give the shape there was.
+    """Joins consecutive views, and removes views that restore the original shape.
 
     Before: y = view_copy(view_copy(x, [4, 3]), [12]). Expected: y = view_copy(x, [12])
     """

@@ -1,4 +1,4 @@
-"""Writes the decompositions of attention and of bilinear resizes as the operators that they come from."""
+"""Replaces decomposed attention and bilinear resizes by their original operators."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class ConvertToUpsampleBilinear2d(ProgramGraphPass):
         return changed
 
     def _fits(self, constant: Node, ratios: list[float]) -> bool:
-        """Whether a stored number is the one that the decomposition has at its place."""
+        """Whether a stored number equals the number at this place of the decomposition."""
         value = self.stored(constant)
         if value is None or value.numel() != 1:
             return False

@@ -1,4 +1,4 @@
-"""Gives quantize and dequantize nodes the user's metadata of what they quantize."""
+"""Copies the user's metadata from quantized nodes to their quantize and dequantize nodes."""
 
 from __future__ import annotations
 

@@ -77,8 +77,9 @@ class ChannelsLastTaggedReshapePass(ProgramGraphPass):
 
     @staticmethod
     def is_nhwc_node(node: Node) -> bool:
-        """Returns whether the channels of a node's result are last; for a dequantize node, those of the value
-        that was quantized.
+        """Returns whether a node's result is channels last.
+
+        For a dequantize node, this is the layout of the value that was quantized.
         """
         quantized = node.args[0] if is_dequant(node) else None
         if isinstance(quantized, Node) and is_quant(quantized) and isinstance(quantized.args[0], Node):
@@ -240,7 +241,7 @@ def has_channels_last(node: Node) -> bool:
 
 
 def _behind(node: Node) -> Node:
-    """The node in front of which new nodes lie behind a node, and behind all inputs of the graph."""
+    """The node in front of which new nodes are inserted: behind a node and behind all graph inputs."""
     graph: Graph = node.graph
     if node.op == "placeholder":
         place: Node = next(other for other in graph.nodes if other.op != "placeholder")

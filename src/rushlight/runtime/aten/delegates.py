@@ -90,8 +90,9 @@ class LoweredDelegate:
 
 
 def _input_count(module: object, arguments: int) -> int:
-    """Returns the number of inputs of a lowered module: that of its original program, or all arguments except
-    one.
+    """Returns the number of inputs of a lowered module.
+
+    Without its original program, all arguments except one count as inputs.
     """
     program = getattr(module, "original_module", None)
     return arguments - 1 if program is None else len(program.graph_signature.user_inputs)
@@ -113,6 +114,6 @@ def _placed(values: Sequence[p.KernelTypes]) -> tuple[list[p.KernelTypes], int]:
 
 
 def _without_guards(file: PTEFile) -> dict[str, NamedDataEntry]:
-    # The guards belong to the inputs of the method, not to those of the delegate.
+    # The guards belong to the inputs of the method, not to the inputs of the delegate.
     guards = ("rushlight.shape_guards.", "rushlight.relations.")
     return {key: data for key, data in file.named_data.items() if not key.startswith(guards)}

@@ -82,7 +82,7 @@ class Program:
         return method
 
     def new_method(self, name: str, lowered: Sequence[Callable[..., object]] | None = None) -> Method:
-        """Loads a method with state of its own. The arguments and errors are those of `load_method`."""
+        """Loads a method with separate state. Arguments and errors are the same as for `load_method`."""
         metadata = self.metadata(name)
         (plan,) = (plan for plan in self._file.program.execution_plan if plan.name == name)
         return Method(self._file, plan, metadata, self._external, self._data, lowered=lowered)

@@ -127,7 +127,7 @@ class TestCaseShim:
 
 
 def dtype_test(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a method that runs once for each dtype, which it gets as its last argument."""
+    """Marks a method that runs once for each dtype; the dtype is its last argument."""
     func.test_type = TestType.DTYPE  # type: ignore[attr-defined]
     return func
 

@@ -1,4 +1,4 @@
-"""Finds the tests of a suite, and leaves out those that are not asked for."""
+"""Finds the tests of a suite, and leaves out tests that were not selected."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class _Failed(Exception):
 
 
 class _Step:
-    """Turns an error of a step into what it means for the test."""
+    """Converts an error in a step to a result of the test."""
 
     def __init__(self, result: TestResult, mismatch: TestResult | None = None) -> None:
         self.result, self.mismatch = result, mismatch
