@@ -1,4 +1,4 @@
-"""Partitioners and helpers that serve many backends."""
+"""Partitioners and helpers for many backends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rushlight.ir import meta
 
 
 class AllNodePartitioner(Partitioner):
-    """Gives all nodes of the program's main graph, with their constants and state, to one backend."""
+    """Assigns all nodes of the program's main graph, with their constants and state, to one backend."""
 
     def __init__(self, backend_id: str, compile_specs: list[CompileSpec]) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from rushlight.devtools.inspector import numerical_comparator as plain
 
 
 def _numbers(value: object) -> torch.Tensor:
-    """A value in float64, with 0 for NaN and the largest number for infinity if there is a NaN."""
+    """Converts a value to float64; if it has a NaN, NaN becomes 0 and infinity the largest number."""
     numbers = plain.as_float(value)
     return torch.nan_to_num(numbers) if bool(numbers.isnan().any()) else numbers
 

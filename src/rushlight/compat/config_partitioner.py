@@ -18,7 +18,7 @@ from rushlight.ir.errors import CompileError
 
 
 class PartitionerConfig(ABC):
-    """A kind of operator that a backend takes.
+    """A configuration for one operator that a backend supports.
 
     Attributes:
         target_name: the operator without its library, such as `linear.default`.
@@ -54,7 +54,7 @@ def _name_of(target: object) -> str:
 
 
 class ConfigerationBasedPartitioner(Partitioner):
-    """Takes the nodes that match the configurations. Nodes that belong together stay in one part."""
+    """Accepts the nodes that match the configurations. Nodes of one match stay in one partition."""
 
     def __init__(
         self, delegation_spec: DelegationSpec, partitioner_configs: Iterable[PartitionerConfig]

@@ -13,7 +13,7 @@ class DataclassEncoder(json.JSONEncoder):
     """Writes dataclasses as objects, and bytes as lists of numbers: `json.dumps(value, cls=...)`."""
 
     def default(self, o: object) -> Any:
-        """Returns what stands for an object that JSON does not know."""
+        """Returns the JSON form of an object that JSON does not support."""
         if isinstance(o, (bytes, bytearray, memoryview)):
             return list(bytes(o))
         if not is_dataclass(o) or isinstance(o, type):
@@ -28,7 +28,7 @@ class DataclassEncoder(json.JSONEncoder):
 
 
 def json_to_dataclass(json_dict: Any, cls: Any = None) -> Any:
-    """Returns the dataclass of what `DataclassEncoder` wrote.
+    """Converts the output of `DataclassEncoder` back to a dataclass.
 
     Args:
         json_dict: what `json.loads` returned.

@@ -55,7 +55,7 @@ class DebugPass(PassBase):
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Logs the graph, which stays as it is."""
+        """Logs the graph without changing it."""
         if not self.enable_debug_pass:
             return PassResult(graph_module, False)
         text = "\n".join(self._lines(graph_module))
@@ -85,7 +85,7 @@ class DebugPass(PassBase):
         yield from (f"  {target}: {count}" for target, count in targets.items())
 
     def _frames(self, node: Node) -> list[str]:
-        """The frames of the stack that made a node, the innermost one last."""
+        """The stack frames that created a node, the innermost frame last."""
         frames = [
             f"{frame.file if self.show_full_path else Path(frame.file).name}:{frame.line}: {frame.code}"
             for frame in meta.source_frames(node)

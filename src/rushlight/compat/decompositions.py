@@ -1,4 +1,4 @@
-"""Which operators are decomposed, for code that asks ExecuTorch's compiler for its table."""
+"""The decomposition tables, for code that asks ExecuTorch's compiler for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies a shared node for each of its users, so that a part can contain both the node and the user."""
+"""Copies a shared node for each of its users, so that a partition can contain a node and its user."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DEQUANTIZE = frozenset(
 
 
 class DuplicateDequantNodePass(GraphPass):
-    """Gives each user of a dequantize node one of its own.
+    """Gives each user of a dequantize node a separate copy of the node.
 
     Before: y = dequantize(q); a = f(y); b = g(y)
     Expected: y = dequantize(q); a = f(y); y_1 = dequantize(q); b = g(y_1)

@@ -1,4 +1,4 @@
-"""The result of emission with the fields that ExecuTorch's class has."""
+"""The result of emission, with the fields of ExecuTorch's class."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rushlight.ir.json_types import JsonObject
 
 
 class EmitterOutput(emitted.EmitterOutput):
-    """An emitted program that is made of its parts.
+    """An emitted program, constructed from its parts.
 
     Args:
         program: the program, with its constants and delegates in it.

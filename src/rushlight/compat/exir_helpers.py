@@ -73,7 +73,7 @@ class ExirDynamoConfig:
 
 
 def eval_expr(symint: IntLike) -> int | None:
-    """Returns a size for the example inputs, None if it is known only when the program runs."""
+    """Returns the example value of a size; None if the size is known only at run time."""
     return hint(symint)
 
 
@@ -106,7 +106,7 @@ def collect_free_symbols(inputs: Iterable[object]) -> set[str]:
 
 
 def get_greatest_ancestor_node_identifier(node: Node) -> str:
-    """Returns what names the node of the exported program that a node comes from."""
+    """Returns the name of the exported program's node that a node comes from."""
     found: Any = node
     while history := (meta.history_of(found) if isinstance(found, Node) else found.from_node):
         found = history[-1]
@@ -127,7 +127,7 @@ def setting_python_recursive_limit(limit: int = 10000) -> Iterator[None]:
 
 
 def lift_constant_tensor_pass(ep: ExportedProgram) -> ExportedProgram:
-    """Makes the constants that a graph reads as attributes inputs of the program, which is changed."""
+    """Converts constants in graph attributes to program inputs; the program is changed."""
     module = ep.graph_module
     read = [node for node in module.graph.nodes if node.op == "get_attr"]
     evaluator, added = Evaluator.of(module), None
@@ -148,7 +148,7 @@ def lift_constant_tensor_pass(ep: ExportedProgram) -> ExportedProgram:
 def _update_exported_program_graph_module(
     exported_program: ExportedProgram, new_graph_module: GraphModule
 ) -> ExportedProgram:
-    """Returns a program with another graph and the signature that belongs to it."""
+    """Returns a program with another graph and a matching signature."""
     return with_graph_module(exported_program, new_graph_module)
 
 
@@ -305,7 +305,7 @@ def scalar_type_enum(dtype: torch.dtype) -> ScalarType:
 
 
 def get_scalar_type(enum: ScalarType) -> torch.dtype:
-    """Returns the dtype that a number of the file format stands for.
+    """Returns the dtype for a number in the file format.
 
     Raises:
         KeyError: no dtype of torch has this number.
@@ -343,7 +343,7 @@ def to_out_variant(op_overload: OpOverload) -> tuple[OpOverload, tuple[str, ...]
 
 
 def _near_misses(op: OpOverload) -> str:
-    """Names the overloads of an operator that write into given tensors, but take other arguments."""
+    """Lists overloads of an operator that write into given tensors but take other arguments."""
     packet = op.overloadpacket
     near = [getattr(packet, name) for name in packet.overloads()]
     schemas = [

@@ -43,5 +43,5 @@ def get_fake_program(real_exported_program: ExportedProgram) -> ExportedProgram:
 def update_to_real_program(
     fake_exported_program: ExportedProgram, real_exported_program: ExportedProgram
 ) -> None:
-    """Gives a fake program the state of the program that it was made of."""
+    """Gives a fake program the state of its original program."""
     fake_exported_program.state_dict.update(real_exported_program.state_dict)

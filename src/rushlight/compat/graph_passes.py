@@ -49,7 +49,7 @@ _RANDOM = ("rand", "bernoulli", "dropout", "multinomial", "normal", "uniform")
 
 
 def dead_code_elimination_pass(graph_module: GraphModule) -> PassResult:
-    """Erases the nodes that nobody uses, in the graph module that is given and its submodules."""
+    """Erases nodes without users, in place, in the graph module and its submodules."""
     for module in graph_module.modules():
         if isinstance(module, GraphModule):
             module.graph.eliminate_dead_code()
@@ -60,7 +60,7 @@ def dead_code_elimination_pass(graph_module: GraphModule) -> PassResult:
 def propagate_dynamic_shape(
     dynamic_memory_planning_mode: DynamicMemoryPlanningMode = DynamicMemoryPlanningMode.UPPER_BOUND,
 ) -> list[PassBase]:
-    """Returns the passes that give nodes specs with the sizes of the example inputs as upper bounds."""
+    """Returns the passes that give nodes specs, with the example sizes as upper bounds."""
     if dynamic_memory_planning_mode is not DynamicMemoryPlanningMode.UPPER_BOUND:
         raise ValueError(f"{dynamic_memory_planning_mode} is no mode: tensors are planned at upper bounds")
     return [SpecPropPass(), HintBasedSymShapeEvalPass()]
@@ -87,7 +87,7 @@ def weights_to_outputs_pass(exported_program: ExportedProgram) -> ExportedProgra
 
 
 def remove_unused_parameters_pass(exported_program: ExportedProgram) -> ExportedProgram:
-    """Removes the parameters and buffers that nobody reads, from the program that is given."""
+    """Removes unused parameters and buffers from the program, in place."""
     return _run_in_place(RemoveUnusedParametersPass().rewrite, exported_program)
 
 
@@ -114,7 +114,7 @@ def constant_prop_pass(
     custom_skip_targets: Collection[object] | None = None,
     _skip_dim_order: bool = True,
 ) -> ExportedProgram:
-    """Replaces operators over constants by stored results, in the program that is given.
+    """Replaces operators on constants by stored results, in place.
 
     Args:
         exported_program: an edge program.
@@ -156,7 +156,7 @@ def constant_prop_pass(
 
 
 def _name_outputs(program: ExportedProgram) -> None:
-    """Lets the signature name the nodes that the graph returns."""
+    """Updates the output names in the signature to the nodes that the graph returns."""
     results: Any = program.graph.output_node().args[0]
     for spec, node in zip(program.graph_signature.output_specs, results, strict=True):
         if isinstance(spec.arg, TensorArgument) and isinstance(node, Node):
@@ -164,7 +164,7 @@ def _name_outputs(program: ExportedProgram) -> None:
 
 
 def _keep_used_constants(program: ExportedProgram) -> None:
-    """Removes the stored tensors that nobody reads any more; new ones are constants, not buffers."""
+    """Removes stored tensors without readers; new tensors are constants, not buffers."""
     stored = constant_inputs(program)
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     kept: list[InputSpec] = []
@@ -263,7 +263,7 @@ def _is_known(value: object) -> bool:
 
 
 class CSEPass(PassBase):
-    """Lets equal calls of operators that neither write nor draw random numbers share one result."""
+    """Merges equal calls of operators that neither write nor draw random numbers."""
 
     def call(self, graph_module: GraphModule) -> PassResult:
         """Changes the graph module that is given."""
@@ -299,7 +299,7 @@ def share_equal_calls(module: GraphModule, key_of: Callable[[Node], Hashable | N
 
 
 def call_key(node: Node) -> Hashable | None:
-    """Returns what two equal calls have in common, None for a node that must stay."""
+    """Returns the key that equal calls have in common; None for a node that must stay."""
     if node.op == "get_attr":
         return node.op, str(node.target)
     if node.op != "call_function":
@@ -463,7 +463,7 @@ _NEVER_EDGE = (
 
 
 def generate_missing_debug_handles(ep: ExportedProgram) -> None:
-    """Gives each node of a program without a debug handle one that no other node has."""
+    """Gives each node without a debug handle a new, unique debug handle."""
     modules = list(graph_modules(ep.graph_module))
     nodes = [node for module in modules for node in module.graph.nodes]
     handles = [meta.get_debug_handle(node) for node in nodes]
@@ -482,7 +482,7 @@ def update_args(args: tuple[Argument, ...], old: Node, new: Argument) -> tuple[A
 
 
 def transform_exported_program(ep: ExportedProgram, *passes: Any) -> ExportedProgram:
-    """Returns a program that passes have transformed; the given one stays as it is."""
+    """Returns a program transformed by passes; the given program is not changed."""
     return transform_program(ep, list(passes))
 
 

@@ -21,7 +21,7 @@ class FoldRedundantDequantizeQuantizePass(FoldQuantizePairsPass):
 
 
 class NormalizeViewCopyBasePass(NormalizeViewBasesPass):
-    """Lets views of views read the first base. Views that nothing reads any more stay."""
+    """Replaces views of views by views of the first base. Views without users stay."""
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:

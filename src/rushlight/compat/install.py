@@ -59,7 +59,7 @@ class _Face(types.ModuleType):
         return value
 
     def _home(self, name: str) -> types.ModuleType | None:
-        """Returns the first Rushlight module behind this one that has the name."""
+        """Returns the first Rushlight module behind this module that defines the name."""
         modules = (importlib.import_module(module) for module in self._names.modules)
         return next((module for module in modules if hasattr(module, name)), None)
 

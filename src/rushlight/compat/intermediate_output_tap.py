@@ -170,7 +170,7 @@ _REDUCERS = {reducer.name: reducer for reducer in (FULL_TENSOR, STATS)}
 
 
 def get_reducer(name_or_reducer: str | StatReducer) -> StatReducer:
-    """Returns a reducer by its name; a reducer is returned as it is.
+    """Returns the reducer with a name; a reducer object is returned unchanged.
 
     Raises:
         ValueError: no reducer has the name.
@@ -183,7 +183,7 @@ def get_reducer(name_or_reducer: str | StatReducer) -> StatReducer:
 
 
 def _register(reducer: StatReducer) -> None:
-    """Makes a reducer known by its name, which taps have as their argument."""
+    """Registers a reducer under its name, which taps have as an argument."""
     if reducer.name in (FULL_TENSOR.name, STATS.name) and reducer is not _REDUCERS[reducer.name]:
         raise ValueError(f"a reducer of the user cannot have the name {reducer.name}")
     _REDUCERS[reducer.name] = reducer
@@ -191,7 +191,7 @@ def _register(reducer: StatReducer) -> None:
 
 @torch.library.impl(_LIBRARY, "tap.Tensor", "CompositeExplicitAutograd")
 def tap_tensor_impl(x: torch.Tensor, reducer_name: str) -> torch.Tensor:
-    """Returns what the reducer keeps of a tensor."""
+    """Returns the reduced form of a tensor."""
     return get_reducer(reducer_name).eager(x)
 
 

@@ -148,7 +148,7 @@ def _owns_memory(node: Node) -> bool:
 def update_all_tensors_lifetime(
     graph_module: GraphModule, graph_signature: ExportGraphSignature | None = None
 ) -> set[TensorSpec]:
-    """Writes into each spec of a graph the first and the last node that uses it, and returns the specs.
+    """Writes the first and last node that uses a spec into the spec, and returns all specs.
 
     Constants and mutable buffers live from the first to the last node. Memory of a spec that lies within
     another one belongs to the lifetime of that one too.
@@ -171,7 +171,7 @@ def update_all_tensors_lifetime(
 
 
 def _extend_storage_base_lifetimes(specs: set[TensorSpec]) -> None:
-    """Lets memory live as long as everything that lies in it."""
+    """Extends the lifetime of each memory to the lifetimes of all specs within it."""
     for spec in specs:
         first, last = spec.lifetime
         for base in _bases(spec):
@@ -180,7 +180,7 @@ def _extend_storage_base_lifetimes(specs: set[TensorSpec]) -> None:
 
 
 def _bases(spec: TensorSpec) -> Iterator[TensorSpec]:
-    """Yields the specs in which a spec lies, from the nearest one to the memory of its own."""
+    """Yields the specs that contain a spec, from the nearest one to the owner of the memory."""
     seen = {spec}
     while spec.storage_base is not None:
         spec = spec.storage_base
@@ -258,7 +258,7 @@ class Verifier:
     def mem_obj_id_match(
         cls, lhs_spec: TensorSpec, rhs_spec: TensorSpec, accept_both_none: bool = True
     ) -> bool:
-        """Returns whether two specs belong to one object of one memory."""
+        """Returns whether two specs belong to the same memory object."""
         if lhs_spec.mem_id != rhs_spec.mem_id:
             return False
         if lhs_spec.mem_obj_id is None and rhs_spec.mem_obj_id is None:
@@ -273,7 +273,7 @@ class Verifier:
 
     @classmethod
     def lifetime_overlap(cls, lhs_spec: TensorSpec, rhs_spec: TensorSpec) -> bool:
-        """Returns whether two specs are alive at one node.
+        """Returns whether the lifetimes of two specs overlap.
 
         Raises:
             InternalError: one has no lifetime.
@@ -292,7 +292,7 @@ class Verifier:
         return cls.has_overlap(_bytes(lhs_spec), _bytes(rhs_spec))
 
     def verify_storage_reuse(self, allow_lifetime_and_storage_overlap: bool = False) -> int:
-        """Checks that specs which are alive together have no byte in common.
+        """Checks that specs with overlapping lifetimes share no byte.
 
         A spec that lies within another one is no mistake.
 
@@ -334,7 +334,7 @@ class Verifier:
         return pairs
 
     def verify_graph_input_output(self) -> None:
-        """Checks that inputs and outputs have places if and only if the plan has memory for them.
+        """Checks that inputs and outputs are placed if and only if the plan provides memory for them.
 
         Raises:
             AssertionError: they do not.

@@ -104,7 +104,7 @@ def gen_out_variant_schema(func_op_schema: str) -> str:
 
 
 def output_to_aliased_input_map(schema: torch._C.FunctionSchema) -> dict[int, int]:
-    """Returns for each result that is a written argument the position of the argument."""
+    """Returns, for each result that is a written argument, the argument's position."""
     written = {
         frozenset(argument.alias_info.before_set): index
         for index, argument in reversed(list(enumerate(schema.arguments)))

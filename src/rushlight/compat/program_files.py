@@ -17,7 +17,7 @@ from rushlight.format.segments import NamedDataEntry
 
 @dataclass
 class PTEFile:
-    """A program and data that it does not hold itself.
+    """A program, and data stored outside the program.
 
     Attributes:
         program: the program, with its constants and the payloads of its delegates.
@@ -84,7 +84,7 @@ def _format_file(file: PTEFile) -> FormatFile:
 
 
 def named_entry(buffers: Sequence[CordBuffer], entry: DataEntry) -> NamedDataEntry:
-    """Returns the entry of a program file for one of a store."""
+    """Converts an entry of a named data store to an entry of a program file."""
     data = buffers[entry.buffer_index]
     view = data.view() if isinstance(data, FileBackedData) else data
     return NamedDataEntry(view, max(entry.alignment, 1), entry.tensor_layout)

@@ -1,4 +1,4 @@
-"""Programs as the tables of a file alone, with the bytes of constants and delegates among them."""
+"""Programs as tables only, which include the bytes of constants and delegates."""
 
 from __future__ import annotations
 

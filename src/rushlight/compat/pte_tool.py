@@ -213,7 +213,7 @@ def diff_pte(
 
 
 class _Method:
-    """A method with what is looked up in it."""
+    """A method, with caches of looked-up properties."""
 
     def __init__(self, file: PTEFile, plan: ExecutionPlan) -> None:
         self.file = file
@@ -242,7 +242,7 @@ class _Method:
         return TensorInfo(index, tensor.scalar_type, list(tensor.sizes), name, tensor.data_buffer_idx, usages)
 
     def data(self, tensor: Tensor) -> bytes | None:
-        """The data that the file has for a tensor; a tensor with planned memory has initial state."""
+        """The data for a tensor in the file; a tensor with planned memory has initial state."""
         stored = self.file.constants if tensor.allocation_info is None else self.file.mutable_data
         index = tensor.data_buffer_idx
         return bytes(memoryview(stored[index])) if 0 < index < len(stored) else None
@@ -280,7 +280,7 @@ def _diff_methods(index: int, a: _Method, b: _Method, max_samples: int) -> Execu
 
 
 def _only(names: Sequence[str], others: Sequence[str]) -> list[str]:
-    """The names that are there more often than in the other list."""
+    """The names that occur more often than in the other list."""
     return sorted((Counter(names) - Counter(others)).elements())
 
 

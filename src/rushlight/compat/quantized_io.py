@@ -1,4 +1,4 @@
-"""Passes that let a quantized program take and give integers, as ExecuTorch's `quantize_io_pass`."""
+"""Passes that replace float inputs and outputs by integers, as in ExecuTorch's `quantize_io_pass`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def get_config_method_name(
 def quantize_input(
     exported_program: ExportedProgram, input_index: int, qparams: Mapping[str, Any] | None = None
 ) -> Arguments:
-    """Lets a program, which is changed, take integers for an input that it quantizes first.
+    """Changes a program to take integers for an input that it quantizes first.
 
     Args:
         exported_program: the program.
@@ -66,7 +66,7 @@ def quantize_input(
 
 
 def quantize_output(exported_program: ExportedProgram, output_index: int) -> Arguments:
-    """Lets a program, which is changed, give integers for an output that it dequantizes last.
+    """Changes a program to return integers for an output that it dequantizes last.
 
     Returns:
         How the output is quantized.
@@ -183,7 +183,7 @@ class _QuantizeEnds(PassBase):
 
 
 class QuantizeInputs(_QuantizeEnds):
-    """Lets a program take integers for inputs that it quantizes first.
+    """Changes a program to take integers for inputs that it quantizes first.
 
     Args:
         edge_program_manager: the manager, whose constant methods then tell how the inputs are quantized, or
@@ -231,7 +231,7 @@ class QuantizeInputs(_QuantizeEnds):
 
 
 class QuantizeOutputs(_QuantizeEnds):
-    """Lets a program give integers for outputs that it dequantizes last.
+    """Changes a program to return integers for outputs that it dequantizes last.
 
     Args:
         edge_program_manager: the manager, whose constant methods then tell how the outputs are quantized, or

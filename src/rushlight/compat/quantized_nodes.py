@@ -73,7 +73,7 @@ def is_tagged_as_implicit_q_dq(node: Node) -> bool:
 
 
 def is_affine_qdq(node: Node) -> bool:
-    """Returns whether a node is one of torchao's that quantize or dequantize by blocks."""
+    """Returns whether a node quantizes or dequantizes by blocks with a torchao operator."""
     return _name_of(node) in ("quantize_affine.default", "dequantize_affine.default")
 
 
@@ -120,7 +120,7 @@ def _affine_blocks(node: Node) -> tuple[list[Any], torch.Tensor, torch.Tensor]:
 
 
 def is_dynamic_qdq(node: Node) -> bool:
-    """Returns whether a node quantizes or dequantizes by parameters that another node chooses at run time."""
+    """Returns whether a node quantizes or dequantizes with parameters chosen at run time."""
     if not (is_quant(node) or is_dequant(node)):
         return False
     arguments = extract_qdq_affine_op_args_for_decomposed_ops(node) if is_affine_qdq(node) else node.args
@@ -135,7 +135,7 @@ def _is_chosen(parameter: object) -> bool:
 
 
 def extract_qdq_affine_op_args_for_decomposed_ops(node: Node) -> Sequence[Any]:
-    """Returns the arguments that an operator of `quantized_decomposed` takes for what an affine one does.
+    """Converts the arguments of an affine operator to those of a `quantized_decomposed` operator.
 
     Args:
         node: a call of `quantize_affine` or `dequantize_affine`.
@@ -178,7 +178,7 @@ def validate_quant_scales(scales: float | torch.Tensor) -> None:
 
 
 def validate_quant_zeropoints(zp: float | torch.Tensor, dtype: torch.dtype, is_4bit: bool) -> None:
-    """Checks that zero points are ones of their type.
+    """Checks that zero points are in the range of their dtype.
 
     Args:
         zp: the zero points.

@@ -137,7 +137,7 @@ def load(f: File, *, extra_files: dict[str, str] | None = None) -> ExportedProgr
 
 
 def deserialize_torch_artifact(serialized: dict[str, Any] | tuple[Any, ...] | bytes) -> Any:
-    """Reads the tensors and plain values that `serialize_torch_artifact` wrote. It never runs code of them.
+    """Reads tensors and plain values that `serialize_torch_artifact` wrote; never executes code.
 
     Args:
         serialized: the bytes; a dict or a tuple is returned as it is.

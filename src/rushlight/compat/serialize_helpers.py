@@ -32,7 +32,7 @@ def aligned_size(input_size: int, alignment: int) -> int:
 
 
 def pad_to(data: bytes, length: int) -> bytes:
-    """Returns data with zeros at its end, so that it has `length` bytes.
+    """Returns data padded with zeros to `length` bytes.
 
     Raises:
         ValueError: it is longer.

@@ -37,7 +37,7 @@ class SharedObject:
     allocations: list[AllocationSpec] = field(default_factory=list)
 
     def alive_with(self, spec: TensorSpec) -> list[AllocationSpec]:
-        """The tensors in it that are alive at some step together with `spec`."""
+        """The tensors of the object whose lifetime overlaps the lifetime of `spec`."""
         first, last = _lifetime(spec)
         lifetimes = ((found, *_lifetime(found.spec)) for found in self.allocations)
         return [found for found, its_first, its_last in lifetimes if first <= its_last and its_first <= last]

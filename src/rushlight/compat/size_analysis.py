@@ -46,7 +46,7 @@ def generate_model_size_information(
 
 
 def _constants(model: ExportedProgram) -> list[tuple[Node, torch.Tensor]]:
-    """The nodes of parameters, buffers and constants that the program still reads, with their values."""
+    """The placeholders of parameters, buffers and constants with readers, and their values."""
     targets = {spec.arg.name: spec.target for spec in model.graph_signature.input_specs if spec.target}
     found = []
     for node in model.graph.nodes:

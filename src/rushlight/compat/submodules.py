@@ -71,7 +71,7 @@ def create_submodule_from_nodes(
 
 
 def _every_item(gm: GraphModule, node: Node, items: Mapping[Any, Node]) -> list[Node]:
-    """Returns a getitem for each result of a node, the given ones and new ones, by index."""
+    """Returns the getitem node of each result of a node by index; missing nodes are added."""
     values = meta.get_val(node)
     every: list[Node] = []
     last = node

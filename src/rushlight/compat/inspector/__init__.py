@@ -1,1 +1,1 @@
-"""ExecuTorch's Inspector with the steps that it is made of, over the Inspector of Rushlight."""
+"""ExecuTorch's Inspector and its steps, built on Rushlight's Inspector."""

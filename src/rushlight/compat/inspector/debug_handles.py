@@ -137,7 +137,7 @@ def propagate_back_debug_handle(
     edge_dialect_program: ExportedProgram,
     disable_debug_handle_valdiation: bool = False,
 ) -> bool:
-    """Gives the nodes of an exported program the debug handles of the edge nodes that were made from them.
+    """Gives nodes of an exported program the debug handles of the edge nodes derived from them.
 
     Nodes that no edge node was made from get `UNSET_DEBUG_HANDLE`.
 
@@ -244,7 +244,7 @@ def map_runtime_aot_intermediate_outputs(
 
 
 def _items(values: Any, place: int) -> tuple[Any, ...]:
-    """The values of an event that stand for an operator with several results."""
+    """The values of an event that are the results of an operator with several results."""
     if not isinstance(values, Sequence):
         raise TypeError(f"an operator with several results is compared with a {type(values).__name__}")
     last = values[place]
@@ -256,7 +256,7 @@ def _items(values: Any, place: int) -> tuple[Any, ...]:
 
 
 def _item(reference: Any, values: Any, count: int, place: int) -> Any:
-    """The value of an event that stands for a result: of several, the only one with its shape and dtype."""
+    """The value of an event for a result: of several, the only value with its shape and dtype."""
     if not isinstance(values, Sequence):
         return values
     if count == 1 and isinstance(reference, torch.Tensor):

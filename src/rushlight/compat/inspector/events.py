@@ -56,7 +56,7 @@ class Event(plain.Event):
         delegate_metadata_parser: MetadataParser | None = None,
         delegate_time_scale_converter: TimeConverter | None = None,
     ) -> Event:
-        """Makes the event of a signature from its instructions, one for each run.
+        """Makes the event for a signature from its instructions, one for each run.
 
         Args:
             signature: what the instructions have in common.
@@ -115,7 +115,7 @@ class Event(plain.Event):
         events: Sequence[InstructionEvent],
         scale_factor: float,
     ) -> None:
-        """Sets the times of an event, and what the backend recorded with them.
+        """Sets the times of an event, and the backend's recorded data.
 
         Raises:
             ValueError: an instruction has several timed events.
@@ -309,7 +309,7 @@ class _Group:
 
 
 def _handles_of_step(steps: Mapping[Any, Any], identifier: object) -> Any:
-    """The debug handles of a step; a backend may add to the identifier of the map, as in "conv (3)"."""
+    """The debug handles of a step; a backend may append text to the map's identifier: "conv (3)"."""
     if identifier in steps:
         return steps[identifier]
     text = str(identifier)

@@ -1,4 +1,4 @@
-"""Graphs of operators and values for tools, as `executorch.devtools.debug_format` has them."""
+"""Graphs of operators and values for tools, with the classes of `executorch.devtools.debug_format`."""
 
 from __future__ import annotations
 

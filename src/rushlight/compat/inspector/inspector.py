@@ -160,7 +160,7 @@ class Inspector(plain.Inspector):
         self._consume_etrecord(reference_graph_name)
 
     def _consume_etrecord(self, reference_graph_name: str) -> None:
-        """Ties the events to the operators of the record, if there is one."""
+        """Connects the events with the operators of the record, if there is a record."""
         record = self._etrecord
         if record is None:
             return

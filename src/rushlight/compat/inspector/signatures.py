@@ -59,7 +59,7 @@ class InstructionEvent:
 
 
 def _given(number: int | None) -> int | None:
-    """A number of an ETDump, which writes -1 for none."""
+    """Converts a number of an ETDump, in which -1 means None."""
     return None if number == -1 else number
 
 
@@ -105,7 +105,7 @@ class DebugEventSignature:
 
 @dataclass(frozen=True, order=True)
 class EventSignature:
-    """An event of the Inspector: an instruction with the times and values that belong to it."""
+    """An event of the Inspector: an instruction, and its times and values."""
 
     instruction_id: int
     profile_event_signature: ProfileEventSignature | None = None
@@ -132,7 +132,7 @@ class EventSignature:
 
 @dataclass(frozen=True, order=True)
 class RunSignature:
-    """Runs that are put together: the block's name, its events and the test case that gave the inputs."""
+    """A group of runs: the block's name, its events, and the test case that provided the inputs."""
 
     name: str
     events: tuple[EventSignature, ...] | None = None

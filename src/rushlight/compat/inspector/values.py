@@ -34,7 +34,7 @@ ProgramOutput: TypeAlias = list[InferenceOutput]
 
 
 def calculate_time_scale_factor(source_time_scale: TimeScale, target_time_scale: TimeScale) -> float:
-    """How many of the source's unit are one of the target's."""
+    """The number of source units in one target unit."""
     return source_time_scale.per_second / target_time_scale.per_second
 
 

@@ -1,4 +1,4 @@
-"""What says the contents of a module, and what several tables need."""
+"""The types of name tables, which define the contents of a module."""
 
 from __future__ import annotations
 

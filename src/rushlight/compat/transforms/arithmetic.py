@@ -1,4 +1,4 @@
-"""Passes that write an operator with others."""
+"""Passes that decompose arithmetic operators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ aten = torch.ops.aten
 
 
 class MeanToSumDivPass(ExportPass):
-    """Writes a mean over dimensions as a sum and a division.
+    """Replaces a mean over dimensions by a sum and a division.
 
     Before: y = mean.dim(x, [0]) of a [4, 3] x. Expected: y = div(sum.dim_IntList(x, [0]), full([1], 4.0))
     """
@@ -42,7 +42,7 @@ class MeanToSumDivPass(ExportPass):
 
 
 class ReplaceScalarWithTensorArgPass(ExportPass):
-    """Gives binary operators a tensor of one element where they have a number.
+    """Replaces number operands of binary operators by tensors of one element.
 
     Before: y = add.Scalar(x, 2). Expected: y = add.Tensor(x, full([1], 2.0))
 

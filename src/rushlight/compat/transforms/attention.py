@@ -1,4 +1,4 @@
-"""Writes scaled dot-product attention as matrix products and a softmax, for quantizers and backends."""
+"""Decomposes scaled dot-product attention into matrix products and a softmax."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ aten = torch.ops.aten
 
 
 class DecomposeScaledDotProductAttentionPass(PassBase):
-    """Decomposes attention, in the graph module that is given.
+    """Decomposes attention in place.
 
     Before: y = scaled_dot_product_attention(q, k, v, mask, scale=s)
     Expected: y = matmul(softmax(matmul(q, k.transpose(-2, -1)) * s + mask, -1), v)
@@ -56,7 +56,7 @@ class DecomposeScaledDotProductAttentionPass(PassBase):
 
 
 class _Attention:
-    """One call of attention, and the nodes that take its place."""
+    """One attention call, and the nodes that replace it."""
 
     def __init__(self, evaluator: Evaluator, node: Node) -> None:
         self._evaluator = evaluator
@@ -97,7 +97,7 @@ class _Attention:
         return insert_call(self._evaluator, self._node, in_dialect_of(self._node, op), args)
 
     def _with_heads(self, query: Node, tensor: Node) -> Node:
-        """Repeats the heads of keys or values, so that each head of the queries has one."""
+        """Repeats the heads of keys or values to the number of query heads."""
         wanted, given = meta.get_shape(query), meta.get_shape(tensor)
         if len(wanted) < 3 or wanted[-3] == given[-3]:
             return tensor
@@ -109,7 +109,7 @@ class _Attention:
         return self._call(aten.repeat_interleave.self_int, tensor, int(wanted[-3] // given[-3]), -3)
 
     def _causal_mask(self, query: Node, key: Node) -> Node:
-        """A mask in which query i sees the keys up to i."""
+        """A causal mask: query i reads the keys up to i."""
         sizes: list[Any] = [
             size if isinstance(size, int) else self._call(aten.sym_size.int, tensor, -2)
             for tensor in (query, key)

@@ -60,7 +60,7 @@ _library = torch.library.Library("channels_last", "DEF")
 
 
 def _on_images(op: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that runs an operator over images with the channels first on one with the channels last."""
+    """A function that runs a channels-first operator on a channels-last image."""
 
     def run(image: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         result = op(image.permute(PERM_NHWC_TO_NCHW), *args, **kwargs)
@@ -118,7 +118,7 @@ def is_permute_copy(node: Node) -> bool:
 
 
 class DecomposeChannelsLastPass(ExportPass):
-    """Writes operators of the library `channels_last` as permutes around operators of torch.
+    """Replaces operators of the library `channels_last` by permutes around operators of torch.
 
     Before: y = channels_last.avg_pool2d(x, [2, 2])
     Expected: y = permute_copy(avg_pool2d(permute_copy(x, [0, 3, 1, 2]), [2, 2]), [0, 2, 3, 1])

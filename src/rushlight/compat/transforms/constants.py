@@ -207,7 +207,7 @@ def create_mutable_buffer(exp_program: ExportedProgram, name: str, data: torch.T
 
 
 def _owner(program: ExportedProgram, node: Node) -> torch.nn.Module:
-    """The module that has the attribute which a node reads."""
+    """The module with the attribute that a node reads."""
     owner = node.graph.owning_module
     first = str(node.target).partition(".")[0]
     return owner if owner is not None and hasattr(owner, first) else program.graph_module
@@ -222,7 +222,7 @@ def _as(old: object, data: torch.Tensor) -> torch.Tensor:
 
 
 def _storage(program: ExportedProgram, node: Node) -> tuple[dict[str, torch.Tensor] | None, str]:
-    """The table that has a placeholder's tensor, and its name there."""
+    """The table with a placeholder's tensor, and the tensor's name there."""
     signature = program.graph_signature
     constants: dict[str, torch.Tensor] = program.constants
     target = signature.inputs_to_lifted_tensor_constants.get(node.name)
@@ -235,7 +235,7 @@ def _storage(program: ExportedProgram, node: Node) -> tuple[dict[str, torch.Tens
 
 
 def _requested(graph: Graph, name: str) -> Node | None:
-    """The placeholder that an earlier call has made for a name."""
+    """The placeholder that an earlier call made for a name."""
     nodes = (node for node in graph.nodes if node.op == "placeholder")
     return next((node for node in nodes if meta.get_requested_name(node) == name), None)
 

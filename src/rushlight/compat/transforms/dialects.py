@@ -21,7 +21,7 @@ from rushlight.passes.base import eliminate_dead_code
 
 @dataclass
 class DialectNodeSpec:
-    """A call that takes the place of a node.
+    """A call that replaces a node.
 
     Args:
         op: the operator.
@@ -35,7 +35,7 @@ class DialectNodeSpec:
 
 
 class AtenToDialectPass(PassBase):
-    """Replaces calls of operators, in the graph module that is given.
+    """Replaces calls of operators in place.
 
     A subclass has a function for each operator, which it gets by `register_dialect_substitution`. The
     function takes the node and the pass, and returns a DialectNodeSpec, or None to leave the node. It may add

@@ -1,4 +1,4 @@
-"""Which dimensions in front of a view or permute are which behind it."""
+"""Maps the dimensions in front of a view or permute to the dimensions behind it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def normalize_view_shape(source_shape: Sequence[Size], target_shape: Sequence[Si
 
 
 def normalized_axes(axes: object, rank: int) -> list[int] | None:
-    """Returns one axis or several as non-negative numbers; None if one is out of range or no number."""
+    """Returns one or several axes as non-negative numbers; None if an axis is out of range."""
     given = [axes] if isinstance(axes, int) else axes
     if not isinstance(given, Sequence) or not all(type(axis) is int for axis in given):
         return None
@@ -69,7 +69,7 @@ def normalized_axes(axes: object, rank: int) -> list[int] | None:
 
 
 def normalized_permutation(dims: object, rank: int | None = None) -> list[int] | None:
-    """Returns a permutation with non-negative numbers; None if it is none, or one of another rank."""
+    """Returns a permutation with non-negative numbers; None if it is invalid for the rank."""
     if not isinstance(dims, Sequence) or (rank is not None and len(dims) != rank):
         return None
     axes = normalized_axes(dims, len(dims))
@@ -77,7 +77,7 @@ def normalized_permutation(dims: object, rank: int | None = None) -> list[int] |
 
 
 def inverse_permutation(dims: Sequence[int]) -> list[int]:
-    """Returns the permutation that undoes another one."""
+    """Returns the inverse permutation."""
     inverse = [0] * len(dims)
     for place, axis in enumerate(dims):
         inverse[axis] = place
@@ -91,7 +91,7 @@ def keeps_memory_order(shape: Sequence[Size], dims: Sequence[int]) -> bool:
 
 
 class ViewMap:
-    """Which dimensions of a tensor are which in a view of it.
+    """Maps the dimensions of a tensor to the dimensions of a view of it.
 
     Both shapes are cut into the shortest runs that have equally many elements: [4, 3, 10] as [2, 2, 1, 5, 6]
     has the runs [4] and [2, 2], and [3, 10] and [5, 6]. Dimensions of size 1 belong to no run. Elements of
@@ -199,14 +199,14 @@ class ViewMap:
         return dims, [1 if axis in reduced else size for axis, size in enumerate(self.target_shape)]
 
     def map_permutation(self, source_permutation: Sequence[int]) -> list[int] | None:
-        """Returns the permutation of the view that does what one of the tensor does; None if there is none.
+        """Returns the permutation of the view that equals one of the tensor; None if there is none.
 
         The permutation must move whole runs, and leave the order within each.
         """
         return self._map_permutation(source_permutation, 0)
 
     def map_permutation_inverse(self, target_permutation: Sequence[int]) -> list[int] | None:
-        """Returns the permutation of the tensor that does what one of the view does, or None."""
+        """Returns the permutation of the tensor that equals one of the view; None if there is none."""
         return self._map_permutation(target_permutation, 1)
 
     def remap_target_shape(self, source_shape: Sequence[Size]) -> list[Size] | None:
@@ -291,7 +291,7 @@ class ViewMap:
         return mapped
 
     def map_source_dims_to_target_axes(self, source_dims: int | Sequence[int]) -> list[int] | None:
-        """Returns the dimensions of the view that share runs with some of the tensor."""
+        """Returns the dimensions of the view that share a run with given dimensions of the tensor."""
         dims = normalized_axes(source_dims, self.source_rank)
         if dims is None:
             return None
@@ -344,7 +344,7 @@ class ViewMap:
 
 
 class PermuteMap:
-    """Which dimensions of a tensor are which behind a permute.
+    """Maps the dimensions of a tensor to the dimensions behind a permute.
 
     Args:
         permute_node: a call of permute_copy.

@@ -23,7 +23,7 @@ _COPIES = (dim_order_ops._clone_dim_order.default, dim_order_ops._to_dim_order_c
 
 
 def is_row_major(order: object) -> bool:
-    """Returns whether an order of dimensions is the order in which they are named."""
+    """Returns whether a dim order is contiguous (0, 1, 2, ...)."""
     return isinstance(order, (list, tuple)) and list(order) == list(range(len(order)))
 
 
@@ -38,13 +38,13 @@ def is_channels_last_image(order: object) -> bool:
 
 
 def _is_dense(node: object) -> bool | None:
-    """Whether a node's tensor is contiguous, None if there is no tensor."""
+    """Whether a node's tensor is contiguous; None if the node has no tensor."""
     tensor = meta.get_tensor(node) if isinstance(node, Node) else None
     return None if tensor is None else tensor.is_contiguous()
 
 
 def is_input_clone(node: object) -> bool:
-    """Returns whether a node makes an input of the graph row-major that is not."""
+    """Returns whether a node converts a graph input to row-major."""
     if not is_op(node, dim_order_ops._clone_dim_order.default):
         return False
     source: Any = node.args[0]
@@ -95,7 +95,7 @@ class EnforceContiguousDimOrderPass(InPlacePass):
 
     @staticmethod
     def _enter(node: Node) -> bool:
-        """Makes an input row-major that is not."""
+        """Converts an input that is not row-major to row-major."""
         users = list(node.users)
         if _is_dense(node) is not False or (len(users) == 1 and is_input_clone(users[0])):
             return False
@@ -132,7 +132,7 @@ class EnforceContiguousDimOrderPass(InPlacePass):
 
 
 class ReplaceChannelsLastInputClonesPass(InPlacePass):
-    """Writes clones that make an input with the channels last row-major as two permutes.
+    """Replaces clones that convert a channels-last input to row-major by two permutes.
 
     Before: y = dim_order_ops._clone_dim_order(x, dim_order=[0, 1, 2, 3]) of an input x with the channels last
     Expected: y = channels_last.permute_copy(permute_copy(x, [0, 2, 3, 1]), [0, 3, 1, 2])

@@ -66,7 +66,7 @@ class ConvertDtypePass(GraphPass):
         return changed
 
     def _set_dtype(self, node: Node) -> None:
-        """Replaces a dtype that a call names."""
+        """Replaces the dtype argument of a call."""
         op = aten_op(node.target)
         if op is not None and any(argument.name == "dtype" for argument in op._schema.arguments):
             node.kwargs = {**node.kwargs, "dtype": self.dst_dtype}

@@ -1,4 +1,4 @@
-"""Lets equal users of a value share one result."""
+"""Merges equal users of a value."""
 
 from __future__ import annotations
 

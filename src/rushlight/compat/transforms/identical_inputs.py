@@ -30,7 +30,7 @@ edge = ops.edge.aten
 
 
 class NormalizeTransformInputPlaceholdersPass(PassBase):
-    """Gives placeholders for the results of views and permutes their name as target, in the signature too.
+    """Sets the target of placeholders for results of views and permutes to their name.
 
     Args:
         exported_program: the program of the graph; without one nothing is changed.
@@ -149,7 +149,7 @@ class FuseIdenticalInputTransformsPass(InPlacePass):
         return node.target is VIEW_COPY or node.target in self._permute_targets
 
     def _sink(self, node: Node) -> bool:
-        """Moves the transforms of a node's inputs behind the node; says whether it did."""
+        """Moves the transforms of a node's inputs behind the node; returns whether it moved any."""
         inputs = list(node.all_input_nodes)
         transforms = [item for item in inputs if self._is_transform(item)]
         if node.target not in self.target_ops or len(inputs) < 2 or not transforms:

@@ -28,7 +28,7 @@ class RemovedIndicesError(PassError, AssertionError):
 
 
 class RemoveGetItemPass(GraphPass):
-    """Replaces maxima whose indices are not used by operators that give the values alone.
+    """Replaces maxima with unused indices by operators that return only the values.
 
     Before: y = max_pool2d_with_indices(x, [2, 2])[0]. Expected: y = max_pool2d(x, [2, 2])
     """

@@ -1,4 +1,4 @@
-"""Writes matrix products with transposed weights as linear layers."""
+"""Replaces matrix products with transposed weights by linear layers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TRANSPOSES = (aten.t_copy.default, aten.permute_copy.default, aten.t.default, a
 
 
 def get_shape(input_node: Node) -> list[int]:
-    """Returns the sizes of a node's tensor; dynamic ones by their upper bounds.
+    """Returns the sizes of a node's tensor, with the upper bounds of dynamic sizes.
 
     Without bounds they are those of the example inputs.
     """
@@ -27,7 +27,7 @@ def get_shape(input_node: Node) -> list[int]:
 
 
 class AddmmToLinearPass(GraphPass):
-    """Writes products with a transposed weight as linear layers, and removes views around them.
+    """Replaces products with a transposed weight by linear layers, and removes views around them.
 
     Before: y = addmm(b, x, permute_copy(w, [1, 0])). Expected: y = linear(x, w, b)
     """
@@ -46,7 +46,7 @@ class AddmmToLinearPass(GraphPass):
 
 
 def apply_addmm_mm_to_linear_transform(graph: Graph) -> Graph:
-    """Does what AddmmToLinearPass does, in place.
+    """Does the work of AddmmToLinearPass in place.
 
     Args:
         graph: a graph of the edge dialect, with values.
@@ -56,7 +56,7 @@ def apply_addmm_mm_to_linear_transform(graph: Graph) -> Graph:
 
 
 def replace_addmm_mm_with_linear(graph: Graph) -> Graph:
-    """Writes products with a transposed weight as linear layers, in place."""
+    """Replaces products with a transposed weight by linear layers, in place."""
     evaluator = Evaluator.of(graph)
     for node in list(graph.nodes):
         if is_op(node, aten.mm.default, aten.addmm.default):
@@ -66,7 +66,7 @@ def replace_addmm_mm_with_linear(graph: Graph) -> Graph:
 
 
 def replace_linear_view_copy_input_output(graph: Graph) -> Graph:
-    """Removes views of inputs and results of linear layers, which take any number of dimensions, in place."""
+    """Removes views of linear layers' inputs and results in place; linear layers support any rank."""
     evaluator = Evaluator.of(graph)
     for node in list(graph.nodes):
         if is_op(node, aten.linear.default):
@@ -92,7 +92,7 @@ def _to_linear(evaluator: Evaluator, node: Node) -> bool:
 
 
 def _without_views(evaluator: Evaluator, linear: Node) -> bool:
-    """Lets a linear layer read what views of its input read, and give the shape of the view behind it."""
+    """Lets a linear layer read the source of its input view, and return the shape of the view behind it."""
     source, weight = linear.args[:2]
     behind = list(linear.users)
     if len(behind) != 1 or not is_op(behind[0], aten.view_copy.default) or not isinstance(source, Node):

@@ -1,4 +1,4 @@
-"""Passes that join or move permutes and transposes next to each other and next to views."""
+"""Passes that join permutes and transposes, or move them across views."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TRANSPOSE_COPY = ops.edge.aten.transpose_copy.int
 
 
 def extra_ones(longer: Sequence[Size], shorter: Sequence[Size]) -> list[int] | None:
-    """Returns the dimensions of size 1 without which a shape is another one; None if there are none such."""
+    """Returns the size-1 dimensions whose removal turns a shape into another; None if impossible."""
     extra, rest = [], list(shorter)
     for axis, size in enumerate(longer):
         if rest and same_size(rest[0], size):
@@ -69,7 +69,7 @@ class _PermutePass(RemoveOrReplacePass):
 
 
 class FuseCascadedTransposeOrPermuteOpsPass(_PermutePass):
-    """Joins permutes and transposes of each other into one permute, or none.
+    """Joins consecutive permutes and transposes into one permute, or removes them.
 
     Before: a = transpose_copy(x, 0, 1); y = permute_copy(a, [1, 0, 2]). Expected: y = x
     Before: y = permute_copy(view_copy(permute_copy(x, [0, 2, 1]), [1, 3, 1, 4]), [0, 2, 3, 1])

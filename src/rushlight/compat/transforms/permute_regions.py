@@ -45,12 +45,12 @@ _PERMUTABLE = frozenset(
 )
 
 Order = tuple[int, ...]
-"""The order in which a permute gives dimensions."""
+"""The dimension order of a permute."""
 
 
 @dataclass(frozen=True)
 class _Repeat:
-    """The three nodes by which elements are repeated along a dimension: unsqueeze, expand and view."""
+    """The unsqueeze, expand and view that together repeat elements along a dimension."""
 
     dim: int
     count: int
@@ -60,7 +60,7 @@ class _Repeat:
 
 @dataclass
 class _Region:
-    """Connected operators whose tensors are all permuted, and what is around them.
+    """Connected operators on permuted tensors, and the permutes around them.
 
     Attributes:
         orders: the order of the input of each node; views may have another number of dimensions behind them.
