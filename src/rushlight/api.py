@@ -58,7 +58,7 @@ class CompiledProgram:
         self.manager.save(path)
 
     def get_etrecord(self) -> ETRecord:
-        """Returns what the compiler knew of this program: graphs, debug handles and delegates.
+        """Returns the compiler's record of this program: graphs, debug handles and delegates.
 
         Raises:
             RuntimeError: `compile` was not called with `generate_etrecord=True`.

@@ -1,4 +1,4 @@
-"""The names that users of the field write: `from rushlight.exir import to_edge`."""
+"""The names that ExecuTorch's users write: `from rushlight.exir import to_edge`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes files as a whole: after an error, a full disk or Ctrl-C, a path has its old contents."""
+"""Writes files atomically: after an error, a full disk or Ctrl-C, a path has its old contents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Opens a new file for writing, which takes the place of the one at `path` when the block ends.
+    """Opens a new file for writing, which replaces the file at `path` when the block ends.
 
     If the block raises anything, the new file is removed and the old one stays. A device or a pipe is written
     directly.

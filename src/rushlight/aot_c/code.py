@@ -77,7 +77,7 @@ def _floating(value: float, suffix: str, write: object) -> str:
 
 
 def _shortest_float32(value: float) -> str:
-    """The fewest digits that give this float32 again."""
+    """The shortest decimal text that parses to the same float32."""
     for digits in range(6, 10):
         text = f"{value:.{digits}g}"
         if float32(float(text)) == value:
@@ -105,13 +105,13 @@ def literal(value: float | int | bool, compute: ScalarType) -> str:
 
 
 def identifier(name: str) -> str:
-    """A name of C that resembles a text."""
+    """A C identifier that resembles a text."""
     text = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "x"
     return f"x_{text}" if text[0].isdigit() or text in _KEYWORDS else text
 
 
 def is_identifier(name: str) -> bool:
-    """Whether a text is a name that C programs may use."""
+    """Whether a text is an identifier that C programs may use."""
     return re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) is not None and name not in _KEYWORDS
 
 

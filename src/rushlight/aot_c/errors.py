@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 class AotCError(ValueError):
-    """A program that cannot be written as C, with the operator, dtypes, shapes and line that are to blame."""
+    """A program cannot be written as C; the message names operator, dtypes, shapes and source line."""
 
 
 class Unsupported(Exception):
-    """The reason why a generator cannot write a call; the message of AotCError says which call it is."""
+    """The reason why a generator cannot write a call; the message of AotCError names the call."""

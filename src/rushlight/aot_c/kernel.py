@@ -204,7 +204,7 @@ class Kernel:
         return name
 
     def number_value(self, number: Number, name: str) -> Number:
-        """The number inside of the function: a constant, or a parameter if it is computed at run time."""
+        """The number within the function: a constant, or a parameter if it is computed at run time."""
         if number.value is None:
             self.value(number.c_type, name, number.name)
         return number.named(name)
@@ -215,7 +215,7 @@ class Kernel:
             raise Unsupported(reason)
 
     def require_shape(self, tensor: TensorValue, shape: Sequence[int]) -> None:
-        """Refuses the call if a result has not the shape that the kernel computes."""
+        """Refuses the call if a result does not have the shape that the kernel computes."""
         if list(tensor.sizes) != list(shape):
             raise Unsupported(f"the result has the shape {list(tensor.sizes)}, not {list(shape)}")
 
@@ -291,7 +291,7 @@ class Kernel:
         return value
 
     def convert(self, element: str, source: ScalarType, target: ScalarType) -> str:
-        """An element as one of another dtype: the rules of the portable kernels' copies."""
+        """Converts an element to another dtype by the rules of the portable kernels' copies."""
         if source == target:
             return element
         compute = LONG if source not in FLOATING else DOUBLE if source == DOUBLE else FLOAT

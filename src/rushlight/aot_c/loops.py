@@ -1,4 +1,4 @@
-"""Nested loops over tensors with strides, in the order that the portable kernels have."""
+"""Nested loops over strided tensors, in the same order as in the portable kernels."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Nest:
 
     @contextmanager
     def emit(self, code: Code, prefix: str = "") -> Iterator[list[str]]:
-        """Writes the loops around what the with statement writes.
+        """Writes loops around the code that the with statement writes.
 
         Yields:
             For each operand, the expression of its element.

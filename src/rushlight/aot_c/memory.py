@@ -27,7 +27,7 @@ def full_name(plan: ExecutionPlan, index: int) -> str:
 
 
 def tensors_in(plan: ExecutionPlan, index: int) -> Iterator[int]:
-    """The tensor values that a value is or lists."""
+    """The value if it is a tensor, or the tensors in the list."""
     value = plan.values[index].val if index >= 0 else None
     if isinstance(value, Tensor):
         yield index
@@ -50,7 +50,7 @@ def region_of(tensor: Tensor) -> Region | None:
 
 @dataclass
 class Usage:
-    """What instructions do with tensors.
+    """The accesses of instructions to tensors.
 
     Attributes:
         state: values whose bytes an instruction reads before any has written them in the same run.

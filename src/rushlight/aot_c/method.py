@@ -172,7 +172,7 @@ class MethodWriter:
         return ends
 
     def _read_numbers(self) -> set[int]:
-        """The numbers that instructions or outputs read."""
+        """The scalar values that instructions or outputs read."""
         found = set(self.plan.outputs)
         for chain in self.plan.chains:
             for instruction in chain.instructions:
@@ -189,7 +189,7 @@ class MethodWriter:
         return found
 
     def _place_ends(self) -> None:
-        """Decides which inputs and outputs kernels use where the caller has them, without a copy."""
+        """Selects the inputs and outputs that kernels use directly in the caller's memory."""
         others = [
             region
             for index in self.usage.unwritten | self.usage.state
@@ -342,7 +342,7 @@ class MethodWriter:
     # ---- Instructions ----
 
     def write(self) -> MethodText:
-        """Writes the function. What cannot be written is added to `refusals`."""
+        """Writes the function. Calls that cannot be written are added to `refusals`."""
         self._place_ends()
         self._begin()
         for chain_index, chain in enumerate(self.plan.chains):

@@ -81,7 +81,7 @@ def _shared_memories(file: PTEFile) -> set[int]:
 
 
 def _names(plan: ExecutionPlan) -> list[str]:
-    """The names of the positional inputs, if the program has them and each is one value."""
+    """The names of the positional inputs, if they are known and each input is one value."""
     try:
         root = json.loads(plan.container_meta_type.encoded_inp_str)[1]
         names = [str(item) for item in root.get("names", [])]

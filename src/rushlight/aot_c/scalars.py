@@ -13,7 +13,7 @@ from rushlight.aot_c.values import Number, TensorValue
 
 @dataclass(frozen=True)
 class Scalar:
-    """What an instruction assigns to its result.
+    """The value that an instruction assigns to its result.
 
     Attributes:
         kind: `int`, `double` or `bool`.

@@ -77,7 +77,7 @@ def array(declaration: str, data: bytes, dtype: ScalarType) -> str:
 
 @dataclass
 class Source:
-    """What a generated file has besides its methods.
+    """The parts of a generated file besides its methods.
 
     Attributes:
         name: the prefix of public names.
@@ -143,7 +143,7 @@ class Source:
         return name
 
     def definitions(self, methods: str) -> tuple[list[str], int, int]:
-        """What stands before the methods, as far as they use it.
+        """The text before the methods, limited to the parts that the methods use.
 
         Args:
             methods: the text of all methods.
@@ -183,12 +183,12 @@ class Source:
 
 
 def is_named(text: str, name: str) -> bool:
-    """Whether a text of C has a name."""
+    """Whether a C text contains a name."""
     return re.search(rf"\b{name}\b", text) is not None
 
 
 def wrapped(head: str, items: Sequence[str], tail: str, indent: str = "") -> str:
-    """A call or a signature, in several lines if it is long."""
+    """Formats a call or a signature, in several lines if it is long."""
     one = f"{indent}{head}{', '.join(items)}{tail}"
     if len(one) <= _WIDTH:
         return one

@@ -76,7 +76,7 @@ class TensorValue:
 
     @property
     def is_row_major(self) -> bool:
-        """Whether the elements lie in row-major order."""
+        """Whether the tensor is contiguous in row-major order."""
         wanted, step = [], 1
         for size in reversed(self.sizes):
             wanted.append(step)
@@ -156,7 +156,7 @@ def _int64_of(value: int | float | bool) -> int:
 
 
 def wrapped(value: int, dtype: ScalarType) -> int:
-    """An integer as an integer type holds it: it wraps around."""
+    """Wraps an integer around to the range of an integer type."""
     if dtype == BOOL:
         return int(value != 0)
     bits = 8 * size_of(dtype)

@@ -46,7 +46,7 @@ SCALARS = {
 
 
 class SchemaSyntaxError(ValueError):
-    """A schema that cannot be used; names the file and line."""
+    """A schema is not supported; the message names the file and line."""
 
 
 @dataclass
@@ -109,7 +109,7 @@ class FieldDecl:
 
     @property
     def effect(self) -> str | None:
-        """What the owner of the table does to an operand; None of another field."""
+        """The effect of the owning operation on this operand; None for other fields."""
         return next((name for name in EFFECTS if name in self.attributes), None)
 
 
@@ -371,7 +371,7 @@ class _Parser:
 
 
 def _bounds(schema: SchemaDecl, member: FieldDecl) -> tuple[int, int] | None:
-    """The least and the largest value that the verifiers accept, None if any is."""
+    """The least and the largest value that the verifiers accept; None if all values are accepted."""
     if member.kind == "enum" and schema.enums[member.target].is_closed:
         values = schema.enums[member.target].members.values()
         return min(values), max(values)

@@ -167,7 +167,7 @@ def _docstring(doc: str, indent: int) -> list[str]:
 
 
 def _is_generic(schema: SchemaDecl, table: TableDecl) -> bool:
-    """Whether a table has operands, or tables that do."""
+    """Whether a table has operands, directly or in nested tables."""
     return bool(table.operands) or any(
         _is_generic(schema, schema.tables[target])
         for member in table.fields
@@ -231,7 +231,7 @@ def _annotation(member: FieldDecl, is_plain: bool) -> str:
 
 
 def _initial(schema: SchemaDecl, member: FieldDecl) -> str:
-    """The default of a field, with the equals sign; none of what has to be given."""
+    """The default of a field, with the equals sign; empty for a required field."""
     if member.is_vector:
         return " = field(default_factory=list)"
     if member.default is None or "optional" in member.attributes:

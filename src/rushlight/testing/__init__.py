@@ -1,4 +1,4 @@
-"""Tests of backends: a tester with stages, and a suite of operators that any backend runs.
+"""Tests of backends: a tester with stages, and a suite of operators for any backend.
 
 See docs/testing-a-backend.md.
 """

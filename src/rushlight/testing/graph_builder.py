@@ -69,7 +69,7 @@ class GraphBuilder(ExportPass):
         return super().call_operator(op, args, kwargs or {}, meta or NodeMetadata({}))
 
     def call_getitem(self, value: ProxyValue, key: int, meta: NodeMetadata | None = None) -> ProxyValue:
-        """Adds a call that takes one of several results of an operator."""
+        """Adds a getitem call for one of several results of an operator."""
         return super().call_getitem(value, key, meta or NodeMetadata({}))
 
     def call_submodule(self, graph_module: GraphModule, inputs: tuple[Argument, ...]) -> PassResult:
@@ -83,7 +83,7 @@ class GraphBuilder(ExportPass):
             return super()._fx(kind, target, args, kwargs, meta)
 
     def get_graph_module(self) -> GraphModule:
-        """Returns the graph module. Placeholders that came late are moved to the front."""
+        """Returns the graph module. Placeholders are moved to the front."""
         graph = self.tracer.graph
         first = next((node for node in graph.nodes if node.op != "placeholder"), None)
         is_late = False

@@ -73,7 +73,7 @@ class Stage(ABC):
     @property
     @abstractmethod
     def artifact(self) -> Any:
-        """What the stage made; the next stage takes it."""
+        """The artifact of the stage, which is the input of the next stage."""
 
     @property
     @abstractmethod
@@ -88,7 +88,7 @@ class Stage(ABC):
         return artifact.exported_program().module()(*inputs)
 
     def artifact_str(self) -> object:
-        """Returns what `dump_artifact` prints."""
+        """Returns the text that `dump_artifact` prints."""
         artifact = self.artifact
         return artifact.exported_program() if isinstance(artifact, EdgeProgramManager) else artifact
 

@@ -34,7 +34,7 @@ from rushlight.testing.stages import (
 logger = logging.getLogger(__name__)
 
 LARGEST_SIZE = 1000
-"""The largest random size of a dimension that has no bound, or a larger one."""
+"""The largest random size of a dimension whose bound is absent or larger."""
 
 _FOLLOWERS: dict[StageType, list[StageType]] = {
     StageType.QUANTIZE: [StageType.EXPORT],
@@ -56,7 +56,7 @@ class StatisticsCallback(Protocol):
     """Called with the errors of each output of a compared run."""
 
     def __call__(self, statistics: ErrorStatistics, /) -> object:
-        """Takes the errors of one output."""
+        """Receives the errors of one output."""
 
 
 class Tester:
@@ -167,7 +167,7 @@ class Tester:
         return self
 
     def _pre(self, stage: Stage) -> Any:
-        """Returns what the stage takes, and checks that it may come next."""
+        """Returns the input of a stage, and checks that the stage may run next."""
         stage_type = stage.stage_type()
         assert stage_type in self.stages, f"unknown stage {stage_type}"
         assert self.stages[stage_type] is None, f"the stage {stage_type.name} has run already"
@@ -186,7 +186,7 @@ class Tester:
         self.stages[stage.stage_type()] = stage
 
     def _stage(self, stage: StageType | None = None) -> Stage:
-        """The stage of a type that has run; None means the last one."""
+        """The executed stage of a type; None means the last executed stage."""
         chosen = self.cur if stage is None else stage
         found = None if chosen is None else self.stages[chosen]
         if found is None:
@@ -196,7 +196,7 @@ class Tester:
     # ---- Artifacts ----
 
     def get_artifact(self, stage: StageType | None = None) -> Any:
-        """Returns what a stage made.
+        """Returns the artifact of a stage.
 
         Args:
             stage: the type of the stage; None means the last one.
@@ -204,7 +204,7 @@ class Tester:
         return self._stage(stage).artifact
 
     def dump_artifact(self, path: str | None = None, stage: StageType | None = None) -> Self:
-        """Writes what a stage made.
+        """Writes the artifact of a stage.
 
         Args:
             path: the file; None means standard output.

@@ -124,7 +124,7 @@ def _addc(divides: bool) -> Generator:
 
 
 def _checked(helper: str) -> Expression:
-    """An operation of integers that fails if the divisor is 0."""
+    """An integer operation that fails if the divisor is 0."""
 
     def expression(k: Kernel, c: ScalarType, x: str, y: str) -> str:
         k.can_fail = True
@@ -232,7 +232,7 @@ def _power(k: Kernel, c: ScalarType, x: str, y: str) -> str:
 
 
 def _unfolded(k: Kernel, number: str, compute: ScalarType) -> str:
-    """A number that compilers do not know: they replace a power by a constant with other arithmetic."""
+    """Hides a number from the compiler, which would replace a power by a constant with other arithmetic."""
     if compute == LONG:
         return number
     k.code.add(f"const volatile {c_compute(compute)} unknown = {number};")

@@ -89,7 +89,7 @@ def _fmin(k: Kernel, c: ScalarType, x: str, y: str) -> str:
 
 
 def at_least(c: ScalarType, x: str, low: str, known: bool = False) -> str:
-    """The larger one; NaN if the bound is. A bound that is a constant number is `known`."""
+    """The larger of both; NaN if the bound is NaN. A constant bound is `known` not to be NaN."""
     return (
         f"({x} < {low} ? {low} : {x})"
         if c == LONG or known

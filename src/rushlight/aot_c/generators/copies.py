@@ -61,7 +61,7 @@ def _address(name: str, place: str) -> str:
 
 
 def is_same_memory(source: TensorValue, out: TensorValue) -> bool:
-    """Whether both are the same elements in the same places, so that a copy does nothing."""
+    """Whether both have the same elements in the same places, so that no copy is needed."""
     return (
         source.region is not None
         and source.region == out.region
@@ -99,7 +99,7 @@ def reshaped_copy(k: Kernel, source: TensorValue, out: TensorValue) -> None:
 
 
 def _common_loops(source: TensorValue, out: TensorValue) -> Nest:
-    """Loops over both tensors in row-major order, where each dim of one divides into dims of the other."""
+    """Loops over both tensors in row-major order, if each dim of one is divided into dims of the other."""
     nest = Nest(2)
     a = [(size, stride) for size, stride in zip(source.sizes, source.strides, strict=True) if size != 1]
     b = [(size, stride) for size, stride in zip(out.sizes, out.strides, strict=True) if size != 1]

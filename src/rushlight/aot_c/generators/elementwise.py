@@ -50,7 +50,7 @@ def broadcast(tensors: Sequence[TensorValue]) -> list[int]:
 
 
 def require_cast(k: Kernel, source: ScalarType, target: ScalarType) -> None:
-    """Refuses results that torch does not write into such a tensor."""
+    """Refuses a result dtype that torch does not write into the out tensor."""
     loses = (source in FLOATING and target not in FLOATING) or (source != BOOL and target == BOOL)
     k.require(not loses, "the result's dtype cannot hold the results")
 

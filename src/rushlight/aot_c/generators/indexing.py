@@ -20,7 +20,7 @@ _INDEX = (ScalarType.INT, LONG)
 
 
 def position(k: Kernel, element: str, size: int, name: str, negative: bool = False) -> str:
-    """Declares the position that an element names, and checks it. Returns its name."""
+    """Declares the position in an index element, and checks it. Returns the variable's name."""
     code = k.code
     code.add(f"const int64_t {name}_given = {element};")
     least = -size if negative else 0

@@ -285,7 +285,7 @@ class Convolution:
         )
 
     def touches_edge(self, axis: int) -> bool:
-        """Whether a window reads beyond the ends of a dim, so that taps are left out."""
+        """Whether a window exceeds the ends of a dim, so that some taps are skipped."""
         w = self.window
         if self.transposed:
             return True
@@ -301,7 +301,7 @@ TAPS = ("u", "v", "w")
 def open_taps(
     k: Kernel, c: Convolution, axis: int, stack: ExitStack, inside: list[str] | None = None
 ) -> str | None:
-    """Opens the loop over the taps of an axis that lie in the image.
+    """Opens the loop over the taps of an axis that are inside the image.
 
     With `inside`, the loop is over all taps, and `inside` gets the conditions of those in the image.
 
@@ -343,7 +343,7 @@ def open_taps(
 
 
 def declare_tap_range(k: Kernel, c: Convolution, axis: int) -> None:
-    """Declares which taps of an axis lie in the image at the current position."""
+    """Declares the range of taps that are inside the image at the current position."""
     if c.transposed or not c.touches_edge(axis):
         return
     w = c.window

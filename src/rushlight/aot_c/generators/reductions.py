@@ -17,7 +17,7 @@ from rushlight.format.program import ScalarType
 
 
 def axes_of(k: Kernel, dims: Sequence[int] | None, rank: int, empty_is_all: bool = True) -> set[int]:
-    """The dims that a list names; all if there is none."""
+    """The dims in a list; all dims if the list is empty."""
     if dims is None or (not dims and empty_is_all):
         return set(range(rank))
     k.require(all(-max(rank, 1) <= dim < max(rank, 1) for dim in dims), "a dim is out of range")
@@ -80,7 +80,7 @@ class Reduction:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no results."""
+        """Whether the number of results is 0."""
         return self.kept.numel == 0
 
     @contextmanager

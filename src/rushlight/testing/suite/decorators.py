@@ -1,4 +1,4 @@
-"""Makes tests of pytest from classes that test operators, in the form of ExecuTorch's suite.
+"""Makes pytest tests from classes that test operators, in the form of ExecuTorch's suite.
 
 A test gets the fixture `test_runner`, whose `lower_and_run_model` runs a model through a flow.
 """
@@ -39,7 +39,7 @@ class OperatorTest(unittest.TestCase):
 
 
 class ModelRunner(Protocol):
-    """What tests run models with."""
+    """The runner with which tests run models."""
 
     _flow: TestFlow
 
@@ -107,7 +107,7 @@ class TestRunner:
 
 
 class TestCaseShim:
-    """What the methods of a test class get as `self`."""
+    """The object that the methods of a test class get as `self`."""
 
     __test__ = False
 
@@ -133,7 +133,7 @@ def dtype_test(func: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wrap_test(original_func: Callable[..., None], test_type: TestType) -> Callable[..., None]:
-    """Returns a test of pytest that calls a method of a test class."""
+    """Returns a pytest test that calls a method of a test class."""
     if test_type is TestType.STANDARD:
 
         def test(test_runner: ModelRunner) -> None:

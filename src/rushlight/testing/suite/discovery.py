@@ -30,7 +30,7 @@ class TestFilter:
 
 
 def discover_tests(root_module: ModuleType, test_filter: TestFilter) -> unittest.TestSuite:
-    """Returns the tests in the folder of a module that a filter takes.
+    """Returns the tests in the folder of a module that a filter selects.
 
     Tests that cannot be imported are taken too: they fail when they run.
 

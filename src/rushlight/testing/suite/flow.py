@@ -1,4 +1,4 @@
-"""A way to lower and run a model that the suite tests."""
+"""A flow: one way to lower and run a model, which the suite tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The results of tests: what each run gave, summaries, and reports as CSV and as text."""
+"""The results of tests: results of single runs, summaries, and reports as CSV and text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rushlight.ir.text_table import text_table
 from rushlight.testing.error_statistics import ErrorStatistics
 
 MAX_LOGGED_MODEL_OUTPUTS = 2
-"""The number of outputs whose errors a CSV report has columns for."""
+"""The number of outputs for which a CSV report has error columns."""
 
 CSV_FIELD_NAMES = [
     "Test ID",
@@ -52,7 +52,7 @@ _LONGEST_ERROR = 400
 
 
 class TestResult(IntEnum):
-    """What became of a test."""
+    """The outcome of a test."""
 
     __test__ = False
 
@@ -83,7 +83,7 @@ class TestResult(IntEnum):
         return "Pass" if self.is_success() else "Skip" if self.is_non_backend_failure() else "Fail"
 
     def to_detail_str(self) -> str:
-        """Returns in which step the test failed; empty if it did not."""
+        """Returns the step in which the test failed; empty if it passed."""
         return _FAILURES[self][0] if self in _FAILURES else ""
 
     def display_name(self) -> str:
@@ -109,7 +109,7 @@ _FAILURES = {
 
 @dataclass
 class TestCaseSummary:
-    """What one run of a test gave.
+    """The result of one run of a test.
 
     Attributes:
         backend: the name of the backend.
