@@ -54,6 +54,7 @@ CPP_ALLOWED: dict[str, set[str]] = {
     "kernels": {"core", "platform", "microkernels"},
     "backends": {"core", "platform", "microkernels"},
     "trace": {"program", "core", "platform"},
+    "training": {"core", "platform"},
     "threads": {"core", "platform"},
     "exec": {"program", "core", "platform"},
     "device": {"platform", "core", "program", "exec", "kernels", "backends"},

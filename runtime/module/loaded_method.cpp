@@ -68,6 +68,15 @@ Error LoadedMethod::allocate_planned(const MethodMeta& meta) {
   return Error::Ok;
 }
 
+bool LoadedMethod::is_planned(const void* address) const {
+  const auto place = reinterpret_cast<uintptr_t>(address);
+  for (const Span<uint8_t> memory : planned_) {
+    const auto start = reinterpret_cast<uintptr_t>(memory.data());
+    if (place >= start && place - start < memory.size()) return true;
+  }
+  return false;
+}
+
 Error LoadedMethod::count_output(size_t index, size_t size) {
   RL_REQUIRE(budget_.take(size), OutOfResources, "output %zu has %zu bytes: the limit of %zu bytes (Limits::memory)",
              index, size, budget_.limit);

@@ -14,5 +14,6 @@ void bind_memory_search(nanobind::module_& module);
 void bind_metadata(nanobind::module_& module);
 void bind_program(nanobind::module_& module);
 void bind_method(nanobind::module_& module);
+void bind_training(nanobind::module_& module);
 
 }  // namespace rushlight::python

@@ -103,7 +103,8 @@ class MethodObject {
     prepare_outputs();
   }
 
-  nb::list execute(nb::handle inputs) {
+  // Without `clone_outputs` the outputs in planned memory are arrays over this memory.
+  nb::list execute(nb::handle inputs, bool clone_outputs) {
     const nb::object items = tuple_of(inputs);
     const Running running(*this);
     set_inputs(items);
@@ -119,10 +120,28 @@ class MethodObject {
     run();
     for (size_t i = 0; i < outputs_.size(); ++i) {
       if (outputs_[i].is_direct) continue;
-      NB_LIST_SET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i),
-                       to_python(method().get_output(i), library_).release().ptr());
+      const EValue& value = method().get_output(i);
+      nb::object result = clone_outputs || !is_planned(value) ? to_python(value, library_) : view_of(value);
+      NB_LIST_SET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i), result.release().ptr());
     }
     return nb::borrow<nb::list>(results);
+  }
+
+  nb::object output_view(size_t index) {
+    const Running running(*this);
+    if (index >= outputs_.size()) {
+      raise(Error::InvalidArgument, "method '" + std::string(method().meta().name()) + "' has " +
+                                        std::to_string(outputs_.size()) + " outputs, no output " +
+                                        std::to_string(index));
+    }
+    const EValue& value = method().get_output(index);
+    if (!is_planned(value)) {
+      raise(Error::NotSupported, "output " + std::to_string(index) + " of method '" +
+                                     std::string(method().meta().name()) +
+                                     "' is no tensor in planned memory, so that no array can share its memory");
+    }
+    library_ = loaded_torch();
+    return view_of(value);
   }
 
   void cancel() { method().cancel(); }
@@ -178,6 +197,16 @@ class MethodObject {
   };
 
   Method& method() { return loaded_->method(); }
+
+  bool is_planned(const EValue& value) const {
+    return value.is_tensor() && loaded_->is_planned(value.to_tensor().const_data_ptr());
+  }
+
+  // An array over the memory of a planned tensor. It keeps this object alive.
+  nb::object view_of(const EValue& value) {
+    const TensorImpl& impl = *value.to_tensor().impl();
+    return view_array(library_, impl.dtype, value.to_tensor().sizes(), impl.dim_order, impl.data, nb::find(this));
+  }
 
   // Waits until no other method records events. Locks nothing if there is no event trace.
   std::unique_lock<std::mutex> lock_trace() {
@@ -366,17 +395,25 @@ void bind_method(nb::module_& module) {
            "backend_options"_a = nb::dict(), "is_timed"_a = false,
            nb::sig("def __init__(self, program: Program, name: str, backend_options: typing.Mapping[str, "
                    "typing.Mapping[str, bool | int | str]] = {}, is_timed: bool = False) -> None"))
-      .def(
-          "execute", &MethodObject::execute, "inputs"_a.none(),
-          nb::sig("def execute(self, inputs: typing.Sequence[typing.Any]) -> list[typing.Any]"),
-          "Runs the method.\n\n"
-          "Tensors are torch tensors, numpy arrays or anything with DLPack; they are copied only if the plan has\n"
-          "memory of its own for the input, or if they are not dense in the method's dim order. The outputs are\n"
-          "torch tensors if one of the inputs is, or if no input is a tensor and torch is loaded; else numpy arrays.\n"
-          "They own their memory. Other threads may run meanwhile; two calls of one method run one after the other.\n\n"
-          "Raises InvalidArgumentError or InvalidTypeError for a wrong number of inputs, a wrong shape or dtype.")
-      .def("__call__", &MethodObject::execute, "inputs"_a.none(),
-           nb::sig("def __call__(self, inputs: typing.Sequence[typing.Any]) -> list[typing.Any]"))
+      .def("execute", &MethodObject::execute, "inputs"_a.none(), "clone_outputs"_a = true,
+           nb::sig("def execute(self, inputs: typing.Sequence[typing.Any], clone_outputs: bool = True) -> "
+                   "list[typing.Any]"),
+           "Runs the method.\n\n"
+           "Tensors are torch tensors, numpy arrays or anything with DLPack; they are copied only if the plan has\n"
+           "memory of its own for the input, or if they are not dense in the method's dim order. The outputs are\n"
+           "torch tensors if one of the inputs is, or if no input is a tensor and torch is loaded; else numpy arrays.\n"
+           "They own their memory. With clone_outputs=False, those in planned memory are arrays over this memory, "
+           "which\n"
+           "the next call overwrites. Other threads may run meanwhile; two calls of one method run one after the "
+           "other.\n\n"
+           "Raises InvalidArgumentError or InvalidTypeError for a wrong number of inputs, a wrong shape or dtype.")
+      .def("__call__", &MethodObject::execute, "inputs"_a.none(), "clone_outputs"_a = true,
+           nb::sig("def __call__(self, inputs: typing.Sequence[typing.Any], clone_outputs: bool = True) -> "
+                   "list[typing.Any]"))
+      .def("output_view", &MethodObject::output_view, "index"_a,
+           nb::sig("def output_view(self, index: int) -> typing.Any"),
+           "An array over the planned memory of an output, such as a parameter that the method returns. Writes to it\n"
+           "change the method. It is a torch tensor if torch is loaded.")
       .def("cancel", &MethodObject::cancel,
            "Ends the call that runs on another thread, before its next instruction, with CancelledError. A call that "
            "is\n"

@@ -14,4 +14,5 @@ NB_MODULE(_native, module) {
   rushlight::python::bind_program(module);
   rushlight::python::bind_method(module);
   rushlight::python::bind_bundled(module);
+  rushlight::python::bind_training(module);
 }

@@ -1,5 +1,7 @@
 #include "python/new_array.h"
 
+#include <nanobind/ndarray.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -53,6 +55,15 @@ nb::object tuple_of(Span<const SizesType> sizes, const DimOrderType* order) {
   return tuple;
 }
 
+// An array whose axes lie in `order`, with its axes in the order of the tensor.
+nb::object in_axis_order(const nb::object& array, const DimOrderType* order, size_t dim) {
+  DimOrderType axis_of[kMaxDim];
+  SizesType axes[kMaxDim];
+  for (size_t i = 0; i < dim; ++i) axis_of[order[i]] = static_cast<DimOrderType>(i);
+  for (size_t i = 0; i < dim; ++i) axes[i] = axis_of[i];
+  return array.attr("transpose")(tuple_of({axes, dim}, nullptr));
+}
+
 NewArray new_numpy_array(ScalarType dtype, Span<const SizesType> sizes, const DimOrderType* order) {
   const bool plain = is_contiguous_dim_order({order, sizes.size()});
   const nb::object shape = tuple_of(sizes, plain ? nullptr : order);
@@ -62,14 +73,18 @@ NewArray new_numpy_array(ScalarType dtype, Span<const SizesType> sizes, const Di
   BorrowedTensor elements;
   elements.borrow(array.object);
   array.data = elements.view.data;
-  if (!plain) {
-    DimOrderType axis_of[kMaxDim];
-    SizesType axes[kMaxDim];
-    for (size_t i = 0; i < sizes.size(); ++i) axis_of[order[i]] = static_cast<DimOrderType>(i);
-    for (size_t i = 0; i < sizes.size(); ++i) axes[i] = axis_of[i];
-    array.object = array.object.attr("transpose")(tuple_of({axes, sizes.size()}, nullptr));
-  }
+  if (!plain) array.object = in_axis_order(array.object, order, sizes.size());
   return array;
+}
+
+// numpy has no arrays over foreign memory with each dtype: this one views bytes as elements.
+nb::object numpy_view(ScalarType dtype, Span<const SizesType> sizes, const DimOrderType* order, void* data,
+                      nb::handle owner) {
+  const bool plain = is_contiguous_dim_order({order, sizes.size()});
+  const size_t bytes = static_cast<size_t>(checked_numel(sizes)) * element_size(dtype);
+  nb::object array = nb::cast(nb::ndarray<nb::numpy, uint8_t>(data, {bytes}, owner));
+  array = array.attr("view")(numpy_dtype(dtype)).attr("reshape")(tuple_of(sizes, plain ? nullptr : order));
+  return plain ? array : in_axis_order(array, order, sizes.size());
 }
 
 constexpr size_t kAlignment = 64;
@@ -82,6 +97,31 @@ struct Block {
 };
 constexpr size_t kHeader = (sizeof(Block) + kAlignment - 1) / kAlignment * kAlignment;
 
+void describe(Block& block, ScalarType dtype, Span<const SizesType> sizes, const DimOrderType* order, void* data) {
+  StridesType strides[kMaxDim];
+  strides_from_dim_order(sizes, order, strides);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    block.shape[i] = sizes[i];
+    block.strides[i] = strides[i];
+  }
+  DlManagedTensorVersioned& managed = block.managed;
+  managed.version = {1, 0};
+  managed.context = nullptr;
+  managed.flags = 0;
+  managed.tensor = {data,          {kDlCpu, 0},      static_cast<int32_t>(sizes.size()), dl_type_of(dtype), block.shape,
+                    block.strides, /*byte_offset=*/0};
+}
+
+// Makes an array of the library of a described block, and frees the block if this fails.
+nb::object exchanged(const ExchangeApi* api, Block& block) {
+  void* object = nullptr;
+  if (api->to_object(&block.managed, &object) != 0) {
+    block.managed.deleter(&block.managed);
+    throw nb::python_error();
+  }
+  return nb::steal(static_cast<PyObject*>(object));
+}
+
 NewArray new_exchanged_array(const ExchangeApi* api, ScalarType dtype, Span<const SizesType> sizes,
                              const DimOrderType* order) {
   const int64_t count = checked_numel(sizes);
@@ -89,27 +129,25 @@ NewArray new_exchanged_array(const ExchangeApi* api, ScalarType dtype, Span<cons
   void* memory = std::aligned_alloc(kAlignment, kHeader + (bytes + kAlignment - 1) / kAlignment * kAlignment);
   if (!memory) raise(Error::MemoryAllocationFailed, "no memory for an output of " + std::to_string(bytes) + " bytes");
   auto* block = new (memory) Block;
-  StridesType strides[kMaxDim];
-  strides_from_dim_order(sizes, order, strides);
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    block->shape[i] = sizes[i];
-    block->strides[i] = strides[i];
-  }
   void* data = static_cast<char*>(memory) + kHeader;
-  DlManagedTensorVersioned& managed = block->managed;
-  managed.version = {1, 0};
-  managed.context = nullptr;
-  managed.deleter = [](DlManagedTensorVersioned* self) { std::free(self); };
-  managed.flags = 0;
-  managed.tensor = {
-      data,           {kDlCpu, 0},      static_cast<int32_t>(sizes.size()), dl_type_of(dtype), block->shape,
-      block->strides, /*byte_offset=*/0};
-  void* object = nullptr;
-  if (api->to_object(&managed, &object) != 0) {
-    std::free(memory);
-    throw nb::python_error();
-  }
-  return {nb::steal(static_cast<PyObject*>(object)), data};
+  describe(*block, dtype, sizes, order, data);
+  block->managed.deleter = [](DlManagedTensorVersioned* self) { std::free(self); };
+  return {exchanged(api, *block), data};
+}
+
+nb::object exchanged_view(const ExchangeApi* api, ScalarType dtype, Span<const SizesType> sizes,
+                          const DimOrderType* order, void* data, nb::handle owner) {
+  auto* block = new Block;
+  describe(*block, dtype, sizes, order, data);
+  block->managed.context = owner.inc_ref().ptr();
+  block->managed.deleter = [](DlManagedTensorVersioned* self) {
+    if (Py_IsInitialized()) {
+      const nb::gil_scoped_acquire acquire;
+      Py_DECREF(static_cast<PyObject*>(self->context));
+    }
+    delete reinterpret_cast<Block*>(self);
+  };
+  return exchanged(api, *block);
 }
 
 }  // namespace
@@ -117,6 +155,12 @@ NewArray new_exchanged_array(const ExchangeApi* api, ScalarType dtype, Span<cons
 NewArray new_array(const ExchangeApi* api, ScalarType dtype, Span<const SizesType> sizes,
                    const DimOrderType* dim_order) {
   return api ? new_exchanged_array(api, dtype, sizes, dim_order) : new_numpy_array(dtype, sizes, dim_order);
+}
+
+nb::object view_array(const ExchangeApi* api, ScalarType dtype, Span<const SizesType> sizes,
+                      const DimOrderType* dim_order, void* data, nb::handle owner) {
+  return api ? exchanged_view(api, dtype, sizes, dim_order, data, owner)
+             : numpy_view(dtype, sizes, dim_order, data, owner);
 }
 
 const ExchangeApi* loaded_torch() {

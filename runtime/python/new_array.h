@@ -21,6 +21,10 @@ struct NewArray {
 NewArray new_array(const ExchangeApi* api, ScalarType dtype, Span<const SizesType> sizes,
                    const DimOrderType* dim_order);
 
+// Makes an array over memory that `owner` keeps valid, dense in `dim_order`. The array keeps `owner` alive.
+nb::object view_array(const ExchangeApi* api, ScalarType dtype, Span<const SizesType> sizes,
+                      const DimOrderType* dim_order, void* data, nb::handle owner);
+
 // Copies a value to Python. Tensors become new arrays of the library of `api`; see new_array().
 nb::object to_python(const EValue& value, const ExchangeApi* api);
 

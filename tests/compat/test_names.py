@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -194,4 +195,28 @@ def test_a_function_keeps_the_name_that_it_shares_with_its_module(tmp_path: Path
         "assert export is ours.export and ExportSession is ours.ExportSession\n"
     )
     result = run(code, tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
+def test_the_training_example_runs_unchanged(tmp_path: Path) -> None:
+    code = """
+        import torch
+        from executorch.extension.training import (
+            TrainingModule, _load_for_executorch_for_training_from_buffer, get_sgd_optimizer
+        )
+        from executorch.extension.training.examples.XOR.export_model import _export_model
+        from executorch.extension.training.examples.XOR.model import Net, TrainingNet
+        from executorch.extension.training.pybindings._training_lib import ExecuTorchSGD
+
+        program = _export_model().buffer
+        module = _load_for_executorch_for_training_from_buffer(program)
+        assert isinstance(module, TrainingModule)
+        inputs = (torch.tensor([[1.0, 0.0]]), torch.tensor([1]))
+        first = module.forward_backward("forward", inputs)
+        optimizer = get_sgd_optimizer(module.named_parameters(), 0.1, 0, 0, 0, False)
+        assert isinstance(optimizer, ExecuTorchSGD)
+        optimizer.step(module.named_gradients())
+        assert module.forward_backward("forward", inputs)[0] < first[0]
+    """
+    result = run(INSTALL + textwrap.dedent(code), tmp_path)
     assert result.returncode == 0, result.stderr

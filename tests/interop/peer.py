@@ -9,8 +9,10 @@ path} replaces {"inputs": ...} there by {"outputs": ...}, with the data file "da
 "folder": path} writes model.etrecord and the facts of it; {"read": path of an ETRecord, "facts": path}
 writes these. {"trace": case, "folder": path} also runs the program three times, and writes model.etdp,
 values.bin and what its Inspector finds; {"inspect": dump, "record": path, "facts": path} writes that for
-other files, with the recorded values of the file "values" if it is named. The answer is {"ok": true} or
-{"error": text}.
+other files, with the recorded values of the file "values" if it is named. {"joint": folder} writes the
+forward and backward passes of the XOR example as model.pte; {"train": path of such a program, "tensors":
+path} trains it on {"inputs": ...}, and replaces them there by {"losses": ..., "parameters": ...}. The answer
+is {"ok": true} or {"error": text}.
 """
 
 from __future__ import annotations
@@ -138,6 +140,32 @@ def run(path: Path, tensors: Path, data: str | None = None) -> None:
     )
 
 
+def joint_case(folder: Path) -> None:
+    from executorch.extension.training.examples.XOR.export_model import _export_model
+
+    torch.manual_seed(0)
+    (folder / "model.pte").write_bytes(_export_model().buffer)
+
+
+def train(path: Path, tensors: Path) -> None:
+    """Trains a program; its bytes stay alive meanwhile."""
+    from executorch.extension.training import (
+        _load_for_executorch_for_training_from_buffer,
+        get_sgd_optimizer,
+    )
+
+    program = path.read_bytes()
+    module = _load_for_executorch_for_training_from_buffer(program)
+    optimizer, losses = None, []
+    for inputs in torch.load(tensors)["inputs"]:
+        losses.append(float(module.forward_backward("forward", inputs)[0]))
+        if optimizer is None:
+            optimizer = get_sgd_optimizer(module.named_parameters(), 0.5, 0.9, 0.1, 1e-4)
+        optimizer.step(module.named_gradients())
+    parameters = {name: value.clone() for name, value in module.named_parameters().items()}
+    torch.save({"losses": losses, "parameters": parameters}, tensors)
+
+
 def etrecord_case(name: str, folder: Path, backend: str | None) -> None:
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 
@@ -257,6 +285,10 @@ for line in sys.stdin:
             save_case(request["save"], Path(request["folder"]), request.get("backend"))
         elif "saved" in request:
             run_saved(Path(request["saved"]), Path(request["tensors"]))
+        elif "joint" in request:
+            joint_case(Path(request["joint"]))
+        elif "train" in request:
+            train(Path(request["train"]), Path(request["tensors"]))
         elif "read" in request:
             read_etrecord(Path(request["read"]), Path(request["facts"]))
         else:

@@ -9,8 +9,10 @@ from rushlight.runtime.kernels import call_kernel, kernel_names
 from rushlight.runtime.libraries import Library, load_library, loaded_libraries
 from rushlight.runtime.module import Module, load
 from rushlight.runtime.program import BackendRegistry, OperatorRegistry, Program, Runtime, Verification
+from rushlight.runtime.training import SGD, TrainingModule, load_for_training
 
 __all__ = [
+    "SGD",
     "BackendRegistry",
     "BundledModule",
     "Library",
@@ -22,10 +24,12 @@ __all__ = [
     "Runtime",
     "RushlightError",
     "TensorInfo",
+    "TrainingModule",
     "Verification",
     "call_kernel",
     "kernel_names",
     "load",
+    "load_for_training",
     "load_library",
     "loaded_libraries",
 ]

@@ -182,19 +182,26 @@ class Method:
 
     def __init__(self, program: Program, name: str, backend_options: Mapping[str, Mapping[str, bool | int | str]] = {}, is_timed: bool = False) -> None: ...
 
-    def execute(self, inputs: Sequence[Any]) -> list[Any]:
+    def execute(self, inputs: Sequence[Any], clone_outputs: bool = True) -> list[Any]:
         """
         Runs the method.
 
         Tensors are torch tensors, numpy arrays or anything with DLPack; they are copied only if the plan has
         memory of its own for the input, or if they are not dense in the method's dim order. The outputs are
         torch tensors if one of the inputs is, or if no input is a tensor and torch is loaded; else numpy arrays.
-        They own their memory. Other threads may run meanwhile; two calls of one method run one after the other.
+        They own their memory. With clone_outputs=False, those in planned memory are arrays over this memory, which
+        the next call overwrites. Other threads may run meanwhile; two calls of one method run one after the other.
 
         Raises InvalidArgumentError or InvalidTypeError for a wrong number of inputs, a wrong shape or dtype.
         """
 
-    def __call__(self, inputs: Sequence[Any]) -> list[Any]: ...
+    def __call__(self, inputs: Sequence[Any], clone_outputs: bool = True) -> list[Any]: ...
+
+    def output_view(self, index: int) -> Any:
+        """
+        An array over the planned memory of an output, such as a parameter that the method returns. Writes to it
+        change the method. It is a torch tensor if torch is loaded.
+        """
 
     def cancel(self) -> None:
         """
@@ -250,3 +257,20 @@ class BundledModule:
         """
         Runs a method on the inputs of a test case, and raises InvalidStateError if an output is not as expected.
         """
+
+class Sgd:
+    """
+    Stochastic gradient descent over named parameters, which it updates in place.
+    """
+
+    def __init__(self, parameters: dict[str, Any], lr: float, momentum: float, dampening: float, weight_decay: float, nesterov: bool) -> None: ...
+
+    def step(self, gradients: dict[str, Any]) -> None:
+        """Moves each parameter that has a gradient."""
+
+    @property
+    def lr(self) -> float:
+        """The learning rate."""
+
+    @lr.setter
+    def lr(self, arg: float, /) -> None: ...

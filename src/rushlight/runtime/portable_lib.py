@@ -1,7 +1,4 @@
-"""The functions of ExecuTorch's `extension.pybindings.portable_lib`.
-
-Outputs always own their memory, also with `clone_outputs=False`.
-"""
+"""The functions of ExecuTorch's `extension.pybindings.portable_lib`."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rushlight.runtime import _native
 from rushlight.runtime._native import Method, MethodMeta
-from rushlight.runtime.errors import InvalidArgumentError, InvalidStateError
+from rushlight.runtime.errors import InvalidArgumentError, InvalidStateError, NotSupportedError
 from rushlight.runtime.program import (
     ETDUMP_BUFFER_SIZE,
     DataSource,
@@ -32,23 +32,55 @@ class ExecuTorchMethod:
 
     def execute(self) -> None:
         """Runs the method on the stored inputs, or without inputs if none are stored."""
-        self._outputs = self._method.execute(() if self._inputs is None else self._inputs)
+        self._run(True)
 
     def get_outputs(self, clone_outputs: bool = True) -> list[Any]:
         """Returns the outputs of the last `execute`.
+
+        Args:
+            clone_outputs: return outputs that own their memory; see `call`.
 
         Raises:
             InvalidStateError: the method has not been executed.
         """
         if self._outputs is None:
             raise InvalidStateError(f"method {self.method_meta().name()!r} has not been executed yet")
-        return list(self._outputs)
+        outputs = list(self._outputs)
+        return outputs if clone_outputs else [self._shared(i, value) for i, value in enumerate(outputs)]
 
     def call(self, inputs: Sequence[Any] = (), clone_outputs: bool = True) -> list[Any]:
-        """Runs the method and returns its outputs."""
+        """Runs the method and returns its outputs.
+
+        Args:
+            inputs: the inputs; a single tensor means a sequence of one.
+            clone_outputs: return outputs that own their memory. Otherwise those in the planned memory of the
+                method are tensors over this memory: the next run overwrites them, and writing to a parameter
+                that the method returns changes it. Outputs without planned memory always own theirs.
+        """
         self.set_inputs(inputs if isinstance(inputs, (list, tuple)) else (inputs,))
-        self.execute()
-        return self.get_outputs()
+        return list(self._run(clone_outputs))
+
+    def output_view(self, index: int) -> Any:
+        """Returns a tensor over the planned memory of an output, such as a parameter that the method returns.
+
+        Args:
+            index: the index of the output.
+
+        Raises:
+            NotSupportedError: the output is no tensor in planned memory.
+        """
+        return self._method.output_view(index)
+
+    def _run(self, clone_outputs: bool) -> list[Any]:
+        inputs = () if self._inputs is None else self._inputs
+        self._outputs = self._method.execute(inputs, clone_outputs)
+        return self._outputs
+
+    def _shared(self, index: int, value: Any) -> Any:
+        try:
+            return self._method.output_view(index)
+        except NotSupportedError:
+            return value
 
     __call__ = call
 
@@ -120,13 +152,13 @@ class ExecuTorchModule:
         Args:
             method_name: the name of the method.
             inputs: the inputs; a single tensor means a sequence of one.
-            clone_outputs: has no effect: outputs always own their memory.
+            clone_outputs: return outputs that own their memory; see `ExecuTorchMethod.call`.
         """
-        return self._method(method_name).call(inputs)
+        return self._method(method_name).call(inputs, clone_outputs)
 
     def forward(self, inputs: Sequence[object] = (), clone_outputs: bool = True) -> list[Any]:
         """Runs the method `forward`."""
-        return self.run_method("forward", inputs)
+        return self.run_method("forward", inputs, clone_outputs)
 
     __call__ = forward
 
@@ -134,7 +166,20 @@ class ExecuTorchModule:
         """Runs a method on the inputs of its last run."""
         method = self._method(method_name)
         method.execute()
-        return method.get_outputs()
+        return method.get_outputs(clone_outputs)
+
+    def output_view(self, method_name: str, index: int) -> Any:
+        """Returns a tensor over the planned memory of an output of a method, which is loaded if it is not
+        yet.
+
+        Args:
+            method_name: the name of the method.
+            index: the index of the output.
+
+        Raises:
+            NotSupportedError: the output is no tensor in planned memory.
+        """
+        return self._method(method_name).output_view(index)
 
     def method_meta(self, method_name: str) -> MethodMeta:
         """Returns the names, types and sizes that the program states for a method."""

@@ -123,6 +123,8 @@ class LoadedMethod {
   // method() has the outputs. Returns InvalidArgument if an input is not set.
   Error run(Span<const EValue> inputs);
 
+  // Returns whether an address lies in a planned memory of this object.
+  bool is_planned(const void* address) const;
   // Return the bytes of the planned memories, of the method's structures, and of scratch memory.
   size_t planned_bytes() const { return planned_bytes_; }
   size_t method_bytes() const { return method_memory_.footprint(); }

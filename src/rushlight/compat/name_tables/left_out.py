@@ -24,7 +24,6 @@ LEFT_OUT: dict[str, str] = {
     "executorch.extension.pybindings.aten_lib runs programs with torch's kernels",
     "executorch.extension.llm": "a part of the runner of language models, their tokenizers or export tools; "
     "the operators of extension.llm.custom_ops exist, and torch.export captures models with them",
-    "executorch.extension.training": "training on the device: outputs of a method own their memory here",
 }
 
 # What vendors' backends would need, by the start of the name of their modules.

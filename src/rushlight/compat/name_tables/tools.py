@@ -16,6 +16,16 @@ _INSPECTOR_CLASSES = {
     "compare_results": "rushlight.devtools.inspector.results:compare_results",
 }
 
+_TRAINING = {
+    name: f"rushlight.runtime.training:{name}"
+    for name in (
+        "TrainingModule",
+        "_load_for_executorch_for_training",
+        "_load_for_executorch_for_training_from_buffer",
+        "get_sgd_optimizer",
+    )
+}
+
 MODULES: dict[str, Names] = {
     "executorch.extension.flat_tensor": Names(),
     "executorch.extension.flat_tensor.serialize": Names((SERIALIZE,)),
@@ -129,6 +139,19 @@ MODULES: dict[str, Names] = {
     "executorch.extension.pybindings": Names(),
     "executorch.extension.pybindings.aten_lib": Names(("rushlight.runtime.aten_lib",)),
     "executorch.extension.pybindings.portable_lib": Names(("rushlight.runtime.portable_lib",)),
+    "executorch.extension.training": Names(names=_TRAINING),
+    "executorch.extension.training.pybindings": Names(),
+    "executorch.extension.training.pybindings._training_lib": Names(
+        names={
+            "ExecuTorchSGD": "rushlight.runtime.training:SGD",
+            "get_sgd_optimizer": "rushlight.runtime.training:get_sgd_optimizer",
+        }
+    ),
+    "executorch.extension.training.pybindings._training_module": Names(("rushlight.runtime.training",)),
+    "executorch.extension.training.examples": Names(),
+    "executorch.extension.training.examples.XOR": Names(),
+    "executorch.extension.training.examples.XOR.export_model": Names(("rushlight.compat.training_examples",)),
+    "executorch.extension.training.examples.XOR.model": Names(("rushlight.compat.training_examples",)),
     "executorch.kernels": Names(),
     "executorch.kernels.portable": Names(),
     "executorch.kernels.quantized": Names(effects=("rushlight.ir.quantized_ops",)),

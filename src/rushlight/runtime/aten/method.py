@@ -68,11 +68,12 @@ class Method:
                         else NativeDelegate(file, plan, call, delegate_data)
                     )
 
-    def execute(self, inputs: Sequence[object]) -> list[Any]:
+    def execute(self, inputs: Sequence[object], clone_outputs: bool = True) -> list[Any]:
         """Runs the method.
 
         Args:
             inputs: tensors (of torch, numpy or DLPack) and scalars.
+            clone_outputs: has no effect: outputs always own their memory.
 
         Returns:
             The outputs. Tensors are torch tensors if an input is one, or if no input is a tensor; else numpy

@@ -1,0 +1,58 @@
+"""The example of ExecuTorch's training extension: a network that learns the exclusive or of two bits."""
+
+from __future__ import annotations
+
+import torch
+from torch.export.experimental import _export_forward_backward
+
+from rushlight.compiler.config import ExecutorchBackendConfig
+from rushlight.compiler.edge import to_edge
+from rushlight.compiler.executorch import ExecutorchProgramManager
+
+XOR = (torch.tensor([[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0, 1, 1]))
+"""All pairs of bits, float32[4, 2], and whether they differ, int64[4]."""
+
+
+class Net(torch.nn.Module):
+    """Two linear layers with a sigmoid between them, of float32[n, 2] to the scores float32[n, 2]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(2, 10)
+        self.linear2 = torch.nn.Linear(10, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Returns the scores of both classes."""
+        scores: torch.Tensor = self.linear2(torch.sigmoid(self.linear(x)))
+        return scores
+
+
+class TrainingNet(torch.nn.Module):
+    """A classifier with its loss, as it is exported for training.
+
+    Args:
+        net: the classifier, which returns scores float[n, classes].
+    """
+
+    def __init__(self, net: torch.nn.Module) -> None:
+        super().__init__()
+        self.net = net
+        self.loss = torch.nn.CrossEntropyLoss()
+
+    def forward(self, input: torch.Tensor, label: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Returns the loss for labels int64[n], and the class with the largest score, int64[n]."""
+        scores = self.net(input)
+        return self.loss(scores, label), scores.detach().argmax(dim=1)
+
+
+def _export_model(external_mutable_weights: bool = False) -> ExecutorchProgramManager:
+    """Compiles the forward and backward passes of the network, for one pair of bits at a time.
+
+    Args:
+        external_mutable_weights: put the weights into a data file.
+    """
+    inputs = (torch.randn(1, 2), torch.ones(1, dtype=torch.int64))
+    exported = torch.export.export(TrainingNet(Net()), inputs, strict=True)
+    return to_edge(_export_forward_backward(exported)).to_executorch(
+        ExecutorchBackendConfig(external_mutable_weights=external_mutable_weights)
+    )

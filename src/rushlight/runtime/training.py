@@ -1,0 +1,297 @@
+"""Trains programs whose methods return a loss, the gradients and the parameters.
+
+`torch.export.experimental._export_forward_backward` makes such a program: a joint graph of the forward and
+backward passes. This module imports no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rushlight.runtime._native import Sgd
+from rushlight.runtime.errors import InvalidArgumentError, InvalidStateError
+from rushlight.runtime.program import DataSource, ProgramSource, load_native
+from rushlight.runtime.pybindings import ExecuTorchModule, ExecuTorchProgram
+
+GRADIENTS_INDEX = "__et_training_gradients_index_"
+"""With the name of a method: the method that returns the index of its first gradient."""
+PARAMETERS_INDEX = "__et_training_parameters_index_"
+"""With the name of a method: the method that returns the index of its first parameter."""
+PARAMETER_NAMES = "__et_training_fqn_"
+"""With the name of a method: the method that returns the names of its parameters."""
+
+
+@dataclass(frozen=True)
+class _JointGraph:
+    """What the outputs of a method are: results, then gradients, then parameters, in the order of the names.
+
+    Attributes:
+        gradients: the index of the first gradient.
+        parameters: the index of the first parameter.
+        names: the fully qualified names of the parameters.
+    """
+
+    gradients: int
+    parameters: int
+    names: tuple[str, ...]
+
+
+class TrainingModule:
+    """A program with joint graphs of forward and backward passes.
+
+    The parameters are tensors over the memory of the program: what an optimizer writes to them, the next
+    call reads.
+
+    Args:
+        module: the loaded program, as `portable_lib` returns it.
+
+    Attributes:
+        model: the loaded program.
+    """
+
+    def __init__(self, module: ExecuTorchModule) -> None:
+        self.model = module
+        self._graphs: dict[str, _JointGraph] = {}
+        self._parameters: dict[str, dict[str, Any]] = {}
+        self._gradients: dict[str, dict[str, Any]] = {}
+        self._last: str | None = None
+
+    @property
+    def method_names(self) -> list[str]:
+        """The names of the methods that can be trained."""
+        names = self.model.method_names()
+        return [name for name in names if PARAMETER_NAMES + name in names]
+
+    def forward_backward(self, method_name: str, inputs: Sequence[Any]) -> list[Any]:
+        """Computes the loss and the gradients of all parameters.
+
+        Args:
+            method_name: the name of a joint graph.
+            inputs: the inputs of the model, such as a batch and its labels.
+
+        Returns:
+            The outputs of the model: the loss, and what else its `forward` returns. They own their memory.
+
+        Raises:
+            InvalidArgumentError: the method is no joint graph, or an input does not fit.
+        """
+        graph = self._graph(method_name)
+        shared = self.model.run_method(method_name, inputs, clone_outputs=False)
+        outputs = [_copy(value) for value in shared[: graph.parameters]]
+        gradients = outputs[graph.gradients :]
+        self._gradients[method_name] = dict(zip(graph.names, gradients, strict=True))
+        self._last = method_name
+        return outputs[: graph.gradients]
+
+    def named_parameters(self, method_name: str | None = None) -> dict[str, Any]:
+        """Returns the parameters by name, as tensors over the memory of the program.
+
+        Args:
+            method_name: the name of a joint graph. The default is that of the last `forward_backward`, else
+                the only one.
+
+        Returns:
+            The parameters: torch tensors if torch is loaded, else numpy arrays. Reading and writing them
+            reads and writes the parameters of the program.
+
+        Raises:
+            InvalidArgumentError: the method is no joint graph, or there are several.
+        """
+        if method_name is None:
+            method_name = self._last or self._only()
+        found = self._parameters.get(method_name)
+        if found is None:
+            graph = self._graph(method_name)
+            found = {
+                name: self.model.output_view(method_name, graph.parameters + index)
+                for index, name in enumerate(graph.names)
+            }
+            self._parameters[method_name] = found
+        return found
+
+    def named_gradients(self, method_name: str | None = None) -> dict[str, Any]:
+        """Returns the gradients of the last `forward_backward` by the names of their parameters.
+
+        Args:
+            method_name: the name of a joint graph. The default is that of the last `forward_backward`.
+
+        Raises:
+            InvalidStateError: `forward_backward` has not been called.
+        """
+        name = self._last if method_name is None else method_name
+        if name is None or name not in self._gradients:
+            raise InvalidStateError(
+                "there are no gradients yet: call forward_backward before named_gradients"
+                + (f", with the method {name!r}" if name is not None else "")
+            )
+        return self._gradients[name]
+
+    def load_parameters(self, parameters: Mapping[str, Any], method_name: str | None = None) -> None:
+        """Writes values into parameters, such as those of a former run.
+
+        Args:
+            parameters: values by the name of the parameter, of the same shape. Parameters without a value
+                stay.
+            method_name: the name of a joint graph, as for `named_parameters`.
+
+        Raises:
+            InvalidArgumentError: there is no such parameter, or a value has another shape.
+        """
+        own = self.named_parameters(method_name)
+        for name, value in parameters.items():
+            if name not in own:
+                raise InvalidArgumentError(f"there is no parameter {name!r}; there are {', '.join(own)}")
+            if tuple(value.shape) != tuple(own[name].shape):
+                raise InvalidArgumentError(
+                    f"parameter {name!r} has shape {list(own[name].shape)}, but a value of shape "
+                    f"{list(value.shape)} is given"
+                )
+        for name, value in parameters.items():
+            own[name][...] = value
+
+    def _only(self) -> str:
+        names = self.method_names
+        if len(names) != 1:
+            raise InvalidArgumentError(
+                f"name a method: the program has {len(names)} joint graphs"
+                + (f" ({', '.join(names)})" if names else "; export it with _export_forward_backward")
+            )
+        return names[0]
+
+    def _graph(self, method_name: str) -> _JointGraph:
+        graph = self._graphs.get(method_name)
+        if graph is None:
+            graph = self._graphs[method_name] = self._read_graph(method_name)
+        return graph
+
+    def _read_graph(self, method_name: str) -> _JointGraph:
+        prefixes = (GRADIENTS_INDEX, PARAMETERS_INDEX, PARAMETER_NAMES)
+        names = self.model.method_names()
+        for needed in (method_name, *(prefix + method_name for prefix in prefixes)):
+            if needed not in names:
+                raise InvalidArgumentError(
+                    f"method {method_name!r} is no joint graph of forward and backward passes: the program "
+                    f"has no method {needed!r}; export it with "
+                    "torch.export.experimental._export_forward_backward"
+                )
+        first, second, named = (self.model.run_method(prefix + method_name) for prefix in prefixes)
+        graph = _JointGraph(int(first[0]), int(second[0]), tuple(str(name) for name in named))
+        count = len(graph.names)
+        outputs = self.model.method_meta(method_name).num_outputs()
+        if graph.gradients < 0 or (graph.gradients + count, graph.parameters + count) != (
+            graph.parameters,
+            outputs,
+        ):
+            raise InvalidArgumentError(
+                f"method {method_name!r} has {outputs} outputs and names {count} parameters, but its "
+                f"gradients begin at output {graph.gradients} and its parameters at {graph.parameters}"
+            )
+        return graph
+
+
+def _copy(value: Any) -> Any:
+    """Returns a tensor or array that owns its memory; other values as they are."""
+    copy = getattr(value, "clone", None) or getattr(value, "copy", None)
+    return value if copy is None else copy()
+
+
+class SGD:
+    """Stochastic gradient descent, with the terms of `torch.optim.SGD`. It updates parameters in place.
+
+    With the gradient g of a parameter p, a step computes `d = g + weight_decay * p` and the direction `m =
+    d` at the first step, `m = momentum * m + (1 - dampening) * d` later. It subtracts `lr * m` from p, or
+    `lr * (d + momentum * m)` with Nesterov's method. float16 and bfloat16 are computed in float32.
+
+    Args:
+        named_parameters: the parameters by name, as `TrainingModule.named_parameters` returns them: tensors
+            of float32, float64, float16 or bfloat16, of torch, numpy or DLPack.
+        lr: the learning rate.
+        momentum: the factor of the last direction.
+        dampening: the part of the gradient that does not enter the direction.
+        weight_decay: the factor of the L2 penalty.
+        nesterov: use Nesterov's method.
+
+    Raises:
+        InvalidArgumentError: a number is negative or not finite; or Nesterov's method has no momentum, or a
+            dampening.
+        NotSupportedError: a parameter has another dtype.
+    """
+
+    def __init__(
+        self,
+        named_parameters: Mapping[str, Any],
+        lr: float,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+    ) -> None:
+        self._sgd = Sgd(dict(named_parameters), lr, momentum, dampening, weight_decay, nesterov)
+
+    @property
+    def lr(self) -> float:
+        """The learning rate. It can be set, such as by a schedule."""
+        return self._sgd.lr
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        self._sgd.lr = value
+
+    def step(self, named_gradients: Mapping[str, Any]) -> None:
+        """Moves each parameter that has a gradient.
+
+        Args:
+            named_gradients: gradients by the name of their parameter, of its shape and dtype. Gradients of
+                parameters that the optimizer does not have are left out.
+
+        Raises:
+            InvalidArgumentError: a gradient does not fit its parameter, or none belongs to a parameter.
+        """
+        self._sgd.step(dict(named_gradients))
+
+
+def get_sgd_optimizer(
+    named_parameters: Mapping[str, Any],
+    lr: float,
+    momentum: float = 0.0,
+    dampening: float = 0.0,
+    weight_decay: float = 0.0,
+    nesterov: bool = False,
+) -> SGD:
+    """Returns an optimizer for parameters; see `SGD`.
+
+    Args:
+        named_parameters: the parameters by name.
+        lr: the learning rate.
+        momentum: the factor of the last direction.
+        dampening: the part of the gradient that does not enter the direction.
+        weight_decay: the factor of the L2 penalty.
+        nesterov: use Nesterov's method.
+    """
+    return SGD(named_parameters, lr, momentum, dampening, weight_decay, nesterov)
+
+
+def load_for_training(source: ProgramSource, *, data_path: DataSource | None = None) -> TrainingModule:
+    """Loads a program with joint graphs of forward and backward passes.
+
+    Args:
+        source: a path, bytes, a file object, or a compiled program.
+        data_path: .ptd files with data that the program keeps in other files, or the bytes of one.
+
+    Raises:
+        FileMissingError: a file does not exist.
+        InvalidProgramError: the program is truncated, damaged, or not a .pte file.
+    """
+    return TrainingModule(ExecuTorchModule(ExecuTorchProgram(load_native(source, data_path, None))))
+
+
+def _load_for_executorch_for_training(path: str) -> TrainingModule:
+    """Loads a program from a file."""
+    return load_for_training(path)
+
+
+def _load_for_executorch_for_training_from_buffer(buffer: bytes) -> TrainingModule:
+    """Loads a program from bytes."""
+    return load_for_training(buffer)
