@@ -78,10 +78,15 @@ Error MethodLoader::load_values() {
   const size_t count = plan_.num_values();
   RL_TRY(take(count, &state_.values));
   size_t external = 0;
+  int devices = plan_.memory_devices();
   for (size_t i = 0; i < count; ++i) {
     new (&state_.values[i]) EValue();
-    external += plan_.tag(i) == Tag::Tensor && plan_.tensor(i).source == TensorSource::External;
+    if (plan_.tag(i) != Tag::Tensor) continue;
+    const TensorView view = plan_.tensor(i);
+    external += view.source == TensorSource::External;
+    devices |= view.device;
   }
+  RL_REQUIRE(devices == 0, NotSupported, "method '%.80s' is planned for another device than the CPU", method_name());
   RL_TRY(take(external, &state_.external));
   for (size_t i = 0; i < count; ++i) {
     switch (plan_.tag(i)) {

@@ -58,13 +58,6 @@ Error PlanGate::check_memories() {
     GATE(sizes[i] >= 0 && static_cast<uint64_t>(sizes[i]) <= SIZE_MAX / 2, "planned memory %u has %lld bytes", i,
          static_cast<long long>(sizes[i]));
   }
-  for (const schema::NonConstBufferDevice device : plan_.non_const_buffer_device()) {
-    GATE(device.buffer_idx() >= 0 && static_cast<uint32_t>(device.buffer_idx()) < sizes.size(),
-         "a device is named for planned memory %d of %u", device.buffer_idx(), sizes.size());
-    RL_REQUIRE(device.device_type() == schema::DeviceType::CPU, NotSupported,
-               "method '%.80s': planned memory %d is on device type %d; only memory of the CPU is supported", name_,
-               device.buffer_idx(), static_cast<int>(device.device_type()));
-  }
   return Error::Ok;
 }
 
@@ -119,9 +112,6 @@ Error PlanGate::check_data(uint32_t index, const schema::Tensor& tensor, uint64_
   const bool is_planned = tensor.has_allocation_info();
   const int location = static_cast<int>(extra.location());
   GATE_VALUE(location == 0 || location == 1, "is a tensor whose data are at unknown location %d", location);
-  RL_REQUIRE(extra.device_type() == schema::DeviceType::CPU, NotSupported,
-             "method '%.80s': value %u is a tensor on device type %d; only the CPU is supported", name_, index,
-             static_cast<int>(extra.device_type()));
   if (extra.location() == schema::TensorDataLocation::EXTERNAL) {
     GATE_VALUE(!extra.fully_qualified_name().empty(), "is a tensor with external data, but without a name");
     GATE_VALUE(tensor.shape_dynamism() == schema::TensorShapeDynamism::STATIC, "has data but no static shape");

@@ -61,6 +61,7 @@ TensorView view_of(const schema::Tensor& tensor) {
   }
   view.data = tensor.data_buffer_idx();
   view.data_segment = static_cast<uint32_t>(extra.mutable_data_segments_idx());
+  view.device = static_cast<int8_t>(extra.device_type());
   view.name = extra.fully_qualified_name();
   return view;
 }
@@ -205,6 +206,13 @@ Span<const int32_t> PlanView::inputs() const { return span_of(PLAN.inputs()); }
 Span<const int32_t> PlanView::outputs() const { return span_of(PLAN.outputs()); }
 
 size_t PlanView::num_planned_memories() const { return planned_memories(PLAN); }
+int PlanView::memory_devices() const {
+  int device = 0;
+  for (const schema::NonConstBufferDevice memory : PLAN.non_const_buffer_device()) {
+    device |= static_cast<int>(memory.device_type());
+  }
+  return device;
+}
 size_t PlanView::planned_memory_size(size_t index) const {
   return static_cast<size_t>(PLAN.non_const_buffer_sizes()[index + 1]);
 }

@@ -26,6 +26,7 @@ struct TensorView {
   ScalarType dtype;
   ShapeDynamism dynamism;
   TensorSource source;
+  int8_t device;  // its type; 0 is the CPU
   Span<const SizesType> sizes;
   Span<const DimOrderType> dim_order;
   int64_t numel;          // of `sizes`
@@ -84,6 +85,9 @@ class PlanView {
 
   size_t num_planned_memories() const;
   size_t planned_memory_size(size_t index) const;
+
+  // Returns 0 if all planned memories are on the CPU.
+  int memory_devices() const;
 
   size_t num_operators() const;
   OperatorName operator_name(size_t index) const;

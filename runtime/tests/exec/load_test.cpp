@@ -253,6 +253,26 @@ TEST(MethodLoad, StartsStateWithoutInitialValueAtZero) {
   EXPECT_EQ(floats_of(method->get_output(0)), (Floats{1, 2}));
 }
 
+TEST(MethodLoad, RefusesOnlyMethodsForAnotherDevice) {
+  const std::string message = "method 'other' is planned for another device than the CPU";
+  for (const bool is_tensor : {false, true}) {
+    ProgramSpec spec = add_program();
+    spec.plans.push_back(spec.plans[0]);
+    spec.plans[1].name = "other";
+    if (is_tensor) {
+      TensorSpec tensor = planned({2}, 0);
+      tensor.device = 1;
+      spec.plans[1].values.push_back(value(tensor));
+    } else {
+      spec.plans[1].devices = {{1, 1}};
+    }
+    Fixture other(spec, test_environment(), nullptr, "other");
+    EXPECT_EQ(other.error, Error::NotSupported);
+    EXPECT_EQ(other.message, message);
+    EXPECT_EQ(Fixture(spec, test_environment(), nullptr, "forward").error, Error::Ok);
+  }
+}
+
 TEST(MethodLoad, NamesMissingBackends) {
   ProgramSpec spec = add_program();
   spec.plans[0].delegates = {{"NoBackend", 0, 0, {}}};

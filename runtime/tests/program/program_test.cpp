@@ -71,9 +71,7 @@ TEST(Program, ReadsTheTablesOfTheCompilersCodec) {
   const std::vector<uint8_t> bytes = read_golden("format/every_kind.pte");
   ASSERT_FALSE(bytes.empty());
   const auto loaded = LoadedProgram::from_buffer(bytes.data(), bytes.size());
-  EXPECT_EQ(loaded.error(), Error::NotSupported);
-  EXPECT_STREQ(last_error_message(),
-               "method 'forward': planned memory 1 is on device type 1; only memory of the CPU is supported");
+  EXPECT_EQ(loaded.error(), Error::Ok) << last_error_message();
 }
 
 // A custom loader: it returns copies, counts them, and can fail from a given read on.
