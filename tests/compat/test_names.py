@@ -220,3 +220,25 @@ def test_the_training_example_runs_unchanged(tmp_path: Path) -> None:
     """
     result = run(INSTALL + textwrap.dedent(code), tmp_path)
     assert result.returncode == 0, result.stderr
+
+
+def test_the_demonstration_backends_have_their_names(tmp_path: Path) -> None:
+    code = """
+        import torch
+        from executorch.exir import to_edge
+        from executorch.exir.backend.backend_api import to_backend
+        from executorch.exir.backend.test.backend_with_compiler_demo import BackendWithCompilerDemo, DemoOp
+        from executorch.exir.backend.test.demos.rpc.executor_backend_preprocess import ExecutorBackend
+        from executorch.exir.backend.test.op_partitioner_demo import AddMulPartitionerDemo
+
+        class Product(torch.nn.Module):
+            def forward(self, x):
+                return torch.mm(x, x) + x
+
+        edge = to_edge(torch.export.export(Product(), (torch.ones(2, 2),)))
+        lowered = to_backend(edge.exported_program(), AddMulPartitionerDemo())
+        assert "executorch_call_delegate" in str(lowered.graph_module.graph)
+        assert BackendWithCompilerDemo.__name__ == "BackendWithCompilerDemo"
+    """
+    result = run(INSTALL + textwrap.dedent(code), tmp_path)
+    assert result.returncode == 0, result.stderr

@@ -19,6 +19,8 @@ _DECOMPOSITIONS = "rushlight.compat.decompositions"
 
 _VARIANTS = "rushlight.compat.operator_variants"
 
+_DEMO = "rushlight.testing.demo_backend"
+
 _SAVED = "rushlight.compat.saved_programs"
 
 _PTE = {
@@ -233,6 +235,24 @@ MODULES: dict[str, Names] = {
             "rushlight.compiler.to_backend",
             "rushlight.compat.graph_comparison",
         )
+    ),
+    "executorch.exir.backend.test": Names(),
+    "executorch.exir.backend.test.backend_with_compiler_demo": Names(
+        names={name: f"{_DEMO}:{name}" for name in ("BackendWithCompilerDemo", "DemoOp")}
+    ),
+    "executorch.exir.backend.test.op_partitioner_demo": Names((_DEMO,)),
+    "executorch.exir.backend.test.demos": Names(),
+    "executorch.exir.backend.test.demos.rpc": Names(),
+    "executorch.exir.backend.test.demos.rpc.executor_backend_partitioner": Names(
+        names={
+            "AnyDelegateSupport": f"{_DEMO}:AnyDelegateSupport",
+            "AnyOperatorSupport": f"{_DEMO}:AllOperatorSupport",
+            "ExecutorBackend": f"{_DEMO}:ExecutorBackend",
+            "ExecutorBackendPartitioner": f"{_DEMO}:ExecutorBackendPartitioner",
+        }
+    ),
+    "executorch.exir.backend.test.demos.rpc.executor_backend_preprocess": Names(
+        names={"ExecutorBackend": f"{_DEMO}:ExecutorBackend"}
     ),
     "executorch.exir.backend.canonical_partitioners": Names(),
     "executorch.exir.backend.canonical_partitioners.all_node_partitioner": Names(
