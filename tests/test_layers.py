@@ -36,12 +36,13 @@ ALLOWED: dict[str, set[str]] = {
     "export": CORE | {"quantize", "backends", "runtime"},
     "testing": CORE | {"quantize", "backends", "runtime", "export", "devtools", "compat"},
     "distributed": {"ir", "quantize", "runtime"},
+    "llm": {"runtime"},
     "runtime": set(),
     "devtools": {"ir", "delegate", "emit", "format", "runtime", "backends"},
 }
 ANYTHING = {"compat", "cli", "__init__", "__main__"}
 ANYONES = {"files"}  # every package may import them
-WITHOUT_TORCH = {"format", "runtime", "codegen", "target"}
+WITHOUT_TORCH = {"format", "runtime", "codegen", "target", "llm"}
 # The ATen mode runs on torch's kernels, reads the file itself and knows the operators defined in `ir`.
 ATEN_MODE = ("runtime/aten/", "runtime/aten_lib.py")
 ATEN_MODE_READS = {"format", "ir"}

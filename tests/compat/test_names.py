@@ -86,8 +86,8 @@ def test_a_missing_name_is_named(tmp_path: Path) -> None:
 def test_a_backend_of_a_vendor_says_what_it_would_need(tmp_path: Path) -> None:
     result = run(INSTALL + "from executorch.backends.qualcomm.utils import utils", tmp_path)
     assert "it would need Qualcomm's AI Engine Direct (QNN) SDK" in result.stderr
-    result = run(INSTALL + "from executorch.extension.llm.runner import TextLLMRunner", tmp_path)
-    assert "it is a part of the runner of language models" in result.stderr
+    result = run(INSTALL + "from executorch.extension.llm.export import builder", tmp_path)
+    assert "it is a part of the tokenizers or export tools of language models" in result.stderr
 
 
 def test_code_of_the_user_lies_beside_every_module(tmp_path: Path) -> None:

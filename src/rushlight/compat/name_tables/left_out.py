@@ -22,8 +22,9 @@ LEFT_OUT: dict[str, str] = {
     "executorch.exir.native": "the package format (.ptn) of ExecuTorch's own native backend",
     "executorch.exir.verification.interpreter": "an interpreter over an extension of ExecuTorch's tests; "
     "executorch.extension.pybindings.aten_lib runs programs with torch's kernels",
-    "executorch.extension.llm": "a part of the runner of language models, their tokenizers or export tools; "
-    "the operators of extension.llm.custom_ops exist, and torch.export captures models with them",
+    "executorch.extension.llm": "a part of the tokenizers or export tools of language models; the runner "
+    "(extension.llm.runner) and the operators (extension.llm.custom_ops) exist, and torch.export captures "
+    "models",
 }
 
 # What vendors' backends would need, by the start of the name of their modules.

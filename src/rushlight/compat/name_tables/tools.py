@@ -26,6 +26,11 @@ _TRAINING = {
     )
 }
 
+_RUNNER_FUNCTIONS = {
+    name: f"rushlight.llm.multimodal_runner:MultimodalRunner.{name}"
+    for name in ("generate_hf", "generate_text_hf")
+}
+
 MODULES: dict[str, Names] = {
     "executorch.extension.flat_tensor": Names(),
     "executorch.extension.flat_tensor.serialize": Names((SERIALIZE,)),
@@ -135,6 +140,8 @@ MODULES: dict[str, Names] = {
     "executorch.extension.llm": Names(),
     "executorch.extension.llm.custom_ops": Names(effects=("rushlight.ir.llm_ops",)),
     "executorch.extension.llm.custom_ops.custom_ops": Names(effects=("rushlight.ir.llm_ops",)),
+    "executorch.extension.llm.runner": Names(("rushlight.llm",), _RUNNER_FUNCTIONS),
+    "executorch.extension.llm.runner._llm_runner": Names(("rushlight.llm",)),
     "executorch.extension.pytree": Names(("rushlight.compat.pytree",)),
     "executorch.extension.pybindings": Names(),
     "executorch.extension.pybindings.aten_lib": Names(("rushlight.runtime.aten_lib",)),
