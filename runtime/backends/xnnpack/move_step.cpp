@@ -67,7 +67,7 @@ void copy_axes(const Copy& copy, uint32_t axis, T* to, const T* from) {
   const int64_t size = copy.sizes[axis];
   if (left == 1 || axis + 1 == kMaxRank) {  // kMaxRank shows GCC that `axis` is in range
     if (copy.from_strides[axis] == 1 && copy.to_strides[axis] == 1) {
-      std::memcpy(to, from, static_cast<size_t>(size) * sizeof(T));
+      std::memmove(to, from, static_cast<size_t>(size) * sizeof(T));  // damaged programs let them overlap
     } else {
       for (int64_t i = 0; i < size; ++i) to[i * copy.to_strides[axis]] = from[i * copy.from_strides[axis]];
     }
