@@ -1,6 +1,6 @@
 // Loads and runs a program repeatedly; each time another allocation fails. The result must be a memory error without a
-// leak, and the failed method must run afterwards. Of a method with thousands of allocations only some hundreds fail; the
-// size of the file decides which. A program that fails with all its memory is loaded only once.
+// leak, and the failed method must run afterwards. Of a method with thousands of allocations only some hundreds fail;
+// the size of the file decides which. A program that fails with all its memory is loaded only once.
 
 #include <cstdarg>
 #include <cstdio>
