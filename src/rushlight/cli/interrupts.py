@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TypeVar
-
-from rushlight.runtime import Method
+from typing import Protocol, TypeVar
 
 _T = TypeVar("_T")
 
 
-def cancellable(method: Method, work: Callable[[], _T]) -> _T:
+class Cancellable(Protocol):
+    """What another thread can end: a method, or a runner of a language model."""
+
+    def cancel(self) -> None:
+        """Ends the call that runs."""
+
+
+def cancellable(target: Cancellable, work: Callable[[], _T]) -> _T:
     """Does work that runs a method on another thread, since native code does not see Ctrl-C.
 
     Args:
-        method: the method that Ctrl-C cancels.
+        target: the method or runner that Ctrl-C cancels.
         work: a function, which executes the method once or many times.
 
     Returns:
@@ -48,7 +53,7 @@ def cancellable(method: Method, work: Callable[[], _T]) -> _T:
     except KeyboardInterrupt:
         cancelled.set()  # a thread that begins later does nothing
         while begun.is_set() and not done.is_set():
-            method.cancel()  # only a call that is running ends
+            target.cancel()  # only a call that is running ends
             done.wait(0.05)
         raise
     if errors:

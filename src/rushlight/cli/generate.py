@@ -1,0 +1,126 @@
+"""`rushlight generate`: generates text with a language model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from rushlight.cli.arguments import (
+    Commands,
+    add_library_option,
+    at_least,
+    check_no_bundled_program,
+    load_libraries,
+)
+from rushlight.cli.interrupts import cancellable
+from rushlight.llm import GenerationConfig, Stats, TextLLMRunner
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the subcommand."""
+    parser = commands.add_parser(
+        "generate",
+        help="generate text with a language model",
+        description="Generates text with a program that is a language model. The text goes to standard "
+        "output as it is generated, and the speed to standard error.",
+        epilog='example: rushlight generate model.pte --tokenizer tokenizer.json --prompt "Once upon a time"',
+    )
+    defaults = GenerationConfig()
+    parser.add_argument("program", help="a .pte file")
+    parser.add_argument(
+        "--tokenizer",
+        required=True,
+        metavar="FILE",
+        help="the file of the tokenizer: tokenizer.json, or a file of SentencePiece or tiktoken",
+    )
+    parser.add_argument(
+        "--prompt", default="-", metavar="TEXT", help="the text to continue (default: -, standard input)"
+    )
+    parser.add_argument(
+        "--max-new-tokens",
+        type=at_least(1),
+        default=128,
+        metavar="N",
+        help="the largest number of generated tokens (default: 128)",
+    )
+    parser.add_argument(
+        "--temperature",
+        type=at_least(0.0),
+        default=defaults.temperature,
+        help=f"0 takes the most probable token (default: {defaults.temperature})",
+    )
+    parser.add_argument(
+        "--top-p",
+        type=at_least(0.0),
+        default=defaults.top_p,
+        help="tokens are drawn from the most probable tokens, which together have this probability "
+        f"(default: {defaults.top_p})",
+    )
+    parser.add_argument("--seed", type=at_least(0), help="repeats a text (default: another text each time)")
+    parser.add_argument(
+        "--bos",
+        action="store_true",
+        help="put the token for the beginning of a text before the prompt",
+    )
+    parser.add_argument("--echo", action="store_true", help="print the prompt too")
+    parser.add_argument(
+        "--data",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help=".ptd files with data that the program keeps in other files",
+    )
+    add_library_option(parser)
+    parser.add_argument(
+        "--threads",
+        type=at_least(1),
+        help="number of threads (default: RUSHLIGHT_NUM_THREADS, or the number of CPUs)",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON at the end: the text, counts and times"
+    )
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prints the generated text, and the number of tokens and their rate."""
+    load_libraries(options)
+    check_no_bundled_program(Path(options.program))
+    runner = TextLLMRunner(options.program, options.tokenizer, options.data or None, threads=options.threads)
+    config = GenerationConfig(
+        echo=options.echo,
+        max_new_tokens=options.max_new_tokens,
+        temperature=options.temperature,
+        top_p=options.top_p,
+        seed=options.seed,
+        num_bos=int(options.bos),
+    )
+    prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
+    pieces: list[str] = []
+    found: list[Stats] = []
+    give = pieces.append if options.json else None  # None prints the text
+    cancellable(_Stop(runner), lambda: runner.generate(prompt, config, give, found.append))
+    if options.json:
+        print(json.dumps({"text": "".join(pieces), **json.loads(found[0].to_json_string())}))
+    else:
+        print(_summary(found[0]), file=sys.stderr)
+
+
+class _Stop:
+    """Ends the generation of a runner."""
+
+    def __init__(self, runner: TextLLMRunner) -> None:
+        self.cancel = runner.stop
+
+
+def _summary(stats: Stats) -> str:
+    read = stats.prompt_eval_end_ms - stats.inference_start_ms
+    written = stats.inference_end_ms - stats.prompt_eval_end_ms
+    return (
+        f"load {stats.model_load_end_ms - stats.model_load_start_ms} ms; "
+        f"prompt {stats.num_prompt_tokens} tokens, {read} ms; "
+        f"generated {stats.num_generated_tokens} tokens, {written} ms"
+        + (f", {stats.num_generated_tokens / written * 1000:.1f} tokens/s" if written > 0 else "")
+    )
