@@ -59,3 +59,19 @@ def test_functions_have_the_numbers_of_plans() -> None:
 def test_folder_without_sources(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has no sources of the runtime"):
         RuntimeSources(tmp_path)
+
+
+def test_words_in_comments_select_nothing(tmp_path: Path) -> None:
+    files = {
+        "kernels/portable/table.cpp": "",
+        "kernels/shared/pair.h": "// As combined().\nint chosen(int x);\n",
+        "kernels/shared/chosen.cpp": '#include "kernels/shared/pair.h"\nint chosen(int x) { return x; }\n',
+        "kernels/shared/other.cpp": '#include "kernels/shared/pair.h"\nint combined(int x) { return x; }\n',
+        "kernels/portable/add.cpp": '#include "kernels/shared/pair.h"\n'
+        'const char* url = "a//b"; /* combined */\nint add(int x) { return chosen(x); }  // combined\n',
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = RuntimeSources(tmp_path).closure({"kernels/portable/add.cpp"}, frozenset())
+    assert found == {"kernels/portable/add.cpp", "kernels/shared/chosen.cpp"}

@@ -29,6 +29,8 @@ _DECLARATION = re.compile(r"^[A-Za-z][^;{}()]*\([^;{}]*\)[a-z ]*;", re.M)
 # The namespace of a table; some files pass it to the headers that define the table.
 _ISA_NAMESPACE = re.compile(r"^(?:namespace rushlight::microkernels::|#define RL_ISA )(\w+)", re.M)
 _WORD = re.compile(r"\w+")
+# A comment, or a string literal, which may hold the signs of a comment.
+_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.S)
 # Members of the microkernel tables, at their declarations and calls. A member of the nested table `packed` is
 # called `packed.member`.
 _MEMBER = re.compile(r"\(\*(\w+)\)\(")
@@ -269,8 +271,10 @@ class RuntimeSources:
         return {}
 
     def _text(self, path: str) -> str:
+        """The text of a file without comments: their words must not select other files."""
         if path not in self._texts:
-            self._texts[path] = (self.root / path).read_text(encoding="utf-8")
+            text = (self.root / path).read_text(encoding="utf-8")
+            self._texts[path] = _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
         return self._texts[path]
 
     def _files(self, folder: str) -> list[str]:
