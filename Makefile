@@ -45,19 +45,25 @@ WORKERS ?= 2
 CASES ?= 10000
 SEED ?= 0
 SECONDS ?= 300
+# Tests start hundreds of Python processes, which read compiled modules from files.
+export PYTHONDONTWRITEBYTECODE :=
 ISA ?=
 BASE ?= HEAD
 
 TARGETS ?= manylinux-x86_64 manylinux-aarch64 musllinux-x86_64 musllinux-aarch64
 
-.PHONY: soak wheel sdist reproduce cpp-package release-check demo docs test venv build lint tidy types unit operators cpp untraced targets windows js java api golden interop torture poison asan fuzz tsan avx512 cross bench bench-check bench-browser bench-avx2 format clean system
+.PHONY: checks soak wheel sdist reproduce cpp-package release-check demo docs test venv build lint tidy types unit operators cpp untraced targets windows js java api golden interop torture poison asan fuzz tsan avx512 cross bench bench-check bench-browser bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
 	$(BIN)/python examples/digits/demo.py
 
 # Some unit tests run the released executorch too, so that its environment comes first.
-test: build lint tidy types cpp untraced $(INTEROP)/.installed unit interop
+test: checks build tidy cpp untraced unit interop
+
+# What needs one core each and no build of the package.
+checks: $(VENV)/.environment
+	$(MAKE) -j $(WORKERS) lint types $(INTEROP)/.installed
 
 system:
 	scripts/system-packages

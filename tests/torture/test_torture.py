@@ -16,8 +16,8 @@ from tests.torture.reference import Disturbed
 
 ROOT = Path(__file__).parents[2]
 SEED = 20
-CASES = 300
-PARTS = 6
+CASES = 120
+PARTS = 4
 
 
 @pytest.mark.parametrize("part", range(PARTS))
