@@ -9,6 +9,7 @@ from typing import final
 import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
+from torch.export.experimental import _export_forward_backward
 
 from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
@@ -72,6 +73,21 @@ class Chain(nn.Module):
         return (x + y) * y + y
 
 
+class Xor(nn.Module):
+    """Two layers that learn the exclusive or of two bits, and their loss."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(2, 10)
+        self.scores = nn.Linear(10, 2)
+        self.loss = nn.CrossEntropyLoss()
+
+    def forward(self, bits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
+        """bits: float32 [1, 2]; label: int64 [1]. Returns the loss and the predicted bit."""
+        scores = self.scores(torch.sigmoid(self.hidden(bits)))
+        return self.loss(scores, label), scores.detach().argmax(dim=1)
+
+
 LETTERS = {"aten.add.Tensor": "+", "aten.mul.Tensor": "*"}
 
 
@@ -122,6 +138,13 @@ def write(folder: Path) -> None:
     ):
         exported = torch.export.export(model, inputs)
         (folder / f"{name}.pte").write_bytes(to_edge(exported).to_executorch(config).buffer)
+    torch.manual_seed(0)
+    bits = torch.export.export(Xor(), (torch.zeros(1, 2), torch.zeros(1, dtype=torch.int64)), strict=True)
+    config = ExecutorchBackendConfig(external_mutable_weights=True)
+    for name, settings in (("xor", None), ("xor_weights_apart", config)):
+        joint = to_edge(_export_forward_backward(bits)).to_executorch(settings)
+        (folder / f"{name}.pte").write_bytes(joint.buffer)
+    joint.write_tensor_data_to_file(str(folder))
     lowered = to_edge_transform_and_lower(
         torch.export.export(Chain(), (torch.ones(3), torch.ones(3))), partitioner=[LetterPartitioner()]
     )

@@ -47,6 +47,33 @@ def test_prints(
     assert done.stdout.splitlines() == expected
 
 
+@pytest.mark.parametrize(
+    "files", [["xor.pte"], ["xor_weights_apart.pte", "_default_external_constant.ptd"]], ids=["one", "two"]
+)
+def test_training(build_example: Callable[[str], Path], models: Path, files: list[str]) -> None:
+    program = str(build_example("executorch_cpp") / "train_xor")
+    lines = run([program, *(str(models / name) for name in files)]).stdout.splitlines()
+    losses = [float(line.split()[-1]) for line in lines if line.startswith("step")]
+    assert losses[-1] < 0.05 < 0.3 < losses[0]
+    assert [line for line in lines if "xor" in line] == [
+        "0 xor 0: 0",
+        "0 xor 1: 1",
+        "1 xor 0: 1",
+        "1 xor 1: 0",
+    ]
+    names = ["hidden.bias", "hidden.weight", "scores.bias", "scores.weight"]
+    assert lines[0] == "parameters: " + " ".join(names)
+
+
+def test_a_program_without_gradients_is_not_trained(
+    build_example: Callable[[str], Path], models: Path
+) -> None:
+    program = str(build_example("executorch_cpp") / "train_xor")
+    failed = subprocess.run([program, str(models / "add.pte")], capture_output=True, text=True)
+    assert failed.returncode != 0
+    assert "__et_training_gradients_index_forward" in failed.stderr
+
+
 def test_runner(build_example: Callable[[str], Path], models: Path, tmp_path: Path) -> None:
     runner = str(build_example("executorch_cpp") / "portable_executor_runner")
     dump = tmp_path / "trace.etdp"
