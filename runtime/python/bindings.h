@@ -14,6 +14,7 @@ void bind_memory_search(nanobind::module_& module);
 void bind_metadata(nanobind::module_& module);
 void bind_program(nanobind::module_& module);
 void bind_method(nanobind::module_& module);
+void bind_softmax(nanobind::module_& module);
 void bind_training(nanobind::module_& module);
 
 }  // namespace rushlight::python

@@ -14,5 +14,6 @@ NB_MODULE(_native, module) {
   rushlight::python::bind_program(module);
   rushlight::python::bind_method(module);
   rushlight::python::bind_bundled(module);
+  rushlight::python::bind_softmax(module);
   rushlight::python::bind_training(module);
 }

@@ -26,7 +26,7 @@ def write_zip(archive: Path, files: Mapping[str, bytes], moment: struct_time) ->
     time = moment.tm_hour << 11 | moment.tm_min << 5 | moment.tm_sec // 2
     entries, directory = bytearray(), bytearray()
     for name, data in files.items():
-        method, packed = DEFLATED, deflate.deflate_compress(data, LEVEL)
+        method, packed = DEFLATED, bytes(deflate.deflate_compress(data, LEVEL))
         if len(packed) >= len(data):
             method, packed = STORED, data
         encoded = name.encode()

@@ -90,6 +90,32 @@ def test_a_backend_of_a_vendor_says_what_it_would_need(tmp_path: Path) -> None:
     assert "it is a part of the tokenizers or export tools of language models" in result.stderr
 
 
+def test_names_of_the_former_tracer_are_refused_with_a_reason(tmp_path: Path) -> None:
+    result = run(INSTALL + "from executorch.exir.tracer import DispatchTracer", tmp_path)
+    assert "it is ExecuTorch's former tracer; capture with torch.export.export" in result.stderr
+    result = run(INSTALL + "from executorch.exir.dialects.edge.dtype.runner import DtypeRunner", tmp_path)
+    assert "a generator of ExecuTorch's tables of dtypes" in result.stderr
+    result = run(INSTALL + "from executorch.exir.tracer import ExirDynamoConfig", tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("phone", ["ios", "android"])
+def test_recipes_for_phones_say_what_they_would_need(phone: str, tmp_path: Path) -> None:
+    code = f"""
+        from executorch.export import target_recipes, utils
+        assert not utils.is_supported_platform_for_coreml_lowering()
+        assert not utils.is_supported_platform_for_qnn_lowering()
+        try:
+            target_recipes.get_{phone}_recipe()
+        except ValueError as error:
+            assert "not supported" in str(error) and "Rushlight has no" in str(error)
+        else:
+            raise SystemExit("no error")
+    """
+    result = run(INSTALL + textwrap.dedent(code), tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
 def test_code_of_the_user_lies_beside_every_module(tmp_path: Path) -> None:
     """A folder in the path of a module holds submodules, and Rushlight's own names come first."""
     for package in ("exir/emit", "runtime", "kernels/portable", "extension/pytree", "exir/schema"):

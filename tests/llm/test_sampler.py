@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rushlight.llm.sampler import Sampler
+from rushlight.llm.sampler import Sampler, _most_probable
+from rushlight.runtime._native import softmax_in_place
 from rushlight.runtime.errors import InvalidArgumentError
 
 LOGITS = np.log(np.array([0.05, 0.5, 0.15, 0.3], np.float32))
@@ -80,3 +81,46 @@ def test_large_vocabularies() -> None:
     np.testing.assert_allclose(found, [0.1, 0.2, 0.3, 0.4], atol=0.03)
     found = shares(Sampler(1.0, 0.65, seed=1), logits, 5000)[[0, 1023, 1024, 4999]]
     np.testing.assert_allclose(found, [0, 0, 3 / 7, 4 / 7], atol=0.03)
+
+
+@pytest.mark.parametrize("kind", ["flat", "peaked", "levels", "equal", "one far above"])
+@pytest.mark.parametrize("top_p", [1e-4, 0.1, 0.5, 0.99])
+def test_the_most_probable_tokens_are_those_of_a_sort(kind: str, top_p: float) -> None:
+    random = np.random.default_rng(0)
+    logits = {
+        "flat": random.normal(0, 1, 30000),
+        "peaked": random.normal(0, 4, 30000),
+        "levels": random.integers(-3, 3, 30000),
+        "equal": np.zeros(30000),
+        "one far above": np.append(random.normal(0, 1, 29999), 9),
+    }[kind].astype(np.float32)
+    odds = np.exp(logits - logits.max())
+    odds /= odds.sum()
+    order = np.argsort(-odds, kind="stable")
+    shares = odds[order].cumsum(dtype=np.float64)
+    expected = order[: int(np.searchsorted(shares, top_p * shares[-1])) + 1]
+    found = _most_probable(odds, top_p)
+    assert len(set(found)) == len(found)
+    # Sums in another order differ by their rounding, which moves the end by tokens of almost no probability.
+    others = list(set(found) ^ set(expected))
+    assert len(others) <= 2 or odds[others].sum() < 1e-4 * top_p
+    if kind in ("levels", "equal"):  # the first ones of equal tokens
+        last = odds[expected].min()
+        ties = np.flatnonzero(odds == last)
+        chosen = np.intersect1d(found, ties)
+        assert np.array_equal(chosen, ties[: len(chosen)])
+
+
+def test_softmax_in_place() -> None:
+    values = np.array([1, 2, -np.inf, 3], np.float32)
+    softmax_in_place(values)
+    expected = np.exp([1.0, 2, -np.inf, 3])
+    np.testing.assert_allclose(values, expected / expected.sum(), rtol=1e-6)
+    softmax_in_place(np.empty(0, np.float32))
+    read_only = np.ones(2, np.float32)
+    read_only.flags.writeable = False
+    for wrong in (np.ones(2), np.ones((2, 2), np.float32), np.ones(4, np.float32)[::2], read_only):
+        with pytest.raises(InvalidArgumentError, match="dense float32 array"):
+            softmax_in_place(wrong)
+    with pytest.raises((InvalidArgumentError, TypeError)):
+        softmax_in_place([1.0, 2.0])

@@ -3,23 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-
 def executor_runner(arguments: Sequence[str]) -> int:
     """Runs executor_runner with a command line, and returns its exit status."""
 
-def call_kernel(name: str, args: Sequence[Any], library: str | None = None, threads: int = 1) -> list[Any]: ...
-
+def call_kernel(
+    name: str, args: Sequence[Any], library: str | None = None, threads: int = 1
+) -> list[Any]: ...
 def kernel_names(library: str | None = None) -> list[str]: ...
-
 def kernel_table(library: str | None = None) -> list[tuple[str, list[tuple[list[int], list[str]]]]]: ...
-
 def load_library(path: str) -> tuple[str, str, list[str], list[str]]:
     """
     Name, absolute path, operators and backends of a shared library, which stays loaded.
     """
 
 def loaded_libraries() -> list[tuple[str, str, list[str], list[str]]]: ...
-
 def machine_peaks(threads: int) -> tuple[float, float, float]:
     """
     Measures the float32 operations per second that the microkernels reach, the bytes per second that
@@ -27,7 +24,9 @@ def machine_peaks(threads: int) -> tuple[float, float, float]:
     to each of `threads` threads until all tasks have returned.
     """
 
-def search_offsets(buffers: Sequence[tuple[int, int, int, int]], bound: int, peak: int, steps: int, seconds: float) -> tuple[list[int], int, int, bool]:
+def search_offsets(
+    buffers: Sequence[tuple[int, int, int, int]], bound: int, peak: int, steps: int, seconds: float
+) -> tuple[list[int], int, int, bool]:
     """
     Looks for the memory plan with the smallest peak. A buffer is its size, the first section of its
     lifetime, the section after the last one, and its alignment; sizes are in units. `peak` is that of a
@@ -62,7 +61,6 @@ class TensorInfo:
         """
 
     def is_dynamic(self) -> bool: ...
-
     def is_memory_planned(self) -> bool:
         """False if the caller gives the memory."""
 
@@ -75,31 +73,23 @@ class MethodMeta:
     """A method as its program describes it."""
 
     def name(self) -> str: ...
-
     def num_inputs(self) -> int: ...
-
     def num_outputs(self) -> int: ...
-
     def num_attributes(self) -> int: ...
-
     def num_instructions(self) -> int: ...
-
     def input_tag(self, index: int) -> str:
         """
         The kind of an input: 'Tensor', 'Int', 'Double', 'Bool', 'String' or 'None'.
         """
 
     def output_tag(self, index: int) -> str: ...
-
     def input_tensor_meta(self, index: int) -> TensorInfo:
         """
         IndexError unless there is such an input, InvalidArgumentError if it is no tensor.
         """
 
     def output_tensor_meta(self, index: int) -> TensorInfo: ...
-
     def attribute_tensor_meta(self, index: int) -> TensorInfo: ...
-
     def planned_sizes(self) -> list[int]:
         """Bytes of each planned memory."""
 
@@ -113,14 +103,12 @@ class MethodMeta:
         """The pytree of the inputs as JSON, or empty."""
 
     def output_spec(self) -> str: ...
-
     def __repr__(self) -> str: ...
 
 class Program:
     """A loaded program."""
 
     def method_names(self) -> list[str]: ...
-
     def method_meta(self, name: str) -> MethodMeta:
         """NotFoundError unless the program has the method."""
 
@@ -149,7 +137,6 @@ class Program:
         """
 
     def has_etdump(self) -> bool: ...
-
     def etdump(self) -> tuple[bytes, bytes, int]:
         """
         The event trace so far: an ETDump, the debug buffer, and the number of events that did not fit.
@@ -160,16 +147,13 @@ class Program:
 def load_file(path: str, data: list[str] | bytes | memoryview, threads: int | None) -> Program:
     """Maps a file. `data`: paths of .ptd files, or the bytes of one."""
 
-def load_buffer(program: bytes | memoryview, data: list[str] | bytes | memoryview, threads: int | None) -> Program: ...
-
+def load_buffer(
+    program: bytes | memoryview, data: list[str] | bytes | memoryview, threads: int | None
+) -> Program: ...
 def backend_names() -> list[str]: ...
-
 def is_backend_available(name: str) -> bool: ...
-
 def set_backend_option(backend: str, key: str, value: bool | int | str) -> None: ...
-
 def get_backend_option(backend: str, key: str) -> bool | int | str: ...
-
 def get_thread_count() -> int:
     """
     Threads of the pool that programs use unless they are loaded with a number of their own.
@@ -180,8 +164,13 @@ def set_thread_count(threads: int) -> None: ...
 class Method:
     """A method that can be executed. Keeps its program alive."""
 
-    def __init__(self, program: Program, name: str, backend_options: Mapping[str, Mapping[str, bool | int | str]] = {}, is_timed: bool = False) -> None: ...
-
+    def __init__(
+        self,
+        program: Program,
+        name: str,
+        backend_options: Mapping[str, Mapping[str, bool | int | str]] = {},
+        is_timed: bool = False,
+    ) -> None: ...
     def execute(self, inputs: Sequence[Any], clone_outputs: bool = True) -> list[Any]:
         """
         Runs the method.
@@ -196,7 +185,6 @@ class Method:
         """
 
     def __call__(self, inputs: Sequence[Any], clone_outputs: bool = True) -> list[Any]: ...
-
     def output_view(self, index: int) -> Any:
         """
         An array over the planned memory of an output, such as a parameter that the method returns. Writes to it
@@ -214,7 +202,6 @@ class Method:
 
     @property
     def metadata(self) -> MethodMeta: ...
-
     def memory(self) -> tuple[int, int, int]:
         """
         Bytes of planned memory, of the method's structures, of scratch memory so far.
@@ -237,7 +224,6 @@ class BundledModule:
     """A bundled program whose methods run on their test cases."""
 
     def __init__(self, file: bytes) -> None: ...
-
     def program(self) -> bytes:
         """The bytes of the program inside."""
 
@@ -245,11 +231,8 @@ class BundledModule:
         """The methods that have test cases."""
 
     def num_test_cases(self, method: str) -> int: ...
-
     def inputs(self, method: str, test_case: int) -> list[Any]: ...
-
     def expected_outputs(self, method: str, test_case: int) -> list[Any]: ...
-
     def execute(self, method: str, test_case: int) -> list[Any]:
         """Runs a method on the inputs of a test case."""
 
@@ -258,13 +241,25 @@ class BundledModule:
         Runs a method on the inputs of a test case, and raises InvalidStateError if an output is not as expected.
         """
 
+def softmax_in_place(values: Any) -> None:
+    """
+    Replaces the float32 values of an array of one dimension by their softmax.
+    """
+
 class Sgd:
     """
     Stochastic gradient descent over named parameters, which it updates in place.
     """
 
-    def __init__(self, parameters: dict[str, Any], lr: float, momentum: float, dampening: float, weight_decay: float, nesterov: bool) -> None: ...
-
+    def __init__(
+        self,
+        parameters: dict[str, Any],
+        lr: float,
+        momentum: float,
+        dampening: float,
+        weight_decay: float,
+        nesterov: bool,
+    ) -> None: ...
     def step(self, gradients: dict[str, Any]) -> None:
         """Moves each parameter that has a gradient."""
 

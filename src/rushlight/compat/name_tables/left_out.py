@@ -8,12 +8,29 @@ LEFT_OUT: dict[str, str] = {
     "tests; keep them beside the module, in its `__path__`",
     "executorch.devtools.inspector.vgf_neural_statistics": "statistics of Arm's VGF backend, which "
     "needs Arm's ML SDK for Vulkan",
-    "executorch.export.target_recipes": "recipes for Core ML and Qualcomm's AI Engine Direct, which need "
-    "coremltools and the QNN SDK",
     "executorch.backends.xnnpack.partition.config.quant_affine_configs": "configurations that keep torchao's "
     "affine operators whole; the compiler writes these as quantize and dequantize operators itself",
     "executorch.exir.backend.test": "ExecuTorch's tests; keep them beside the module, in its `__path__`",
     "executorch.exir.control_flow": "control flow of ExecuTorch's former tracer; write torch.cond",
+    **{
+        f"executorch.exir.tracer.{name}": "ExecuTorch's former tracer; capture with torch.export.export"
+        for name in (
+            "DispatchTracer",
+            "DummyProxy",
+            "PythonTensor",
+            "dispatch_trace",
+            "dynamo_trace",
+            "flatten_output",
+            "flattened_dispatch_trace",
+            "get_stacktrace",
+            "single_return",
+            "tree_return",
+            "unwrap_functional",
+            "unwrap_proxy",
+            "using_dynamo",
+            "using_tracer",
+        )
+    },
     "executorch.exir.dialects.edge.dtype": "a part of a generator of ExecuTorch's tables of dtypes",
     "executorch.exir.dialects.edge.arg": "a generator of sample inputs of ExecuTorch's tables of dtypes",
     "executorch.exir.dialects.edge.spec": "a generator of ExecuTorch's tables of dtypes",

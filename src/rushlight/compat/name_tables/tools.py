@@ -133,6 +133,8 @@ MODULES: dict[str, Names] = {
     "executorch.export.stages": Names(
         ("rushlight.export.stages", "rushlight.export.quantize_stages", "rushlight.export.stage")
     ),
+    "executorch.export.target_recipes": Names(("rushlight.compat.target_recipes",)),
+    "executorch.export.utils": Names(("rushlight.compat.target_recipes",)),
     "executorch.export.types": Names(("rushlight.export.types",)),
     "executorch.extension": Names(),
     "executorch.extension.export_util": Names(("rushlight.compat.export_util",)),
