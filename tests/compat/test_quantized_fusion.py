@@ -70,3 +70,35 @@ def test_values_by_placeholder() -> None:
     program = export(module, (torch.ones(3, 5), torch.ones(3, 5)))
     values = get_node_value_dict(program)
     assert list(values) == ["p_weight"] and torch.equal(values["p_weight"], module.weight)
+
+
+class Quantizing(torch.nn.Module):
+    """An embedding whose weight the program quantizes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.rand(6, 4))
+        self.register_buffer("scales", self.weight.detach().amax(1) / 255)
+        self.register_buffer("zeros", torch.arange(6.0))
+
+    def forward(self, indices: torch.Tensor) -> torch.Tensor:
+        given = (self.scales, self.zeros, 0, 0, 255, torch.uint8)
+        stored = torch.ops.quantized_decomposed.quantize_per_channel(self.weight, *given)
+        weight = torch.ops.quantized_decomposed.dequantize_per_channel(stored, *given)
+        return torch.nn.functional.embedding(indices, weight)
+
+
+def test_an_embedding_whose_weight_is_quantized_by_the_program() -> None:
+    indices = torch.tensor([[3, 0], [5, 3]])
+    module = Quantizing()
+    exported = export(module, (indices,))
+    manager = to_edge(exported, compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    fused = manager.transform([QuantFusionPass(_fix_node_meta_val=True)])
+    found = names(fused)
+    assert found == [
+        "quantized_decomposed.quantize_per_channel.default",
+        "quantized_decomposed.embedding_byte.default",
+    ]
+    torch.testing.assert_close(fused.exported_program().module()(indices), module(indices))
+    operators = fused.to_executorch().executorch_program.execution_plan[0].operators
+    assert {operator.name for operator in operators} >= {"quantized_decomposed::embedding_byte"}

@@ -155,3 +155,11 @@ def test_an_out_variant_writes_into_what_it_is_given() -> None:
     qd.choose_qparams.Tensor_out(x, -128, 127, 1e-6, torch.int8, scale_out=scale, zero_point_out=zero)
     expected = qd.choose_qparams.tensor(x, -128, 127, 1e-6, torch.int8)
     assert scale == expected[0] and zero == expected[1]
+
+
+@pytest.mark.parametrize("name", ["embedding_byte", "embedding_4bit", "embedding_2bit"])
+def test_an_out_variant_with_the_dtype_is_preferred(name: str) -> None:
+    operator = getattr(torch.ops.quantized_decomposed, name)
+    plain, typed = find_out_variant(operator.default), find_out_variant(operator.dtype)
+    assert plain is not None and plain.op == operator.out
+    assert typed is not None and typed.op == operator.dtype_out

@@ -7,9 +7,16 @@ from typing import Any
 import pytest
 import torch
 from tests.passes.support import counted, quantized_edge
-from torch.export import ExportedProgram
+from torch.export import ExportedProgram, export
 from torch.nn import functional as F
+from torchao.quantization import quantize_
+from torchao.quantization.granularity import PerAxis, PerGroup
+from torchao.quantization.quant_api import IntxWeightOnlyConfig
+from torchao.quantization.quant_primitives import MappingType
 
+import rushlight
+from rushlight.exir import to_edge
+from rushlight.ir.edge_ops import is_op
 from rushlight.passes.fuse_quantized_weights import fuse_quantized_weights
 from rushlight.passes.quantized_rewriter import Rewriter
 from rushlight.quantize import (
@@ -87,3 +94,32 @@ def test_a_target_without_4_bits_gets_8() -> None:
     edge.graph.eliminate_dead_code()
     found = counted(edge)
     assert found[rl.dynamic_linear.default] == 2 and found[rl.dynamic_linear_4bit.default] == 0
+
+
+@pytest.mark.parametrize("mapping", ["SYMMETRIC", "ASYMMETRIC"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("group", [32, None])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_embeddings_of_torchao(bits: int, group: int | None, dtype: torch.dtype, mapping: str) -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Embedding(10, 64)).to(dtype)
+    config = IntxWeightOnlyConfig(
+        weight_dtype=getattr(torch, f"int{bits}"),
+        granularity=PerAxis(0) if group is None else PerGroup(group),
+        mapping_type=MappingType[mapping],
+    )
+    quantize_(model, config, lambda module, name: isinstance(module, torch.nn.Embedding))
+    inputs = (torch.tensor([1, 2, 3]),)
+    exported = export(model, inputs)
+    result = fused(to_edge(exported).exported_program())
+    operator = {2: qd.embedding_2bit, 4: qd.embedding_4bit, 8: qd.embedding_byte}[bits]
+    target = operator.default if dtype == torch.float32 else operator.dtype
+    node = next(node for node in result.graph.nodes if is_op(node, target))
+    assert (node.args[2] is not None) == (mapping == "ASYMMETRIC")
+    assert not any("dequantize" in str(op) for op in counted(result))
+    expected = model(*inputs)
+    torch.testing.assert_close(result.module()(*inputs), expected)
+    program = to_edge(exported).to_executorch()
+    name = operator._qualified_op_name
+    assert name in {op.name for op in program.executorch_program.execution_plan[0].operators}
+    torch.testing.assert_close(torch.as_tensor(rushlight.load(program)(*inputs)), expected)

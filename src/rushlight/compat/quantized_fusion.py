@@ -11,9 +11,13 @@ from typing_extensions import override
 
 from rushlight.compat.graph_passes import constant_prop_pass
 from rushlight.compiler.config import ExecutorchBackendConfig
-from rushlight.ir.edge_ops import BackendOpOverload, to_edge_op
+from rushlight.ir import meta
+from rushlight.ir.edge_ops import BackendOpOverload, is_op, ops, to_edge_op
 from rushlight.ir.facts import MethodProgram
+from rushlight.ir.quantization import PerChannelDequantize
+from rushlight.passes.base import eliminate_dead_code
 from rushlight.passes.fuse_quantized import FuseQuantizedPass
+from rushlight.passes.quantized_rewriter import Rewriter
 from rushlight.passes.runner import run_passes
 
 
@@ -35,11 +39,38 @@ class QuantFusionPass(FuseQuantizedPass):
 
     @override
     def rewrite(self, program: MethodProgram) -> bool:
-        changed = super().rewrite(program)
+        changed = super().rewrite(program) | _fuse_computed_embeddings(program)
         for node in program.graph.nodes:
             if isinstance(node.target, BackendOpOverload) and node.target.namespace == "quantized_decomposed":
                 node.target = to_edge_op(node.target._op)
         return changed
+
+
+def _fuse_computed_embeddings(program: MethodProgram) -> bool:
+    """Fuses embeddings of uint8 weights that the program itself quantizes.
+
+    Before: y = aten.embedding(dequantize_per_channel(w, scales, zeros, 0, min, max, uint8), indices)
+    Expected: y = quantized_decomposed.embedding_byte(w, scales, zeros, min, max, indices)
+    """
+    rewriter = Rewriter(program, ExecutorchBackendConfig().has_kernel)
+    target = ops.backend.quantized_decomposed.embedding_byte.default
+    if not rewriter.available(target, torch.uint8):
+        return False
+    for node in list(program.graph.nodes):
+        if not is_op(node, torch.ops.aten.embedding.default) or meta.get_dtype(node) != torch.float32:
+            continue
+        channels = PerChannelDequantize.of(node.args[0])
+        if channels is None or channels.axis != 0:
+            continue
+        weight, scales, zeros = channels.source, channels.scale, channels.zero_point
+        if meta.get_dtype(weight) != torch.uint8:
+            continue
+        if any(given and meta.get_dtype(given) != torch.float32 for given in (scales, zeros)):
+            continue
+        limits = (channels.quant_min, channels.quant_max)
+        rewriter.replace(node, rewriter.call(node, target, (weight, scales, zeros, *limits, node.args[1])))
+    eliminate_dead_code(program.graph)
+    return rewriter.changed
 
 
 def quant_fusion_and_const_prop_pass(program: ExportedProgram) -> ExportedProgram:

@@ -53,8 +53,12 @@ def find_out_variant(op: OpOverload) -> OutVariant | None:
 
 @cache
 def _search(op: OpOverload, packet: OpOverloadPacket, overloads: tuple[str, ...]) -> OutVariant | None:
-    """The first overload that is an out variant of `op`; `overloads` is a cache key, since it may grow."""
+    """The first overload that is an out variant of `op`; `overloads` is a cache key, since it may grow.
+
+    An overload with all arguments is preferred to one that lacks those for the dtype and the layout.
+    """
     wanted = _signature(op._schema.arguments)
+    without_options: OutVariant | None = None
     for overload_name in overloads:
         candidate = getattr(packet, overload_name)
         if not is_out_variant(candidate):
@@ -66,8 +70,11 @@ def _search(op: OpOverload, packet: OpOverloadPacket, overloads: tuple[str, ...]
         kept = [item for item in wanted if item in rest]
         if kept == rest and all(name in _TENSOR_OPTIONS for name, _ in missing):
             is_list = len(outs) == 1 and isinstance(outs[0].type, torch.ListType)
-            return OutVariant(candidate, tuple(arg.name for arg in outs), is_list)
-    return None
+            found = OutVariant(candidate, tuple(arg.name for arg in outs), is_list)
+            if not missing:
+                return found
+            without_options = without_options or found
+    return without_options
 
 
 def wanted_out_variant(schema: torch._C.FunctionSchema) -> str:

@@ -138,21 +138,44 @@ def _packed(rewriter: Rewriter, node: Node, weight: QuantizedWeight) -> Callable
     if stored is None or stored.dim() != 2 or stored.shape[1] % 2 or not weight.is_int4:
         return None
     return lambda: rewriter.once(
-        ("packed", weight.source), lambda: rewriter.constant("_packed_weight", pack(stored, 4), node)
+        ("packed", 4, weight.source), lambda: rewriter.constant("_packed_weight", pack(stored, 4), node)
     )
 
 
 def _embedding(rewriter: Rewriter, node: Node, weight: QuantizedWeight) -> None:
-    indices = node.args[1]
-    packed = _packed(rewriter, node, weight)
-    four = packed is not None and rewriter.available(backend_qd.embedding_4bit.default, torch.uint8)
-    target = backend_qd.embedding_4bit.default if four else backend_qd.embedding_byte.default
-    if not rewriter.available(target, torch.uint8 if four else torch.int8):
+    dtype, stored = meta.get_dtype(node), rewriter.value(weight.source)
+    if dtype not in _FLOATS or stored is None or stored.dim() != 2:
         return
-    stored = packed() if four and packed is not None else weight.source
-    if weight.zero_points is not None or meta.get_dtype(node) != torch.float32:
+    for bits, (operator, least, most) in _EMBEDDINGS.items():
+        target = operator.default if dtype == torch.float32 else operator.dtype
+        fits = weight.quant_min >= least and weight.quant_max <= most and stored.shape[1] * bits % 8 == 0
+        if fits and rewriter.available(target, torch.int8 if bits == 8 else torch.uint8):
+            break
+    else:
         return
-    scales = rewriter.scales(weight, node)
-    limits = (-8, 7) if four else (weight.quant_min, weight.quant_max)
-    args = (stored, scales, None, *limits, indices)
-    rewriter.replace(node, rewriter.call(node, target, args))
+    source = weight.source
+    if bits < 8:
+        packed = pack(stored, bits)
+        source = rewriter.once(
+            ("packed", bits, weight.source), lambda: rewriter.constant("_packed_weight", packed, node)
+        )
+    zeros = None
+    if weight.zero_points is not None:
+        values = weight.zero_points.to(torch.float32)
+        if isinstance(weight.scale, torch.Tensor):
+            values = values.reshape(weight.scale.shape)
+        zeros = rewriter.once(
+            ("zero points", weight.dequantize), lambda: rewriter.constant("_zero_points", values, node)
+        )
+    limits = (least, most) if bits < 8 else (weight.quant_min, weight.quant_max)
+    args = (source, rewriter.scales(weight, node), zeros, *limits, node.args[1])
+    options = {} if dtype == torch.float32 else {"dtype": dtype}
+    rewriter.replace(node, rewriter.call(node, target, args, **options))
+
+
+# By the number of bits: the operator, and the least and the greatest integer.
+_EMBEDDINGS = {
+    2: (backend_qd.embedding_2bit, -2, 1),
+    4: (backend_qd.embedding_4bit, -8, 7),
+    8: (backend_qd.embedding_byte, -128, 127),
+}
