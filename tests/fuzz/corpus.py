@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import torch
 from tests.fuzz.calls import calls, rows
 from tests.fuzz.single_call import single_call_program
+from tests.llm.tokenizer_files import write_tokenizers
 from tests.programs import CASES
 from tests.torture.configurations import NAMES, QUANTIZERS, compile_program, configurations_of, quantized
 
@@ -187,4 +189,9 @@ def write_corpus(folder: Path) -> dict[str, int]:
     for kind, name, record in records():
         write(kind, name, record)
     write("yaml", "kernels.yaml", KERNELS_YAML.encode())
+    with tempfile.TemporaryDirectory() as tokenizers:
+        for kind, path in write_tokenizers(Path(tokenizers)).items():
+            write(f"tokenizer_{kind}", path.name, path.read_bytes())
+    names = {"bos_token": "<s>", "eos_token": {"content": "</s>", "lstrip": False}}
+    write("tokenizer_config", "tokenizer_config.json", json.dumps(names, indent=2).encode())
     return counts

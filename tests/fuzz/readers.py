@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fuzz import mutators
+from tests.llm.tokenizer_files import hugging_face_model
 
 from rushlight.backends.cpu.plan.payload import read_plan
 from rushlight.backends.xnnpack.payload import read_payload
@@ -24,6 +25,7 @@ from rushlight.format.errors import FormatError
 from rushlight.format.ptd import read_ptd, write_ptd
 from rushlight.format.pte import read_pte, write_pte
 from rushlight.format.text import format_pte
+from rushlight.llm import load_tokenizer
 from rushlight.runtime.errors import RushlightError
 from rushlight.select.kernels_yaml import read_kernels
 
@@ -37,7 +39,7 @@ class Reader:
     seeds: str
     read: Callable[[bytes, Path], object]
     errors: tuple[type[Exception], ...]
-    mutator: str  # a format of the mutator of tables, or "archive" or "text"
+    mutator: str  # a format of the mutator of tables, or "archive", "bytes" or "text"
 
 
 def _pte(data: bytes, scratch: Path) -> None:
@@ -53,6 +55,22 @@ def _in_file(suffix: str, read: Callable[[Path], object]) -> Callable[[bytes, Pa
         return read(path)
 
     return run
+
+
+def _tokenizer(path: Path) -> None:
+    """Loads a tokenizer, and turns a text into tokens and back."""
+    tokenizer = load_tokenizer(path)
+    tokenizer.decode(tokenizer.encode("once upon a time\n"))
+
+
+def _tokenizer_config(data: bytes, scratch: Path) -> None:
+    """Loads a tokenizer beside a file that names its special tokens."""
+    folder = scratch / "tokenizer"
+    if not folder.exists():
+        folder.mkdir()
+        hugging_face_model().save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_bytes(data)
+    load_tokenizer(folder)
 
 
 READERS = {
@@ -75,6 +93,12 @@ READERS = {
         "etrecord", lambda data, _: parse_etrecord(io.BytesIO(data)), (DevtoolsError,), "archive"
     ),
     "pt2": Reader("pt2", _in_file(".pt2", lambda path: load_model(str(path))), (RushlightError,), "archive"),
+    "tokenizer_json": Reader("tokenizer_json", _in_file(".json", _tokenizer), (RushlightError,), "text"),
+    "tokenizer_config": Reader("tokenizer_config", _tokenizer_config, (RushlightError,), "text"),
+    "tokenizer_tiktoken": Reader(
+        "tokenizer_tiktoken", _in_file(".tiktoken", _tokenizer), (RushlightError,), "text"
+    ),
+    "tokenizer_model": Reader("tokenizer_model", _in_file(".model", _tokenizer), (RushlightError,), "bytes"),
     "yaml": Reader("yaml", _in_file(".yaml", lambda path: read_kernels(path, None)), (ValueError,), "text"),
 }
 
@@ -94,7 +118,11 @@ def attempt(reader: Reader, data: bytes, scratch: Path) -> str | None:
 
 
 def _mutator(reader: Reader, library: Path) -> mutators.Mutate:
-    special: dict[str, mutators.Mutate] = {"archive": mutators.archive, "text": mutators.text}
+    special: dict[str, mutators.Mutate] = {
+        "archive": mutators.archive,
+        "bytes": mutators.some_bytes,
+        "text": mutators.text,
+    }
     return special.get(reader.mutator) or mutators.tables(library, reader.mutator)
 
 

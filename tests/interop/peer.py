@@ -11,8 +11,10 @@ writes these. {"trace": case, "folder": path} also runs the program three times,
 values.bin and what its Inspector finds; {"inspect": dump, "record": path, "facts": path} writes that for
 other files, with the recorded values of the file "values" if it is named. {"joint": folder} writes the
 forward and backward passes of the XOR example as model.pte; {"train": path of such a program, "tensors":
-path} trains it on {"inputs": ...}, and replaces them there by {"losses": ..., "parameters": ...}. The answer
-is {"ok": true} or {"error": text}.
+path} trains it on {"inputs": ...}, and replaces them there by {"losses": ..., "parameters": ...}.
+{"language model": kind, "folder": path} writes model.pte, and {"generate": path of such a program,
+"tokenizer": path, "prompt": text, "text": path} writes the greedy text behind a prompt. The answer is
+{"ok": true} or {"error": text}.
 """
 
 from __future__ import annotations
@@ -166,6 +168,26 @@ def train(path: Path, tensors: Path) -> None:
     torch.save({"losses": losses, "parameters": parameters}, tensors)
 
 
+def language_case(kind: str, folder: Path, backend: str | None) -> None:
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+    from tests.interop.language_cases import exported
+
+    program, constants = exported(kind)
+    partitioners = [XnnpackPartitioner()] if backend == "xnnpack" else None
+    edge = to_edge_transform_and_lower(program, partitioner=partitioners, constant_methods=constants)
+    (folder / "model.pte").write_bytes(edge.to_executorch().buffer)
+
+
+def generate(path: Path, tokenizer: Path, prompt: str, text: Path) -> None:
+    from executorch.extension.llm.runner import GenerationConfig, TextLLMRunner
+
+    pieces: list[str] = []
+    runner = TextLLMRunner(str(path), str(tokenizer))
+    config = GenerationConfig(temperature=0, max_new_tokens=16, echo=False)
+    runner.generate(prompt, config, pieces.append)
+    text.write_text("".join(pieces))
+
+
 def etrecord_case(name: str, folder: Path, backend: str | None) -> None:
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 
@@ -289,6 +311,11 @@ for line in sys.stdin:
             joint_case(Path(request["joint"]))
         elif "train" in request:
             train(Path(request["train"]), Path(request["tensors"]))
+        elif "language model" in request:
+            language_case(request["language model"], Path(request["folder"]), request.get("backend"))
+        elif "generate" in request:
+            model, tokenizer, text = (Path(request[name]) for name in ("generate", "tokenizer", "text"))
+            generate(model, tokenizer, request["prompt"], text)
         elif "read" in request:
             read_etrecord(Path(request["read"]), Path(request["facts"]))
         else:
