@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from torch._export.serde import serialize as torch_serde
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.compat.saved_programs import (
@@ -113,6 +113,24 @@ def test_tensors_without_values_are_read_by_the_current_reader() -> None:
     torch.save({"code": print}, buffer)
     with pytest.raises(pickle.UnpicklingError):
         deserialize_torch_artifact(buffer.getvalue())
+
+
+def test_a_program_without_its_values_is_saved() -> None:
+    program = torch.export.export(torch.nn.Linear(3, 2), (torch.ones(1, 3),))
+    fake = FakeTensorMode(allow_non_fake_inputs=True)
+    codes = torch.nn.Parameter(torch.ones(2, dtype=torch.uint8), requires_grad=False)
+    for name, value in list(program.state_dict.items()):
+        program.state_dict[name] = fake.from_tensor(value)
+    program.state_dict["codes"] = fake.from_tensor(codes)
+    before = torch.serialization.get_safe_globals()
+    restored = deserialize(serialize(program)).state_dict
+    assert torch.serialization.get_safe_globals() == before
+    assert restored.keys() == program.state_dict.keys()
+    for name, value in restored.items():
+        assert isinstance(value, FakeTensor) and isinstance(value, torch.nn.Parameter)
+        assert value.shape == program.state_dict[name].shape
+        assert value.dtype == program.state_dict[name].dtype
+        assert value.requires_grad == (name != "codes")
 
 
 def test_planned_programs_keep_allocations_and_views() -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeAlias
 
-import torch
 from torch._export.serde import serialize as torch_serde
 from torch.export import ExportedProgram
 
 from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.etrecord.serde import ProgramFiles, read_program, write_program
+from rushlight.devtools.etrecord.values import load_artifact
 
 SCHEMA_VERSION = (5, 4)
 
@@ -149,12 +148,4 @@ def deserialize_torch_artifact(serialized: dict[str, Any] | tuple[Any, ...] | by
         return serialized
     if not serialized:
         return {}
-    rebuild = torch_serde._reconstruct_fake_tensor
-    is_allowed = rebuild in torch.serialization.get_safe_globals()
-    before = torch_serde._CURRENT_DESERIALIZER
-    torch_serde._CURRENT_DESERIALIZER = CURRENT_DESERIALIZERS[-1] if CURRENT_DESERIALIZERS else before
-    try:
-        with torch.serialization.safe_globals([] if is_allowed else [rebuild]):
-            return torch.load(io.BytesIO(serialized), weights_only=True)
-    finally:
-        torch_serde._CURRENT_DESERIALIZER = before
+    return load_artifact(serialized, CURRENT_DESERIALIZERS[-1] if CURRENT_DESERIALIZERS else None)

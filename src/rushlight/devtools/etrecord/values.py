@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch._export.serde import serialize
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from rushlight.devtools.errors import DevtoolsError
 
@@ -19,18 +20,59 @@ def save_values(value: object) -> bytes:
 def load_values(data: bytes, name: str) -> Any:
     """Reads bytes that `save_values` wrote; returns an empty dictionary for empty bytes.
 
+    Tensors without values, of which the bytes hold shape and dtype, are fake tensors.
+
     Raises:
         DevtoolsError: the bytes are damaged, or contain objects other than tensors and plain values.
     """
     if not data:
         return {}
+    reader = serialize.GraphModuleDeserializer()
+    reader.fake_tensor_mode = FakeTensorMode()
     try:
-        return torch.load(io.BytesIO(data), weights_only=True)
+        return load_artifact(data, reader)
     except Exception as error:
         raise DevtoolsError(
             f"{name} of the ETRecord cannot be read: {first_line(error)}; only tensors and plain values are "
             "loaded, never code"
         ) from error
+
+
+def load_artifact(data: bytes, reader: serialize.GraphModuleDeserializer | None) -> Any:
+    """Reads bytes of `torch.save` that hold tensors and plain values; never executes code.
+
+    Args:
+        data: the bytes.
+        reader: makes the tensors without values; None is torch's current one.
+
+    Raises:
+        UnpicklingError: the bytes hold something else.
+    """
+    before, current = torch.serialization.get_safe_globals(), serialize._CURRENT_DESERIALIZER
+    name = f"{serialize.__name__}.{serialize._reconstruct_fake_tensor.__name__}"
+    others = [known for known in before if known is not serialize._reconstruct_fake_tensor]
+    torch.serialization.clear_safe_globals()
+    torch.serialization.add_safe_globals([*others, (_rebuild, name)])
+    serialize._CURRENT_DESERIALIZER = current if reader is None else reader
+    try:
+        return torch.load(io.BytesIO(data), weights_only=True)
+    finally:
+        serialize._CURRENT_DESERIALIZER = current
+        torch.serialization.clear_safe_globals()
+        torch.serialization.add_safe_globals(before)
+
+
+def _rebuild(described: bytes, is_parameter: bool) -> torch.Tensor:
+    """Makes a tensor without values.
+
+    Args:
+        described: its shape and dtype as JSON.
+        is_parameter: whether it is a parameter. Only those of floating point have a gradient.
+    """
+    tensor = serialize._reconstruct_fake_tensor(described, False)
+    if not is_parameter:
+        return tensor
+    return torch.nn.Parameter(tensor, requires_grad=tensor.is_floating_point() or tensor.is_complex())
 
 
 def first_line(error: Exception) -> str:
