@@ -50,8 +50,10 @@ class _Face(types.ModuleType):
         else:
             module = self._home(name)
             if module is None:
+                fullname = f"{self.__name__}.{name}"
                 raise AttributeError(
-                    f"{self.__name__}.{name} is a name that Rushlight does not provide "
+                    _reason(fullname)
+                    or f"{fullname} is a name that Rushlight does not provide "
                     f"(install_as_executorch() stands in for the whole of `{_ROOT}`)"
                 )
             value = getattr(module, name)
@@ -129,12 +131,20 @@ class _Finder(MetaPathFinder):
         raise ModuleNotFoundError(_missing(fullname))
 
 
-def _missing(fullname: str) -> str:
-    """Says why a module or a name does not exist."""
+def _reason(fullname: str) -> str | None:
+    """Says why a module or a name was left out; None if no table has it."""
     for table, why in ((VENDORS, "it would need"), (LEFT_OUT, "it is")):
         for prefix, what in table.items():
             if fullname == prefix or fullname.startswith(prefix + "."):
                 return f"{fullname} is not part of Rushlight: {why} {what}"
+    return None
+
+
+def _missing(fullname: str) -> str:
+    """Says why a module or a name does not exist."""
+    reason = _reason(fullname)
+    if reason is not None:
+        return reason
     parent, _, name = fullname.rpartition(".")
     return (
         f"cannot import name {name!r} from {parent!r}: Rushlight does not provide it "
