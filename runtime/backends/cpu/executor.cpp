@@ -255,8 +255,8 @@ Error Executor::take_symbols(Span<EValue* const> arguments) {
       size = argument.to_tensor().size(symbol.axis());
     }
     const int64_t value = (size - symbol.shift()) / symbol.factor();
-    const int64_t told = value * symbol.factor() + symbol.shift();  // a negative difference counts as size 0
-    RL_REQUIRE(value >= symbol.lower() && value <= symbol.upper() && std::max<int64_t>(told, 0) == size,
+    const int64_t planned = value * symbol.factor() + symbol.shift();  // a negative difference counts as size 0
+    RL_REQUIRE(value >= symbol.lower() && value <= symbol.upper() && std::max<int64_t>(planned, 0) == size,
                InvalidArgument,
                "argument %u of the delegate has size %lld in dimension %d, which it is not planned for",
                symbol.argument(), static_cast<long long>(size), symbol.axis());

@@ -48,8 +48,8 @@ class Fusion {
     const size_t values = graph_.values.size();
     readers_ = make_array<uint32_t>(allocator, values);
     producers_ = make_array<Node*>(allocator, values);
-    kin_ = make_array<uint64_t>(allocator, values);
-    RL_REQUIRE(readers_ && producers_ && kin_, MemoryAllocationFailed, "no memory for %zu values", values);
+    shape_codes_ = make_array<uint64_t>(allocator, values);
+    RL_REQUIRE(readers_ && producers_ && shape_codes_, MemoryAllocationFailed, "no memory for %zu values", values);
     for (const Node& node : graph_.nodes) {
       for (uint32_t i = 0; i < node.num_inputs; ++i) {
         if (node.inputs[i] != kNone) ++readers_[node.inputs[i]];
@@ -57,11 +57,11 @@ class Fusion {
     }
     for (size_t i = 0; i < values; ++i) {
       if (graph_.values[i].is_output) ++readers_[i];
-      kin_[i] = mix(1, i);
+      shape_codes_[i] = mix(1, i);
     }
     Node* end = graph_.nodes.data();
     for (Node& node : graph_.nodes) {
-      kin_[node.output] = kin_of(node);
+      shape_codes_[node.output] = shape_code_of(node);
       if (fold_into_producer(node)) continue;
       Node added;
       if (add_to_producer(node, &added)) node = added;
@@ -78,8 +78,8 @@ class Fusion {
 
  private:
   // Returns a code. Values with equal codes have equal dimensions (except the last one), for all sizes of the inputs.
-  uint64_t kin_of(const Node& node) const {
-    const uint64_t in = kin_[node.inputs[0]], other = mix(2, node.output);
+  uint64_t shape_code_of(const Node& node) const {
+    const uint64_t in = shape_codes_[node.inputs[0]], other = mix(2, node.output);
     const PayloadWindow& w = node.window;
     switch (node.kind) {
       case Kind::XNNConv2d:
@@ -94,7 +94,7 @@ class Fusion {
       case Kind::XNNSubtract:
       case Kind::XNNMultiply:
       case Kind::XNNDiv:
-        return in == kin_[node.inputs[1]] && shapes_[node.inputs[0]] == shapes_[node.inputs[1]] ? in : other;
+        return in == shape_codes_[node.inputs[1]] && shapes_[node.inputs[0]] == shapes_[node.inputs[1]] ? in : other;
       case Kind::XNNFullyConnected:
       case Kind::XNNClamp:
       case Kind::XNNHardswish:
@@ -152,7 +152,7 @@ class Fusion {
       const uint32_t residual = node.inputs[1 - i];
       if (before == nullptr || before->has_bounds || before->activation != Kind::NONE || before->num_inputs != 3 ||
           !is_product(*before) || graph_.values[residual].dtype != ScalarType::Float ||
-          kin_[residual] != kin_[before->output] || shapes_[residual] != shapes_[before->output]) {
+          shape_codes_[residual] != shape_codes_[before->output] || shapes_[residual] != shapes_[before->output]) {
         continue;
       }
       if (best && best > before) continue;
@@ -191,9 +191,9 @@ class Fusion {
   Graph& graph_;
   const Shape* shapes_;
   const Options& options_;
-  uint32_t* readers_ = nullptr;  // [values], number of reading nodes, plus 1 for an output
-  Node** producers_ = nullptr;   // [values]
-  uint64_t* kin_ = nullptr;      // [values]
+  uint32_t* readers_ = nullptr;      // [values], number of reading nodes, plus 1 for an output
+  Node** producers_ = nullptr;       // [values]
+  uint64_t* shape_codes_ = nullptr;  // [values]
 };
 
 }  // namespace

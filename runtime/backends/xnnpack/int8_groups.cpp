@@ -59,17 +59,17 @@ class Int8GroupsStep final : public ThreadedStep {
  private:
   size_t worker_bytes() const {
     return static_cast<size_t>(
-        round_up(static_cast<int64_t>(microkernels::product_scratch(microkernels::int8_microkernels(), e_.size)), 64));
+        round_up(static_cast<int64_t>(microkernels::gemm_scratch(microkernels::int8_microkernels(), e_.size)), 64));
   }
 
   void multiply(int64_t worker, int64_t group, int64_t begin, int64_t end) const {
     const bool is_last = group + 1 == e_.groups, is_bounded = is_last && node_.has_bounds;
-    microkernels::Int8Product p{};
+    microkernels::Int8Gemm p{};
     p.m = in_.rows(), p.n = e_.outputs, p.k = e_.size;
     p.lhs = static_cast<const uint8_t*>(in_.data) + group * e_.size;
     p.lhs_stride = e_.inputs;
     p.rhs = reinterpret_cast<const uint8_t*>(weights_.floats()) + static_cast<size_t>(group) * e_.group_bytes();
-    p.out_kind = microkernels::Int8Product::Out::Floats;
+    p.out_kind = microkernels::Int8Gemm::Out::Float32;
     p.accumulate = group > 0;
     p.zeros = in_.row_zeros();
     p.scales = in_.row_scales();

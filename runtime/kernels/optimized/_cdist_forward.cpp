@@ -3,8 +3,8 @@
 #include <limits>
 #include <optional>
 
+#include "kernels/optimized/gemm.h"
 #include "kernels/optimized/layout.h"
-#include "kernels/optimized/matrix_product.h"
 #include "kernels/optimized/reduction.h"
 #include "kernels/shared/shape.h"
 #include "microkernels/tables/f32.h"
@@ -48,14 +48,14 @@ void distances(const F32Microkernels& kernels, const Points& points, const float
 // Uses |a - b|^2 = |a|^2 + |b|^2 - 2 a b. `squares` is memory for the squared lengths of b's points.
 bool euclidean_distances(KernelRuntimeContext& context, const F32Microkernels& kernels, const Points& points,
                          float* squares) {
-  microkernels::Product product{};
-  product.m = points.rows, product.n = points.columns, product.k = points.depth;
-  product.a = points.a, product.lda = points.depth;
-  product.rhs = microkernels::Product::Rhs::Transposed;
-  product.b = points.b, product.ldb = points.depth;
-  product.init = microkernels::GemmInit::Zero;
-  product.c = points.out, product.ldc = points.columns;
-  if (!matrix_product(context, product)) return false;
+  microkernels::F32Gemm gemm{};
+  gemm.m = points.rows, gemm.n = points.columns, gemm.k = points.depth;
+  gemm.a = points.a, gemm.lda = points.depth;
+  gemm.rhs = microkernels::F32Gemm::Rhs::Transposed;
+  gemm.b = points.b, gemm.ldb = points.depth;
+  gemm.init = microkernels::GemmInit::Zero;
+  gemm.c = points.out, gemm.ldc = points.columns;
+  if (!run_gemm(context, gemm)) return false;
   const auto square = [&](const float* point) {
     return static_cast<float>(kernels.squared_deviations(point, points.depth, 0));
   };

@@ -4,16 +4,16 @@
 #include <cstring>
 
 #include "core/rounding.h"
+#include "kernels/optimized/gemm.h"
 #include "kernels/optimized/halo.h"
-#include "kernels/optimized/matrix_product.h"
 #include "kernels/optimized/plane_window.h"
 #include "microkernels/workers.h"
 
 namespace rushlight::optimized {
 
+using microkernels::F32Gemm;
 using microkernels::F32Microkernels;
 using microkernels::GemmInit;
-using microkernels::Product;
 
 namespace {
 
@@ -47,19 +47,18 @@ bool pointwise_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   const int64_t channels = conv.channels / conv.groups;
   const int64_t outputs = conv.outputs / conv.groups;
   for (int64_t group = 0; group < conv.groups; ++group) {
-    Product product{};
-    product.m = outputs, product.n = pixels, product.k = channels;
-    product.a = conv.weight + group * outputs * channels;
-    product.lda = channels;
-    product.rhs = Product::Rhs::Rows;
-    product.b = conv.input + group * channels * pixels;
-    product.ldb = pixels;
-    product.init = conv.bias ? GemmInit::Row : GemmInit::Zero;
-    product.bias = conv.bias ? conv.bias + group * outputs : nullptr;
-    product.c = conv.out + group * outputs * pixels;
-    product.ldc = pixels;
-    if (!matrix_products(context, product, conv.batch, {0, conv.channels * pixels, conv.outputs * pixels}))
-      return false;
+    F32Gemm gemm{};
+    gemm.m = outputs, gemm.n = pixels, gemm.k = channels;
+    gemm.a = conv.weight + group * outputs * channels;
+    gemm.lda = channels;
+    gemm.rhs = F32Gemm::Rhs::Rows;
+    gemm.b = conv.input + group * channels * pixels;
+    gemm.ldb = pixels;
+    gemm.init = conv.bias ? GemmInit::Row : GemmInit::Zero;
+    gemm.bias = conv.bias ? conv.bias + group * outputs : nullptr;
+    gemm.c = conv.out + group * outputs * pixels;
+    gemm.ldc = pixels;
+    if (!run_batched_gemm(context, gemm, conv.batch, {0, conv.channels * pixels, conv.outputs * pixels})) return false;
   }
   return true;
 }
@@ -111,7 +110,7 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   }
   const int64_t bands = (conv.out_height + rows - 1) / rows;
   const Halo halo(conv, rows, microkernels::column_step(kernels));
-  const int64_t packing = round_up(product_scratch(kernels, depth, rows * halo.row), 16);
+  const int64_t packing = round_up(gemm_scratch(kernels, depth, rows * halo.row), 16);
   const int64_t size = packing + round_up(channels * halo.plane + halo.slack, 16);
   if (channels * halo.plane > INT32_MAX) {
     context.fail(Error::MemoryAllocationFailed, "a row of the padded input does not fit 2^31 elements");
@@ -140,20 +139,20 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
           for (int64_t c = 0; c < channels; ++c) {
             halo.fill(kernels, conv, input + c * conv.height * conv.width, y, padded + c * halo.plane);
           }
-          Product product{};
-          product.m = outputs, product.n = out_rows * halo.row, product.k = depth;
-          product.a = conv.weight + group * outputs * depth;
-          product.lda = depth;
-          product.rhs = Product::Rhs::Gathered;
-          product.b = padded;
-          product.offsets = offsets;
-          product.init = conv.bias ? GemmInit::Row : GemmInit::Zero;
-          product.bias = conv.bias ? conv.bias + group * outputs : nullptr;
-          product.c = conv.out + plane * outputs * conv.out_height * conv.out_width + y * conv.out_width;
-          product.ldc = conv.out_height * conv.out_width;
-          product.row = halo.row;
-          product.kept = conv.out_width;
-          multiply(kernels, product, outputs * part / output_parts, outputs * (part + 1) / output_parts, 0, product.n,
+          F32Gemm gemm{};
+          gemm.m = outputs, gemm.n = out_rows * halo.row, gemm.k = depth;
+          gemm.a = conv.weight + group * outputs * depth;
+          gemm.lda = depth;
+          gemm.rhs = F32Gemm::Rhs::Gathered;
+          gemm.b = padded;
+          gemm.offsets = offsets;
+          gemm.init = conv.bias ? GemmInit::Row : GemmInit::Zero;
+          gemm.bias = conv.bias ? conv.bias + group * outputs : nullptr;
+          gemm.c = conv.out + plane * outputs * conv.out_height * conv.out_width + y * conv.out_width;
+          gemm.ldc = conv.out_height * conv.out_width;
+          gemm.row = halo.row;
+          gemm.kept = conv.out_width;
+          multiply(kernels, gemm, outputs * part / output_parts, outputs * (part + 1) / output_parts, 0, gemm.n,
                    packed);
         }
       });

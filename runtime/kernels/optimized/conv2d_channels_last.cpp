@@ -3,14 +3,14 @@
 
 #include "core/rounding.h"
 #include "kernels/optimized/conv2d.h"
-#include "kernels/optimized/matrix_product.h"
+#include "kernels/optimized/gemm.h"
 #include "microkernels/workers.h"
 
 namespace rushlight::optimized {
 
+using microkernels::F32Gemm;
 using microkernels::F32Microkernels;
 using microkernels::GemmInit;
-using microkernels::Product;
 
 namespace {
 
@@ -25,15 +25,15 @@ bool pointwise(const Conv2d& c) {
 
 // 1 x 1 convolution: a GEMM of the input pixels with the transposed weights.
 bool pointwise_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
-  Product product{};
-  product.m = c.batch * c.height * c.width, product.n = c.outputs, product.k = c.channels;
-  product.a = c.input, product.lda = c.channels;
-  product.rhs = Product::Rhs::Transposed;
-  product.b = c.weight, product.ldb = c.channels;
-  product.init = c.bias ? GemmInit::Column : GemmInit::Zero;
-  product.bias = c.bias;
-  product.c = c.out, product.ldc = c.outputs;
-  return matrix_product(context, product);
+  F32Gemm gemm{};
+  gemm.m = c.batch * c.height * c.width, gemm.n = c.outputs, gemm.k = c.channels;
+  gemm.a = c.input, gemm.lda = c.channels;
+  gemm.rhs = F32Gemm::Rhs::Transposed;
+  gemm.b = c.weight, gemm.ldb = c.channels;
+  gemm.init = c.bias ? GemmInit::Column : GemmInit::Zero;
+  gemm.bias = c.bias;
+  gemm.c = c.out, gemm.ldc = c.outputs;
+  return run_gemm(context, gemm);
 }
 
 // Returns the image pixel that tap (ky, kx) reads for output pixel (y, x), or -1 in the padding.
@@ -82,7 +82,7 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
   const int64_t workers = microkernels::worker_count(context);
   int64_t block = std::max(kLeastPixels, kGatheredFloats / std::max<int64_t>(1, depth));
   block = round_up(std::min(block, (pixels + workers - 1) / workers), kernels.gemm_rows);
-  const int64_t packing = round_up(product_scratch(kernels, depth, outputs), 16);
+  const int64_t packing = round_up(gemm_scratch(kernels, depth, outputs), 16);
   const int64_t size = packing + round_up(block * depth, 16);
   float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
   if (scratch == nullptr) return false;
@@ -111,15 +111,15 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
           }
         }
       }
-      Product product{};
-      product.m = count, product.n = outputs, product.k = depth;
-      product.a = gathered, product.lda = depth;
-      product.rhs = Product::Rhs::Transposed;
-      product.b = c.weight + group * outputs * depth, product.ldb = depth;
-      product.init = c.bias ? GemmInit::Column : GemmInit::Zero;
-      product.bias = c.bias ? c.bias + group * outputs : nullptr;
-      product.c = c.out + first * c.outputs + group * outputs, product.ldc = c.outputs;
-      multiply(kernels, product, 0, count, 0, outputs, packed);
+      F32Gemm gemm{};
+      gemm.m = count, gemm.n = outputs, gemm.k = depth;
+      gemm.a = gathered, gemm.lda = depth;
+      gemm.rhs = F32Gemm::Rhs::Transposed;
+      gemm.b = c.weight + group * outputs * depth, gemm.ldb = depth;
+      gemm.init = c.bias ? GemmInit::Column : GemmInit::Zero;
+      gemm.bias = c.bias ? c.bias + group * outputs : nullptr;
+      gemm.c = c.out + first * c.outputs + group * outputs, gemm.ldc = c.outputs;
+      multiply(kernels, gemm, 0, count, 0, outputs, packed);
     }
   });
   return true;

@@ -9,9 +9,9 @@
 
 namespace rushlight::optimized {
 
+using microkernels::F32Gemm;
 using microkernels::F32Microkernels;
 using microkernels::GemmInit;
-using microkernels::Product;
 
 namespace {
 
@@ -49,7 +49,7 @@ Sizes sizes_of(const F32Microkernels& kernels, const Conv2d& conv, const Halo& h
   s.input_step = conv.channels * s.row + 16;
   s.product_step = conv.outputs * s.row + 16;
   s.outputs = 2 * round_up(2 * tiles_in_row + 2 * width, 16);
-  s.packing = round_up(product_scratch(kernels, conv.channels, tiles_in_band), 16);
+  s.packing = round_up(gemm_scratch(kernels, conv.channels, tiles_in_band), 16);
   return s;
 }
 
@@ -110,14 +110,14 @@ bool conv2d_winograd(KernelRuntimeContext& context, const Conv2d& conv) {
         }
       }
       for (int64_t f = 0; f < 16; ++f) {
-        Product product{};
-        product.m = conv.outputs, product.n = count * tile_columns, product.k = conv.channels;
-        product.a = weights + f * filters, product.lda = conv.channels;
-        product.rhs = Product::Rhs::Rows;
-        product.b = input + f * size.input_step, product.ldb = size.row;
-        product.init = GemmInit::Zero;
-        product.c = products + f * size.product_step, product.ldc = size.row;
-        multiply(kernels, product, 0, product.m, 0, product.n, packing);
+        F32Gemm gemm{};
+        gemm.m = conv.outputs, gemm.n = count * tile_columns, gemm.k = conv.channels;
+        gemm.a = weights + f * filters, gemm.lda = conv.channels;
+        gemm.rhs = F32Gemm::Rhs::Rows;
+        gemm.b = input + f * size.input_step, gemm.ldb = size.row;
+        gemm.init = GemmInit::Zero;
+        gemm.c = products + f * size.product_step, gemm.ldc = size.row;
+        multiply(kernels, gemm, 0, gemm.m, 0, gemm.n, packing);
       }
       for (int64_t o = 0; o < conv.outputs; ++o) {
         for (int64_t y = 0; y < count; ++y) {

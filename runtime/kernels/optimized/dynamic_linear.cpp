@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "kernels/optimized/dynamic_rows.h"
-#include "kernels/optimized/int8_products.h"
+#include "kernels/optimized/int8_gemm.h"
 #include "kernels/optimized/layout.h"
 #include "kernels/optimized/quantized.h"
 #include "kernels/optimized/quantized_arguments.h"
@@ -24,7 +24,7 @@ bool dynamic_linear_out(KernelRuntimeContext& context, const Tensor& in, const T
     return true;
   }
   quantized::DynamicRows rows;
-  microkernels::Int8Product p{};
+  microkernels::Int8Gemm p{};
   p.multiplier = floats_of(context, weight_scales, columns);
   p.offset = bias ? floats_of(context, *bias, columns) : nullptr;
   if (context.failed() ||
@@ -34,11 +34,11 @@ bool dynamic_linear_out(KernelRuntimeContext& context, const Tensor& in, const T
   p.m = rows.rows, p.n = columns, p.k = depth;
   p.lhs = reinterpret_cast<const uint8_t*>(rows.numbers), p.lhs_stride = depth;
   p.columns = weight.const_data_ptr<int8_t>(), p.column_stride = depth;
-  p.out_kind = microkernels::Int8Product::Out::Floats;
+  p.out_kind = microkernels::Int8Gemm::Out::Float32;
   p.zeros = rows.zeros, p.scales = rows.scales, p.row_step = 1;
   p.least = -std::numeric_limits<float>::infinity(), p.most = std::numeric_limits<float>::infinity();
   p.out = out.mutable_data_ptr<float>(), p.out_stride = columns;
-  multiply_bytes(context, p);
+  run_int8_gemm(context, p);
   return true;
 }
 

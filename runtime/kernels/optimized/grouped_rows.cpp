@@ -82,7 +82,7 @@ void linear_of_rows(KernelRuntimeContext& context, const Tensor& in, const Group
   }
   const float* const offsets = bias ? floats_of(context, *bias, columns) : nullptr;
   const int64_t workers = microkernels::worker_count(context);
-  const int64_t product = rows > kDotRows ? microkernels::product_scratch(kernels, depth, step) : 0;
+  const int64_t product = rows > kDotRows ? microkernels::gemm_scratch(kernels, depth, step) : 0;
   const int64_t size = (step * depth + 15) / 16 * 16 + (product + 15) / 16 * 16;
   float* const scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
   if (context.failed()) return;
@@ -94,10 +94,10 @@ void linear_of_rows(KernelRuntimeContext& context, const Tensor& in, const Group
           for (int64_t l = 0; l < n; ++l) w.read(j + l, reals + l * depth);
           float* const to = y + j;
           if (rows > kDotRows) {
-            microkernels::Product p{};
+            microkernels::F32Gemm p{};
             p.m = rows, p.n = n, p.k = depth;
             p.a = x, p.lda = depth;
-            p.rhs = microkernels::Product::Rhs::Transposed;
+            p.rhs = microkernels::F32Gemm::Rhs::Transposed;
             p.b = reals, p.ldb = depth;
             p.init = offsets ? microkernels::GemmInit::Column : microkernels::GemmInit::Zero;
             p.bias = offsets ? offsets + j : nullptr;

@@ -4,8 +4,8 @@
 
 namespace rushlight::optimized {
 
+using microkernels::F32Gemm;
 using microkernels::GemmInit;
-using microkernels::Product;
 
 namespace {
 
@@ -31,45 +31,45 @@ bool adjacent(int64_t stride, int64_t size) { return stride == 1 || size <= 1; }
 
 bool multiply_matrices(KernelRuntimeContext& context, const MatmulProblem& p) {
   if (!adjacent(p.a.column, p.depth) || !adjacent(p.out.column, p.columns)) return false;
-  Product product{};
-  product.m = p.rows, product.n = p.columns, product.k = p.depth;
-  product.a = floats(p.a), product.lda = p.a.row;
-  product.b = floats(p.b);
-  product.c = floats(p.out), product.ldc = p.out.row;
+  F32Gemm gemm{};
+  gemm.m = p.rows, gemm.n = p.columns, gemm.k = p.depth;
+  gemm.a = floats(p.a), gemm.lda = p.a.row;
+  gemm.b = floats(p.b);
+  gemm.c = floats(p.out), gemm.ldc = p.out.row;
   if (adjacent(p.b.column, p.columns) && p.columns > 1) {
-    product.rhs = Product::Rhs::Rows;
-    product.ldb = p.b.row;
+    gemm.rhs = F32Gemm::Rhs::Rows;
+    gemm.ldb = p.b.row;
   } else if (adjacent(p.b.row, p.depth)) {
-    product.rhs = Product::Rhs::Transposed;
-    product.ldb = p.b.column;
+    gemm.rhs = F32Gemm::Rhs::Transposed;
+    gemm.ldb = p.b.column;
   } else {
     return false;
   }
   Steps steps{p.a.batch, p.b.batch, p.out.batch};
   const float alpha = p.alpha.to<float>();
   const float beta = p.bias.data ? p.beta.to<float>() : 0.0f;
-  product.init = GemmInit::Zero;
+  gemm.init = GemmInit::Zero;
   if (alpha == 1.0f && beta == 1.0f && p.bias.batch == 0 && p.bias.row == 0 && p.bias.column == 1) {
-    product.init = GemmInit::Column;
-    product.bias = floats(p.bias);
+    gemm.init = GemmInit::Column;
+    gemm.bias = floats(p.bias);
   } else if (alpha == 1.0f && beta == 1.0f && p.bias.batch == 0 && p.bias.row == 1 && p.bias.column == 0) {
-    product.init = GemmInit::Row;
-    product.bias = floats(p.bias);
+    gemm.init = GemmInit::Row;
+    gemm.bias = floats(p.bias);
   } else if (alpha == 1.0f && beta != 0.0f) {
     add_scaled(p, 0.0f, beta);
-    product.init = GemmInit::Accumulate;
+    gemm.init = GemmInit::Accumulate;
   }
   // A matrix-vector product reads the matrix in place, as the transposed product with one row.
-  if (product.n == 1 && product.m > 1 && product.rhs == Product::Rhs::Transposed && p.out.row == 1 &&
-      product.init != GemmInit::Column) {
-    std::swap(product.a, product.b);
-    std::swap(product.lda, product.ldb);
-    std::swap(product.m, product.n);
+  if (gemm.n == 1 && gemm.m > 1 && gemm.rhs == F32Gemm::Rhs::Transposed && p.out.row == 1 &&
+      gemm.init != GemmInit::Column) {
+    std::swap(gemm.a, gemm.b);
+    std::swap(gemm.lda, gemm.ldb);
+    std::swap(gemm.m, gemm.n);
     std::swap(steps.a, steps.b);
-    product.ldc = product.n;
-    if (product.init == GemmInit::Row) product.init = GemmInit::Column;
+    gemm.ldc = gemm.n;
+    if (gemm.init == GemmInit::Row) gemm.init = GemmInit::Column;
   }
-  if (!matrix_products(context, product, p.batches, steps)) return true;
+  if (!run_batched_gemm(context, gemm, p.batches, steps)) return true;
   if (alpha != 1.0f) add_scaled(p, alpha, beta);
   return true;
 }

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "kernels/optimized/matrix_product.h"
+#include "kernels/optimized/gemm.h"
 #include "kernels/shared/matmul.h"
 
 namespace rushlight::optimized {

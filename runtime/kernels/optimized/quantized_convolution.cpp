@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "kernels/optimized/int8_products.h"
+#include "kernels/optimized/int8_gemm.h"
 #include "kernels/optimized/quantized.h"
 #include "kernels/optimized/quantized_arguments.h"
 #include "kernels/quantized/bytes.h"
@@ -11,8 +11,8 @@
 
 namespace rushlight::optimized {
 
+using microkernels::Int8Gemm;
 using microkernels::Int8Microkernels;
-using microkernels::Int8Product;
 using microkernels::Int8Window;
 
 namespace {
@@ -93,18 +93,18 @@ void run_depthwise(KernelRuntimeContext& context, const Int8Window& w, const int
 }
 
 // Computes all groups; workers share the groups and their parts. `product` is the product of the first group.
-void run_groups(KernelRuntimeContext& context, const Int8Window& w, const Int8Product& product, int64_t groups,
+void run_groups(KernelRuntimeContext& context, const Int8Window& w, const Int8Gemm& gemm, int64_t groups,
                 int64_t inputs) {
   const Int8Microkernels& kernels = microkernels::int8_microkernels();
-  const int64_t parts = (product.m + kPart - 1) / kPart, workers = microkernels::worker_count(context);
-  const size_t scratch_size = (microkernels::product_scratch(kernels, product.k) + 63) / 64 * 64;
+  const int64_t parts = (gemm.m + kPart - 1) / kPart, workers = microkernels::worker_count(context);
+  const size_t scratch_size = (microkernels::gemm_scratch(kernels, gemm.k) + 63) / 64 * 64;
   uint8_t* const scratch = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(workers) * scratch_size);
   if (scratch == nullptr) return;
   microkernels::for_workers(context, workers, groups * parts, [&](int64_t worker, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t g = i / parts, first = i % parts * kPart;
       const microkernels::Int8Gather gather{&kernels, &w, g * inputs, inputs};
-      Int8Product p = product;
+      Int8Gemm p = gemm;
       microkernels::set_lhs(&p, gather);
       p.columns += g * p.n * p.k;
       p.requantize.multiplier += g * p.n;
@@ -142,7 +142,7 @@ bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
   const ImageLayout from(in, c.dims), to(out, c.dims);
   if (from.channels == 0) return false;
 
-  Int8Product p{};
+  Int8Gemm p{};
   const int64_t inputs = from.channels / c.groups;
   if (!requantize_to(context, {in_scale, weight_scales, bias, scale, zero, least, most}, outputs, &p.requantize)) {
     return true;
@@ -169,7 +169,7 @@ bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
   }
   const auto zero_point = static_cast<int32_t>(in_zero_point);
   p.m = from.batch * w.out_pixels(), p.n = outputs / c.groups;
-  p.out_kind = Int8Product::Out::Bytes;
+  p.out_kind = Int8Gemm::Out::Quantized;
   p.zeros = &zero_point;
   p.out = results, p.out_stride = outputs;
   const microkernels::Int8Gather gather{&microkernels::int8_microkernels(), &w, 0, inputs};
@@ -179,7 +179,7 @@ bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
     run_depthwise(context, w, p.columns, p.requantize, p.m, results);
   } else if (c.groups > 1) {
     run_groups(context, w, p, c.groups, inputs);
-  } else if (!multiply_bytes(context, p)) {
+  } else if (!run_int8_gemm(context, p)) {
     return true;
   }
   if (turns && !context.failed()) {

@@ -1,4 +1,4 @@
-#include "kernels/optimized/int8_products.h"
+#include "kernels/optimized/int8_gemm.h"
 #include "kernels/optimized/quantized.h"
 #include "kernels/optimized/quantized_arguments.h"
 #include "kernels/quantized/bytes.h"
@@ -20,7 +20,7 @@ bool quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, doubl
       !quantized::resize_linear(context, in, depth, columns, bias, out)) {
     return true;
   }
-  microkernels::Int8Product p{};
+  microkernels::Int8Gemm p{};
   if (out.numel() == 0 ||
       !requantize_to(context, {in_scale, weight_scales, bias, scale, zero, least, most}, columns, &p.requantize)) {
     return true;
@@ -29,10 +29,10 @@ bool quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, doubl
   p.m = out.numel() / columns, p.n = columns, p.k = depth;
   p.lhs = in.const_data_ptr<uint8_t>(), p.lhs_stride = depth, p.sign_mask = sign_mask_of(in);
   p.columns = weight.const_data_ptr<int8_t>(), p.column_stride = depth;
-  p.out_kind = microkernels::Int8Product::Out::Bytes;
+  p.out_kind = microkernels::Int8Gemm::Out::Quantized;
   p.zeros = &zero_point;
   p.out = out.mutable_data_ptr<uint8_t>(), p.out_stride = columns;
-  multiply_bytes(context, p);
+  run_int8_gemm(context, p);
   return true;
 }
 

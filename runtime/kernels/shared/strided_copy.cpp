@@ -25,10 +25,10 @@ constexpr bool kCopiesBlocks = true;
 
 int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
 
-// The offsets of the current position in the outer loops. It counts like an odometer.
-class Odometer {
+// The offsets of the current position in the outer loops. The innermost loop counts fastest.
+class LoopPosition {
  public:
-  Odometer(const StridedLoops& loops, int count, int64_t position) : loops_(loops), count_(count) {
+  LoopPosition(const StridedLoops& loops, int count, int64_t position) : loops_(loops), count_(count) {
     for (int i = count - 1; i >= 0; --i) {
       const auto& loop = loops[i];
       index_[i] = position % loop.size;
@@ -74,7 +74,7 @@ void copy_runs(KernelRuntimeContext& context, const StridedLoops& loops, const u
     return;
   }
   context.parallel_for(0, rows, std::max<int64_t>(1, kBytesPerTask / run), [&](int64_t begin, int64_t end) {
-    Odometer at(loops, outer, begin);
+    LoopPosition at(loops, outer, begin);
     for (int64_t row = begin; row < end; ++row, at.step()) {
       std::memmove(dst + at.dst * size, src + at.src * size, static_cast<size_t>(run));
     }
@@ -137,7 +137,7 @@ bool copy_channels(KernelRuntimeContext& context, const StridedLoops& loops, con
   const int64_t grain = std::max<int64_t>(1, kPixels / pixels);
   context.parallel_for(0, outer_count(loops, outer) * chunks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
-      const Odometer at(loops, outer, task / chunks);
+      const LoopPosition at(loops, outer, task / chunks);
       const int64_t first = task % chunks * kPixels, n = std::min(kPixels, pixels - first);
       const T* const from = src + at.src + (joining ? first : first * channels);
       T* const to = dst + at.dst + (joining ? first * channels : first);
@@ -171,7 +171,7 @@ void copy_transposed(KernelRuntimeContext& context, const StridedLoops& loops, c
   const int64_t tasks = outer_count(loops, outer) * strips * bands;
   context.parallel_for(0, tasks, std::max<int64_t>(1, kBytesPerTask / work), [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
-      const Odometer at(loops, outer, task / (strips * bands));
+      const LoopPosition at(loops, outer, task / (strips * bands));
       const int64_t first = task / bands % strips * kColumns, r = task % bands * kSide;
       const int64_t width = std::min(kColumns, columns.size - first);
       const int64_t height = std::min(kSide, rows.size - r);
@@ -233,7 +233,7 @@ void copy_inner(KernelRuntimeContext& context, const StridedLoops& loops, const 
   const int64_t bytes = inner.size * static_cast<int64_t>(sizeof(T));
   const int64_t grain = std::max<int64_t>(1, kBytesPerTask / bytes);
   context.parallel_for(0, outer_count(loops, outer), grain, [&](int64_t begin, int64_t end) {
-    Odometer at(loops, outer, begin);
+    LoopPosition at(loops, outer, begin);
     for (int64_t row = begin; row < end; ++row, at.step()) {
       const T* from = src + at.src;
       T* to = dst + at.dst;
@@ -338,8 +338,8 @@ void copy_row_major(KernelRuntimeContext& context, const Tensor& in, int64_t in_
     const T* src = in.const_data_ptr<T>();
     T* dst = out.mutable_data_ptr<T>();
     context.parallel_for(0, count, kBytesPerTask / static_cast<int64_t>(sizeof(T)), [&](int64_t begin, int64_t end) {
-      Odometer read(from, from.count(), in_first + begin);
-      Odometer write(to, to.count(), out_first + begin);
+      LoopPosition read(from, from.count(), in_first + begin);
+      LoopPosition write(to, to.count(), out_first + begin);
       for (int64_t i = begin; i < end; ++i, read.step(), write.step()) dst[write.dst] = src[read.src];
     });
   });

@@ -163,22 +163,22 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
   if (has_lines_) return part_of_lines(scratch, m0, m1, p0, p1);
   const float** rows = reinterpret_cast<const float**>(scratch);
   float* gathered = scratch + pointer_floats();
-  Panels product{};
-  product.kernels = kernels;
-  product.halves = f32_half_microkernels(*kernels);
-  product.rows = rows;
-  product.taps = gathers_ ? 1 : taps() * pieces();
-  product.k = gathers_ ? depth() : piece_;
-  product.n = outputs;
-  product.zeros = zeros;
-  product.row_gap = row_gap();
-  product.c_step = out_step_;
-  product.widened = widened(scratch);
-  product.pairs = pairs();
-  product.rounded = rounded(scratch);
-  product.epilogue = epilogue;
-  product.epilogue.residual_step = residual_step_;
-  product.fetches_output = rows_ * groups * outputs * static_cast<int64_t>(sizeof(float)) >= kManyOutputs;
+  Panels gemm{};
+  gemm.kernels = kernels;
+  gemm.halves = f32_half_microkernels(*kernels);
+  gemm.rows = rows;
+  gemm.taps = gathers_ ? 1 : taps() * pieces();
+  gemm.k = gathers_ ? depth() : piece_;
+  gemm.n = outputs;
+  gemm.zeros = zeros;
+  gemm.row_gap = row_gap();
+  gemm.c_step = out_step_;
+  gemm.widened = widened(scratch);
+  gemm.pairs = pairs();
+  gemm.rounded = rounded(scratch);
+  gemm.epilogue = epilogue;
+  gemm.epilogue.residual_step = residual_step_;
+  gemm.fetches_output = rows_ * groups * outputs * static_cast<int64_t>(sizeof(float)) >= kManyOutputs;
   const int64_t width = packing().columns(outputs);
   // All blocks have about the same number of rows.
   const int64_t blocks = divide_up(m1 - m0, block_);
@@ -188,8 +188,8 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
     count = std::min(block, m1 - m);
     if (is_apart_) count = std::min(count, out_.sizes[2] - m % out_.sizes[2]);
     float* to = is_apart_ ? pixel(m) : out_.data + m * out_step_;
-    product.m = product.row_step = count;
-    product.ahead = m + count == m1 ? ahead : next_rows(m + count, std::min(block, m1 - m - count));
+    gemm.m = gemm.row_step = count;
+    gemm.ahead = m + count == m1 ? ahead : next_rows(m + count, std::min(block, m1 - m - count));
     if (gathers_) {
       gather(m, count, gathered);
       for (int64_t i = 0; i < count; ++i) rows[i] = gathered + i * depth();
@@ -198,12 +198,12 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
       if (prologue.applies) apply_prologue(m, count, rows, gathered);
     }
     for (int64_t g = 0; g < groups; ++g) {
-      product.channel = g * channels;
-      product.b = weights.from(g * depth() * width);
-      product.bias = bias ? bias + g * outputs : nullptr;
-      product.c = to + g * outputs;
-      if (has_residual_) product.epilogue.residual = residual_.data + m * residual_step_ + g * outputs;
-      multiply(product, p0, p1);
+      gemm.channel = g * channels;
+      gemm.b = weights.from(g * depth() * width);
+      gemm.bias = bias ? bias + g * outputs : nullptr;
+      gemm.c = to + g * outputs;
+      if (has_residual_) gemm.epilogue.residual = residual_.data + m * residual_step_ + g * outputs;
+      multiply(gemm, p0, p1);
     }
   }
 }

@@ -300,17 +300,17 @@ Int8Windows read_windows(const Int8Gather& g, int64_t begin, int64_t end, uint8_
           w.kernel[1], line_bytes};
 }
 
-void set_lhs(Int8Product* product, const Int8Gather& gather) {
+void set_lhs(Int8Gemm* gemm, const Int8Gather& gather) {
   const Int8Window& w = *gather.window;
-  product->k = w.taps() * gather.inputs;
+  gemm->k = w.taps() * gather.inputs;
   if (w.is_pointwise()) {
-    product->gather = nullptr;
-    product->lhs = w.in + gather.first;
-    product->lhs_stride = w.channels;
-    product->sign_mask = w.sign_mask;
+    gemm->gather = nullptr;
+    gemm->lhs = w.in + gather.first;
+    gemm->lhs_stride = w.channels;
+    gemm->sign_mask = w.sign_mask;
   } else {
-    product->gather = &gather_pixels;
-    product->context = &gather;
+    gemm->gather = &gather_pixels;
+    gemm->context = &gather;
   }
 }
 
@@ -321,21 +321,21 @@ size_t Int8LhsPacker::scratch_bytes(const Int8Microkernels& kernels, const Int8W
                                                                    : lines_size(kernels, window, inputs);
 }
 
-void Int8LhsPacker::set(Int8Product* product, const Int8Microkernels& kernels, const Int8Window& window, int64_t first,
+void Int8LhsPacker::set(Int8Gemm* gemm, const Int8Microkernels& kernels, const Int8Window& window, int64_t first,
                         int64_t inputs, bool in_place, int64_t begin, int64_t end, uint8_t* scratch) {
   gather = {&kernels, &window, first, inputs};
-  set_lhs(product, gather);
-  if (product->gather == nullptr) return;
-  if (in_place && has_pixels(kernels, window, inputs, product->n)) {
+  set_lhs(gemm, gather);
+  if (gemm->gather == nullptr) return;
+  if (in_place && has_pixels(kernels, window, inputs, gemm->n)) {
     windows = windows_of_pixels(gather);
-    product->windows = &windows;
-  } else if (in_place && has_windows(kernels, window, inputs, product->n) && begin < end) {
+    gemm->windows = &windows;
+  } else if (in_place && has_windows(kernels, window, inputs, gemm->n) && begin < end) {
     windows = read_windows(gather, begin, end, scratch);
-    product->windows = &windows;
+    gemm->windows = &windows;
   } else if (has_lines(window)) {
     lines = {&kernels, &window, first, inputs, scratch};
-    product->gather = &gather_from_lines, product->gather_rows = &gather_rows_from_lines;
-    product->context = &lines;
+    gemm->gather = &gather_from_lines, gemm->gather_rows = &gather_rows_from_lines;
+    gemm->context = &lines;
   }
 }
 

@@ -22,7 +22,7 @@ struct Int8Window : Window3d {
   bool is_pointwise() const;
 };
 
-// The context of gather_pixels(), a function for Int8Product::gather. It reads input channels [first, first + inputs).
+// The context of gather_pixels(), a function for Int8Gemm::gather. It reads input channels [first, first + inputs).
 // Row i belongs to output pixel i of the whole batch; its numbers are [taps, inputs].
 struct Int8Gather {
   const Int8Microkernels* kernels;
@@ -44,24 +44,24 @@ struct Int8Lines {
 bool has_lines(const Int8Window& window);
 size_t lines_size(const Int8Microkernels& kernels, const Int8Window& window, int64_t inputs);
 void gather_from_lines(const void* lines, int64_t pixel, void* to);
-// A function for Int8Product::gather_rows.
+// A function for Int8Gemm::gather_rows.
 void gather_rows_from_lines(const void* lines, int64_t pixel, int64_t pixels, int64_t stride, void* to);
 
 // Returns whether a GEMM with this many outputs can read the input pixels in place: the window has one tap, and the
 // input has the format of a packed LHS. The batch must be one and the results int8.
 bool has_pixels(const Int8Microkernels& kernels, const Int8Window& window, int64_t inputs, int64_t outputs);
-Int8Windows windows_of_pixels(const Int8Gather& gather);  // for Int8Product::windows
+Int8Windows windows_of_pixels(const Int8Gather& gather);  // for Int8Gemm::windows
 
 // Returns whether a GEMM can read windows from a padded copy of the image that has the format of a packed LHS, without
 // gathering. This holds for some microkernels and windows, a batch of one, int8 results, and images that fit into the
 // L2 cache.
 bool has_windows(const Int8Microkernels& kernels, const Int8Window& window, int64_t inputs, int64_t outputs);
 size_t windows_size(const Int8Window& window, int64_t inputs);
-// Copies the input of output pixels [begin, end) to `image`, which has windows_size() bytes, for Int8Product::windows.
+// Copies the input of output pixels [begin, end) to `image`, which has windows_size() bytes, for Int8Gemm::windows.
 Int8Windows read_windows(const Int8Gather& gather, int64_t begin, int64_t end, uint8_t* image);
 
 // Sets the LHS of `product`: the pixels of a window, gathered or read in place.
-void set_lhs(Int8Product* product, const Int8Gather& gather);
+void set_lhs(Int8Gemm* gemm, const Int8Gather& gather);
 
 // Prepares the LHS in the fastest way. The object must live until the GEMM has run.
 struct Int8LhsPacker {
@@ -73,8 +73,8 @@ struct Int8LhsPacker {
   static size_t scratch_bytes(const Int8Microkernels& kernels, const Int8Window& window, int64_t inputs,
                               int64_t outputs, bool in_place);
   // Sets the LHS of `product` for rows [begin, end) and input channels [first, first + inputs).
-  void set(Int8Product* product, const Int8Microkernels& kernels, const Int8Window& window, int64_t first,
-           int64_t inputs, bool in_place, int64_t begin, int64_t end, uint8_t* scratch);
+  void set(Int8Gemm* gemm, const Int8Microkernels& kernels, const Int8Window& window, int64_t first, int64_t inputs,
+           bool in_place, int64_t begin, int64_t end, uint8_t* scratch);
 };
 
 // A depthwise convolution: one filter for each channel. `out` has `channels` bytes for each pixel.

@@ -19,7 +19,7 @@ size_t round_to_line(size_t bytes) { return static_cast<size_t>(round_up(static_
 
 size_t PackedInt8Conv::matrix_bytes() const { return round_to_line(packed_rhs_size(*kernels, outputs, depth())); }
 
-size_t PackedInt8Conv::product_bytes() const { return round_to_line(product_scratch(*kernels, depth())); }
+size_t PackedInt8Conv::product_bytes() const { return round_to_line(gemm_scratch(*kernels, depth())); }
 
 size_t PackedInt8Conv::worker_bytes() const {
   return product_bytes() +
@@ -76,7 +76,7 @@ void PackedInt8Conv::run(KernelRuntimeContext& context, int64_t workers, const O
 void PackedInt8Conv::multiply(const Operands& operands, const Part& part) const {
   Int8Window window = window_;
   window.in = static_cast<const uint8_t*>(operands.in), window.sign_mask = operands.in_mask;
-  Int8Product p{};
+  Int8Gemm p{};
   p.m = pixels_, p.n = outputs;
   p.rhs = matrix(part.group);
   p.ahead = static_cast<const int8_t*>(part.ahead.from), p.ahead_bytes = part.ahead.bytes;
@@ -84,19 +84,18 @@ void PackedInt8Conv::multiply(const Operands& operands, const Part& part) const 
   gives_floats ? multiply_to_floats(operands, part, window, p) : multiply_to_int8(operands, part, window, p);
 }
 
-void PackedInt8Conv::set_lhs(const Part& part, const Int8Window& window, Int8LhsPacker* lhs,
-                             Int8Product* product) const {
-  lhs->set(product, *kernels, window, part.group * channels, channels, reads_in_place(), part.begin, part.end,
+void PackedInt8Conv::set_lhs(const Part& part, const Int8Window& window, Int8LhsPacker* lhs, Int8Gemm* gemm) const {
+  lhs->set(gemm, *kernels, window, part.group * channels, channels, reads_in_place(), part.begin, part.end,
            part.scratch + product_bytes());
 }
 
 void PackedInt8Conv::multiply_to_int8(const Operands& operands, const Part& part, Int8Window& window,
-                                      Int8Product& p) const {
+                                      Int8Gemm& p) const {
   const int64_t first = part.group * outputs;
   window.zero = static_cast<int8_t>(zero);
   Int8LhsPacker lhs;
   set_lhs(part, window, &lhs, &p);
-  p.out_kind = Int8Product::Out::Bytes;
+  p.out_kind = Int8Gemm::Out::Quantized;
   const float* const offset = offsets ? offsets + first : nullptr;
   p.requantize = {corrections + first, multipliers + first, offset, range.zero, range.least, range.most, sum};
   if (operands.residual) {
@@ -112,12 +111,12 @@ void PackedInt8Conv::multiply_to_int8(const Operands& operands, const Part& part
 }
 
 void PackedInt8Conv::multiply_to_floats(const Operands& operands, const Part& part, Int8Window& window,
-                                        Int8Product& p) const {
+                                        Int8Gemm& p) const {
   static constexpr float kOne = 1;
   const int64_t first = part.group * outputs;
   float* const out = static_cast<float*>(operands.out) + first;
   const bool adds_later = operands.residual && operands.residual != operands.out;
-  p.out_kind = Int8Product::Out::Floats;
+  p.out_kind = Int8Gemm::Out::Float32;
   p.multiplier = multipliers + first, p.offset = offsets ? offsets + first : nullptr;
   // A residual in the memory of the output is added when results are stored.
   p.accumulate = operands.residual && !adds_later;
@@ -156,14 +155,14 @@ void PackedInt8Conv::multiply_to_floats(const Operands& operands, const Part& pa
 }
 
 // Multiplies a block of rows that is still in the L2 cache when the residual is added, then the next block.
-void PackedInt8Conv::multiply_and_add(const Int8Product& product, const float* residual, const Part& part) const {
-  const int64_t columns = part.n1 - part.n0, stride = product.out_stride;
+void PackedInt8Conv::multiply_and_add(const Int8Gemm& gemm, const float* residual, const Part& part) const {
+  const int64_t columns = part.n1 - part.n0, stride = gemm.out_stride;
   const int64_t most = std::max<int64_t>(kTailFloats / columns / kernels->rows, 4) * kernels->rows;
-  float* const out = static_cast<float*>(product.out) + part.n0;
-  Int8Product piece = product;
+  float* const out = static_cast<float*>(gemm.out) + part.n0;
+  Int8Gemm piece = gemm;
   for (int64_t row = part.begin; row < part.end; row += most) {
     const int64_t rows = std::min(most, part.end - row);
-    piece.ahead = row + rows == part.end ? product.ahead : nullptr;
+    piece.ahead = row + rows == part.end ? gemm.ahead : nullptr;
     microkernels::multiply(*kernels, piece, row, row + rows, part.n0, part.n1, part.scratch);
     if (stride == columns) {
       finish(out + row * stride, residual + row * stride, rows * stride);

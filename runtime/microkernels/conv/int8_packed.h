@@ -14,7 +14,7 @@ namespace rushlight::microkernels {
 
 // The input is an image [n, h, w, groups * channels], the output [n, out_h, out_w, groups * outputs]. A GEMM of m rows
 // is a convolution of an image [1, 1, m, channels] with a window of one tap. Requantize turns the sums into int8
-// results, or Int8Product::Out::Floats turns them into float32 results.
+// results, or Int8Gemm::Out::Float32 turns them into float32 results.
 class PackedInt8Conv {
  public:
   // The owner sets these once.
@@ -85,10 +85,10 @@ class PackedInt8Conv {
   bool reads_in_place() const { return !gives_floats && batch_ == 1; }
   size_t product_bytes() const;
   void multiply(const Operands& operands, const Part& part) const;
-  void set_lhs(const Part& part, const Int8Window& window, Int8LhsPacker* lhs, Int8Product* product) const;
-  void multiply_to_int8(const Operands& operands, const Part& part, Int8Window& window, Int8Product& product) const;
-  void multiply_to_floats(const Operands& operands, const Part& part, Int8Window& window, Int8Product& product) const;
-  void multiply_and_add(const Int8Product& product, const float* residual, const Part& part) const;
+  void set_lhs(const Part& part, const Int8Window& window, Int8LhsPacker* lhs, Int8Gemm* gemm) const;
+  void multiply_to_int8(const Operands& operands, const Part& part, Int8Window& window, Int8Gemm& gemm) const;
+  void multiply_to_floats(const Operands& operands, const Part& part, Int8Window& window, Int8Gemm& gemm) const;
+  void multiply_and_add(const Int8Gemm& gemm, const float* residual, const Part& part) const;
   void finish(float* to, const float* residual, int64_t count) const;
 
   Int8Window window_{};

@@ -36,7 +36,7 @@ struct Segment {
   int64_t length;
 };
 
-int segments_of(const Product& p, int64_t begin, int64_t columns, Segment* segments) {
+int segments_of(const F32Gemm& p, int64_t begin, int64_t columns, Segment* segments) {
   if (p.row == 0) {
     segments[0] = {0, begin, columns};
     return 1;
@@ -52,26 +52,26 @@ int segments_of(const Product& p, int64_t begin, int64_t columns, Segment* segme
   return count;
 }
 
-void pack(const F32Microkernels& kernels, const Product& p, int vectors, int64_t k0, int64_t depth, int64_t column,
+void pack(const F32Microkernels& kernels, const F32Gemm& p, int vectors, int64_t k0, int64_t depth, int64_t column,
           int64_t columns, float* to) {
   switch (p.rhs) {
-    case Product::Rhs::Rows:
+    case F32Gemm::Rhs::Rows:
       return kernels.pack_rows(vectors, p.b + k0 * p.ldb + column, p.ldb, depth, columns, to);
-    case Product::Rhs::Transposed:
+    case F32Gemm::Rhs::Transposed:
       return kernels.pack_transposed(vectors, p.b + column * p.ldb + k0, p.ldb, depth, columns, to);
-    case Product::Rhs::Gathered:
+    case F32Gemm::Rhs::Gathered:
       return kernels.pack_gathered(vectors, p.b + column, p.offsets + k0, depth, to);
   }
 }
 
 }  // namespace
 
-int64_t product_scratch(const F32Microkernels& kernels, int64_t k, int64_t n) {
+int64_t gemm_scratch(const F32Microkernels& kernels, int64_t k, int64_t n) {
   const Blocks blocks = blocks_of(kernels, k, n);
   return blocks.depth * blocks.columns + kMostTile + column_step(kernels);
 }
 
-void multiply(const F32Microkernels& kernels, const Product& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+void multiply(const F32Microkernels& kernels, const F32Gemm& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
               float* scratch) {
   const int64_t width = kernels.width;
   const int64_t step = column_step(kernels);

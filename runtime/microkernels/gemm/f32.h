@@ -9,7 +9,7 @@
 namespace rushlight::microkernels {
 
 // c[m, n] = init + a[m, k] * b[k, n].
-struct Product {
+struct F32Gemm {
   enum class Rhs : uint8_t {
     Rows,        // b[l * ldb + j]
     Transposed,  // b[j * ldb + l]
@@ -33,11 +33,11 @@ struct Product {
 };
 
 // Returns the floats of scratch memory, aligned to 64 bytes, that multiply() needs for this k and n.
-int64_t product_scratch(const F32Microkernels& kernels, int64_t k, int64_t n);
+int64_t gemm_scratch(const F32Microkernels& kernels, int64_t k, int64_t n);
 
 // Computes rows [m0, m1) and columns [n0, n1) of the product; n0 is a multiple of column_step(). Results do not depend
 // on how the product is divided.
-void multiply(const F32Microkernels& kernels, const Product& product, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+void multiply(const F32Microkernels& kernels, const F32Gemm& gemm, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
               float* scratch);
 
 // Rows and columns of a tile. A product is divided at multiples of them without loss of speed.

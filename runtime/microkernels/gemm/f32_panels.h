@@ -112,6 +112,6 @@ inline void fetch_to_write(const float* to, int64_t count) {
 }
 
 // Computes panels [p0, p1) of all rows. The order of additions does not depend on the number of rows.
-void multiply(const Panels& product, int64_t p0, int64_t p1);
+void multiply(const Panels& gemm, int64_t p0, int64_t p1);
 
 }  // namespace rushlight::microkernels

@@ -35,7 +35,7 @@ int panel_vectors(const Int8Microkernels& kernels, int64_t columns) {
   return static_cast<int>((columns + kernels.lanes - 1) / kernels.lanes);
 }
 
-Requantize requantize_of(const Int8Product& p, int64_t column, const int32_t* correction) {
+Requantize requantize_of(const Int8Gemm& p, int64_t column, const int32_t* correction) {
   Requantize how = p.requantize;
   how.correction = correction;
   how.multiplier += column;
@@ -44,7 +44,7 @@ Requantize requantize_of(const Int8Product& p, int64_t column, const int32_t* co
 }
 
 // Returns the parameters of rows from `row` on.
-Dequantize dequantize_of(const Int8Microkernels& kernels, const Int8Product& p, int64_t row, int64_t column,
+Dequantize dequantize_of(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t row, int64_t column,
                          const int32_t* rhs_sums) {
   return {p.zeros + row * p.row_step,
           p.scales + row * p.row_step,
@@ -59,19 +59,19 @@ Dequantize dequantize_of(const Int8Microkernels& kernels, const Int8Product& p, 
 }
 
 // Turns the sums of rows from `row` on and columns from `column` on into results.
-void finish(const Int8Microkernels& kernels, const Int8Product& p, int64_t row, int64_t column, const SumRows& rows,
+void finish(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t row, int64_t column, const SumRows& rows,
             const int32_t* rhs_sums, const int32_t* correction) {
   const int64_t at = row * p.out_stride + column;
   switch (p.out_kind) {
-    case Int8Product::Out::Bytes: {
+    case Int8Gemm::Out::Quantized: {
       Requantize how = requantize_of(p, column, correction);
       if (how.sum.others) how.sum.others += at;
       return kernels.requantize(how, rows, static_cast<uint8_t*>(p.out) + at);
     }
-    case Int8Product::Out::Floats:
+    case Int8Gemm::Out::Float32:
       return kernels.dequantize(dequantize_of(kernels, p, row, column, rhs_sums), rows,
                                 static_cast<float*>(p.out) + at);
-    case Int8Product::Out::Sums:
+    case Int8Gemm::Out::Int32:
       for (int64_t i = 0; i < rows.rows; ++i) {
         std::memcpy(static_cast<int32_t*>(p.out) + at + i * rows.out_stride, rows.sums + i * rows.sums_stride,
                     static_cast<size_t>(rows.columns) * sizeof(int32_t));
@@ -95,7 +95,7 @@ void pack_panel(const int8_t* from, int64_t stride, int64_t filled, int64_t widt
 }
 
 // Reads `rows` rows of the LHS from row `row` on, `depth` numbers each.
-void read_lhs(const Int8Microkernels& kernels, const Int8Product& p, int64_t row, int64_t rows, int64_t depth,
+void read_lhs(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t row, int64_t rows, int64_t depth,
               int64_t stride, uint8_t* lhs) {
   // Numbers between p.k and depth are multiplied by zeros.
   if (p.gather && p.gather_rows) return p.gather_rows(p.context, row, rows, stride * kernels.lhs_size, lhs);
@@ -114,14 +114,14 @@ void read_lhs(const Int8Microkernels& kernels, const Int8Product& p, int64_t row
 }
 
 // Returns whether rows of the LHS are read in place. They must not all map to one cache set.
-bool lies_in_form(const Int8Microkernels& kernels, const Int8Product& p) {
+bool lies_in_form(const Int8Microkernels& kernels, const Int8Gemm& p) {
   constexpr int64_t kMostConflicts = 4096;
   return !p.gather && !p.windows && kernels.lhs_size == 1 && kernels.lhs_offset == p.sign_mask &&
          p.k % kernels.group == 0 && p.lhs_stride % kMostConflicts != 0;
 }
 
 // As multiply(), for an RHS that is not packed. An additional LHS row of ones computes the sums of the columns.
-void multiply_columns(const Int8Microkernels& kernels, const Int8Product& p, int64_t m0, int64_t m1, int64_t n0,
+void multiply_columns(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t m0, int64_t m1, int64_t n0,
                       int64_t n1, int32_t* sums, uint8_t* lhs) {
   const int64_t stride = lhs_stride(kernels, p.k);
   const int64_t depth = round_up(p.k, kernels.dot_step);
@@ -136,7 +136,7 @@ void multiply_columns(const Int8Microkernels& kernels, const Int8Product& p, int
       kernels.dots(rows + 1, columns,
                    {lhs, stride, p.columns + column * p.column_stride, p.column_stride, p.k, sums, kDotColumns});
       int32_t correction[kDotColumns];
-      if (p.out_kind == Int8Product::Out::Bytes) {
+      if (p.out_kind == Int8Gemm::Out::Quantized) {
         for (int64_t j = 0; j < columns; ++j) {
           const int32_t bias = p.requantize.correction ? p.requantize.correction[column + j] : 0;
           correction[j] = wrapping_difference(bias, wrapping_difference(p.zeros[0], -1, kernels.lhs_offset), sums[j]);
@@ -172,9 +172,9 @@ struct Pipelined {
 };
 
 // Computes one panel of columns, from `column` on, for `rows` rows from `row` on. Their LHS is `left`.
-void multiply_results(const Int8Microkernels& kernels, const Int8Product& p, Int8Tile tile, int64_t row, int64_t rows,
+void multiply_results(const Int8Microkernels& kernels, const Int8Gemm& p, Int8Tile tile, int64_t row, int64_t rows,
                       int64_t column, int64_t columns, const uint8_t* lhs, Pipelined* behind) {
-  const bool is_bytes = p.out_kind == Int8Product::Out::Bytes;
+  const bool is_bytes = p.out_kind == Int8Gemm::Out::Quantized;
   const int vectors = static_cast<int>(tile.sums_stride / kernels.lanes);
   const int32_t* const sums_of_rhs = rhs_sums(p.rhs) + column;
   const int32_t* const correction = p.requantize.correction ? p.requantize.correction + column : nullptr;
@@ -261,12 +261,12 @@ void zero_corrections(const Int8Microkernels& kernels, const void* packed, int64
   }
 }
 
-size_t product_scratch(const Int8Microkernels& kernels, int64_t k) {
+size_t gemm_scratch(const Int8Microkernels& kernels, int64_t k) {
   const int64_t lhs = block_rows(kernels, k) * lhs_stride(kernels, k) * kernels.lhs_size;
   return static_cast<size_t>(kSumBytes + round_up(lhs, 64));
 }
 
-void multiply(const Int8Microkernels& kernels, const Int8Product& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+void multiply(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
               void* scratch) {
   int32_t* const sums = static_cast<int32_t*>(scratch);
   uint8_t* const lhs = static_cast<uint8_t*>(scratch) + kSumBytes;
@@ -292,7 +292,7 @@ void multiply(const Int8Microkernels& kernels, const Int8Product& p, int64_t m0,
       Int8Tile tile{nullptr, stride, panels + column * depth, depth / kernels.group, sums, vectors * kernels.lanes,
                     false};
       if (p.windows) tile.run_step = p.windows->run_step;
-      if (kernels.gemm_results && p.out_kind != Int8Product::Out::Sums) {
+      if (kernels.gemm_results && p.out_kind != Int8Gemm::Out::Int32) {
         // Each tile prefetches a slice of the memory that is read next, unless an earlier tile did.
         const int64_t panel_bytes = depth * tile.sums_stride;
         const int8_t* next = nullptr;

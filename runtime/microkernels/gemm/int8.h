@@ -26,7 +26,7 @@ const int32_t* rhs_sums(const void* packed);
 void zero_corrections(const Int8Microkernels& kernels, const void* packed, int64_t n, int32_t zero, const int32_t* bias,
                       int32_t* to);
 
-// ---- The product ----
+// ---- The GEMM ----
 
 // An LHS whose rows are windows over an image in the format of a packed LHS. A row consists of `runs` runs of `run`
 // numbers.
@@ -38,7 +38,7 @@ struct Int8Windows {
 };
 
 // A GEMM: out[m, n] from lhs[m, k] and a packed RHS.
-struct Int8Product {
+struct Int8Gemm {
   int64_t m, n, k;
 
   // Row i of the LHS is at lhs + i * lhs_stride; its numbers XOR `sign_mask` are int8 (0x80 for uint8 numbers). If
@@ -52,19 +52,19 @@ struct Int8Product {
   // As gather(), for rows [row, row + rows), `stride` bytes apart. If null, gather() is called for each row.
   void (*gather_rows)(const void* context, int64_t row, int64_t rows, int64_t stride, void* to) = nullptr;
 
-  // Replaces `gather` for Bytes, if the microkernels have gemm_results().
+  // Replaces `gather` for quantized results, if the microkernels have gemm_results().
   const Int8Windows* windows = nullptr;
 
   const void* rhs;  // packed by pack_rhs(); null: the RHS is in `columns`, not packed
-  // Column j begins at columns[j * column_stride]. zeros[0] is then the zero point of the LHS for Bytes too, and
-  // requantize.correction is a bias or null.
+  // Column j begins at columns[j * column_stride]. zeros[0] is then the zero point of the LHS for quantized results
+  // too, and requantize.correction is a bias or null.
   const int8_t* columns = nullptr;
   int64_t column_stride = 0;
 
-  // The type of the results. Bytes: int8 or uint8 by `requantize`, whose corrections remove the zero point of the LHS.
-  // Floats: (sums - zeros[i] * rhs_sums[j]) * scales[i] * multiplier[j] + offset[j]. Sums: int32 sums of the products
-  // of (LHS + lhs_offset) and RHS.
-  enum class Out : uint8_t { Bytes, Floats, Sums };
+  // The type of the results. Quantized: int8 or uint8 by `requantize`, whose corrections remove the zero point of the
+  // LHS. Float32: (sums - zeros[i] * rhs_sums[j]) * scales[i] * multiplier[j] + offset[j]. Int32: the sums of the
+  // products of (LHS + lhs_offset) and RHS.
+  enum class Out : uint8_t { Quantized, Float32, Int32 };
   Out out_kind;
   Requantize requantize;
   // For row i [m], or one value for all rows if the step is 0. Zero points are in the range of int8.
@@ -74,7 +74,7 @@ struct Int8Product {
   const float* multiplier;  // [n]
   const float* offset;      // [n] or null
   float least, most;
-  bool accumulate = false;  // Floats: add to the values in `out` before clamping
+  bool accumulate = false;  // Float32: add to the values in `out` before clamping
   void* out;
   int64_t out_stride;  // elements
 
@@ -88,11 +88,11 @@ struct Int8Product {
 };
 
 // Returns the bytes of scratch memory, aligned to 64 bytes, that multiply() needs for this k.
-size_t product_scratch(const Int8Microkernels& kernels, int64_t k);
+size_t gemm_scratch(const Int8Microkernels& kernels, int64_t k);
 // Computes rows [m0, m1) and columns [n0, n1); n0 is a multiple of column_step(). Results do not depend on how the
 // product is divided.
-void multiply(const Int8Microkernels& kernels, const Int8Product& product, int64_t m0, int64_t m1, int64_t n0,
-              int64_t n1, void* scratch);
+void multiply(const Int8Microkernels& kernels, const Int8Gemm& gemm, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+              void* scratch);
 
 // Columns and rows of a tile. A product is divided at multiples of them without loss of speed.
 inline int64_t column_step(const Int8Microkernels& kernels) {

@@ -60,23 +60,23 @@ class Arguments {
         const bool is_out = kind == ArgKind::OutTensorList;
         auto& items = items_.emplace_back();
         for (int i = 0; i < 2; ++i) items.push_back(tensor(dtype, is_out ? profile.out_rank : profile.rank, is_out));
-        auto& room = rooms_.emplace_back(2, Tensor(nullptr));
-        return keep(EValue(&lists_.emplace_back(BoxedList<Tensor>{items.data(), room.data(), 2})));
+        auto& buffer = buffers_.emplace_back(2, Tensor(nullptr));
+        return keep(EValue(&lists_.emplace_back(BoxedList<Tensor>{items.data(), buffer.data(), 2})));
       }
       case ArgKind::OptionalTensorList: {
         auto& items = items_.emplace_back();
         items.push_back(tensor(dtype, profile.rank, false));
-        auto& room = optional_rooms_.emplace_back(1);
+        auto& buffer = optional_buffers_.emplace_back(1);
         return keep(
-            EValue(&optional_lists_.emplace_back(BoxedList<std::optional<Tensor>>{items.data(), room.data(), 1})));
+            EValue(&optional_lists_.emplace_back(BoxedList<std::optional<Tensor>>{items.data(), buffer.data(), 1})));
       }
       case ArgKind::IntList:
       case ArgKind::OptionalIntList: {
         auto& items = items_.emplace_back();
         for (const int64_t number : numbers_) items.push_back(keep(EValue(number)));
-        auto& room = integers_.emplace_back(numbers_.size() + 1);
+        auto& buffer = integers_.emplace_back(numbers_.size() + 1);
         return keep(EValue(&integer_lists_.emplace_back(
-            BoxedList<int64_t>{items.data(), room.data(), static_cast<uint32_t>(numbers_.size())})));
+            BoxedList<int64_t>{items.data(), buffer.data(), static_cast<uint32_t>(numbers_.size())})));
       }
       case ArgKind::DoubleList:
       case ArgKind::OptionalDoubleList:
@@ -102,8 +102,8 @@ class Arguments {
   std::deque<EValue> values_;
   std::deque<TestTensor> tensors_;
   std::deque<std::vector<EValue*>> items_;
-  std::deque<std::vector<Tensor>> rooms_;
-  std::deque<std::vector<std::optional<Tensor>>> optional_rooms_;
+  std::deque<std::vector<Tensor>> buffers_;
+  std::deque<std::vector<std::optional<Tensor>>> optional_buffers_;
   std::deque<std::vector<int64_t>> integers_;
   std::deque<BoxedList<Tensor>> lists_;
   std::deque<BoxedList<std::optional<Tensor>>> optional_lists_;

@@ -90,21 +90,21 @@ TEST_P(F32Test, ProductsDoNotDependOnHowTheyAreDivided) {
     const int64_t m = 2 * kernels.gemm_rows + 3, n = 3 * column_step(kernels) + 7;
     const auto a = numbers(m * k), b = numbers(k * n), bias = numbers(m);
     std::vector<float> whole(static_cast<size_t>(m * n)), parts(whole.size());
-    Product product{};
-    product.m = m, product.n = n, product.k = k;
-    product.a = a.data(), product.lda = k;
-    product.rhs = Product::Rhs::Rows;
-    product.b = b.data(), product.ldb = n;
-    product.init = GemmInit::Row, product.bias = bias.data();
-    product.c = whole.data(), product.ldc = n;
-    Panel scratch(product_scratch(kernels, k, n));
-    multiply(kernels, product, 0, m, 0, n, scratch.data());
-    product.c = parts.data();
+    F32Gemm gemm{};
+    gemm.m = m, gemm.n = n, gemm.k = k;
+    gemm.a = a.data(), gemm.lda = k;
+    gemm.rhs = F32Gemm::Rhs::Rows;
+    gemm.b = b.data(), gemm.ldb = n;
+    gemm.init = GemmInit::Row, gemm.bias = bias.data();
+    gemm.c = whole.data(), gemm.ldc = n;
+    Panel scratch(gemm_scratch(kernels, k, n));
+    multiply(kernels, gemm, 0, m, 0, n, scratch.data());
+    gemm.c = parts.data();
     const int64_t middle = 2 * column_step(kernels);
-    multiply(kernels, product, 0, 5, 0, middle, scratch.data());
-    multiply(kernels, product, 5, m, 0, middle, scratch.data());
-    multiply(kernels, product, 0, m - 1, middle, n, scratch.data());
-    multiply(kernels, product, m - 1, m, middle, n, scratch.data());
+    multiply(kernels, gemm, 0, 5, 0, middle, scratch.data());
+    multiply(kernels, gemm, 5, m, 0, middle, scratch.data());
+    multiply(kernels, gemm, 0, m - 1, middle, n, scratch.data());
+    multiply(kernels, gemm, m - 1, m, middle, n, scratch.data());
     EXPECT_EQ(std::memcmp(whole.data(), parts.data(), whole.size() * sizeof(float)), 0) << "k " << k;
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; j += 5) {

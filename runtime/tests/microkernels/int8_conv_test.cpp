@@ -120,20 +120,20 @@ struct Convolution {
   Convolution(const Int8Gather& gather, int64_t m, int64_t n, const std::vector<int8_t>& filters,
               const std::vector<float>& multiplier)
       : packed(packed_rhs_size(*gather.kernels, n, depth(gather))),
-        scratch(product_scratch(*gather.kernels, depth(gather))),
+        scratch(gemm_scratch(*gather.kernels, depth(gather))),
         corrections(static_cast<size_t>(n)) {
     pack_rhs(*gather.kernels, filters.data(), depth(gather), n, depth(gather), packed.data());
     zero_corrections(*gather.kernels, packed.data(), n, gather.window->zero, nullptr, corrections.data());
-    product.m = m, product.n = n, product.rhs = packed.data();
-    product.out_kind = Int8Product::Out::Bytes, product.out_stride = n;
-    product.requantize = {corrections.data(), multiplier.data(), nullptr, 5, -128, 127};
+    gemm.m = m, gemm.n = n, gemm.rhs = packed.data();
+    gemm.out_kind = Int8Gemm::Out::Quantized, gemm.out_stride = n;
+    gemm.requantize = {corrections.data(), multiplier.data(), nullptr, 5, -128, 127};
     set_lhs(&product, gather);
   }
   static int64_t depth(const Int8Gather& gather) { return gather.window->taps() * gather.inputs; }
 
   Buffer packed, scratch;
   std::vector<int32_t> corrections;
-  Int8Product product{};
+  Int8Gemm gemm{};
 };
 
 TEST_P(Int8ConvTest, WindowsOverAnImageGiveWhatGatheredOnesGive) {
@@ -150,7 +150,7 @@ TEST_P(Int8ConvTest, WindowsOverAnImageGiveWhatGatheredOnesGive) {
         const Int8Gather gather{&kernels, &w, 3, inputs};
         const auto multiplier = reals(n, 5e-4f, 2e-3f);
         Convolution c(gather, m, n, rhs, multiplier);
-        Int8Product& p = c.product;
+        Int8Gemm& p = c.product;
         for (const bool adds : {false, true}) {
           if (adds) p.requantize.sum = {others.data(), 0.7f, 0.9f, -2.5f, {3, -128, 127}};
           std::vector<uint8_t> want(static_cast<size_t>(m * n)), got(want);
@@ -185,7 +185,7 @@ TEST_P(Int8ConvTest, PixelsReadWhereTheyLieGiveWhatGatheredOnesGive) {
       const Int8Gather gather{&kernels, &w, 3, inputs};
       const auto multiplier = reals(n, 5e-4f, 2e-3f);
       Convolution c(gather, m, n, rhs, multiplier);
-      Int8Product& p = c.product;
+      Int8Gemm& p = c.product;
       std::vector<uint8_t> want(static_cast<size_t>(m * n)), got(want);
       p.out = want.data();
       multiply(kernels, p, 0, m, 0, n, c.scratch.data());

@@ -14,7 +14,7 @@ class Int8GemmTest : public Int8Fixture {
     std::vector<float> scales;  // by row
     std::vector<int32_t> zeros;
 
-    void give(Int8Product& p) const {
+    void give(Int8Gemm& p) const {
       p.zeros = zeros.data(), p.scales = scales.data(), p.row_step = 1;
       p.multiplier = multiplier.data(), p.offset = offset.data(), p.least = -1e30f, p.most = 40.0f;
     }
@@ -48,10 +48,10 @@ TEST_P(Int8GemmTest, ProductsToBytesFloatsAndSums) {
       const auto lhs = numbers(m * k), rhs = numbers(n * k);
       std::vector<uint8_t> as_unsigned;
       for (const int8_t x : lhs) as_unsigned.push_back(static_cast<uint8_t>(x ^ 0x80));
-      Buffer packed(packed_rhs_size(kernels, n, k)), scratch(product_scratch(kernels, k));
+      Buffer packed(packed_rhs_size(kernels, n, k)), scratch(gemm_scratch(kernels, k));
       pack_rhs(kernels, rhs.data(), k, n, k, packed.data());
       const Results to = results(m, n);
-      Int8Product p{};
+      Int8Gemm p{};
       p.m = m, p.n = n, p.k = k, p.lhs = as_unsigned.data(), p.lhs_stride = k, p.sign_mask = 0x80;
       p.rhs = packed.data(), p.out_stride = n + 1;
       to.give(p);
@@ -62,11 +62,11 @@ TEST_P(Int8GemmTest, ProductsToBytesFloatsAndSums) {
       std::vector<float> floats(size, 77.0f);
       std::vector<int32_t> sums(size, 77);
       const int64_t middle = column_step(kernels);
-      for (const auto kind : {Int8Product::Out::Bytes, Int8Product::Out::Floats, Int8Product::Out::Sums}) {
+      for (const auto kind : {Int8Gemm::Out::Quantized, Int8Gemm::Out::Float32, Int8Gemm::Out::Int32}) {
         p.out_kind = kind;
-        if (kind == Int8Product::Out::Bytes) p.out = bytes.data();
-        if (kind == Int8Product::Out::Floats) p.out = floats.data();
-        if (kind == Int8Product::Out::Sums) p.out = sums.data();
+        if (kind == Int8Gemm::Out::Quantized) p.out = bytes.data();
+        if (kind == Int8Gemm::Out::Float32) p.out = floats.data();
+        if (kind == Int8Gemm::Out::Int32) p.out = sums.data();
         multiply(kernels, p, 0, m / 2, 0, n, scratch.data());
         multiply(kernels, p, m / 2, m, 0, middle, scratch.data());
         multiply(kernels, p, m / 2, m, middle, n, scratch.data());
@@ -91,15 +91,15 @@ TEST_P(Int8GemmTest, ProductsToBytesFloatsAndSums) {
 TEST_P(Int8GemmTest, FinishesEveryElementOnceItIsThere) {
   const int64_t m = 37, k = 30, n = 2 * column_step(kernels) + 5;
   const auto lhs = numbers(m * k), rhs = numbers(n * k);
-  Buffer packed(packed_rhs_size(kernels, n, k)), scratch(product_scratch(kernels, k));
+  Buffer packed(packed_rhs_size(kernels, n, k)), scratch(gemm_scratch(kernels, k));
   pack_rhs(kernels, rhs.data(), k, n, k, packed.data());
   const auto multiplier = reals(n, 1e-4f, 1e-3f);
   const int32_t zero = 3;
   const float scale = 2.0f;
-  Int8Product p{};
+  Int8Gemm p{};
   p.m = m, p.n = n, p.k = k, p.lhs = reinterpret_cast<const uint8_t*>(lhs.data()), p.lhs_stride = k;
   p.rhs = packed.data(), p.ahead = rhs.data(), p.ahead_bytes = n * k;
-  p.out_kind = Int8Product::Out::Floats, p.out_stride = n;
+  p.out_kind = Int8Gemm::Out::Float32, p.out_stride = n;
   p.zeros = &zero, p.scales = &scale, p.multiplier = multiplier.data(), p.least = -1e30f, p.most = 1e30f;
   std::vector<float> want(static_cast<size_t>(m * n)), got(want);
   p.out = want.data();
@@ -108,10 +108,10 @@ TEST_P(Int8GemmTest, FinishesEveryElementOnceItIsThere) {
   p.out = got.data();
   p.finish_context = &p;
   p.finish = [](const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) {
-    const Int8Product& product = *static_cast<const Int8Product*>(context);
-    float* const to = static_cast<float*>(product.out) + row * product.out_stride + column;
+    const Int8Gemm& gemm = *static_cast<const Int8Gemm*>(context);
+    float* const to = static_cast<float*>(gemm.out) + row * gemm.out_stride + column;
     for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t j = 0; j < columns; ++j) to[i * product.out_stride + j] += 1.0f;
+      for (int64_t j = 0; j < columns; ++j) to[i * gemm.out_stride + j] += 1.0f;
     }
   };
   multiply(kernels, p, 0, m / 2, 0, n, scratch.data());
@@ -129,18 +129,18 @@ struct Reversed {
 TEST_P(Int8GemmTest, RowsThatACallerGathers) {
   const int64_t m = 19, k = 21, n = 9;
   const auto lhs = numbers(m * k), rhs = numbers(n * k);
-  Buffer packed(packed_rhs_size(kernels, n, k)), scratch(product_scratch(kernels, k));
+  Buffer packed(packed_rhs_size(kernels, n, k)), scratch(gemm_scratch(kernels, k));
   pack_rhs(kernels, rhs.data(), k, n, k, packed.data());
   const Reversed reversed{kernels, lhs, m, k};
   std::vector<int32_t> sums(static_cast<size_t>(m * n));
-  Int8Product p{};
+  Int8Gemm p{};
   p.m = m, p.n = n, p.k = k, p.rhs = packed.data();
   p.context = &reversed;
   p.gather = [](const void* context, int64_t row, void* to) {
     const Reversed& r = *static_cast<const Reversed*>(context);
     r.kernels.pack_lhs(reinterpret_cast<const uint8_t*>(r.lhs.data()) + (r.m - 1 - row) * r.k, 0, r.k, to);
   };
-  p.out_kind = Int8Product::Out::Sums, p.out = sums.data(), p.out_stride = n;
+  p.out_kind = Int8Gemm::Out::Int32, p.out = sums.data(), p.out_stride = n;
   multiply(kernels, p, 0, m, 0, n, scratch.data());
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
@@ -155,16 +155,16 @@ TEST_P(Int8GemmTest, ColumnsAsTheyLieGiveWhatPackedOnesGive) {
     for (const int64_t m : {1, 3, 70}) {
       const int64_t n = 21, stride = k + 3;
       const auto lhs = numbers(m * k), rhs = numbers(n * stride);
-      Buffer packed(packed_rhs_size(kernels, n, k)), scratch(product_scratch(kernels, k));
+      Buffer packed(packed_rhs_size(kernels, n, k)), scratch(gemm_scratch(kernels, k));
       pack_rhs(kernels, rhs.data(), stride, n, k, packed.data());
       const Results to = results(m, n);
       const auto correction = corrections(packed, to.zeros[0], to.bias);
-      Int8Product p{};
+      Int8Gemm p{};
       p.m = m, p.n = n, p.k = k, p.lhs = reinterpret_cast<const uint8_t*>(lhs.data()), p.lhs_stride = k;
       to.give(p);
       p.out_stride = n;
-      for (const auto kind : {Int8Product::Out::Bytes, Int8Product::Out::Floats, Int8Product::Out::Sums}) {
-        const auto size = static_cast<size_t>(m * n * (kind == Int8Product::Out::Bytes ? 1 : 4));
+      for (const auto kind : {Int8Gemm::Out::Quantized, Int8Gemm::Out::Float32, Int8Gemm::Out::Int32}) {
+        const auto size = static_cast<size_t>(m * n * (kind == Int8Gemm::Out::Quantized ? 1 : 4));
         std::vector<uint8_t> want(size), got(size);
         p.out_kind = kind;
         p.rhs = packed.data(), p.out = want.data();

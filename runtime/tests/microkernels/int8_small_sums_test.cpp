@@ -82,15 +82,15 @@ TEST(Int8SmallSums, ProductsAreExactAtTheEnds) {
       pack_rhs(*set, columns.data(), k, n, k, packed);
       ASSERT_GE(small_sums(*set, packed, n, k), sums);
       std::vector<int32_t> products(static_cast<size_t>(m * n));
-      Int8Product p{};
+      Int8Gemm p{};
       p.m = m, p.n = n, p.k = k;
       p.lhs = reinterpret_cast<const uint8_t*>(rows.data());
       p.lhs_stride = k;
       p.rhs = packed;
-      p.out_kind = Int8Product::Out::Sums;
+      p.out_kind = Int8Gemm::Out::Int32;
       p.out = products.data();
       p.out_stride = n;
-      multiply(*set, p, 0, m, 0, n, aligned(scratch_storage, product_scratch(*set, k)));
+      multiply(*set, p, 0, m, 0, n, aligned(scratch_storage, gemm_scratch(*set, k)));
       for (int64_t i = 0; i < m; ++i) {
         for (int64_t j = 0; j < n; ++j) {
           int32_t expected = 0;

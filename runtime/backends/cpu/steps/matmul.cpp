@@ -28,15 +28,15 @@ class MatMulStep final : public Step {
     is_transposed_ = b.sizes[3] > 1 && b.strides[3] != 1;
     fits = fits && (!is_transposed_ || b.sizes[2] <= 1 || b.strides[2] == 1);
     RL_REQUIRE(fits, InvalidProgram, "operands of a matrix product do not fit");
-    product_ = microkernels::Product{};
-    product_.m = out.sizes[2];
-    product_.n = out.sizes[3];
-    product_.k = a.sizes[3];
-    product_.lda = a.strides[2];
-    product_.rhs = is_transposed_ ? microkernels::Product::Rhs::Transposed : microkernels::Product::Rhs::Rows;
-    product_.ldb = is_transposed_ ? b.strides[3] : b.strides[2];
-    product_.init = microkernels::GemmInit::Zero;
-    product_.ldc = out.strides[2];
+    gemm_ = microkernels::F32Gemm{};
+    gemm_.m = out.sizes[2];
+    gemm_.n = out.sizes[3];
+    gemm_.k = a.sizes[3];
+    gemm_.lda = a.strides[2];
+    gemm_.rhs = is_transposed_ ? microkernels::F32Gemm::Rhs::Transposed : microkernels::F32Gemm::Rhs::Rows;
+    gemm_.ldb = is_transposed_ ? b.strides[3] : b.strides[2];
+    gemm_.init = microkernels::GemmInit::Zero;
+    gemm_.ldc = out.strides[2];
     return Error::Ok;
   }
 
@@ -47,13 +47,13 @@ class MatMulStep final : public Step {
     if (out_->numel() == 0) return Error::Ok;
     const int64_t workers = work() / 2 < kSerialWork ? 1 : run.workers;
     const int64_t step = microkernels::column_step(*tiles_);
-    const int64_t panels = divide_up(product_.n, step);
+    const int64_t panels = divide_up(gemm_.n, step);
     const int64_t parts = batch % workers == 0 ? 1 : std::min(workers, panels);
     for_workers(run.context, workers, batch * parts, [&](int64_t worker, int64_t begin, int64_t end) {
       float* scratch = run.scratch + worker * worker_floats();
       for (int64_t i = begin; i < end; ++i) {
         const int64_t part = i % parts;
-        microkernels::Product p = product_;
+        microkernels::F32Gemm p = gemm_;
         p.a = at(*a_, i / parts);
         p.b = at(*b_, i / parts);
         p.c = at(*out_, i / parts);
@@ -65,10 +65,10 @@ class MatMulStep final : public Step {
   }
 
   const char* name() const override { return "matrix multiplication"; }
-  int64_t work() const override { return 2 * out_->numel() * product_.k; }
+  int64_t work() const override { return 2 * out_->numel() * gemm_.k; }
 
  private:
-  int64_t worker_floats() const { return round_up(microkernels::product_scratch(*tiles_, product_.k, product_.n), 16); }
+  int64_t worker_floats() const { return round_up(microkernels::gemm_scratch(*tiles_, gemm_.k, gemm_.n), 16); }
   static float* at(const View& view, int64_t index) {
     return view.floats() + index / view.sizes[1] * view.strides[0] + index % view.sizes[1] * view.strides[1];
   }
@@ -77,7 +77,7 @@ class MatMulStep final : public Step {
   const View* a_ = nullptr;
   const View* b_ = nullptr;
   const View* out_ = nullptr;
-  microkernels::Product product_{};
+  microkernels::F32Gemm gemm_{};
   bool is_transposed_ = false;
 };
 

@@ -71,7 +71,7 @@ class WeightOnlyGemmStep final : public Step {
   int64_t worker_floats() const {
     if (rows_ <= kFewRows) return result_floats();
     return result_floats() + panel_floats() +
-           round_up(microkernels::product_scratch(*tiles_, depth_, microkernels::column_step(*tiles_)), 16);
+           round_up(microkernels::gemm_scratch(*tiles_, depth_, microkernels::column_step(*tiles_)), 16);
   }
 
   void dots(int64_t column, int64_t n, float* results) const {
@@ -94,10 +94,10 @@ class WeightOnlyGemmStep final : public Step {
         bits_ == 4 ? t.dequantize_int4(from, group_, 0, scale, to) : t.dequantize_int8(from, 0, group_, 0, scale, to);
       }
     }
-    microkernels::Product p{};
+    microkernels::F32Gemm p{};
     p.m = rows_, p.n = n, p.k = depth_;
     p.a = in_->floats(), p.lda = depth_;
-    p.rhs = microkernels::Product::Rhs::Transposed;
+    p.rhs = microkernels::F32Gemm::Rhs::Transposed;
     p.b = weights, p.ldb = depth_;
     p.init = microkernels::GemmInit::Zero;
     p.c = scratch, p.ldc = n;

@@ -6,14 +6,14 @@
 namespace rushlight::optimized {
 
 // Compute one or `count` products with all threads. They record the failure and return false without scratch memory.
-bool matrix_product(KernelRuntimeContext& context, const microkernels::Product& product);
+bool run_gemm(KernelRuntimeContext& context, const microkernels::F32Gemm& gemm);
 
 // Distances in floats between the matrices of consecutive products.
 struct Steps {
   int64_t a = 0, b = 0, c = 0;
 };
 
-bool matrix_products(KernelRuntimeContext& context, const microkernels::Product& product, int64_t count,
-                     const Steps& steps);
+bool run_batched_gemm(KernelRuntimeContext& context, const microkernels::F32Gemm& gemm, int64_t count,
+                      const Steps& steps);
 
 }  // namespace rushlight::optimized

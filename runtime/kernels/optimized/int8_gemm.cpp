@@ -1,4 +1,4 @@
-#include "kernels/optimized/int8_products.h"
+#include "kernels/optimized/int8_gemm.h"
 
 #include <algorithm>
 
@@ -7,8 +7,8 @@
 
 namespace rushlight::optimized {
 
+using microkernels::Int8Gemm;
 using microkernels::Int8Microkernels;
-using microkernels::Int8Product;
 
 namespace {
 
@@ -19,7 +19,7 @@ constexpr int64_t kPackedRows = 64, kPackedRowsOfShort = 12, kShort = 64;
 // Columns of one task.
 constexpr int64_t kChunk = 16;
 
-bool pack(KernelRuntimeContext& context, const Int8Microkernels& kernels, int64_t workers, Int8Product* p) {
+bool pack(KernelRuntimeContext& context, const Int8Microkernels& kernels, int64_t workers, Int8Gemm* p) {
   const size_t size = microkernels::packed_rhs_size(kernels, p->n, p->k);
   int8_t* const packed = context.allocate_temporary_array<int8_t>(size);
   int32_t* const corrections = context.allocate_temporary_array<int32_t>(static_cast<size_t>(p->n));
@@ -30,7 +30,7 @@ bool pack(KernelRuntimeContext& context, const Int8Microkernels& kernels, int64_
                                std::min(end * step, p->n), packed);
   });
   p->rhs = packed;
-  if (p->out_kind == Int8Product::Out::Bytes) {
+  if (p->out_kind == Int8Gemm::Out::Quantized) {
     microkernels::zero_corrections(kernels, packed, p->n, p->zeros[0], p->requantize.correction, corrections);
     p->requantize.correction = corrections;
   }
@@ -39,14 +39,14 @@ bool pack(KernelRuntimeContext& context, const Int8Microkernels& kernels, int64_
 
 }  // namespace
 
-bool multiply_bytes(KernelRuntimeContext& context, Int8Product p) {
+bool run_int8_gemm(KernelRuntimeContext& context, Int8Gemm p) {
   const Int8Microkernels& kernels = microkernels::int8_microkernels();
   if (p.m == 0 || p.n == 0) return true;
   const int64_t workers =
       p.m * p.n * std::max<int64_t>(p.k, 1) < kSerialInt8Work ? 1 : microkernels::worker_count(context);
   const int64_t packed_rows = p.k <= kShort ? kPackedRowsOfShort : kPackedRows;
   if (p.rhs == nullptr && p.m >= packed_rows && !pack(context, kernels, workers, &p)) return false;
-  const int64_t scratch_size = round_up(static_cast<int64_t>(microkernels::product_scratch(kernels, p.k)), 64);
+  const int64_t scratch_size = round_up(static_cast<int64_t>(microkernels::gemm_scratch(kernels, p.k)), 64);
   uint8_t* const scratch = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(workers * scratch_size));
   if (scratch == nullptr) return false;
   // Divides whole tiles of rows among workers if there are enough of them, else columns.

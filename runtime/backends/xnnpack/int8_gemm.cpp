@@ -14,10 +14,10 @@ using By = Quantization::By;
 using microkernels::Int8Microkernels;
 using microkernels::PackedInt8Conv;
 
-class Int8ProductStep final : public ThreadedStep {
+class Int8GemmStep final : public ThreadedStep {
  public:
-  Int8ProductStep(const Graph& graph, const Node& node, size_t threads, PackedWeights&& weights,
-                  const PackedInt8Conv& convolution)
+  Int8GemmStep(const Graph& graph, const Node& node, size_t threads, PackedWeights&& weights,
+               const PackedInt8Conv& convolution)
       : ThreadedStep(node, threads),
         is_by_row_(graph.values[node.inputs[0]].quantization.by == By::Row),
         weights_(static_cast<PackedWeights&&>(weights)),
@@ -173,8 +173,8 @@ Error make_int8_product_step(const Graph& graph, const Node& node, const Operand
   const void* bias = node.inputs[2] == kNone ? nullptr : graph.values[node.inputs[2]].constant;
   RL_TRY(is_byte(in) ? set_int8_results(graph, node, static_cast<const int32_t*>(bias), allocator, &convolution)
                      : set_float_results(node, static_cast<const float*>(bias), allocator, &convolution));
-  return make_in<Int8ProductStep>(allocator, step, graph, node, threads, static_cast<PackedWeights&&>(packed.get()),
-                                  convolution);
+  return make_in<Int8GemmStep>(allocator, step, graph, node, threads, static_cast<PackedWeights&&>(packed.get()),
+                               convolution);
 }
 
 }  // namespace rushlight::xnnpack

@@ -23,9 +23,9 @@ struct Extents {
   int64_t total(const Conv& c) const { return c.groups * matrix + bias + zeros; }
 };
 
-class ProductStep final : public F32Step {
+class GemmStep final : public F32Step {
  public:
-  ProductStep(const Node& node, size_t threads, PackedWeights&& weights)
+  GemmStep(const Node& node, size_t threads, PackedWeights&& weights)
       : F32Step(node, threads), weights_(static_cast<PackedWeights&&>(weights)) {}
 
   size_t scratch_bytes(const Operand* operands) const override {
@@ -83,7 +83,7 @@ Error make_product_step(const Graph& graph, const Node& node, const Operand* ope
               }
               if (bias) std::copy(bias, bias + c.out_channels(), to + c.groups * e.matrix);
             }));
-  return make_in<ProductStep>(allocator, step, node, threads, static_cast<PackedWeights&&>(weights));
+  return make_in<GemmStep>(allocator, step, node, threads, static_cast<PackedWeights&&>(weights));
 }
 
 }  // namespace rushlight::xnnpack

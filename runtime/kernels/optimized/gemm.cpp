@@ -1,4 +1,4 @@
-#include "kernels/optimized/matrix_product.h"
+#include "kernels/optimized/gemm.h"
 
 #include <algorithm>
 
@@ -6,10 +6,10 @@
 
 namespace rushlight::optimized {
 
+using microkernels::F32Gemm;
 using microkernels::F32Microkernels;
 using microkernels::GemmInit;
 using microkernels::kSerialWork;
-using microkernels::Product;
 
 namespace {
 
@@ -22,7 +22,7 @@ struct Grid {
   int64_t columns = 1;
 };
 
-Grid divide(const F32Microkernels& kernels, const Product& p, int64_t workers) {
+Grid divide(const F32Microkernels& kernels, const F32Gemm& p, int64_t workers) {
   if (workers == 1 || p.m * p.n * std::max<int64_t>(p.k, 1) < kSerialWork) return {};
   const int64_t panels = (p.n + microkernels::column_step(kernels) - 1) / microkernels::column_step(kernels);
   const int64_t most_rows = (p.m + kernels.gemm_rows - 1) / kernels.gemm_rows;
@@ -38,7 +38,7 @@ Grid divide(const F32Microkernels& kernels, const Product& p, int64_t workers) {
   return best;
 }
 
-void multiply_part(const F32Microkernels& kernels, const Product& p, const Grid& grid, int64_t part, float* scratch) {
+void multiply_part(const F32Microkernels& kernels, const F32Gemm& p, const Grid& grid, int64_t part, float* scratch) {
   const int64_t step = microkernels::column_step(kernels);
   const int64_t panels = (p.n + step - 1) / step;
   const int64_t row = part / grid.columns;
@@ -52,7 +52,7 @@ constexpr int64_t kDotRows = 8;
 // Columns of one task.
 constexpr int64_t kChunk = 32;
 
-void set_initial(const Product& p, int64_t row, int64_t n0, int64_t n1) {
+void set_initial(const F32Gemm& p, int64_t row, int64_t n0, int64_t n1) {
   float* c = p.c + row * p.ldc;
   if (p.init == GemmInit::Zero) {
     std::fill(c + n0, c + n1, 0.0f);
@@ -63,18 +63,18 @@ void set_initial(const Product& p, int64_t row, int64_t n0, int64_t n1) {
   }
 }
 
-// Returns product `index` of the products of matrix_products().
-Product product_at(const Product& first, int64_t index, const Steps& steps) {
-  Product p = first;
+// Returns product `index` of the products of run_batched_gemm().
+F32Gemm product_at(const F32Gemm& first, int64_t index, const Steps& steps) {
+  F32Gemm p = first;
   p.a += index * steps.a;
   p.b += index * steps.b;
   p.c += index * steps.c;
   return p;
 }
 
-void few_rows(const F32Microkernels& kernels, const Product& p, int64_t n0, int64_t n1) {
+void few_rows(const F32Microkernels& kernels, const F32Gemm& p, int64_t n0, int64_t n1) {
   for (int64_t row = 0; row < p.m; ++row) set_initial(p, row, n0, n1);
-  if (p.rhs == Product::Rhs::Transposed) {
+  if (p.rhs == F32Gemm::Rhs::Transposed) {
     kernels.add_dots(p.m, n1 - n0, p.k, p.a, p.lda, p.b + n0 * p.ldb, p.ldb, p.c + n0, p.ldc);
     return;
   }
@@ -84,48 +84,46 @@ void few_rows(const F32Microkernels& kernels, const Product& p, int64_t n0, int6
 }
 
 // Computes products with few rows of A: the columns of all products are divided among workers.
-void few_rows(KernelRuntimeContext& context, const F32Microkernels& kernels, const Product& product, int64_t count,
+void few_rows(KernelRuntimeContext& context, const F32Microkernels& kernels, const F32Gemm& gemm, int64_t count,
               const Steps& steps, int64_t workers) {
-  const int64_t chunks = (product.n + kChunk - 1) / kChunk;
+  const int64_t chunks = (gemm.n + kChunk - 1) / kChunk;
   microkernels::for_workers(context, workers, count * chunks, [&](int64_t, int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t first = begin % chunks;
       const int64_t last = std::min(chunks, first + end - begin);
-      few_rows(kernels, product_at(product, begin / chunks, steps), first * kChunk, std::min(product.n, last * kChunk));
+      few_rows(kernels, product_at(gemm, begin / chunks, steps), first * kChunk, std::min(gemm.n, last * kChunk));
       begin += last - first;
     }
   });
 }
 
-bool has_few_rows(const Product& p) {
+bool has_few_rows(const F32Gemm& p) {
   if (p.row != 0) return false;
-  if (p.rhs == Product::Rhs::Transposed) return p.m <= kDotRows;
-  return p.rhs == Product::Rhs::Rows && p.m == 1;
+  if (p.rhs == F32Gemm::Rhs::Transposed) return p.m <= kDotRows;
+  return p.rhs == F32Gemm::Rhs::Rows && p.m == 1;
 }
 
 }  // namespace
 
-bool matrix_product(KernelRuntimeContext& context, const Product& product) {
-  return matrix_products(context, product, 1, {});
-}
+bool run_gemm(KernelRuntimeContext& context, const F32Gemm& gemm) { return run_batched_gemm(context, gemm, 1, {}); }
 
-bool matrix_products(KernelRuntimeContext& context, const Product& product, int64_t count, const Steps& steps) {
+bool run_batched_gemm(KernelRuntimeContext& context, const F32Gemm& gemm, int64_t count, const Steps& steps) {
   const F32Microkernels& kernels = microkernels::f32_microkernels();
-  if (count == 0 || product.m == 0 || product.n == 0) return true;
-  const bool small = count * product.m * product.n * std::max<int64_t>(product.k, 1) < kSerialWork;
+  if (count == 0 || gemm.m == 0 || gemm.n == 0) return true;
+  const bool small = count * gemm.m * gemm.n * std::max<int64_t>(gemm.k, 1) < kSerialWork;
   const int64_t workers = small ? 1 : microkernels::worker_count(context);
-  if (has_few_rows(product)) {
-    few_rows(context, kernels, product, count, steps, workers);
+  if (has_few_rows(gemm)) {
+    few_rows(context, kernels, gemm, count, steps, workers);
     return true;
   }
-  const Grid grid = count >= 4 * workers ? Grid{} : divide(kernels, product, workers);
+  const Grid grid = count >= 4 * workers ? Grid{} : divide(kernels, gemm, workers);
   const int64_t parts = grid.rows * grid.columns;
-  const int64_t scratch_size = (product_scratch(kernels, product.k, product.n) + 15) / 16 * 16;
+  const int64_t scratch_size = (gemm_scratch(kernels, gemm.k, gemm.n) + 15) / 16 * 16;
   float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * scratch_size));
   if (scratch == nullptr) return false;
   microkernels::for_workers(context, workers, count * parts, [&](int64_t worker, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      multiply_part(kernels, product_at(product, i / parts, steps), grid, i % parts, scratch + worker * scratch_size);
+      multiply_part(kernels, product_at(gemm, i / parts, steps), grid, i % parts, scratch + worker * scratch_size);
     }
   });
   return true;
