@@ -388,6 +388,25 @@ class MethodObject {
 
 }  // namespace
 
+constexpr const char* kExecuteDoc = R"(Runs the method.
+
+Other threads can run Python meanwhile. Two calls of one method run one after the other.
+
+Args:
+    inputs: One item for each input. A tensor is a torch tensor, a numpy array or an object with DLPack. It is
+        copied only if the plan has memory of its own for the input, or if it is not dense in the method's dim order.
+    clone_outputs: Whether the outputs own their memory. If False, an output in planned memory is an array over
+        this memory, which the next call overwrites.
+
+Returns:
+    One item for each output. The tensors are torch tensors if one of the inputs is, or if no input is a tensor and
+    torch is loaded; otherwise they are numpy arrays.
+
+Raises:
+    InvalidArgumentError: The number of inputs or a shape is wrong.
+    InvalidTypeError: The dtype of an input is wrong.
+)";
+
 void bind_method(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<MethodObject>(module, "Method", "A method that can be executed. Keeps its program alive.")
@@ -398,29 +417,22 @@ void bind_method(nb::module_& module) {
       .def("execute", &MethodObject::execute, "inputs"_a.none(), "clone_outputs"_a = true,
            nb::sig("def execute(self, inputs: typing.Sequence[typing.Any], clone_outputs: bool = True) -> "
                    "list[typing.Any]"),
-           "Runs the method.\n\n"
-           "Tensors are torch tensors, numpy arrays or anything with DLPack; they are copied only if the plan has\n"
-           "memory of its own for the input, or if they are not dense in the method's dim order. The outputs are\n"
-           "torch tensors if one of the inputs is, or if no input is a tensor and torch is loaded; else numpy arrays.\n"
-           "They own their memory. With clone_outputs=False, those in planned memory are arrays over this memory, "
-           "which\n"
-           "the next call overwrites. Other threads may run meanwhile; two calls of one method run one after the "
-           "other.\n\n"
-           "Raises InvalidArgumentError or InvalidTypeError for a wrong number of inputs, a wrong shape or dtype.")
+           kExecuteDoc)
       .def("__call__", &MethodObject::execute, "inputs"_a.none(), "clone_outputs"_a = true,
            nb::sig("def __call__(self, inputs: typing.Sequence[typing.Any], clone_outputs: bool = True) -> "
                    "list[typing.Any]"))
-      .def("output_view", &MethodObject::output_view, "index"_a,
-           nb::sig("def output_view(self, index: int) -> typing.Any"),
-           "An array over the planned memory of an output, such as a parameter that the method returns. Writes to it\n"
-           "change the method. It is a torch tensor if torch is loaded.")
+      .def(
+          "output_view", &MethodObject::output_view, "index"_a,
+          nb::sig("def output_view(self, index: int) -> typing.Any"),
+          "Returns an array over the planned memory of an output, such as a parameter that the method returns. Writes\n"
+          "to the array change the method. The array is a torch tensor if torch is loaded.")
       .def("cancel", &MethodObject::cancel,
-           "Ends the call that runs on another thread, before its next instruction, with CancelledError. A call that "
+           "Ends the call that runs on another thread with CancelledError, before its next instruction. A later call "
            "is\n"
-           "not running yet is not affected.")
+           "not affected.")
       .def("get_attribute", &MethodObject::attribute, "name"_a,
            nb::sig("def get_attribute(self, name: str) -> typing.Any"),
-           "A copy of the buffer of that fully qualified name.")
+           "Returns a copy of the buffer with this fully qualified name.")
       .def_prop_ro("metadata", &MethodObject::metadata)
       .def("memory", &MethodObject::memory, nb::sig("def memory(self) -> tuple[int, int, int]"),
            "Bytes of planned memory, of the method's structures, of scratch memory so far.")

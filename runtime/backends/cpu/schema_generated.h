@@ -202,9 +202,10 @@ struct Expression : flatbuffer::Table {
   bool has_code() const { return field(4) != nullptr; }
 };
 
-// A number known when the delegate is called: factor * symbol + shift is a size of an argument.
+// A size that is known when the delegate is called. The size of an argument equals factor * symbol + shift.
 // 
-// The size is that of dimension `axis` of argument `argument`, or the argument itself if it is an int (axis -1).
+// The argument has the index `argument`. Its size is the size of dimension `axis`; for an int argument, `axis` is -1
+// and the size is the value of the argument.
 struct Symbol : flatbuffer::Table {
   using Table::Table;
   uint32_t argument() const { return scalar<uint32_t>(4, 0); }
@@ -275,7 +276,7 @@ struct Prologue : flatbuffer::Table {
   float high() const { return scalar<float>(6, std::numeric_limits<float>::infinity()); }
 };
 
-// What int8 results stand for, (result - zero_point) * scale, and the least and the largest of them.
+// Quantization parameters of an int8 result and its clamping range. The real value is (result - zero_point) * scale.
 struct Int8Range : flatbuffer::Table {
   using Table::Table;
   int8_t zero_point() const { return scalar<int8_t>(4, 0); }
@@ -283,7 +284,7 @@ struct Int8Range : flatbuffer::Table {
   int8_t high() const { return scalar<int8_t>(8, 127); }
 };
 
-// The sum of an int8 result and an int8 residual. The factors are the scales of both over that of the sum.
+// The sum of an int8 result and an int8 residual. Each factor is the scale of an operand divided by the scale of the sum.
 struct Int8Sum : flatbuffer::Table {
   using Table::Table;
   int8_t residual_zero_point() const { return scalar<int8_t>(4, 0); }
@@ -351,10 +352,10 @@ struct Gemm : flatbuffer::Table {
   flatbuffer::Operand weight() const { return {"weight", scalar<uint32_t>(6, 0)}; }
   flatbuffer::Operand bias() const { return {"bias", scalar<uint32_t>(8, flatbuffer::kNoOperand)}; }
   flatbuffer::Operand residual() const { return {"residual", scalar<uint32_t>(10, flatbuffer::kNoOperand)}; }
-  // [n, h, w, c], the same for all pixels of an image. Only with a prologue.
+  // [n, h, w, c]; the numbers of an image are the same for all of its pixels. Only with a prologue.
   flatbuffer::Operand prologue_scale() const { return {"prologue_scale", scalar<uint32_t>(12, flatbuffer::kNoOperand)}; }
   flatbuffer::Operand prologue_shift() const { return {"prologue_shift", scalar<uint32_t>(14, flatbuffer::kNoOperand)}; }
-  // Further inputs, whose channels follow those of the first. Not with a prologue.
+  // Further inputs. Their channels follow the channels of the first input. Not with a prologue.
   flatbuffer::Operands more() const { return flatbuffer::Operands("more", vector<uint32_t>(16)); }
   flatbuffer::Operand output() const { return {"output", scalar<uint32_t>(18, 0)}; }
   Window window() const { return table<Window>(20); }
@@ -397,7 +398,7 @@ struct Winograd : flatbuffer::Table {
   flatbuffer::Operand weight() const { return {"weight", scalar<uint32_t>(6, 0)}; }
   flatbuffer::Operand bias() const { return {"bias", scalar<uint32_t>(8, flatbuffer::kNoOperand)}; }
   flatbuffer::Operand residual() const { return {"residual", scalar<uint32_t>(10, flatbuffer::kNoOperand)}; }
-  // Further inputs, whose channels follow those of the first.
+  // Further inputs. Their channels follow the channels of the first input.
   flatbuffer::Operands more() const { return flatbuffer::Operands("more", vector<uint32_t>(12)); }
   flatbuffer::Operand output() const { return {"output", scalar<uint32_t>(14, 0)}; }
   uint32_t m() const { return scalar<uint32_t>(16, 2); }
@@ -441,7 +442,7 @@ struct GroupedConv2d : flatbuffer::Table {
   bool has_epilogue() const { return field(16) != nullptr; }
 };
 
-// A convolution, a depthwise one of its result, and perhaps a product with that, a few rows at a time.
+// A convolution, a depthwise convolution of its result and an optional pointwise convolution, a few rows at a time.
 // 
 // Padding is the same on both sides.
 struct Bottleneck : flatbuffer::Table {
@@ -473,8 +474,7 @@ struct Pool2d : flatbuffer::Table {
   bool has_pooling() const { return field(8) != nullptr; }
 };
 
-// A chain of elementwise operators. The registers below the number of inputs hold these; the last instruction gives
-// the output.
+// A chain of elementwise operators. The first registers hold the inputs. The last instruction writes the output.
 struct Elementwise : flatbuffer::Table {
   using Table::Table;
   flatbuffer::Operands inputs() const { return flatbuffer::Operands("inputs", vector<uint32_t>(4)); }
@@ -565,7 +565,7 @@ struct Attention : flatbuffer::Table {
   bool is_causal() const { return scalar<bool>(22, false); }
 };
 
-// A batch of matrix products, neither operand of which is constant: a [b0, b1, m, k], b [b0, b1, k, n].
+// A batch of matrix products of two operands that are not constant: a [b0, b1, m, k], b [b0, b1, k, n].
 struct MatMul : flatbuffer::Table {
   using Table::Table;
   flatbuffer::Operand a() const { return {"a", scalar<uint32_t>(4, 0)}; }
@@ -593,7 +593,7 @@ struct Take : flatbuffer::Table {
   uint32_t axis() const { return scalar<uint32_t>(10, 0); }
 };
 
-// Sums of each element and those before it along an axis, in double.
+// The cumulative sum along an axis. The sums are computed in double precision.
 struct CumulativeSum : flatbuffer::Table {
   using Table::Table;
   flatbuffer::Operand input() const { return {"input", scalar<uint32_t>(4, 0)}; }
@@ -663,7 +663,7 @@ struct Resize2d : flatbuffer::Table {
   float scale_w() const { return scalar<float>(12, 1.0f); }
 };
 
-// A convolution or a product with a constant matrix over int8, whose sums become int8 again, or float32.
+// An int8 convolution or GEMM with constant weights. The results are int8 or float32.
 // 
 // A result is the sum of products times multiplier (and the row's scale) plus offset.
 struct Int8Gemm : flatbuffer::Table {

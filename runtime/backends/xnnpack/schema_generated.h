@@ -178,7 +178,7 @@ struct XValue : flatbuffer::Table {
   XNNQuantizedTensorValue xvalue_union_as_XNNQuantizedTensorValue() const { return xvalue_union_type() == XValueUnion::XNNQuantizedTensorValue ? table<XNNQuantizedTensorValue>(6) : XNNQuantizedTensorValue(); }
 };
 
-// An operator with one input and one output. All ids are those of values.
+// An operator with one input and one output. Each ID is the ID of a value.
 struct Node1x1 : flatbuffer::Table {
   using Table::Table;
   uint32_t input_id() const { return scalar<uint32_t>(4, 0); }
@@ -306,7 +306,7 @@ struct XNNFullyConnected : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(12, 0); }
 };
 
-// The same elements with another shape. A dimension of 0 is what remains of the elements.
+// The same elements with another shape. A dimension of 0 is computed from the number of elements.
 struct XNNStaticReshape : flatbuffer::Table {
   using Table::Table;
   uint32_t num_dims() const { return scalar<uint32_t>(4, 0); }

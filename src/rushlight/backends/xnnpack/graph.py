@@ -117,7 +117,7 @@ class XValue:
 
 @dataclass
 class Node1x1:
-    """An operator with one input and one output. All ids are those of values."""
+    """An operator with one input and one output. Each ID is the ID of a value."""
 
     input_id: int = 0
     output_id: int = 0
@@ -254,7 +254,7 @@ class XNNFullyConnected:
 
 @dataclass
 class XNNStaticReshape:
-    """The same elements with another shape. A dimension of 0 is what remains of the elements."""
+    """The same elements with another shape. A dimension of 0 is computed from the number of elements."""
 
     num_dims: int = 0
     new_shape: list[int] = field(default_factory=list)

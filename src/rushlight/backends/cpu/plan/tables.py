@@ -140,10 +140,12 @@ class Expression:
 
 @dataclass(kw_only=True)
 class Symbol:
-    """A number known when the delegate is called: factor * symbol + shift is a size of an argument.
+    """A size that is known when the delegate is called. The size of an argument equals factor * symbol +
+    shift.
 
-    The size is that of dimension `axis` of argument `argument`, or the argument itself if it is an int
-    (axis -1).
+    The argument has the index `argument`. Its size is the size of dimension `axis`; for an int
+    argument, `axis` is -1
+    and the size is the value of the argument.
     """
 
     argument: int = 0
@@ -225,7 +227,9 @@ class Prologue:
 
 @dataclass(kw_only=True)
 class Int8Range:
-    """What int8 results stand for, (result - zero_point) * scale, and the least and the largest of them."""
+    """Quantization parameters of an int8 result and its clamping range. The real value is (result -
+    zero_point) * scale.
+    """
 
     zero_point: int = 0
     low: int = -128
@@ -234,8 +238,8 @@ class Int8Range:
 
 @dataclass(kw_only=True)
 class Int8Sum:
-    """The sum of an int8 result and an int8 residual. The factors are the scales of both over that of the
-    sum.
+    """The sum of an int8 result and an int8 residual. Each factor is the scale of an operand divided by
+    the scale of the sum.
     """
 
     residual_zero_point: int = 0
@@ -321,10 +325,10 @@ class Gemm(Operation[V], Generic[V]):
     bias: V | None = None
     residual: V | None = None
     prologue_scale: V | None = None
-    """[n, h, w, c], the same for all pixels of an image. Only with a prologue."""
+    """[n, h, w, c]; the numbers of an image are the same for all of its pixels. Only with a prologue."""
     prologue_shift: V | None = None
     more: list[V] = field(default_factory=list)
-    """Further inputs, whose channels follow those of the first. Not with a prologue."""
+    """Further inputs. Their channels follow the channels of the first input. Not with a prologue."""
     output: V
     window: Window = field(default_factory=Window)
     groups: int = 1
@@ -384,7 +388,7 @@ class Winograd(Operation[V], Generic[V]):
     bias: V | None = None
     residual: V | None = None
     more: list[V] = field(default_factory=list)
-    """Further inputs, whose channels follow those of the first."""
+    """Further inputs. Their channels follow the channels of the first input."""
     output: V
     m: int = 2
     pad_h: int = 0
@@ -440,8 +444,8 @@ class GroupedConv2d(Operation[V], Generic[V]):
 
 @dataclass(kw_only=True)
 class Bottleneck(Operation[V], Generic[V]):
-    """A convolution, a depthwise one of its result, and perhaps a product with that, a few rows at a
-    time.
+    """A convolution, a depthwise convolution of its result and an optional pointwise convolution, a few
+    rows at a time.
 
     Padding is the same on both sides.
     """
@@ -489,8 +493,7 @@ class Pool2d(Operation[V], Generic[V]):
 
 @dataclass(kw_only=True)
 class Elementwise(Operation[V], Generic[V]):
-    """A chain of elementwise operators. The registers below the number of inputs hold these; the last
-    instruction gives
+    """A chain of elementwise operators. The first registers hold the inputs. The last instruction writes
     the output.
     """
 
@@ -643,7 +646,7 @@ class Attention(Operation[V], Generic[V]):
 
 @dataclass(kw_only=True)
 class MatMul(Operation[V], Generic[V]):
-    """A batch of matrix products, neither operand of which is constant: a [b0, b1, m, k], b [b0, b1, k,
+    """A batch of matrix products of two operands that are not constant: a [b0, b1, m, k], b [b0, b1, k,
     n].
     """
 
@@ -696,7 +699,7 @@ class Take(Operation[V], Generic[V]):
 
 @dataclass(kw_only=True)
 class CumulativeSum(Operation[V], Generic[V]):
-    """Sums of each element and those before it along an axis, in double."""
+    """The cumulative sum along an axis. The sums are computed in double precision."""
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
         Operand("input", Effect.READS, in_place=True),
@@ -812,8 +815,7 @@ class Resize2d(Operation[V], Generic[V]):
 
 @dataclass(kw_only=True)
 class Int8Gemm(Operation[V], Generic[V]):
-    """A convolution or a product with a constant matrix over int8, whose sums become int8 again, or
-    float32.
+    """An int8 convolution or GEMM with constant weights. The results are int8 or float32.
 
     A result is the sum of products times multiplier (and the row's scale) plus offset.
     """
