@@ -196,9 +196,10 @@ tsan: build
 	TSAN_OPTIONS=die_after_fork=0:allocator_may_return_null=1 $(BIN)/ctest --test-dir $(TSAN) --output-on-failure -j $(WORKERS)
 	$(with_tsan) $(call tests_on,$(TSAN),threads)
 
-# Kernels do not record events, and take minutes to compile.
+# Kernels and microkernels do not record events, and take minutes to compile.
 untraced: build
-	$(call configure,$(UNTRACED),-DCMAKE_BUILD_TYPE=Release -DRUSHLIGHT_TRACING=OFF -DRUSHLIGHT_BUILD_KERNELS=OFF)
+	$(call configure,$(UNTRACED),-DCMAKE_BUILD_TYPE=Release -DRUSHLIGHT_TRACING=OFF -DRUSHLIGHT_BUILD_KERNELS=OFF \
+		-DRUSHLIGHT_BUILD_OPTIMIZED=OFF)
 	$(BIN)/cmake --build $(UNTRACED) -j $(WORKERS) -t executor_runner rushlight_exec_tests rushlight_trace_tests
 	$(BIN)/ctest --test-dir $(UNTRACED) --output-on-failure -j $(WORKERS) -R '^(Method|Trace|ETDump)\.'
 
