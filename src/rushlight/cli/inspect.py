@@ -91,7 +91,7 @@ def collect(path: Path, record: Path | None = None, etdump: Path | None = None) 
     file = read_pte_file(path)
     parsed: ETRecord | None = None
     if record is not None:
-        from rushlight.devtools.etrecord.record import parse_etrecord_of
+        from rushlight.devtools.etrecord.saved import parse_etrecord_of
 
         parsed = parse_etrecord_of(path, record)
     inspector = None

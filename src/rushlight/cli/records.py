@@ -72,7 +72,7 @@ def record_of(options: argparse.Namespace) -> ETRecord:
     ours = _instructions(read_pte_file(path).program)
     found = record_file(options)
     if found is not None and (options.etrecord is not None or options.module is None):
-        from rushlight.devtools.etrecord.record import parse_etrecord_of
+        from rushlight.devtools.etrecord.saved import parse_etrecord_of
 
         return parse_etrecord_of(path, found)
     if options.module is None:

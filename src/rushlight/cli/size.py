@@ -77,7 +77,7 @@ def collect(path: Path, record: Path | ETRecord | None = None) -> JsonObject:
     """
     file, total = read_pte_file(path), path.stat().st_size
     if isinstance(record, Path):
-        from rushlight.devtools.etrecord.record import parse_etrecord_of
+        from rushlight.devtools.etrecord.saved import parse_etrecord_of
 
         record = parse_etrecord_of(path, record)
     blobs = dict(_blobs(file))

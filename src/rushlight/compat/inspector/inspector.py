@@ -25,7 +25,8 @@ from rushlight.compat.inspector.events import EventBlock
 from rushlight.compat.inspector.graphs import FXOperatorGraph, OperatorGraph, OperatorNode
 from rushlight.compat.inspector.values import calculate_time_scale_factor, gen_etdump_object
 from rushlight.devtools.errors import DevtoolsError
-from rushlight.devtools.etrecord.record import ETRecord, as_handles, parse_etrecord
+from rushlight.devtools.etrecord.record import ETRecord, as_handles
+from rushlight.devtools.etrecord.saved import parse_etrecord
 from rushlight.devtools.inspector import inspector as plain
 from rushlight.devtools.inspector.alignment import arrange
 from rushlight.devtools.inspector.events import MetadataParser, TimeConverter

@@ -67,7 +67,7 @@ MODULES: dict[str, Names] = {
     "executorch.devtools.etdump.serialize": Names(("rushlight.devtools.etdump.serialize",)),
     "executorch.devtools.etrecord": Names(("rushlight.devtools.etrecord",)),
     "executorch.devtools.etrecord._etrecord": Names(
-        ("rushlight.devtools.etrecord.record",),
+        ("rushlight.devtools.etrecord", "rushlight.devtools.etrecord.record"),
         {
             "_get_reference_outputs": "rushlight.devtools.etrecord.record:reference_outputs_of",
             "_get_representative_inputs": "rushlight.devtools.etrecord.record:representative_inputs_of",

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from rushlight.devtools.etrecord.record import (
-    ETRecord,
-    ETRecordReservedFileNames,
-    generate_etrecord,
-    parse_etrecord,
-)
+from rushlight.devtools.etrecord.entries import ETRecordReservedFileNames
+from rushlight.devtools.etrecord.record import ETRecord, generate_etrecord
+from rushlight.devtools.etrecord.saved import parse_etrecord
 
 __all__ = ["ETRecord", "ETRecordReservedFileNames", "generate_etrecord", "parse_etrecord"]

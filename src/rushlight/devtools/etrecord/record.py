@@ -9,52 +9,28 @@ from __future__ import annotations
 import io
 import json
 import os
-import pickle
 import zipfile
 from collections.abc import Mapping, Sequence
-from enum import Enum
-from pathlib import Path
 from typing import IO, Any, BinaryIO, Protocol, TypeAlias, runtime_checkable
 
 import torch
 from torch.export import ExportedProgram
 
 from rushlight.delegate.lowered import get_lowered_submodules
-from rushlight.devtools.errors import DevtoolsError
-from rushlight.devtools.etrecord.serde import ProgramFiles, read_program, write_program
+from rushlight.devtools.etrecord.entries import (
+    EDGE,
+    EXPORTED,
+    FINGERPRINT,
+    LOWERED,
+    Names,
+    write_program_entries,
+)
 from rushlight.files import write_file
 from rushlight.format.pte import program_fingerprint
 from rushlight.ir.json_types import JsonObject
 from rushlight.ir.program import copy_program
 
 Target: TypeAlias = "str | os.PathLike[str] | BinaryIO | IO[bytes]"
-
-LOWERED = "lowered"
-"""The key prefix in `graph_map` of the programs with delegate calls, one for each method."""
-
-EXPORTED = "exported"
-"""The key prefix in `graph_map` of the programs of torch.export, if there are several methods."""
-
-
-class ETRecordReservedFileNames(str, Enum):
-    """The names of entries of the archive."""
-
-    ETRECORD_IDENTIFIER = "ETRECORD_V0"
-    EXPORTED_PROGRAM = "exported_program"
-    EXPORT_GRAPH_ID = "export_graph_id"
-    EDGE_DIALECT_EXPORTED_PROGRAM = "edge_dialect_exported_program"
-    ET_DIALECT_GRAPH_MODULE = "et_dialect_graph_module"
-    DEBUG_HANDLE_MAP_NAME = "debug_handle_map"
-    DELEGATE_MAP_NAME = "delegate_map"
-    INSTRUCTION_ID_TO_NUM_OUTS_MAP_NAME = "instruction_id_to_num_outs_map"
-    REFERENCE_OUTPUTS = "reference_outputs"
-    REPRESENTATIVE_INPUTS = "representative_inputs"
-
-
-_Names = ETRecordReservedFileNames
-_FINGERPRINT = "rushlight.program_fingerprint"
-_EDGE = f"{_Names.EDGE_DIALECT_EXPORTED_PROGRAM.value}/"
-_PROGRAM_PARTS = ("_state_dict", "_constants", "_example_inputs")
 
 
 @runtime_checkable
@@ -255,7 +231,7 @@ class ETRecord:
         """
         graphs = dict(self.graph_map or {})
         for name, module in extra_recorded_export_modules.items():
-            if any(reserved.value in name for reserved in _Names):
+            if any(reserved.value in name for reserved in Names):
                 raise RuntimeError(f"The name {name} is a reserved name in the ETRecord; choose another one")
             if isinstance(module, ExportedProgram):
                 graphs[f"{name}/forward"] = module
@@ -344,11 +320,11 @@ class ETRecord:
             )
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w") as archive:
-            archive.writestr(_Names.ETRECORD_IDENTIFIER.value, "")
+            archive.writestr(Names.ETRECORD_IDENTIFIER.value, "")
             self._write_programs(archive)
             self._write_maps(archive)
             # Other readers treat every further entry as a program, but ignore the comment.
-            archive.comment = json.dumps({_FINGERPRINT: self.program_fingerprint}).encode()
+            archive.comment = json.dumps({FINGERPRINT: self.program_fingerprint}).encode()
         if isinstance(path, (str, os.PathLike)):
             write_file(os.fspath(path), buffer.getvalue())
         else:
@@ -356,24 +332,24 @@ class ETRecord:
 
     def _write_programs(self, archive: zipfile.ZipFile) -> None:
         if self.exported_program is not None:
-            _write(archive, _Names.EXPORTED_PROGRAM.value, self.exported_program)
+            write_program_entries(archive, Names.EXPORTED_PROGRAM.value, self.exported_program)
         for method, program in self.edge_programs.items():
-            _write(archive, f"{_EDGE}{method}", program)
+            write_program_entries(archive, f"{EDGE}{method}", program)
         for name, program in (self.graph_map or {}).items():
-            _write(archive, name if "/" in name else f"{name}/forward", program)
+            write_program_entries(archive, name if "/" in name else f"{name}/forward", program)
 
     def _write_maps(self, archive: zipfile.ZipFile) -> None:
         for name, value in (
-            (_Names.DEBUG_HANDLE_MAP_NAME, self._debug_handle_map),
-            (_Names.DELEGATE_MAP_NAME, self._delegate_map),
-            (_Names.INSTRUCTION_ID_TO_NUM_OUTS_MAP_NAME, self._instruction_id_to_num_outs_map),
-            (_Names.EXPORT_GRAPH_ID, self.export_graph_id),
+            (Names.DEBUG_HANDLE_MAP_NAME, self._debug_handle_map),
+            (Names.DELEGATE_MAP_NAME, self._delegate_map),
+            (Names.INSTRUCTION_ID_TO_NUM_OUTS_MAP_NAME, self._instruction_id_to_num_outs_map),
+            (Names.EXPORT_GRAPH_ID, self.export_graph_id),
         ):
             if value is not None:
                 archive.writestr(name.value, json.dumps(value))
         for name, tensors in (
-            (_Names.REFERENCE_OUTPUTS, self._reference_outputs),
-            (_Names.REPRESENTATIVE_INPUTS, self._representative_inputs),
+            (Names.REFERENCE_OUTPUTS, self._reference_outputs),
+            (Names.REPRESENTATIVE_INPUTS, self._representative_inputs),
         ):
             if tensors is not None:
                 saved = io.BytesIO()
@@ -417,196 +393,6 @@ def generate_etrecord(
     if extra_recorded_export_modules is not None:
         record.add_extra_export_modules(extra_recorded_export_modules)
     record.save(et_record)
-
-
-def parse_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> ETRecord:
-    """Reads a record that Rushlight or ExecuTorch wrote.
-
-    Args:
-        etrecord_path: the path of the file, or an open binary file.
-
-    Raises:
-        DevtoolsError: the file is no ETRecord, is damaged, or has programs of another version.
-        OSError: the file cannot be read.
-    """
-    record = open_etrecord(etrecord_path)
-    record.read_all()
-    return record
-
-
-def open_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> _SavedRecord:
-    """Reads a record like `parse_etrecord`, but reads each program at its first use.
-
-    Errors in a program are raised at its first use. Reading a program takes about a millisecond for each
-    operator, and most tools use only one of several programs.
-    """
-    where = etrecord_path if isinstance(etrecord_path, (str, os.PathLike)) else "the file"
-    try:
-        with zipfile.ZipFile(etrecord_path) as archive:
-            damaged = archive.testzip()
-            comment = archive.comment
-            entries = {} if damaged else {name: archive.read(name) for name in archive.namelist()}
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError) as error:
-        raise DevtoolsError(
-            f"Invalid etrecord file: {where} is not a readable zip archive ({error})"
-        ) from None
-    if damaged:
-        raise DevtoolsError(f"Invalid etrecord file: the entry {damaged!r} of {where} is damaged")
-    if _Names.ETRECORD_IDENTIFIER.value not in entries:
-        raise DevtoolsError(
-            f"ETRecord identifier missing: {where} is a zip archive without the entry "
-            f"{_Names.ETRECORD_IDENTIFIER.value}, so it is no ETRecord or it is damaged"
-        )
-    record = _SavedRecord(entries, str(where))
-    record._fingerprint = _fingerprint_of(comment)
-    record.path = None if where == "the file" else os.fspath(where)
-    return record
-
-
-def parse_etrecord_of(program: Path, etrecord_path: Path) -> ETRecord:
-    """Reads the record of a program, like `open_etrecord`.
-
-    Args:
-        program: a .pte file.
-        etrecord_path: the path of the record. A record without a program fingerprint is accepted.
-
-    Raises:
-        DevtoolsError: the record is damaged, or belongs to another program.
-        FormatError: the header of the program is damaged.
-        OSError: a file cannot be read.
-    """
-    record = open_etrecord(etrecord_path)
-    wanted, found = record.program_fingerprint, program_fingerprint(program.read_bytes())
-    if wanted and wanted != found:
-        raise DevtoolsError(
-            f"the ETRecord {etrecord_path} does not belong to {program}: it is that of a program with the "
-            f"fingerprint {wanted:016x}, and the file has {found:016x}; use the record of the same compile"
-        )
-    return record
-
-
-class _SavedRecord(ETRecord):
-    """A record whose programs are read from the file's entries at their first use.
-
-    Args:
-        entries: the entries of the file.
-        where: the name of the file in messages.
-
-    Raises:
-        DevtoolsError: an entry is missing, or an entry other than a program is damaged.
-    """
-
-    def __init__(self, entries: Mapping[str, bytes], where: str) -> None:
-        super().__init__(
-            export_graph_id=_json(entries, _Names.EXPORT_GRAPH_ID, where) or 0,
-            _debug_handle_map=_json(entries, _Names.DEBUG_HANDLE_MAP_NAME, where),
-            _delegate_map=_json(entries, _Names.DELEGATE_MAP_NAME, where),
-            _instruction_id_to_num_outs_map=_json(entries, _Names.INSTRUCTION_ID_TO_NUM_OUTS_MAP_NAME, where),
-            _reference_outputs=_tensors(entries, _Names.REFERENCE_OUTPUTS, where),
-            _representative_inputs=_tensors(entries, _Names.REPRESENTATIVE_INPUTS, where),
-        )
-        self._files = {
-            name: _files(entries, name, where)
-            for name in entries
-            if name not in _MAPS and not name.endswith(_PROGRAM_PARTS)
-        }
-        for name in self._PARTS:
-            delattr(self, name)  # missing attributes are looked up by `__getattr__`
-
-    _PARTS = ("exported_program", "edge_dialect_program", "graph_map")
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in self._PARTS:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        value = getattr(self, f"_read_{name}")()
-        setattr(self, name, value)
-        return value
-
-    def read_all(self) -> None:
-        """Reads all programs.
-
-        Raises:
-            DevtoolsError: a program is damaged, or has another version.
-        """
-        for name in self._PARTS:
-            getattr(self, name)
-
-    def _program_of(self, name: str) -> ExportedProgram:
-        return read_program(self._files.pop(name), name)
-
-    def _read_exported_program(self) -> ExportedProgram | None:
-        name = _Names.EXPORTED_PROGRAM.value
-        return self._program_of(name) if name in self._files else None
-
-    def _read_edge_dialect_program(self) -> ExportedProgram | dict[str, ExportedProgram] | None:
-        names = {name.removeprefix(_EDGE): name for name in self._files if name.startswith(_EDGE)}
-        # written by old versions of ExecuTorch, which support only one method
-        old = _Names.EDGE_DIALECT_EXPORTED_PROGRAM.value
-        if not names and old in self._files:
-            names = {"forward": old}
-        edge = {method: self._program_of(name) for method, name in names.items()}
-        return next(iter(edge.values())) if len(edge) == 1 else edge or None
-
-    def _read_graph_map(self) -> dict[str, ExportedProgram]:
-        own = (_Names.EXPORTED_PROGRAM.value, _Names.EDGE_DIALECT_EXPORTED_PROGRAM.value)
-        return {
-            name: self._program_of(name)
-            for name in list(self._files)
-            if name not in own and not name.startswith(_EDGE)
-        }
-
-
-_MAPS = frozenset(
-    name.value
-    for name in _Names
-    if name not in (_Names.EXPORTED_PROGRAM, _Names.EDGE_DIALECT_EXPORTED_PROGRAM)
-)
-
-
-def _fingerprint_of(comment: bytes) -> int:
-    try:
-        return int(json.loads(comment)[_FINGERPRINT])
-    except (ValueError, KeyError, TypeError):
-        return 0  # a record that ExecuTorch wrote
-
-
-def _files(entries: Mapping[str, bytes], name: str, where: str) -> ProgramFiles:
-    missing = [name + part for part in _PROGRAM_PARTS if name + part not in entries]
-    if missing:
-        raise DevtoolsError(f"{where} has the program {name!r} but lacks {', '.join(missing)}; it is damaged")
-    return ProgramFiles(entries[name], *(entries[name + part] for part in _PROGRAM_PARTS))
-
-
-def _json(entries: Mapping[str, bytes], name: _Names, where: str) -> Any:
-    data = entries.get(name.value)
-    if data is None:
-        return None
-    try:
-        return json.loads(data)
-    except ValueError as error:
-        raise DevtoolsError(
-            f"the entry {name.value!r} of {where} is no JSON: {error}; it is damaged"
-        ) from None
-
-
-def _tensors(entries: Mapping[str, bytes], name: _Names, where: str) -> Any:
-    data = entries.get(name.value)
-    if data is None:
-        return None
-    try:
-        return torch.load(io.BytesIO(data), weights_only=True)
-    except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
-        raise DevtoolsError(
-            f"the entry {name.value!r} of {where} cannot be read: {str(error).splitlines()[0][:200]}; only "
-            "tensors and plain values are loaded, never code"
-        ) from None
-
-
-def _write(archive: zipfile.ZipFile, name: str, program: ExportedProgram) -> None:
-    files = write_program(program)
-    archive.writestr(name, files.program)
-    for part in _PROGRAM_PARTS:
-        archive.writestr(name + part, getattr(files, part[1:]))
 
 
 def reference_outputs_of(bundle: Bundle) -> dict[str, list[Any]]:

@@ -401,7 +401,7 @@ def _read_dump(data: bytes, name: str) -> ETDumpFlatCC:
 
 def _read_record(record: Any) -> ETRecord | None:
     if isinstance(record, (str, os.PathLike)):
-        from rushlight.devtools.etrecord.record import open_etrecord
+        from rushlight.devtools.etrecord.saved import open_etrecord
 
         return open_etrecord(record)
     if record is not None and not hasattr(record, "edge_dialect_program"):

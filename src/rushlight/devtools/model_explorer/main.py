@@ -53,7 +53,7 @@ class RushlightAdapter(_Base):  # type: ignore[misc]
             FormatError: the program is damaged.
             DevtoolsError: the record is damaged, or belongs to another program.
         """
-        from rushlight.devtools.etrecord.record import parse_etrecord_of
+        from rushlight.devtools.etrecord.saved import parse_etrecord_of
 
         path = Path(model_path)
         file, beside = read_pte_file(path), path.with_suffix(".etrecord")
