@@ -127,7 +127,7 @@ struct Convolution {
     gemm.m = m, gemm.n = n, gemm.rhs = packed.data();
     gemm.out_kind = Int8Gemm::Out::Quantized, gemm.out_stride = n;
     gemm.requantize = {corrections.data(), multiplier.data(), nullptr, 5, -128, 127};
-    set_lhs(&product, gather);
+    set_lhs(&gemm, gather);
   }
   static int64_t depth(const Int8Gather& gather) { return gather.window->taps() * gather.inputs; }
 
@@ -150,7 +150,7 @@ TEST_P(Int8ConvTest, WindowsOverAnImageGiveWhatGatheredOnesGive) {
         const Int8Gather gather{&kernels, &w, 3, inputs};
         const auto multiplier = reals(n, 5e-4f, 2e-3f);
         Convolution c(gather, m, n, rhs, multiplier);
-        Int8Gemm& p = c.product;
+        Int8Gemm& p = c.gemm;
         for (const bool adds : {false, true}) {
           if (adds) p.requantize.sum = {others.data(), 0.7f, 0.9f, -2.5f, {3, -128, 127}};
           std::vector<uint8_t> want(static_cast<size_t>(m * n)), got(want);
@@ -185,7 +185,7 @@ TEST_P(Int8ConvTest, PixelsReadWhereTheyLieGiveWhatGatheredOnesGive) {
       const Int8Gather gather{&kernels, &w, 3, inputs};
       const auto multiplier = reals(n, 5e-4f, 2e-3f);
       Convolution c(gather, m, n, rhs, multiplier);
-      Int8Gemm& p = c.product;
+      Int8Gemm& p = c.gemm;
       std::vector<uint8_t> want(static_cast<size_t>(m * n)), got(want);
       p.out = want.data();
       multiply(kernels, p, 0, m, 0, n, c.scratch.data());
