@@ -3,20 +3,23 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+
 def executor_runner(arguments: Sequence[str]) -> int:
     """Runs executor_runner with a command line, and returns its exit status."""
 
-def call_kernel(
-    name: str, args: Sequence[Any], library: str | None = None, threads: int = 1
-) -> list[Any]: ...
+def call_kernel(name: str, args: Sequence[Any], library: str | None = None, threads: int = 1) -> list[Any]: ...
+
 def kernel_names(library: str | None = None) -> list[str]: ...
+
 def kernel_table(library: str | None = None) -> list[tuple[str, list[tuple[list[int], list[str]]]]]: ...
+
 def load_library(path: str) -> tuple[str, str, list[str], list[str]]:
     """
     Name, absolute path, operators and backends of a shared library, which stays loaded.
     """
 
 def loaded_libraries() -> list[tuple[str, str, list[str], list[str]]]: ...
+
 def machine_peaks(threads: int) -> tuple[float, float, float]:
     """
     Measures the float32 operations per second that the microkernels reach, the bytes per second that
@@ -24,9 +27,7 @@ def machine_peaks(threads: int) -> tuple[float, float, float]:
     to each of `threads` threads until all tasks have returned.
     """
 
-def search_offsets(
-    buffers: Sequence[tuple[int, int, int, int]], bound: int, peak: int, steps: int, seconds: float
-) -> tuple[list[int], int, int, bool]:
+def search_offsets(buffers: Sequence[tuple[int, int, int, int]], bound: int, peak: int, steps: int, seconds: float) -> tuple[list[int], int, int, bool]:
     """
     Looks for the memory plan with the smallest peak. A buffer is its size, the first section of its
     lifetime, the section after the last one, and its alignment; sizes are in units. `peak` is that of a
@@ -61,6 +62,7 @@ class TensorInfo:
         """
 
     def is_dynamic(self) -> bool: ...
+
     def is_memory_planned(self) -> bool:
         """False if the caller gives the memory."""
 
@@ -73,23 +75,31 @@ class MethodMeta:
     """A method as its program describes it."""
 
     def name(self) -> str: ...
+
     def num_inputs(self) -> int: ...
+
     def num_outputs(self) -> int: ...
+
     def num_attributes(self) -> int: ...
+
     def num_instructions(self) -> int: ...
+
     def input_tag(self, index: int) -> str:
         """
         The kind of an input: 'Tensor', 'Int', 'Double', 'Bool', 'String' or 'None'.
         """
 
     def output_tag(self, index: int) -> str: ...
+
     def input_tensor_meta(self, index: int) -> TensorInfo:
         """
         IndexError unless there is such an input, InvalidArgumentError if it is no tensor.
         """
 
     def output_tensor_meta(self, index: int) -> TensorInfo: ...
+
     def attribute_tensor_meta(self, index: int) -> TensorInfo: ...
+
     def planned_sizes(self) -> list[int]:
         """Bytes of each planned memory."""
 
@@ -103,12 +113,14 @@ class MethodMeta:
         """The pytree of the inputs as JSON, or empty."""
 
     def output_spec(self) -> str: ...
+
     def __repr__(self) -> str: ...
 
 class Program:
     """A loaded program."""
 
     def method_names(self) -> list[str]: ...
+
     def method_meta(self, name: str) -> MethodMeta:
         """NotFoundError unless the program has the method."""
 
@@ -137,6 +149,7 @@ class Program:
         """
 
     def has_etdump(self) -> bool: ...
+
     def etdump(self) -> tuple[bytes, bytes, int]:
         """
         The event trace so far: an ETDump, the debug buffer, and the number of events that did not fit.
@@ -147,13 +160,16 @@ class Program:
 def load_file(path: str, data: list[str] | bytes | memoryview, threads: int | None) -> Program:
     """Maps a file. `data`: paths of .ptd files, or the bytes of one."""
 
-def load_buffer(
-    program: bytes | memoryview, data: list[str] | bytes | memoryview, threads: int | None
-) -> Program: ...
+def load_buffer(program: bytes | memoryview, data: list[str] | bytes | memoryview, threads: int | None) -> Program: ...
+
 def backend_names() -> list[str]: ...
+
 def is_backend_available(name: str) -> bool: ...
+
 def set_backend_option(backend: str, key: str, value: bool | int | str) -> None: ...
+
 def get_backend_option(backend: str, key: str) -> bool | int | str: ...
+
 def get_thread_count() -> int:
     """
     Threads of the pool that programs use unless they are loaded with a number of their own.
@@ -164,44 +180,49 @@ def set_thread_count(threads: int) -> None: ...
 class Method:
     """A method that can be executed. Keeps its program alive."""
 
-    def __init__(
-        self,
-        program: Program,
-        name: str,
-        backend_options: Mapping[str, Mapping[str, bool | int | str]] = {},
-        is_timed: bool = False,
-    ) -> None: ...
+    def __init__(self, program: Program, name: str, backend_options: Mapping[str, Mapping[str, bool | int | str]] = {}, is_timed: bool = False) -> None: ...
+
     def execute(self, inputs: Sequence[Any], clone_outputs: bool = True) -> list[Any]:
         """
         Runs the method.
 
-        Tensors are torch tensors, numpy arrays or anything with DLPack; they are copied only if the plan has
-        memory of its own for the input, or if they are not dense in the method's dim order. The outputs are
-        torch tensors if one of the inputs is, or if no input is a tensor and torch is loaded; else numpy arrays.
-        They own their memory. With clone_outputs=False, those in planned memory are arrays over this memory, which
-        the next call overwrites. Other threads may run meanwhile; two calls of one method run one after the other.
+        Other threads can run Python meanwhile. Two calls of one method run one after the other.
 
-        Raises InvalidArgumentError or InvalidTypeError for a wrong number of inputs, a wrong shape or dtype.
+        Args:
+            inputs: One item for each input. A tensor is a torch tensor, a numpy array or an object with DLPack. It is
+                copied only if the plan has memory of its own for the input, or if it is not dense in the method's dim order.
+            clone_outputs: Whether the outputs own their memory. If False, an output in planned memory is an array over
+                this memory, which the next call overwrites.
+
+        Returns:
+            One item for each output. The tensors are torch tensors if one of the inputs is, or if no input is a tensor and
+            torch is loaded; otherwise they are numpy arrays.
+
+        Raises:
+            InvalidArgumentError: The number of inputs or a shape is wrong.
+            InvalidTypeError: The dtype of an input is wrong.
         """
 
     def __call__(self, inputs: Sequence[Any], clone_outputs: bool = True) -> list[Any]: ...
+
     def output_view(self, index: int) -> Any:
         """
-        An array over the planned memory of an output, such as a parameter that the method returns. Writes to it
-        change the method. It is a torch tensor if torch is loaded.
+        Returns an array over the planned memory of an output, such as a parameter that the method returns. Writes
+        to the array change the method. The array is a torch tensor if torch is loaded.
         """
 
     def cancel(self) -> None:
         """
-        Ends the call that runs on another thread, before its next instruction, with CancelledError. A call that is
-        not running yet is not affected.
+        Ends the call that runs on another thread with CancelledError, before its next instruction. A later call is
+        not affected.
         """
 
     def get_attribute(self, name: str) -> Any:
-        """A copy of the buffer of that fully qualified name."""
+        """Returns a copy of the buffer with this fully qualified name."""
 
     @property
     def metadata(self) -> MethodMeta: ...
+
     def memory(self) -> tuple[int, int, int]:
         """
         Bytes of planned memory, of the method's structures, of scratch memory so far.
@@ -224,6 +245,7 @@ class BundledModule:
     """A bundled program whose methods run on their test cases."""
 
     def __init__(self, file: bytes) -> None: ...
+
     def program(self) -> bytes:
         """The bytes of the program inside."""
 
@@ -231,8 +253,11 @@ class BundledModule:
         """The methods that have test cases."""
 
     def num_test_cases(self, method: str) -> int: ...
+
     def inputs(self, method: str, test_case: int) -> list[Any]: ...
+
     def expected_outputs(self, method: str, test_case: int) -> list[Any]: ...
+
     def execute(self, method: str, test_case: int) -> list[Any]:
         """Runs a method on the inputs of a test case."""
 
@@ -251,15 +276,8 @@ class Sgd:
     Stochastic gradient descent over named parameters, which it updates in place.
     """
 
-    def __init__(
-        self,
-        parameters: dict[str, Any],
-        lr: float,
-        momentum: float,
-        dampening: float,
-        weight_decay: float,
-        nesterov: bool,
-    ) -> None: ...
+    def __init__(self, parameters: dict[str, Any], lr: float, momentum: float, dampening: float, weight_decay: float, nesterov: bool) -> None: ...
+
     def step(self, gradients: dict[str, Any]) -> None:
         """Moves each parameter that has a gradient."""
 
