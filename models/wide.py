@@ -212,6 +212,34 @@ class Llama(nn.Module):
         return self.head(self.norm(x[:, -1]))
 
 
+class LlamaFromStart(nn.Module):
+    """A decoder with the arguments of language model runners.
+
+    forward(tokens (1, count), first position (1)) gives the last token's logits (1, 1, vocabulary).
+    """
+
+    def __init__(self, model: Llama) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: Tensor, start: Tensor) -> Tensor:
+        return self.model(tokens, start + torch.arange(tokens.shape[1]))[:, None]
+
+
+class LlamaWithoutCache(nn.Module):
+    """A decoder that reads all tokens in each run.
+
+    forward(tokens (1, count)) gives the last token's logits (1, 1, vocabulary).
+    """
+
+    def __init__(self, model: Llama) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.model(tokens, torch.arange(tokens.shape[1]))[:, None]
+
+
 class GruText(nn.Module):
     """Tokens (1, count) to classes, over a GRU in both directions."""
 

@@ -6,36 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from models.wide import Llama
-from torch import Tensor, nn
+from models.wide import Llama, LlamaFromStart, LlamaWithoutCache
 from torch.export import Dim, ExportedProgram, export
 
 CONTEXT = 48
 VOCABULARY = 120
 PROMPT = "once upon a time there was"
 KINDS = ("dynamic", "single", "without cache")
-
-
-class Started(nn.Module):
-    """A model that takes the position of the first token."""
-
-    def __init__(self, model: Llama) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, tokens: Tensor, start: Tensor) -> Tensor:
-        return self.model(tokens, start + torch.arange(tokens.shape[1]))[:, None]
-
-
-class Forgetful(nn.Module):
-    """A model without a cache, which reads all tokens in each run."""
-
-    def __init__(self, model: Llama) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        return self.model(tokens, torch.arange(tokens.shape[1]))[:, None]
 
 
 def write_tokenizer(folder: Path) -> Path:
@@ -81,7 +58,7 @@ def exported(kind: str) -> tuple[ExportedProgram, dict[str, Any]]:
     tokens, start = torch.zeros(1, 3, dtype=torch.int64), torch.tensor([0])
     count = {1: Dim("count", min=1, max=CONTEXT - 1)}
     if kind == "single":
-        return export(Started(model).eval(), (tokens[:, :1], start)), constants
+        return export(LlamaFromStart(model).eval(), (tokens[:, :1], start)), constants
     if kind == "without cache":
-        return export(Forgetful(model).eval(), (tokens,), dynamic_shapes=(count,)), constants
-    return export(Started(model).eval(), (tokens, start), dynamic_shapes=(count, None)), constants
+        return export(LlamaWithoutCache(model).eval(), (tokens,), dynamic_shapes=(count,)), constants
+    return export(LlamaFromStart(model).eval(), (tokens, start), dynamic_shapes=(count, None)), constants

@@ -13,7 +13,7 @@ from torch import nn
 
 import rushlight
 from rushlight.backends.cpu.quantizer import CpuQuantizer
-from rushlight.ir.progress import counted, show_progress, told_to, working
+from rushlight.ir.progress import counted, reports_to, show_progress, working
 from rushlight.quantize import sensitivity, static_int8
 
 X = (torch.randn(2, 4),)
@@ -21,7 +21,7 @@ MODEL = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
 
 
 class Log:
-    """A listener that writes down what it is told."""
+    """A listener that records its reports."""
 
     def __init__(self) -> None:
         self.begun: list[tuple[str, int | None]] = []
@@ -56,7 +56,7 @@ class Terminal(io.StringIO):
 
 def test_work_is_told_by_parts() -> None:
     log = Log()
-    with told_to(log):
+    with reports_to(log):
         assert list(counted("count", [1, 2, 3])) == [1, 2, 3]
         assert list(counted("stream", iter("ab"))) == ["a", "b"]
         with pytest.raises(KeyError), working("fail"):
@@ -68,17 +68,17 @@ def test_work_is_told_by_parts() -> None:
 
 def test_compiling_tells_its_stages() -> None:
     log = Log()
-    with told_to(log):
+    with reports_to(log):
         rushlight.compile(MODEL, X)
-    told = {what for what, _ in log.begun}
-    assert {"export the model", "run passes", "lower to CpuBackend", "write the program"} <= told
+    works = {what for what, _ in log.begun}
+    assert {"export the model", "run passes", "lower to CpuBackend", "write the program"} <= works
     assert log.open == []
     assert all(log.parts[i] == total for i, (_, total) in enumerate(log.begun) if total is not None)
 
 
 def test_quantizing_tells_its_items() -> None:
     log = Log()
-    with told_to(log):
+    with reports_to(log):
         sensitivity(MODEL, X, CpuQuantizer().set_global(static_int8()), [X, X, X])
     assert {("calibrate", 3), ("measure sensitivity", 3)} <= set(log.begun)
     assert "measure layers" in dict(log.begun) and log.open == []

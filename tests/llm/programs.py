@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from models.wide import Llama
+from models.wide import Llama, LlamaFromStart, LlamaWithoutCache
 from torch import Tensor, nn
 from torch.export import Dim, export
 
@@ -31,29 +31,14 @@ class Words:
         return "".join(f" w{token}" for token in tokens)
 
 
-class Started(nn.Module):
-    """A model that takes the position of the first token."""
-
-    def __init__(self, model: Llama) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, tokens: Tensor, start: Tensor) -> Tensor:
-        return self.model(tokens, start + torch.arange(tokens.shape[1]))[:, None]
-
-
-class Forgetful(nn.Module):
-    """A model without a cache, which reads all tokens in each run."""
-
-    def __init__(self, model: Llama) -> None:
-        super().__init__()
-        self.model = model
+class WithoutCache(LlamaWithoutCache):
+    """Gives logits of two dimensions."""
 
     def forward(self, tokens: Tensor) -> Tensor:
-        return self.model(tokens, torch.arange(tokens.shape[1]))
+        return super().forward(tokens)[:, 0]
 
 
-class Half(Started):
+class Half(LlamaFromStart):
     def forward(self, tokens: Tensor, start: Tensor) -> Tensor:
         return super().forward(tokens, start).half()
 
@@ -96,13 +81,13 @@ def text_program(kind: str) -> bytes:
     exported: Any
     match kind:
         case "single":
-            exported = export(Started(model).eval(), (tokens[:, :1], start))
+            exported = export(LlamaFromStart(model).eval(), (tokens[:, :1], start))
         case "forgetful":
-            exported = export(Forgetful(model).eval(), (tokens,), dynamic_shapes=(count,))
+            exported = export(WithoutCache(model).eval(), (tokens,), dynamic_shapes=(count,))
         case "positions":
             exported = export(model, (tokens, torch.arange(3)), dynamic_shapes=(count, {0: count[1]}))
         case _:
-            wrapped = Half(model) if kind == "half" else Started(model)
+            wrapped = Half(model) if kind == "half" else LlamaFromStart(model)
             exported = export(wrapped.eval(), (tokens, start), dynamic_shapes=(count, None))
     return rushlight.compile(exported, constant_methods=KINDS[kind]).buffer
 

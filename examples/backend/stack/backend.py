@@ -58,7 +58,9 @@ class StackBackend(BackendDetails):
         for spec, node in ends:
             if spec.kind is OutputKind.BUFFER_MUTATION:
                 if node not in computed:
-                    raise NotImplementedError(f"buffer {spec.target} takes the value of {node}")
+                    raise ValueError(
+                        f"buffer {spec.target} takes the value of {node}, which this backend does not compute"
+                    )
                 updates.append((places[spec.target], registers[node]))
 
         instructions = []

@@ -66,7 +66,7 @@ class GemmStep final : public F32Step {
 
 }  // namespace
 
-Error make_product_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
+Error make_gemm_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                         MemoryAllocator& allocator, Step** step) {
   if (node.kind == Kind::XNNDepthwiseConv2d) return Error::Ok;
   const Conv c = conv_of(node, operands);

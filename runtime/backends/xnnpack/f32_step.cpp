@@ -106,7 +106,7 @@ Error make_f32_step(const Graph& graph, const Node& node, const Operand* operand
       RL_TRY(make_winograd_step(graph, node, operands, threads, allocator, step));
     }
   }
-  if (*step == nullptr) RL_TRY(make_product_step(graph, node, operands, threads, allocator, step));
+  if (*step == nullptr) RL_TRY(make_gemm_step(graph, node, operands, threads, allocator, step));
   return Error::Ok;
 }
 

@@ -27,11 +27,11 @@ Error make_int8_step(const Graph& graph, const Node& node, const Operand* operan
     case Kind::XNNDepthwiseConv2d:
       RL_TRY(make_int8_depthwise_step(graph, node, operands, threads, allocator, step));
       if (*step) return Error::Ok;
-      return make_int8_product_step(graph, node, operands, threads, allocator, step);
+      return make_int8_gemm_step(graph, node, operands, threads, allocator, step);
     case Kind::XNNFullyConnected:
       RL_TRY(make_int8_groups_step(graph, node, operands, threads, allocator, step));
       if (*step) return Error::Ok;
-      return make_int8_product_step(graph, node, operands, threads, allocator, step);
+      return make_int8_gemm_step(graph, node, operands, threads, allocator, step);
     case Kind::XNNConvert:
       return make_int8_convert_step(graph, node, threads, allocator, step);
     case Kind::XNNAdd:

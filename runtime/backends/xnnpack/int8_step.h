@@ -18,7 +18,7 @@ microkernels::Int8Range range_of(const Graph& graph, const Node& node);
 // Each function makes one kind of step, or sets `*step` to null if that kind does not suit the node.
 Error make_int8_depthwise_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                                MemoryAllocator& allocator, Step** step);
-Error make_int8_product_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
+Error make_int8_gemm_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                              MemoryAllocator& allocator, Step** step);
 Error make_int8_groups_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                             MemoryAllocator& allocator, Step** step);

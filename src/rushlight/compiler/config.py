@@ -188,9 +188,11 @@ class ExecutorchBackendConfig:
     memories: Sequence[Memory] = ()
 
     def has_kernel(self, operator: str, dtype: str) -> bool:
-        """Returns whether the target has a kernel for an operator such as "aten::add.out".
+        """Returns whether the target has a kernel for an operator.
 
-        `dtype` is the dtype of the operator's first argument.
+        Args:
+            operator: the name of an out variant, such as "aten::add.out".
+            dtype: the dtype of the operator's first argument, such as "float32".
         """
         target = self.target
         return target is not None and operator in target and target.mismatch(operator, [(0, dtype)]) is None

@@ -47,12 +47,21 @@ def to_edge(
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
-    """Makes edge programs from exported programs, which are not changed.
+    """Makes edge programs from exported programs.
 
-    programs: a single program, which becomes the method `forward`, or several programs by method name.
-    constant_methods: values, by method name, that the program returns unchanged. The function raises
-        ExportError
-    with node, operator and source line if a program is not Core ATen after decomposition.
+    Args:
+        programs: one program, which becomes the method `forward`, or several programs by method name. They
+            are not changed.
+        constant_methods: values by method name. Each becomes a method that returns the value.
+        compile_config: the options; None chooses the defaults.
+        generate_etrecord: whether the manager keeps the programs for the developer tools, as an ETRecord.
+
+    Returns:
+        The manager of the edge programs.
+
+    Raises:
+        ExportError: a program is not Core ATen after decomposition. The message names the node, the operator
+            and the source line.
     """
     config = compile_config or EdgeCompileConfig()
     methods = as_programs(programs)
@@ -80,10 +89,24 @@ def to_edge_transform_and_lower(
 ) -> EdgeProgramManager:
     """Makes edge programs from exported programs, transforms them, and lowers them with partitioners.
 
-    A partitioner receives the operators that it asked to preserve undecomposed. Partitioners and passes are
-    for all methods, or dicts by method name. `generate_etrecord` keeps the programs before and after lowering
-    for the developer tools. The function raises ExportError like `to_edge`, and CompileError if a preserved
-    operator was not lowered.
+    Args:
+        programs: one program, which becomes the method `forward`, or several programs by method name. They
+            are not changed.
+        transform_passes: passes over the edge programs before lowering, for all methods or by method name.
+        partitioner: partitioners in the order of their use, for all methods or by method name. Operators that
+            a partitioner asks to preserve are not decomposed.
+        constant_methods: values by method name. Each becomes a method that returns the value.
+        compile_config: the options; None chooses the defaults.
+        generate_etrecord: whether the manager keeps the programs before and after lowering for the developer
+            tools, as an ETRecord.
+
+    Returns:
+        The manager of the lowered edge programs.
+
+    Raises:
+        ExportError: a program is not Core ATen after decomposition. The message names the node, the operator
+            and the source line.
+        CompileError: an operator that a partitioner asked to preserve was not lowered.
     """
     config = compile_config or EdgeCompileConfig()
     methods = as_programs(programs)

@@ -189,11 +189,19 @@ class ExecutorchProgramManager:
         return self._data_files
 
     def write_to_file(self, open_file: BinaryIO) -> None:
-        """Writes the .pte file to an open binary file, without a copy in memory."""
+        """Writes the .pte file without a copy in memory.
+
+        Args:
+            open_file: a binary file that is open for writing.
+        """
         write_pte_to_file(self._pte, open_file, **self._write_options)
 
     def write_tensor_data_to_file(self, outdir: str | os.PathLike[str]) -> None:
-        """Writes each .ptd file into a folder."""
+        """Writes the .ptd files.
+
+        Args:
+            outdir: the folder. Each file has the name of its tag, with the suffix .ptd.
+        """
         alignment = self._write_options["segment_alignment"]
         for tag, entries in self._emitter_output.external_constants.items():
             name = tag if tag.endswith(".ptd") else f"{tag}.ptd"

@@ -38,7 +38,7 @@ _listener: ContextVar[Listener[Any] | None] = ContextVar("listener", default=Non
 
 
 @contextmanager
-def told_to(listener: Listener[Any]) -> Iterator[None]:
+def reports_to(listener: Listener[Any]) -> Iterator[None]:
     """Sends all reports of this thread to a listener while the context is active."""
     token = _listener.set(listener)
     try:
@@ -122,7 +122,7 @@ def show_progress(delay: float = 2.0) -> Iterator[None]:
     timer.daemon = True
     timer.start()
     try:
-        with told_to(_Bars(progress)):
+        with reports_to(_Bars(progress)):
             yield
     finally:
         timer.cancel()

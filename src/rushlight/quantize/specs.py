@@ -259,7 +259,7 @@ def is_grouped(spec: QuantizationSpec) -> bool:
 
 
 def without_sums(spec: QuantizationSpec) -> QuantizationSpec:
-    """Returns the specification for a table, whose numbers are not added."""
+    """Returns the specification for the table of an embedding. No sums of its numbers are computed."""
     if _class_of(spec) is not SmallSumsPerChannelMinMaxObserver:
         return spec
     constructor = CheckedPerChannelMinMaxObserver.with_args(eps=WEIGHT_EPS)

@@ -84,7 +84,11 @@ def _load_native(source: ProgramSource, data: Any, threads: int | None) -> _nati
 
 
 def contents(source: object) -> bytes | memoryview | None:
-    """Returns the bytes of a file object or of a compiled program, or None for other objects."""
+    """Returns the bytes of a program; None if the object is neither a file object nor a compiled program.
+
+    Args:
+        source: a file object that is open for reading, a compiled program or another object.
+    """
     if hasattr(source, "read"):
         read: bytes = source.read()
         return read

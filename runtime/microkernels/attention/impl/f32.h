@@ -10,7 +10,7 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-struct AttentionProduct {
+struct AttentionGemm {
   const float* a;
   int64_t a_step, k;
   const float* b;        // one panel
@@ -20,7 +20,7 @@ struct AttentionProduct {
 };
 
 template <int Rows, int Vectors>
-static void attention_product(const AttentionProduct& t) {
+static void attention_gemm(const AttentionGemm& t) {
   Floats acc[Rows][Vectors];
   RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{};
   const float* a[Rows];
@@ -50,16 +50,16 @@ static void attention_product(const AttentionProduct& t) {
 }
 
 template <int Vectors, int... I>
-static void attention_product_of(int rows, const AttentionProduct& t, std::integer_sequence<int, I...>) {
-  static constexpr void (*by_rows[])(const AttentionProduct&) = {&attention_product<I + 1, Vectors>...};
+static void attention_gemm_of(int rows, const AttentionGemm& t, std::integer_sequence<int, I...>) {
+  static constexpr void (*by_rows[])(const AttentionGemm&) = {&attention_gemm<I + 1, Vectors>...};
   by_rows[rows - 1](t);
 }
 
 // Multiplies all rows, of t.k numbers, by columns [0, columns) of a packed matrix [depth, n].
-static void attention_products(int64_t rows, AttentionProduct t, int64_t columns, int64_t depth, int64_t n) {
+static void attention_gemms(int64_t rows, AttentionGemm t, int64_t columns, int64_t depth, int64_t n) {
   constexpr int64_t kPanel = kTileVectors * kWidth;
   const int64_t tiles = (rows + kTileRows - 1) / kTileRows, base = rows / tiles, larger = rows - base * tiles;
-  const AttentionProduct first = t;
+  const AttentionGemm first = t;
   for (int64_t j = 0; j < columns; j += kPanel) {
     const int64_t vectors = n - j >= kPanel ? kTileVectors : (n - j + kWidth - 1) / kWidth;
     t.b = first.b + j * depth;
@@ -69,11 +69,11 @@ static void attention_products(int64_t rows, AttentionProduct t, int64_t columns
       const int count = static_cast<int>(base + (i < larger ? 1 : 0));
       using Rows = std::make_integer_sequence<int, kTileRows>;
       if (vectors == 1) {
-        attention_product_of<1>(count, t, Rows{});
+        attention_gemm_of<1>(count, t, Rows{});
       } else if (vectors == 2) {
-        attention_product_of<2>(count, t, Rows{});
+        attention_gemm_of<2>(count, t, Rows{});
       } else if constexpr (kTileVectors >= 3) {
-        attention_product_of<3>(count, t, Rows{});
+        attention_gemm_of<3>(count, t, Rows{});
       }
       t.a += count * t.a_step, t.c += count * t.c_step;
       if (t.factors) t.factors += count;
@@ -187,12 +187,12 @@ static void attention_shares(const AttentionTile& t, int64_t seen, float* shares
 static void attention(const AttentionTile& t) {
   const int64_t last = t.seen + (t.is_causal ? t.rows - 1 : 0);
   const int64_t seen = last < t.keys ? last : t.keys;
-  attention_products(t.rows,
+  attention_gemms(t.rows,
                      {t.queries, t.query_step, t.depth, t.packed_keys, nullptr, t.scores, t.score_step, t.score_step},
                      seen, t.depth, t.keys);
   float shares[AttentionTile::kMostRows];
   with_masks(t.masks, [&](auto masks) { attention_shares<decltype(masks)::value>(t, seen, shares); });
-  attention_products(t.rows, {t.scores, t.score_step, seen, t.packed_values, shares, t.out, t.out_step, t.width},
+  attention_gemms(t.rows, {t.scores, t.score_step, seen, t.packed_values, shares, t.out, t.out_step, t.width},
                      t.width, t.keys, t.width);
 }
 

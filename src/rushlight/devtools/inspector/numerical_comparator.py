@@ -31,7 +31,12 @@ class NumericalComparatorBase(ABC):
 
     @abstractmethod
     def element_compare(self, a: object, b: object) -> float:
-        """Returns the distance of the runtime's value `b` from the reference `a`."""
+        """Returns the distance between two values.
+
+        Args:
+            a: the reference, such as a tensor of the eager model.
+            b: the value of the runtime.
+        """
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
         """Returns whether a distance exceeds the distance that an allowed error causes.
@@ -46,7 +51,12 @@ class NumericalComparatorBase(ABC):
         return not distance <= allowed
 
     def preprocessing(self, mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:
-        """Returns the pairs of values to compare; a subclass may change them."""
+        """Returns the pairs of values to compare. A subclass overrides this to change them.
+
+        Args:
+            mapping: the recorded pairs. Keys are (debug handles, reference), values are (debug handles, value
+                of the runtime).
+        """
         return mapping
 
     def compare(
@@ -81,6 +91,9 @@ class NumericalComparatorBase(ABC):
     def preprocessed(self, mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:
         """Returns the checked result of `preprocessing`.
 
+        Args:
+            mapping: the argument of `preprocessing`.
+
         Raises:
             TypeError: `preprocessing` did not return a dict.
             ValueError: the dict has other keys or values than (debug handles, value).
@@ -105,6 +118,10 @@ class NumericalComparatorBase(ABC):
 
     def distances(self, a: Any, b: Any) -> list[float]:
         """Returns the distance of two values, or the distances of the items of two sequences.
+
+        Args:
+            a: the reference, or a sequence of references.
+            b: the value of the runtime, or a sequence of values of the same length.
 
         Raises:
             ValueError: only one value is a sequence, or the lengths differ.

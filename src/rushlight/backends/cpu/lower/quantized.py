@@ -21,10 +21,10 @@ from rushlight.backends.cpu.lower.quantized_lowering import (
 )
 from rushlight.backends.cpu.lower.table import ROWS
 from rushlight.backends.cpu.plan.int8 import (
-    Int4Product,
+    Int4Linear,
     Int8Convolution,
     ResidualSum,
-    WeightOnlyProduct,
+    WeightOnlyLinear,
     int8_range,
 )
 from rushlight.backends.cpu.plan.node import make_window
@@ -271,7 +271,7 @@ def _weight_only_product(
         return False
     left = lowering.contiguous(lowering.tensor(source), node)
     out = lowering.new(lowering.sizes(node))
-    step = WeightOnlyProduct(
+    step = WeightOnlyLinear(
         input=_as_image(left),
         output=_as_image(out),
         weight=weight.values[:, :, None, None],
@@ -290,7 +290,7 @@ def _int4_product(
     assert weight is not None
     left, scales, zeros = lowering.quantized_rows(lowering.raw(source), lowering.dynamic[source], node)
     out = lowering.new(lowering.sizes(node))
-    step = Int4Product(
+    step = Int4Linear(
         input=_as_image(left),
         row_scale=scales,
         row_zero_point=zeros,

@@ -17,7 +17,7 @@ from rushlight.backends.cpu.pack.panels import (
     winograd_weights,
     winograd_weights_apart,
 )
-from rushlight.backends.cpu.plan.int8 import Int4Product, Int8Convolution, WeightOnlyProduct
+from rushlight.backends.cpu.plan.int8 import Int4Linear, Int8Convolution, WeightOnlyLinear
 from rushlight.backends.cpu.plan.node import Convolution, PlanNode, RecurrentLayer
 from rushlight.backends.cpu.plan.operation import Operation
 from rushlight.backends.cpu.plan.sizes import Symbols, same
@@ -42,9 +42,9 @@ def _selected(step: PlanNode, has_blocks: bool, context: Context) -> Operation[T
     operation = step.operation
     if isinstance(operation, Int8Convolution):
         return int8_operation(operation, context)
-    if isinstance(operation, Int4Product):
+    if isinstance(operation, Int4Linear):
         return int4_gemm(operation)
-    if isinstance(operation, WeightOnlyProduct):
+    if isinstance(operation, WeightOnlyLinear):
         return weight_only_gemm(operation)
     if isinstance(operation, Convolution):
         return block_gemm(operation, context) if has_blocks else _convolution(operation, context)

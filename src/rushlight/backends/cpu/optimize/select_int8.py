@@ -6,7 +6,7 @@ import math
 
 from rushlight.backends.cpu.optimize.context import Context
 from rushlight.backends.cpu.pack.int8 import int8_packing, int8_weights
-from rushlight.backends.cpu.plan.int8 import Int4Product, Int8Convolution, WeightOnlyProduct, int8_range
+from rushlight.backends.cpu.plan.int8 import Int4Linear, Int8Convolution, WeightOnlyLinear, int8_range
 from rushlight.backends.cpu.plan.operation import Operation
 from rushlight.backends.cpu.plan.tables import (
     Int4Gemm,
@@ -93,41 +93,41 @@ def _may_be_winograd(convolution: Int8Convolution, context: Context) -> bool:
     )
 
 
-def weight_only_gemm(product: WeightOnlyProduct) -> WeightOnlyGemm[Tensor]:
-    """Converts a product with a matrix of 8-bit or 4-bit numbers to an operation of the schema."""
-    outputs, inputs = product.grouped.values.shape
+def weight_only_gemm(linear: WeightOnlyLinear) -> WeightOnlyGemm[Tensor]:
+    """Converts a linear layer with 8-bit or 4-bit weights to an operation of the schema."""
+    outputs, inputs = linear.grouped.values.shape
     return WeightOnlyGemm(
-        input=product.input,
-        weight=constant(product.grouped.stored()),
-        bias=None if product.bias is None else constant(product.bias.float()),
-        residual=product.residual,
-        weight_scale=constant(product.grouped.scales.float().flatten()),
-        output=product.output,
-        bits=product.grouped.bits,
+        input=linear.input,
+        weight=constant(linear.grouped.stored()),
+        bias=None if linear.bias is None else constant(linear.bias.float()),
+        residual=linear.residual,
+        weight_scale=constant(linear.grouped.scales.float().flatten()),
+        output=linear.output,
+        bits=linear.grouped.bits,
         channels=inputs,
         outputs=outputs,
-        group=product.grouped.group,
-        epilogue=product.epilogue,
+        group=linear.grouped.group,
+        epilogue=linear.epilogue,
     )
 
 
-def int4_gemm(product: Int4Product) -> Int4Gemm[Tensor]:
-    """Converts a product of int8 rows with a matrix of 4-bit numbers to an operation of the schema."""
-    numbers, scales = product.grouped.values, product.grouped.scales
+def int4_gemm(linear: Int4Linear) -> Int4Gemm[Tensor]:
+    """Converts a linear layer of int8 inputs and 4-bit weights to an operation of the schema."""
+    numbers, scales = linear.grouped.values, linear.grouped.scales
     outputs, inputs = numbers.shape
     sums = (numbers.unflatten(1, (scales.shape[1], -1)).sum(2) * scales.double()).sum(1)
     return Int4Gemm(
-        input=product.input,
-        weight=constant(product.grouped.stored()),
-        bias=None if product.bias is None else constant(product.bias.float()),
-        residual=product.residual,
-        row_scale=product.row_scale,
-        row_zero_point=product.row_zero_point,
+        input=linear.input,
+        weight=constant(linear.grouped.stored()),
+        bias=None if linear.bias is None else constant(linear.bias.float()),
+        residual=linear.residual,
+        row_scale=linear.row_scale,
+        row_zero_point=linear.row_zero_point,
         weight_scale=constant(scales.float().flatten()),
         weight_sum=constant(sums.float()),
-        output=product.output,
+        output=linear.output,
         channels=inputs,
         outputs=outputs,
-        group=product.grouped.group,
-        epilogue=product.epilogue,
+        group=linear.grouped.group,
+        epilogue=linear.epilogue,
     )

@@ -86,8 +86,8 @@ class GroupedWeight:
 
 
 @dataclass(kw_only=True, eq=False)
-class WeightOnlyProduct(Convolution):
-    """A product of float32 with a matrix of 8-bit or 4-bit numbers, which later becomes a WeightOnlyGemm."""
+class WeightOnlyLinear(Convolution):
+    """A linear layer of float32 inputs and 8-bit or 4-bit weights, which later becomes a WeightOnlyGemm."""
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
         Operand("input", Effect.READS),
@@ -105,12 +105,12 @@ class WeightOnlyProduct(Convolution):
 
 
 INT4_BLOCK = 32
-"""The group size of a product of int8 rows with 4-bit numbers must be a multiple of this."""
+"""The group size of a linear layer with int8 inputs and 4-bit weights must be a multiple of this."""
 
 
 @dataclass(kw_only=True, eq=False)
-class Int4Product(WeightOnlyProduct):
-    """A product of int8 rows with a matrix of 4-bit numbers, which later becomes an Int4Gemm."""
+class Int4Linear(WeightOnlyLinear):
+    """A linear layer of int8 inputs and 4-bit weights, which later becomes an Int4Gemm."""
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
         Operand("input", Effect.READS),
