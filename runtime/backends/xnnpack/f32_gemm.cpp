@@ -67,7 +67,7 @@ class GemmStep final : public F32Step {
 }  // namespace
 
 Error make_gemm_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
-                        MemoryAllocator& allocator, Step** step) {
+                     MemoryAllocator& allocator, Step** step) {
   if (node.kind == Kind::XNNDepthwiseConv2d) return Error::Ok;
   const Conv c = conv_of(node, operands);
   const Extents e(c);

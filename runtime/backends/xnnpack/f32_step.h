@@ -68,7 +68,7 @@ bool suits_depthwise(const Node& node);
 
 // Each function makes one kind of step, or sets `*step` to null if that kind does not suit the node.
 Error make_gemm_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
-                        MemoryAllocator& allocator, Step** step);
+                     MemoryAllocator& allocator, Step** step);
 Error make_winograd_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                          MemoryAllocator& allocator, Step** step);
 Error make_depthwise_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,

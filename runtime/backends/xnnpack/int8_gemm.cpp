@@ -135,7 +135,7 @@ Error set_float_results(const Node& node, const float* bias, MemoryAllocator& al
 }  // namespace
 
 Error make_int8_gemm_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
-                             MemoryAllocator& allocator, Step** step) {
+                          MemoryAllocator& allocator, Step** step) {
   const Conv c = conv_of(node, operands);
   if (!is_suited(graph, node, c, operands)) return Error::Ok;
   const Int8Microkernels& t = microkernels::int8_microkernels();

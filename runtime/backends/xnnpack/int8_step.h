@@ -19,7 +19,7 @@ microkernels::Int8Range range_of(const Graph& graph, const Node& node);
 Error make_int8_depthwise_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                                MemoryAllocator& allocator, Step** step);
 Error make_int8_gemm_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
-                             MemoryAllocator& allocator, Step** step);
+                          MemoryAllocator& allocator, Step** step);
 Error make_int8_groups_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                             MemoryAllocator& allocator, Step** step);
 Error make_int8_convert_step(const Graph& graph, const Node& node, size_t threads, MemoryAllocator& allocator,

@@ -188,12 +188,12 @@ static void attention(const AttentionTile& t) {
   const int64_t last = t.seen + (t.is_causal ? t.rows - 1 : 0);
   const int64_t seen = last < t.keys ? last : t.keys;
   attention_gemms(t.rows,
-                     {t.queries, t.query_step, t.depth, t.packed_keys, nullptr, t.scores, t.score_step, t.score_step},
-                     seen, t.depth, t.keys);
+                  {t.queries, t.query_step, t.depth, t.packed_keys, nullptr, t.scores, t.score_step, t.score_step},
+                  seen, t.depth, t.keys);
   float shares[AttentionTile::kMostRows];
   with_masks(t.masks, [&](auto masks) { attention_shares<decltype(masks)::value>(t, seen, shares); });
-  attention_gemms(t.rows, {t.scores, t.score_step, seen, t.packed_values, shares, t.out, t.out_step, t.width},
-                     t.width, t.keys, t.width);
+  attention_gemms(t.rows, {t.scores, t.score_step, seen, t.packed_values, shares, t.out, t.out_step, t.width}, t.width,
+                  t.keys, t.width);
 }
 
 }  // namespace rushlight::microkernels::RL_ISA
