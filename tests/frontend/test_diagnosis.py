@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 import rushlight
 from rushlight.frontend.diagnosis import TrainingModeWarning
@@ -43,7 +44,11 @@ def test_random_layers_in_training_mode_are_told(model: Any, operator: Any) -> N
         rushlight.compile(model, (X,))  # in evaluation mode
 
 
-@pytest.mark.parametrize("model", [nn.Dropout(0.0), nn.LSTM(5, 3, 2)])
+def standardized(x: torch.Tensor) -> torch.Tensor:
+    return F.batch_norm(x[None], None, None, training=True)
+
+
+@pytest.mark.parametrize("model", [nn.Dropout(0.0), nn.LSTM(5, 3, 2), Function(standardized)])
 def test_layers_without_chance_may_be_in_training_mode(model: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", TrainingModeWarning)

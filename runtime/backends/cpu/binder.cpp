@@ -125,17 +125,18 @@ const float* Binder::optional_constant(Operand operand, int64_t count) {
   return operand.has_value() ? constant(operand, count) : nullptr;
 }
 
-const float* Binder::packed(Operand operand, int64_t matrices, int64_t k, int64_t n, const int64_t* terms) {
+const float* Binder::packed(Operand operand, int64_t matrices, int64_t k, int64_t n, const int64_t* terms,
+                            int64_t groups) {
   int64_t total = terms ? 0 : matrices;
-  for (int64_t i = 0; terms && i < matrices; ++i) total += terms[i];
+  for (int64_t i = 0; terms && i < matrices; ++i) total += terms[i] * groups;
   const float* planned = constant(operand, packed_floats(total, k, planned_.columns(n)));
   if (planned == nullptr || packs_as_planned()) return planned;
   const Packing own = packing_of(tiles_);
   const int64_t own_count = packed_floats(total, k, own.columns(n));
   float* copy = own_count < 0 ? nullptr : array<float>(static_cast<size_t>(own_count));
   if (copy == nullptr) return nullptr;
-  for (int64_t i = 0, before = 0; i < matrices; ++i) {
-    const int64_t depth = terms ? terms[i] * k : k;
+  for (int64_t i = 0, before = 0; i < matrices * groups; ++i) {
+    const int64_t depth = terms ? terms[i / groups] * k : k;
     repack(planned + before * planned_.columns(n), planned_, copy + before * own.columns(n), own, depth, n);
     before += depth;
   }

@@ -394,7 +394,8 @@ struct BlockGemm : flatbuffer::Table {
 struct Winograd : flatbuffer::Table {
   using Table::Table;
   flatbuffer::Operand input() const { return {"input", scalar<uint32_t>(4, 0)}; }
-  // Packed matrices, one for each point, or nine of [channels, outputs] that are transformed at load.
+  // Packed matrices, one for each point and group, or one of [channels, outputs] for each of the nine taps and each
+  // group, which are transformed at load.
   flatbuffer::Operand weight() const { return {"weight", scalar<uint32_t>(6, 0)}; }
   flatbuffer::Operand bias() const { return {"bias", scalar<uint32_t>(8, flatbuffer::kNoOperand)}; }
   flatbuffer::Operand residual() const { return {"residual", scalar<uint32_t>(10, flatbuffer::kNoOperand)}; }
@@ -405,12 +406,15 @@ struct Winograd : flatbuffer::Table {
   uint32_t pad_h() const { return scalar<uint32_t>(18, 0); }
   uint32_t pad_w() const { return scalar<uint32_t>(20, 0); }
   uint32_t stride() const { return scalar<uint32_t>(22, 1); }
+  // Input channels of a group.
   uint32_t channels() const { return scalar<uint32_t>(24, 1); }
+  // Output channels of a group.
   uint32_t outputs() const { return scalar<uint32_t>(26, 1); }
   Epilogue epilogue() const { return table<Epilogue>(28); }
   bool has_epilogue() const { return field(28) != nullptr; }
   // Whether the weights are as the program has them. Only at stride 1.
   bool transforms_weight() const { return scalar<bool>(30, false); }
+  uint32_t groups() const { return scalar<uint32_t>(32, 1); }
 };
 
 // A depthwise convolution with one filter for each channel.
@@ -1118,6 +1122,7 @@ inline constexpr flatbuffer::Field kWinograd[] = {
   {"outputs", flatbuffer::Kind::Scalar, 4, false, 0},
   {"epilogue", flatbuffer::Kind::Table, 4, false, 6},
   {"transforms_weight", flatbuffer::Kind::Bool, 1, false, 0},
+  {"groups", flatbuffer::Kind::Scalar, 4, false, 0},
 };
 inline constexpr flatbuffer::Bounds kWinogradBounds[] = {
   {6, false, 2, 4},
@@ -1126,6 +1131,7 @@ inline constexpr flatbuffer::Bounds kWinogradBounds[] = {
   {9, false, 1, 2},
   {10, false, 1, 16777216},
   {11, false, 1, 16777216},
+  {14, false, 1, 1048576},
 };
 inline constexpr flatbuffer::OperandInfo kWinogradOperands[] = {
   {"input", 4, false, false, flatbuffer::Effect::Reads},
@@ -1699,7 +1705,7 @@ inline constexpr flatbuffer::TableInfo kTables[] = {
   {"BottleneckDepthwise", kBottleneckDepthwise, 2, nullptr, 0},
   {"Gemm", kGemm, 15, kGemmBounds, 3},
   {"BlockGemm", kBlockGemm, 9, kBlockGemmBounds, 3},
-  {"Winograd", kWinograd, 14, kWinogradBounds, 6},
+  {"Winograd", kWinograd, 15, kWinogradBounds, 7},
   {"DepthwiseConv2d", kDepthwiseConv2d, 6, nullptr, 0},
   {"GroupedConv2d", kGroupedConv2d, 7, kGroupedConv2dBounds, 1},
   {"Bottleneck", kBottleneck, 12, nullptr, 0},

@@ -95,8 +95,10 @@ class Binder {
   // Return `count` contiguous floats of a constant. float16 and bfloat16 constants are converted to float32 at load.
   const float* constant(Operand operand, int64_t count);
   const float* optional_constant(Operand operand, int64_t count);
-  // Returns packed matrices [k, n], or [terms[i] * k, n], repacked if this machine's packing is not the plan's.
-  const float* packed(Operand operand, int64_t matrices, int64_t k, int64_t n, const int64_t* terms = nullptr);
+  // Returns packed matrices [k, n], or `groups` matrices [terms[i] * k, n] for each i < matrices, repacked if this
+  // machine's packing is not the plan's.
+  const float* packed(Operand operand, int64_t matrices, int64_t k, int64_t n, const int64_t* terms = nullptr,
+                      int64_t groups = 1);
   // Does the same, but does not widen 16-bit floats. After an error it returns no weights and keeps the error.
   microkernels::PackedWeights packed_weights(Operand operand, int64_t matrices, int64_t k, int64_t n);
   // Returns a packed matrix of int16 blocks, in the plan's packing.

@@ -246,7 +246,58 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   if (applies) kernels.packed->apply(p.epilogue, p.c + column, p.c_step, p.m, tile.columns);
 }
 
+// Whether each product of some groups is one panel and one sum, so that its tiles need no further division.
+bool is_one_panel(const Panels& p) {
+  return p.n <= panel_columns(p) && p.b.floats && !p.pairs && p.bias == nullptr && p.epilogue.residual == nullptr &&
+         !p.epilogue.applies && p.taps * p.k <= kTermsOfSum && !p.fetches_output;
+}
+
+// Computes the tiles of groups for which is_one_panel() is true.
+void multiply_panels_of_groups(const Panels& p, int64_t groups) {
+  PanelTile tile{};
+  tile.row_step = p.row_step;
+  tile.taps = p.taps;
+  tile.k = p.k;
+  tile.c_step = p.c_step;
+  tile.columns = p.n;
+  tile.epilogue = p.epilogue;
+  const int64_t packed = packing_of(*p.kernels).columns(p.n);
+  const TileShape shape = shape_of(p, static_cast<int>(packed / p.kernels->width), p.n);
+  const RowDivision division(p.m, most_rows(p, shape));
+  for (int64_t group = 0; group < groups; ++group) {
+    tile.b = p.b.floats + group * p.taps * p.k * packed;
+    tile.first = p.channel + group * p.k;
+    for (int64_t g = 0, m = 0; g < division.groups; ++g) {
+      const int64_t count = division.count(g);
+      tile.rows = p.rows + m;
+      tile.c = p.c + m * p.c_step + group * p.n;
+      multiply_sum(p, static_cast<int>(count), shape, tile);
+      m += count;
+    }
+  }
+}
+
 }  // namespace
+
+void multiply_groups(const Panels& first, int64_t groups) {
+  if (is_one_panel(first)) return multiply_panels_of_groups(first, groups);
+  const Packing packing = packing_of(*first.kernels);
+  const int64_t panels = divide_up(first.n, packing.panel), matrix = first.taps * first.k * packing.columns(first.n);
+  for (int64_t group = 0; group < groups; ++group) {
+    Panels p = first;
+    p.channel += group * p.k;
+    p.b = p.b.from(group * matrix);
+    if (p.bias) p.bias += group * p.n;
+    p.c += group * p.n;
+    if (p.epilogue.residual) p.epilogue.residual += group * p.n;
+    if (group + 1 < groups) {
+      const int64_t columns = std::min(packing.panel, packing.columns(p.n));
+      p.ahead = {first.b.from((group + 1) * matrix).floats,
+                 p.taps * p.k * columns * static_cast<int64_t>(sizeof(float))};
+    }
+    multiply(p, 0, panels);
+  }
+}
 
 int64_t depth_of_part(int64_t taps, int64_t k) {
   if (taps == 1) return std::min(k, kMostDepth);

@@ -114,4 +114,8 @@ inline void fetch_to_write(const float* to, int64_t count) {
 // Computes panels [p0, p1) of all rows. The order of additions does not depend on the number of rows.
 void multiply(const Panels& gemm, int64_t p0, int64_t p1);
 
+// Computes `groups` products. Each has the next k channels of the rows, the next packed matrix and the next n columns
+// of the result. Sums are added in the order of multiply().
+void multiply_groups(const Panels& first, int64_t groups);
+
 }  // namespace rushlight::microkernels

@@ -19,7 +19,7 @@ constexpr int64_t kMostColumns = 64, kMostOutputs = 16;
 }  // namespace
 
 Error PackedWinograd::prepare(const Sources& in, const Image& out, const Image* residual) {
-  RL_REQUIRE(in.size(0) == out.sizes[0] && in.channels() == channels && out.sizes[3] == outputs &&
+  RL_REQUIRE(in.size(0) == out.sizes[0] && in.channels() == groups * channels && out.sizes[3] == groups * outputs &&
                  in.has_channels_last() && out.has_channels_last(),
              InvalidProgram, "operands of a Winograd convolution do not fit its weights");
   if (residual) {
@@ -34,7 +34,7 @@ Error PackedWinograd::prepare(const Sources& in, const Image& out, const Image* 
   tile_rows_ = divide_up(out.sizes[1], m);
   tile_columns_ = divide_up(out.sizes[2], m);
   count_ = out.sizes[0] * tile_rows_ * tile_columns_;
-  const int64_t tile_floats = inputs() * channels + points() * outputs;
+  const int64_t tile_floats = groups * (inputs() * channels + points() * outputs);
   most_ = round_up(std::max<int64_t>(1, kBlockFloats / tile_floats), kernels->gemm_rows);
   most_ = std::max<int64_t>(1, std::min(most_, count_));
   return Error::Ok;
@@ -105,7 +105,7 @@ bool PackedWinograd::transform(int64_t first, int64_t index, int64_t count, floa
   tile.lines = in_.size(1) - line;
   tile.first_column = -column;
   tile.columns = in_.size(2) - column;
-  tile.to = input + index * channels;
+  tile.to = input + index * groups * channels;
   tile.to_step = input_step(count);
   bool is_usual = true;
   for (int i = 0; i < in_.count; ++i) {
@@ -127,7 +127,7 @@ void PackedWinograd::product(int64_t point, int64_t count, const float* input, f
   for (int64_t i = axis_first(y); i < axis_first(y) + axis_terms(y); ++i) {
     for (int64_t j = axis_first(x); j < axis_first(x) + axis_terms(x); ++j, ++taps) {
       const float* from = input + (i * axis_inputs() + j) * input_step(count);
-      for (int64_t r = 0; r < count; ++r) rows[taps * count + r] = from + r * channels;
+      for (int64_t r = 0; r < count; ++r) rows[taps * count + r] = from + r * groups * channels;
     }
   }
   const Packing packing = packing_of(*kernels);
@@ -136,11 +136,11 @@ void PackedWinograd::product(int64_t point, int64_t count, const float* input, f
   p.halves = f32_half_microkernels(*kernels);
   p.rows = rows;
   p.row_step = p.m = count;
-  p.row_gap = channels;
+  p.row_gap = groups * channels;
   p.taps = taps;
   p.k = channels;
   p.n = outputs;
-  const int64_t term = channels * packing.columns(outputs);
+  const int64_t term = groups * channels * packing.columns(outputs);
   p.b = weights + terms_before(point) * term;
   if (point + 1 < points()) {
     const int64_t columns = std::min(packing.panel, packing.columns(outputs));
@@ -148,8 +148,8 @@ void PackedWinograd::product(int64_t point, int64_t count, const float* input, f
     p.ahead = {p.b.floats + terms(point) * term, floats * static_cast<int64_t>(sizeof(float))};
   }
   p.c = products + point * product_step(count);
-  p.c_step = outputs;
-  multiply(p, 0, divide_up(outputs, packing.panel));
+  p.c_step = groups * outputs;
+  multiply_groups(p, groups);
 }
 
 void PackedWinograd::finish(int64_t first, int64_t index, int64_t count, const float* products) const {
@@ -157,9 +157,9 @@ void PackedWinograd::finish(int64_t first, int64_t index, int64_t count, const f
   const Image& out = out_;
   const int64_t offset = at.image * out.strides[0] + at.line * out.strides[1] + at.column * out.strides[2];
   WinogradOutput tile{};
-  tile.from = products + index * outputs;
+  tile.from = products + index * groups * outputs;
   tile.from_step = product_step(count);
-  tile.channels = outputs;
+  tile.channels = groups * outputs;
   tile.bias = bias;
   tile.to = out.data + offset;
   tile.line_step = out.strides[1];
@@ -179,9 +179,11 @@ void PackedWinograd::finish_directly(int64_t tile) const {
   const int64_t lines = std::min(out_.sizes[1] - at.line, m), width = std::min(out_.sizes[2] - at.column, m);
   const int64_t origin = at.image * out_.strides[0] + at.line * out_.strides[1] + at.column * out_.strides[2];
   float sums[kMostOutputs * kMostColumns];
-  for (int64_t j = 0; j < outputs; j += panel) {
-    const int64_t columns = std::min(panel, outputs - j);
-    add_directly(at, j, columns, sums);
+  const int64_t panels = divide_up(outputs, panel);
+  for (int64_t part = 0; part < groups * panels; ++part) {
+    const int64_t group = part / panels, first = part % panels * panel, j = group * outputs + first;
+    const int64_t columns = std::min(panel, outputs - first);
+    add_directly(at, group, first, columns, sums);
     for (int64_t i = 0; i < lines * width; ++i) {
       const int64_t offset = origin + i / width * out_.strides[1] + i % width * out_.strides[2] + j;
       float* const to = out_.data + offset;
@@ -198,21 +200,21 @@ void PackedWinograd::finish_directly(int64_t tile) const {
   }
 }
 
-// Adds to sums[i * kMostColumns + o], output channel first + o of pixel i of the tile. Pixels outside the output are
-// not counted.
-void PackedWinograd::add_directly(const Place& at, int64_t first, int64_t columns, float* sums) const {
+// Adds to sums[i * kMostColumns + o], output channel first + o of the group at pixel i of the tile. Pixels outside the
+// output are not counted.
+void PackedWinograd::add_directly(const Place& at, int64_t group, int64_t first, int64_t columns, float* sums) const {
   const int64_t lines = std::min(out_.sizes[1] - at.line, m), width = std::min(out_.sizes[2] - at.column, m);
   for (int64_t i = 0; i < lines * width; ++i) {
-    for (int64_t o = 0; o < columns; ++o) sums[i * kMostColumns + o] = bias ? bias[first + o] : 0.0f;
+    for (int64_t o = 0; o < columns; ++o) sums[i * kMostColumns + o] = bias ? bias[group * outputs + first + o] : 0.0f;
   }
   int source = 0;
-  for (int64_t c = 0, before = 0; c < channels; ++c) {
+  for (int64_t c = group * channels, before = 0; c < (group + 1) * channels; ++c) {
     for (; c - before >= in_.images[source].sizes[3]; ++source) before += in_.images[source].sizes[3];
     const Image& in = in_.images[source];
     for (int64_t tap = 0; tap < 9; ++tap) {
       const int64_t ky = tap / 3, kx = tap % 3;
       float filter[kMostColumns];
-      find_filter(ky, kx, c, first, columns, filter);
+      find_filter(ky, kx, group, c - group * channels, first, columns, filter);
       for (int64_t i = 0; i < lines * width; ++i) {
         const int64_t y = (at.line + i / width) * stride + ky - pad_h;
         const int64_t x = (at.column + i % width) * stride + kx - pad_w;
@@ -225,8 +227,8 @@ void PackedWinograd::add_directly(const Place& at, int64_t first, int64_t column
   }
 }
 
-// Recovers the weights of a tap for channel c and outputs first + o, o < columns, which are in one panel.
-void PackedWinograd::find_filter(int64_t ky, int64_t kx, int64_t c, int64_t first, int64_t columns,
+// Recovers the weights of a tap for channel c and outputs first + o, o < columns, of a group, which are in one panel.
+void PackedWinograd::find_filter(int64_t ky, int64_t kx, int64_t group, int64_t c, int64_t first, int64_t columns,
                                  float* filter) const {
   const Packing packing = packing_of(*kernels);
   const int64_t step = std::min(packing.panel, packing.columns(outputs) - first);
@@ -234,7 +236,8 @@ void PackedWinograd::find_filter(int64_t ky, int64_t kx, int64_t c, int64_t firs
   if (stride == 2) {
     // The points 0 and infinity contain the taps unchanged.
     const int64_t point = (ky == 2 ? 6 : 0) + (kx == 2 ? 2 : 0), term = (ky > 0 ? 2 : 0) + (kx > 0 ? 1 : 0);
-    const float* const row = weights + terms_before(point) * point_step + first * terms(point) * channels;
+    const float* const row =
+        weights + (terms_before(point) * groups + group * terms(point)) * point_step + first * terms(point) * channels;
     std::copy_n(row + (term * channels + c) * step, columns, filter);
     return;
   }
@@ -242,8 +245,8 @@ void PackedWinograd::find_filter(int64_t ky, int64_t kx, int64_t c, int64_t firs
   constexpr float kScales[][3] = {{1.0f, 1.0f, 1.0f}, {2.0f, -1.0f, 1.0f}, {4.0f, -3.0f, 1.0f}};
   const float* const scales = kScales[m - 2];
   const int64_t last = m + 1;
-  const float* const row = weights + first * channels + c * step;
-  const auto point = [&](int64_t y, int64_t x) { return row + (y * (m + 2) + x) * point_step; };
+  const float* const row = weights + group * point_step + first * channels + c * step;
+  const auto point = [&](int64_t y, int64_t x) { return row + (y * (m + 2) + x) * groups * point_step; };
   const int64_t y0 = ky == 2 ? last : ky, x0 = kx == 2 ? last : kx;
   const int64_t y1 = ky == 1 ? 2 : y0, x1 = kx == 1 ? 2 : x0;
   const float* const u[] = {point(y0, x0), point(y0, x1), point(y1, x0), point(y1, x1)};

@@ -14,15 +14,16 @@
 
 namespace rushlight::microkernels {
 
-// A convolution of channels-last float32 images [n, h, w, channels] to [n, out_h, out_w, outputs].
+// A convolution of channels-last float32 images [n, h, w, groups * channels] to [n, out_h, out_w, groups * outputs].
 class PackedWinograd {
  public:
   // The owner sets these once. `m` is the number of outputs of a tile along an axis: 2 to 4, or 2 if the stride is 2.
   const F32Microkernels* kernels = nullptr;
-  int64_t m = 4, stride = 1, pad_h = 0, pad_w = 0, channels = 0, outputs = 0;
-  Epilogue epilogue;               // `residual` is an argument of run()
-  const float* weights = nullptr;  // points() packed matrices [terms(point) * channels, outputs]
-  const float* bias = nullptr;     // [outputs] or null
+  int64_t m = 4, stride = 1, pad_h = 0, pad_w = 0;
+  int64_t groups = 1, channels = 0, outputs = 0;  // input and output channels of a group
+  Epilogue epilogue;                              // `residual` is an argument of run()
+  const float* weights = nullptr;  // for each point and group, a packed matrix [terms(point) * channels, outputs]
+  const float* bias = nullptr;     // [groups * outputs] or null
 
   // Sets the shapes of the operands; `residual` may be null. Returns InvalidProgram if they do not fit.
   Error prepare(const Sources& in, const Image& out, const Image* residual);
@@ -64,8 +65,8 @@ class PackedWinograd {
     return count;
   }
   // Floats from one input or point to the next. Padding avoids powers of two, which would share cache sets.
-  int64_t input_step(int64_t count) const { return count * channels + 16; }
-  int64_t product_step(int64_t count) const { return count * outputs + 16; }
+  int64_t input_step(int64_t count) const { return count * groups * channels + 16; }
+  int64_t product_step(int64_t count) const { return count * groups * outputs + 16; }
   int64_t input_floats(int64_t count) const { return round_up(inputs() * input_step(count), 16); }
   int64_t product_floats(int64_t count) const { return round_up(points() * product_step(count), 16); }
   int64_t row_floats(int64_t count) const { return round_up(2 * count * terms(0), 16); }
@@ -82,8 +83,10 @@ class PackedWinograd {
   // Computes a tile directly, with filters recovered from the transformed ones. It is used for tiles with infinities or
   // NaN, which a transform would spread to other outputs.
   void finish_directly(int64_t tile) const;
-  void add_directly(const Place& at, int64_t first, int64_t columns, float* sums) const;
-  void find_filter(int64_t ky, int64_t kx, int64_t c, int64_t first, int64_t columns, float* filter) const;
+  // `first` and `c` are channels of the group.
+  void add_directly(const Place& at, int64_t group, int64_t first, int64_t columns, float* sums) const;
+  void find_filter(int64_t ky, int64_t kx, int64_t group, int64_t c, int64_t first, int64_t columns,
+                   float* filter) const;
 
   Sources in_;
   Image out_;

@@ -95,7 +95,10 @@ def _arguments(node: Node) -> dict[str, Any]:
 
 
 def _is_trained(node: Node) -> bool:
-    """Whether the node is random, or updates statistics, because a module is in training mode."""
+    """Whether the node is random, or updates statistics, because a module is in training mode.
+
+    A batch norm without statistics does neither: weight standardization normalizes weights with it.
+    """
     if node.op != "call_function" or not isinstance(node.target, OpOverload):
         return False
     if node.target.namespace != "aten":
@@ -103,6 +106,8 @@ def _is_trained(node: Node) -> bool:
     given = _arguments(node)
     if given.get("train", given.get("training")) is not True:
         return False
+    if "running_mean" in given:
+        return given["running_mean"] is not None
     chance = given.get("p", given.get("dropout"))
     return chance is None or chance > 0
 

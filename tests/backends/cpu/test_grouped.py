@@ -15,7 +15,7 @@ from torch.export import Dim
 
 import rushlight
 from rushlight.backends.cpu.partitioner import CpuPartitioner
-from rushlight.backends.cpu.plan.tables import Elementwise, Gemm, GroupedConv2d
+from rushlight.backends.cpu.plan.tables import Elementwise, Gemm, GroupedConv2d, Winograd
 
 # Inputs, outputs, groups, kernel, stride, padding, dilation, height and width.
 SHAPES = [
@@ -34,11 +34,18 @@ SHAPES = [
 ]
 # The same, of groups that are products.
 WIDER_SHAPES = [
-    (48, 48, 3, 3, 1, 1, 1, 14, 15),  # 16 outputs
-    (72, 72, 3, 3, 2, 1, 1, 9, 13),  # 24 outputs
-    (60, 80, 2, 3, 1, 1, 1, 5, 6),  # 40 outputs
+    (48, 48, 3, (3, 2), 1, 1, 1, 14, 15),  # 16 outputs
+    (72, 72, 3, (2, 3), 2, 1, 1, 9, 13),  # 24 outputs
+    (60, 80, 2, (3, 4), 1, 1, 1, 5, 6),  # 40 outputs
     (100, 24, 2, 3, 1, 2, 2, 6, 5),  # 12 outputs, deep sums
     (48, 96, 4, 1, 1, 0, 1, 7, 9),  # windows of one pixel
+]
+# The same, of groups that Winograd's algorithm computes.
+WINOGRAD_SHAPES = [
+    (48, 48, 3, 3, 1, 1, 1, 14, 15),  # 16 outputs
+    (72, 96, 3, 3, 1, 2, 1, 9, 13),  # 32 outputs of 24 inputs
+    (192, 144, 2, 3, 1, 0, 1, 12, 11),  # 72 outputs: more than a panel
+    (256, 256, 2, 3, 2, 1, 1, 13, 20),  # stride 2
 ]
 
 
@@ -69,6 +76,55 @@ def test_wider_groups(shape: tuple[int, ...], activation: type[nn.Module]) -> No
         assert_close(run(program, inputs, threads), expected(model, inputs))
 
 
+@pytest.mark.parametrize("shape", WINOGRAD_SHAPES)
+@pytest.mark.parametrize("activation", [nn.ReLU6, nn.SiLU])
+def test_winograd_groups(shape: tuple[int, ...], activation: type[nn.Module]) -> None:
+    torch.manual_seed(0)
+    model, inputs = nn.Sequential(conv(shape), activation()), (torch.randn(2, shape[0], *shape[-2:]),)
+    program, _ = lower(model, inputs)
+    assert Winograd in kinds(program)
+    for threads in (1, 2):
+        assert_close(run(program, inputs, threads), expected(model, inputs))
+
+
+@pytest.mark.parametrize("weights", [torch.float32, torch.float16])
+def test_winograd_groups_with_untransformed_weights(weights: torch.dtype) -> None:
+    torch.manual_seed(0)
+    model, inputs = conv(WINOGRAD_SHAPES[1]), (torch.randn(1, 72, 9, 13),)
+    program, _ = lower(model, inputs, partitioner=CpuPartitioner(weights=weights, compact=True))
+    assert Winograd in kinds(program)
+    state, rounded = model.state_dict(), conv(WINOGRAD_SHAPES[1])
+    rounded.load_state_dict(state | {"weight": state["weight"].to(weights).float()})
+    assert_close(run(program, inputs), expected(rounded, inputs))
+
+
+def test_winograd_groups_add_a_residual() -> None:
+    class Residual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = conv(WINOGRAD_SHAPES[0])
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(self.conv(x) + x)
+
+    model, inputs = Residual(), (torch.randn(1, 48, 14, 15),)
+    program, _ = lower(model, inputs)
+    assert Winograd in kinds(program)
+    assert_close(run(program, inputs), expected(model, inputs))
+
+
+@pytest.mark.parametrize("shape", WINOGRAD_SHAPES)
+def test_winograd_groups_with_numbers_that_are_not_finite(shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    model, inputs = conv(shape), (torch.randn(1, shape[0], *shape[-2:]),)
+    inputs[0][0, 3, 4, 5], inputs[0][0, -2, 7, 1] = float("nan"), float("inf")
+    program, _ = lower(model, inputs)
+    assert Winograd in kinds(program)
+    (got,), (wanted,) = run(program, inputs), expected(model, inputs)
+    assert torch.equal(got.isnan(), wanted.isnan())
+    assert_close((got.nan_to_num(),), (wanted.nan_to_num(),))
+
+
 def test_wider_groups_in_bfloat16() -> None:
     torch.manual_seed(0)
     model, inputs = nn.Conv2d(48, 96, 1, groups=4).bfloat16(), (torch.randn(1, 48, 7, 9).bfloat16(),)
@@ -81,7 +137,10 @@ def test_wider_groups_in_bfloat16() -> None:
 
 @pytest.mark.parametrize("isa", ["avx2", "generic"])
 def test_other_instruction_sets(isa: str) -> None:
-    tests = [f"{Path(__file__)}::{name}" for name in ("test_grouped_convolutions", "test_wider_groups")]
+    tests = [
+        f"{Path(__file__)}::{name}"
+        for name in ("test_grouped_convolutions", "test_wider_groups", "test_winograd_groups")
+    ]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "SiLU", *tests]
     done = subprocess.run(command, env=os.environ | {"RUSHLIGHT_ISA": isa}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
@@ -132,7 +191,7 @@ def test_a_sum_stays_a_step_of_its_own() -> None:
     assert_close(run(program, inputs), expected(model, inputs))
 
 
-@pytest.mark.parametrize("shape", [(64, 64, 2, 3, 1, 1, 1, 8, 8), (32, 32, 8, 1, 1, 0, 1, 8, 8)])
+@pytest.mark.parametrize("shape", [(64, 64, 2, 5, 1, 2, 1, 8, 8), (32, 32, 8, 1, 1, 0, 1, 8, 8)])
 def test_large_groups_and_single_pixels_are_products(shape: tuple[int, ...]) -> None:
     model, inputs = conv(shape), (torch.randn(1, shape[0], 8, 8),)
     program, _ = lower(model, inputs)

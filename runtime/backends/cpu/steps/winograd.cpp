@@ -17,6 +17,7 @@ class WinogradStep final : public Step {
     c.m = op.m();
     c.pad_h = op.pad_h();
     c.pad_w = op.pad_w();
+    c.groups = op.groups();
     c.channels = op.channels();
     c.outputs = op.outputs();
     c.epilogue = binder.epilogue(op.epilogue());
@@ -30,9 +31,9 @@ class WinogradStep final : public Step {
     } else {
       int64_t terms[kMostPoints];
       for (int64_t i = 0; i < c.points(); ++i) terms[i] = c.terms(i);
-      c.weights = binder.packed(op.weight(), c.points(), c.channels, c.outputs, terms);
+      c.weights = binder.packed(op.weight(), c.points(), c.channels, c.outputs, terms, c.groups);
     }
-    c.bias = binder.optional_constant(op.bias(), round_up(c.outputs, 64));
+    c.bias = binder.optional_constant(op.bias(), round_up(c.groups * c.outputs, 64));
     residual_ = binder.optional_input(op.residual());
     out_ = binder.output(op.output());
     return binder.error();
@@ -66,13 +67,13 @@ class WinogradStep final : public Step {
   // Returns the transformed weights, or null if the binder has an error.
   const float* transformed(const schema::Winograd& op, Binder& binder) const {
     const microkernels::PackedWinograd& c = convolution_;
-    const microkernels::PackedWeights taps = binder.packed_weights(op.weight(), 9, c.channels, c.outputs);
+    const microkernels::PackedWeights taps = binder.packed_weights(op.weight(), 9 * c.groups, c.channels, c.outputs);
     if (taps.floats == nullptr && taps.f16 == nullptr) return nullptr;
-    const int64_t matrix = c.channels * packing_of(*c.kernels).columns(c.outputs);
+    const int64_t matrix = c.groups * c.channels * packing_of(*c.kernels).columns(c.outputs);  // of a point
     float* weights = binder.array<float>(static_cast<size_t>(c.points() * matrix));
     if (weights == nullptr) return nullptr;
     const auto transform = c.kernels->packed->winograd(c.m).filters;
-    // The transform treats a matrix as one row, so the packing does not matter.
+    // The transform treats the matrices of a point as one row, so the packing does not matter.
     if (taps.floats) {
       transform(taps.floats, matrix, weights, matrix);
       return weights;

@@ -4,6 +4,27 @@ from __future__ import annotations
 
 from rushlight.backends.cpu.target import Target
 
+_TERMS = 8
+"""Terms of a sum that take as long as starting and storing a tile of a product of a group."""
+
+
+def grouped_product_cycles(groups: int, rows: int, depth: int, columns: int, target: Target) -> float:
+    """Estimates the cycles of `groups` products [rows, depth] x [depth, columns] with constant matrices.
+
+    Args:
+        groups: the number of products; one is estimated by `product_cycles`.
+        rows: rows of each product.
+        depth: terms of each sum.
+        columns: columns of each product.
+        target: the processor.
+
+    Returns:
+        cycles of one core.
+    """
+    if groups == 1:
+        return product_cycles(rows, depth, columns, target)
+    return groups * rows * (depth + _TERMS) * -(-columns // target.vector) / 2
+
 
 def product_cycles(rows: int, depth: int, columns: int, target: Target) -> float:
     """Estimates the cycles of a product [rows, depth] x [depth, columns] with a constant matrix."""

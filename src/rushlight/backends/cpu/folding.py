@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping
 
 import torch
 from torch.fx import Node
 
-from rushlight.ir import meta
+from rushlight.backends.cpu.lower.nodes import tensors_of
 from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import aten_op
 
@@ -40,13 +41,13 @@ class SelectedConstants(Mapping[Node, torch.Tensor]):
 
 
 def is_folded(node: Node) -> bool:
-    """Whether a plan stores the result of a node with constant inputs."""
-    op = aten_op(node.target)
-    value = meta.get_tensor(node)
-    if op is None or value is None or torch.Tag.nondeterministic_seeded in op.tags:
+    """Whether a plan stores the result, or the results, of a node with constant inputs."""
+    values = tensors_of(node)
+    if not values or not all(isinstance(size, int) for value in values for size in value.shape):
         return False
-    if op._schema.is_mutable or not all(isinstance(size, int) for size in value.shape):
-        return False
-    return value.numel() <= MOST_ELEMENTS or value.numel() <= max(
-        (t.numel() for s in node.all_input_nodes if (t := meta.get_tensor(s)) is not None), default=0
-    )
+    if node.target is not operator.getitem:
+        op = aten_op(node.target)
+        if op is None or torch.Tag.nondeterministic_seeded in op.tags or op._schema.is_mutable:
+            return False
+    most = max((t.numel() for source in node.all_input_nodes for t in tensors_of(source)), default=0)
+    return all(value.numel() <= max(MOST_ELEMENTS, most) for value in values)

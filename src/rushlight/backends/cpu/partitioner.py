@@ -116,7 +116,9 @@ class CpuPartitioner(Partitioner):
         taken: set[Node] = set()
         inside = {node for found in int8_functions(graph, constants).values() for node in found.nodes}
         for node in graph.nodes:
-            if node.op != "call_function" or node.target is operator.getitem:
+            if node.op != "call_function":
+                continue
+            if node.target is operator.getitem and not constants.is_constant(node):
                 continue
             reason = None if node in inside else unsupported_reason(node, constants)
             if reason is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from rushlight.backends.cpu.cost import product_cycles
+from rushlight.backends.cpu.cost import grouped_product_cycles
 from rushlight.backends.cpu.optimize.block_gemm import block_gemm, block_gemms
 from rushlight.backends.cpu.optimize.context import Context
 from rushlight.backends.cpu.optimize.select_int8 import int4_gemm, int8_operation, weight_only_gemm
@@ -106,13 +106,14 @@ def _grouped(convolution: Convolution) -> GroupedConv2d[Tensor]:
 
 def _winograd(convolution: Convolution, m: int, options: Options) -> Winograd[Tensor]:
     outputs, channels = convolution.weight.shape[:2]
+    groups = convolution.groups
     keeps_taps = stores_taps(convolution, options)
     if convolution.stride == (2, 2):
-        weights = winograd_weights_apart(convolution.weight, options.target)
+        weights = winograd_weights_apart(convolution.weight, groups, options.target)
     elif keeps_taps:
-        weights = winograd_taps(convolution.weight, options.target)
+        weights = winograd_taps(convolution.weight, groups, options.target)
     else:
-        weights = winograd_weights(convolution.weight, m, options.target)
+        weights = winograd_weights(convolution.weight, groups, m, options.target)
     return Winograd(
         input=convolution.input,
         weight=stored(weights, convolution.stored),
@@ -125,9 +126,10 @@ def _winograd(convolution: Convolution, m: int, options: Options) -> Winograd[Te
         pad_w=convolution.padding[1],
         stride=convolution.stride[0],
         channels=channels,
-        outputs=outputs,
+        outputs=outputs // groups,
         epilogue=convolution.epilogue,
         transforms_weight=keeps_taps,
+        groups=groups,
     )
 
 
@@ -162,13 +164,10 @@ def winograd_size(convolution: Convolution, options: Options, symbols: Symbols) 
     to 4e-6 for m = 3 and 1e-5 for m = 4. The precision "highest" refuses m = 3 and m = 4.
     """
     outputs, channels, *kernel = convolution.weight.shape
+    groups = convolution.groups
+    outputs //= groups
     apart = convolution.stride == (2, 2)
-    if (
-        kernel != [3, 3]
-        or convolution.groups != 1
-        or convolution.dilation != (1, 1)
-        or max(convolution.padding) > 2
-    ):
+    if kernel != [3, 3] or convolution.dilation != (1, 1) or max(convolution.padding) > 2:
         return 0
     if channels < 16 or outputs < 16 or not (convolution.stride == (1, 1) or apart):
         return 0
@@ -188,11 +187,11 @@ def winograd_size(convolution: Convolution, options: Options, symbols: Symbols) 
         return 0
     images, height, width = (symbols.upper(size) for size in convolution.output.sizes[:3])
     target = options.target
-    costs = {0: product_cycles(images * height * width, 9 * channels, outputs, target)}
+    costs = {0: grouped_product_cycles(groups, images * height * width, 9 * channels, outputs, target)}
     for m in (2,) if options.is_highest or apart else (2, 3, 4):
         tiles = images * -(-height // m) * -(-width // m)
         inputs, points = (25, 9) if apart else ((m + 2) ** 2, (m + 2) ** 2)
-        products = inputs * product_cycles(tiles, channels, outputs, target)
-        moves = tiles * (inputs * channels + points * outputs) / target.vector * _TRANSFORM
+        products = inputs * grouped_product_cycles(groups, tiles, channels, outputs, target)
+        moves = groups * tiles * (inputs * channels + points * outputs) / target.vector * _TRANSFORM
         costs[m] = products + moves * 2
     return min(costs, key=lambda m: costs[m])

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from rushlight.backends.cpu.target import Target
 
@@ -50,17 +51,39 @@ WINOGRAD_G = {
 }
 
 
-def winograd_taps(weight: torch.Tensor, target: Target) -> torch.Tensor:
-    """Packs weights [outputs, channels, 3, 3] untransformed, as nine matrices [channels, outputs]."""
-    return pack_panels(weight.permute(2, 3, 1, 0).flatten(0, 1), target)
+def winograd_taps(weight: torch.Tensor, groups: int, target: Target) -> torch.Tensor:
+    """Packs weights [groups * outputs, channels, 3, 3] untransformed.
+
+    Returns:
+        a matrix [channels, outputs] for each of the nine taps and each group, in panels.
+    """
+    return pack_panels(_matrices(weight.flatten(2).permute(2, 0, 1), groups), target)
 
 
-def winograd_weights(weight: torch.Tensor, m: int, target: Target) -> torch.Tensor:
-    """Packs weights [outputs, channels, 3, 3] as (m + 2)^2 transformed matrices [channels, outputs]."""
+def winograd_weights(weight: torch.Tensor, groups: int, m: int, target: Target) -> torch.Tensor:
+    """Transforms and packs weights [groups * outputs, channels, 3, 3].
+
+    Returns:
+        a matrix [channels, outputs] for each of the (m + 2)^2 points and each group, in panels.
+    """
+    g = np.kron(WINOGRAD_G[m], WINOGRAD_G[m])
+    return pack_panels(_matrices(_transformed(weight, g), groups), target)
+
+
+def _transformed(weight: torch.Tensor, matrix: NDArray[np.float64]) -> torch.Tensor:
+    """Multiplies the nine taps of each filter by `matrix` [points, 9], in float64.
+
+    Returns:
+        float32 [points, outputs, channels].
+    """
     outputs, channels = weight.shape[:2]
-    g = torch.from_numpy(np.kron(WINOGRAD_G[m], WINOGRAD_G[m]))
-    points = g @ weight.reshape(outputs * channels, 9).t().double()
-    return pack_panels(points.float().view(-1, outputs, channels).transpose(1, 2), target)
+    points = torch.from_numpy(matrix) @ weight.reshape(outputs * channels, 9).t().double()
+    return points.float().view(-1, outputs, channels)
+
+
+def _matrices(points: torch.Tensor, groups: int) -> torch.Tensor:
+    """[points, groups * outputs, channels] as matrices [points * groups, channels, outputs]."""
+    return points.unflatten(1, (groups, -1)).flatten(0, 1).transpose(1, 2)
 
 
 # The factors of three taps at stride 2 for the points 0, 1 and infinity of F(2, 2) over even inputs. The
@@ -68,15 +91,18 @@ def winograd_weights(weight: torch.Tensor, m: int, target: Target) -> torch.Tens
 _APART = (((1, 0, 0), (0, 1, 0)), ((1, 0, 1),), ((0, 1, 0), (0, 0, 1)))
 
 
-def winograd_weights_apart(weight: torch.Tensor, target: Target) -> torch.Tensor:
-    """Packs weights [outputs, channels, 3, 3] for stride 2 as 9 matrices [terms * channels, outputs]."""
-    outputs, channels = weight.shape[:2]
-    taps = weight.reshape(outputs * channels, 9).t().double()
+def winograd_weights_apart(weight: torch.Tensor, groups: int, target: Target) -> torch.Tensor:
+    """Transforms and packs weights [groups * outputs, channels, 3, 3] for stride 2.
+
+    Returns:
+        a matrix [terms * channels, outputs] for each of the nine points and each group, in panels.
+    """
+    outputs = weight.shape[0] // groups
     packed = []
     for rows, columns in product(_APART, _APART):
-        points = torch.from_numpy(np.kron(np.array(rows, np.float64), np.array(columns, np.float64))) @ taps
-        matrix = points.float().view(-1, outputs, channels).transpose(1, 2).reshape(1, -1, outputs)
-        packed.append(pack_panels(matrix, target))
+        terms = _transformed(weight, np.kron(np.array(rows, np.float64), np.array(columns, np.float64)))
+        matrices = terms.unflatten(1, (groups, outputs)).permute(1, 0, 3, 2)
+        packed.append(pack_panels(matrices.flatten(1, 2), target))
     return torch.cat(packed)
 
 

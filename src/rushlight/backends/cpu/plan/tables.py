@@ -384,7 +384,10 @@ class Winograd(Operation[V], Generic[V]):
 
     input: V
     weight: V
-    """Packed matrices, one for each point, or nine of [channels, outputs] that are transformed at load."""
+    """Packed matrices, one for each point and group, or one of [channels, outputs] for each of the nine
+    taps and each
+    group, which are transformed at load.
+    """
     bias: V | None = None
     residual: V | None = None
     more: list[V] = field(default_factory=list)
@@ -395,10 +398,13 @@ class Winograd(Operation[V], Generic[V]):
     pad_w: int = 0
     stride: int = 1
     channels: int = 1
+    """Input channels of a group."""
     outputs: int = 1
+    """Output channels of a group."""
     epilogue: Epilogue = field(default_factory=Epilogue)
     transforms_weight: bool = False
     """Whether the weights are as the program has them. Only at stride 1."""
+    groups: int = 1
 
 
 @dataclass(kw_only=True)

@@ -138,6 +138,7 @@ CPU_PLAN = Schema(
             Field("outputs", 11, Kind.SCALAR, "I", default=1, bounds=(1, 16777216)),
             Field("epilogue", 12, Kind.TABLE, target="Epilogue"),
             Field("transforms_weight", 13, Kind.BOOL, "B"),
+            Field("groups", 14, Kind.SCALAR, "I", default=1, bounds=(1, 1048576)),
         ),
         "DepthwiseConv2d": (
             Field("input", 0, Kind.SCALAR, "I"),

@@ -1,0 +1,40 @@
+"""Weights that the model computes from parameters alone are stored in the plan."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tests.backends.cpu.support import assert_close, expected, run
+from torch import nn
+from torch.nn import functional as F
+
+import rushlight
+from rushlight.format.pte import read_pte
+
+
+class Standardized(nn.Conv2d):
+    """A convolution with standardized weights (https://arxiv.org/abs/1903.10520)."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows = self.weight.reshape(1, self.out_channels, -1)
+        weight = F.batch_norm(rows, None, None, training=True, momentum=0.0).reshape_as(self.weight)
+        return F.conv2d(x, weight, self.bias, self.stride, self.padding)
+
+
+class Moments(nn.Conv2d):
+    """The same with an operator of two results."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        deviation, mean = torch.std_mean(self.weight, dim=(1, 2, 3), keepdim=True)
+        return F.conv2d(x, (self.weight - mean) / (deviation + 1e-5), self.bias, self.stride, self.padding)
+
+
+@pytest.mark.parametrize("layer", [Standardized, Moments])
+def test_weights_from_operators_of_several_results(layer: type[nn.Conv2d]) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(layer(16, 32, 3, padding=1), nn.ReLU(), layer(32, 8, 1)).eval()
+    inputs = (torch.randn(1, 16, 14, 14),)
+    program = rushlight.compile(model, inputs).buffer
+    (method,) = read_pte(program).program.execution_plan
+    assert (len(method.operators), len(method.delegates)) == (0, 1)
+    assert_close(run(program, inputs), expected(model, inputs))
