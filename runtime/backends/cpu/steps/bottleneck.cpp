@@ -61,13 +61,12 @@ class BottleneckStep final : public Step {
       RL_REQUIRE(std::equal(out_image_.sizes, out_image_.sizes + 4, residual_image_.sizes), InvalidProgram,
                  "the residual of a bottleneck has another shape");
     }
-    const Window &a = expand_.window, &b = depthwise_.window;
+    const Window& a = expand_.window;
     height_ = size_after(in_image_.sizes[1], a.kernel_h, a.stride_h, a.pad_h, a.dilation_h);
     width_ = size_after(in_image_.sizes[2], a.kernel_w, a.stride_w, a.pad_w, a.dilation_w);
     const int64_t outputs = has_product_ ? project_.outputs : expand_.outputs;
+    // The depthwise convolution may have more padding at the bottom and on the right, so that its output is larger.
     RL_REQUIRE(height_ > 0 && width_ > 0 && in_image_.sizes[0] == out_image_.sizes[0] &&
-                   out_image_.sizes[1] == size_after(height_, b.kernel_h, b.stride_h, b.pad_h, b.dilation_h) &&
-                   out_image_.sizes[2] == size_after(width_, b.kernel_w, b.stride_w, b.pad_w, b.dilation_w) &&
                    in_image_.sizes[3] == expand_.channels && out_image_.sizes[3] == outputs,
                InvalidProgram, "operands of a bottleneck do not fit its weights");
     band_ = 1;

@@ -8,8 +8,6 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kMostTaps = 1 << 14;
-
 class Pool2dStep final : public Step {
  public:
   Error bind(const schema::Pool2d& op, Binder& binder) {
@@ -21,9 +19,7 @@ class Pool2dStep final : public Step {
     tiles_ = &binder.tiles();
     in_ = binder.input(op.input());
     out_ = binder.output(op.output());
-    RL_TRY(binder.error());
-    RL_REQUIRE(window_.kernel_h * window_.kernel_w <= kMostTaps, InvalidProgram, "a pooling's window is too large");
-    return Error::Ok;
+    return binder.error();
   }
 
   Error prepare() override {
@@ -50,20 +46,31 @@ class Pool2dStep final : public Step {
   int64_t work() const override { return out_->numel() * window_.kernel_h * window_.kernel_w; }
 
  private:
-  int64_t worker_floats() const { return round_up(window_.kernel_h * window_.kernel_w * 2, 16); }
+  // The elements [first, last) of a window that lie inside of an image, on one axis.
+  struct Taps {
+    int64_t first, last;
+    Taps(int64_t start, int64_t kernel, int64_t dilation, int64_t size)
+        : first(start < 0 ? std::min(kernel, divide_up(-start, dilation)) : 0),
+          last(start < size ? std::max(first, std::min(kernel, divide_up(size - start, dilation))) : first) {}
+  };
+
+  // Floats for a pointer to each pixel of a window.
+  int64_t worker_floats() const {
+    return round_up(2 * std::min(window_.kernel_h, in_->sizes[1]) * std::min(window_.kernel_w, in_->sizes[2]), 16);
+  }
 
   void line(int64_t image, int64_t y, const float** sources) const {
     const View& in = *in_;
     const int64_t top = y * window_.stride_h - window_.pad_h;
+    const Taps rows(top, window_.kernel_h, window_.dilation_h, in.sizes[1]);
     for (int64_t x = 0; x < out_->sizes[2]; ++x) {
       const int64_t left = x * window_.stride_w - window_.pad_w;
+      const Taps columns(left, window_.kernel_w, window_.dilation_w, in.sizes[2]);
       int64_t count = 0;
-      for (int64_t ky = 0; ky < window_.kernel_h; ++ky) {
+      for (int64_t ky = rows.first; ky < rows.last; ++ky) {
         const int64_t v = top + ky * window_.dilation_h;
-        if (v < 0 || v >= in.sizes[1]) continue;
-        for (int64_t kx = 0; kx < window_.kernel_w; ++kx) {
+        for (int64_t kx = columns.first; kx < columns.last; ++kx) {
           const int64_t u = left + kx * window_.dilation_w;
-          if (u < 0 || u >= in.sizes[2]) continue;
           sources[count++] = in.floats() + image * in.strides[0] + v * in.strides[1] + u * in.strides[2];
         }
       }

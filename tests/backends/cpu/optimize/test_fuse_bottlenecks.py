@@ -39,6 +39,24 @@ class Block(nn.Module):
         return x + y if self.adds else y
 
 
+class Padded(nn.Module):
+    """A depthwise convolution with more padding at the bottom and on the right: TensorFlow's "same"."""
+
+    def __init__(self, kernel: int, padding: tuple[int, int, int, int], projects: bool = True) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(8, 400, 1),
+            nn.ReLU6(),
+            nn.ZeroPad2d(padding),
+            nn.Conv2d(400, 400, kernel, 2, groups=400),
+            nn.SiLU(),
+            nn.Conv2d(400, 8, 1) if projects else nn.Identity(),
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x)
+
+
 class Stem(nn.Module):
     """A convolution of 3 x 3 before the depthwise one."""
 
@@ -62,6 +80,9 @@ CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "hardswish": (Block(act=nn.Hardswish), (1, 8, 27, 27)),
     "hardswish, no product": (Block(act=nn.Hardswish, projects=False), (1, 8, 27, 27)),
     "stem": (Stem(), (1, 3, 130, 130)),
+    "padding on two sides": (Padded(3, (0, 1, 0, 1)), (2, 8, 28, 30)),
+    "more padding on two sides": (Padded(5, (1, 2, 1, 2)), (1, 8, 28, 30)),
+    "padding on two sides, no product": (Padded(3, (0, 1, 0, 1), projects=False), (1, 8, 28, 30)),
 }
 
 

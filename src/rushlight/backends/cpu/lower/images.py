@@ -8,7 +8,7 @@ import torch
 from torch.fx import Node
 
 from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
-from rushlight.backends.cpu.lower.nodes import check_first_result_alone, is_empty, rank_of
+from rushlight.backends.cpu.lower.nodes import check_first_result_alone, check_window, is_empty, rank_of
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.lower.transposed import check_transposed, transposed_convolution
 from rushlight.backends.cpu.lower.volumes import check_volume_convolution, convolve_volume
@@ -26,7 +26,7 @@ from rushlight.backends.cpu.plan.tables import (
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants
-from rushlight.ir.edge_ops import argument, aten_op
+from rushlight.ir.edge_ops import argument, aten_op, is_op
 
 aten = torch.ops.aten
 MOST_WINDOW_ROWS = 256  # limit for a grouped convolution
@@ -311,11 +311,13 @@ def check_convolution(node: Node, constants: Constants) -> str | None:
         return "its weights are empty"
     if any(int(p) < 0 for p in padding):  # type: ignore[union-attr, arg-type]
         return "its padding is negative"
+    window = meta.get_tensor(weight)  # type: ignore[arg-type]
+    if window is not None and (reason := check_window(window.shape[2:], stride, padding, dilation)):
+        return reason
     if rank_of(source) == 5:
         return check_volume_convolution(node)
     if transposed:
         return check_transposed(node, [int(d) for d in dilation])  # type: ignore[union-attr, arg-type]
-    window = meta.get_tensor(weight)  # type: ignore[arg-type]
     if groups != 1 and window is not None and window.dim() == 4 and window.shape[2] > MOST_WINDOW_ROWS:
         return f"it is grouped and its window has {window.shape[2]} rows"
     return None
@@ -330,15 +332,20 @@ def check_batch_norm(node: Node, constants: Constants) -> str | None:
 
 def check_max_pool2d_with_indices(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the input is not [n, c, h, w], or the indices are used."""
-    return "its input is no batch of images" if rank_of(node.args[0]) != 4 else check_first_result_alone(node)
+    if rank_of(node.args[0]) != 4:
+        return "its input is no batch of images"
+    return check_first_result_alone(node) or check_window(*node.args[1:5])
 
 
 def check_pool(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the input is not [n, c, h, w], or the divisor of average pooling is negative."""
     if rank_of(node.args[0]) != 4:
         return "its input is no batch of images"
-    divisor = argument(node, 6)  # of average pooling
-    return "its divisor is negative" if divisor is not None and divisor < 0 else None
+    divides = is_op(node, aten.avg_pool2d.default)
+    divisor = argument(node, 6) if divides else None
+    if divisor is not None and divisor < 0:
+        return "its divisor is negative"
+    return check_window(node.args[1], *node.args[2 : 4 if divides else 5])
 
 
 def check_adaptive_pool(node: Node, constants: Constants) -> str | None:
@@ -355,7 +362,7 @@ def check_adaptive_pool(node: Node, constants: Constants) -> str | None:
         return "it has no output"
     if any(a % b for a, b in zip(source.shape[2:], result.shape[2:], strict=True)):
         return "its windows have several sizes"
-    return None
+    return check_window([a // b for a, b in zip(source.shape[2:], result.shape[2:], strict=True)])
 
 
 ROWS: dict[object, Row] = {

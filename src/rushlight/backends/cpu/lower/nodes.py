@@ -15,6 +15,8 @@ from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.sym import IntLike, bounds
 
+_MOST_WINDOW, _MOST_WINDOW_STEP = 4096, 65536  # bounds of the table Window in schema/cpu_plan.fbs
+
 
 def operation(node: Node) -> Any:
     """The ATen overload of a node, or operator.getitem."""
@@ -26,6 +28,27 @@ def tensors_of(node: Node) -> list[torch.Tensor]:
     value = meta.find_val(node)
     values = value if isinstance(value, (tuple, list)) else [value]
     return [item for item in values if isinstance(item, torch.Tensor)]
+
+
+def check_window(kernel: Any, *others: Any) -> str | None:
+    """Refuses a window that plans cannot hold: the table Window of the schema has a bound for each number.
+
+    Args:
+        kernel: the sizes of the window, or one number for all axes.
+        others: strides, paddings and dilations in the same form; None and [] are defaults.
+
+    Returns:
+        the reason, or None if plans can hold the window.
+    """
+
+    def largest(value: Any) -> int:
+        return int(max(value, default=0)) if isinstance(value, Sequence) else int(value or 0)
+
+    if largest(kernel) > _MOST_WINDOW:
+        return f"its window has more than {_MOST_WINDOW} elements on an axis"
+    if any(largest(other) > _MOST_WINDOW_STEP for other in others):
+        return f"its stride, padding or dilation is larger than {_MOST_WINDOW_STEP}"
+    return None
 
 
 def shape_of(node: Node) -> Sequence[IntLike]:

@@ -60,6 +60,7 @@ _POOLS = (aten.max_pool2d.default, aten.max_pool2d_with_indices.default)
 _AVERAGES = (aten.avg_pool2d.default, aten.adaptive_avg_pool2d.default, aten._adaptive_avg_pool2d.default)
 _OVER_IMAGES = (aten.convolution.default, *_POOLS, *_AVERAGES)
 _MOST_AVERAGED = 1 << 22
+_MOST_POOLED = 1 << 14  # elements of a window of pooling in int8
 
 
 def lower_quantized(
@@ -464,6 +465,11 @@ def _mean_over(
     return _done(lowering, node, result)
 
 
+def _is_large(pooling: Pooling) -> bool:
+    """Whether a window has too many elements for pooling in int8; it then runs in float32."""
+    return pooling.window.kernel_h * pooling.window.kernel_w > _MOST_POOLED
+
+
 def _average_pool(lowering: QuantizedLowering, node: Node) -> bool:
     found = _averages(lowering, node)
     if found is None:
@@ -477,6 +483,8 @@ def _average_pool(lowering: QuantizedLowering, node: Node) -> bool:
     else:
         height, width = raw.sizes[-2] // sizes[-2], raw.sizes[-1] // sizes[-1]
         pooling = Pooling(window=make_window((height, width), (height, width)))
+    if _is_large(pooling):
+        return False
     out = lowering.new_image(sizes, torch.int8)
     step = Int8Pool2d(
         input=_dense_image(lowering, raw, node),
@@ -492,7 +500,7 @@ def _average_pool(lowering: QuantizedLowering, node: Node) -> bool:
 
 def _max_pool(lowering: QuantizedLowering, node: Node) -> bool:
     source = node.args[0]
-    if source not in lowering.quant_params:
+    if source not in lowering.quant_params or _is_large(max_pooling(node)):
         return False
     assert isinstance(source, Node)
     params = lowering.quant_params[source]

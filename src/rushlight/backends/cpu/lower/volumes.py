@@ -9,7 +9,7 @@ import torch
 from torch.fx import Node
 
 from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
-from rushlight.backends.cpu.lower.nodes import check_first_result_alone, operation, rank_of
+from rushlight.backends.cpu.lower.nodes import check_first_result_alone, check_window, operation, rank_of
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.lower.transposed import (
     check_transposed,
@@ -268,16 +268,16 @@ def check_volume_convolution(node: Node) -> str | None:
 
 def check_max_pool3d(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the input is not [n, c, d, h, w], or the indices are used."""
-    return (
-        "its input is no batch of volumes" if rank_of(node.args[0]) != 5 else check_first_result_alone(node)
-    )
+    if rank_of(node.args[0]) != 5:
+        return "its input is no batch of volumes"
+    return check_first_result_alone(node) or check_window(*node.args[1:5])
 
 
 def check_avg_pool3d(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the input is not [n, c, d, h, w], or the divisor is given."""
     if rank_of(node.args[0]) != 5:
         return "its input is no batch of volumes"
-    return None if argument(node, 6) is None else "its divisor is given"
+    return "its divisor is given" if argument(node, 6) is not None else check_window(*node.args[1:4])
 
 
 ROWS: dict[Any, Row] = {

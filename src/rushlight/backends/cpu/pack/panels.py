@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import torch
@@ -70,7 +71,7 @@ def winograd_weights(weight: torch.Tensor, groups: int, m: int, target: Target) 
     return pack_panels(_matrices(_transformed(weight, g), groups), target)
 
 
-def _transformed(weight: torch.Tensor, matrix: NDArray[np.float64]) -> torch.Tensor:
+def _transformed(weight: torch.Tensor, matrix: NDArray[Any]) -> torch.Tensor:
     """Multiplies the nine taps of each filter by `matrix` [points, 9], in float64.
 
     Returns:
@@ -83,7 +84,8 @@ def _transformed(weight: torch.Tensor, matrix: NDArray[np.float64]) -> torch.Ten
 
 def _matrices(points: torch.Tensor, groups: int) -> torch.Tensor:
     """[points, groups * outputs, channels] as matrices [points * groups, channels, outputs]."""
-    return points.unflatten(1, (groups, -1)).flatten(0, 1).transpose(1, 2)
+    count, outputs, channels = points.shape
+    return points.reshape(count * groups, outputs // groups, channels).transpose(1, 2)
 
 
 # The factors of three taps at stride 2 for the points 0, 1 and infinity of F(2, 2) over even inputs. The
