@@ -53,7 +53,7 @@ bool euclidean_distances(KernelRuntimeContext& context, const F32Microkernels& k
   gemm.a = points.a, gemm.lda = points.depth;
   gemm.rhs = microkernels::F32Gemm::Rhs::Transposed;
   gemm.b = points.b, gemm.ldb = points.depth;
-  gemm.init = microkernels::GemmInit::Zero;
+  gemm.bias_of = microkernels::BiasOf::None;
   gemm.c = points.out, gemm.ldc = points.columns;
   if (!run_gemm(context, gemm)) return false;
   const auto square = [&](const float* point) {

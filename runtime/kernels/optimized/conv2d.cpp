@@ -11,9 +11,9 @@
 
 namespace rushlight::optimized {
 
+using microkernels::BiasOf;
 using microkernels::F32Gemm;
 using microkernels::F32Microkernels;
-using microkernels::GemmInit;
 
 namespace {
 
@@ -54,7 +54,7 @@ bool pointwise_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
     gemm.rhs = F32Gemm::Rhs::Rows;
     gemm.b = conv.input + group * channels * pixels;
     gemm.ldb = pixels;
-    gemm.init = conv.bias ? GemmInit::Row : GemmInit::Zero;
+    gemm.bias_of = conv.bias ? BiasOf::Rows : BiasOf::None;
     gemm.bias = conv.bias ? conv.bias + group * outputs : nullptr;
     gemm.c = conv.out + group * outputs * pixels;
     gemm.ldc = pixels;
@@ -146,7 +146,7 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
           gemm.rhs = F32Gemm::Rhs::Gathered;
           gemm.b = padded;
           gemm.offsets = offsets;
-          gemm.init = conv.bias ? GemmInit::Row : GemmInit::Zero;
+          gemm.bias_of = conv.bias ? BiasOf::Rows : BiasOf::None;
           gemm.bias = conv.bias ? conv.bias + group * outputs : nullptr;
           gemm.c = conv.out + plane * outputs * conv.out_height * conv.out_width + y * conv.out_width;
           gemm.ldc = conv.out_height * conv.out_width;

@@ -8,9 +8,9 @@
 
 namespace rushlight::optimized {
 
+using microkernels::BiasOf;
 using microkernels::F32Gemm;
 using microkernels::F32Microkernels;
-using microkernels::GemmInit;
 
 namespace {
 
@@ -30,7 +30,7 @@ bool pointwise_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
   gemm.a = c.input, gemm.lda = c.channels;
   gemm.rhs = F32Gemm::Rhs::Transposed;
   gemm.b = c.weight, gemm.ldb = c.channels;
-  gemm.init = c.bias ? GemmInit::Column : GemmInit::Zero;
+  gemm.bias_of = c.bias ? BiasOf::Columns : BiasOf::None;
   gemm.bias = c.bias;
   gemm.c = c.out, gemm.ldc = c.outputs;
   return run_gemm(context, gemm);
@@ -116,7 +116,7 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
       gemm.a = gathered, gemm.lda = depth;
       gemm.rhs = F32Gemm::Rhs::Transposed;
       gemm.b = c.weight + group * outputs * depth, gemm.ldb = depth;
-      gemm.init = c.bias ? GemmInit::Column : GemmInit::Zero;
+      gemm.bias_of = c.bias ? BiasOf::Columns : BiasOf::None;
       gemm.bias = c.bias ? c.bias + group * outputs : nullptr;
       gemm.c = c.out + first * c.outputs + group * outputs, gemm.ldc = c.outputs;
       multiply(kernels, gemm, 0, count, 0, outputs, packed);

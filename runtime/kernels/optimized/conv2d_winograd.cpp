@@ -9,9 +9,9 @@
 
 namespace rushlight::optimized {
 
+using microkernels::BiasOf;
 using microkernels::F32Gemm;
 using microkernels::F32Microkernels;
-using microkernels::GemmInit;
 
 namespace {
 
@@ -115,7 +115,7 @@ bool conv2d_winograd(KernelRuntimeContext& context, const Conv2d& conv) {
         gemm.a = weights + f * filters, gemm.lda = conv.channels;
         gemm.rhs = F32Gemm::Rhs::Rows;
         gemm.b = input + f * size.input_step, gemm.ldb = size.row;
-        gemm.init = GemmInit::Zero;
+        gemm.bias_of = BiasOf::None;
         gemm.c = products + f * size.product_step, gemm.ldc = size.row;
         multiply(kernels, gemm, 0, gemm.m, 0, gemm.n, packing);
       }

@@ -6,9 +6,9 @@
 
 namespace rushlight::optimized {
 
+using microkernels::BiasOf;
 using microkernels::F32Gemm;
 using microkernels::F32Microkernels;
-using microkernels::GemmInit;
 using microkernels::kSerialWork;
 
 namespace {
@@ -52,15 +52,12 @@ constexpr int64_t kDotRows = 8;
 // Columns of one task.
 constexpr int64_t kChunk = 32;
 
-void set_initial(const F32Gemm& p, int64_t row, int64_t n0, int64_t n1) {
-  float* c = p.c + row * p.ldc;
-  if (p.init == GemmInit::Zero) {
-    std::fill(c + n0, c + n1, 0.0f);
-  } else if (p.init == GemmInit::Row) {
-    std::fill(c + n0, c + n1, p.bias[row]);
-  } else if (p.init == GemmInit::Column) {
-    std::copy(p.bias + n0, p.bias + n1, c + n0);
-  }
+// Adds the bias to columns [n0, n1) of a row.
+void add_bias(const F32Gemm& p, int64_t row, int64_t n0, int64_t n1) {
+  if (p.bias_of == BiasOf::None) return;
+  float* const c = p.c + row * p.ldc;
+  const bool is_of_rows = p.bias_of == BiasOf::Rows;
+  for (int64_t j = n0; j < n1; ++j) c[j] += p.bias[is_of_rows ? row : j];
 }
 
 // Returns product `index` of the products of run_batched_gemm().
@@ -73,14 +70,17 @@ F32Gemm product_at(const F32Gemm& first, int64_t index, const Steps& steps) {
 }
 
 void few_rows(const F32Microkernels& kernels, const F32Gemm& p, int64_t n0, int64_t n1) {
-  for (int64_t row = 0; row < p.m; ++row) set_initial(p, row, n0, n1);
+  for (int64_t row = 0; row < p.m && !p.accumulates; ++row) {
+    std::fill(p.c + row * p.ldc + n0, p.c + row * p.ldc + n1, 0.0f);
+  }
   if (p.rhs == F32Gemm::Rhs::Transposed) {
     kernels.add_dots(p.m, n1 - n0, p.k, p.a, p.lda, p.b + n0 * p.ldb, p.ldb, p.c + n0, p.ldc);
-    return;
+  } else {
+    for (int64_t row = 0; row < p.m; ++row) {
+      kernels.add_scaled_rows(p.k, p.a + row * p.lda, p.b + n0, p.ldb, n1 - n0, p.c + row * p.ldc + n0);
+    }
   }
-  for (int64_t row = 0; row < p.m; ++row) {
-    kernels.add_scaled_rows(p.k, p.a + row * p.lda, p.b + n0, p.ldb, n1 - n0, p.c + row * p.ldc + n0);
-  }
+  for (int64_t row = 0; row < p.m; ++row) add_bias(p, row, n0, n1);
 }
 
 // Computes products with few rows of A: the columns of all products are divided among workers.

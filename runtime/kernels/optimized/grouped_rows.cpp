@@ -99,7 +99,7 @@ void linear_of_rows(KernelRuntimeContext& context, const Tensor& in, const Group
             p.a = x, p.lda = depth;
             p.rhs = microkernels::F32Gemm::Rhs::Transposed;
             p.b = reals, p.ldb = depth;
-            p.init = offsets ? microkernels::GemmInit::Column : microkernels::GemmInit::Zero;
+            p.bias_of = offsets ? microkernels::BiasOf::Columns : microkernels::BiasOf::None;
             p.bias = offsets ? offsets + j : nullptr;
             p.c = to, p.ldc = columns;
             microkernels::multiply(kernels, p, 0, rows, 0, n, reals + (step * depth + 15) / 16 * 16);

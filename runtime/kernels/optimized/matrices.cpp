@@ -4,8 +4,8 @@
 
 namespace rushlight::optimized {
 
+using microkernels::BiasOf;
 using microkernels::F32Gemm;
-using microkernels::GemmInit;
 
 namespace {
 
@@ -48,26 +48,26 @@ bool multiply_matrices(KernelRuntimeContext& context, const MatmulProblem& p) {
   Steps steps{p.a.batch, p.b.batch, p.out.batch};
   const float alpha = p.alpha.to<float>();
   const float beta = p.bias.data ? p.beta.to<float>() : 0.0f;
-  gemm.init = GemmInit::Zero;
+  gemm.bias_of = BiasOf::None;
   if (alpha == 1.0f && beta == 1.0f && p.bias.batch == 0 && p.bias.row == 0 && p.bias.column == 1) {
-    gemm.init = GemmInit::Column;
+    gemm.bias_of = BiasOf::Columns;
     gemm.bias = floats(p.bias);
   } else if (alpha == 1.0f && beta == 1.0f && p.bias.batch == 0 && p.bias.row == 1 && p.bias.column == 0) {
-    gemm.init = GemmInit::Row;
+    gemm.bias_of = BiasOf::Rows;
     gemm.bias = floats(p.bias);
   } else if (alpha == 1.0f && beta != 0.0f) {
     add_scaled(p, 0.0f, beta);
-    gemm.init = GemmInit::Accumulate;
+    gemm.accumulates = true;
   }
   // A matrix-vector product reads the matrix in place, as the transposed product with one row.
   if (gemm.n == 1 && gemm.m > 1 && gemm.rhs == F32Gemm::Rhs::Transposed && p.out.row == 1 &&
-      gemm.init != GemmInit::Column) {
+      gemm.bias_of != BiasOf::Columns) {
     std::swap(gemm.a, gemm.b);
     std::swap(gemm.lda, gemm.ldb);
     std::swap(gemm.m, gemm.n);
     std::swap(steps.a, steps.b);
     gemm.ldc = gemm.n;
-    if (gemm.init == GemmInit::Row) gemm.init = GemmInit::Column;
+    if (gemm.bias_of == BiasOf::Rows) gemm.bias_of = BiasOf::Columns;
   }
   if (!run_batched_gemm(context, gemm, p.batches, steps)) return true;
   if (alpha != 1.0f) add_scaled(p, alpha, beta);

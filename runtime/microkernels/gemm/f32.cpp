@@ -101,11 +101,13 @@ void multiply(const F32Microkernels& kernels, const F32Gemm& p, int64_t m0, int6
         for (int64_t j = column; j < end; j += step) {
           const int64_t columns = std::min(step, end - j);
           const int vectors = static_cast<int>((columns + width - 1) / width);
-          GemmTile tile{p.a + m * p.lda + k0, p.lda, packed + (j - column) * depth, depth, p.init, p.bias, nullptr, 0};
+          GemmTile tile{
+              p.a + m * p.lda + k0, p.lda, packed + (j - column) * depth, depth, BiasOf::None, p.bias, nullptr, 0};
           if (fetch_ahead && j == column) tile.next_a = tile.a + count * p.lda;
-          if (k0 > 0) tile.init = GemmInit::Accumulate;
-          if (tile.init == GemmInit::Row) tile.bias = p.bias + m;
-          if (tile.init == GemmInit::Column) tile.bias = p.bias + j;
+          tile.accumulates = k0 > 0 || p.accumulates;
+          if (k0 + depth >= p.k) tile.bias_of = p.bias_of;
+          if (tile.bias_of == BiasOf::Rows) tile.bias = p.bias + m;
+          if (tile.bias_of == BiasOf::Columns) tile.bias = p.bias + j;
           Segment segments[66];
           const int segment_count = segments_of(p, j, columns, segments);
           if (segment_count == 1 && segments[0].length == vectors * width) {
@@ -117,14 +119,15 @@ void multiply(const F32Microkernels& kernels, const F32Gemm& p, int64_t m0, int6
           if (segment_count == 0) continue;
           tile.c = local;
           tile.ldc = vectors * width;
-          if (tile.init == GemmInit::Accumulate) {
+          if (tile.accumulates) {
             for (int i = 0; i < count; ++i) {
               for (int s = 0; s < segment_count; ++s) {
                 std::memcpy(local + i * tile.ldc + segments[s].from, p.c + (m + i) * p.ldc + segments[s].to,
                             static_cast<size_t>(segments[s].length) * sizeof(float));
               }
             }
-          } else if (tile.init == GemmInit::Column && columns < vectors * width) {
+          }
+          if (tile.bias_of == BiasOf::Columns && columns < vectors * width) {
             std::memcpy(local_bias, tile.bias, static_cast<size_t>(columns) * sizeof(float));
             tile.bias = local_bias;
           }

@@ -23,13 +23,14 @@ struct F32Gemm {
   const float* b;
   int64_t ldb;
   const int32_t* offsets;  // [k]
-  GemmInit init;
+  BiasOf bias_of;
   const float* bias;  // [m] or [n]
   float* c;           // row stride ldc
   int64_t ldc;
   // If not 0, columns are in rows of `row` columns. Only the first `kept` columns of a row are stored, contiguously.
   int64_t row = 0;
   int64_t kept = 0;
+  bool accumulates = false;  // whether the product is added to c
 };
 
 // Returns the floats of scratch memory, aligned to 64 bytes, that multiply() needs for this k and n.

@@ -151,10 +151,10 @@ void multiply_sums(const Panels& p, int rows, const TileShape& shape, const Pane
       tile.c = is_last ? part.c : before;
       tile.c_step = is_last ? part.c_step : step;
       tile.columns = is_last || shape.halves > 0 ? part.columns : step;
+      tile.bias = is_last ? part.bias : nullptr;
       tile.epilogue = is_last ? part.epilogue : Epilogue{};
       multiply_sum(p, rows, shape, tile);
       advance(tile.taps * tile.k);
-      tile.bias = nullptr;
       tile.addend = before;
     }
   }
@@ -199,7 +199,7 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
     tile.b = p.widened;
   }
   const bool begins = part.tap == 0 && part.first == 0, ends = part.taps_end == p.taps && part.last == p.k;
-  tile.bias = begins && p.bias ? p.bias + column : nullptr;
+  tile.bias = ends && p.bias ? p.bias + column : nullptr;
   const float* const addend = begins ? p.epilogue.residual : p.c;
   if (ends) tile.epilogue = p.epilogue;
   tile.epilogue.residual_step = begins ? p.epilogue.residual_step : p.c_step;

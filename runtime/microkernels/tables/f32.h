@@ -9,25 +9,26 @@
 
 namespace rushlight::microkernels {
 
-enum class GemmInit : uint8_t {
-  Zero,
-  Row,         // bias[i] for row i
-  Column,      // bias[j] for column j
-  Accumulate,  // c[i, j] itself
+// What a bias of a product belongs to.
+enum class BiasOf : uint8_t {
+  None,
+  Rows,     // bias[i] for row i
+  Columns,  // bias[j] for column j
 };
 
-// c[i, j] = init + sum over l < k of a[i, l] * b[l, j], l ascending, each product fused into the sum where the
-// instruction set can.
+// c[i, j] = (c[i, j] if `accumulates`) + sum over l < k of a[i, l] * b[l, j] + bias, in this order, l ascending, each
+// product fused into the sum where the instruction set can.
 struct GemmTile {
   const float* a;  // [rows, k], row stride lda
   int64_t lda;
   const float* b;  // [k, vectors * width], packed, aligned to a vector
   int64_t k;
-  GemmInit init;
+  BiasOf bias_of;
   const float* bias;  // [rows] or [vectors * width]
   float* c;           // [rows, vectors * width], row stride ldc
   int64_t ldc;
   const float* next_a = nullptr;  // the LHS of the next tile, which is prefetched; or null
+  bool accumulates = false;
 };
 
 // A row-major plane for a depthwise convolution or a pooling. stride_w is 1 or 2.

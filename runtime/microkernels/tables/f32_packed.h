@@ -33,8 +33,8 @@ struct Prologue {
   float low = -__builtin_inff(), high = __builtin_inff();
 };
 
-// c[i, j] = epilogue((bias[j] + sum over t < taps, l < k of rows[t * row_step + i][first + l] * b[t * k + l, j]) +
-// addend[i * addend_step + j]), in that order.
+// c[i, j] = epilogue((sum over t < taps, l < k of rows[t * row_step + i][first + l] * b[t * k + l, j]) +
+// addend[i * addend_step + j] + bias[j]), in that order.
 struct PanelTile {
   const float* const* rows;
   int64_t row_step;
@@ -52,7 +52,7 @@ struct PanelTile {
   Epilogue epilogue;   // its residual, which may be c, is prefetched into the L1 cache
 };
 
-// c[i, j] = epilogue(bias[j] + sum over l < k of lines[l][first + i * step] * b[l, j]): the LHS is stored column by
+// c[i, j] = epilogue(sum over l < k of lines[l][first + i * step] * b[l, j] + bias[j]): the LHS is stored column by
 // column.
 struct LineTile {
   const float* const* lines;

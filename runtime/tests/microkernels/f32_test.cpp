@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -32,23 +33,26 @@ struct Panel {
 TEST_P(F32Test, GemmOfEveryShapeAndStart) {
   for (int rows = 1; rows <= kernels.gemm_rows; ++rows) {
     for (int vectors = 1; vectors <= kernels.gemm_vectors; ++vectors) {
-      for (const GemmInit init : {GemmInit::Zero, GemmInit::Row, GemmInit::Column, GemmInit::Accumulate}) {
+      for (int start = 0; start < 6; ++start) {
+        const BiasOf bias_of = std::array{BiasOf::None, BiasOf::Rows, BiasOf::Columns}[static_cast<size_t>(start % 3)];
+        const bool accumulates = start >= 3;
         const int64_t k = 19, lda = 23, width = vectors * kernels.width, ldc = width + 5;
         const auto a = numbers(rows * lda), b = numbers(k * width), bias = numbers(width + rows);
         auto c = numbers(rows * ldc);
         const auto before = c;
         Panel packed(k * width);
         kernels.pack_rows(vectors, b.data(), width, k, width, packed.data());
-        GemmTile tile{a.data(), lda, packed.data(), k, init, bias.data(), c.data(), ldc};
-        if (init == GemmInit::Row) tile.next_a = a.data();
+        GemmTile tile{a.data(), lda, packed.data(), k, bias_of, bias.data(), c.data(), ldc};
+        tile.accumulates = accumulates;
+        if (bias_of == BiasOf::Rows) tile.next_a = a.data();
         kernels.gemm(rows, vectors, tile);
         for (int64_t i = 0; i < rows; ++i) {
           for (int64_t j = 0; j < ldc; ++j) {
             double want = before[i * ldc + j];
             if (j < width) {
-              if (init == GemmInit::Zero) want = 0;
-              if (init == GemmInit::Row) want = bias[i];
-              if (init == GemmInit::Column) want = bias[j];
+              if (!accumulates) want = 0;
+              if (bias_of == BiasOf::Rows) want += bias[i];
+              if (bias_of == BiasOf::Columns) want += bias[j];
               for (int64_t l = 0; l < k; ++l) want += static_cast<double>(a[i * lda + l]) * b[l * width + j];
             }
             ASSERT_NEAR(c[i * ldc + j], want, 1e-5) << rows << "x" << vectors << " at " << i << ", " << j;
@@ -95,7 +99,7 @@ TEST_P(F32Test, ProductsDoNotDependOnHowTheyAreDivided) {
     gemm.a = a.data(), gemm.lda = k;
     gemm.rhs = F32Gemm::Rhs::Rows;
     gemm.b = b.data(), gemm.ldb = n;
-    gemm.init = GemmInit::Row, gemm.bias = bias.data();
+    gemm.bias_of = BiasOf::Rows, gemm.bias = bias.data();
     gemm.c = whole.data(), gemm.ldc = n;
     Panel scratch(gemm_scratch(kernels, k, n));
     multiply(kernels, gemm, 0, m, 0, n, scratch.data());

@@ -9,6 +9,10 @@ import torch
 from tests.backends.cpu.support import Inputs, lower, run
 from torch import nn
 
+import rushlight
+from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+
 LAYERS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "deep": (nn.Linear(3072, 768), (197, 3072)),
     "deep, few rows": (nn.Linear(3072, 768), (4, 3072)),
@@ -60,3 +64,33 @@ def test_a_residual_is_added_to_the_whole_sum(rows: int) -> None:
     program, _ = lower(model, inputs)
     (got,) = run(program, inputs)
     assert error_of(got, want) <= 2 * error_of(model(*inputs), want)
+
+
+BIASED: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
+    "rows": (nn.Linear(256, 80), (300, 256)),
+    "one row": (nn.Linear(256, 80), (1, 256)),
+    "deep": (nn.Linear(1024, 80), (300, 1024)),
+    "stem": (nn.Conv2d(3, 64, 7, 2, 3), (1, 3, 40, 40)),
+    "windows": (nn.Conv2d(64, 64, 5, padding=2), (1, 64, 20, 20)),
+    "windows, transformed": (nn.Conv2d(64, 64, 3, padding=1), (1, 64, 20, 20)),
+    "groups of 8": (nn.Conv2d(64, 64, 3, padding=1, groups=8), (1, 64, 20, 20)),
+    "groups of 32": (nn.Conv2d(64, 64, 3, padding=1, groups=2), (1, 64, 20, 20)),
+    "each channel": (nn.Conv2d(64, 64, 5, padding=2, groups=64), (1, 64, 20, 20)),
+}
+PARTITIONERS = {"CpuBackend": [CpuPartitioner()], "XnnpackBackend": [XnnpackPartitioner()], "kernels": []}
+
+
+@pytest.mark.parametrize("partitioner", PARTITIONERS)
+@pytest.mark.parametrize("name", BIASED)
+def test_a_large_bias_does_not_round_the_products(name: str, partitioner: str) -> None:
+    """The last layer of a detector has a bias of about -4.6 (https://arxiv.org/abs/1708.02002)."""
+    torch.manual_seed(0)
+    layer, shape = BIASED[name]
+    layer = copy.deepcopy(layer).requires_grad_(False)
+    layer.weight *= 0.1
+    layer.bias.fill_(-4.6).add_(torch.rand_like(layer.bias))
+    inputs: Inputs = (torch.randn(shape),)
+    want = copy.deepcopy(layer).double()(inputs[0].double())
+    program = rushlight.compile(layer, inputs, partitioner=PARTITIONERS[partitioner])
+    (got,) = run(program.buffer, inputs)
+    assert error_of(got, want) <= 4 * error_of(layer(*inputs), want)

@@ -35,7 +35,7 @@ class MatMulStep final : public Step {
     gemm_.lda = a.strides[2];
     gemm_.rhs = is_transposed_ ? microkernels::F32Gemm::Rhs::Transposed : microkernels::F32Gemm::Rhs::Rows;
     gemm_.ldb = is_transposed_ ? b.strides[3] : b.strides[2];
-    gemm_.init = microkernels::GemmInit::Zero;
+    gemm_.bias_of = microkernels::BiasOf::None;
     gemm_.ldc = out.strides[2];
     return Error::Ok;
   }

@@ -99,7 +99,7 @@ class WeightOnlyGemmStep final : public Step {
     p.a = in_->floats(), p.lda = depth_;
     p.rhs = microkernels::F32Gemm::Rhs::Transposed;
     p.b = weights, p.ldb = depth_;
-    p.init = microkernels::GemmInit::Zero;
+    p.bias_of = microkernels::BiasOf::None;
     p.c = scratch, p.ldc = n;
     microkernels::multiply(*tiles_, p, 0, rows_, 0, n, weights + panel_floats());
     for (int64_t i = 0; i < rows_; ++i) finish(i, column, n, scratch + i * n);

@@ -228,8 +228,7 @@ RL_INLINE void grouped_vector(const DepthwiseRun& d, const GroupedChannels& g,
   Ints index;
   for (int i = 0; i < kWidth; ++i) index[i] = static_cast<int32_t>(i / g.group_outputs * g.group_inputs);
   Floats acc[Rows][Outputs];
-  const Floats start = d.bias ? load_channels<Whole>(d.bias + c, left) : Floats{};
-  RL_UNROLL for (int r = 0; r < Rows; ++r) { RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] = start; }
+  RL_UNROLL for (int r = 0; r < Rows; ++r) { RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] = Floats{}; }
   const float* const* const lines = d.lines;
   const int64_t tap_step = d.tap_step, weight_step = d.weight_step;
   const float* weights = d.weights + c;
@@ -256,10 +255,11 @@ RL_INLINE void grouped_vector(const DepthwiseRun& d, const GroupedChannels& g,
       }
     }
   }
+  const Floats bias = d.bias ? load_channels<Whole>(d.bias + c, left) : Floats{};
   const Floats low = splat(d.clamps ? d.low : -__builtin_inff()), high = splat(d.clamps ? d.high : __builtin_inff());
   RL_UNROLL for (int r = 0; r < Rows; ++r) {
     RL_UNROLL for (int i = 0; i < Outputs; ++i) {
-      const Floats value = at_most(at_least(acc[r][i], low), high);
+      const Floats value = at_most(at_least(acc[r][i] + bias, low), high);
       float* const out = to + r * d.out_row_step + i * d.out_step + c;
       Whole ? store(out, value) : store_few(out, value, left);
     }

@@ -12,27 +12,10 @@ namespace rushlight::microkernels::RL_ISA {
 template <int Rows, int Vectors, bool Ahead>
 static void gemm_tile(const GemmTile& t) {
   Floats acc[Rows][Vectors];
-  switch (t.init) {
-    default:
-      RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{};
-      break;
-    case GemmInit::Row:
-      RL_UNROLL for (int i = 0; i < Rows; ++i) {
-        const Floats bias = splat(t.bias[i]);
-        RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = bias;
-      }
-      break;
-    case GemmInit::Column:
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-        const Floats bias = load(t.bias + j * kWidth);
-        RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = bias;
-      }
-      break;
-    case GemmInit::Accumulate:
-      RL_UNROLL for (int i = 0; i < Rows; ++i) {
-        RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = load(t.c + i * t.ldc + j * kWidth);
-      }
-      break;
+  RL_UNROLL for (int i = 0; i < Rows; ++i) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+      acc[i][j] = t.accumulates ? load(t.c + i * t.ldc + j * kWidth) : Floats{};
+    }
   }
   const float* b = t.b;
   const float* a = t.a;
@@ -55,6 +38,18 @@ static void gemm_tile(const GemmTile& t) {
       RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += x * row[j];
     }
     b += Vectors * kWidth;
+  }
+  // The bias is added after the products: a large bias at the start would make each addition round to its magnitude.
+  if (t.bias_of == BiasOf::Rows) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      const Floats bias = splat(t.bias[i]);
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += bias;
+    }
+  } else if (t.bias_of == BiasOf::Columns) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+      const Floats bias = load(t.bias + j * kWidth);
+      RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] += bias;
+    }
   }
   float* c = t.c;
   RL_UNROLL for (int i = 0; i < Rows; ++i) {

@@ -59,10 +59,7 @@ static void f16_panel(F16Type type, int rows, int vectors, const PanelTile& tile
 template <int Rows, int Vectors, int Step>
 static void line_tile(const LineTile& t) {
   Floats acc[Rows][Vectors];
-  RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-    const Floats bias = t.bias ? load(t.bias + j * kWidth) : Floats{};
-    RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = bias;
-  }
+  zero_sums<Rows, Vectors>(acc);
   int64_t at[Rows];
   RL_UNROLL for (int i = 0; i < Rows; ++i) at[i] = t.first + i * (Step == 0 ? t.step : Step);
   const float* b = t.b;
@@ -76,6 +73,7 @@ static void line_tile(const LineTile& t) {
     }
     b += Vectors * kWidth;
   }
+  add_bias<Rows, Vectors>(acc, t.bias);
   store_tile<Rows, Vectors>(acc, t);
 }
 

@@ -83,8 +83,7 @@ inline constexpr bool kFetches = !kIsSmall;
 template <typename Stored, int Rows, int Vectors, Fetching Ahead, int Step>
 static void panel_tile(const PanelTile& t) {
   Floats acc[Rows][Vectors];
-  start_sums<Rows, Vectors>(acc, t);
-  deal<Stored>(acc);
+  zero_sums<Rows, Vectors>(acc);
   const typename Stored::Item* b = static_cast<const typename Stored::Item*>(t.b);
   [[maybe_unused]] const char* ahead = static_cast<const char*>(t.ahead);
   const float* const* rows = t.rows;
@@ -133,6 +132,7 @@ static void panel_tile(const PanelTile& t) {
   }
   join<Stored>(acc);
   add_addend<Rows, Vectors>(acc, t);
+  add_bias<Rows, Vectors>(acc, t.bias);
   store_sums<Rows, Vectors>(acc, t);
 }
 

@@ -73,12 +73,18 @@ RL_INLINE void add_rows(const float* from, int64_t step, int64_t columns, Floats
   }
 }
 
-// Sets all sums to the bias, or to zero.
 template <int Rows, int Vectors>
-RL_INLINE void start_sums(Floats (&acc)[Rows][Vectors], const PanelTile& t) {
+RL_INLINE void zero_sums(Floats (&acc)[Rows][Vectors]) {
+  RL_UNROLL for (int i = 0; i < Rows; ++i) { RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{}; }
+}
+// Adds the bias [columns], which may be null. It is added after the products: a large bias at the start would make each
+// addition round to its magnitude.
+template <int Rows, int Vectors>
+RL_INLINE void add_bias(Floats (&acc)[Rows][Vectors], const float* bias) {
+  if (!bias) return;
   RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-    const Floats bias = t.bias ? load(t.bias + j * kWidth) : Floats{};
-    RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = bias;
+    const Floats value = load(bias + j * kWidth);
+    RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] += value;
   }
 }
 template <int Rows, int Vectors>
