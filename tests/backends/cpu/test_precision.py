@@ -12,6 +12,7 @@ from torch import nn
 import rushlight
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+from rushlight.delegate.partitioner import Partitioner
 
 LAYERS: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "deep": (nn.Linear(3072, 768), (197, 3072)),
@@ -66,7 +67,7 @@ def test_a_residual_is_added_to_the_whole_sum(rows: int) -> None:
     assert error_of(got, want) <= 2 * error_of(model(*inputs), want)
 
 
-BIASED: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
+BIASED: dict[str, tuple[nn.Linear | nn.Conv2d, tuple[int, ...]]] = {
     "rows": (nn.Linear(256, 80), (300, 256)),
     "one row": (nn.Linear(256, 80), (1, 256)),
     "deep": (nn.Linear(1024, 80), (300, 1024)),
@@ -77,7 +78,11 @@ BIASED: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "groups of 32": (nn.Conv2d(64, 64, 3, padding=1, groups=2), (1, 64, 20, 20)),
     "each channel": (nn.Conv2d(64, 64, 5, padding=2, groups=64), (1, 64, 20, 20)),
 }
-PARTITIONERS = {"CpuBackend": [CpuPartitioner()], "XnnpackBackend": [XnnpackPartitioner()], "kernels": []}
+PARTITIONERS: dict[str, list[Partitioner]] = {
+    "CpuBackend": [CpuPartitioner()],
+    "XnnpackBackend": [XnnpackPartitioner()],
+    "kernels": [],
+}
 
 
 @pytest.mark.parametrize("partitioner", PARTITIONERS)
@@ -88,6 +93,7 @@ def test_a_large_bias_does_not_round_the_products(name: str, partitioner: str) -
     layer, shape = BIASED[name]
     layer = copy.deepcopy(layer).requires_grad_(False)
     layer.weight *= 0.1
+    assert layer.bias is not None
     layer.bias.fill_(-4.6).add_(torch.rand_like(layer.bias))
     inputs: Inputs = (torch.randn(shape),)
     want = copy.deepcopy(layer).double()(inputs[0].double())

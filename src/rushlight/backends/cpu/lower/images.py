@@ -8,7 +8,14 @@ import torch
 from torch.fx import Node
 
 from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
-from rushlight.backends.cpu.lower.nodes import check_first_result_alone, check_window, is_empty, rank_of
+from rushlight.backends.cpu.lower.nodes import (
+    check_first_result_alone,
+    check_window,
+    is_empty,
+    rank_of,
+    shape_of,
+    tensors_of,
+)
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.lower.transposed import check_transposed, transposed_convolution
 from rushlight.backends.cpu.lower.volumes import check_volume_convolution, convolve_volume
@@ -297,6 +304,15 @@ def adaptive_avg_pool2d(lowering: Lowering, node: Node) -> None:
     _pool(lowering, node, Pooling(window=make_window((height, width), (height, width))))
 
 
+def adaptive_max_pool2d(lowering: Lowering, node: Node) -> None:
+    """Lowers adaptive max pooling whose indices are not used."""
+    x = lowering.tensor(node.args[0])
+    result = tensors_of(node)[0]
+    height, width = (x.sizes[axis] // result.shape[axis] for axis in (-2, -1))
+    window = make_window((height, width), (height, width))
+    _pool(lowering, node, Pooling(window=window, is_maximum=True), item=True)
+
+
 # ---- Checks: each returns the reason why a node is refused, or None ----
 
 
@@ -348,12 +364,19 @@ def check_pool(node: Node, constants: Constants) -> str | None:
     return check_window(node.args[1], *node.args[2 : 4 if divides else 5])
 
 
+def check_adaptive_max_pool(node: Node, constants: Constants) -> str | None:
+    """Refuses the node if the indices are used, or its windows are not all of one known size."""
+    sizes = shape_of(node.args[0])  # type: ignore[arg-type]
+    if not all(isinstance(size, int) for size in sizes[2:]):
+        return "its image has a dynamic size"
+    return check_first_result_alone(node) or check_adaptive_pool(node, constants)
+
+
 def check_adaptive_pool(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the input is not [n, c, h, w], or its windows are not all of one known size."""
     if rank_of(node.args[0]) != 4:
         return "its input is no batch of images"
-    source, result = meta.get_tensor(node.args[0]), meta.get_tensor(node)  # type: ignore[arg-type]
-    assert source is not None and result is not None
+    source, result = tensors_of(node.args[0])[0], tensors_of(node)[0]  # type: ignore[arg-type]
     if tuple(result.shape[2:]) == (1, 1):
         return None
     if not all(isinstance(n, int) for n in (*source.shape[2:], *result.shape[2:])):
@@ -373,4 +396,5 @@ ROWS: dict[object, Row] = {
     aten.avg_pool2d.default: Row(check_pool, avg_pool2d),
     aten._adaptive_avg_pool2d.default: Row(check_adaptive_pool, adaptive_avg_pool2d),
     aten.adaptive_avg_pool2d.default: Row(check_adaptive_pool, adaptive_avg_pool2d),
+    aten.adaptive_max_pool2d.default: Row(check_adaptive_max_pool, adaptive_max_pool2d),
 }

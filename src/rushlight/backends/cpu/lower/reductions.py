@@ -1,22 +1,32 @@
-"""Lowers sums, means, minima, maxima and cumulative sums."""
+"""Lowers sums, means, variances, minima, maxima and cumulative sums."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.lower.lowering import Lowering
-from rushlight.backends.cpu.lower.nodes import rank_of
+from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
+from rushlight.backends.cpu.lower.nodes import (
+    check_first_result_alone,
+    operation,
+    rank_of,
+    shape_of,
+    tensors_of,
+)
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.plan.sizes import same
 from rushlight.backends.cpu.plan.tables import (
+    BinaryFunction,
     CumulativeSum,
     Reduce,
     Reduction,
+    UnaryFunction,
 )
 from rushlight.backends.cpu.plan.tensor import FLOAT16_TYPES, Tensor
 from rushlight.ir.constants import Constants
-from rushlight.ir.edge_ops import argument, aten_op
+from rushlight.ir.edge_ops import argument, aten_op, is_op
 
 aten = torch.ops.aten
 
@@ -26,14 +36,32 @@ REDUCTIONS = {
     aten.mean.dim: Reduction.MEAN,
     aten.amax.default: Reduction.MAXIMUM,
     aten.amin.default: Reduction.MINIMUM,
+    aten.max.dim: Reduction.MAXIMUM,
+    aten.min.dim: Reduction.MINIMUM,
 }
 
 
 def reduce(lowering: Lowering, node: Node) -> None:
     """Lowers a sum, mean, maximum or minimum over some dimensions, or all."""
     x = lowering.tensor(node.args[0])
+    out = _reduced(lowering, node, x, REDUCTIONS[aten_op(node.target)])  # type: ignore[index]
+    value = tensors_of(node)[0]
+    result = out.reshape(tuple(lowering.symbols.note(size) for size in value.shape))
+    assert result is not None
+    if operation(node) in (aten.max.dim, aten.min.dim):
+        lowering.set_items(node, [result])
+    else:
+        lowering.set(node, result)
+
+
+def _axes(node: Node, rank: int) -> set[int]:
     given = argument(node, 1)
-    axes = {axis % x.rank for axis in ([given] if isinstance(given, int) else given or range(x.rank))}
+    return {axis % rank for axis in ([given] if isinstance(given, int) else given or range(rank))}
+
+
+def _reduced(lowering: Lowering, node: Node, x: Tensor, reduction: Reduction) -> Tensor:
+    """Reduces a tensor over the dimensions of the node; they have size 1 in the result."""
+    axes = _axes(node, x.rank)
     kept = [axis for axis in range(x.rank) if axis not in axes]
     inner = next((a for a in kept if same(x.strides[a], 1) and not same(x.sizes[a], 1)), None)
     outer = [axis for axis in kept if axis != inner]
@@ -47,14 +75,46 @@ def reduce(lowering: Lowering, node: Node) -> None:
     step = Reduce(
         input=source,
         output=target,
-        reduction=REDUCTIONS[aten_op(node.target)],  # type: ignore[index]
+        reduction=reduction,
         kept=len(outer),
         reduced=len(axes),
     )
     lowering.emit(step, node)
-    result = out.reshape(lowering.sizes(node))
-    assert result is not None
-    lowering.set(node, result)
+    return out
+
+
+def variance(lowering: Lowering, node: Node) -> None:
+    """Lowers a variance, or a variance and a mean, over some dimensions, or all.
+
+    The mean is subtracted before the numbers are squared, so that a large mean does not cancel.
+    """
+    x = lowering.tensor(node.args[0])
+    mean = _reduced(lowering, node, x, Reduction.MEAN)
+    chain = ChainBuilder(lowering, node, x.sizes)
+    difference = chain.add(BinaryFunction.SUB, chain.operand(x), chain.operand(mean))
+    chain.add(BinaryFunction.MUL, difference, difference)
+    chain.finish()
+    squares = _reduced(lowering, node, lowering.tensor(node), Reduction.SUM)
+    chain = ChainBuilder(lowering, node, squares.sizes)
+    chain.add(UnaryFunction.AFFINE, chain.operand(squares), p=1 / _divisor(node))
+    chain.finish()
+    results = []
+    for value, tensor in zip(tensors_of(node), (lowering.tensor(node), mean), strict=False):
+        result = tensor.reshape(tuple(lowering.symbols.note(size) for size in value.shape))
+        assert result is not None
+        results.append(result)
+    if is_op(node, aten.var_mean.correction):
+        lowering.set_items(node, results)
+    else:
+        lowering.set(node, results[0])
+
+
+def _divisor(node: Node) -> float:
+    """The number by which a sum of squares is divided; at most 0 if it is unknown or there is no variance."""
+    sizes = shape_of(node.args[0])  # type: ignore[arg-type]
+    count = math.prod(sizes[axis] for axis in _axes(node, len(sizes)))
+    correction = argument(node, 2)
+    return count - (1 if correction is None else correction) if isinstance(count, int) else 0
 
 
 def _drop(tensor: Tensor, axes: list[int]) -> Tensor:
@@ -91,10 +151,26 @@ def check_extreme(node: Node, constants: Constants) -> str | None:
     return None if rank_of(node.args[0]) >= 1 else "its input is a scalar"
 
 
+def check_extreme_with_indices(node: Node, constants: Constants) -> str | None:
+    """Refuses the node if the input is a scalar, or the indices are used."""
+    return check_extreme(node, constants) or check_first_result_alone(node)
+
+
+def check_variance(node: Node, constants: Constants) -> str | None:
+    """Refuses the node if the input is a scalar, or the number of elements is dynamic or too small."""
+    if rank_of(node.args[0]) < 1:
+        return "its input is a scalar"
+    return None if _divisor(node) > 0 else "the number of elements is dynamic, or not above the correction"
+
+
 ROWS: dict[object, Row] = {
     aten.sum.dim_IntList: Row(check_reduce, reduce),
     aten.mean.dim: Row(check_reduce, reduce),
     aten.amax.default: Row(check_extreme, reduce),
     aten.amin.default: Row(check_extreme, reduce),
+    aten.max.dim: Row(check_extreme_with_indices, reduce),
+    aten.min.dim: Row(check_extreme_with_indices, reduce),
+    aten.var.correction: Row(check_variance, variance),
+    aten.var_mean.correction: Row(check_variance, variance),
     aten.cumsum.default: Row(check_reduce, cumulative_sum),
 }

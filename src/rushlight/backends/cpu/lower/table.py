@@ -18,6 +18,7 @@ from rushlight.backends.cpu.lower import (
     state,
     views,
     volumes,
+    windows,
 )
 from rushlight.backends.cpu.lower.row import Category, Row
 
@@ -35,6 +36,7 @@ ROWS: dict[object, Row] = {
     **state.ROWS,
     **views.ROWS,
     **volumes.ROWS,
+    **windows.ROWS,
 }
 """The rows by ATen overload or operator.getitem. The rows of a family are defined next to its functions."""
 
