@@ -173,15 +173,18 @@ def check(
     runs: Sequence[Sequence[Any]],
     folder: Path,
     method: str = "forward",
-    names: Sequence[str] = ("gcc", "clang"),
+    names: Sequence[str] = (),
     flags: Sequence[str] = ("-O2",),
     name: str = "model",
 ) -> CProgram:
-    """Requires that a program in C gives the bits of the portable kernels, run after run."""
+    """Requires that a program in C gives the bits of the portable kernels, run after run.
+
+    names: of compilers(); all of them by default.
+    """
     program = c_program(data, name)
     expected = PortableInterpreter(read_pte(data), method)
     wanted = [expected(*run) for run in runs]
-    for compiler in names:
+    for compiler in names or compilers():
         library = Library(compile_library(program, name, folder, compiler, flags), program)
         for i, run in enumerate(runs):
             assert_same_bits(library(method, *run), wanted[i], f"{compiler}, run {i}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.aot_c.harness import Library, check, compile_library, needs_targets
+from tests.aot_c.harness import Library, check, compile_library, compilers, needs_targets
 from tests.aot_c.one_call import CallProgram
 from tests.emit.cases import CASES as EMIT_CASES
 from tests.programs import CASES
@@ -42,7 +42,7 @@ def test_control_flow_and_state(name: str, tmp_path: Path) -> None:
     make, inputs, _ = EMIT_CASES[name]
     program = torch.export.export(make().eval(), inputs, strict=False)
     changed = [x * -1 if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
-    compiler = ("gcc", "clang")[len(name) % 2]
+    compiler = list(compilers())[len(name) % len(compilers())]
     runs = [list(inputs), changed, list(inputs)]
     check(compiled(program, None), runs, tmp_path, names=(compiler,), flags=("-O1",))
 
@@ -59,7 +59,7 @@ def test_control_flow_and_state(name: str, tmp_path: Path) -> None:
 def test_programs(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     flat = pytree.tree_leaves((case.inputs(), case.kwargs))
-    compiler = ("gcc", "clang")[len(name) % 2]
+    compiler = list(compilers())[len(name) % len(compilers())]
     check(compiled(case.export(), None), [flat, flat], tmp_path, names=(compiler,), flags=("-O1",))
 
 
