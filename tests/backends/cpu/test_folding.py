@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.backends.cpu.support import assert_close, expected, run
+from tests.backends.cpu.support import Function, assert_close, expected, kinds, run
 from torch import nn
 from torch.nn import functional as F
 
 import rushlight
+from rushlight.backends.cpu.plan.tables import Gemm
 from rushlight.format.pte import read_pte
 
 
@@ -37,4 +38,34 @@ def test_weights_from_operators_of_several_results(layer: type[nn.Conv2d]) -> No
     program = rushlight.compile(model, inputs).buffer
     (method,) = read_pte(program).program.execution_plan
     assert (len(method.operators), len(method.delegates)) == (0, 1)
+    assert_close(run(program, inputs), expected(model, inputs))
+
+
+class Positions(nn.Module):
+    """Attention with a bias for pairs of positions, which a small network computes from their distance."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        places = torch.arange(49.0)
+        self.register_buffer("distances", (places[:, None] - places)[..., None].expand(49, 49, 2))
+        self.network = nn.Sequential(nn.Linear(2, 384), nn.ReLU(), nn.Linear(384, 3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        bias = self.network(self.distances).permute(2, 0, 1)
+        return torch.softmax(x @ x.transpose(-1, -2) + bias, -1) @ x
+
+
+def test_a_small_result_of_large_intermediate_results() -> None:
+    torch.manual_seed(0)
+    model, inputs = Positions().eval(), (torch.randn(4, 3, 49, 32),)
+    program = rushlight.compile(model, inputs).buffer
+    assert Gemm not in kinds(program)
+    assert_close(run(program, inputs), expected(model, inputs))
+
+
+def test_a_large_result_is_not_stored() -> None:
+    inputs = (torch.randn(64, 64, 128),)
+    model = Function(lambda x: torch.ones(64, 64, 1).expand(64, 64, 128) * 2 + x)
+    program = rushlight.compile(model, inputs).buffer
+    assert len(program) < 1 << 18
     assert_close(run(program, inputs), expected(model, inputs))

@@ -9,7 +9,7 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 from typing_extensions import override
 
-from rushlight.backends.cpu.folding import SelectedConstants, is_folded
+from rushlight.backends.cpu.folding import SelectedConstants, constants_of_plan
 from rushlight.backends.cpu.lower.int8_functions import int8_functions
 from rushlight.backends.cpu.lower.nodes import operation
 from rushlight.backends.cpu.lower.quantized import lower_quantized
@@ -79,7 +79,7 @@ class CpuBackend(BackendDetails):
         files = ConstantFiles(edge_program)
         if not files.names:  # a merged weight would belong to no file
             edge_program = MergeBranchesPass()(edge_program).exported_program
-        constants = Constants(constant_inputs(edge_program), edge_program.graph, is_folded)
+        constants = constants_of_plan(constant_inputs(edge_program), edge_program.graph)
         graph = edge_program.graph
         stored = _needed_constants(edge_program, constants)
         lowering = QuantizedLowering(_options(compile_specs), stored, constants)

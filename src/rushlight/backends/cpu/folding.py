@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 
 import torch
-from torch.fx import Node
+from torch.fx import Graph, Node
 
 from rushlight.backends.cpu.lower.nodes import tensors_of
 from rushlight.ir.constants import Constants
@@ -14,6 +14,8 @@ from rushlight.ir.edge_ops import aten_op
 
 # Larger results would make the file too large, except permutations and conversions of constants.
 MOST_ELEMENTS = 1 << 18
+MOST_COMPUTED = 1 << 25
+"""Elements of a result that is computed, but not stored."""
 
 
 class SelectedConstants(Mapping[Node, torch.Tensor]):
@@ -40,14 +42,48 @@ class SelectedConstants(Mapping[Node, torch.Tensor]):
         return len(self._nodes)
 
 
-def is_folded(node: Node) -> bool:
-    """Whether a plan stores the result, or the results, of a node with constant inputs."""
+def constants_of_plan(stored: Mapping[str, torch.Tensor], graph: Graph) -> Constants:
+    """The constants of a graph, and the nodes that a plan computes from them when it is made.
+
+    Args:
+        stored: the tensors of the graph's placeholders that are constants, by name.
+        graph: the graph.
+    """
+    return Constants(stored, graph, _folded(stored, graph).__contains__)
+
+
+def _folded(stored: Mapping[str, torch.Tensor], graph: Graph) -> set[Node]:
+    """The nodes that are computed. Only other such nodes read a result that is too large to be stored."""
+    found: set[Node] = set()
+    for node in graph.nodes:
+        if node.op != "call_function" or not _is_computable(node):
+            continue
+        if all(source in found or source.name in stored for source in node.all_input_nodes):
+            found.add(node)
+    while True:
+        large = [node for node in found if not found.issuperset(node.users) and not _may_be_stored(node)]
+        if not large:
+            return found
+        for node in large:  # and all that is computed from it
+            if node in found:
+                found.remove(node)
+                large += found.intersection(node.users)
+
+
+def _is_computable(node: Node) -> bool:
+    """Whether a node with constant inputs has constant results of known sizes."""
     values = tensors_of(node)
     if not values or not all(isinstance(size, int) for value in values for size in value.shape):
         return False
-    if node.target is not operator.getitem:
-        op = aten_op(node.target)
-        if op is None or torch.Tag.nondeterministic_seeded in op.tags or op._schema.is_mutable:
-            return False
+    if sum(value.numel() for value in values) > MOST_COMPUTED:
+        return False
+    if node.target is operator.getitem:
+        return True
+    op = aten_op(node.target)
+    return op is not None and torch.Tag.nondeterministic_seeded not in op.tags and not op._schema.is_mutable
+
+
+def _may_be_stored(node: Node) -> bool:
+    """Whether the results of a node may be in the file."""
     most = max((t.numel() for source in node.all_input_nodes for t in tensors_of(source)), default=0)
-    return all(value.numel() <= max(MOST_ELEMENTS, most) for value in values)
+    return all(value.numel() <= max(MOST_ELEMENTS, most) for value in tensors_of(node))

@@ -12,7 +12,7 @@ from torch.fx import Graph, GraphModule, Node
 from typing_extensions import override
 
 from rushlight.backends.cpu.backend import CpuBackend, compile_specs
-from rushlight.backends.cpu.folding import is_folded
+from rushlight.backends.cpu.folding import constants_of_plan
 from rushlight.backends.cpu.lower.int8_functions import int8_functions
 from rushlight.backends.cpu.lower.nodes import dtype_of, operation
 from rushlight.backends.cpu.lower.quantized import QUANTIZED
@@ -93,7 +93,7 @@ class CpuPartitioner(Partitioner):
         def accepts(node: Node) -> bool:
             if node.graph not in known:
                 stored = constants_of_graph(ep, node.graph)
-                known[node.graph] = Constants(stored, node.graph, is_folded)
+                known[node.graph] = constants_of_plan(stored, node.graph)
             return unsupported_reason(node, known[node.graph]) is None
 
         return list(PRESERVED_OPS), accepts
@@ -111,7 +111,7 @@ class CpuPartitioner(Partitioner):
         self, module: GraphModule, stored: Mapping[str, torch.Tensor], tags: dict[str, DelegationSpec]
     ) -> None:
         graph = module.graph
-        constants = Constants(stored, graph, is_folded)
+        constants = constants_of_plan(stored, graph)
         log = WhyNoPartition(logger)
         taken: set[Node] = set()
         inside = {node for found in int8_functions(graph, constants).values() for node in found.nodes}
