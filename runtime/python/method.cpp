@@ -127,6 +127,12 @@ class MethodObject {
     return nb::borrow<nb::list>(results);
   }
 
+  void check_inputs(nb::handle inputs) {
+    const nb::object items = tuple_of(inputs);
+    const Running running(*this);
+    set_inputs(items);
+  }
+
   nb::object output_view(size_t index) {
     const Running running(*this);
     if (index >= outputs_.size()) {
@@ -421,6 +427,9 @@ void bind_method(nb::module_& module) {
       .def("__call__", &MethodObject::execute, "inputs"_a.none(), "clone_outputs"_a = true,
            nb::sig("def __call__(self, inputs: typing.Sequence[typing.Any], clone_outputs: bool = True) -> "
                    "list[typing.Any]"))
+      .def("check_inputs", &MethodObject::check_inputs, "inputs"_a.none(),
+           nb::sig("def check_inputs(self, inputs: typing.Sequence[typing.Any]) -> None"),
+           "Raises the errors of `execute` about its inputs, without running the method.")
       .def(
           "output_view", &MethodObject::output_view, "index"_a,
           nb::sig("def output_view(self, index: int) -> typing.Any"),

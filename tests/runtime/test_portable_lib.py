@@ -9,7 +9,12 @@ import pytest
 import torch
 
 from rushlight.runtime import portable_lib
-from rushlight.runtime.errors import InvalidStateError, NotFoundError
+from rushlight.runtime.errors import (
+    InvalidArgumentError,
+    InvalidStateError,
+    InvalidTypeError,
+    NotFoundError,
+)
 
 Build = Callable[..., bytes]
 
@@ -54,6 +59,12 @@ def test_program_and_method(path: str, add_program: Build) -> None:
             method.get_outputs()
         method.set_inputs([ONE, ONE])
         method.execute()
+        assert method.get_outputs() == [torch.tensor([2.0])]
+        with pytest.raises(InvalidTypeError, match="input 0 takes .*it is on device meta"):
+            method.set_inputs([ONE.to("meta"), ONE])
+        with pytest.raises(InvalidArgumentError, match="takes 2 inputs, but 1 is given"):
+            method.set_inputs([ONE])
+        method.execute()  # refused inputs leave those before
         assert method.get_outputs() == [torch.tensor([2.0])]
         assert method([ONE, 4 * ONE]) == method.call([4 * ONE, ONE])
         assert method.method_meta().num_outputs() == 1

@@ -205,6 +205,11 @@ class Method:
 
     def __call__(self, inputs: Sequence[Any], clone_outputs: bool = True) -> list[Any]: ...
 
+    def check_inputs(self, inputs: Sequence[Any]) -> None:
+        """
+        Raises the errors of `execute` about its inputs, without running the method.
+        """
+
     def output_view(self, index: int) -> Any:
         """
         Returns an array over the planned memory of an output, such as a parameter that the method returns. Writes

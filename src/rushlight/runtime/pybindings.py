@@ -27,7 +27,16 @@ class ExecuTorchMethod:
         self._outputs: list[Any] | None = None
 
     def set_inputs(self, inputs: Sequence[object]) -> None:
-        """Stores the inputs for `execute`."""
+        """Stores the inputs for `execute`.
+
+        Args:
+            inputs: one item for each input.
+
+        Raises:
+            InvalidArgumentError: the number of inputs or a shape is wrong.
+            InvalidTypeError: the dtype or the device of an input is wrong.
+        """
+        self._method.check_inputs(inputs)
         self._inputs = inputs
 
     def execute(self) -> None:
@@ -57,7 +66,7 @@ class ExecuTorchMethod:
                 method are tensors over this memory: the next run overwrites them, and writing to a parameter
                 that the method returns changes it. Outputs without planned memory always own theirs.
         """
-        self.set_inputs(inputs if isinstance(inputs, (list, tuple)) else (inputs,))
+        self._inputs = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
         return list(self._run(clone_outputs))
 
     def output_view(self, index: int) -> Any:

@@ -101,6 +101,17 @@ class Method:
 
     __call__ = execute
 
+    def check_inputs(self, inputs: Sequence[object]) -> None:
+        """Raises the errors of `execute` about its inputs, without running the method.
+
+        Args:
+            inputs: tensors (of torch, numpy or DLPack) and scalars.
+
+        Raises:
+            InvalidArgumentError, InvalidTypeError: the inputs have a wrong number, shape, dtype or type.
+        """
+        self._inputs.check(inputs, self.input_names)
+
     def get_attribute(self, name: str) -> torch.Tensor:
         """Returns a copy of a buffer by its fully qualified name.
 
