@@ -150,13 +150,34 @@ def test_planned_programs_keep_allocations_and_views() -> None:
     torch.testing.assert_close(found.module()(x), Planned()(x))
 
 
-def test_allocations_that_a_file_cannot_hold_are_refused() -> None:
-    class Parts(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            return torch.split(torch.sin(x), 2)
+class Parts(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        first, _, third = torch.split(torch.sin(x), 2)
+        (whole,) = torch.split(x, 6)
+        values, places = torch.topk(x, 2)
+        return first + third, third, whole * 2, values, places
 
-    program = to_edge(torch.export.export(Parts(), (torch.ones(4),))).to_executorch().exported_program()
-    with pytest.raises(DevtoolsError, match="an allocation of several tensors"):
-        serialize(program)
+
+def test_planned_programs_keep_allocations_of_several_tensors() -> None:
+    x = torch.randn(6)
+    program = to_edge(torch.export.export(Parts(), (x,))).to_executorch().exported_program()
+    before = [(node.name, node.args) for node in program.graph.nodes]
+    found = deserialize(serialize(program))
+    assert [(node.name, node.args) for node in program.graph.nodes] == before
+    specs = [
+        [node.args for node in graph.nodes if node.target is memory_ops.alloc]
+        for graph in (program.graph, found.graph)
+    ]
+    assert specs[0] == specs[1]
+    assert sorted(len(args[0]) for args in specs[0] if isinstance(args[0], list)) == [1, 3]
+    outs = [node.kwargs["out"] for node in found.graph.nodes if "split" in str(node.target)]
+    assert len(outs) == 2
+    assert all(isinstance(out, torch.fx.Node) and out.target is memory_ops.alloc for out in outs)
+    torch.testing.assert_close(found.module()(x), Parts()(x))
+    again = deserialize(serialize(found))
+    torch.testing.assert_close(again.module()(x), Parts()(x))
+
+
+def test_damaged_allocations_are_refused() -> None:
     with pytest.raises(DevtoolsError, match="not readable"):
         make_stand_in({"inputs": [{"arg": {"as_string": "(2, x);7"}}]}, {})

@@ -2,78 +2,127 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
+from typing import Any
 
-import torch
 from torch._export.serde import schema, serialize
 from torch.fx import Node
+from torch.fx.node import Argument, map_aggregate
 
 from rushlight.devtools.errors import DevtoolsError
-from rushlight.ir import meta
+from rushlight.ir import memory_ops, meta
 from rushlight.ir.json_types import JsonObject
+from rushlight.ir.memory_ops import AllocSpec, TensorAllocSpec
 
 ALLOC = "memory.alloc"
 VIEW = "executorch.exir.memory.view"
 
 _STAND_IN = "torch.ops.aten.empty.memory_format"
+_LIST_STAND_IN = "torch.ops.aten._foreach_neg.default"
+_SINGLE = "alloc_arg"
+_LIST = "alloc_list"
+
+
+def name_tensors(node: Node) -> None:
+    """Gives a node to each tensor of an allocation of several; operators write into a list of these nodes.
+
+    The schema names tensors, and no lists of them.
+
+    Args:
+        node: a call; other calls than allocations of several tensors stay as they are.
+    """
+    if node.target is not memory_ops.alloc or not isinstance(node.args[0], list):
+        return
+    values = meta.get_val(node)
+    items: dict[Any, Node] = {user.args[1]: user for user in node.users if user.target is operator.getitem}
+    for index in reversed(range(len(node.args[0]))):
+        if index in items:
+            node.append(items[index])
+            continue
+        with node.graph.inserting_after(node):
+            items[index] = node.graph.call_function(operator.getitem, (node, index))
+        meta.set_val(items[index], values[index])
+    parts: list[Argument] = [items[index] for index in range(len(items))]
+    for user in list(node.users):
+        if user not in parts:
+            given: Any = (user.args, user.kwargs)
+            user.args, user.kwargs = map_aggregate(given, lambda item: parts if item is node else item)
 
 
 def alloc_entry(
     writer: serialize.GraphModuleSerializer, node: Node, dtypes: Mapping[int, int]
 ) -> schema.Node:
-    """Returns the entry of an allocation of one tensor: "shape;dtype".
+    """Returns the entry of an allocation: "shape;dtype" for each tensor.
 
     Args:
-        writer: makes the entry of the result.
-        node: the call of `memory.alloc`.
+        writer: makes the entries of the results.
+        node: the call of `memory.alloc`; `name_tensors` prepared it.
         dtypes: maps torch's dtype numbers to ExecuTorch's, where they differ.
 
     Raises:
-        DevtoolsError: several tensors are allocated, or a size is symbolic.
+        DevtoolsError: a size is symbolic.
     """
-    (spec,) = node.args
-    shape, dtype = spec if isinstance(spec, tuple) and len(spec) == 2 else (None, None)
-    if not isinstance(shape, tuple) or not isinstance(dtype, torch.dtype):
-        raise DevtoolsError(f"a file cannot hold {node.name}, an allocation of several tensors: {spec}")
-    if not all(type(size) is int for size in shape):
-        raise DevtoolsError(f"a file cannot hold {node.name}, an allocation with the symbolic sizes {shape}")
-    number = int(serialize._TORCH_TO_SERIALIZE_DTYPE[dtype])
-    text = f"{tuple(shape)};{dtypes.get(number, number)}"
-    argument = schema.NamedArgument(name="alloc_arg", arg=schema.Argument.create(as_string=text))
-    result = writer.serialize_tensor_output(node.name, meta.get_val(node))
+    spec: Any = node.args[0]
+    inputs, outputs = [], []
+    for shape, dtype in spec if isinstance(spec, list) else [spec]:
+        if not all(type(size) is int for size in shape):
+            raise DevtoolsError(
+                f"a file cannot hold {node.name}, an allocation with the symbolic sizes {shape}"
+            )
+        number = int(serialize._TORCH_TO_SERIALIZE_DTYPE[dtype])
+        text = schema.Argument.create(as_string=f"{tuple(shape)};{dtypes.get(number, number)}")
+        inputs.append(schema.NamedArgument(name=_LIST if isinstance(spec, list) else _SINGLE, arg=text))
+    if isinstance(spec, list):
+        items = sorted((user for user in node.users if user.target is operator.getitem), key=_index)
+        parts = [writer.serialize_tensor_output(item.name, meta.get_val(item)) for item in items]
+        several = [schema.Argument.create(as_tensor=part) for part in parts]
+        outputs = several if len(parts) > 1 else [schema.Argument.create(as_tensors=parts)]
+    else:
+        result = writer.serialize_tensor_output(node.name, meta.get_val(node))
+        outputs = [schema.Argument.create(as_tensor=result)]
     return schema.Node(
         name=node.name,
         target=ALLOC,
-        inputs=[argument],
-        outputs=[schema.Argument.create(as_tensor=result)],
+        inputs=inputs,
+        outputs=outputs,
         metadata=writer.serialize_metadata(node),
     )
 
 
-def make_stand_in(entry: JsonObject, dtypes: Mapping[int, int]) -> None:
+def make_stand_in(entry: JsonObject, dtypes: Mapping[int, int]) -> AllocSpec:
     """Replaces the entry of an allocation by a call that torch can read; `restore_alloc` reverses this.
 
     Args:
         entry: the JSON of an allocation.
         dtypes: maps ExecuTorch's dtype numbers to torch's, where they differ.
 
+    Returns:
+        The shape and dtype of the tensor, or a list of these for each tensor.
+
     Raises:
-        DevtoolsError: the entry is damaged, or allocates several tensors.
+        DevtoolsError: the entry is damaged.
     """
-    texts = [named["arg"].get("as_string", "") for named in entry["inputs"]]
-    shape, _, dtype = texts[0].partition(";") if len(texts) == 1 else ("", "", "")
+    specs = [_spec(entry, named["arg"].get("as_string", ""), dtypes) for named in entry["inputs"]]
+    if len(specs) == 1 and entry["inputs"][0].get("name") != _LIST:
+        entry["target"] = _STAND_IN
+        entry["inputs"] = [{"name": "size", "arg": {"as_ints": list(specs[0][0])}, "kind": 1}]
+        return specs[0]
+    entry["target"] = _LIST_STAND_IN
+    entry["inputs"] = [{"name": "self", "arg": {"as_tensors": []}, "kind": 1}]
+    return specs
+
+
+def _spec(entry: JsonObject, text: str, dtypes: Mapping[int, int]) -> TensorAllocSpec:
+    shape, _, dtype = text.partition(";")
     try:
-        sizes = [int(size) for size in shape.strip("()").split(",") if size.strip()]
+        sizes = tuple(int(size) for size in shape.strip("()").split(",") if size.strip())
         number = int(dtype)
-    except ValueError:
+        return sizes, serialize._SERIALIZE_TO_TORCH_DTYPE[dtypes.get(number, number)]
+    except (ValueError, KeyError):
         raise DevtoolsError(
-            f"the allocation {entry.get('name')} of the file is not readable: {texts}"
+            f"the allocation {entry.get('name')} of the file is not readable: {text!r}"
         ) from None
-    entry["target"] = _STAND_IN
-    entry["inputs"] = [
-        {"name": "size", "arg": {"as_ints": sizes}, "kind": 1},
-        {"name": "dtype", "arg": {"as_scalar_type": dtypes.get(number, number)}, "kind": 2},
-    ]
 
 
 def make_view_stand_in(entry: JsonObject) -> None:
@@ -83,8 +132,33 @@ def make_view_stand_in(entry: JsonObject) -> None:
         named.update(name=name, kind=1)
 
 
-def restore_alloc(node: Node) -> None:
-    """Restores the arguments of an allocation that `make_stand_in` replaced."""
-    sizes = node.args[0]
-    assert isinstance(sizes, (list, tuple))
-    node.args, node.kwargs = ((tuple(sizes), node.kwargs["dtype"]),), {}
+def restore_alloc(node: Node, spec: AllocSpec) -> None:
+    """Makes the call of `memory.alloc` of a call that `make_stand_in` made.
+
+    Args:
+        node: the call that torch read.
+        spec: what `make_stand_in` returned.
+    """
+    node.target, node.args, node.kwargs = memory_ops.alloc, (spec,), {}
+    if not isinstance(spec, list):
+        return
+    meta.set_val(node, list(meta.get_val(node)))
+    items = sorted((user for user in node.users if user.target is operator.getitem), key=_index)
+    for user in {user for item in items for user in item.users}:
+        user.args = tuple(_whole(value, items, node) for value in user.args)
+        user.kwargs = {name: _whole(value, items, node) for name, value in user.kwargs.items()}
+    for item in items:
+        if not item.users:
+            node.graph.erase_node(item)
+
+
+def _whole(value: Any, items: list[Node], node: Node) -> Any:
+    """Returns the node in place of the list of all its tensors."""
+    is_all = isinstance(value, (list, tuple)) and list(value) == items
+    return node if is_all else value
+
+
+def _index(item: Node) -> int:
+    index = item.args[1]
+    assert isinstance(index, int)
+    return index

@@ -11,6 +11,7 @@ from typing import Any
 from torch.fx import GraphModule, Node
 
 from rushlight.ir.json_types import JsonObject
+from rushlight.ir.memory_ops import AllocSpec
 
 VERSION = {"major": 5, "minor": 4}
 EDGE_OPS = "executorch.exir.dialects.edge.ops."
@@ -84,11 +85,13 @@ class CallFacts:
         name: the name of the edge operator, or None.
         handle: the debug handle of the call, or None.
         results: the debug handles of the getitem nodes of the call, by result index.
+        spec: the shapes and dtypes of an allocation, or None.
     """
 
     name: str | None
     handle: int | None
     results: dict[str, int]
+    spec: AllocSpec | None = None
 
 
 def converted(value: object, change: Callable[[str, Any], object]) -> Any:

@@ -87,9 +87,9 @@ def from_json(
     modules = list(graph_modules(found.graph_module))
     for module, facts in zip(modules, calls, strict=True):
         for node, (target, call) in zip(call_nodes(module), facts, strict=True):
-            if target is memory_ops.alloc:
-                restore_alloc(node)
-            if target is not None:
+            if call.spec is not None:
+                restore_alloc(node, call.spec)
+            elif target is not None:
                 node.target = target
             if call.handle is not None:
                 meta.set_debug_handle(node, call.handle)
@@ -142,10 +142,9 @@ def _take_edge_facts(graph: JsonObject) -> list[tuple[Any, CallFacts]]:
     found: list[tuple[Any, CallFacts]] = []
     for node in graph["nodes"]:
         target: Any = None
-        name = None
+        name = spec = None
         if node["target"] == ALLOC:
-            make_stand_in(node, DTYPES_BACK)
-            target = memory_ops.alloc
+            spec = make_stand_in(node, DTYPES_BACK)
         elif node["target"] == VIEW:
             make_view_stand_in(node)
             target = memory_ops.view
@@ -162,7 +161,7 @@ def _take_edge_facts(graph: JsonObject) -> list[tuple[Any, CallFacts]]:
         # Names of functions, which torch would have to import, are not needed.
         node["metadata"].pop("source_fn_stack", None)
         results = json.loads(node["metadata"].pop(RESULTS, "{}"))
-        found.append((target, CallFacts(name, None if handle is None else int(handle), results)))
+        found.append((target, CallFacts(name, None if handle is None else int(handle), results, spec)))
     return found
 
 

@@ -16,7 +16,7 @@ from torch.fx import Node
 from rushlight.delegate.lowered import LoweredBackendModule
 from rushlight.delegate.named_data import DataEntry, NamedDataStoreOutput
 from rushlight.devtools.errors import DevtoolsError
-from rushlight.devtools.etrecord.alloc_nodes import alloc_entry
+from rushlight.devtools.etrecord.alloc_nodes import alloc_entry, name_tensors
 from rushlight.devtools.etrecord.json_schema import (
     BACKEND_OPS,
     DELEGATE,
@@ -50,6 +50,8 @@ def to_json(program: ExportedProgram) -> tuple[JsonObject, JsonObject]:
     for module in graph_modules(copied.graph_module):
         for node in module.graph.nodes:
             _prepare(node)
+        for node in call_nodes(module):
+            name_tensors(node)
     writer = serialize.GraphModuleSerializer(copied.graph_signature, copied.module_call_graph)
     handle_call = writer.handle_call_function
 
