@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 import torch
 from tests.passes.support import Build, calls, edge_of
+from torch._export.verifier import Verifier
 from torch.export import export
 from torch.export.experimental import _export_forward_backward
 from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
 from rushlight.compat.graph_passes import (
     ConstPropPass,
@@ -27,6 +29,7 @@ from rushlight.compat.graph_passes import (
     insert_write_back_for_buffers_pass,
     make_alloc_node,
     propagate_dynamic_shape,
+    transform_exported_program,
     weights_to_outputs_pass,
 )
 from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
@@ -319,6 +322,30 @@ def test_arithmetic_of_sizes_becomes_operators_of_the_runtime() -> None:
     program = export(AddSize(), (torch.ones(3, 2),), dynamic_shapes={"x": {0: torch.export.Dim("n", max=8)}})
     code = to_edge(program).transform([EdgeToBackendOpsPass()]).exported_program().graph_module.code
     assert "executorch_prim_sub_Scalar" in code and "operator.sub" not in code
+
+
+def test_verifiers_of_a_transformed_program() -> None:
+    class Scaled(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * 3 + 0 * x
+
+    class OwnVerifier(Verifier):
+        dialect = "OWN"
+
+    program = export(Scaled(), (torch.ones(2),))
+    changed = transform_exported_program(
+        program, dead_code_elimination_pass, AddNothing(), override_verifiers=[OwnVerifier]
+    )
+    assert changed.verifiers == [OwnVerifier]
+    assert OwnVerifier not in program.verifiers
+    assert transform_exported_program(program, AddNothing()).verifiers == program.verifiers
+    with pytest.raises(TypeError, match="list is no pass: .* override_verifiers"):
+        transform_exported_program(program, [AddNothing()])
+
+
+class AddNothing(PassBase):
+    def call(self, graph_module: torch.fx.GraphModule) -> PassResult:
+        return PassResult(graph_module, True)
 
 
 def test_results_that_nobody_computes_have_no_memory() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Hashable
 from typing import Any, ClassVar
 
 import torch
+from torch._export.verifier import Verifier
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
@@ -481,9 +482,26 @@ def update_args(args: tuple[Argument, ...], old: Node, new: Argument) -> tuple[A
     return replaced
 
 
-def transform_exported_program(ep: ExportedProgram, *passes: Any) -> ExportedProgram:
-    """Returns a program transformed by passes; the given program is not changed."""
-    return transform_program(ep, list(passes))
+def transform_exported_program(
+    ep: ExportedProgram, *passes: Any, override_verifiers: list[type[Verifier]] | None = None
+) -> ExportedProgram:
+    """Returns a program transformed by passes; the given program is not changed.
+
+    Args:
+        ep: the program.
+        passes: the passes, each as an argument of its own.
+        override_verifiers: the verifiers of the result; None means those of the program.
+
+    Raises:
+        TypeError: a list or a verifier is given as a pass.
+    """
+    for item in passes:
+        if isinstance(item, (list, Verifier)):
+            raise TypeError(
+                f"{type(item).__name__} is no pass: give each pass as an argument of its own, and verifiers "
+                "as override_verifiers"
+            )
+    return transform_program(ep, list(passes), override_verifiers)
 
 
 base_pre_op_replace_passes: list[PassBase] = [
