@@ -59,6 +59,17 @@ def test_recipes_of_xnnpack(net: Net, kind: XNNPackRecipeType) -> None:
         assert (info.num_delegated_subgraphs, info.num_non_delegated_nodes) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [XNNPackRecipeType.PT2E_INT8_STATIC_PER_CHANNEL, XNNPackRecipeType.PT2E_INT8_DYNAMIC_PER_CHANNEL],
+)
+def test_quantized_programs_have_dynamic_sizes(net: Net, kind: XNNPackRecipeType) -> None:
+    shapes = ({0: torch.export.Dim("n", max=9)},)
+    session = export(net, [INPUTS], ExportRecipe.get_recipe(kind), dynamic_shapes=shapes)
+    x = INPUTS[0].repeat(3, 1)[:5]
+    torch.testing.assert_close(session.run_method("forward", (x,))[0], net(x), atol=0.05, rtol=0.05)
+
+
 def test_a_program_for_debugging_has_stack_traces(net: Net) -> None:
     config = ExecutorchBackendConfig()
     for mode, has_lines in ((Mode.DEBUG, True), (Mode.RELEASE, False)):
@@ -92,6 +103,8 @@ def test_a_stage_out_of_place_is_named(net: Net, stages: list[StageType], messag
 
 
 def test_what_is_missing_is_named(net: Net) -> None:
+    with pytest.raises(ValueError, match="'x', which is no method: the methods are forward"):
+        ExportSession(net, [INPUTS], dynamic_shapes={"x": {0: torch.export.Dim("n")}})
     with pytest.raises(ValueError, match="example_inputs are required"):
         ExportSession(net)
     with pytest.raises(TypeError, match="Unsupported model type"):

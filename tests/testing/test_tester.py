@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from rushlight.backends.xnnpack import get_symmetric_quantization_config
 from rushlight.compat.transforms.views import CollapseViewCopyPass
 from rushlight.ir.edge_ops import ops
 from rushlight.testing import ErrorStatistics, Tester
@@ -133,6 +136,7 @@ def test_differences_are_found_and_measured() -> None:
     with pytest.raises(AssertionError, match=r"output 0 .* differs .* at most 0\.5"):
         Tester._compare_outputs(reference, [result], statistics_callback=seen.append)
     assert seen[0].error_max == 0.5 and seen[0].error_mae == 0.25
+    assert seen[0].sqnr == pytest.approx(10 * math.log10((1 + 2.5**2) / 0.5**2))
     with pytest.raises(AssertionError, match="shape"):
         Tester._compare_outputs(reference, [result[0]])
     with pytest.raises(AssertionError, match="1 of 2 bools"):
@@ -154,3 +158,21 @@ def test_artifacts_are_written(tmp_path: Path) -> None:
     written = sorted(path.name for path in (tmp_path / "golden").iterdir())
     assert written == ["layers_expected_output.bin", "layers_input.bin"]
     assert (tmp_path / "golden" / "layers_input.bin").stat().st_size == 2 * 4 * 4
+
+
+def test_artifacts_of_inputs_keep_their_memory_order(tmp_path: Path) -> None:
+    image = torch.arange(24.0).reshape(1, 3, 2, 4).to(memory_format=torch.channels_last)
+    Tester._dump_golden_artifacts(str(tmp_path), "model", (image,), [image.permute(0, 1, 3, 2)])
+    given = torch.from_numpy(np.fromfile(tmp_path / "model_input.bin", np.float32))
+    assert torch.equal(given, image.permute(0, 2, 3, 1).flatten())
+    expected = torch.from_numpy(np.fromfile(tmp_path / "model_expected_output.bin", np.float32))
+    assert torch.equal(expected, image.permute(0, 1, 3, 2).flatten())
+
+
+def test_quantized_modules_have_dynamic_sizes() -> None:
+    config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True)
+    shapes = ({0: torch.export.Dim("batch", max=9)},)
+    tester = XnnpackTester(layers(), (torch.randn(2, 4),), dynamic_shapes=shapes)
+    tester.quantize(Quantize(quantization_config=config)).export().to_edge_transform_and_lower()
+    tester.check_count({DELEGATE: 1}).to_executorch().serialize()
+    tester.run_method_and_compare_outputs(inputs=(torch.randn(7, 4),), atol=5e-2)

@@ -115,12 +115,14 @@ class QuantizeStage(FixedStage):
         """
         if recipe.is_qat:
             model.train()
-        graph = torch.export.export(
+        exported = torch.export.export(
             model,
             examples[0],
             dynamic_shapes=_free_batch(examples[0]) if recipe.dynamic_batch_size else None,
             strict=True,
-        ).module()
+        )
+        # Checks of sizes in the graph would prevent the export with dynamic sizes that follows.
+        graph = exported.module(check_guards=False)
         graph = self._apply_passes(graph, recipe.pre_prepare_passes)
         quantizer = self._get_quantizer_for_prepare_pt2e(recipe.quantizers or [])
         if recipe.is_qat:

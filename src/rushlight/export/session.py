@@ -132,6 +132,12 @@ class ExportSession:
             )
         self._example_inputs = _by_method(example_inputs)
         self._dynamic_shapes = _by_method(dynamic_shapes)
+        unknown = self._dynamic_shapes.keys() - self._model.keys()
+        if unknown and self._input_model_type != "ExportedProgram":
+            raise ValueError(
+                f"dynamic_shapes name {sorted(unknown)[0]!r}, which is no method: the methods are "
+                f"{', '.join(self._model)}. Give the shapes as a tuple, or as {{'forward': shapes}}"
+            )
         self._export_recipe = export_recipe or ExportRecipe()
         self._pipeline_stages = self._export_recipe.pipeline_stages or self._get_default_pipeline()
         self._stage_registry = self._build_stages(self._pipeline_stages)

@@ -53,7 +53,7 @@ class ErrorStatistics:
         error_mae: the mean of absolute differences.
         error_max: the largest absolute difference.
         error_msd: the mean of signed differences, result minus reference.
-        sqnr: the ratio of signal to noise in decibels, infinite for equal tensors.
+        sqnr: the ratio of the norms of result and difference in decibels, infinite for equal tensors.
     """
 
     reference_stats: TensorStatistics
@@ -77,8 +77,8 @@ class ErrorStatistics:
             return cls(*summaries, *[None] * 5)
         if not actual.numel():
             return cls(*summaries, 0.0, 0.0, 0.0, 0.0, float("inf"))
-        signal = reference.detach().to(torch.float64).flatten()
-        error = actual.detach().to(torch.float64).flatten() - signal
+        signal = actual.detach().to(torch.float64).flatten()
+        error = signal - reference.detach().to(torch.float64).flatten()
         noise = torch.linalg.vector_norm(error)
         return cls(
             *summaries,

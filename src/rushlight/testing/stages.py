@@ -155,7 +155,9 @@ class Quantize(Stage):
             raise ValueError("the Quantize stage needs example inputs")
         if self.is_qat:
             artifact.train()
-        captured = torch.export.export(artifact, tuple(inputs), strict=True).module()
+        exported = torch.export.export(artifact, tuple(inputs), strict=True)
+        # Checks of sizes in the graph would prevent the export with dynamic sizes that follows.
+        captured = exported.module(check_guards=False)
         prepare = prepare_qat_pt2e if self.is_qat else prepare_pt2e
         prepared = prepare(captured, self.quantizer)
         if self.calibrate:

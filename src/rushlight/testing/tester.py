@@ -324,7 +324,7 @@ class Tester:
     def _dump_golden_artifacts(
         artifact_dir: str, artifact_name: str, inputs: Inputs, reference_output: Any
     ) -> None:
-        """Writes tensors as raw elements, each in the dim order that the program file states."""
+        """Writes tensors as raw elements: inputs in their dim order, outputs in contiguous order."""
         folder = Path(artifact_dir)
         folder.mkdir(parents=True, exist_ok=True)
         groups = {"input": list(inputs), "expected_output": _as_list(reference_output)}
@@ -333,7 +333,8 @@ class Tester:
                 if isinstance(value, torch.Tensor):
                     suffix = f"_{position}" if len(values) > 1 else ""
                     path = folder / f"{artifact_name}_{kind}{suffix}.bin"
-                    value.detach().permute(value.dim_order()).contiguous().numpy().tofile(path)
+                    ordered = value.permute(value.dim_order()) if kind == "input" else value
+                    ordered.detach().contiguous().numpy().tofile(path)
                     logger.info("wrote %s", path)
 
     @staticmethod
