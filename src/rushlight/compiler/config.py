@@ -97,10 +97,12 @@ class CaptureConfig:
 class EdgeCompileConfig:
     """The options for making edge programs.
 
-    _check_ir_validity: verify the ATen and Edge dialects. _skip_dim_order: keep operators with memory format
-    arguments. _core_aten_ops_exception_list: operators outside Core ATen to accept. preserve_ops: operators
-    that are not decomposed. core_aten_only: refuse all other ATen operators; if False, only the target's
-    kernel table decides.
+    Attributes:
+        _check_ir_validity: verify the ATen and Edge dialects.
+        _skip_dim_order: keep operators with memory format arguments.
+        _core_aten_ops_exception_list: operators outside Core ATen to accept.
+        preserve_ops: operators that are not decomposed.
+        core_aten_only: refuse all other ATen operators; if False, only the target's kernel table decides.
     """
 
     _check_ir_validity: bool = True
@@ -110,7 +112,14 @@ class EdgeCompileConfig:
     core_aten_only: bool = True
 
     def options(self, preserve: Sequence[object] = ()) -> Options:
-        """Returns the verifier's options; `preserve` are further operators that are not decomposed."""
+        """Returns the verifier's options.
+
+        Args:
+            preserve: operators that are not decomposed, in addition to `preserve_ops`.
+
+        Returns:
+            The options for `rushlight.ir.verifier`.
+        """
         return Options(
             dim_order=not self._skip_dim_order,
             exceptions=frozenset(self._core_aten_ops_exception_list or ()),
@@ -198,7 +207,15 @@ class ExecutorchBackendConfig:
         return target is not None and operator in target and target.mismatch(operator, [(0, dtype)]) is None
 
     def planner_of(self, method: str) -> Any:
-        """Returns the memory planner of a method."""
+        """Returns the memory planner of a method.
+
+        Args:
+            method: the name of the method.
+
+        Returns:
+            The planner of `memory_planning_pass`, or a default planner if a dict has none for the method. It
+            is a copy if other options of this configuration change it.
+        """
         planner = for_method(self.memory_planning_pass, method, MemoryPlanningPass)
         wanted: dict[str, object] = {}
         if self.memories:
@@ -214,6 +231,13 @@ class ExecutorchBackendConfig:
 
     def may_optimize(self, signature: ExportGraphSignature) -> bool:
         """Returns whether constants may be folded: not if their names are a contract, nor in training graphs.
+
+        Args:
+            signature: the signature of the edge program of a method.
+
+        Returns:
+            True if `optimize` or `do_quant_fusion_and_const_prop` is set, constants are stored inside the
+            program, and the graph is no training graph.
 
         Raises:
             ValueError: `do_quant_fusion_and_const_prop` is set for a training graph.
@@ -250,7 +274,16 @@ class ExecutorchBackendConfig:
 
 
 def for_method(choice: object, method: str, default: Callable[[], object]) -> Any:
-    """Returns the value for a method; `choice` is one value for all methods or a dict by method name."""
+    """Returns the value of an option for a method.
+
+    Args:
+        choice: one value for all methods, or a dict of values by method name.
+        method: the name of the method.
+        default: makes the value of a method that the dict does not contain.
+
+    Returns:
+        The value for the method.
+    """
     if isinstance(choice, dict):
         return choice[method] if method in choice else default()
     return choice

@@ -192,7 +192,19 @@ def _as_list(partitioners: Any) -> Sequence[Partitioner]:
 
 
 class EdgeProgramManager:
-    """Edge programs by method name, with methods to transform, lower and write them."""
+    """Edge programs by method name, with methods to transform, lower and write them.
+
+    Args:
+        edge_programs: one program, which becomes the method `forward`, or several programs by method name.
+        constant_methods: values by method name. Each becomes a method that returns the value.
+        compile_config: the options; None chooses the defaults.
+        core_aten_ops_exception_list: operators outside Core ATen that the verifier accepts.
+        preserve_ops: operators that were not decomposed, which the verifier accepts too.
+
+    Raises:
+        DialectError: a program is not in the Edge dialect. `_check_ir_validity=False` in the options omits
+            this check.
+    """
 
     def __init__(
         self,
@@ -245,6 +257,12 @@ class EdgeProgramManager:
         After `install_as_executorch()`, `to_executorch` replaces the edge program by the planned program,
         because ExecuTorch's passes change the edge program. `transform`, `to_backend` and a second
         `to_executorch` still start from the edge program.
+
+        Args:
+            method_name: the name of the method.
+
+        Returns:
+            The program, which is not a copy.
 
         Raises:
             KeyError: there is no such method. The message lists the existing names.

@@ -67,7 +67,15 @@ def lower_programs(
 
 
 def check_unchanged(programs: Mapping[str, ExportedProgram], before: Mapping[str, Fingerprint]) -> None:
-    """Raises InternalError if a program differs from its fingerprint."""
+    """Checks that a compile did not change the programs that it was given.
+
+    Args:
+        programs: the programs by method name, after the compile.
+        before: the fingerprints of the same programs, taken before the compile.
+
+    Raises:
+        InternalError: a program differs from its fingerprint. The message says the first difference.
+    """
     for name, program in programs.items():
         difference = first_difference(before[name], fingerprint(program))
         if difference is not None:
@@ -123,6 +131,12 @@ class ExecutorchProgramManager:
 
     def exported_program(self, method_name: str = "forward") -> ExportedProgram:
         """Returns the planned program of a method.
+
+        Args:
+            method_name: the name of the method.
+
+        Returns:
+            The program with out variants and offsets in planned memory. It is not a copy.
 
         Raises:
             KeyError: there is no such method. The message lists the existing names.

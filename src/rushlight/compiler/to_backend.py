@@ -19,10 +19,18 @@ def to_backend(args: object, *rest: object) -> Any:
     """Lowers to a backend; the type of the first argument selects the variant. Programs are not changed.
 
     - `to_backend(backend_id, edge_program, compile_specs)` lowers the whole program and returns a
-      - `to_backend(edge_program, partitioner)` lowers the tagged partitions and returns the new
-      `ExportedProgram`. - `to_backend(MethodProgramsPartitionerSpec(...))` lowers the partitions of several
-      methods together and
-        returns the new programs by method name.
+      `LoweredBackendModule`.
+    - `to_backend(edge_program, partitioner)` lowers the tagged partitions and returns the new
+      `ExportedProgram`.
+    - `to_backend(MethodProgramsPartitionerSpec(...))` lowers the partitions of several methods together and
+      returns the new programs by method name.
+
+    Args:
+        args: the name of a backend, an edge program, or a `MethodProgramsPartitionerSpec`.
+        rest: the other arguments of the variant, by position.
+
+    Returns:
+        What the variant returns.
 
     Raises:
         NotImplementedError: no backend with this name has been imported.

@@ -19,7 +19,12 @@ class BackendNotFoundError(CompileError, NotImplementedError):
 
 @dataclass
 class CompileSpec:
-    """An option of a backend, stored with the payload. Options with equal contents are equal."""
+    """An option of a backend, stored with the payload. Options with equal contents are equal.
+
+    Attributes:
+        key: the name of the option.
+        value: its value, as bytes whose meaning the backend defines.
+    """
 
     key: str
     value: bytes
@@ -62,7 +67,13 @@ class BackendDetails(ABC):
     ) -> ExportedProgram:
         """Copies a program, so that `preprocess` may change it.
 
-        The copy has its own graph and shares the weights.
+        Args:
+            edge_program: the partition. It is not changed.
+            compile_specs: the options of the partition. The copy does not depend on them; a backend that
+                overrides this method may use them.
+
+        Returns:
+            A program with a graph of its own. Its weights are the same tensors, which are not copied.
         """
         return copy_program(edge_program)
 
@@ -108,6 +119,12 @@ class BackendDetails(ABC):
 
 def find_backend(backend_id: str) -> type[BackendDetails]:
     """Returns the class of a backend.
+
+    Args:
+        backend_id: the name of the class. The module that defines the class must have been imported.
+
+    Returns:
+        The class, which is derived from `BackendDetails`.
 
     Raises:
         BackendNotFoundError: there is no such class. The message lists the existing names.

@@ -23,7 +23,13 @@ class DelegationSpec(NamedTuple):
 
 @dataclass
 class PartitionResult:
-    """A program with delegation tags, and the backend of each tag."""
+    """A program with delegation tags, and the backend of each tag.
+
+    Attributes:
+        tagged_exported_program: the program whose nodes have tags.
+        partition_tags: the backend and its options, by tag. Nodes with other tags are not
+            delegated.
+    """
 
     tagged_exported_program: ExportedProgram
     partition_tags: dict[str, DelegationSpec]
@@ -36,6 +42,10 @@ class Partitioner(ABC):
     must not depend on each other in a cycle. A constant whose users are all in one partition may have the
     partition's tag; it then belongs to the delegate. Graphs inside control flow are tagged in the same way. A
     partitioner may change only tags, unless `changes_graph` is True.
+
+    Args:
+        spec: options of the partitioner, which the property `spec` returns. The base class does not read
+            them.
     """
 
     decomposes_leftovers = False
@@ -61,19 +71,37 @@ class Partitioner(ABC):
 
     @abstractmethod
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tags the nodes of an edge program."""
+        """Tags the nodes of an edge program.
+
+        Args:
+            exported_program: the edge program of a method. The partitioner writes tags into its nodes, or
+                tags a copy and returns that.
+
+        Returns:
+            The tagged program, and the backend of each tag. A node without a tag is not delegated.
+        """
 
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[torch.fx.Node], bool] | None]:
         """Returns the operators that to_edge_transform_and_lower must not decompose for this backend.
 
+        Args:
+            ep: the ATen program of a method, before decomposition.
+
         Returns:
             The operators, and a function or None. The function gets each node of these operators; if it
-            returns False, the node is decomposed.
+            returns False, the node is decomposed. The default is no operators and None.
         """
         return [], None
 
     def transform_for_pre_decomposition(self, exported_program: ExportedProgram) -> ExportedProgram:
-        """Returns a transformed ATen program, with which the compiler continues before decomposition."""
+        """Returns a transformed ATen program, with which the compiler continues before decomposition.
+
+        Args:
+            exported_program: the ATen program of a method, before decomposition.
+
+        Returns:
+            The program to continue with. The default is the given program.
+        """
         return exported_program

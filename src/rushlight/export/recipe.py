@@ -129,7 +129,14 @@ class BackendRecipeProvider(ABC):
         """
 
     def supports_recipe(self, recipe_type: RecipeType) -> bool:
-        """Returns whether `get_supported_recipes()` contains the type."""
+        """Returns whether the backend has a recipe of a type.
+
+        Args:
+            recipe_type: the type to look for.
+
+        Returns:
+            True if `get_supported_recipes()` contains the type.
+        """
         return recipe_type in self.get_supported_recipes()
 
 
@@ -155,7 +162,11 @@ class RecipeRegistry:
             RecipeRegistry._initialized = True
 
     def register_backend_recipe_provider(self, provider: BackendRecipeProvider) -> None:
-        """Registers a provider, which replaces an earlier one for the same backend."""
+        """Registers a provider, which replaces an earlier one for the same backend.
+
+        Args:
+            provider: the provider of the recipes of the backend `provider.backend_name`.
+        """
         self._providers[provider.backend_name] = provider
 
     def create_recipe(self, recipe_type: RecipeType, backend: str, **kwargs: object) -> ExportRecipe | None:
@@ -177,8 +188,14 @@ class RecipeRegistry:
     def get_supported_recipes(self, backend: str) -> Sequence[RecipeType]:
         """Returns the types of a backend's recipes.
 
+        Args:
+            backend: the name of the backend.
+
+        Returns:
+            The types that `create_recipe` accepts for this backend.
+
         Raises:
-            ValueError: the backend has no provider.
+            ValueError: the backend has no provider. The message lists the backends.
         """
         return self._provider(backend).get_supported_recipes()
 

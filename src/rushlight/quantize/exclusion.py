@@ -46,12 +46,25 @@ class ExcludeFromQuantization(Quantizer):  # type: ignore[misc]
         self._types = {kind if isinstance(kind, str) else type_name(kind) for kind in types}
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
-        """Runs the transformation of the other quantizer."""
+        """Runs the transformation of the other quantizer.
+
+        Args:
+            model: the graph of a program of torch.export.
+
+        Returns:
+            The model that the other quantizer returns.
+        """
         transformed: GraphModule = self.quantizer.transform_for_annotation(model)
         return transformed
 
     def annotate(self, model: GraphModule) -> GraphModule:
         """Annotates as the other quantizer does, then removes the annotations of layers that stay in float.
+
+        Args:
+            model: the graph of a program of torch.export.
+
+        Returns:
+            The annotated model.
 
         Raises:
             QuantizationError: a name or type is not in the model.
@@ -74,11 +87,22 @@ class ExcludeFromQuantization(Quantizer):  # type: ignore[misc]
         return model
 
     def validate(self, model: GraphModule) -> None:
-        """Runs the validation of the other quantizer."""
+        """Runs the validation of the other quantizer, which raises its own errors.
+
+        Args:
+            model: the annotated model.
+        """
         self.quantizer.validate(model)
 
     def explain_nothing(self, model: GraphModule) -> str:
-        """Returns why nothing in a model is quantized."""
+        """Returns why nothing in a model is quantized.
+
+        Args:
+            model: the graph of a program of torch.export.
+
+        Returns:
+            The reason of the other quantizer, as the text of an error message.
+        """
         return nothing_reason(self.quantizer, model)
 
     def _is_named(self, node: Node) -> bool:
@@ -121,14 +145,27 @@ class ExcludeFromQuantization(Quantizer):  # type: ignore[misc]
 
 
 def modules_of(node: Node) -> tuple[list[str], list[str]]:
-    """Returns the paths and the types of the modules that contain a node, outermost first."""
+    """Returns the modules that contain a node, outermost first.
+
+    Args:
+        node: a node of a program of torch.export.
+
+    Returns:
+        The paths of the modules, such as "features.2", and the names of their types, in the same order.
+    """
     stack = meta.module_types_of(node)
     return [path for path, _ in stack], [type_name(kind) for _, kind in stack]
 
 
 def units_of(model: GraphModule) -> list[list[Node]]:
-    """Returns the groups of nodes that a quantizer annotated as one: an operator with quantized inputs and
-    the operators that fuse with it.
+    """Returns the groups of nodes that a quantizer annotated as one.
+
+    Args:
+        model: the annotated model.
+
+    Returns:
+        The groups in the order of the graph. A group is an operator with quantized inputs, followed by the
+        operators that fuse with it.
     """
     units, behind = [], set()
     for node in model.graph.nodes:

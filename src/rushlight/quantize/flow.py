@@ -162,7 +162,20 @@ def quantize(
 def quantized_module(
     program: ExportedProgram, quantizer: Quantizer, data: Iterable[Inputs] | None
 ) -> GraphModule:
-    """Prepares, calibrates and converts a program as `quantize` does, but does not export the result."""
+    """Prepares, calibrates and converts a program as `quantize` does, but does not export the result.
+
+    Args:
+        program: a program of torch.export. It is not changed.
+        quantizer: describes which operators are quantized, and how.
+        data: the arguments of the program, one tuple for each calibration run. None means no calibration,
+            which dynamic and weight-only configurations allow.
+
+    Returns:
+        The module with quantize and dequantize operators.
+
+    Raises:
+        QuantizationError: the configuration needs data, and `data` is None.
+    """
     prepared = prepare_pt2e(program, quantizer)
     if data is not None:
         calibrate(prepared, data)
@@ -208,7 +221,14 @@ def _export(
 
 
 def needs_data(prepared: GraphModule) -> bool:
-    """Returns whether an observer of a prepared model needs data and has seen none."""
+    """Returns whether an observer of a prepared model needs data and has seen none.
+
+    Args:
+        prepared: the model that `prepare_pt2e` returned.
+
+    Returns:
+        True if there is such an observer.
+    """
     return any(isinstance(part, Checked) and not part.seen for part in _observers(prepared))
 
 

@@ -78,7 +78,14 @@ class Sensitivity:
     items: int
 
     def worst(self, count: int) -> list[str]:
-        """The names of the most sensitive layers, for `ExcludeFromQuantization`."""
+        """Returns the names of the most sensitive layers, for `ExcludeFromQuantization`.
+
+        Args:
+            count: the number of layers. If there are fewer, all are returned.
+
+        Returns:
+            The names, the most sensitive layer first.
+        """
         return [row.name for row in self.layers[:count]]
 
     def text(self) -> str:
@@ -198,7 +205,13 @@ class SensitivityMeters:
         self._items = 0
 
     def add(self, arguments: tuple[object, ...]) -> None:
-        """Measures the layers on one item of data."""
+        """Measures the layers on one item of data.
+
+        Both programs run once, and the float program runs again from each layer on.
+
+        Args:
+            arguments: the arguments of the program, with the shapes and dtypes of its inputs.
+        """
         pair = self._pair
         floats, values = pair.reference.run(arguments), pair.quantized.run(arguments)
         expected = tensors_of(pair.reference.result(floats))
@@ -218,7 +231,14 @@ class SensitivityMeters:
         ]
 
     def absorb(self, state: tuple[int, list[Meter]]) -> None:
-        """Adds the state of meters for other items of the same program."""
+        """Adds the state of meters for other items of the same program.
+
+        Args:
+            state: what `state()` of the other meters returned.
+
+        Raises:
+            ValueError: the state has another number of meters, so that it belongs to another program.
+        """
         self._items += state[0]
         for mine, other in zip(self.state()[1], state[1], strict=True):
             mine.absorb(other)
@@ -272,7 +292,13 @@ def _weights(node: Node) -> int:
 
 @dataclass(frozen=True)
 class Hybrid:
-    """A quantized program, its layers in float, and its distance from the float program."""
+    """A quantized program, its layers in float, and its distance from the float program.
+
+    Attributes:
+        program: the quantized program.
+        left: the names of the layers that stay in float, the most sensitive one first.
+        difference: the difference of the outputs from those of the float program.
+    """
 
     program: ExportedProgram
     left: list[str]

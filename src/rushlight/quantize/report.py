@@ -65,7 +65,14 @@ class EndToEnd:
 
 @dataclass(frozen=True)
 class Report:
-    """The layers in execution order, and the outputs. A layer below `floor_db` counts as wrong."""
+    """The layers in execution order, and the outputs. A layer below `floor_db` counts as wrong.
+
+    Attributes:
+        layers: a row for each compared layer.
+        results: the outputs of each form of the program, compared with those of the float program.
+        items: the number of inputs that were measured.
+        floor_db: the least signal-to-noise ratio of a layer that is not wrong, in dB.
+    """
 
     layers: list[LayerRow]
     results: list[EndToEnd]
@@ -188,7 +195,15 @@ def _where(row: LayerRow) -> str:
 
 
 def decibels(value: float) -> str:
-    """Formats a ratio: "31.4", "exact" for no error, "broken" for NaN or infinity."""
+    """Formats a signal-to-noise ratio.
+
+    Args:
+        value: the ratio in dB. Infinity means no error; minus infinity stands for results with NaN or
+            infinity.
+
+    Returns:
+        A text such as "31.4", or "exact" for infinity and "broken" for minus infinity.
+    """
     if math.isinf(value):
         return "exact" if value > 0 else "broken"
     return f"{value:.1f}"

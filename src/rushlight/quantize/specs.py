@@ -241,25 +241,53 @@ def _watched() -> QuantizationSpec:
 
 
 def is_dynamic(config: QuantizationConfig) -> bool:
-    """Returns whether the ranges of inputs are computed at run time."""
+    """Returns whether the ranges of inputs are computed at run time.
+
+    Args:
+        config: the configuration of an operator.
+
+    Returns:
+        False if the ranges are constants, or if activations stay float.
+    """
     spec = config.input_activation
     return spec is not None and (bool(spec.is_dynamic) or _class_of(spec) is PerTokenObserver)
 
 
 def mode(config: QuantizationConfig) -> str:
-    """Returns where the ranges of activations come from: "static" (from data), "dynamic" (computed at run
-    time) or "weight-only" (nowhere, because activations stay float).
+    """Returns where the ranges of activations come from.
+
+    Args:
+        config: the configuration of an operator.
+
+    Returns:
+        "static" (from data), "dynamic" (computed at run time) or "weight-only" (nowhere, because activations
+        stay float).
     """
     return "dynamic" if is_dynamic(config) else "weight-only" if is_weight_only(config) else "static"
 
 
 def is_grouped(spec: QuantizationSpec) -> bool:
-    """Returns whether weights have one scale for each group along the input."""
+    """Returns whether weights have one scale for each group along the input.
+
+    Args:
+        spec: the specification of a weight.
+
+    Returns:
+        True for such a specification; False for one scale per tensor or per channel.
+    """
     return _class_of(spec) is GroupWeightObserver
 
 
 def without_sums(spec: QuantizationSpec) -> QuantizationSpec:
-    """Returns the specification for the table of an embedding. No sums of its numbers are computed."""
+    """Returns the specification for the table of an embedding. No sums of its numbers are computed.
+
+    Args:
+        spec: the specification of a weight.
+
+    Returns:
+        A specification without the limit on sums that weights of matrix products have; the given one if it
+        has no such limit.
+    """
     if _class_of(spec) is not SmallSumsPerChannelMinMaxObserver:
         return spec
     constructor = CheckedPerChannelMinMaxObserver.with_args(eps=WEIGHT_EPS)
@@ -267,7 +295,15 @@ def without_sums(spec: QuantizationSpec) -> QuantizationSpec:
 
 
 def on_axis(spec: QuantizationSpec, axis: int) -> QuantizationSpec:
-    """Returns the specification with its channels along `axis`, if it has channels."""
+    """Returns the specification with its channels along `axis`.
+
+    Args:
+        spec: the specification of a weight.
+        axis: the dimension of the weight that counts its channels.
+
+    Returns:
+        The new specification; the given one if it has no channels or has them along `axis` already.
+    """
     if spec.ch_axis in (None, axis):
         return spec
     constructor = spec.observer_or_fake_quant_ctr
@@ -283,7 +319,14 @@ def _class_of(spec: QuantizationSpec) -> object:
 
 
 def is_weight_only(config: QuantizationConfig) -> bool:
-    """Returns whether activations stay float."""
+    """Returns whether activations stay float.
+
+    Args:
+        config: the configuration of an operator.
+
+    Returns:
+        True if only weights are quantized.
+    """
     spec = config.input_activation
     return spec is None or _class_of(spec) is InputProducts
 

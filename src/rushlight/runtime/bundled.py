@@ -42,17 +42,47 @@ class BundledModule:
     def num_test_cases(self, method_name: str) -> int:
         """Returns the number of test cases of a method.
 
+        Args:
+            method_name: the name of the method.
+
+        Returns:
+            The number of test cases.
+
         Raises:
             NotFoundError: the method has no test cases.
         """
         return self._module.num_test_cases(method_name)
 
     def inputs(self, method_name: str, testset_idx: int) -> list[Any]:
-        """Returns copies of the inputs of a test case."""
+        """Returns copies of the inputs of a test case.
+
+        Args:
+            method_name: the name of the method.
+            testset_idx: the index of the test case, from 0.
+
+        Returns:
+            Tensors and numbers in the order of the inputs of the method.
+
+        Raises:
+            InvalidArgumentError: there is no such test case.
+            NotFoundError: the method has no test cases.
+        """
         return self._module.inputs(method_name, testset_idx)
 
     def expected_outputs(self, method_name: str, testset_idx: int) -> list[Any]:
-        """Returns copies of the expected outputs of a test case; empty if it has none."""
+        """Returns copies of the expected outputs of a test case.
+
+        Args:
+            method_name: the name of the method.
+            testset_idx: the index of the test case, from 0.
+
+        Returns:
+            Tensors and numbers in the order of the outputs of the method; empty if the test case has none.
+
+        Raises:
+            InvalidArgumentError: there is no such test case.
+            NotFoundError: the method has no test cases.
+        """
         return self._module.expected_outputs(method_name, testset_idx)
 
     def execute(self, method_name: str, testset_idx: int) -> list[Any]:

@@ -11,6 +11,10 @@ class RushlightError(RuntimeError):
 
     `ExecutorchProgramManager.locate(error)` returns the lines of the model that belong to the error.
 
+    Args:
+        message: the text of the error.
+        code: the error number of the runtime; None means the number of the class.
+
     Attributes:
         code: the error number of the runtime.
         method: the name of the method that failed, or None.

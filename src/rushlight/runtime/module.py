@@ -212,7 +212,17 @@ class Module:
     def write_etdump_result_to_file(
         self, etdump_path: PathLike, debug_buffer_path: PathLike | None = None
     ) -> None:
-        """Writes the event trace so far, see `Program.write_etdump_result_to_file`."""
+        """Writes the event trace so far, see `Program.write_etdump_result_to_file`.
+
+        Args:
+            etdump_path: the path of the ETDump.
+            debug_buffer_path: the path of the elements of recorded tensors; None writes no such file.
+
+        Raises:
+            NotFoundError: the program was not loaded with `enable_etdump=True`.
+            OutOfMemoryError: the buffer is too small for an empty dump.
+            OSError: a file cannot be written.
+        """
         self._program.write_etdump_result_to_file(etdump_path, debug_buffer_path)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:

@@ -116,7 +116,20 @@ def _existing(path: PathLike) -> str:
 
 
 def read_etdump(program: _native.Program) -> tuple[bytes, bytes]:
-    """Returns the event trace of a native program, see `Program.etdump`."""
+    """Returns the event trace of a native program, see `Program.etdump`.
+
+    Warns with RuntimeWarning if events did not fit in the buffer.
+
+    Args:
+        program: the native program.
+
+    Returns:
+        The bytes of the ETDump, and the elements of the recorded tensors.
+
+    Raises:
+        NotFoundError: the program was not loaded with `enable_etdump=True`.
+        OutOfMemoryError: the buffer is too small for an empty dump.
+    """
     dump, debug, dropped = program.etdump()
     if dropped:
         message = f"{dropped} events did not fit in the event trace; a larger etdump_buffer_size, or a larger"
@@ -125,7 +138,18 @@ def read_etdump(program: _native.Program) -> tuple[bytes, bytes]:
 
 
 def write_etdump(program: _native.Program, etdump_path: PathLike, debug_buffer_path: PathLike | None) -> None:
-    """Writes the event trace of a native program, see `Program.write_etdump_result_to_file`."""
+    """Writes the event trace of a native program, see `Program.write_etdump_result_to_file`.
+
+    Args:
+        program: the native program.
+        etdump_path: the path of the ETDump.
+        debug_buffer_path: the path of the elements of recorded tensors; None writes no such file.
+
+    Raises:
+        NotFoundError: the program was not loaded with `enable_etdump=True`.
+        OutOfMemoryError: the buffer is too small for an empty dump.
+        OSError: a file cannot be written.
+    """
     dump, debug = read_etdump(program)
     write_file(etdump_path, dump)
     if debug_buffer_path is not None:
@@ -191,6 +215,12 @@ class Program:
     def metadata(self, method_name: str) -> MethodMeta:
         """Returns the names, types and sizes that the program states for a method, without loading it.
 
+        Args:
+            method_name: the name of the method.
+
+        Returns:
+            The description of the inputs, the outputs and the planned memory of the method.
+
         Raises:
             NotFoundError: the program has no such method.
         """
@@ -243,7 +273,15 @@ class BackendRegistry:
         return _native.backend_names()
 
     def is_available(self, backend_name: str) -> bool:
-        """Returns whether a backend exists and can run on this machine."""
+        """Returns whether a backend exists and can run on this machine.
+
+        Args:
+            backend_name: the name of the backend.
+
+        Returns:
+            False if the runtime has no such backend, or if the backend needs a library or a processor that is
+            missing.
+        """
         return _native.is_backend_available(backend_name)
 
     def set_option(self, backend_name: str, key: str, value: bool | int | str) -> None:
@@ -262,6 +300,13 @@ class BackendRegistry:
 
     def get_option(self, backend_name: str, key: str) -> bool | int | str:
         """Returns the value of a backend's option.
+
+        Args:
+            backend_name: the name of the backend.
+            key: the name of the option.
+
+        Returns:
+            The value that methods get which are loaded later.
 
         Raises:
             NotFoundError: there is no such backend.

@@ -88,6 +88,14 @@ class CpuPartitioner(Partitioner):
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
+        """Returns the operators that the CPU backend supports without decomposition.
+
+        Args:
+            ep: the ATen program of a method, before decomposition.
+
+        Returns:
+            The operators, and a function that returns whether the backend takes a node of one of them.
+        """
         known: dict[Graph, Constants] = {}
 
         def accepts(node: Node) -> bool:
@@ -100,6 +108,16 @@ class CpuPartitioner(Partitioner):
 
     @override
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+        """Tags the nodes that the CPU backend supports, also in graphs inside control flow.
+
+        The attribute `report` then has the reason for every refused node.
+
+        Args:
+            exported_program: the edge program of a method, whose nodes get the tags.
+
+        Returns:
+            The given program, and the backend of each tag.
+        """
         self.report = WhyNoPartitionReporter()
         tags: dict[str, DelegationSpec] = {}
         self._tag(exported_program.graph_module, constant_inputs(exported_program), tags)

@@ -57,7 +57,15 @@ class OpenvinoPartitioner(Partitioner):
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
-        """Returns the operators that OpenVINO supports without decomposition."""
+        """Returns the operators that OpenVINO supports without decomposition.
+
+        Args:
+            ep: the ATen program of a method, before decomposition.
+
+        Returns:
+            The operators, and a function that returns whether OpenVINO takes a node of one of them. Nodes
+            inside control flow are not taken.
+        """
         support = Support(constant_inputs(ep))
         is_own: dict[Graph, bool] = {}
 
@@ -69,7 +77,16 @@ class OpenvinoPartitioner(Partitioner):
         return list(PRESERVED_OPS), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tags the nodes that OpenVINO supports."""
+        """Tags the nodes that OpenVINO supports. Graphs inside control flow are not tagged.
+
+        The attribute `report` then has the reason for every refused node.
+
+        Args:
+            exported_program: the edge program of a method, whose nodes get the tags.
+
+        Returns:
+            The given program, and the backend of each tag.
+        """
         support = Support(constant_inputs(exported_program))
         self.report = WhyNoPartitionReporter()
         graph = exported_program.graph

@@ -100,7 +100,14 @@ class XnnpackPartitioner(Partitioner):
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
-        """Returns the operators that XNNPACK supports without decomposition."""
+        """Returns the operators that XNNPACK supports without decomposition.
+
+        Args:
+            ep: the ATen program of a method, before decomposition.
+
+        Returns:
+            The operators, and a function that returns whether XNNPACK takes a node of one of them.
+        """
         context = self._context(ep)
         quantized: dict[Graph, QuantizedOps] = {}
 
@@ -115,7 +122,14 @@ class XnnpackPartitioner(Partitioner):
         """Tags the nodes that XNNPACK supports.
 
         Linear layers that were decomposed with views around them are restored, if XNNPACK supports the whole
-        layer. This is done in a copy of the program, which the result contains.
+        layer. This is done in a copy of the program, which the result contains. The attribute `report` then
+        has the reason for every refused node.
+
+        Args:
+            exported_program: the edge program of a method.
+
+        Returns:
+            The tagged program, and the backend of each tag.
         """
         exported_program = self._with_whole_linears(exported_program)
         context = self._context(exported_program)
@@ -286,7 +300,15 @@ class XnnpackQuantizedPartitioner(XnnpackPartitioner):
 
 
 class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
-    """Accepts only dynamically quantized nodes."""
+    """Accepts only dynamically quantized nodes.
+
+    Args:
+        kwargs: the arguments of `XnnpackPartitioner` by name, without `config_precisions`.
+
+    Raises:
+        ValueError: `config_precisions` is given.
+        TypeError: there is no such option.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         if "config_precisions" in kwargs:

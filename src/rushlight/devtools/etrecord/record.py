@@ -44,7 +44,14 @@ class EdgeManager(Protocol):
         """The names of the methods."""
 
     def exported_program(self, method_name: str = "forward") -> ExportedProgram:
-        """Returns the program of a method."""
+        """Returns the program of a method.
+
+        Args:
+            method_name: the name of the method.
+
+        Returns:
+            The edge program.
+        """
 
 
 class ProgramManager(Protocol):
@@ -79,13 +86,19 @@ class ETRecord:
     """The compiler's information about a program, for developer tools.
 
     `to_edge` and `to_edge_transform_and_lower` make a record with `generate_etrecord=True`;
-    `ExecutorchProgramManager.get_etrecord` returns it.
+    `ExecutorchProgramManager.get_etrecord` returns it. The methods whose names begin with `add_` take the
+    parts from managers.
 
-    Attributes:
+    Args:
         exported_program: torch.export's program for the method `forward`, or None.
         export_graph_id: the id of the graph of `exported_program`; the origins of edge nodes refer to it.
         edge_dialect_program: the edge program before lowering; a dict by method if there are several methods.
         graph_map: further programs by "name/method". The lowered programs have the keys "lowered/<method>".
+        _debug_handle_map: the debug handles by method and instruction index.
+        _delegate_map: the backend and the debug handles of delegate calls, by method and instruction index.
+        _instruction_id_to_num_outs_map: the number of outputs by method and instruction index.
+        _reference_outputs: the expected outputs of each test case, by method.
+        _representative_inputs: the inputs of `forward`.
     """
 
     def __init__(
@@ -126,23 +139,53 @@ class ETRecord:
         return dict(edge or {})
 
     def exported_of(self, method: str) -> ExportedProgram | None:
-        """Torch.export's program for a method, or None if the record lacks it."""
+        """Returns torch.export's program for a method.
+
+        Args:
+            method: the name of the method.
+
+        Returns:
+            The program, or None if the record lacks it.
+        """
         found = (self.graph_map or {}).get(f"{EXPORTED}/{method}")
         if found is None and (method == "forward" or len(self.edge_programs) == 1):
             found = self.exported_program
         return found
 
     def lowered_of(self, method: str) -> ExportedProgram | None:
-        """The edge program of a method with its delegate calls, or None if nothing was lowered."""
+        """Returns the edge program of a method with its delegate calls.
+
+        Args:
+            method: the name of the method.
+
+        Returns:
+            The program, or None if nothing was lowered.
+        """
         return (self.graph_map or {}).get(f"{LOWERED}/{method}")
 
     def handles_of(self, method: str) -> dict[int, tuple[int, ...]]:
-        """The debug handles of each instruction; a delegate call has the handles of all its operators."""
+        """Returns the debug handles of each instruction of a method.
+
+        Args:
+            method: the name of the method.
+
+        Returns:
+            The debug handles by instruction index; a delegate call has the handles of all its operators. The
+            dict is empty if the record has nothing about the method.
+        """
         found = (self._debug_handle_map or {}).get(method, {})
         return {int(index): as_handles(handles) for index, handles in found.items()}
 
     def delegates_of(self, method: str) -> dict[int, tuple[str, dict[str, tuple[int, ...]]]]:
-        """The backend, and the debug handles by identifier, of each delegate call by instruction index."""
+        """Returns the delegate calls of a method.
+
+        Args:
+            method: the name of the method.
+
+        Returns:
+            By instruction index, the name of the backend, and the debug handles by the backend's identifiers.
+            The dict is empty if the record has nothing about the method.
+        """
         found = (self._delegate_map or {}).get(method, {})
         return {
             int(index): (
@@ -192,8 +235,11 @@ class ETRecord:
         After `install_as_executorch()`, a manager has planned programs after `to_executorch`, as in
         ExecuTorch. To add the edge programs, pass a copy of the manager that was made before.
 
+        Args:
+            edge_dialect_program: the manager that `to_edge` returned.
+
         Raises:
-            RuntimeError: the record already has edge programs.
+            RuntimeError: the record already has edge programs, or the argument is no manager.
         """
         if self.edge_dialect_program is not None:
             raise RuntimeError(
@@ -211,7 +257,11 @@ class ETRecord:
         self.edge_dialect_program = next(iter(programs.values())) if len(programs) == 1 else {**programs}
 
     def add_lowered_programs(self, programs: Mapping[str, ExportedProgram]) -> None:
-        """Adds the programs that call lowered modules; programs without delegate calls are left out."""
+        """Adds the programs that call lowered modules; programs without delegate calls are left out.
+
+        Args:
+            programs: the edge programs after lowering, by method name. They are not copied.
+        """
         graphs = {
             f"{LOWERED}/{name}": program
             for name, program in programs.items()
@@ -278,7 +328,15 @@ class ETRecord:
         self._instruction_id_to_num_outs_map = manager.instruction_id_to_num_outs_map
 
     def update_representative_inputs(self, representative_inputs: Sequence[object] | Bundle) -> None:
-        """Sets the inputs of `forward`: a list, or a bundled program with these inputs."""
+        """Sets the inputs of `forward`.
+
+        Args:
+            representative_inputs: a list of inputs, or a bundled program. The inputs of the first test case
+                of its `forward` are taken.
+
+        Raises:
+            ValueError: the bundled program has a method `forward` without test cases.
+        """
         bundle: Any = representative_inputs
         is_bundle = hasattr(bundle, "method_test_suites")
         self._representative_inputs = representative_inputs_of(bundle) if is_bundle else bundle
@@ -286,7 +344,15 @@ class ETRecord:
     def update_reference_outputs(
         self, reference_outputs: Mapping[str, Sequence[object]] | Sequence[object] | Bundle
     ) -> None:
-        """Sets the expected outputs: a dict by method, a list for `forward`, or a bundled program."""
+        """Sets the expected outputs.
+
+        Args:
+            reference_outputs: a dict from method name to the outputs of each test case, a list of these for
+                `forward`, or a bundled program.
+
+        Raises:
+            ValueError: a test case of the bundled program has no expected outputs.
+        """
         given: Any = reference_outputs
         if hasattr(given, "method_test_suites"):
             given = reference_outputs_of(given)
@@ -358,7 +424,14 @@ class ETRecord:
 
 
 def as_handles(handles: Any) -> tuple[int, ...]:
-    """Returns debug handles as a tuple; the argument may also be a single handle or None."""
+    """Returns debug handles as a tuple.
+
+    Args:
+        handles: a debug handle, a sequence of handles, also nested, or None.
+
+    Returns:
+        All handles in order; an empty tuple for None.
+    """
     if handles is None:
         return ()
     if isinstance(handles, int):
@@ -398,6 +471,12 @@ def generate_etrecord(
 def reference_outputs_of(bundle: Bundle) -> dict[str, list[Any]]:
     """Returns the expected outputs of each test case of a bundled program, by method.
 
+    Args:
+        bundle: the bundled program.
+
+    Returns:
+        A list by method name, with an item for each test case.
+
     Raises:
         ValueError: a test case has no expected outputs.
     """
@@ -411,7 +490,13 @@ def reference_outputs_of(bundle: Bundle) -> dict[str, list[Any]]:
 
 
 def representative_inputs_of(bundle: Bundle) -> list[object] | None:
-    """Returns the inputs of the first test case of `forward`; None if there is no such method.
+    """Returns the inputs of the first test case of `forward`.
+
+    Args:
+        bundle: the bundled program.
+
+    Returns:
+        The inputs, or None if the bundle has no method `forward`.
 
     Raises:
         ValueError: the method has no test case.

@@ -47,6 +47,16 @@ def open_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> SavedRec
 
     Errors in a program are raised at its first use. Reading a program takes about a millisecond for each
     operator, and most tools use only one of several programs.
+
+    Args:
+        etrecord_path: the path of the file, or an open binary file.
+
+    Returns:
+        The record. It has the bytes of the file, which may be closed or removed.
+
+    Raises:
+        DevtoolsError: the file is no ETRecord, or is damaged.
+        OSError: the file cannot be read.
     """
     where = etrecord_path if isinstance(etrecord_path, (str, os.PathLike)) else "the file"
     try:

@@ -102,7 +102,15 @@ class Event:
         return list(dict.fromkeys(operator.line for operator in self.operators if operator.line))
 
     def asdict(self, _units: str = "") -> JsonObject:
-        """Returns the fields by name, as columns of a table; `_units` is appended to the names of times."""
+        """Returns the fields by name, as columns of a table.
+
+        Args:
+            _units: a text such as " (ms)" that is appended to the names of times. The default appends
+                nothing.
+
+        Returns:
+            The columns. Times are None for an event without times.
+        """
         perf = self.perf_data
         return {
             "event_name": self.name,
@@ -122,7 +130,18 @@ class Event:
         }
 
     def to_dataframe(self, _units: str = "") -> DataFrame:
-        """Returns a pandas DataFrame with one row. It needs pandas."""
+        """Returns a table with one row.
+
+        Args:
+            _units: a text such as " (ms)" that is appended to the names of times. The default appends
+                nothing.
+
+        Returns:
+            A pandas DataFrame.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
         return dataframe([self.asdict(_units)])
 
 
@@ -150,7 +169,14 @@ class EventBlock:
     runs: int = 0
 
     def rows(self, include_units: bool = False) -> list[JsonObject]:
-        """Returns one dict of columns for each event."""
+        """Returns one dict of columns for each event.
+
+        Args:
+            include_units: write the unit of times into the names of the columns, as in "avg (ms)".
+
+        Returns:
+            The rows in the order of the trace. The column "event_block_name" has the name of the block.
+        """
         units = f" ({self.target_time_scale.value})" if include_units else ""
         return [{"event_block_name": self.name, **event.asdict(units)} for event in self.events]
 
@@ -173,6 +199,12 @@ class EventBlock:
 
 def dataframe(rows: Iterable[Mapping[str, object]]) -> DataFrame:
     """Returns a pandas DataFrame of rows.
+
+    Args:
+        rows: a dict of columns for each row.
+
+    Returns:
+        The table. A row that lacks a column has NaN there.
 
     Raises:
         ImportError: pandas is not installed.

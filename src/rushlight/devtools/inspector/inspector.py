@@ -41,10 +41,13 @@ TRACE_SUFFIXES = (".json", ".pftrace", ".perfetto-trace")
 
 
 def check_trace_path(path: str | os.PathLike[str]) -> None:
-    """Checks the ending of the path of a trace.
+    """Checks the ending of the path of a trace. The file need not exist.
+
+    Args:
+        path: the path of the file to write.
 
     Raises:
-        ValueError: no kind of trace has this ending.
+        ValueError: no kind of trace has this ending. The message lists the endings.
     """
     if Path(path).suffix not in TRACE_SUFFIXES:
         raise ValueError(f"{os.fspath(path)}: a trace has the ending {', '.join(TRACE_SUFFIXES)}")
@@ -190,7 +193,14 @@ class Inspector:
     # ---- Output ----
 
     def rows(self, include_units: bool = True) -> list[JsonObject]:
-        """Returns one dict of columns for each event."""
+        """Returns one dict of columns for each event.
+
+        Args:
+            include_units: write the unit of times into the names of the columns, as in "avg (ms)".
+
+        Returns:
+            The rows of all blocks, in the order of the trace.
+        """
         return [row for block in self.event_blocks for row in block.rows(include_units)]
 
     def to_dataframe(
@@ -333,7 +343,17 @@ class Inspector:
     # ---- The record ----
 
     def method_of(self, block: EventBlock) -> str:
-        """The method in the record to which a block belongs."""
+        """Returns the method in the record to which a block belongs.
+
+        Args:
+            block: one of `event_blocks`.
+
+        Returns:
+            The name of the method.
+
+        Raises:
+            KeyError: the block is not of this inspector.
+        """
         return self._methods[id(block)]
 
     def _check_fingerprint(self, record: ETRecord) -> None:

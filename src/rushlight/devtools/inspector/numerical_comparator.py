@@ -150,6 +150,12 @@ def _names_among(handles: DebugHandle, names: Mapping[DebugHandle, Sequence[str]
 def as_float(value: object) -> torch.Tensor:
     """Converts a tensor or number to a float64 tensor.
 
+    Args:
+        value: a tensor of any shape and dtype, or a number.
+
+    Returns:
+        A tensor of the same shape; a number gives a tensor without dimensions.
+
     Raises:
         ValueError: the value has another type.
     """
@@ -160,6 +166,13 @@ def as_float(value: object) -> torch.Tensor:
 
 def difference_of(a: object, b: object) -> torch.Tensor:
     """Returns `a` minus `b`, element by element, in float64.
+
+    Args:
+        a: a tensor of any shape and dtype, or a number.
+        b: a tensor of the same shape, or a number.
+
+    Returns:
+        A float64 tensor of this shape.
 
     Raises:
         ValueError: the shapes differ, or a value is neither a tensor nor a number.
@@ -174,11 +187,31 @@ class MSEComparator(NumericalComparatorBase):
     """The mean of the squared differences."""
 
     def element_compare(self, a: object, b: object) -> float:
-        """Returns the distance."""
+        """Returns the mean squared error.
+
+        Args:
+            a: the reference, a tensor of any shape and dtype, or a number.
+            b: the value of the runtime, with the shape of `a`.
+
+        Returns:
+            The mean of the squared differences; NaN for tensors without elements.
+
+        Raises:
+            ValueError: the shapes differ, or a value is neither a tensor nor a number.
+        """
         return float(difference_of(a, b).square().mean())
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
-        """Returns whether the distance exceeds the distance that an allowed error causes."""
+        """Returns whether the mean squared error is above the square of the allowed error.
+
+        Args:
+            distance: the mean squared error.
+            reference: the reference values, a tensor of any shape.
+            allowed: the allowed absolute error of an element, in the unit of the values.
+
+        Returns:
+            True if it is above, or is NaN.
+        """
         return not distance <= allowed**2
 
 
@@ -186,11 +219,31 @@ class L1Comparator(NumericalComparatorBase):
     """The sum of the absolute differences."""
 
     def element_compare(self, a: object, b: object) -> float:
-        """Returns the distance."""
+        """Returns the sum of the absolute differences.
+
+        Args:
+            a: the reference, a tensor of any shape and dtype, or a number.
+            b: the value of the runtime, with the shape of `a`.
+
+        Returns:
+            The sum; 0 for tensors without elements.
+
+        Raises:
+            ValueError: the shapes differ, or a value is neither a tensor nor a number.
+        """
         return float(difference_of(a, b).abs().sum())
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
-        """Returns whether the distance exceeds the distance that an allowed error causes."""
+        """Returns whether the sum of the differences is above the allowed error times the number of elements.
+
+        Args:
+            distance: the sum of the absolute differences.
+            reference: the reference values, a tensor of any shape.
+            allowed: the allowed absolute error of an element, in the unit of the values.
+
+        Returns:
+            True if it is above, or is NaN.
+        """
         return not distance <= allowed * max(reference.numel(), 1)
 
 
@@ -198,7 +251,18 @@ class MaxComparator(NumericalComparatorBase):
     """The largest absolute difference."""
 
     def element_compare(self, a: object, b: object) -> float:
-        """Returns the distance."""
+        """Returns the largest absolute difference.
+
+        Args:
+            a: the reference, a tensor of any shape and dtype, or a number.
+            b: the value of the runtime, with the shape of `a`.
+
+        Returns:
+            The maximum; 0 for tensors without elements.
+
+        Raises:
+            ValueError: the shapes differ, or a value is neither a tensor nor a number.
+        """
         difference = difference_of(a, b).abs()
         return float(difference.max()) if difference.numel() else 0.0
 
@@ -207,13 +271,34 @@ class SNRComparator(NumericalComparatorBase):
     """The signal-to-noise ratio in dB: 10 log10(mean of a² / mean of (a - b)²); infinite for equal values."""
 
     def element_compare(self, a: object, b: object) -> float:
-        """Returns the ratio."""
+        """Returns the signal-to-noise ratio.
+
+        Args:
+            a: the reference, a tensor of any shape and dtype, or a number.
+            b: the value of the runtime, with the shape of `a`.
+
+        Returns:
+            The ratio of the mean squares of `a` and of the difference, in dB. It is infinite if only the
+            difference is zero, and NaN if both are.
+
+        Raises:
+            ValueError: the shapes differ, or a value is neither a tensor nor a number.
+        """
         reference = as_float(a)
         noise = difference_of(a, b).square().mean()
         return float(10 * torch.log10(reference.square().mean() / noise))
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
-        """Returns whether the ratio is below the ratio that an allowed error causes."""
+        """Returns whether the ratio is below the ratio that an allowed error causes.
+
+        Args:
+            distance: the signal-to-noise ratio, in dB.
+            reference: the reference values, a tensor of any shape.
+            allowed: the allowed absolute error of an element, in the unit of the values.
+
+        Returns:
+            True if it is below, or is NaN.
+        """
         return not distance >= self.element_compare(reference, as_float(reference) + allowed)
 
 
@@ -221,14 +306,35 @@ class CosineComparator(NumericalComparatorBase):
     """One minus the cosine of the angle between the values as vectors."""
 
     def element_compare(self, a: object, b: object) -> float:
-        """Returns the distance."""
+        """Returns 1 minus the cosine of the angle between the flattened values.
+
+        Args:
+            a: the reference, a tensor of any shape and dtype, or a number.
+            b: the value of the runtime, with the shape of `a`.
+
+        Returns:
+            0 for the same direction, 2 for the opposite one. Equal values give 0, also if all elements are
+            zero.
+
+        Raises:
+            ValueError: the shapes differ, or a value is neither a tensor nor a number.
+        """
         x, y = as_float(a).flatten(), as_float(b).flatten()
         if torch.equal(x, y):
             return 0.0
         return float(1 - torch.nn.functional.cosine_similarity(x, y, dim=0))
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
-        """Returns whether the distance exceeds the distance that an allowed error causes."""
+        """Returns whether the distance exceeds the distance that an allowed error causes.
+
+        Args:
+            distance: 1 minus the cosine.
+            reference: the reference values, a tensor of any shape.
+            allowed: the allowed absolute error of an element, in the unit of the values.
+
+        Returns:
+            True if it exceeds it, or is NaN.
+        """
         power = float(as_float(reference).square().mean())
         return not distance * 2 * power <= allowed**2
 
@@ -243,10 +349,17 @@ _BY_NAME: dict[str, Callable[[Any], NumericalComparatorBase]] = {
 
 
 def comparator_of(distance: str | NumericalComparatorBase, inspector: object) -> NumericalComparatorBase:
-    """Returns the comparator (an object, or the comparator of a name) and sets its inspector.
+    """Returns a comparator, and sets its inspector.
+
+    Args:
+        distance: a comparator, or the name of one in upper or lower case, such as "MSE" or "SNR".
+        inspector: the inspector to set. A comparator that has one already keeps it.
+
+    Returns:
+        The given comparator, or a new one of this name.
 
     Raises:
-        ValueError: the name is unknown.
+        ValueError: the name is unknown. The message lists the names.
     """
     if isinstance(distance, NumericalComparatorBase):
         if distance.inspector is None:

@@ -25,7 +25,14 @@ class TimeScale(Enum):
 
 
 def ratio(source: TimeScale, target: TimeScale) -> float:
-    """The number of `source` units in one `target` unit.
+    """Returns the number of `target` units in one `source` unit.
+
+    Args:
+        source: the unit of the times to convert.
+        target: the unit to convert to.
+
+    Returns:
+        The factor by which times are multiplied.
 
     Raises:
         ValueError: only one of the units is cycles.
@@ -38,7 +45,15 @@ def ratio(source: TimeScale, target: TimeScale) -> float:
 
 
 def elapsed(start: int, end: int) -> int:
-    """The ticks between two times; a 32-bit clock may have wrapped around in between."""
+    """Returns the ticks between two times.
+
+    Args:
+        start: the first time, in ticks of the clock of the trace.
+        end: the second time. If it is less than `start`, a 32-bit clock has wrapped around once in between.
+
+    Returns:
+        The number of ticks.
+    """
     return end - start if end >= start else end - start + 2**32
 
 

@@ -67,7 +67,15 @@ def what_got_slower(before: Inspector, after: Inspector) -> list[Change]:
 
 
 def change_table(changes: Iterable[Change], unit: str = "ms") -> str:
-    """Returns a table of changes."""
+    """Returns a table of changes as text.
+
+    Args:
+        changes: the changes, one for each row.
+        unit: the unit of their times, which the header shows. Times are not converted.
+
+    Returns:
+        A header and the rows, with the times before and after, their difference and their ratio.
+    """
     rows = [
         [
             c.name,
