@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.fresh import run_python
 
 import rushlight
 
@@ -14,9 +14,8 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_the_public_api_is_the_recorded_one() -> None:
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "api.py")], capture_output=True, text=True, check=True
-    )
+    done = run_python(ROOT / "scripts" / "api.py", cwd=ROOT)
+    assert done.returncode == 0, done.stderr
     recorded = (ROOT / "tests" / "golden" / "api.txt").read_text()
     assert done.stdout == recorded, "if the change is wanted: `make api`, and a line in CHANGELOG.md"
 

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.fresh import run_python
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -53,9 +54,7 @@ def test_python_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
-    done = subprocess.run(
-        [sys.executable, script.name], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    done = run_python(script, cwd=tmp_path, environment=environment)
     assert done.returncode == 0, f"{page.name}, whose line numbers the traceback has:\n{done.stderr}"
     if page.name in SHOWN:
         printed = done.stdout.strip()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.fresh import run_python
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "tests" / "golden" / "backends"
@@ -12,7 +12,8 @@ RECORDED = ROOT / "tests" / "golden" / "backends"
 
 def test_payloads_are_the_recorded_ones(tmp_path: Path) -> None:
     script = ROOT / "scripts" / "golden_payloads.py"
-    subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, check=True)
+    done = run_python(script, str(tmp_path), cwd=ROOT)
+    assert done.returncode == 0, done.stderr
     recorded = {path.name: path.read_bytes() for path in RECORDED.iterdir()}
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert recorded.keys() == written.keys() and len(recorded) >= 6

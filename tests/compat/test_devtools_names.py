@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.fresh import run_python
 
 from rushlight.compat.install import _resolve
 from rushlight.compat.names import MODULES
@@ -119,11 +118,7 @@ assert len(table) == len(taps) == 1
 
 
 def test_a_script_of_a_user_runs_unchanged(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error::DeprecationWarning:rushlight", "-c", SCRIPT],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
+    strict = "import warnings; warnings.filterwarnings('error', '', DeprecationWarning, 'rushlight$')\n"
+    done = run_python(strict + SCRIPT, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "native_call_relu.out" in done.stdout

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 import torch
+from tests.fresh import run_python
 
 from rushlight.ir.edge_ops import ops
 from rushlight.memory.planning_pass import MemoryPlanningPass
@@ -67,8 +67,8 @@ for keep, refused in ((True, True), (False, False)):
 """
 
 
-def test_planned_programs_are_as_executorch_leaves_them() -> None:
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
+def test_planned_programs_are_as_executorch_leaves_them(tmp_path: Path) -> None:
+    done = run_python(SCRIPT, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
@@ -144,6 +144,6 @@ for returns in (True, False):
 """
 
 
-def test_a_delegate_does_not_own_state_that_is_an_output() -> None:
-    done = subprocess.run([sys.executable, "-c", STATE], capture_output=True, text=True)
+def test_a_delegate_does_not_own_state_that_is_an_output(tmp_path: Path) -> None:
+    done = run_python(STATE, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

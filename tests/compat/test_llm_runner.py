@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+from tests.fresh import run_python
 from tests.llm.programs import greedy, llama, multimodal_program, text, text_program
 
 TEXT = """
@@ -53,9 +53,7 @@ assert MultimodalInput("text").is_text() and isinstance(Image([0, 0, 0], 1, 1, 3
 
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True
-    )
+    return run_python(code, cwd=folder, environment=environment)
 
 
 def test_text(tmp_path: Path) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from tests.fresh import run_python
 
 from rushlight.compat.install import _resolve
 from rushlight.compat.names import MODULES
@@ -51,7 +51,7 @@ INSTALL = "import rushlight.compat as c; c.install_as_executorch()\n"
 
 
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    return run_python(code, cwd=folder)
 
 
 @pytest.mark.parametrize("module", MODULES)

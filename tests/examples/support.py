@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.fresh import run_python
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -19,8 +21,5 @@ def run(command: list[str], **options: object) -> subprocess.CompletedProcess[st
 
 def python(source: str | Path, *arguments: str, path: Path) -> subprocess.CompletedProcess[str]:
     """Runs a file or code in a process of its own, since a loaded library stays. `path` is importable."""
-    code = [str(source)] if isinstance(source, Path) else ["-c", source]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(path), *filter(None, sys.path)])}
-    return subprocess.run(
-        [sys.executable, *code, *arguments], env=environment, capture_output=True, text=True, cwd=path
-    )
+    return run_python(source, *arguments, cwd=path, environment=environment)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from tests.backends.cpu.support import assert_close, expected, kinds, lower, run
+from tests.fresh import run_python
 from torch import nn
 from torch.export import Dim
 
@@ -137,12 +136,12 @@ def test_wider_groups_in_bfloat16() -> None:
 
 @pytest.mark.parametrize("isa", ["avx2", "generic"])
 def test_other_instruction_sets(isa: str) -> None:
-    tests = [
-        f"{Path(__file__)}::{name}"
-        for name in ("test_grouped_convolutions", "test_wider_groups", "test_winograd_groups")
-    ]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "SiLU", *tests]
-    done = subprocess.run(command, env=os.environ | {"RUSHLIGHT_ISA": isa}, capture_output=True, text=True)
+    names = ("test_grouped_convolutions", "test_wider_groups", "test_winograd_groups")
+    tests = [f"{Path(__file__)}::{name}" for name in names]
+    script = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
+    arguments = ["-q", "-p", "no:cacheprovider", "-k", "SiLU", *tests]
+    environment = os.environ | {"RUSHLIGHT_ISA": isa}
+    done = run_python(script, *arguments, cwd=Path(__file__).parents[3], environment=environment)
     assert done.returncode == 0, done.stdout
 
 
