@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
+from torch import nn
 
+import rushlight
+from rushlight.delegate.partitioner import Partitioner
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.spec import TensorShapeDynamism
 from rushlight.memory.apply import plan_memory
@@ -36,3 +40,25 @@ def test_an_unbounded_output_is_not_freed(builder: Any) -> None:
     assert not free_unbounded(graph, None)
     plan_memory(graph)
     assert all(n.target is not memory_ops.free for n in graph.graph.nodes)
+
+
+class Parts(nn.Module):
+    """Operators of several results, whose sizes follow from values: each result is used for another time."""
+
+    def forward(self, marks: torch.Tensor) -> torch.Tensor:
+        count: Any = torch.nonzero(marks).flatten().sum().item()
+        torch._check(count >= 0)
+        values, places = torch.sort(torch.ones(count, 4) * 3, 0)
+        left, right = torch.split(values * 2, 2, 1)
+        return (left + right).sum(0) + places.sum()
+
+
+@pytest.mark.parametrize("partitioner", [None, []])
+def test_each_of_several_results_is_freed_after_its_own_last_use(
+    partitioner: list[Partitioner] | None,
+) -> None:
+    model = Parts()
+    run = rushlight.load(rushlight.compile(model, (torch.tensor([0, 1, 1, 0]),), partitioner=partitioner))
+    for marks in ([0, 1, 1, 0], [1, 1, 1, 1], [0, 1, 0, 0]):
+        inputs = torch.tensor(marks)
+        torch.testing.assert_close(torch.as_tensor(run(inputs)), model(inputs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import defaultdict
 
 from torch.export.graph_signature import ExportGraphSignature
@@ -10,6 +11,7 @@ from torch.utils import _pytree as pytree
 
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.facts import MethodProgram
+from rushlight.ir.spec import TensorSpec
 from rushlight.memory.alias_sets import Owner
 from rushlight.memory.aliases import Ownership, find_aliases
 from rushlight.passes.base import ProgramPass, graph_modules
@@ -45,16 +47,27 @@ def free_unbounded(graph_module: GraphModule, signature: ExportGraphSignature | 
         if isinstance(value, Node)
         for spec in meta.tensor_specs(value)
     }
-    dying: dict[int, list[Node]] = defaultdict(list)
+    dying: dict[int, list[tuple[Node, TensorSpec]]] = defaultdict(list)
     for alias_set in aliases.alias_sets.all():
         if alias_set.owner is Owner.RUNTIME and id(alias_set) not in kept and alias_set.last >= 0:
-            makers = [aliases.makers[spec] for spec in alias_set.offsets if spec in aliases.makers]
+            makers = [(aliases.makers[spec], spec) for spec in alias_set.offsets if spec in aliases.makers]
             dying[alias_set.last].append(makers[0])
     for step in aliases.timeline.steps:
-        for maker in dying.get(step.end, ()):
-            with step.node.graph.inserting_after(step.node):
-                step.node.graph.call_function(memory_ops.free, (maker,))
+        for maker, spec in dying.get(step.end, ()):
+            _insert_free(step.node, maker, spec)
     if dying:
         for module in graph_modules(graph_module):
             module.recompile()
     return bool(dying)
+
+
+def _insert_free(last: Node, maker: Node, spec: TensorSpec) -> None:
+    """Inserts a call of free after the last use of a tensor, one of those that `maker` makes."""
+    graph = last.graph
+    if isinstance(meta.get_spec(maker), (list, tuple)):
+        index = next(i for i, item in enumerate(meta.tensor_specs(maker)) if item is spec)
+        with graph.inserting_after(last):
+            maker = last = graph.call_function(operator.getitem, (maker, index))
+        meta.set_spec(maker, spec)
+    with graph.inserting_after(last):
+        graph.call_function(memory_ops.free, (maker,))
