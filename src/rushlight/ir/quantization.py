@@ -151,6 +151,11 @@ def dequantizes(node: Node) -> bool:
     return _schema_name(node) in _INVERSES
 
 
+def quantizes(node: Node) -> bool:
+    """Whether a node quantizes a tensor, with one scale or with a scale for each channel."""
+    return _schema_name(node) in _INVERSES.values()
+
+
 def is_inverse(dequantize: Node, quantize: Node) -> bool:
     """Whether `dequantize` and `quantize` use the same quantization parameters."""
     name = _INVERSES.get(_schema_name(dequantize))

@@ -108,6 +108,45 @@ def test_quantization_alone_is_taken() -> None:
     assert torch.equal(load(manager.to_executorch().buffer)(x), Rounded()(x))
 
 
+class Requantized(torch.nn.Module):
+    """A slice of a quantized tensor, quantized again with another scale."""
+
+    def __init__(self, scale: float, new_scale: float, axis: int | None) -> None:
+        super().__init__()
+        self.numbers = (scale, new_scale)
+        self.scales = [torch.full((4,), value) for value in (scale, new_scale)]
+        self.zero_points = torch.zeros(4, dtype=torch.int64)
+        self.axis = axis
+
+    def rounded(self, x: torch.Tensor, index: int) -> torch.Tensor:
+        if self.axis is None:
+            scale = self.numbers[index]
+            integers = qd.quantize_per_tensor.default(x, scale, 0, -128, 127, torch.int8)
+            return qd.dequantize_per_tensor.default(integers, scale, 0, -128, 127, torch.int8)
+        params = (self.scales[index], self.zero_points, self.axis, -128, 127, torch.int8)
+        return qd.dequantize_per_channel.default(qd.quantize_per_channel.default(x, *params), *params)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.rounded(self.rounded(x, 0)[:, :, :2], 1)
+
+
+@pytest.mark.parametrize("axis", [None, 1])
+@pytest.mark.parametrize(("scale", "new_scale"), [(0.25, 0.25), (0.25, 0.5)])
+def test_slices_that_change_quantization_parameters(scale: float, new_scale: float, axis: int | None) -> None:
+    module, x = Requantized(scale, new_scale, axis), torch.randn(1, 4, 3)
+    manager = lowered(module, x)
+    is_left = "aten.slice_copy.Tensor" in calls(manager)
+    assert is_left == (scale != new_scale)
+    assert torch.equal(load(manager.to_executorch().buffer)(x), module(x))
+
+
+def test_unknown_options_are_refused() -> None:
+    with pytest.raises(TypeError, match="'fast'; its options are enable_bf16, force_non_static"):
+        XnnpackPartitioner(fast=True)
+    with pytest.raises(TypeError, match="no effect in ExecuTorch 1.x: leave it out"):
+        XnnpackPartitioner(force_fp32_dynamic_linear=True)
+
+
 def with_argument(program: ExportedProgram, position: int, value: object) -> None:
     node = next(node for node in program.graph.nodes if "quantize_per_tensor" in str(node.target))
     node.update_arg(position, value)

@@ -77,6 +77,13 @@ class SupportContext:
         """The tensor of a constant; None for any other value."""
         return self._constants_of(node.graph).value(node) if isinstance(node, Node) else None
 
+    def is_same(self, first: object, second: object) -> bool:
+        """Whether two arguments are equal, or are constants with equal elements."""
+        if first is second or not (isinstance(first, Node) and isinstance(second, Node)):
+            return first is second or first == second
+        values = self.constant_value(first), self.constant_value(second)
+        return values[0] is not None and values[1] is not None and torch.equal(values[0], values[1])
+
     def is_weight(self, node: object) -> bool:
         """Whether the node is a constant, or dequantizes a constant."""
         if not isinstance(node, Node) or self.is_constant(node):

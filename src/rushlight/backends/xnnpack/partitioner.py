@@ -30,6 +30,7 @@ from rushlight.backends.xnnpack.quantized import (
     is_dynamic,
     is_dynamic_part,
     quantize_params,
+    requantizes,
     stored_weight,
     weight_nodes,
 )
@@ -50,6 +51,13 @@ from rushlight.passes.viewed_linear import restore_linear, viewed_linear
 aten = torch.ops.aten
 
 logger = logging.getLogger(__name__)
+
+
+_OPTIONS = frozenset({"force_non_static_weights_for_f32_linear", "enable_bf16"})
+_UNUSED_OPTIONS = {
+    "force_fp32_dynamic_linear": ", which has no effect in ExecuTorch 1.x: leave it out, or pass weights as "
+    "arguments with force_non_static_weights_for_f32_linear"
+}
 
 
 class XnnpackPartitioner(Partitioner):
@@ -81,9 +89,11 @@ class XnnpackPartitioner(Partitioner):
         **kwargs: object,
     ) -> None:
         super().__init__()
-        unknown = kwargs.keys() - {"force_non_static_weights_for_f32_linear", "enable_bf16"}
+        unknown = kwargs.keys() - _OPTIONS
         if unknown:
-            raise TypeError(f"XnnpackPartitioner has no option {sorted(unknown)[0]!r}")
+            name = sorted(unknown)[0]
+            hint = _UNUSED_OPTIONS.get(name, f"; its options are {', '.join(sorted(_OPTIONS))}")
+            raise TypeError(f"XnnpackPartitioner has no option {name!r}{hint}")
         if verbose:
             logger.setLevel(logging.DEBUG)
         self.delegation_spec = DelegationSpec(XnnpackBackend.__name__, [])
@@ -248,6 +258,8 @@ class XnnpackPartitioner(Partitioner):
                 return "floating point nodes are not asked for"
         if not self._is_asked_for(node):
             return "the operator is not asked for"
+        if operation(node) is aten.slice_copy.Tensor and requantizes(node, context):
+            return "its input and its result are quantized with different parameters"
         if operation(node) in WEIGHTED and not self._reads_dequantized_weight(node):
             weights = weight_nodes(argument(node, WEIGHTED[operation(node)][1]))
             stored = stored_weight(weights[-1], context) if weights else None

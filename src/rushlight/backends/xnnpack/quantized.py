@@ -117,6 +117,20 @@ def is_dynamic_part(node: Node) -> bool:
     return is_op(node, *CHOOSE_QPARAMS, *DYNAMIC_QUANTIZE, *DYNAMIC_DEQUANTIZE)
 
 
+def requantizes(node: Node, context: SupportContext) -> bool:
+    """Whether a node between dequantize and quantize nodes changes the quantization parameters."""
+    source = node.args[0] if node.args else None
+    if not isinstance(source, Node) or not quantization.dequantizes(source):
+        return False
+    return any(
+        quantization.quantizes(user)
+        and not (
+            len(user.args) == len(source.args) and all(map(context.is_same, source.args[1:], user.args[1:]))
+        )
+        for user in node.users
+    )
+
+
 class InvalidParametersError(CompileError, ValueError):
     """A tensor is quantized with a scale or zero point that XNNPACK does not support."""
 
