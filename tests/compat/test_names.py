@@ -91,6 +91,7 @@ def test_a_backend_of_a_vendor_says_what_it_would_need(tmp_path: Path) -> None:
     result = run(INSTALL + "import executorch.exir.native as n; n.to_native", tmp_path)
     assert (
         "AttributeError: executorch.exir.native.to_native is not part of Rushlight: it is the"
+        " package format (.ptn), which only the native backend of ExecuTorch runs; to_executorch() makes a"
         in result.stderr
     )
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+_PACKAGES = (
+    "the package format (.ptn), which only the native backend of ExecuTorch runs; to_executorch() makes a "
+    "program (.pte) of the same model"
+)
+
 # Why other parts of ExecuTorch are not here, by the start of the name of their modules.
 LEFT_OUT: dict[str, str] = {
     "executorch.devtools.bundled_program.util": "models and comparisons of ExecuTorch's "
@@ -35,8 +40,8 @@ LEFT_OUT: dict[str, str] = {
     "executorch.exir.dialects.edge.arg": "a generator of sample inputs of ExecuTorch's tables of dtypes",
     "executorch.exir.dialects.edge.spec": "a generator of ExecuTorch's tables of dtypes",
     "executorch.backends.native": "the back end of ExecuTorch's package format (.ptn)",
-    "executorch.exir._serialize._ptn": "the package format (.ptn) of ExecuTorch's own native backend",
-    "executorch.exir.native": "the package format (.ptn) of ExecuTorch's own native backend",
+    "executorch.exir._serialize._ptn": _PACKAGES,
+    "executorch.exir.native": _PACKAGES,
     "executorch.exir.verification.interpreter": "an interpreter over an extension of ExecuTorch's tests; "
     "executorch.extension.pybindings.aten_lib runs programs with torch's kernels",
     "executorch.extension.llm": "a part of the tokenizers or export tools of language models; the runner "
