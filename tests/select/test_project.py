@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,22 @@ from rushlight.runtime import Runtime
 needs_targets = pytest.mark.skipif(
     not os.environ.get("RUSHLIGHT_TARGETS"), reason="`make targets` runs it: its builds take minutes"
 )
+
+
+# The tests of one project run in one process, so that its sources are compiled once.
+one_build = pytest.mark.xdist_group("int8_project")
+
+
+@contextlib.contextmanager
+def with_programs_of(other: Path, project: Path) -> Iterator[None]:
+    """Gives a project the programs of another one meanwhile; builds compile only what differs."""
+    path = project / "programs.cpp"
+    before = path.read_bytes()
+    path.write_bytes((other / "programs.cpp").read_bytes())
+    try:
+        yield
+    finally:
+        path.write_bytes(before)
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +67,7 @@ def symbols(folder: Path) -> str:
     ).stdout
 
 
+@one_build
 def test_host_build_of_int8_digits(int8_project: Path) -> None:
     """The results are those of the whole runtime, and kernels that the program does not use are absent."""
     folder = selective.build(int8_project, "runner")
@@ -68,20 +86,15 @@ def test_host_build_of_int8_digits(int8_project: Path) -> None:
         assert absent not in names, absent
 
 
+@one_build
 def test_kernels_that_are_absent_are_named_at_load(int8_project: Path, tmp_path: Path) -> None:
     """A program that the build is not made for names its operators when it is loaded."""
     other = rushlight.compile(torch.nn.Softmax(1), (torch.zeros(1, 4),), partitioner=())
     path = tmp_path / "softmax.pte"
     path.write_bytes(other.buffer)
-    project = tmp_path / "project"
-    project.mkdir()
-    for file in int8_project.iterdir():
-        if file.is_file():
-            (project / file.name).write_bytes(file.read_bytes())
-    files = selective.select([path], tmp_path / "softmax", "--portable", "--embed")
-    (project / "programs.cpp").write_bytes((files / "programs.cpp").read_bytes())
-    folder = selective.build(project, "runner")
-    code, text = selective.run(folder)
+    softmax = selective.select([path], tmp_path / "softmax", "--portable", "--embed")
+    with with_programs_of(softmax, int8_project):
+        code, text = selective.run(selective.build(int8_project, "runner"))
     assert code == 1
     assert (
         "OperatorMissing: method 'forward' calls 1 operators that have no kernel here: aten::_softmax.out"
@@ -257,6 +270,7 @@ def test_microkernels_are_those_of_the_programs(tmp_path: Path) -> None:
     )
 
 
+@one_build
 @pytest.mark.skipif(
     not selective.has_tools("cortex-m4"), reason="needs arm-none-eabi-g++ and qemu-system-arm"
 )
