@@ -1,9 +1,12 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import torch
 
+import rushlight
 from rushlight.backends.cpu.target import TARGETS, host_target
 
 
@@ -34,17 +37,27 @@ def test_plans_are_for_this_machine_if_no_such_set_is_known(monkeypatch: pytest.
         assert host_target() is own
 
 
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("linear") / "linear.pte"
+    path.write_bytes(rushlight.compile(torch.nn.Linear(8, 8), (torch.ones(2, 8),)).buffer)
+    return path
+
+
+RUN = """
+import sys
+import numpy as np
+from rushlight.runtime import Runtime
+Runtime.get().load_program(sys.argv[1]).load_method("forward").execute([np.ones((2, 8), np.float32)])
+"""
+
+
 @pytest.mark.parametrize(
     ("isa", "warns"), [("foo", True), ("AVX2", True), ("avx2", False), ("neon", False), ("", False)]
 )
-def test_the_runtime_warns_of_names_that_no_machine_has(isa: str, warns: bool) -> None:
-    script = (
-        "import numpy as np, torch, rushlight\n"
-        "compiled = rushlight.compile(torch.nn.Linear(8, 8), (torch.ones(2, 8),))\n"
-        "rushlight.load(compiled)(np.ones((2, 8), np.float32))\n"
-    )
+def test_the_runtime_warns_of_names_that_no_machine_has(isa: str, warns: bool, program: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
+        [sys.executable, "-W", "ignore", "-c", RUN, str(program)],
         env={**os.environ, "RUSHLIGHT_ISA": isa},
         capture_output=True,
         text=True,
