@@ -1,5 +1,6 @@
 # make demo    train, compile and run a small digits classifier
 # make test    everything that CI checks
+# make test-long more cases of what make test checks, the tests marked `long`; two minutes of a core
 # make venv    the environment in .venv that the other targets use
 # make docs    the documentation as a site in build/site
 # make interop the contract with ExecuTorch's released wheel, both ways
@@ -52,7 +53,7 @@ BASE ?= HEAD
 
 TARGETS ?= manylinux-x86_64 manylinux-aarch64 musllinux-x86_64 musllinux-aarch64
 
-.PHONY: checks soak wheel sdist reproduce cpp-package release-check demo docs test venv build lint tidy types unit operators cpp untraced targets windows js java api golden interop torture poison asan fuzz tsan avx512 cross bench bench-check bench-browser bench-avx2 format clean system
+.PHONY: checks test-long soak wheel sdist reproduce cpp-package release-check demo docs test venv build lint tidy types unit operators cpp untraced targets windows js java api golden interop torture poison asan fuzz tsan avx512 cross bench bench-check bench-browser bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -111,6 +112,10 @@ unit: build
 	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests --ignore tests/interop --ignore tests/distributed --ignore tests/backends/openvino
 	$(BIN)/pytest -q --assert=plain tests/distributed
 	$(BIN)/pytest -q tests/backends/openvino
+
+# More cases of behaviour that `make unit` tests too.
+test-long: build
+	$(BIN)/pytest -q -n $(WORKERS) -m long tests
 
 # The C++ tests are built here alone; `make build` leaves them out until this has been run once.
 cpp: build

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import torch
@@ -297,29 +297,32 @@ def device_sizes(folder: Path) -> dict[str, int]:
     return dict(zip(BUDGETS, (_flash(bare) - model, _flash(digits) - model, ram), strict=True))
 
 
-def host_sizes(folder: Path) -> dict[str, int]:
+def host_sizes(folder: Path, names: Collection[str] = tuple(HOST_BUDGETS)) -> dict[str, int]:
     """Measures what HOST_BUDGETS limits: files without symbols.
 
     Args:
         folder: an empty folder for the builds.
+        names: keys of HOST_BUDGETS.
     """
-    network = import_torchvision().models.mobilenet_v2(weights=None).eval()
-    runners = [ROOT / "build" / "dev" / "runtime" / "executor_runner"]  # of `make build`
-    forms: list[tuple[Sequence[Partitioner], str, Sequence[str], Sequence[str]]] = [
-        ((), "portable", ["--portable"], ()),
-        ([CpuPartitioner(target="avx2")], "plan", (), SMALL),
-    ]
-    for partitioner, name, selection, options in forms:
-        program = folder / f"{name}.pte"
-        program.write_bytes(rushlight.compile(network, image(), partitioner=partitioner).buffer)
-        project = select([program], folder / name, *selection)
-        runners += build(project, "executor_runner", options=options).rglob("executor_runner")
-    sizes = []
-    for runner in runners:
+    _, portable, plan = HOST_BUDGETS
+    forms: dict[str, tuple[Sequence[Partitioner], Sequence[str], Sequence[str]]] = {
+        portable: ((), ["--portable"], ()),
+        plan: ([CpuPartitioner(target="avx2")], (), SMALL),
+    }
+    sizes: dict[str, int] = {}
+    for name in names:
+        runner = ROOT / "build" / "dev" / "runtime" / "executor_runner"  # of `make build`
+        if name in forms:
+            partitioner, selection, options = forms[name]
+            network = import_torchvision().models.mobilenet_v2(weights=None).eval()
+            program = folder / f"{len(sizes)}.pte"
+            program.write_bytes(rushlight.compile(network, image(), partitioner=partitioner).buffer)
+            project = select([program], folder / program.stem, *selection)
+            (runner,) = build(project, "executor_runner", options=options).rglob("executor_runner")
         stripped = folder / "stripped"
         subprocess.run(["strip", "-o", stripped, runner], check=True)
-        sizes.append(stripped.stat().st_size)
-    return dict(zip(HOST_BUDGETS, sizes, strict=True))
+        sizes[name] = stripped.stat().st_size
+    return sizes
 
 
 def _sections(program: Path) -> list[int]:

@@ -79,29 +79,43 @@ def test_ctrl_c_in_the_code_of_the_model(
     assert main(["run", str(folder / "net.pte")]) == OK
 
 
-def test_ctrl_c_at_any_moment_of_a_compile(model: str, tmp_path: Path) -> None:
+class Compile:
+    """A command that writes a program and its record in a new folder."""
+
+    def __init__(self, folder: Path) -> None:
+        model, self.out = folder / "interrupted_net.py", folder / "out"
+        model.write_text(MODEL)
+        self.out.mkdir()
+        files = ["-o", str(self.out / "net.pte"), "--etrecord", str(self.out / "net.etrecord")]
+        self.command = [sys.executable, "-m", "rushlight.cli.main", "compile", f"{model}:factory", *files]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, float]:
+    """The program that a compile without a signal writes, and the seconds that it takes."""
+    compile = Compile(tmp_path_factory.mktemp("whole"))
+    start = time.perf_counter()
+    subprocess.run(compile.command, check=True, capture_output=True)
+    return contents(compile.out)["net.pte"], time.perf_counter() - start
+
+
+LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize("share", [pytest.param(0.3, marks=LONG), 0.6, pytest.param(0.8, marks=LONG), 0.95])
+def test_ctrl_c_at_any_moment_of_a_compile(share: float, whole: tuple[bytes, float], tmp_path: Path) -> None:
     """Wherever the signal arrives, files are whole or not there.
 
     Each compile has a process, since a signal at any moment leaves torch's own state broken.
     """
-    folder = tmp_path / "out"
-    folder.mkdir()
-    names = {"net.pte", "net.etrecord"}
-    arguments = ["compile", model, "-o", str(folder / "net.pte"), "--etrecord", str(folder / "net.etrecord")]
-    command = [sys.executable, "-m", "rushlight.cli.main", *arguments]
-    start = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True)
-    seconds = time.perf_counter() - start
-    wanted = contents(folder)["net.pte"]
-    for share in (0.3, 0.6, 0.8, 0.95):
-        for path in folder.iterdir():
-            path.unlink()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(seconds * share)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=600) in (OK, INTERRUPTED, -signal.SIGINT)
-        found = contents(folder)
-        assert set(found) <= names and found.get("net.pte", wanted) == wanted
+    wanted, seconds = whole
+    compile = Compile(tmp_path)
+    process = subprocess.Popen(compile.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(seconds * share)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=600) in (OK, INTERRUPTED, -signal.SIGINT)
+    found = contents(compile.out)
+    assert set(found) <= {"net.pte", "net.etrecord"} and found.get("net.pte", wanted) == wanted
 
 
 @pytest.fixture(scope="module")

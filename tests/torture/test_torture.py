@@ -16,11 +16,14 @@ from tests.torture.reference import Disturbed
 
 ROOT = Path(__file__).parents[2]
 SEED = 20
-CASES = 120
-PARTS = 4
+CASES = 60  # of `make test`; `make test-long` runs as many more
+PARTS = 2
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+LONG = [pytest.param(part, marks=pytest.mark.long) for part in range(PARTS, 2 * PARTS)]
+
+
+@pytest.mark.parametrize("part", [*range(PARTS), *LONG])
 def test_random_modules_agree_with_eager(part: int, tmp_path: Path) -> None:
     """Each part runs in a process that starts no thread before it forks; a failure prints its command."""
     count = CASES // PARTS
