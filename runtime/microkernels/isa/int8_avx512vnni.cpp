@@ -6,6 +6,7 @@
 #include "microkernels/simd/inline.h"
 
 #define RL_ISA avx512vnni_int8
+#define RL_PRODUCTS
 
 namespace rushlight::microkernels::avx512vnni_int8 {
 
@@ -35,17 +36,6 @@ RL_INLINE void add_lines(Sums& sums, Line lhs, Rhs rhs) { add_products(sums, lhs
 template <typename Sums16>
 RL_INLINE void add_quads(Sums16& sums, __m512i lhs, __m512i rhs) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(lhs), "v"(rhs));
-}
-
-#define RL_PAIRS
-RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second, uint8_t sign_mask,
-                        const int16_t* weights) {
-  const __m128i change = _mm_set1_epi8(static_cast<char>(sign_mask));
-  const __m128i a = _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(first)), change);
-  const __m128i b = _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(second)), change);
-  const __m256i pairs =
-      _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_unpacklo_epi8(a, b)), _mm_unpackhi_epi8(a, b), 1);
-  sums = _mm512_add_epi32(sums, _mm512_madd_epi16(_mm512_cvtepi8_epi16(pairs), _mm512_loadu_si512(weights)));
 }
 
 }  // namespace rushlight::microkernels::avx512vnni_int8

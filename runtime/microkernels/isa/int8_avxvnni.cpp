@@ -6,6 +6,7 @@
 #include "microkernels/simd/inline.h"
 
 #define RL_ISA avxvnni_int8
+#define RL_PRODUCTS
 
 namespace rushlight::microkernels::avxvnni_int8 {
 
@@ -35,23 +36,6 @@ RL_INLINE void add_lines(Sums& sums, Line lhs, Rhs rhs) { add_products(sums, lhs
 template <typename Sums8>
 RL_INLINE void add_quads(Sums8& sums, __m256i lhs, __m256i rhs) {
   asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(lhs), "x"(rhs));
-}
-
-#define RL_PAIRS
-RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second, uint8_t sign_mask,
-                        const int16_t* weights) {
-  const __m128i bytes = _mm_unpacklo_epi8(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(first)),
-                                          _mm_loadl_epi64(reinterpret_cast<const __m128i*>(second)));
-  const __m256i numbers = _mm256_cvtepi8_epi16(_mm_xor_si128(bytes, _mm_set1_epi8(static_cast<char>(sign_mask))));
-  const __m256i w = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights));
-  sums = _mm256_add_epi32(sums, _mm256_madd_epi16(numbers, w));
-}
-
-#define RL_NARROW
-RL_INLINE void store_narrow(uint8_t* to, Sums sums) {
-  const __m256i quads = _mm256_shuffle_epi8(sums, _mm256_set1_epi32(0x0c080400));
-  const __m128i bytes = _mm_unpacklo_epi32(_mm256_castsi256_si128(quads), _mm256_extracti128_si256(quads, 1));
-  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), bytes);
 }
 
 }  // namespace rushlight::microkernels::avxvnni_int8

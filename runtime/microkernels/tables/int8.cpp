@@ -4,6 +4,7 @@
 
 #include "core/cpu_features.h"
 #include "microkernels/tables/f32.h"
+#include "microkernels/tables/impl/int8_joined.h"
 #include "microkernels/tables/isas.h"
 
 namespace rushlight::microkernels {
@@ -54,6 +55,19 @@ extern const Int8Microkernels table;
 
 namespace {
 
+#if RL_HAS_AVX512
+const Int8Microkernels* joined_avx512vnni() {
+  static const Int8Microkernels table = joined(avx512vnni_int8::table, avx512_int8::table);
+  return cpu_features().avx512vnni ? &table : nullptr;
+}
+#endif
+#if RL_HAS_AVX2
+const Int8Microkernels* joined_avxvnni() {
+  static const Int8Microkernels table = joined(avxvnni_int8::table, avx2_int8::table);
+  return cpu_features().avxvnni ? &table : nullptr;
+}
+#endif
+
 struct Entry {
   const char* name;
   const Int8Microkernels* (*find)();
@@ -62,11 +76,10 @@ struct Entry {
 // In order of preference.
 constexpr Entry kEntries[] = {
 #if RL_HAS_AVX512
-    {"avx512vnni",
-     +[]() -> const Int8Microkernels* { return cpu_features().avx512vnni ? &avx512vnni_int8::table : nullptr; }},
+    {"avx512vnni", &joined_avx512vnni},
 #endif
 #if RL_HAS_AVX2
-    {"avxvnni", +[]() -> const Int8Microkernels* { return cpu_features().avxvnni ? &avxvnni_int8::table : nullptr; }},
+    {"avxvnni", &joined_avxvnni},
 #endif
 #if RL_HAS_AVX512
     {"avx512", +[]() -> const Int8Microkernels* { return cpu_features().avx512 ? &avx512_int8::table : nullptr; }},

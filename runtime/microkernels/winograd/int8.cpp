@@ -40,6 +40,27 @@ extern const Int8WinogradMicrokernels loops;
 
 namespace {
 
+#if RL_HAS_AVX2 || RL_HAS_AVX512
+// Returns the transforms of one set and the products of another one.
+Int8WinogradMicrokernels joined(const Int8WinogradMicrokernels& transforms, const Int8WinogradMicrokernels& products) {
+  Int8WinogradMicrokernels set = transforms;
+  set.gemm = products.gemm;
+  return set;
+}
+#endif
+#if RL_HAS_AVX2
+const Int8WinogradMicrokernels* joined_avxvnni() {
+  static const Int8WinogradMicrokernels set = joined(avx2_winograd::loops, avxvnni_winograd::loops);
+  return &set;
+}
+#endif
+#if RL_HAS_AVX512
+const Int8WinogradMicrokernels* joined_avx512vnni() {
+  static const Int8WinogradMicrokernels set = joined(avx512_winograd::loops, avx512vnni_winograd::loops);
+  return &set;
+}
+#endif
+
 constexpr int64_t kMostColumns = 64;
 
 constexpr int64_t kNumbers = 4;  // numbers of a column that are transformed at a time
@@ -68,11 +89,11 @@ int64_t panel_width(const Int8Microkernels& kernels, int64_t n, int64_t column) 
 const Int8WinogradMicrokernels* int8_winograd_microkernels(const Int8Microkernels& kernels) {
 #if RL_HAS_AVX2
   if (&kernels == int8_microkernels_named("avx2")) return &avx2_winograd::loops;
-  if (&kernels == int8_microkernels_named("avxvnni")) return &avxvnni_winograd::loops;
+  if (&kernels == int8_microkernels_named("avxvnni")) return joined_avxvnni();
 #endif
 #if RL_HAS_AVX512
   if (&kernels == int8_microkernels_named("avx512")) return &avx512_winograd::loops;
-  if (&kernels == int8_microkernels_named("avx512vnni")) return &avx512vnni_winograd::loops;
+  if (&kernels == int8_microkernels_named("avx512vnni")) return joined_avx512vnni();
 #endif
 #if RL_HAS_RVV
   if (&kernels == int8_microkernels_named("rvv256")) return &rvv256_winograd::loops;

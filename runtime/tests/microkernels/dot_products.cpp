@@ -9,9 +9,17 @@
 #include <cstdint>
 #include <cstring>
 
+#include "microkernels/tables/impl/int8_joined.h"
+
 namespace rushlight::microkernels {
 
+namespace avx2_int8 {
+extern const Int8Microkernels table;
+}
 namespace avxvnni_int8 {
+extern const Int8Microkernels table;
+}
+namespace avx512_int8 {
 extern const Int8Microkernels table;
 }
 namespace avx512vnni_int8 {
@@ -129,10 +137,11 @@ void assist() {
 }  // namespace
 
 std::vector<const Int8Microkernels*> assisted_sets() {
+  static const Int8Microkernels avxvnni = joined(avxvnni_int8::table, avx2_int8::table);
+  static const Int8Microkernels avx512vnni = joined(avx512vnni_int8::table, avx512_int8::table);
   std::vector<const Int8Microkernels*> sets;
-  if (int8_microkernels_named("avx2") && !int8_microkernels_named("avxvnni")) sets.push_back(&avxvnni_int8::table);
-  if (int8_microkernels_named("avx512") && !int8_microkernels_named("avx512vnni"))
-    sets.push_back(&avx512vnni_int8::table);
+  if (int8_microkernels_named("avx2") && !int8_microkernels_named("avxvnni")) sets.push_back(&avxvnni);
+  if (int8_microkernels_named("avx512") && !int8_microkernels_named("avx512vnni")) sets.push_back(&avx512vnni);
   if (!sets.empty()) assist();
   return sets;
 }

@@ -291,6 +291,7 @@ static void requantize_summed(const Requantize& how, const SumRows& rows, uint8_
 
 #endif
 
+#if !defined(RL_PRODUCTS)
 static void requantize(const Requantize& how, const SumRows& rows, uint8_t* out) {
 #if defined(__AVX512BW__)
   how.sum.others ? requantize_sums<true>(how, rows, out) : requantize_sums<false>(how, rows, out);
@@ -325,5 +326,6 @@ static void dequantize(const Dequantize& how, const SumRows& r, float* out) {
     }
   }
 }
+#endif
 
 }  // namespace rushlight::microkernels::RL_ISA

@@ -10,24 +10,26 @@
 //   void add_lines(Sums&, Line, Rhs)
 //   kDotRows     most rows of the LHS that dots() multiplies with a column at a time
 // and the names that gemm/impl/int8_epilogue.h needs. With RL_OWN_TILE it defines int8_tile(), and kDotStep (the
-// numbers of a Line), instead of Spread.
+// numbers of a Line), instead of Spread. With RL_PRODUCTS the table has products alone; int8_joined.h adds the rest.
 #pragma once
 
 #include <cstring>
 #include <utility>
 
-#include "microkernels/conv/impl/int8_channels.h"
-#include "microkernels/elementwise/impl/int8.h"
-#include "microkernels/elementwise/impl/int8_loops.h"
 #include "microkernels/gemm/impl/int4.h"
 #include "microkernels/gemm/impl/int8_dots.h"
 #include "microkernels/gemm/impl/int8_epilogue.h"
-#include "microkernels/gemm/impl/int8_scaled.h"
 #include "microkernels/simd/inline.h"
 #include "microkernels/tables/int8.h"
 #include "microkernels/tables/selected.h"
 #if !defined(RL_OWN_TILE)
 #include "microkernels/gemm/impl/int8_sums.h"
+#endif
+#if !defined(RL_PRODUCTS)
+#include "microkernels/conv/impl/int8_channels.h"
+#include "microkernels/elementwise/impl/int8.h"
+#include "microkernels/elementwise/impl/int8_loops.h"
+#include "microkernels/gemm/impl/int8_scaled.h"
 #endif
 
 namespace rushlight::microkernels::RL_ISA {
@@ -81,19 +83,21 @@ static constexpr Int8Microkernels make_int8_table(const char* name) {
   RL_SET(fill_lhs, fill_lhs);
   RL_SET(gemm, int8_gemm);
   RL_SET(dots, dots);
+  t.int4_offset = kInt4Offset;
+  RL_SET(pack_int4_lhs, pack_int4_lhs);
+  RL_SET(int4_dots, int4_dots);
+#if !defined(RL_PRODUCTS)
   RL_SET(channel_sums, channel_sums);
   RL_SET(quantize, quantize);
   RL_SET(dequantize_int8, dequantize_int8);
   RL_SET(dequantize_int4, dequantize_int4);
   RL_SET(extremes, extremes);
   RL_SET(combine, combine);
-  t.int4_offset = kInt4Offset;
-  RL_SET(pack_int4_lhs, pack_int4_lhs);
-  RL_SET(int4_dots, int4_dots);
   RL_SET(scaled_dots, scaled_dots);
   RL_SET(requantize, requantize);
   RL_SET(dequantize, dequantize);
   t.loops = make_int8_loops();
+#endif
   return t;
 }
 
