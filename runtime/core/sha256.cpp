@@ -58,8 +58,8 @@ void Sha256::update(const void* data, size_t size) {
       size -= kBlockBytes;
       continue;
     }
-    const size_t room = kBlockBytes - filled_;
-    const size_t taken = size < room ? size : room;
+    const size_t space = kBlockBytes - filled_;
+    const size_t taken = size < space ? size : space;
     std::memcpy(block_ + filled_, bytes, taken);
     filled_ += taken;
     bytes += taken;

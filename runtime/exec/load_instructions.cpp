@@ -30,11 +30,11 @@ class NameList {
   void add(const char* name) {
     if (!kHasMessages || is_full_) return;
     char* const end = text_ + length_;
-    const size_t room = sizeof(text_) - length_;
-    const size_t written = join_texts(end, room, {length_ ? ", " : "", name});
-    is_full_ = written + 5 >= room;
+    const size_t capacity = sizeof(text_) - length_;
+    const size_t written = join_texts(end, capacity, {length_ ? ", " : "", name});
+    is_full_ = written + 5 >= capacity;
     if (is_full_) {
-      join_texts(end, room, {length_ ? ", ..." : "..."});
+      join_texts(end, capacity, {length_ ? ", ..." : "..."});
     } else {
       length_ += written;
     }

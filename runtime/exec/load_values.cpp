@@ -265,16 +265,16 @@ Error MethodLoader::load_external(size_t index, const TensorView& view, TensorIm
 template <typename T, typename Item>
 Error MethodLoader::load_boxed_list(size_t index, Span<const Item> items) {
   EValue** values = nullptr;
-  T* room = nullptr;
+  T* storage = nullptr;
   BoxedList<T>* list = nullptr;
   RL_TRY(take(items.size(), &values));
-  RL_TRY(take(items.size(), &room));
+  RL_TRY(take(items.size(), &storage));
   RL_TRY(take(1, &list));
   for (size_t i = 0; i < items.size(); ++i) {
     values[i] = items[i] >= 0 ? &state_.values[items[i]] : nullptr;
-    std::memset(static_cast<void*>(&room[i]), 0, sizeof(T));
+    std::memset(static_cast<void*>(&storage[i]), 0, sizeof(T));
   }
-  new (list) BoxedList<T>{values, room, static_cast<uint32_t>(items.size())};
+  new (list) BoxedList<T>{values, storage, static_cast<uint32_t>(items.size())};
   state_.values[index] = EValue(list);
   return Error::Ok;
 }

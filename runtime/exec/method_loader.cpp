@@ -20,10 +20,10 @@ Error trace_memories(const PlanView& plan, EventTracer& tracer, MemoryManager* m
     format_text(name, sizeof(name), "planned memory %zu", i + 1);
     tracer.track_allocation(tracer.track_allocator(name), plan.planned_memory_size(i));
   }
-  void* room = memory->method->allocate(sizeof(TracedAllocator), alignof(TracedAllocator));
-  RL_REQUIRE(room, MemoryAllocationFailed, "method '%.80s' does not fit the method allocator of %zu bytes",
+  void* storage = memory->method->allocate(sizeof(TracedAllocator), alignof(TracedAllocator));
+  RL_REQUIRE(storage, MemoryAllocationFailed, "method '%.80s' does not fit the method allocator of %zu bytes",
              plan.name().data(), memory->method->size());
-  memory->method = new (room) TracedAllocator(memory->method, &tracer, "method");
+  memory->method = new (storage) TracedAllocator(memory->method, &tracer, "method");
   return Error::Ok;
 }
 
@@ -35,14 +35,14 @@ Result<Method> MethodLoader::load(const PlanView& plan, const MemoryManager& mem
   const EventTracerScope scope(tracer, {EventKind::Init}, plan.name());
   MemoryManager manager = memory;
   if (tracer) RL_TRY(name_memory_limit(memory.method, trace_memories(plan, *tracer, &manager)));
-  void* room = manager.method->allocate(sizeof(MethodState), alignof(MethodState));
-  if (!room) {
+  void* storage = manager.method->allocate(sizeof(MethodState), alignof(MethodState));
+  if (!storage) {
     return name_memory_limit(memory.method, fail(Error::MemoryAllocationFailed,
                                                  "method '%.80s' does not fit the method allocator of %zu bytes",
                                                  plan.name().data(), memory.method->size()));
   }
   // If a later step fails, the method destroys the parts that exist.
-  Method method(new (room) MethodState(plan, manager, environment));
+  Method method(new (storage) MethodState(plan, manager, environment));
   MethodLoader loader(*method.state_, environment);
   RL_TRY(name_memory_limit(manager.method, loader.run()));
   return Result<Method>(std::move(method));

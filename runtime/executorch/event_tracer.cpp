@@ -163,10 +163,10 @@ Result<bool> NativeTracer::log_intermediate_output_delegate(const char* name, De
                                                             const ArrayRef<aten::Tensor> output) {
   std::vector<EValue> values(output.begin(), output.end());
   std::vector<EValue*> pointers;
-  std::vector<aten::Tensor> room(output.begin(), output.end());
+  std::vector<aten::Tensor> storage(output.begin(), output.end());
   for (EValue& value : values) pointers.push_back(&value);
   if (values.empty()) return false;
-  BoxedEvalueList<aten::Tensor> list(pointers.data(), room.data(), static_cast<int>(values.size()));
+  BoxedEvalueList<aten::Tensor> list(pointers.data(), storage.data(), static_cast<int>(values.size()));
   return log_delegate_value(name, index, EValue(&list));
 }
 

@@ -162,14 +162,14 @@ Error Method::set_output_data_ptr(void* buffer, size_t size, size_t output_idx) 
 }
 
 Error Method::get_outputs(EValue* output_evalues, size_t length) {
-  ET_CHECK_OR_RETURN_ERROR(length >= outputs_size(), InvalidArgument,
-                           "the method has %zu outputs; there is room for %zu", outputs_size(), length);
+  ET_CHECK_OR_RETURN_ERROR(length >= outputs_size(), InvalidArgument, "the method has %zu outputs; the array holds %zu",
+                           outputs_size(), length);
   for (size_t i = 0; i < length; ++i) output_evalues[i] = i < outputs_size() ? get_output(i) : EValue();
   return Error::Ok;
 }
 
 Error Method::get_inputs(EValue* input_evalues, size_t length) {
-  ET_CHECK_OR_RETURN_ERROR(length >= inputs_size(), InvalidArgument, "the method has %zu inputs; there is room for %zu",
+  ET_CHECK_OR_RETURN_ERROR(length >= inputs_size(), InvalidArgument, "the method has %zu inputs; the array holds %zu",
                            inputs_size(), length);
   for (size_t i = 0; i < length; ++i) input_evalues[i] = i < inputs_size() ? get_input(i) : EValue();
   return Error::Ok;

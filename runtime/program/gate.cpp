@@ -8,14 +8,14 @@ namespace {
 
 Error check_segments(const schema::Program& program, const FileLayout& layout) {
   const auto segments = program.segments();
-  const uint64_t room = layout.segment_size;
+  const uint64_t segment_size = layout.segment_size;
   for (uint32_t i = 0; i < segments.size(); ++i) {
     const uint64_t offset = segments[i].offset();
     const uint64_t size = segments[i].size();
-    RL_REQUIRE(offset <= room && size <= room - offset, InvalidProgram,
+    RL_REQUIRE(offset <= segment_size && size <= segment_size - offset, InvalidProgram,
                "segment %u (%llu bytes at offset %llu) runs out of the segments' %llu bytes", i,
                static_cast<unsigned long long>(size), static_cast<unsigned long long>(offset),
-               static_cast<unsigned long long>(room));
+               static_cast<unsigned long long>(segment_size));
   }
   return Error::Ok;
 }

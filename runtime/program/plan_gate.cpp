@@ -83,11 +83,11 @@ Error PlanGate::check_planned(uint32_t index, const schema::Tensor& tensor, uint
   GATE_VALUE(memory > 0 && memory < sizes.size(), "is planned into memory %u; there are memories 1 to %d", memory,
              static_cast<int>(sizes.size()) - 1);
   const uint64_t offset = uint64_t{place.memory_offset_high()} << 32 | place.memory_offset_low();
-  const uint64_t room = static_cast<uint64_t>(sizes[memory]);
-  GATE_VALUE(offset <= room && nbytes <= room - offset,
+  const uint64_t capacity = static_cast<uint64_t>(sizes[memory]);
+  GATE_VALUE(offset <= capacity && nbytes <= capacity - offset,
              "(%llu bytes at offset %llu) runs out of planned memory %u of %llu bytes",
              static_cast<unsigned long long>(nbytes), static_cast<unsigned long long>(offset), memory,
-             static_cast<unsigned long long>(room));
+             static_cast<unsigned long long>(capacity));
   const size_t alignment = element_alignment(static_cast<ScalarType>(tensor.scalar_type()));
   GATE_VALUE(offset % alignment == 0, "is planned at offset %llu, which is not aligned to its element of %zu bytes",
              static_cast<unsigned long long>(offset), alignment);

@@ -272,9 +272,9 @@ class Arguments {
   EValue* boxed_list(std::deque<BoxedList<T>>& lists, std::deque<std::vector<T>>& items, std::vector<EValue*> values,
                      T filler) {
     const std::vector<EValue*>& pointers = pointers_.emplace_back(std::move(values));
-    std::vector<T>& room = items.emplace_back(pointers.size(), filler);
+    std::vector<T>& storage = items.emplace_back(pointers.size(), filler);
     const BoxedList<T>& list =
-        lists.emplace_back(BoxedList<T>{pointers.data(), room.data(), static_cast<uint32_t>(pointers.size())});
+        lists.emplace_back(BoxedList<T>{pointers.data(), storage.data(), static_cast<uint32_t>(pointers.size())});
     return &values_.emplace_back(&list);
   }
 

@@ -383,15 +383,15 @@ bool Search::fits_above(int32_t first, int32_t end) {
   int32_t* const above = section_scratch_.data();
   std::fill(above + first, above + end, 0);
   for (const auto& [minus_lowest, i] : by_lowest_) {
-    const int32_t room = capacity_ + minus_lowest;
+    const int32_t remaining = capacity_ + minus_lowest;
     const SearchBuffer buffer = buffers_[i];
     int32_t most = 0;
     for (int32_t s = buffer.first; s < buffer.end; ++s) {
       above[s] += buffer.size;
       most = std::max(most, above[s]);
     }
-    if (most <= room) continue;
-    for (int32_t s = buffer.first; s < buffer.end; ++s) failures_[s] += above[s] > room;
+    if (most <= remaining) continue;
+    for (int32_t s = buffer.first; s < buffer.end; ++s) failures_[s] += above[s] > remaining;
     return false;
   }
   return true;

@@ -313,7 +313,7 @@ bool ETDumpGen::opens_block() {
   return false;
 }
 
-std::string_view ETDumpGen::name_of(EventKind kind, std::string_view name, Span<char> room) const {
+std::string_view ETDumpGen::name_of(EventKind kind, std::string_view name, Span<char> buffer) const {
   switch (kind) {
     case EventKind::Load:
       return "Program::load_method";
@@ -336,13 +336,13 @@ std::string_view ETDumpGen::name_of(EventKind kind, std::string_view name, Span<
   }
   // "aten::add.out" becomes "native_call_add.out", the name that ExecuTorch gives a kernel.
   static constexpr std::string_view prefix = "native_call_";
-  const size_t space = name.rfind("::");
-  const std::string_view op = space == std::string_view::npos ? name : name.substr(space + 2);
-  const size_t left = room.size() - prefix.size();
-  const size_t length = op.size() < left ? op.size() : left;
-  std::memcpy(room.data(), prefix.data(), prefix.size());
-  std::memcpy(room.data() + prefix.size(), op.data(), length);
-  return {room.data(), prefix.size() + length};
+  const size_t colons = name.rfind("::");
+  const std::string_view op = colons == std::string_view::npos ? name : name.substr(colons + 2);
+  const size_t capacity = buffer.size() - prefix.size();
+  const size_t length = op.size() < capacity ? op.size() : capacity;
+  std::memcpy(buffer.data(), prefix.data(), prefix.size());
+  std::memcpy(buffer.data() + prefix.size(), op.data(), length);
+  return {buffer.data(), prefix.size() + length};
 }
 
 EventTracerEntry ETDumpGen::start_profiling(const EventId& id, std::string_view name) {
@@ -362,8 +362,8 @@ void ETDumpGen::log_profile(const EventId& id, std::string_view name, uint64_t s
                             Span<const uint8_t> metadata) {
   if (event_tracer_profiling_level() == EventTracerProfilingLevel::ProfileMethodOnly && id.instruction >= 0) return;
   if (!opens_block()) return;
-  char room[160];
-  const Place text = add_text(name_of(id.kind, name, room));
+  char buffer[160];
+  const Place text = add_text(name_of(id.kind, name, buffer));
   const bool is_inside = id.kind == EventKind::DelegateOperator;
   const Place identifier = is_inside ? add_text(id.delegate_debug_name) : 0;
   const Place before = used_;
@@ -531,8 +531,8 @@ void ETDumpGen::log_evalue(const EventId& id, std::string_view name, const EValu
       return;  // the format has no lists of this type
   }
   if (!opens_block()) return;
-  char room[160];
-  const Place text = add_text(name_of(id.kind, name, room));
+  char buffer[160];
+  const Place text = add_text(name_of(id.kind, name, buffer));
   const bool is_inside = id.kind == EventKind::DelegateOperator;
   const Place identifier = add_text(id.delegate_debug_name);
   const Place before = used_;

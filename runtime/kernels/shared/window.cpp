@@ -39,8 +39,8 @@ ImageLayout::ImageLayout(const Tensor& tensor, int64_t dims) {
 }
 
 int64_t pooled_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil_mode) {
-  const int64_t room = size + 2 * padding - dilation * (kernel - 1) - 1;
-  int64_t count = floor_div(room + (ceil_mode ? stride - 1 : 0), stride) + 1;
+  const int64_t last_start = size + 2 * padding - dilation * (kernel - 1) - 1;
+  int64_t count = floor_div(last_start + (ceil_mode ? stride - 1 : 0), stride) + 1;
   if (ceil_mode && (count - 1) * stride >= size + padding) --count;
   return count;
 }

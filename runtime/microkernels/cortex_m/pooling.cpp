@@ -103,9 +103,9 @@ void max_pool(const Int8Maxima& m, const uint8_t* in, uint8_t* out, int64_t* ind
     row.stride = m.in.channel_stride, row.step = 0;
     row.out_stride = m.out.channel_stride, row.index_stride = m.indices.channel_stride;
   } else {
-    const int32_t room = m.in.width - 1 + w.pad_w - reach_w;
+    const int32_t last_start = m.in.width - 1 + w.pad_w - reach_w;
     begin = std::min((w.pad_w + w.stride_w - 1) / w.stride_w, m.out.width);
-    end = std::max(begin, std::min<int32_t>(room < 0 ? 0 : room / w.stride_w + 1, m.out.width));
+    end = std::max(begin, std::min<int32_t>(last_start < 0 ? 0 : last_start / w.stride_w + 1, m.out.width));
   }
   for (int32_t image = 0; image < m.out.batch; ++image) {
     for (int32_t y = 0; y < m.out.height; ++y) {

@@ -6,25 +6,25 @@ namespace rushlight {
 namespace {
 
 TEST(MemoryAllocator, AlignsAndRunsOut) {
-  alignas(64) uint8_t room[256];
-  BufferAllocator memory(room, sizeof(room));
-  EXPECT_EQ(memory.allocate(1, 1), room);
-  EXPECT_EQ(memory.allocate(8, 16), room + 16);
+  alignas(64) uint8_t buffer[256];
+  BufferAllocator memory(buffer, sizeof(buffer));
+  EXPECT_EQ(memory.allocate(1, 1), buffer);
+  EXPECT_EQ(memory.allocate(8, 16), buffer + 16);
   EXPECT_EQ(memory.used(), 24u);
   EXPECT_EQ(memory.allocate(1, 3), nullptr) << "not a power of two";
   EXPECT_EQ(memory.allocate(1, 0), nullptr);
   EXPECT_EQ(memory.allocate(233), nullptr);
   EXPECT_EQ(memory.allocate(SIZE_MAX), nullptr);
   EXPECT_EQ(memory.used(), 24u) << "a failed request takes nothing";
-  EXPECT_EQ(memory.allocate(232), room + 24);
+  EXPECT_EQ(memory.allocate(232), buffer + 24);
   EXPECT_EQ(memory.allocate(1, 1), nullptr);
   memory.reset();
-  EXPECT_EQ(memory.allocate(256, 64), room);
+  EXPECT_EQ(memory.allocate(256, 64), buffer);
 }
 
 TEST(MemoryAllocator, ChecksArraySizes) {
-  alignas(8) uint8_t room[64];
-  BufferAllocator memory(room, sizeof(room));
+  alignas(8) uint8_t buffer[64];
+  BufferAllocator memory(buffer, sizeof(buffer));
   EXPECT_NE(memory.allocate_array<uint64_t>(8), nullptr);
   memory.reset();
   EXPECT_EQ(memory.allocate_array<uint64_t>(9), nullptr);

@@ -240,9 +240,9 @@ TEST(MethodLoad, StartsStateWithoutInitialValueAtZero) {
   spec.plans[0].outputs = {4};
   const std::vector<uint8_t> bytes = build(spec);
   const auto program = load_program(bytes);
-  alignas(16) uint8_t room[4096], arena[64];
+  alignas(16) uint8_t buffer[4096], arena[64];
   std::memset(arena, 0x7f, sizeof(arena));
-  BufferAllocator memory(room, sizeof(room));
+  BufferAllocator memory(buffer, sizeof(buffer));
   Span<uint8_t> arenas[] = {arena};
   HierarchicalAllocator memories(arenas);
   auto method = Method::load(program->program(), "forward", {&memory, &memories, nullptr}, test_environment());

@@ -198,8 +198,8 @@ TEST(Method, FailsWithoutScratchMemory) {
   spec.plans = {plan};
   const std::vector<uint8_t> bytes = build(spec);
   const auto program = load_program(bytes);
-  alignas(16) uint8_t room[4096], arena[16], scratch[64];
-  BufferAllocator method_memory(room, sizeof(room)), temporary(scratch, sizeof(scratch));
+  alignas(16) uint8_t buffer[4096], arena[16], scratch[64];
+  BufferAllocator method_memory(buffer, sizeof(buffer)), temporary(scratch, sizeof(scratch));
   Span<uint8_t> arenas[] = {arena};
   HierarchicalAllocator memories(arenas);
   for (MemoryAllocator* scratch_memory :
@@ -216,13 +216,13 @@ TEST(Method, FailsWithoutScratchMemory) {
 TEST(Method, RunsInMemoryHandedIn) {
   const std::vector<uint8_t> bytes = build(add_program());
   const auto program = load_program(bytes);
-  alignas(16) uint8_t room[2048], arena[48];
+  alignas(16) uint8_t buffer[2048], arena[48];
   Span<uint8_t> arenas[] = {arena};
   HierarchicalAllocator memories(arenas);
   // Every smaller allocator gives the error that it is too small.
   size_t enough = 0;
-  for (size_t size = 0; size <= sizeof(room) && enough == 0; size += 8) {
-    BufferAllocator memory(room, size);
+  for (size_t size = 0; size <= sizeof(buffer) && enough == 0; size += 8) {
+    BufferAllocator memory(buffer, size);
     auto method = Method::load(program->program(), "forward", {&memory, &memories, nullptr}, test_environment());
     if (!method.ok()) {
       EXPECT_EQ(method.error(), Error::MemoryAllocationFailed);
@@ -234,7 +234,7 @@ TEST(Method, RunsInMemoryHandedIn) {
     EXPECT_EQ(method->execute(), Error::Ok);
   }
   EXPECT_GT(enough, 0u);
-  BufferAllocator memory(room, sizeof(room));
+  BufferAllocator memory(buffer, sizeof(buffer));
   Span<uint8_t> small[] = {Span<uint8_t>(arena, 40)};
   HierarchicalAllocator small_memories(small);
   EXPECT_EQ(

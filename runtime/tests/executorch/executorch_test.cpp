@@ -100,8 +100,8 @@ TEST(ExecuTorchEValue, HasTypes) {
   EXPECT_EQ(handle.numel(), 2);
   EValue one(int64_t{1}), two(int64_t{2});
   EValue* items[] = {&one, &two};
-  int64_t room[2];
-  runtime::BoxedEvalueList<int64_t> list(items, room, 2);
+  int64_t storage[2];
+  runtime::BoxedEvalueList<int64_t> list(items, storage, 2);
   EXPECT_EQ(EValue(&list).toIntList(), runtime::ArrayRef<int64_t>(std::vector<int64_t>{1, 2}));
   two = EValue(0.5);
   EXPECT_EQ(EValue(&list).isIntList(), true);

@@ -129,8 +129,8 @@ TEST(Steady, IndicesInAListInTheMemoryOfTheResult) {
     if (is_together) index.move_into(out);
     EValue item(index.impl()), from(in.impl()), to(out.impl()), source(values.impl()), no(false);
     EValue* items[] = {&item};
-    std::optional<Tensor> room[1];
-    const BoxedList<std::optional<Tensor>> list{items, room, 1};
+    std::optional<Tensor> storage[1];
+    const BoxedList<std::optional<Tensor>> list{items, storage, 1};
     EValue indices(&list);
     EValue* arguments[] = {&from, &indices, &source, &no, &to};
     const std::vector<KernelTable> tables = available_kernels();

@@ -236,8 +236,8 @@ TEST(ETDump, DropsAndCountsEventsThatDoNotFit) {
   uint8_t elements[64];
   size_t whole = 0;
   for (size_t size = 0; size < 5200; ++size) {
-    std::vector<uint8_t> room(size + 24, 0xa5);
-    ETDumpGen tracer({room.data() + 8 + size % 8, size});
+    std::vector<uint8_t> buffer(size + 24, 0xa5);
+    ETDumpGen tracer({buffer.data() + 8 + size % 8, size});
     tracer.set_debug_buffer(elements);
     tracer.set_allocation_tracking(true);
     uint64_t logged = 0;
@@ -260,13 +260,13 @@ TEST(ETDump, DropsAndCountsEventsThatDoNotFit) {
       for (const auto block : dump.root.run_data()) kept += block.events().size();
       EXPECT_EQ(kept + dump.root.dropped_events(), logged) << size;
       EXPECT_EQ(dump.root.dropped_events(), tracer.dropped_events());
-      EXPECT_GE(data.data(), room.data() + 8 + size % 8);
+      EXPECT_GE(data.data(), buffer.data() + 8 + size % 8);
       whole += dump.root.dropped_events() == 0;
     } else {
       EXPECT_EQ(tracer.dropped_events(), logged) << size;
     }
-    for (size_t i = 0; i < 8 + size % 8; ++i) ASSERT_EQ(room[i], 0xa5) << size;
-    for (size_t i = 8 + size % 8 + size; i < room.size(); ++i) ASSERT_EQ(room[i], 0xa5) << size;
+    for (size_t i = 0; i < 8 + size % 8; ++i) ASSERT_EQ(buffer[i], 0xa5) << size;
+    for (size_t i = 8 + size % 8 + size; i < buffer.size(); ++i) ASSERT_EQ(buffer[i], 0xa5) << size;
   }
   EXPECT_GT(whole, 10u);
 }

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 RUNS = 20
 
 # Bytes for events and for values. Runs whose events do not fit are repeated with more.
-_FIRST_ROOM, _LAST_ROOM = 1 << 24, 1 << 33
+_FIRST_CAPACITY, _LAST_CAPACITY = 1 << 24, 1 << 33
 
 
 def add_record_file_option(parser: argparse.ArgumentParser) -> None:
@@ -132,21 +132,21 @@ def traced(
         The inspector, with times in ms, and the dump.
     """
     load_libraries(options)
-    room = _FIRST_ROOM
+    capacity = _FIRST_CAPACITY
     while True:
         program = Runtime.get().load_program(
             options.program,
             data_path=options.data or None,
             threads=options.threads,
             enable_etdump=True,
-            debug_buffer_size=room if values else 0,
-            etdump_buffer_size=room,
+            debug_buffer_size=capacity if values else 0,
+            etdump_buffer_size=capacity,
         )
         method = program.load_method(method_name(program.method_names, options))
         given = inputs(method)
         cancellable(method, partial(_repeat, method, given, runs))
         with warnings.catch_warnings():
-            is_last = room >= _LAST_ROOM
+            is_last = capacity >= _LAST_CAPACITY
             warnings.simplefilter("default" if is_last else "ignore")
             dump, buffer = program.etdump()
             inspector = Inspector(
@@ -157,4 +157,4 @@ def traced(
             )
         if not inspector.dropped_events or is_last:
             return inspector, dump
-        room *= 8
+        capacity *= 8

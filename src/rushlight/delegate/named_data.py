@@ -165,16 +165,16 @@ class NamedDataStore:
         for key in sorted(self.pte_data):
             groups.setdefault(self.pte_data[key].buffer_index, []).append(key)
         files: list[list[str]] = []
-        room = 0
+        remaining = 0
         for index, keys in groups.items():
             size = len(self.buffers[index])
             if size > max_data_bytes:
                 raise ValueError(f"{keys[0]!r} has {size} bytes, and a file at most {max_data_bytes}")
-            if not files or size > room:
+            if not files or size > remaining:
                 files.append([])
-                room = max_data_bytes
+                remaining = max_data_bytes
             files[-1] += keys
-            room -= size
+            remaining -= size
         external = {tag: dict(entries) for tag, entries in self.external_data.items()}
         for file in files:
             tag = f"{tag_prefix}_{hashlib.sha256(chr(0).join(sorted(file)).encode()).hexdigest()}"

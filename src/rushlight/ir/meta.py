@@ -35,7 +35,7 @@ SHARED_OFFSET = "_shared_alloc_offset"
 FROM_NODE = "from_node"
 UNBACKED_BINDINGS = "unbacked_bindings"
 ANNOTATION = "quantization_annotation"
-INPUT_PRODUCTS = "rushlight_input_products"
+INPUT_GRAM_MATRIX = "rushlight_input_gram_matrix"
 REQUESTED_NAME = "requested_name"
 FUSED_ACTIVATION = "XNN_FUSED_ACTIVATION"
 IMPLICIT_QUANTIZATION = "IS_IMPLICIT_Q_DQ_TAG"
@@ -370,14 +370,14 @@ def set_annotation(node: Node, annotation: object) -> None:
         node.meta[ANNOTATION] = annotation
 
 
-def get_input_products(node: Node) -> torch.Tensor | None:
-    """The matrix of sums of products of an operator's inputs over the calibration data; None without data."""
-    return node.meta.get(INPUT_PRODUCTS)
+def get_input_gram_matrix(node: Node) -> torch.Tensor | None:
+    """The Gram matrix of an operator's inputs over the calibration data; None without data."""
+    return node.meta.get(INPUT_GRAM_MATRIX)
 
 
-def set_input_products(node: Node, products: torch.Tensor) -> None:
-    """Sets the square matrix of sums of products of an operator's inputs."""
-    node.meta[INPUT_PRODUCTS] = products
+def set_input_gram_matrix(node: Node, gram: torch.Tensor) -> None:
+    """Sets the Gram matrix of an operator's inputs: the sum of x^T x over the vectors x of the last dim."""
+    node.meta[INPUT_GRAM_MATRIX] = gram
 
 
 def source_function_of(node: Node) -> Any:

@@ -43,8 +43,8 @@ class GenerationConfig:
             num_tokens_occupied: the tokens that are in the context, prompt included.
         """
         end = max_context_len if self.seq_len == -1 else min(self.seq_len, max_context_len)
-        room = end - num_tokens_occupied
-        return max(0, room if self.max_new_tokens == -1 else min(room, self.max_new_tokens))
+        remaining = end - num_tokens_occupied
+        return max(0, remaining if self.max_new_tokens == -1 else min(remaining, self.max_new_tokens))
 
     def check(self) -> None:
         """Raises InvalidArgumentError if a field has a value that has no meaning; the message names it."""

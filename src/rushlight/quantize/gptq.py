@@ -12,17 +12,18 @@ import torch
 from rushlight.quantize.scales import quantize_groups
 
 _DAMPING = 0.01
-"""Added to the diagonal of the input products, relative to the mean of the diagonal."""
+"""Added to the diagonal of the Gram matrix, relative to the mean of the diagonal."""
 
 
 def round_by_inputs(
-    weight: torch.Tensor, products: torch.Tensor, group: int, low: int, high: int
+    weight: torch.Tensor, gram: torch.Tensor, group: int, low: int, high: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Rounds a weight with GPTQ. The weight is approximately the product of the two results.
 
     Args:
         weight: float [R, C].
-        products: float [C, C], the sum of x^T x over the inputs x of the layer, which computes x @ weight^T.
+        gram: float [C, C], the Gram matrix: the sum of x^T x over the inputs x of the layer, which computes
+            x @ weight^T.
         group: the number of weights in a row that share a scale.
         low: the smallest integer.
         high: the largest integer.
@@ -31,7 +32,7 @@ def round_by_inputs(
         int8 [R, C] from low to high, and float32 scales [R, C / group].
     """
     rest = weight.to(torch.float32).clone()
-    damped = _damped(products.to(torch.float64))
+    damped = _damped(gram.to(torch.float64))
     factor = _inverse_factor(damped).to(torch.float32)
     importance = damped.diagonal() / damped.diagonal().mean()
     columns = rest.shape[1]
@@ -53,13 +54,13 @@ def round_by_inputs(
     return q, scales
 
 
-def _damped(products: torch.Tensor) -> torch.Tensor:
-    diagonal = products.diagonal()
-    return products + torch.diag(torch.full_like(diagonal, float(diagonal.mean()) * _DAMPING + 1e-12))
+def _damped(gram: torch.Tensor) -> torch.Tensor:
+    diagonal = gram.diagonal()
+    return gram + torch.diag(torch.full_like(diagonal, float(diagonal.mean()) * _DAMPING + 1e-12))
 
 
-def _inverse_factor(products: torch.Tensor) -> torch.Tensor:
-    """Upper triangular U with U^T U the inverse of the products."""
-    inverse = torch.cholesky_inverse(torch.linalg.cholesky(products))
+def _inverse_factor(gram: torch.Tensor) -> torch.Tensor:
+    """Upper triangular U with U^T U the inverse of the Gram matrix."""
+    inverse = torch.cholesky_inverse(torch.linalg.cholesky(gram))
     factor: torch.Tensor = torch.linalg.cholesky(inverse, upper=True)
     return factor

@@ -13,57 +13,57 @@ from rushlight.ir import meta
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.gptq import round_by_inputs
 from rushlight.quantize.observers import Checked
-from rushlight.quantize.prior import expected_products
+from rushlight.quantize.prior import expected_gram_matrix
 from rushlight.quantize.scales import group_for, quantize_groups
 
 qd = torch.ops.quantized_decomposed
 
 
 class _Sum(AffineQuantizedObserverBase):  # type: ignore[misc]
-    """Sums x^T x over the vectors x of the last dim; the base of `InputProducts`."""
+    """Sums x^T x over the vectors x of the last dim (the Gram matrix); the base of `GramMatrixObserver`."""
 
     def __init__(self, **_ignored: object) -> None:
         super().__init__(MappingType.SYMMETRIC, torch.int8, PerGroup(1), -8, 7)
-        self.products: torch.Tensor | None = None
+        self.gram: torch.Tensor | None = None
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         rows = input.detach().reshape(-1, input.shape[-1]).to(torch.float32)
         found = rows.T @ rows
-        self.products = found if self.products is None else self.products + found
+        self.gram = found if self.gram is None else self.gram + found
         return input
 
     def absorb(self, other: _Sum) -> None:
         """Adds the sum of another observer."""
-        if other.products is not None:
-            self.products = other.products if self.products is None else self.products + other.products
+        if other.gram is not None:
+            self.gram = other.gram if self.gram is None else self.gram + other.gram
 
     def calculate_qparams(self) -> tuple[torch.Tensor, torch.Tensor]:
         raise QuantizationError("inputs that stay float have no parameters")
 
     def convert(self, model: GraphModule, observer_node: Node) -> None:
-        """Passes the observed products to the operators that read the tensor; the tensor stays float."""
-        if self.products is None:
+        """Passes the Gram matrix to the operators that read the tensor; the tensor stays float."""
+        if self.gram is None:
             place = getattr(self, "place", "") or "an input"
             raise QuantizationError(
                 f"calibration: no data was seen at {place}; weights rounded by their inputs need some"
             )
         for user in observer_node.users:
-            meta.set_input_products(user, self.products)
+            meta.set_input_gram_matrix(user, self.gram)
         source = observer_node.args[0]
         assert isinstance(source, Node)
         observer_node.replace_all_uses_with(source)
         model.graph.erase_node(observer_node)
 
 
-class InputProducts(Checked, _Sum):
+class GramMatrixObserver(Checked, _Sum):
     """Observes the inputs of a layer whose weights are rounded with GPTQ. The inputs stay float."""
 
 
 class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
     """Quantizes weights in groups along their last dimension, symmetrically, with one scale for each group.
 
-    The scale of a group minimizes its squared error. If an `InputProducts` observes the inputs of the weight,
-    or a norm computes them, the values are rounded with GPTQ. The result is
+    The scale of a group minimizes its squared error. If a `GramMatrixObserver` observes the inputs of the
+    weight, or a norm computes them, the values are rounded with GPTQ. The result is
     `quantized_decomposed.dequantize_per_channel_group` over stored integers.
     """
 
@@ -89,11 +89,11 @@ class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
             raise QuantizationError(f"{source.name} is no stored weight, so it cannot be quantized by groups")
         weight = operator.attrgetter(str(source.target))(model).detach()
         group = group_for(self.group_size, weight.shape[-1])
-        products = _products(model, observer_node, weight.shape[-1])
-        if products is None:
+        gram = _gram_matrix(model, observer_node, weight.shape[-1])
+        if gram is None:
             q, scales = quantize_groups(weight, group, self.quant_min, self.quant_max)
         else:
-            q, scales = round_by_inputs(weight, products, group, self.quant_min, self.quant_max)
+            q, scales = round_by_inputs(weight, gram, group, self.quant_min, self.quant_max)
         graph = model.graph
         with graph.inserting_before(observer_node):
             stored = [
@@ -115,17 +115,17 @@ class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
             graph.erase_node(source)
 
 
-def _products(model: GraphModule, weight: Node, width: int) -> torch.Tensor | None:
-    """The observed input products of the single operator that reads an observed weight."""
+def _gram_matrix(model: GraphModule, weight: Node, width: int) -> torch.Tensor | None:
+    """The observed Gram matrix of the inputs of the single operator that reads an observed weight."""
     users = list(weight.users)
     if len(users) != 1:
         return None
-    found = meta.get_input_products(users[0])
+    found = meta.get_input_gram_matrix(users[0])
     source = users[0].args[0]
     if isinstance(source, Node) and source.op == "call_module":
         observer = model.get_submodule(str(source.target))
-        if isinstance(observer, InputProducts):
-            return observer.products
+        if isinstance(observer, GramMatrixObserver):
+            return observer.gram
     if found is None and users[0].target is torch.ops.aten.linear.default:
-        return expected_products(model, source, width)
+        return expected_gram_matrix(model, source, width)
     return found

@@ -27,11 +27,11 @@ _PASSED = {
 _NORMS = {aten.layer_norm.default, aten.rms_norm.default}
 
 
-def expected_products(model: GraphModule, node: object, width: int) -> torch.Tensor | None:
-    """Returns the expected products of a layer's inputs if a norm computes them.
+def expected_gram_matrix(model: GraphModule, node: object, width: int) -> torch.Tensor | None:
+    """Returns the expected Gram matrix of a layer's inputs if a norm computes them.
 
     A norm over the last dimension gives vectors with mean 0 and variance 1, times its weight, plus its bias.
-    Their products have the squared weight on the diagonal, and the products of the bias everywhere.
+    Their Gram matrix has the squared weight on the diagonal, and the products of the bias everywhere.
 
     Args:
         model: the graph.

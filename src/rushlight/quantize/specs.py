@@ -17,7 +17,7 @@ from torchao.quantization.pt2e import (
 )
 from torchao.quantization.pt2e.quantizer import QuantizationConfig, QuantizationSpec
 
-from rushlight.quantize.groups import GroupWeightObserver, InputProducts
+from rushlight.quantize.groups import GramMatrixObserver, GroupWeightObserver
 from rushlight.quantize.observers import (
     CheckedFakeQuantize,
     CheckedHistogramObserver,
@@ -236,7 +236,7 @@ def _watched() -> QuantizationSpec:
         quant_min=-128,
         quant_max=127,
         qscheme=torch.per_tensor_affine,
-        observer_or_fake_quant_ctr=InputProducts.with_args(),
+        observer_or_fake_quant_ctr=GramMatrixObserver.with_args(),
     )
 
 
@@ -328,7 +328,7 @@ def is_weight_only(config: QuantizationConfig) -> bool:
         True if only weights are quantized.
     """
     spec = config.input_activation
-    return spec is None or _class_of(spec) is InputProducts
+    return spec is None or _class_of(spec) is GramMatrixObserver
 
 
 def get_symmetric_quantization_config(

@@ -80,7 +80,7 @@ class ETDumpGen final : public EventTracer {
   void write_fixed();
   void log_profile(const EventId& id, std::string_view name, uint64_t start_ns, uint64_t end_ns,
                    Span<const uint8_t> metadata);
-  std::string_view name_of(EventKind kind, std::string_view name, Span<char> room) const;
+  std::string_view name_of(EventKind kind, std::string_view name, Span<char> buffer) const;
   bool opens_block();
 
   uint8_t* begin_ = nullptr;

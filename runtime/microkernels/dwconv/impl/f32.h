@@ -112,8 +112,8 @@ static void depthwise_rows(const DepthwisePlane& d, const float* weights, float 
 // Copies a band of the input. The padding columns have their value already.
 static void depthwise_fill(const DepthwisePlane& d, const float* input, int64_t first, int64_t lines, float padding,
                            float* to) {
-  const int64_t room = d.row - d.pad_w;
-  const int64_t n = d.width < room ? d.width : room;
+  const int64_t capacity = d.row - d.pad_w;
+  const int64_t n = d.width < capacity ? d.width : capacity;
   to += d.pad_w;
   for (int64_t i = 0; i < lines; ++i, to += d.row) {
     const int64_t y = first + i;

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 
 from rushlight.aot_c.code import float_literal, terms
 from rushlight.aot_c.dtypes import BYTES, DOUBLE, ELEMENTS, FLOAT, FLOATING, SIXTEEN, compute_type
+from rushlight.aot_c.generators.convolution import POSITIONS, TAPS, Convolution, declare_tap_range, open_taps
 from rushlight.aot_c.generators.elementwise import broadcast
 from rushlight.aot_c.generators.pooling import Planes, declare_box, pooled_shape, read_pooling
-from rushlight.aot_c.generators.products import POSITIONS, TAPS, Convolution, declare_tap_range, open_taps
 from rushlight.aot_c.generators.quantization import Requantizer, float_parameter, require_bytes
 from rushlight.aot_c.generators.reductions import axes_of, reduced_shape
 from rushlight.aot_c.kernel import Generator, Kernel

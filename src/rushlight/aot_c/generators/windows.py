@@ -67,8 +67,8 @@ def pooled_size(size: int, window: Window, axis: int, ceil_mode: bool) -> int:
     """The number of positions of a window along a dim."""
     kernel, stride = window.kernel[axis], window.stride[axis]
     padding, dilation = window.padding[axis], window.dilation[axis]
-    room = size + 2 * padding - dilation * (kernel - 1) - 1
-    count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
+    last_start = size + 2 * padding - dilation * (kernel - 1) - 1
+    count = (last_start + (stride - 1 if ceil_mode else 0)) // stride + 1
     if ceil_mode and (count - 1) * stride >= size + padding:
         count -= 1
     return count

@@ -13,7 +13,7 @@ namespace runtime {
 // The options of backends for one method. The caller owns the options. They must outlive the load of the method.
 class LoadBackendOptionsMap final {
  public:
-  // Sets the options of a backend. Returns InvalidArgument if the name is empty or too long, or if there is no room.
+  // Sets the options of a backend. Returns InvalidArgument if the name is empty or too long, or if the map is full.
   Error set_options(const char* backend_id, Span<BackendOption> options) {
     if (!backend_id || !*backend_id || std::strlen(backend_id) >= kMaxBackendIdLength) return Error::InvalidArgument;
     Entry* entry = const_cast<Entry*>(find(backend_id));

@@ -77,7 +77,7 @@ Error register_table(::rushlight::KernelTable table, int rank);
 }  // namespace internal
 
 // Registers kernels for methods that are loaded later. Registers none and returns RegistrationAlreadyRegistered if a
-// kernel with the same name and key exists, or RegistrationExceedingMaxKernels if there is no room.
+// kernel with the same name and key exists, or RegistrationExceedingMaxKernels if the registry is full.
 ET_NODISCARD Error register_kernels(const Span<const Kernel> kernels);
 ET_NODISCARD inline Error register_kernel(const Kernel& kernel) { return register_kernels({&kernel, size_t{1}}); }
 // Returns the kernels that the application registered. Kernels of the runtime do not have this type.

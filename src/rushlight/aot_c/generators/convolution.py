@@ -1,229 +1,20 @@
-"""Matrix products and convolutions: each result is a sum in the order of the portable kernels."""
+"""Convolutions: each result is a sum in the order of the portable kernel."""
 
 from __future__ import annotations
 
+import re
 import struct
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from rushlight.aot_c.code import terms
-from rushlight.aot_c.dtypes import C_TYPES, DOUBLE, FLOAT, FLOATING, SIXTEEN, compute_type
-from rushlight.aot_c.errors import Unsupported
+from rushlight.aot_c.dtypes import DOUBLE, FLOATING, SIXTEEN
+from rushlight.aot_c.generators.gemm import SUMS_TOGETHER, Accumulator, require_same_dtype
 from rushlight.aot_c.generators.windows import Image, Window, field
 from rushlight.aot_c.kernel import Generator, Kernel
 from rushlight.aot_c.loops import plus
-from rushlight.aot_c.values import Number, TensorValue
+from rushlight.aot_c.values import TensorValue
 from rushlight.format.program import ScalarType
-
-# Sums that are computed together: they read the same element of the other operand.
-_TOGETHER = 4
-
-
-class Accumulator:
-    """Sums of products of a dtype: float for 16-bit floats, 64 bits that wrap around for integers."""
-
-    def __init__(self, k: Kernel, dtype: ScalarType) -> None:
-        self.k, self.dtype = k, dtype
-        self.is_float = dtype in FLOATING
-        self.compute = compute_type(dtype)
-        self.type = ("float" if self.compute == FLOAT else "double") if self.is_float else "uint64_t"
-
-    def load(self, element: str) -> str:
-        """An element as a factor."""
-        return self.k.load(element, self.dtype, self.compute) if self.is_float else f"(uint64_t){element}"
-
-    def store(self, value: str) -> str:
-        """A sum as an element. `value` is a name or in brackets."""
-        if self.is_float:
-            return self.k.store(value, self.compute, self.dtype)
-        return f"({C_TYPES[self.dtype]}){value}"
-
-    def number(self, number: Number) -> str:
-        """A number as a factor."""
-        text = self.k.constant(number, self.compute)
-        return text if self.is_float else f"(uint64_t){text}"
-
-
-@dataclass
-class Matrices:
-    """Matrices in memory: the strides of batch, row and column."""
-
-    tensor: TensorValue
-    batch: int
-    row: int
-    column: int
-
-    @classmethod
-    def of(cls, tensor: TensorValue, batched: bool = False) -> Matrices:
-        """The matrices of a tensor of rank 2 or, with `batched`, 3."""
-        first = 1 if batched else 0
-        return cls(
-            tensor, tensor.strides[0] if batched else 0, tensor.strides[first], tensor.strides[first + 1]
-        )
-
-    @classmethod
-    def broadcast(cls, tensor: TensorValue, sizes: list[int]) -> Matrices:
-        """A tensor that broadcasts to a batch of matrices or a matrix."""
-        strides = [0, 0, 0]
-        lead = len(sizes) - tensor.rank
-        if lead < 0:
-            raise Unsupported("the summand does not broadcast to the product's shape")
-        for i, size in enumerate(tensor.sizes):
-            if size not in (1, sizes[lead + i]):
-                raise Unsupported("the summand does not broadcast to the product's shape")
-            strides[3 - len(sizes) + lead + i] = 0 if size == 1 else tensor.strides[i]
-        return cls(tensor, *strides)
-
-
-def _is_one(number: Number | None) -> bool:
-    return number is None or (number.value is not None and float(number.value) == 1)
-
-
-def matmul(
-    k: Kernel,
-    batches: int,
-    rows: int,
-    columns: int,
-    depth: int,
-    a: Matrices,
-    b: Matrices,
-    out: Matrices,
-    bias: Matrices | None = None,
-    alpha: Number | None = None,
-    beta: Number | None = None,
-) -> None:
-    """out[b] = beta * bias[b] + alpha * a[b] x b[b]."""
-    if batches * rows * columns == 0:
-        return
-    sums = Accumulator(k, a.tensor.dtype)
-    k.read(a.tensor, "a")
-    k.read(b.tensor, "b")
-    if bias is not None and beta is not None and beta.value is not None and float(beta.value) == 0:
-        bias = None
-    if bias is not None:
-        k.read(bias.tensor, "bias")
-    k.write(out.tensor)
-    # A factor is 1, or a number of the accumulator's type.
-    alpha_text = None if _is_one(alpha) or alpha is None else sums.number(k.number_value(alpha, "alpha"))
-    beta_text = None if _is_one(beta) or beta is None else sums.number(k.number_value(beta, "beta"))
-    if beta is not None and beta.value is None and bias is not None:
-        raise Unsupported("beta is computed at run time")
-    code = k.code
-
-    def finish(sum_name: str, column: str) -> None:
-        value = sum_name if alpha_text is None else f"{alpha_text} * {sum_name}"
-        if bias is not None:
-            place = terms(("n", bias.batch), ("r", bias.row), (column, bias.column))
-            term = sums.load(f"bias[{place}]")
-            value = f"{value} + {term if beta_text is None else f'{beta_text} * {term}'}"
-        place = terms(("n", out.batch), ("r", out.row), (column, out.column))
-        stored = sums.store(value if value == sum_name else f"({value})")
-        code.add(f"out[{place}] = {stored};")
-
-    def block(width: int) -> None:
-        """The sums of `width` columns from `c` on."""
-        lanes = range(width)
-        code.add(f"{sums.type} {', '.join(f's{lane} = 0' for lane in lanes)};")
-        with code.block(f"for (ptrdiff_t k = 0; k < {depth}; ++k)"):
-            place = terms(("n", a.batch), ("r", a.row), ("k", a.column))
-            code.add(f"const {sums.type} x = {sums.load(f'a[{place}]')};")
-            for lane in lanes:
-                column = "c" if lane == 0 else f"c + {lane}"
-                place = terms(("n", b.batch), ("k", b.row), (column, b.column))
-                code.add(f"s{lane} += x * {sums.load(f'b[{place}]')};")
-        for lane in lanes:
-            finish(f"s{lane}", "c" if lane == 0 else f"c + {lane}")
-
-    with ExitStack() as stack:
-        stack.enter_context(code.block(f"for (ptrdiff_t n = 0; n < {batches}; ++n)"))
-        stack.enter_context(code.block(f"for (ptrdiff_t r = 0; r < {rows}; ++r)"))
-        whole = columns - columns % _TOGETHER
-        if whole:
-            with code.block(f"for (ptrdiff_t c = 0; c < {whole}; c += {_TOGETHER})"):
-                block(_TOGETHER)
-        if whole < columns:
-            with code.block(f"for (ptrdiff_t c = {whole}; c < {columns}; ++c)"):
-                block(1)
-
-
-def _require_matmul(k: Kernel, *tensors: TensorValue) -> None:
-    k.require(len({tensor.dtype for tensor in tensors}) == 1, "the operands differ in dtype")
-    k.require(tensors[0].dtype != ScalarType.BOOL, "there are no products of bool")
-
-
-def _mm(k: Kernel) -> None:
-    a, b, out = k.tensor(0), k.tensor(1), k.tensor(2)
-    _require_matmul(k, a, b, out)
-    k.require_shape(out, [a.sizes[0], b.sizes[1]])
-    rows, columns = out.sizes
-    matmul(k, 1, rows, columns, a.sizes[1], Matrices.of(a), Matrices.of(b), Matrices.of(out))
-
-
-def _bmm(k: Kernel) -> None:
-    a, b, out = k.tensor(0), k.tensor(1), k.tensor(2)
-    _require_matmul(k, a, b, out)
-    k.require_shape(out, [a.sizes[0], a.sizes[1], b.sizes[2]])
-    batches, rows, columns = out.sizes
-    matmul(
-        k,
-        batches,
-        rows,
-        columns,
-        a.sizes[2],
-        Matrices.of(a, True),
-        Matrices.of(b, True),
-        Matrices.of(out, True),
-    )
-
-
-def _addmm(batched: bool) -> Generator:
-    def generate(k: Kernel) -> None:
-        summand, a, b, out = k.tensor(0), k.tensor(1), k.tensor(2), k.tensor(5)
-        _require_matmul(k, a, b, out, summand)
-        sizes = list(out.sizes)
-        k.require_shape(out, [*a.sizes[:-1], b.sizes[-1]])
-        matmul(
-            k,
-            sizes[0] if batched else 1,
-            sizes[-2],
-            sizes[-1],
-            a.sizes[-1],
-            Matrices.of(a, batched),
-            Matrices.of(b, batched),
-            Matrices.of(out, batched),
-            Matrices.broadcast(summand, sizes),
-            alpha=k.number(4),
-            beta=k.number(3),
-        )
-
-    return generate
-
-
-def _linear(k: Kernel) -> None:
-    source, weight, bias, out = k.tensor(0), k.tensor(1), k.optional_tensor(2), k.tensor(3)
-    _require_matmul(k, source, weight, out, *([bias] if bias is not None else []))
-    k.require(source.is_row_major and out.is_row_major, "the input or the result is not in row-major order")
-    vector = weight.rank == 1
-    depth = source.sizes[-1]
-    columns = 1 if vector else weight.sizes[0]
-    rows = 1
-    for size in source.sizes[:-1]:
-        rows *= size
-    k.require_shape(out, [*source.sizes[:-1], *([] if vector else [columns])])
-    matmul(
-        k,
-        1,
-        rows,
-        columns,
-        depth,
-        Matrices(source, 0, depth, 1),
-        Matrices(weight, 0, weight.strides[-1], 0 if vector else weight.strides[0]),
-        Matrices(out, 0, columns, 1),
-        None if bias is None else Matrices.broadcast(bias, [rows, columns]),
-    )
-
-
-# ---- Convolution ----
 
 
 @dataclass
@@ -377,7 +168,7 @@ def is_finite(weight: TensorValue) -> bool:
 
 def _convolution(k: Kernel) -> None:
     source, weight, bias, out = k.tensor(0), k.tensor(1), k.optional_tensor(2), k.tensor(9)
-    _require_matmul(k, source, weight, out, *([bias] if bias is not None else []))
+    require_same_dtype(k, source, weight, out, *([bias] if bias is not None else []))
     c = Convolution.read(k, source, weight, out, 3)
     if out.numel == 0:
         return
@@ -390,7 +181,7 @@ def _convolution(k: Kernel) -> None:
         k.read(bias, "bias")
     k.write(out)
     code = k.code
-    together = next(n for n in (_TOGETHER, 2, 1) if c.outputs % n == 0)
+    together = next(n for n in (SUMS_TOGETHER, 2, 1) if c.outputs % n == 0)
     lanes = range(together)
     with ExitStack() as stack:
 
@@ -452,16 +243,7 @@ def _convolution(k: Kernel) -> None:
 
 def _at_zero(place: str, axis: int) -> str:
     """The place of the only position of an axis."""
-    import re
-
     return re.sub(rf"\b{POSITIONS[axis]}\b", "0", place)
 
 
-GENERATORS: dict[str, Generator] = {
-    "aten::mm.out": _mm,
-    "aten::bmm.out": _bmm,
-    "aten::addmm.out": _addmm(False),
-    "aten::baddbmm.out": _addmm(True),
-    "aten::linear.out": _linear,
-    "aten::convolution.out": _convolution,
-}
+GENERATORS: dict[str, Generator] = {"aten::convolution.out": _convolution}
