@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 _T = TypeVar("_T")
+_PERIOD = 0.1
+"""Seconds between two looks for a signal."""
 
 
 class Cancellable(Protocol):
@@ -49,7 +51,10 @@ def cancellable(target: Cancellable, work: Callable[[], _T]) -> _T:
     thread = threading.Thread(target=run, name="rushlight-run")
     try:
         thread.start()
-        done.wait()  # Thread.join forgets the thread after Ctrl-C in Python 3.12 and before
+        # Thread.join forgets the thread after Ctrl-C in Python 3.12 and before. A wait without a time limit
+        # misses a signal that arrives just before it.
+        while not done.wait(_PERIOD):
+            pass
     except KeyboardInterrupt:
         cancelled.set()  # a thread that begins later does nothing
         while begun.is_set() and not done.is_set():
