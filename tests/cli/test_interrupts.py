@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -182,10 +183,11 @@ def test_a_cancelled_method_runs_again(program: Path) -> None:
         begun.wait()
         signal.pthread_kill(main_thread, signal.SIGINT)
 
-    def work() -> None:
+    def work(check: Callable[[], None]) -> None:
         begun.set()
         try:
             while True:
+                check()
                 method.execute([x])
         finally:
             ended.set()
@@ -202,5 +204,5 @@ def test_a_cancelled_method_runs_again(program: Path) -> None:
 def test_errors_of_the_work(program: Path) -> None:
     method = Runtime.get().load_program(program).load_method("forward")
     with pytest.raises(ValueError, match="2 are given"):
-        cancellable(method, lambda: method.execute([1, 2]))
-    assert cancellable(method, lambda: 3) == 3
+        cancellable(method, lambda _: method.execute([1, 2]))
+    assert cancellable(method, lambda _: 3) == 3

@@ -63,7 +63,9 @@ def run(options: argparse.Namespace) -> None:
     method = load_method(program, options)
     loaded = time.perf_counter() - start
     inputs = read_inputs(method.metadata, options.inputs)
-    first, runs = cancellable(method, lambda: _measure(method, inputs, options.warmup, options.seconds))
+    first, runs = cancellable(
+        method, lambda check: _measure(method, inputs, options.warmup, options.seconds, check)
+    )
     low, median, high = (float(value) for value in np.percentile(runs, [0, 50, 90]))
     planned, structures, scratch = method.memory()
     memory = {"planned": planned, "structures": structures, "scratch": scratch}
@@ -93,14 +95,18 @@ def run(options: argparse.Namespace) -> None:
         print("\n".join(found.lines()))
 
 
-def _measure(method: Method, inputs: list[object], warmup: int, seconds: float) -> tuple[float, list[float]]:
-    """The seconds of the first run, and of each run after the warm-up runs."""
+def _measure(
+    method: Method, inputs: list[object], warmup: int, seconds: float, check: Callable[[], None]
+) -> tuple[float, list[float]]:
+    """The seconds of the first run, and of each run after the warm-up; `check` is called between runs."""
     first = _timed(method.execute, inputs)
     for _ in range(warmup):
+        check()
         method.execute(inputs)
     runs: list[float] = []
     end = time.perf_counter() + seconds
     while not runs or time.perf_counter() < end:
+        check()
         runs.append(_timed(method.execute, inputs))
     return first, runs
 

@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> None:
     pieces: list[str] = []
     found: list[Stats] = []
     give = pieces.append if options.json else None  # None prints the text
-    cancellable(_Stop(runner), lambda: runner.generate(prompt, config, give, found.append))
+    cancellable(_Stop(runner), lambda _: runner.generate(prompt, config, give, found.append))
     if options.json:
         print(json.dumps({"text": "".join(pieces), **json.loads(found[0].to_json_string())}))
     else:

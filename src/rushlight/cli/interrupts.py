@@ -18,12 +18,13 @@ class Cancellable(Protocol):
         """Ends the call that runs."""
 
 
-def cancellable(target: Cancellable, work: Callable[[], _T]) -> _T:
+def cancellable(target: Cancellable, work: Callable[[Callable[[], None]], _T]) -> _T:
     """Does work that runs a method on another thread, since native code does not see Ctrl-C.
 
     Args:
         target: the method or runner that Ctrl-C cancels.
-        work: a function, which executes the method once or many times.
+        work: a function, which executes the method once or many times. Its argument is a function that raises
+            KeyboardInterrupt after Ctrl-C; work calls it between two executions, which `cancel` does not end.
 
     Returns:
         What `work` returned.
@@ -36,13 +37,15 @@ def cancellable(target: Cancellable, work: Callable[[], _T]) -> _T:
     errors: list[BaseException] = []
     begun, cancelled, done = threading.Event(), threading.Event(), threading.Event()
 
+    def check() -> None:
+        if cancelled.is_set():
+            raise KeyboardInterrupt
+
     def run() -> None:
         begun.set()
-        if cancelled.is_set():
-            done.set()
-            return
         try:
-            results.append(work())
+            check()
+            results.append(work(check))
         except BaseException as error:  # raised again below
             errors.append(error)
         finally:
@@ -58,7 +61,7 @@ def cancellable(target: Cancellable, work: Callable[[], _T]) -> _T:
     except KeyboardInterrupt:
         cancelled.set()  # a thread that begins later does nothing
         while begun.is_set() and not done.is_set():
-            target.cancel()  # only a call that is running ends
+            target.cancel()
             done.wait(0.05)
         raise
     if errors:

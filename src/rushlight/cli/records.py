@@ -107,8 +107,9 @@ def _short(names: list[str] | None) -> str:
     return ", ".join(names[:4]) + (f" ... ({len(names)})" if len(names) > 4 else "")
 
 
-def _repeat(method: Method, inputs: list[Any], runs: int) -> None:
+def _repeat(method: Method, inputs: list[Any], runs: int, check: Callable[[], None]) -> None:
     for _ in range(runs):
+        check()
         method.execute(inputs)
 
 

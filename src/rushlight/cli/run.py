@@ -83,7 +83,7 @@ def _run(options: argparse.Namespace) -> list[Any]:
         raise NotSupportedError("--steps needs --aten: the native runtime does not stop between instructions")
     method = load_method(load_program(options), options)
     inputs = read_inputs(method.metadata, options.inputs)
-    return cancellable(method, lambda: method.execute(inputs))
+    return cancellable(method, lambda _: method.execute(inputs))
 
 
 def _run_on_torch(options: argparse.Namespace) -> list[Any]:
