@@ -120,6 +120,50 @@ def grouped(scope: Scope, x: Value) -> Value:
     )
 
 
+def wide_groups(scope: Scope, x: Value) -> Value:
+    """A convolution with 16 to 32 channels in each group between two of 1 x 1."""
+    channels, wide, groups = _channels(x), *scope.rng.choice(((32, 2), (48, 2), (48, 3), (64, 2)))
+    y = _activation(scope, _conv(scope, x, wide, 1))
+    y = _activation(scope, _conv(scope, y, wide, groups=groups, stride=scope.rng.choice((1, 1, 1, 2))))
+    y = _conv(scope, y, channels, 1)
+    return scope.add("{} + {}", x, y) if y.shape == x.shape else y
+
+
+def standardized(scope: Scope, x: Value) -> Value:
+    """A convolution with weights of mean 0 and variance 1 in each filter."""
+    channels = _channels(x)
+    layer = scope.module(f"nn.Conv2d({channels}, {channels}, 3)")
+    weight = scope.rng.choice(
+        (
+            "F.batch_norm({w}.reshape(1, {n}, -1), None, None, training=True).reshape_as({w})",
+            "({w} - {w}.mean((1, 2, 3), keepdim=True)) / {w}.std((1, 2, 3), keepdim=True)",
+        )
+    ).format(w=f"{layer}.weight", n=channels)
+    return _activation(scope, scope.add(f"F.conv2d({{}}, {weight}, {layer}.bias, padding=1)", x))
+
+
+def attended(scope: Scope, x: Value) -> Value:
+    """Gates from means and maxima, of channels or of pixels (https://arxiv.org/abs/1807.06521)."""
+    if scope.chance(0.5):
+        means, maxima = "F.adaptive_avg_pool2d({}, 1)", "F.adaptive_max_pool2d({}, 1)"
+        gate = scope.add(f"{means} + {maxima}", x, x)
+    else:
+        joined = scope.add("torch.cat([{}.mean(1, keepdim=True), {}.max(1, keepdim=True)[0]], 1)", x, x)
+        gate = _plain_conv(scope, joined, 1)
+    return scope.add("{} * torch.sigmoid({})", x, gate)
+
+
+def patches(scope: Scope, x: Value) -> Value:
+    """Overlapping windows of the image, and a number of each: a mean, a variance or a product."""
+    size, step = scope.rng.choice((2, 3)), scope.rng.choice((1, 2))
+    windows = scope.add(f"{{}}.unfold(2, {size}, {step}).unfold(3, {size}, {step})", x)
+    template = scope.rng.choice(
+        ("{}.mean((-2, -1))", "{}.var((-2, -1), correction=0)", "({} * 0.5).amax((-2, -1))", "{}[..., 0, -1]")
+    )
+    y = scope.add(template, windows)
+    return scope.add(f'F.pad({{}}, (1, 0, 0, 1), mode="{scope.rng.choice(("reflect", "replicate"))}")', y)
+
+
 def convnext(scope: Scope, x: Value) -> Value:
     channels = _channels(x)
     y = scope.layer(f"nn.Conv2d({channels}, {channels}, 5, padding=2, groups={channels})", x)
@@ -179,7 +223,11 @@ def large_bottleneck(scope: Scope, x: Value) -> Value:
     )
     channels, wide = _channels(x), scope.rng.choice((184, 200))
     z = _activation(scope, _conv(scope, y, wide, 1))
-    z = _activation(scope, _conv(scope, z, wide, 3, groups=wide, stride=scope.rng.choice((1, 2))))
+    if scope.chance(0.3):  # more padding at the bottom and on the right
+        z = scope.add("F.pad({}, (0, 1, 0, 1))", z)
+        z = _activation(scope, _conv(scope, z, wide, 3, groups=wide, stride=2, padding=0))
+    else:
+        z = _activation(scope, _conv(scope, z, wide, 3, groups=wide, stride=scope.rng.choice((1, 2))))
     z = _conv(scope, z, channels, 1)
     return scope.add("{} + {}", y, z) if y.shape == z.shape else z
 
@@ -200,6 +248,10 @@ BLOCKS: tuple[Callable[[Scope, Value], Value], ...] = (
     u_net,
     dense,
     grouped,
+    wide_groups,
+    standardized,
+    attended,
+    patches,
     convnext,
     branches,
     dilated,
