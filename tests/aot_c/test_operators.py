@@ -26,12 +26,13 @@ from rushlight.aot_c.generators import (
     activations,
     arithmetic,
     comparisons,
+    convolution,
     fills,
     functions,
+    gemm,
     indexing,
     normalization,
     pooling,
-    products,
     reductions,
     resampling,
     shapes,
@@ -49,12 +50,13 @@ FAMILIES = {
     "activations": activations.GENERATORS,
     "arithmetic": arithmetic.GENERATORS,
     "comparisons": comparisons.GENERATORS,
+    "convolution": convolution.GENERATORS,
     "fills": fills.GENERATORS,
     "functions": functions.GENERATORS,
+    "gemm": gemm.GENERATORS,
     "indexing": indexing.GENERATORS,
     "normalization": normalization.GENERATORS,
     "pooling": pooling.GENERATORS,
-    "products": products.GENERATORS,
     "reductions": reductions.GENERATORS,
     "resampling": resampling.GENERATORS,
     "shapes": shapes.GENERATORS,
@@ -162,12 +164,13 @@ def test_all_cases(family: str, compiler: str, tmp_path: Path) -> None:
 @needs_targets
 def test_constant_weights(tmp_path: Path) -> None:
     """Loops leave out the padding if the weight is constant."""
-    for family in ("products", "indexing"):
+    for family in ("gemm", "convolution", "indexing"):
         check_family(family, tmp_path / family, 10_000, "gcc", ("-O2",), constants=True)
 
 
 def test_constant_weights_of_some_cases(tmp_path: Path) -> None:
-    check_family("products", tmp_path, 8, "gcc", ("-O1",), constants=True)
+    for family in ("gemm", "convolution"):
+        check_family(family, tmp_path / family, 4, "gcc", ("-O1",), constants=True)
 
 
 @needs_targets
