@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import torch
 from tests.passes.support import Build, apply, calls
 
@@ -30,3 +32,27 @@ def test_promote_dtypes() -> None:
     real, whole = torch.randn(2, 3), torch.arange(1, 7, dtype=torch.int32).reshape(2, 3)
     for got, expected in zip(module(real, whole), (real + whole, real * real, whole / whole), strict=True):
         torch.testing.assert_close(got, expected)
+
+
+def test_layer_norm_of_two_dtypes() -> None:
+    """Activations in bfloat16 and weights in float32 compute in float32."""
+    build = Build()
+    x = build.input("x", 2, 3, dtype=torch.bfloat16)
+    weight, bias = build.input("weight", 3), build.input("bias", 3)
+    norm = build.call(aten.native_layer_norm.default, x, [3], weight, bias, 1e-5)
+    result = build.call(operator.getitem, norm, 0)
+    module = apply(PromoteDtypesPass(), build.finish(result)).graph_module
+    assert calls(module) == ["_to_copy.default", "native_layer_norm.default", "getitem", "_to_copy.default"]
+    value, w, b = torch.randn(2, 3).bfloat16(), torch.randn(3), torch.randn(3)
+    expected = torch.native_layer_norm(value, [3], w, b, 1e-5)[0]
+    assert expected.dtype == torch.bfloat16
+    torch.testing.assert_close(module(value, w, b)[0], expected, rtol=0, atol=0)
+
+
+def test_layer_norm_of_one_dtype_is_left_alone() -> None:
+    build = Build()
+    norm = build.call(
+        aten.native_layer_norm.default, build.input("x", 2, 3), [3], build.input("w", 3), None, 1e-5
+    )
+    module = apply(PromoteDtypesPass(), build.finish(build.call(operator.getitem, norm, 0))).graph_module
+    assert calls(module) == ["native_layer_norm.default", "getitem"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as KIND
 from torch._prims_common import elementwise_dtypes
@@ -26,30 +28,68 @@ _PROMOTED = {
 class PromoteDtypesPass(GraphPass):
     """Before: aten.add.Tensor(float x, int n)
     Expected: aten.add.Tensor(x, aten._to_copy(n, dtype=torch.float32))
+
+    A layer norm of 16-bit activations with float32 weights computes in float32, as in eager PyTorch; its
+    results are converted back.
     """
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
         evaluator = Evaluator.of(module)
         changed = False
-        for node in module.graph.nodes:
+        for node in list(module.graph.nodes):
+            if node.target is torch.ops.aten.native_layer_norm.default:
+                changed |= _promote_layer_norm(evaluator, node)
+                continue
             kind = _PROMOTED.get(node.target)
             if kind is None or len(node.args) < 2:
                 continue
             if node.target is torch.ops.aten.div.Tensor_mode and node.kwargs.get("rounding_mode") is None:
                 kind = KIND.INT_TO_FLOAT
-            dtype = _result_dtype(node, kind)
-
-            def convert(
-                value: Argument, argument: torch._C.Argument, node: Node = node, dtype: torch.dtype = dtype
-            ) -> Argument:
-                val = meta.get_tensor(value) if isinstance(value, Node) else None
-                if val is None or val.dtype == dtype or not isinstance(argument.type, torch.TensorType):
-                    return value
-                return insert_call(evaluator, node, torch.ops.aten._to_copy.default, (value,), dtype=dtype)
-
-            changed |= map_arguments(node, node.target, convert)
+            changed |= _convert_tensors(evaluator, node, _result_dtype(node, kind))
         return changed
+
+
+def _convert_tensors(evaluator: Evaluator, node: Node, dtype: torch.dtype) -> bool:
+    """Converts the tensors among the arguments of a node to `dtype`; returns whether there was another."""
+
+    def convert(value: Argument, argument: torch._C.Argument) -> Argument:
+        val = meta.get_tensor(value) if isinstance(value, Node) else None
+        tensor_type = (
+            argument.type.getElementType() if argument.type.kind() == "OptionalType" else argument.type
+        )
+        if val is None or val.dtype == dtype or not isinstance(tensor_type, torch.TensorType):
+            return value
+        return insert_call(evaluator, node, torch.ops.aten._to_copy.default, (value,), dtype=dtype)
+
+    assert isinstance(node.target, torch._ops.OpOverload)
+    return map_arguments(node, node.target, convert)
+
+
+def _promote_layer_norm(evaluator: Evaluator, node: Node) -> bool:
+    """Computes a layer norm of several dtypes in the widest of them."""
+    dtypes = {
+        val.dtype for arg in node.args if isinstance(arg, Node) and (val := meta.get_tensor(arg)) is not None
+    }
+    if len(dtypes) < 2:
+        return False
+    assert isinstance(node.target, torch._ops.OpOverload)
+    before = meta.get_val(node)
+    _convert_tensors(evaluator, node, max(dtypes, key=lambda dtype: dtype.itemsize))
+    meta.set_val(node, evaluator.value(node.target, node.args, node.kwargs))
+    for user in list(node.users):
+        assert user.target is operator.getitem
+        index = user.args[1]
+        meta.set_val(user, meta.get_val(node)[index])
+        if meta.get_val(user).dtype == before[index].dtype:
+            continue
+        converted = insert_call(
+            evaluator, user.next, torch.ops.aten._to_copy.default, (user,), dtype=before[index].dtype
+        )
+        meta.copy_origin(user, converted)
+        for reader in [reader for reader in user.users if reader is not converted]:
+            reader.replace_input_with(user, converted)
+    return True
 
 
 def _result_dtype(node: Node, kind: KIND) -> torch.dtype:
