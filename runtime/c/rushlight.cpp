@@ -509,6 +509,11 @@ void rushlight_method_cancel(rushlight_method* method) {
   if (method) method->loaded->method().cancel();
 }
 
+rushlight_status rushlight_method_reset_state(rushlight_method* method) {
+  REQUIRE_POINTER(method);
+  return status_of(method->loaded->method().reset_state());
+}
+
 rushlight_status rushlight_method_run(rushlight_method* method, const rushlight_value* inputs, size_t count) {
   REQUIRE_POINTER(method);
   if (count > 0) REQUIRE_POINTER(inputs);

@@ -3,6 +3,7 @@
 #include "core/all_tensors.h"
 #include "core/message.h"
 #include "core/poison.h"
+#include "exec/initial_state.h"
 #include "exec/memory_limit.h"
 #include "exec/method_state.h"
 #include "exec/relations.h"
@@ -355,6 +356,21 @@ Error Method::reset_execution() {
   state_->next_instruction = 0;
   state_->instructions_left = state_->max_instructions;
   restore_views(*state_);
+  return Error::Ok;
+}
+
+Error Method::reset_state() {
+  RL_TRY(reset_execution());
+  for (size_t i = 0; i < state_->plan.num_values(); ++i) {
+    if (state_->plan.tag(i) != Tag::Tensor) continue;
+    const TensorView view = state_->plan.tensor(i);
+    if (view.is_planned()) std::memset(tensor_of(state_->values[i])->data, 0, view.nbytes);
+  }
+  RL_TRY(load_initial_values(*state_, nullptr));
+  for (uint32_t i = 0; i < state_->num_delegates; ++i) {
+    const DelegateState& delegate = state_->delegates[i];
+    RL_TRY(delegate.backend->reset_state(delegate.handle, &state_->data));
+  }
   return Error::Ok;
 }
 

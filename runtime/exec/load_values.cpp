@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "exec/initial_state.h"
 #include "exec/method_loader.h"
 #include "program/shape.h"
 
@@ -173,7 +174,7 @@ Error MethodLoader::give_storage(size_t index, const TensorView& view, TensorImp
     case TensorSource::Constant: {
       RL_ASSIGN(const void* const data, plan_.constant(view));
       tensor->data = const_cast<void*>(data);  // check_written() prevents kernels from writing it
-      return check_bools(index, *tensor);
+      return check_bools(state_, index, *tensor);
     }
     case TensorSource::External:
       return load_external(index, view, tensor);
@@ -204,20 +205,6 @@ Error MethodLoader::list_poisoned() {
   return Error::Ok;
 }
 
-Error MethodLoader::load_initial_values() {
-  for (size_t i = 0; i < plan_.num_values(); ++i) {
-    if (plan_.tag(i) != Tag::Tensor) continue;
-    const TensorView view = plan_.tensor(i);
-    if (view.source == TensorSource::PlannedExternal) RL_TRY(load_external(i, view, tensor_of(state_.values[i])));
-    if (view.source != TensorSource::PlannedInitial) continue;
-    if (environment_.state && environment_.state->holds(view.memory, view.offset)) continue;
-    const TensorImpl* tensor = tensor_of(state_.values[i]);
-    RL_TRY(plan_.load_initial_value(view, tensor->data));
-    RL_TRY(check_bools(i, *tensor));
-  }
-  return Error::Ok;
-}
-
 Error MethodLoader::give_planned(const TensorView& view, TensorImpl* tensor) const {
   RL_ASSIGN(tensor->data, state_.memory.planned->get(view.memory, view.offset, view.nbytes));
   RL_REQUIRE(reinterpret_cast<uintptr_t>(tensor->data) % element_alignment(view.dtype) == 0, InvalidArgument,
@@ -225,33 +212,8 @@ Error MethodLoader::give_planned(const TensorView& view, TensorImpl* tensor) con
   return Error::Ok;
 }
 
-// The byte of a bool is 0 or 1; kernels rely on this.
-Error MethodLoader::check_bools(size_t index, const TensorImpl& tensor) const {
-  if (tensor.dtype != ScalarType::Bool) return Error::Ok;
-  const auto* bytes = static_cast<const uint8_t*>(tensor.data);
-  for (int64_t i = 0; i < tensor.numel; ++i) {
-    RL_REQUIRE(bytes[i] <= 1, InvalidProgram, "value %zu of method '%.80s' is a bool tensor with an element of %d",
-               index, method_name(), bytes[i]);
-  }
-  return Error::Ok;
-}
-
 Error MethodLoader::load_external(size_t index, const TensorView& view, TensorImpl* tensor) {
-  const NamedDataMap* outside = state_.data.outside();
-  RL_REQUIRE(outside, NotFound, "value %zu of method '%.80s' needs '%.80s' from a data file (.ptd), but none is given",
-             index, method_name(), view.name.data());
-  RL_ASSIGN(const TensorLayout layout, outside->tensor_layout(view.name));
-  bool is_same = layout.dtype == view.dtype && layout.sizes.size() == view.sizes.size();
-  for (size_t i = 0; is_same && i < view.sizes.size(); ++i) {
-    is_same = layout.sizes[i] == view.sizes[i] && layout.dim_order[i] == view.dim_order[i];
-  }
-  RL_REQUIRE(is_same, InvalidExternalData,
-             "'%.80s' in the data file differs in dtype, shape or dim order from what method '%.80s' needs",
-             view.name.data(), method_name());
-  if (view.is_planned()) {
-    RL_TRY(outside->load_into(view.name, tensor->data, view.nbytes));
-    return check_bools(index, *tensor);
-  }
+  RL_ASSIGN(const NamedDataMap* const outside, find_external(state_, index, view));
   RL_ASSIGN(FreeableBuffer bytes, outside->data(view.name));
   RL_REQUIRE(bytes.size() >= view.nbytes, InvalidExternalData, "'%.80s' has %zu bytes in the data file, not %zu",
              view.name.data(), bytes.size(), view.nbytes);
@@ -259,7 +221,7 @@ Error MethodLoader::load_external(size_t index, const TensorView& view, TensorIm
   RL_REQUIRE(reinterpret_cast<uintptr_t>(tensor->data) % element_alignment(view.dtype) == 0, InvalidExternalData,
              "'%.80s' is not aligned to its elements in the data file", view.name.data());
   new (&state_.external[state_.num_external++]) FreeableBuffer(std::move(bytes));
-  return check_bools(index, *tensor);
+  return check_bools(state_, index, *tensor);
 }
 
 template <typename T, typename Item>

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/poison.h"
+#include "exec/initial_state.h"
 #include "exec/memory_limit.h"
 #include "exec/relations.h"
 #include "exec/shape_guards.h"
@@ -59,7 +60,7 @@ Error MethodLoader::run() {
   RL_TRY(init_delegates());
   RL_TRY(load_chains());
   if constexpr (kPoisons) RL_TRY(list_poisoned());
-  return load_initial_values();
+  return load_initial_values(state_, environment_.state);
 }
 
 Error MethodLoader::check_memories() {

@@ -44,8 +44,6 @@ class MethodLoader {
   Error load_tensor(size_t index);
   Error give_storage(size_t index, const TensorView& view, TensorImpl* tensor);
   Error give_planned(const TensorView& view, TensorImpl* tensor) const;
-  Error check_bools(size_t index, const TensorImpl& tensor) const;
-  Error load_initial_values();
   Error load_external(size_t index, const TensorView& view, TensorImpl* tensor);
   Error list_poisoned();
   Error load_list(size_t index);

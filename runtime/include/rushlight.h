@@ -250,6 +250,9 @@ RUSHLIGHT_API rushlight_status rushlight_method_execute(rushlight_method* method
 /* Ends a running rushlight_method_execute() of another thread before its next instruction, with RUSHLIGHT_CANCELLED.
  * A call that is not running yet is not affected. Any thread, and a signal handler, may call this function. */
 RUSHLIGHT_API void rushlight_method_cancel(rushlight_method* method);
+/* Gives the buffers of the method the contents that they had when it was loaded. Buffers that methods share change for
+ * all of them. No call of the method may be running. */
+RUSHLIGHT_API rushlight_status rushlight_method_reset_state(rushlight_method* method);
 /* Sets all inputs and executes the method. */
 RUSHLIGHT_API rushlight_status rushlight_method_run(rushlight_method* method, const rushlight_value* inputs,
                                                     size_t count);

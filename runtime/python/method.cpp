@@ -152,6 +152,11 @@ class MethodObject {
 
   void cancel() { method().cancel(); }
 
+  void reset_state() {
+    const Running running(*this);
+    raise_if(method().reset_state());
+  }
+
   nb::object attribute(std::string_view name) {
     const Running running(*this);
     auto tensor = method().get_attribute(name);
@@ -439,6 +444,9 @@ void bind_method(nb::module_& module) {
            "Ends the call that runs on another thread with CancelledError, before its next instruction. A later call "
            "is\n"
            "not affected.")
+      .def("reset_state", &MethodObject::reset_state,
+           "Gives mutable buffers the contents that they had when the method was loaded. Buffers that methods share\n"
+           "change for all of them.")
       .def("get_attribute", &MethodObject::attribute, "name"_a,
            nb::sig("def get_attribute(self, name: str) -> typing.Any"),
            "Returns a copy of the buffer with this fully qualified name.")

@@ -54,6 +54,23 @@ def llama() -> Llama:
     return model
 
 
+class Recurrent(nn.Module):
+    """A model whose state is no cache: each token changes it, whatever its position is."""
+
+    state: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.embedding = nn.Embedding(len(WORDS), 16)
+        self.out = nn.Linear(16, len(WORDS))
+        self.register_buffer("state", torch.zeros(1, 16))
+
+    def forward(self, tokens: Tensor, start: Tensor) -> Tensor:
+        self.state.add_(self.embedding(tokens[:, 0]))
+        return self.out(torch.sin(self.state)) + start * 0
+
+
 CACHED: dict[str, object] = {
     "get_max_seq_len": 8,
     "get_max_context_len": CONTEXT,
@@ -68,6 +85,7 @@ KINDS: dict[str, dict[str, object]] = {
     "positions": CACHED,
     "half": CACHED,
     "single": {**CACHED, "enable_dynamic_shape": False},
+    "recurrent": {**CACHED, "enable_dynamic_shape": False},
     "forgetful": {**CACHED, "use_kv_cache": False, "get_max_seq_len": CONTEXT},
 }
 
@@ -82,6 +100,8 @@ def text_program(kind: str) -> bytes:
     match kind:
         case "single":
             exported = export(LlamaFromStart(model).eval(), (tokens[:, :1], start))
+        case "recurrent":
+            exported = export(Recurrent().eval(), (tokens[:, :1], start))
         case "forgetful":
             exported = export(WithoutCache(model).eval(), (tokens,), dynamic_shapes=(count,))
         case "positions":

@@ -87,6 +87,15 @@ def test_reset_empties_the_context() -> None:
         chat.generate("", config())
 
 
+def test_reset_gives_a_recurrent_model_its_first_state() -> None:
+    chat = runner("recurrent")
+    first = chat.generate_text(words(PROMPT), config(max_new_tokens=5))
+    chat.reset()
+    assert chat.generate_text(words(PROMPT), config(max_new_tokens=5)) == first
+    chat.prefill(words(PROMPT[:1]))  # the state matters
+    assert chat.generate_text(words(PROMPT), config(max_new_tokens=5)) != first
+
+
 class Ending(Words):
     """A tokenizer that names a token which the model generates as the end."""
 

@@ -13,9 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.export import export
 from torch.utils import _pytree
 
 import rushlight
+from rushlight.compiler.config import ExecutorchBackendConfig
+from rushlight.format.program import DelegateCall
+from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.runtime.errors import InvalidArgumentError, InvalidProgramError
 from rushlight.runtime.pytree import parse_names, parse_tree
 
@@ -254,3 +258,82 @@ def test_copies_are_loaded_anew(tmp_path: Path) -> None:
         for again in (copy.copy(module), copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
             assert again(torch.zeros(1)).tolist() == [1]
         assert module(torch.zeros(1)).tolist() == [2]
+
+
+class Started(torch.nn.Module):
+    """Adds to a buffer that does not begin with zeros, and to one that does."""
+
+    sums: torch.Tensor
+    calls: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("sums", torch.tensor([3.0, 4.0]))
+        self.register_buffer("calls", torch.zeros(1, dtype=torch.int64))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        self.sums += x
+        self.calls += 1
+        return self.sums.clone(), self.calls.clone()
+
+
+class InDelegate(torch.nn.Module):
+    """Adds to a buffer that CpuBackend keeps."""
+
+    sums: torch.Tensor
+
+    def __init__(self, first: torch.Tensor) -> None:
+        super().__init__()
+        self.register_buffer("sums", first)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.sums += x @ x
+        return torch.relu(self.sums) * 2
+
+
+@pytest.mark.parametrize("first", [torch.zeros(2, 2), torch.tensor([[1.0, 2.0], [3.0, 4.0]])])
+def test_reset_state_reaches_delegates(first: torch.Tensor) -> None:
+    compiled = rushlight.compile(InDelegate(first.clone()), (torch.zeros(2, 2),))
+    plan = compiled.manager.executorch_program.execution_plan[0]
+    (call_of_delegate,) = plan.chains[0].instructions
+    assert isinstance(call_of_delegate.instr_args, DelegateCall)
+    assert len(call_of_delegate.instr_args.args) == 2, "the buffer is no argument of CpuBackend"
+    module = rushlight.load(compiled)
+    for _ in range(2):
+        for call in (1, 2, 3):
+            torch.testing.assert_close(module(torch.eye(2)), 2 * (first + call * torch.eye(2)))
+        module.reset_state()
+
+
+@pytest.mark.parametrize("options", [{}, {"partitioner": ()}])
+def test_reset_state_gives_buffers_their_first_contents(options: dict[str, Any]) -> None:
+    module = rushlight.load(rushlight.compile(Started(), (torch.zeros(2),), **options))
+    x = torch.tensor([1.0, 2.0])
+    for _ in range(2):
+        for call in (1, 2, 3):
+            sums, calls = module(x)
+            assert sums.tolist() == [3 + call, 4 + 2 * call]
+            assert calls.tolist() == [call]
+        module.reset_state()
+
+
+def test_reset_state_of_one_method() -> None:
+    methods = {name: export(Started(), (torch.zeros(2),)) for name in ("first", "second")}
+    module = rushlight.load(rushlight.compile(methods))
+    for name in methods:
+        module.method(name)(torch.ones(2))
+    module.method("first").reset_state()
+    assert module.method("first")(torch.ones(2))[1].tolist() == [1]
+    assert module.method("second")(torch.ones(2))[1].tolist() == [2]
+
+
+def test_reset_state_of_shared_buffers() -> None:
+    methods = {name: export(Started(), (torch.zeros(2),)) for name in ("first", "second")}
+    planning = MemoryPlanningPass(share_mutable_buffers=True)
+    config = ExecutorchBackendConfig(memory_planning_pass=planning)
+    module = rushlight.load(rushlight.compile(methods, backend_config=config))
+    assert module.method("first")(torch.ones(2))[1].tolist() == [1]
+    assert module.method("second")(torch.ones(2))[1].tolist() == [2]
+    module.method("second").reset_state()
+    sums, calls = module.method("first")(torch.ones(2))
+    assert (sums.tolist(), calls.tolist()) == ([4, 5], [1])

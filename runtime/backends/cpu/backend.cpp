@@ -37,6 +37,10 @@ class CpuBackend final : public BackendInterface {
     return static_cast<Executor*>(handle)->execute(context, arguments);
   }
 
+  Error reset_state(DelegateHandle* handle, const NamedDataMap* named_data) override {
+    return static_cast<Executor*>(handle)->reset_state(named_data);
+  }
+
   void destroy(DelegateHandle* handle) override {
     if (handle) static_cast<Executor*>(handle)->~Executor();
   }

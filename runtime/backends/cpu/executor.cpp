@@ -126,6 +126,21 @@ Error Executor::make_state(uint32_t index, MemoryAllocator& allocator) {
   return Error::Ok;
 }
 
+Error Executor::reset_state(const NamedDataMap* named_data) {
+  const auto storages = plan_->table.storages();
+  for (uint32_t i = 0; i < storages.size(); ++i) {
+    const schema::Storage storage = storages[i];
+    if (storage.kind() != schema::StorageKind::STATE) continue;
+    const size_t bytes = static_cast<size_t>(lengths_[i]);
+    if (storage.name().empty()) {
+      std::memset(bases_[i], 0, bytes);
+    } else {
+      RL_TRY(named_data->load_into(storage.name(), bases_[i], bytes));
+    }
+  }
+  return Error::Ok;
+}
+
 Error Executor::evaluate() {
   const auto table = plan_->table.expressions();
   for (uint32_t i = 0; i < table.size(); ++i) {

@@ -16,6 +16,9 @@ class Executor {
 
   Error execute(BackendExecutionContext& context, Span<EValue* const> arguments);
 
+  // Gives storages that are kept between calls their initial contents.
+  Error reset_state(const NamedDataMap* named_data);
+
  private:
   explicit Executor(Plan* plan) : plan_(plan) {}
   Error build(const microkernels::F32Microkernels& tiles, int64_t workers, MemoryAllocator& allocator);

@@ -221,6 +221,8 @@ TEST(CApi, RefusesWrongInputs) {
   EXPECT_EQ(rushlight_method_set_input(loaded.method, 2, &right), RUSHLIGHT_INVALID_ARGUMENT);
   EXPECT_EQ(rushlight_method_output(loaded.method, 2, &output), RUSHLIGHT_INVALID_ARGUMENT);
   EXPECT_EQ(rushlight_method_attribute(loaded.method, "cache", &output), RUSHLIGHT_NOT_FOUND);
+  EXPECT_EQ(rushlight_method_reset_state(loaded.method), RUSHLIGHT_OK);
+  EXPECT_EQ(rushlight_method_reset_state(nullptr), RUSHLIGHT_INVALID_ARGUMENT);
   const int32_t large[] = {1 << 30, 1 << 30, 1 << 30};
   EXPECT_EQ(rushlight_tensor(&output, RUSHLIGHT_FLOAT32, 3, large, nullptr), RUSHLIGHT_INVALID_ARGUMENT);
 }

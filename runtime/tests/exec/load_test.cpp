@@ -228,6 +228,11 @@ TEST(MethodLoad, StartsStateFromItsInitialValueAndKeepsIt) {
   const auto attribute = first.method().get_attribute("counter");
   ASSERT_TRUE(attribute.ok());
   EXPECT_EQ(attribute->const_data_ptr<float>()[0], 8);
+  ASSERT_EQ(first.method().reset_state(), Error::Ok);
+  EXPECT_EQ(attribute->const_data_ptr<float>()[0], 5);
+  ASSERT_EQ(first.method().set_input(0, x.value()), Error::Ok);
+  ASSERT_EQ(first.method().execute(), Error::Ok);
+  EXPECT_EQ(floats_of(first.method().get_output(0)), (Floats{6, 8}));
   EXPECT_EQ(first.method().get_attribute("count").error(), Error::NotFound);
   EXPECT_MESSAGE("has no buffer or parameter named 'count'");
 }
@@ -249,8 +254,12 @@ TEST(MethodLoad, StartsStateWithoutInitialValueAtZero) {
   ASSERT_TRUE(method.ok()) << last_error_message();
   OwnTensor<float> x({2}, {1, 2});
   ASSERT_EQ(method->set_input(0, x.value()), Error::Ok);
-  ASSERT_EQ(method->execute(), Error::Ok);
-  EXPECT_EQ(floats_of(method->get_output(0)), (Floats{1, 2}));
+  for (int run = 0; run < 2; ++run) {
+    ASSERT_EQ(method->execute(), Error::Ok);
+    EXPECT_EQ(floats_of(method->get_output(0)), (Floats{1, 2}));
+    ASSERT_EQ(method->reset_state(), Error::Ok);
+    ASSERT_EQ(method->set_input(0, x.value()), Error::Ok);
+  }
 }
 
 TEST(MethodLoad, RefusesOnlyMethodsForAnotherDevice) {

@@ -45,10 +45,14 @@ class Conversation:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self.reset()
+        self._forget()
 
     def reset(self) -> None:
-        """Forgets everything."""
+        """Begins with an empty context, and with the first contents of the model's state."""
+        self._forget()
+        self._model.reset()
+
+    def _forget(self) -> None:
         self.position = 0
         self._pending: int | None = None  # the last generated token
         self._logits: np.ndarray | None = None  # of the next token

@@ -34,6 +34,9 @@ class Model(Protocol):
     def step(self, token: int, position: int) -> np.ndarray:
         """Returns the logits [vocabulary] behind one token."""
 
+    def reset(self) -> None:
+        """Gives caches and other state of the program their first contents."""
+
     def begin(self) -> None:
         """Forgets earlier calls of `cancel`."""
 
@@ -242,6 +245,11 @@ class TextModel(_Runs):
         self._one[0, 0] = token
         return _last(self._run(self._method, (self._one, self._positions.input(position, 1))))
 
+    def reset(self) -> None:
+        """Gives the cache and other state of the program their first contents."""
+        self._history = []
+        self._method.reset_state()
+
 
 def _check_tokens(tokens: Sequence[int], vocabulary: int) -> None:
     worst = next((token for token in (max(tokens), min(tokens)) if not 0 <= token < vocabulary), None)
@@ -317,6 +325,11 @@ class MultimodalModel(_Runs):
         self._one[0, 0] = token
         embedding = self._run(self._embedding, (self._one,))
         return _last(self._run(self._decoder, (embedding, self._positions.input(position, 1))))
+
+    def reset(self) -> None:
+        """Gives the cache and other state of the program their first contents."""
+        self._embedding.reset_state()
+        self._decoder.reset_state()
 
     def encode(self, part: Any, method: str, what: str) -> np.ndarray:
         """Returns the embeddings [1, count, size] of an image or of sound.

@@ -86,7 +86,7 @@ class Runner(ABC):
         self._model.cancel()
 
     def reset(self) -> None:
-        """Begins with an empty context.
+        """Begins with an empty context; caches and other state of the program get their first contents.
 
         Raises:
             InvalidStateError: another call uses the runner.

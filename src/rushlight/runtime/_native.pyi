@@ -222,6 +222,12 @@ class Method:
         not affected.
         """
 
+    def reset_state(self) -> None:
+        """
+        Gives mutable buffers the contents that they had when the method was loaded. Buffers that methods share
+        change for all of them.
+        """
+
     def get_attribute(self, name: str) -> Any:
         """Returns a copy of the buffer with this fully qualified name."""
 

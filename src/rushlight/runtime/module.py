@@ -142,6 +142,16 @@ class ModuleMethod:
         """
         self._method.cancel()
 
+    def reset_state(self) -> None:
+        """Gives the buffers that the method changes the contents that they had when it was loaded.
+
+        Buffers that methods of a program share change for all of them.
+
+        Raises:
+            InvalidStateError: the method is running on another thread.
+        """
+        self._method.reset_state()
+
     def __repr__(self) -> str:
         return f"<method {self._method.metadata!r}>"
 
@@ -208,6 +218,11 @@ class Module:
             kwargs: the keyword arguments of the method.
         """
         return self.method(name)(*args, **kwargs)
+
+    def reset_state(self) -> None:
+        """Gives the buffers of all methods the contents that they had when the methods were loaded."""
+        for method in self._loaded.values():
+            method.reset_state()
 
     def write_etdump_result_to_file(
         self, etdump_path: PathLike, debug_buffer_path: PathLike | None = None

@@ -72,6 +72,13 @@ class BackendInterface {
                                        Span<const CompileSpec> specs) = 0;
   // Executes a delegate. `arguments` are its inputs, then its outputs. The caller owns all of them.
   virtual Error execute(BackendExecutionContext& context, DelegateHandle* handle, Span<EValue* const> arguments) = 0;
+  // Gives state that a delegate keeps between calls the contents that it had after init(). `named_data` is that of
+  // init(). The default is for backends without such state.
+  virtual Error reset_state(DelegateHandle* handle, const NamedDataMap* named_data) {
+    static_cast<void>(handle);
+    static_cast<void>(named_data);
+    return Error::Ok;
+  }
   // Destroys a handle. Its memory from BackendInitContext::allocator is freed with the method.
   virtual void destroy(DelegateHandle* handle) = 0;
   // Sets an option for all methods that are loaded later. Returns NotSupported for an unknown option.

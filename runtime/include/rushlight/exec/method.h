@@ -122,6 +122,12 @@ class Method final {
   // Returns the tensor with this fully qualified name, such as a mutable buffer, or NotFound.
   Result<Tensor> get_attribute(std::string_view name) const;
 
+  // Gives mutable buffers the contents that they had when the method was loaded: their initial values, or zeros. Inputs
+  // and outputs with planned memory lose their elements, and step() begins at the first instruction. Buffers that
+  // methods share change for all of them. Parameters of a program for training count as buffers. Returns the error of
+  // reading the program or a data file.
+  Error reset_state();
+
   // Runs all instructions from the beginning. Output tensors are valid until the next execute(). Returns the error of
   // the instruction that failed, OutOfResources at a limit, or Cancelled.
   Error execute();
