@@ -27,7 +27,8 @@ _HEAD = """# Benchmarks
 
 This page compares the time, memory and file size of Rushlight with those of ExecuTorch with XNNPACK,
 ONNX Runtime, OpenVINO, LiteRT and torch.compile. `python -m benchmarks.report` writes it from the files
-in `benchmarks/figures`; `make bench` and `make bench-avx2` measure again and write these files.
+in `benchmarks/figures`. `make bench` and `make bench-avx2` repeat the measurements and write these files.
+Run the commands in a clone of the repository.
 
 ![Time of Rushlight divided by the time of the fastest other runtime](benchmarks.svg)
 
@@ -37,54 +38,62 @@ in `benchmarks/figures`; `make bench` and `make bench-avx2` measure again and wr
   single calls with batch 1, in milliseconds.
 - A *ratio* is the time of Rushlight divided by the time of the fastest other system. A value below 1
   means that Rushlight is faster.
-- *highest* is `rushlight.compile` with its defaults: full float32. *high* is `rushlight.compile(...,
-  float32_matmul_precision="high")`; see [Precision of float32](cpu-backend.md#precision-of-float32).
+- *Rushlight, highest* is `rushlight.compile` with its defaults: full float32. *Rushlight, high* is
+  `rushlight.compile(..., float32_matmul_precision="high")`; see
+  [Precision of float32](cpu-backend.md#precision-of-float32). *Rushlight + XNNPACK* uses the
+  [XNNPACK backend](xnnpack.md) instead of the CPU backend. An empty cell means that there is no figure.
 - A float32 system counts for the ratio only if its outputs differ from those of eager PyTorch by at most
   {tolerance:.0e} of the largest magnitude. OpenVINO is set to float32, because its default on this
   processor is bfloat16.
-- Weights are random, and the input images are scikit-learn's digits, enlarged. The image networks of the
+- Weights are random, and the input images are enlarged digits of scikit-learn. The image networks of the
   int8 tables are trained on these digits (`python -m benchmarks.training`), because in a random network
-  every rounding changes the largest output. Training, calibration and test use different digits, the
-  same for all systems.
+  every rounding changes the index of the largest output. Training, calibration and test use different
+  digits, which are the same for all systems.
 - Machine: {machine}. Other users share this machine, so the ratios are more reliable than the times.
 """
 _WITHOUT_AVX512 = """## Without AVX-512
 
-The same processor, but no system uses AVX-512: Rushlight and torch have a switch for it, and the other
-libraries are patched so that they do not detect it (`benchmarks/without_avx512.py`). Machine: {machine}.
+These ratios are for the same processor, but no system uses AVX-512. Rushlight and torch have a switch for
+it. The other libraries are patched so that they do not detect it (`benchmarks/without_avx512.py`).
+Machine: {machine}.
 """
 _KIND = {False: "", True: " int8"}
 
 
-_FIELD = """## Networks that nothing is tuned for
+_FIELD = """## Networks that Rushlight is not tuned for
 
-The networks of `models/field`, from torchvision, timm, transformers and of our own, in float32 with one
-thread. `python -m benchmarks.wide` measures them. Other work ran on the machine meanwhile, so that the ratio
-of processor times is the most reliable one. Machine: {machine}. Other systems: {systems}.
+The table shows the networks of `models/field`. They come from torchvision, timm, transformers and this
+project, and run in float32 with one thread. `python -m benchmarks.wide` measures them. Other programs ran on
+the machine during the measurement. The ratio of processor times is therefore more reliable than the ratio of
+times. Machine: {machine}. Other systems: {systems}.
 """
 
 
 _BATCHES = """### Batches
 
-Networks with larger batches, measured in the same way.
+These networks have larger batches. They are measured in the same way.
 """
 _INT8_FIELD = """### int8
 
-Networks in int8, with weights and activations in int8 (`python -m benchmarks.wide --int8`). The third ratio
-is that to the same network in float32 by Rushlight. *Same result* is the share of {samples} inputs whose
-largest output is the one of eager PyTorch in float32, for Rushlight and for the fastest other system; most
-weights are random, so that rounding changes it easily.
+These networks have weights and activations in int8. `python -m benchmarks.wide --int8` measures them. The
+column *to float32* is the ratio to the processor time of Rushlight for the same network in float32. *Same
+result* is the share of {samples} inputs for which the index of the largest output is that of eager PyTorch
+in float32, for Rushlight and for the fastest other system. Most weights are random, so that rounding easily
+changes this index.
 """
 _THROUGHPUT = """## Several callers
 
-Several threads call a network at once. Each has a method of its own (a session, an interpreter) that uses
-one thread. The columns of the other systems show their calls per second divided by those of Rushlight.
-`python -m benchmarks.throughput` measures them. Machine: {machine}.
+Several threads call a network at the same time. Each thread has its own method (in other systems: session
+or interpreter), which uses one thread. The columns of the other systems show their calls per second divided
+by those of Rushlight: a value below 1 means that Rushlight is faster. `python -m benchmarks.throughput`
+measures them. Machine: {machine}.
 """
 _SHAPES = """## Dynamic sizes
 
-One program for all sizes: the ratio of its time to that of a program for this size alone, and to the other
-systems' programs for all sizes. `python -m benchmarks.shapes` measures them. Machine: {machine}.
+One program with a dynamic size runs with each of these sizes (sequence length or image size). *Ratio to one
+size* is its time divided by that of a Rushlight program for this size alone. The columns of the other
+systems show the time of Rushlight divided by that of their programs with a dynamic size.
+`python -m benchmarks.shapes` measures them. Machine: {machine}.
 """
 
 
@@ -100,7 +109,7 @@ def page(
     Args:
         results: the figures of a processor with all its instructions.
         without_avx512: the figures of the same processor without AVX-512.
-        field: the figures of networks that nothing is tuned for.
+        field: the figures of networks that Rushlight is not tuned for.
         shapes: the figures of programs with a dynamic size.
         throughput: the figures of networks that several threads call at once.
     """
@@ -214,9 +223,9 @@ def _quantized_networks(results: Results) -> list[str]:
         return []
     return [
         "## Accuracy and file size of int8 networks\n",
-        f"The first value of a cell is the share of {SAMPLES} inputs for which the largest output is that of "
-        "the float32 network. The second value is the size of the file divided by the size of the smallest "
-        "float32 file. [Quantization](quantization.md#figures) has more figures.\n",
+        f"The first value of a cell is the share of {SAMPLES} inputs for which the index of the largest "
+        "output is that of the float32 network. The second value is the size of the file divided by the size "
+        "of the smallest float32 file. [Quantization](quantization.md#figures) has more figures.\n",
         *_table(["", *(SYSTEMS[name].label for name in systems)], body),
     ]
 
@@ -254,14 +263,14 @@ def _compile(results: Results) -> list[str]:
     body = [[model, *compile_cells(systems)] for model, systems in results.compile.items() if model in RATIOS]
     return [
         "## Compile time and planned memory\n",
-        "The time to compile an exported program, without the export, and the memory that the program plans "
+        "The table shows the time to compile an exported program, without the export, and the planned memory "
         "for inputs and intermediate tensors. *Kernels alone* means without a backend.\n",
         *_table(COMPILE, body),
     ]
 
 
 def _field(results: Results) -> list[str]:
-    """Makes the table of the networks that nothing is tuned for, the largest ratio first."""
+    """Makes the table of the networks that Rushlight is not tuned for, the largest ratio first."""
     found = [
         (ratios, model)
         for model in results.models(False)
@@ -356,10 +365,10 @@ def _others(results: Results) -> list[str]:
     peers = ", ".join(SYSTEMS[name].label for name in PEER_NAMES if name in used)
     return [
         "## More networks, float32\n",
-        f"Times are in ms. The fastest other system is one of {peers}, as far as they can prepare the "
-        "network. The columns *highest* and *high* are ratios; the time of Rushlight is that of *highest* "
-        "where it is measured, else that of *high*. Planned memory includes the inputs; ExecuTorch's is "
-        "without a backend.\n",
+        f"Times are in ms. The fastest other system is one of {peers}, as far as they support the network. "
+        "The columns *highest* and *high* are ratios. The time of Rushlight is that of *highest* if it is "
+        "measured, else that of *high*. Planned memory includes the inputs. The planned memory of ExecuTorch "
+        "is without a backend.\n",
         *_table(head, body),
     ]
 
@@ -387,8 +396,9 @@ def _errors(results: Results) -> list[str]:
     ]
     return [
         "## Error against eager PyTorch, float32\n",
-        "The largest difference from the outputs of eager PyTorch in float32, divided by their largest "
-        "magnitude. [Conformance](conformance.md#precision-of-float32) compares with float64 instead.\n",
+        "The error is the largest difference from the outputs of eager PyTorch in float32, divided by the "
+        "largest magnitude of these outputs. [Conformance](conformance.md#precision-of-float32) compares "
+        "with float64 instead.\n",
         *_table(["", *(SYSTEMS[name].label for name in systems)], body),
     ]
 
@@ -414,8 +424,8 @@ def _same_library(results: Results) -> list[str]:
         return []
     return [
         "## The XNNPACK backend beside ExecuTorch's, float32\n",
-        "The time of Rushlight with its [XNNPACK backend](xnnpack.md) divided by the time of ExecuTorch with "
-        "XNNPACK.\n",
+        "The ratio is the time of Rushlight with its [XNNPACK backend](xnnpack.md) divided by the time of "
+        "ExecuTorch with XNNPACK.\n",
         *_table(head, body),
     ]
 
@@ -440,7 +450,8 @@ def _calls(results: Results) -> list[str]:
     ]
     return [
         "## Calls from Python\n",
-        "A call of a program that adds two scalars, and the time to import the package.\n",
+        "The table shows the time of a call of a program that adds two scalars, and the time to import the "
+        "package.\n",
         *_table(["", ""], body),
     ]
 
