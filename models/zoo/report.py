@@ -45,12 +45,17 @@ must be equal. Real and complex numbers may differ by at most 1e-3 of the larges
 (5e-3 for optical flow). Weights are random. Networks have few layers and small images.
 """
 
-_GROUPS = "The table shows how many models of each group there are, and how many of them agree."
+_GROUPS = (
+    "The table shows how many models of each group there are, and how many of them agree.",
+    "",
+    "| group | content | models | agree |",
+    "|---|---|---|---|",
+)
 
 
 def page(results: Results) -> str:
     """The page: agreement by group, figures, and what remains."""
-    lines = [_HEAD, "## Results", "", _GROUPS, "", "| group | content | models | agree |", "|---|---|---|---|"]
+    lines = [_HEAD, "## Results", "", *_GROUPS]
     for group, what in WHAT.items():
         rows = [row for name, row in results.items() if name.startswith(f"{group}/")]
         if rows:
@@ -72,8 +77,8 @@ def _figures(results: Results) -> list[str]:
     errors = sorted(rows, key=lambda name: rows[name]["error"], reverse=True)[:5]
     calls = sum(row["calls"] for row in rows.values())
     return [
-        f"The runs made {calls:,} calls. In the median, compiling takes {statistics.median(ratios):.2f} times as "
-        "long as exporting. These models have the largest differences:",
+        f"The runs made {calls:,} calls. In the median, compiling takes {statistics.median(ratios):.2f} times "
+        "as long as exporting. These models have the largest differences:",
         "",
         "| model | difference / largest magnitude |",
         "|---|---|",
