@@ -77,8 +77,8 @@ def _figures(results: Results) -> list[str]:
     errors = sorted(rows, key=lambda name: rows[name]["error"], reverse=True)[:5]
     calls = sum(row["calls"] for row in rows.values())
     return [
-        f"The runs made {calls:,} calls. In the median, compiling takes {statistics.median(ratios):.2f} times "
-        "as long as exporting. These models have the largest differences:",
+        f"The runs made {calls:,} calls. In the median, compiling takes {statistics.median(ratios):.2f} "
+        "times as long as exporting. These models have the largest differences:",
         "",
         "| model | difference / largest magnitude |",
         "|---|---|",
