@@ -25,9 +25,10 @@ WHAT = {
 
 _HEAD = """# Model zoo
 
-This page shows how many networks and modules of well-known libraries give the results of eager PyTorch. Each
-model is exported by `torch.export`, compiled by `rushlight.compile`, loaded, and run beside eager PyTorch, in
-a process of its own. These commands write the page:
+This page shows for how many networks and modules of well-known libraries the results of Rushlight agree
+with eager PyTorch. Each model is exported by `torch.export`, compiled by `rushlight.compile`, loaded,
+executed, and compared with eager PyTorch, in a separate process. These commands write this page, in a
+checkout of the repository:
 
     python -m models.zoo.run --out results.json
     python -m models.zoo.report results.json docs/model-zoo.md
@@ -37,17 +38,24 @@ backend, and `--resume` continues an interrupted run.
 
 ## What is measured
 
-A model *agrees* if every call of it agrees with eager PyTorch. Models with dynamic shapes are called with
-inputs of several sizes, models with state several times, and models with several methods through each method.
-The number, dtypes and shapes of the outputs must be equal. Integers and bools must be equal; real and complex
-numbers may differ by at most 1e-3 of the largest magnitude of the output (5e-3 for optical flow). Weights are
-random. The networks are reduced to few layers and small images.
+A model *agrees* if all of its calls agree with eager PyTorch. A model with dynamic shapes is called with
+inputs of several sizes, a model with state is called several times, and a model with several methods is
+called through each method. The outputs must have the same number, dtypes and shapes. Integers and bools
+must be equal. Real and complex numbers may differ by at most 1e-3 of the largest magnitude of the output
+(5e-3 for optical flow). Weights are random. Networks have few layers and small images.
 """
+
+_GROUPS = (
+    "The table shows how many models of each group there are, and how many of them agree.",
+    "",
+    "| group | content | models | agree |",
+    "|---|---|---|---|",
+)
 
 
 def page(results: Results) -> str:
     """The page: agreement by group, figures, and what remains."""
-    lines = [_HEAD, "## Agreement", "", "| group | what | models | agree |", "|---|---|---|---|"]
+    lines = [_HEAD, "## Results", "", *_GROUPS]
     for group, what in WHAT.items():
         rows = [row for name, row in results.items() if name.startswith(f"{group}/")]
         if rows:
@@ -69,10 +77,10 @@ def _figures(results: Results) -> list[str]:
     errors = sorted(rows, key=lambda name: rows[name]["error"], reverse=True)[:5]
     calls = sum(row["calls"] for row in rows.values())
     return [
-        f"The runs made {calls:,} calls. Compiling takes {statistics.median(ratios):.2f} times as long as "
-        "exporting (median).",
+        f"The runs made {calls:,} calls. In the median, compiling takes {statistics.median(ratios):.2f} "
+        "times as long as exporting. These models have the largest differences:",
         "",
-        "| models with the largest differences | difference / largest magnitude |",
+        "| model | difference / largest magnitude |",
         "|---|---|",
         *[f"| `{name}` | {rows[name]['error']:.1e} |" for name in errors],
     ]
