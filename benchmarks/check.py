@@ -26,16 +26,16 @@ from benchmarks.process import MAIN, ROOT, Process
 
 MODELS_OF_CHECK = ("mobilenet_v2", "resnet18", "convnext_tiny", "deit_tiny", "bert", "lstm", "unet")
 """Networks of all kinds that compile within seconds."""
-SYSTEM = "rushlight"
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A checkout and the Python that has its package."""
+    """A checkout, the Python that has its package, and the system of its benchmarks that is measured."""
 
     name: str
     root: Path
     python: Path
+    system: str
 
     def start(self, arguments: tuple[str, ...], log: Path, threads: int = 1) -> Process:
         """Starts a worker of the tree's own benchmarks."""
@@ -63,14 +63,14 @@ class Comparison:
         return statistics.median(self.rounds)
 
 
-def base_tree(commit: str) -> Tree:
+def base_tree(commit: str, system: str) -> Tree:
     """The commit as a tree in `build/bench-check`, with an environment in which its package is installed.
 
     All other packages of the environment are those of the working tree. A tree that is there is used again.
     """
     name = _output("git", "rev-parse", "--short=12", f"{commit}^{{commit}}")
     folder = ROOT / "build" / "bench-check" / name
-    tree = Tree(name, folder / "tree", folder / "venv" / "bin" / "python")
+    tree = Tree(name, folder / "tree", folder / "venv" / "bin" / "python", system)
     if (folder / "ready").exists():
         return tree
     shutil.rmtree(folder, ignore_errors=True)
@@ -114,7 +114,7 @@ def compare(model: str, trees: tuple[Tree, Tree], options: argparse.Namespace) -
         for _ in range(options.compilations):
             for tree, place, found in zip(trees, files, seconds, strict=True):
                 place.mkdir(exist_ok=True)
-                answer = _answer(tree.start(("write", SYSTEM, model, str(place)), log), log, close=True)
+                answer = _answer(tree.start(("write", tree.system, model, str(place)), log), log, close=True)
                 found.append(answer["seconds"])
         compiling = min(seconds[0]) / min(seconds[1])
         return [
@@ -137,7 +137,8 @@ def _measure(
         workers = []
         for tree, place in zip(trees, files, strict=True):
             log = folder / f"{tree.name}.log"
-            process = tree.start(("run", SYSTEM, str(folder), str(place), str(threads)), log, threads)
+            arguments = ("run", tree.system, str(folder), str(place), str(threads))
+            process = tree.start(arguments, log, threads)
             _answer(process, log)
             workers.append(process)
         for turn in range(options.rounds):
@@ -176,6 +177,13 @@ def _run(*command: str) -> None:
 def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.check", description=__doc__)
     parser.add_argument("--base", default="HEAD", metavar="commit", help="compared with (default: HEAD)")
+    parser.add_argument(
+        "--systems",
+        nargs="+",
+        default=["rushlight"],
+        metavar="system",
+        help="of benchmarks/systems, such as rushlight_high; the second one is the base's name for it",
+    )
     parser.add_argument("--models", nargs="+", default=MODELS_OF_CHECK, choices=MODELS, metavar="model")
     parser.add_argument("--threads", nargs="+", type=int, default=[1], help="(default: 1)")
     parser.add_argument("--rounds", type=int, default=10, help="turns of a pair of processes (default: 10)")
@@ -183,13 +191,17 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--instances", type=int, default=3, help="pairs of processes (default: 3)")
     parser.add_argument("--compilations", type=int, default=2, help="of each network (default: 2)")
     parser.add_argument("--limit", type=float, help="a median ratio above it makes the command fail")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if len(options.systems) > 2:
+        parser.error("--systems takes the working tree's system and, if the name differs, that of the base")
+    return options
 
 
 def main(arguments: list[str] | None = None) -> None:
     options = options_of(arguments)
     console = Console(width=None if sys.stdout.isatty() else 140)
-    trees = (Tree("working-tree", ROOT, MAIN), base_tree(options.base))
+    system, base_system = (*options.systems, options.systems[-1])[:2]
+    trees = (Tree("working-tree", ROOT, MAIN, system), base_tree(options.base, base_system))
     table = Table(title=f"The working tree / {trees[1].name}", title_justify="left", title_style="bold")
     for name in ("network", "threads", "median ms", "ratio", "quartiles", "best", "compile", "difference"):
         table.add_column(name, justify="left" if name == "network" else "right")
