@@ -354,3 +354,21 @@ def test_a_loop_needs_one_bool(kind: str) -> None:
     body.recompile()
     with pytest.raises((InternalError, ValueError), match="must return one bool|condition"):
         edge.to_executorch()
+
+
+@torch.library.custom_op("emit_test::add_one_", mutates_args=("x",))
+def add_one_(x: torch.Tensor) -> None:
+    x.add_(1)
+
+
+def test_custom_operators_that_change_an_argument_are_refused_by_name() -> None:
+    class Changes(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = x * 2
+            torch.ops.emit_test.add_one_(y)
+            return y
+
+    edge = to_edge(torch.export.export(Changes(), (torch.ones(3),)))
+    with pytest.raises(EmitError, match="the operator emit_test::add_one_ changes its argument x") as raised:
+        edge.to_executorch()
+    assert "test_instructions.py" in str(raised.value), "the message names the line of the model"
