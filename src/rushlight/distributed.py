@@ -92,7 +92,8 @@ class Predictor:
         names = self._outputs or [f"output_{index}" for index in range(len(results))]
         if len(names) != len(results):
             raise ValueError(
-                f"the method has {len(results)} outputs, but {len(names)} names are given: {names}"
+                f"outputs={names}: the number of names must be {len(results)}, the number of the method's "
+                "outputs"
             )
         return {**batch, **dict(zip(names, results, strict=True))}
 
