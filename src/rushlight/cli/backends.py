@@ -22,7 +22,7 @@ def add_backend_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target",
         choices=_TARGETS,
-        help="the instruction set to compile for (default: that of this machine)",
+        help="the instruction set to compile for (default: the instruction set of this machine)",
     )
     parser.add_argument(
         "--float32-matmul-precision",

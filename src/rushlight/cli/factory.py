@@ -41,7 +41,7 @@ def load_function(text: str) -> tuple[str, Callable[[], Any]]:
 
 
 def load_model(text: str) -> tuple[str, Any, tuple[Any, ...]]:
-    """Imports and calls a function that makes a model, or loads an exported program.
+    """Imports and calls a function that returns a model, or loads an exported program.
 
     Args:
         text: FILE.py:FUNCTION or package.module:FUNCTION, or the path of a .pt2 file.

@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command.
 
     Args:
-        arguments: the arguments; None means those of the process.
+        arguments: the command line; None means the arguments of the process.
 
     Returns:
         The exit code: OK, DIFFERENT, INTERRUPTED after Ctrl-C, or ERROR after an error message was printed. A

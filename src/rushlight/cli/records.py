@@ -1,4 +1,4 @@
-"""Finds or makes the ETRecord of a program, and runs the program with an event trace."""
+"""Finds or creates the ETRecord of a program, and runs the program with an event trace."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def add_record_file_option(parser: argparse.ArgumentParser) -> None:
 
 def record_file(options: argparse.Namespace) -> Path | None:
     """Returns the ETRecord of the options, else the ETRecord next to the program; None if neither exists."""
-    beside = Path(options.program).with_suffix(".etrecord")
+    default = Path(options.program).with_suffix(".etrecord")
     given: Path | None = options.etrecord
-    return given or (beside if beside.exists() else None)
+    return given or (default if default.exists() else None)
 
 
 def add_record_options(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,7 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
 
 
 def record_of(options: argparse.Namespace) -> ETRecord:
-    """Reads or makes the ETRecord of the program that the options name.
+    """Reads or creates the ETRecord of the program that the options name.
 
     Raises:
         FormatError: the program is damaged.

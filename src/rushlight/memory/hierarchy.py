@@ -229,9 +229,9 @@ class _HierarchyPlanner:
         others = ", ".join(
             f"{m.name} {m.size:,}" for m in self.memories if m is not memory and m.size is not None
         )
-        beside = f" (other memories: {others})" if others else ""
+        listed = f" (other memories: {others})" if others else ""
         return (
-            f"the plan does not fit: memory {memory.name!r} has {memory.size:,} bytes{beside}, but "
+            f"the plan does not fit: memory {memory.name!r} has {memory.size:,} bytes{listed}, but "
             f"{peak - memory.size:,} bytes more are needed; {sum(b.size for b in alive):,} bytes are alive "
             f"at step {step}. The largest tensors at this step are {largest}"
         )

@@ -147,14 +147,14 @@ def restore_alloc(node: Node, spec: AllocSpec) -> None:
     meta.set_val(node, list(meta.get_val(node)))
     items = sorted((user for user in node.users if user.target is operator.getitem), key=_index)
     for user in {user for item in items for user in item.users}:
-        user.args = tuple(_whole(value, items, node) for value in user.args)
-        user.kwargs = {name: _whole(value, items, node) for name, value in user.kwargs.items()}
+        user.args = tuple(_node_for_list(value, items, node) for value in user.args)
+        user.kwargs = {name: _node_for_list(value, items, node) for name, value in user.kwargs.items()}
     for item in items:
         if not item.users:
             node.graph.erase_node(item)
 
 
-def _whole(value: Any, items: list[Node], node: Node) -> Any:
+def _node_for_list(value: Any, items: list[Node], node: Node) -> Any:
     """Returns `node` if `value` is the list of all its tensors, else `value`."""
     is_all = isinstance(value, (list, tuple)) and list(value) == items
     return node if is_all else value

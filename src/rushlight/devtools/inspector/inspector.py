@@ -72,7 +72,7 @@ class Inspector:
             time in `target_time_scale`. By default, the times of backends have the unit of the runtime's
             clock.
         enable_module_hierarchy: has no effect: events always have their modules.
-        reference_graph_name: has no effect: the operators are those of the edge program.
+        reference_graph_name: has no effect: the Inspector always shows the operators of the edge program.
         debug_buffer: the recorded values as bytes, instead of `debug_buffer_path`.
 
     Attributes:
@@ -194,7 +194,9 @@ class Inspector:
         """
         if self._etrecord is None:
             warnings.warn(
-                "there is no ETRecord, which has the programs; give one to the Inspector", stacklevel=2
+                "this Inspector has no ETRecord, and therefore no programs; give it the ETRecord of the "
+                "program",
+                stacklevel=2,
             )
             return None
         if graph is None:

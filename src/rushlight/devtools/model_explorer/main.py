@@ -57,8 +57,8 @@ class RushlightAdapter(_Base):  # type: ignore[misc]
         from rushlight.devtools.etrecord.saved import parse_etrecord_of
 
         path = Path(model_path)
-        file, beside = read_pte_file(path), path.with_suffix(".etrecord")
-        record = parse_etrecord_of(path, beside) if beside.exists() else None
+        file, record_path = read_pte_file(path), path.with_suffix(".etrecord")
+        record = parse_etrecord_of(path, record_path) if record_path.exists() else None
         return {"graphs": [_graph(method) for method in method_graphs(file, record)]}
 
 
