@@ -124,9 +124,7 @@ class ETRecord:
         self._reference_outputs = _reference_outputs
         self._representative_inputs = _representative_inputs
         self.path: str | None = None
-        self._program: Any = (
-            None  # the manager or bundled program; it is serialized only if its fingerprint is needed
-        )
+        self._program: Any = None  # the manager or bundled program, from which the fingerprint is computed
         self._fingerprint = 0
 
     # ---- Access for the tools ----

@@ -75,8 +75,8 @@ def to_json(program: ExportedProgram) -> tuple[JsonObject, JsonObject]:
         written = writer.serialize(copied.graph_module)
     except serialize.SerializeError as error:
         raise DevtoolsError(f"an ETRecord does not support the program: {_reason(error)}") from error
-    # The names of union members have a special string class. The detour over JSON converts them to plain
-    # strings.
+    # The names of union members have a special string class. The conversion to JSON and back makes them
+    # plain strings.
     plain = json.loads(json.dumps(serialize._dataclass_to_dict(written), cls=serialize.EnumEncoder))
     graph_module = converted(plain, to_older)
     graph_module.pop("metadata", None)

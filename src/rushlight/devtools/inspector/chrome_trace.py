@@ -12,10 +12,9 @@ from rushlight.devtools.inspector.perf import TimeScale, ratio
 from rushlight.ir.json_types import JsonObject
 
 _PROCESS = 1
-_RUNTIME, _DELEGATE = (
-    1,
-    2,
-)  # the threads of the trace; they are separate, because a backend may use another clock
+# The threads of the trace. Steps of delegates have a separate thread, because a backend may use another
+# clock.
+_RUNTIME, _DELEGATE = 1, 2
 
 
 def trace_events(blocks: Sequence[EventBlock]) -> list[JsonObject]:

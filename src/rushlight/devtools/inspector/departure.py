@@ -163,8 +163,8 @@ def compare_values(
             exported program if the ETRecord has it, else the edge program.
         tolerance: the allowed error divided by the largest absolute value; None means the default of the
             dtype.
-        absolute: an additional allowed absolute error. Quantized values (8-bit integers) may always differ by
-            1.
+        absolute: an additional allowed absolute error. Quantized values (8-bit integers) may always differ
+            by 1.
         comparator: the comparator, or its name: "MSE", "L1", "SNR", "COSINE" or "MAX". It also computes the
             distance that the allowed error causes.
         accumulate: run the model on its own values instead; errors then add up along the program.
