@@ -2,7 +2,7 @@
 
 The search is native code (`runtime/python/offset_search.cpp`), which visits about 100,000 states per second.
 This module converts a problem for the search: it divides sizes by a common unit, and combines steps to
-    sections.
+sections.
 """
 
 from __future__ import annotations
