@@ -43,7 +43,7 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="VALUE",
-        help="values of the inputs: a .npy file; a .npz file, whose arrays are several inputs; "
+        help="values of the inputs: a .npy file; a .npz file, in which each array is an input; "
         "a .png or .jpg file (needs Pillow), which is resized to the input's height and width, with values "
         "from 0 to 1 for a float input and from 0 to 255 for an integer input; or a number, true, false, "
         'null or "text" as JSON (default: tensors filled with ones)',

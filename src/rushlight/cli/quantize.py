@@ -52,7 +52,7 @@ def add_to(commands: Commands) -> None:
         help="quantize and compile a model, and report its accuracy (needs rushlight[compile])",
         description="Quantizes a model and compiles it to a .pte file. The model is the result of "
         "FACTORY(), a Python function that returns the model and a tuple of its example inputs.",
-        epilog="example: rushlight quantize model.py:factory --data calibration.npz --report",
+        epilog="example: rushlight quantize model.py:factory --data calibration.npy --report",
     )
     parser.add_argument(
         "factory",
