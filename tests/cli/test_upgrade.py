@@ -1,4 +1,4 @@
-"""`rushlight upgrade`: it prints layouts, and writes programs in the current layouts if possible."""
+"""`rushlight upgrade`: layouts are shown, and programs are written in the present ones where they can be."""
 
 from __future__ import annotations
 
