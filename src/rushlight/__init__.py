@@ -1,6 +1,7 @@
-"""Rushlight: PyTorch models, prepared ahead of time and run on devices by a small native runtime.
+"""Rushlight compiles PyTorch models ahead of time, and runs them on devices with a small native runtime.
 
-Importing the package loads neither torch nor the compiler; each name loads what it needs at its first use.
+The import of this package loads neither torch nor the compiler. Each public name imports its module at its
+first use.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
     __version__: str
 
-# Public name: the module that defines it.
-_HOMES = {
+# The defining module of each public name.
+_MODULES = {
     "Memory": "rushlight.memory.hierarchy",
     "Module": "rushlight.runtime.module",
     "RushlightError": "rushlight.runtime.errors",
@@ -45,11 +46,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
+    module = _MODULES.get(name)
     if name == "__version__":
         value = importlib.import_module("importlib.metadata").version("rushlight")
-    elif home is not None:
-        value = getattr(_import(home), name)
+    elif module is not None:
+        value = getattr(_import(module), name)
     else:
         raise AttributeError(f"module 'rushlight' has no attribute {name!r}")
     globals()[name] = value
@@ -57,7 +58,8 @@ def __getattr__(name: str) -> Any:
 
 
 def _import(module: str) -> ModuleType:
-    # Imports make objects that stay: a garbage collection among them takes half a second and frees nothing.
+    # Almost all objects that an import creates stay alive. A garbage collection during the import takes half
+    # a second and frees nothing.
     collects = gc.isenabled()
     gc.disable()
     try:

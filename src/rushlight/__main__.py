@@ -1,4 +1,4 @@
-"""`python -m rushlight`: the command, where its script is not on the path."""
+"""`python -m rushlight`: runs the command `rushlight` if its script is not on the PATH."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`rushlight.compile`: makes a program file from a model in one call."""
+"""`rushlight.compile`: compiles a model to a program file in one call."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class CompiledProgram:
-    """A compiled program, which can be saved or loaded by the runtime.
+    """A compiled program. It can be saved to a file, and the runtime can load its bytes.
 
     Attributes:
-        manager: the manager of the program, with the functions of ExecuTorch's API.
+        manager: the program as an `ExecutorchProgramManager`, with the interface of ExecuTorch.
     """
 
     def __init__(self, manager: ExecutorchProgramManager) -> None:
@@ -90,35 +90,37 @@ def compile(
 ) -> CompiledProgram:
     """Compiles a model to a .pte program.
 
-    Modules are compiled as they behave in evaluation mode. To compile several methods, give `model` as a dict
-    from method name to model; `example_inputs`, `example_kwargs` and `dynamic_shapes` are then dicts from
-    method name too.
+    Modules are compiled in evaluation mode. To compile several methods, give `model` as a dict from method
+    name to model. `example_inputs`, `example_kwargs` and `dynamic_shapes` must then be dicts from method name
+    too.
 
     Args:
-        model: a torch.nn.Module, a program of torch.export, or a dict from method name to one of these.
-        example_inputs: the positional inputs of the module: a tuple, or one tensor. A program of torch.export
-            needs none.
-        example_kwargs: the keyword inputs of the module.
+        model: a torch.nn.Module, an ExportedProgram of torch.export, or a dict from method name to one of
+            these.
+        example_inputs: example positional inputs of the module: a tuple, or one tensor. An ExportedProgram
+            does not need them.
+        example_kwargs: example keyword inputs of the module.
         dynamic_shapes: the dynamic dimensions, in the format of torch.export.
-        partitioner: the partitioners that choose which backend runs which operators, in order; or a dict of
-            them by method name. The default is the CPU backend (`CpuPartitioner`). With `()` every operator
-            runs on a kernel.
-        constant_methods: methods that take no input and return a constant: a dict from method name to value.
+        partitioner: the partitioners, in order. Each of them chooses the operators that its backend runs. A
+            dict has the partitioners of each method by name. The default is the CPU backend
+            (`CpuPartitioner`). With `()`, no backend is used, and kernels run all operators.
+        constant_methods: additional methods without inputs that return a constant: a dict from method name to
+            value.
         compile_config: options of the conversion to the edge dialect. The default accepts every operator that
             has a kernel, even if it does not belong to Core ATen.
-        backend_config: options of memory planning and of the file. By default, the program reads an input
-            from the caller's memory if only the CPU backend reads it, and plans memory for a copy of it
-            otherwise; nodes change places where that lowers the peak of memory.
-        float32_matmul_precision: "highest" computes in full float32. With "high", large products and some
-            convolutions are faster, and all steps together may add errors of up to 1e-3 of the largest
+        backend_config: options of memory planning and of the file. By default, the program reads its inputs
+            directly from the caller's memory if only delegates use them; otherwise the plan has memory for
+            copies of the inputs. By default, the planner also reorders nodes if this lowers the peak memory.
+        float32_matmul_precision: "highest" computes in full float32. "high" makes large matrix products and
+            some convolutions faster; the total error of all steps may then be up to 1e-3 of the largest
             result. An option of the default partitioner.
-        compact: store weights in no more bytes than the model does; loading then takes longer. An option of
+        compact: store weights in no more bytes than the model has; loading then takes longer. An option of
             the default partitioner.
-        weights: torch.float16 or torch.bfloat16 stores float32 weights in half the bytes. An option of the
-            default partitioner.
-        generate_etrecord: keep what the developer tools need, see `CompiledProgram.get_etrecord`.
-        digest: write a SHA-256 digest of the file into it, which `rushlight.load(..., verify_digest=True)`
-            compares with the bytes of the file.
+        weights: torch.float16 or torch.bfloat16 to store float32 weights in this dtype, which halves their
+            size. An option of the default partitioner.
+        generate_etrecord: keep the data that the developer tools need, see `CompiledProgram.get_etrecord`.
+        digest: append a SHA-256 digest of the file to it. `rushlight.load(..., verify_digest=True)` compares
+            it with the bytes of the file.
         memories: the memories of the device; the planner chooses one for each tensor, see
             `rushlight.memory.hierarchy.Memory`.
         exact: deprecated. True means float32_matmul_precision="highest", False means "high".
@@ -128,15 +130,15 @@ def compile(
 
     Raises:
         ExportError, CompileError: the model cannot be compiled. The message names the operator and the line
-            of your Python code.
+            of the model's Python code.
         ValueError: an option of the default partitioner has an unknown value, or is given together with
             `partitioner`.
     """
     float32_matmul_precision = chosen_precision(float32_matmul_precision, exact)
     if partitioner is not None and (float32_matmul_precision, compact, weights) != ("highest", False, None):
         raise ValueError(
-            "float32_matmul_precision, compact and weights are the default partitioner's: with another "
-            "partitioner, give them to CpuPartitioner"
+            "float32_matmul_precision, compact and weights are options of the default partitioner; if you "
+            "give partitioners, give them to CpuPartitioner"
         )
     programs: Any = model
     if isinstance(model, torch.nn.Module):
@@ -159,7 +161,7 @@ def compile(
         generate_etrecord=generate_etrecord,
     )
     if backend_config is None:
-        reads_inputs = partitioner is None and _backends_alone_read_inputs(edge)
+        reads_inputs = partitioner is None and _only_delegates_use_inputs(edge)
         backend_config = ExecutorchBackendConfig(
             memory_planning_pass=MemoryPlanningPass(alloc_graph_input=not reads_inputs, reorder=True)
         )
@@ -176,20 +178,21 @@ def _exported(name: str, model: object, given: Sequence[Any]) -> Any:
     Args:
         name: the name of the method.
         model: a module, or a program that is already exported.
-        given: example inputs, keyword inputs and dynamic shapes, each by method name.
+        given: the example inputs, keyword inputs and dynamic shapes; each is a dict by method name.
     """
     if not isinstance(model, torch.nn.Module):
         return model
     if not all(isinstance(item, Mapping) for item in given):
-        raise ExportError("example_inputs of several modules are a dict by method name: {'encode': (x,)}")
+        raise ExportError(
+            "example_inputs, example_kwargs and dynamic_shapes of several modules must be dicts by method "
+            "name, such as {'encode': (x,)}"
+        )
     inputs, kwargs, shapes = (item.get(name) for item in given)
     return export_module(model, inputs, kwargs, shapes)
 
 
-def _backends_alone_read_inputs(edge: EdgeProgramManager) -> bool:
-    """Returns whether only backends use the inputs: nothing writes, returns or reshapes an input outside of a
-    backend.
-    """
+def _only_delegates_use_inputs(edge: EdgeProgramManager) -> bool:
+    """Whether only delegates use the inputs: no method writes, returns or reshapes an input itself."""
     for name in edge.methods:
         program = edge.exported_program(name)
         signature = program.graph_signature

@@ -1,8 +1,8 @@
-"""Evaluation, calibration and sensitivity analysis over the rows of a `ray.data` dataset, on many machines.
+"""Prediction, evaluation, calibration and sensitivity analysis over a `ray.data` dataset, on many machines.
 
-It needs `pip install rushlight[ray]`. Each actor of Ray loads the program once. If an actor or its machine
-fails, Ray runs its unfinished batches again: what an actor returns depends on its batch alone, so that
-nothing is lost or counted twice.
+This module needs `pip install rushlight[ray]`. Each Ray actor loads the program once. If an actor or its
+machine fails, Ray runs its unfinished batches again. No row is lost or counted twice, because the result of
+an actor depends only on the batch.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ Measure = Callable[[Columns], Mapping[str, npt.ArrayLike]]
 class Predictor:
     """Runs a program on batches of a dataset, for `map_batches` of `ray.data`.
 
-    A batch is a dict of columns: arrays whose first dimension counts the rows. The result has these columns
-    and those of the outputs.
+    A batch is a dict from column name to array; the first dimension of each array is the row. The result has
+    the columns of the batch and the columns of the outputs.
 
     Args:
         program: the bytes or the path of a .pte file.
-        inputs: the columns that the method takes, in the order of its inputs.
-        outputs: the columns for its outputs, in order. The default is `output_0` and so on.
+        inputs: the names of the input columns, in the order of the method's inputs.
+        outputs: the names of the output columns, in order. The default is `output_0`, `output_1` and so on.
         method: the name of the method.
-        batched: run the whole batch in one call, which needs a program with a dynamic first dimension.
-            Otherwise each row is a call of its own, and an input may have a leading dimension of 1 that the
-            rows lack; the outputs then have one too many, which is removed.
+        batched: whether to run the whole batch in one call; this needs a program with a dynamic first
+            dimension. Otherwise, each row is a separate call. If the inputs of the method have a leading
+            dimension of 1 that the rows lack, it is added to the rows, and removed from the outputs.
         threads: the number of threads of a call.
 
     Raises:
@@ -74,14 +74,14 @@ class Predictor:
         self._batched = batched
 
     def __call__(self, batch: Batch) -> Columns:
-        """Returns the batch with the outputs of the program as further columns.
+        """Returns the batch with the outputs of the program as additional columns.
 
         Args:
             batch: the columns.
 
         Raises:
-            KeyError: the batch lacks an input. The message lists its columns.
-            ValueError: the number of `outputs` is not that of the method.
+            KeyError: the batch lacks an input column. The message lists the columns of the batch.
+            ValueError: the number of names in `outputs` is not the number of the method's outputs.
         """
         columns = [self._column(batch, name) for name in self._inputs]
         if self._batched:
@@ -92,7 +92,8 @@ class Predictor:
         names = self._outputs or [f"output_{index}" for index in range(len(results))]
         if len(names) != len(results):
             raise ValueError(
-                f"the method has {len(results)} outputs, but {len(names)} names are given: {names}"
+                f"outputs={names}: the number of names must be {len(results)}, the number of the method's "
+                "outputs"
             )
         return {**batch, **dict(zip(names, results, strict=True))}
 
@@ -125,15 +126,15 @@ def predict(
 
     Args:
         dataset: a `ray.data.Dataset`.
-        program: the bytes or the path of a .pte file, which this process reads.
-        inputs: the columns that the method takes, in the order of its inputs.
-        outputs: the columns for its outputs.
-        workers: the largest number of actors; Ray starts fewer while other tasks need the processors.
-        batch_size: the rows of a batch. A batch is what runs again if an actor fails.
-        options: further arguments of `Predictor`.
+        program: the bytes of a .pte file, or the path of a file that this process can read.
+        inputs: the names of the input columns, in the order of the method's inputs.
+        outputs: the names of the output columns. The default is `output_0`, `output_1` and so on.
+        workers: the maximum number of actors. Ray starts fewer actors while other tasks need the processors.
+        batch_size: the number of rows in a batch. If an actor fails, its batch runs again.
+        options: other arguments of `Predictor`.
 
     Returns:
-        The dataset with the outputs as further columns. Ray computes it when it is read.
+        The dataset with the outputs as additional columns. Ray computes the rows when they are read.
 
     Raises:
         ModuleNotFoundError: ray is not installed.
@@ -158,21 +159,21 @@ def evaluate(
     batch_size: int = 32,
     **options: object,
 ) -> dict[str, float]:
-    """Measures a program over all rows of a dataset.
+    """Computes means of per-row measures, such as the accuracy, over all rows of a dataset.
 
     Args:
         dataset: a `ray.data.Dataset`.
-        program: the bytes or the path of a .pte file, which this process reads.
-        inputs: the columns that the method takes, in the order of its inputs.
-        measure: a function of a batch with the outputs. It returns one array of numbers by name, with one
-            number for each row, such as 1 where the prediction is right.
-        outputs: the columns for the outputs. The default is `output_0` and so on.
-        workers: the largest number of actors; Ray starts fewer while other tasks need the processors.
-        batch_size: the rows of a batch.
-        options: further arguments of `Predictor`.
+        program: the bytes of a .pte file, or the path of a file that this process can read.
+        inputs: the names of the input columns, in the order of the method's inputs.
+        measure: a function of a batch that has the outputs. It returns a dict from the name of a measure to
+            an array with one number for each row, such as 1 if the prediction is right and 0 otherwise.
+        outputs: the names of the output columns. The default is `output_0`, `output_1` and so on.
+        workers: the maximum number of actors. Ray starts fewer actors while other tasks need the processors.
+        batch_size: the number of rows in a batch.
+        options: other arguments of `Predictor`.
 
     Returns:
-        The mean of each number over all rows, and `rows`, their count.
+        The mean of each measure over all rows, and the number of rows with the key `rows`.
 
     Raises:
         ModuleNotFoundError: ray is not installed.
@@ -204,27 +205,27 @@ def quantize(
     workers: int = 2,
     batch_size: int = 32,
 ) -> ExportedProgram:
-    """Quantizes a program with ranges from all rows of a dataset, as `rushlight.quantize.quantize` does.
+    """Quantizes a program like `rushlight.quantize.quantize`, and calibrates it with all rows of a dataset.
 
-    Ranges are those that one process would find, because counts of values are merged. Sums of products for
-    weights that are rounded by inputs differ by the rounding of float32 numbers.
+    The calibrated ranges are the same as in one process, because the statistics of all actors are merged. For
+    GPTQ, the sums of products differ from those of one process by float32 rounding errors.
 
     Args:
-        dataset: a `ray.data.Dataset`. A row has the inputs of one call; those of the program may have a
-            leading dimension of 1 that the rows lack.
+        dataset: a `ray.data.Dataset`. A row has the inputs of one call. If the inputs of the program have a
+            leading dimension of 1 that the rows lack, it is added.
         program: a program of torch.export.
-        quantizer: the quantizer, which selects what is quantized.
-        inputs: the columns that the program takes, in the order of its inputs.
-        workers: the largest number of actors; Ray starts fewer while other tasks need the processors.
-        batch_size: the rows of a batch.
+        quantizer: the quantizer, which selects the operators to quantize.
+        inputs: the names of the input columns, in the order of the program's inputs.
+        workers: the maximum number of actors. Ray starts fewer actors while other tasks need the processors.
+        batch_size: the number of rows in a batch.
 
     Returns:
         The quantized program.
 
     Raises:
         ModuleNotFoundError: ray is not installed.
-        QuantizationError: as `rushlight.quantize.quantize` raises it, or the observers of a configuration
-            cannot be merged.
+        QuantizationError: as for `rushlight.quantize.quantize`, or the observers of a configuration cannot be
+            merged.
     """
     import torch
 
@@ -246,23 +247,23 @@ def sensitivity(
     workers: int = 2,
     batch_size: int = 8,
 ) -> Sensitivity:
-    """Measures how quantizing each layer alone changes the results, as `rushlight.quantize.sensitivity` does.
+    """Measures the error from quantizing each layer alone, like `rushlight.quantize.sensitivity`.
 
     Args:
-        dataset: a `ray.data.Dataset`; all rows calibrate.
+        dataset: a `ray.data.Dataset`. All rows are used for calibration.
         program: a program of torch.export.
-        quantizer: describes how layers are quantized.
-        inputs: the columns that the program takes, in the order of its inputs.
-        items: the number of rows to measure, the first ones.
-        workers: the largest number of actors; Ray starts fewer while other tasks need the processors.
-        batch_size: the rows of a batch.
+        quantizer: the quantizer, which selects how layers are quantized.
+        inputs: the names of the input columns, in the order of the program's inputs.
+        items: the number of rows, from the start of the dataset, on which the error is measured.
+        workers: the maximum number of actors. Ray starts fewer actors while other tasks need the processors.
+        batch_size: the number of rows in a batch.
 
     Returns:
-        The layers, the greatest error first.
+        The layers with their errors, the largest error first.
 
     Raises:
         ModuleNotFoundError: ray is not installed.
-        QuantizationError: as `quantize` raises it.
+        QuantizationError: as for `quantize`.
     """
     from rushlight.quantize import convert_pt2e
     from rushlight.quantize.layer_sensitivity import SensitivityMeters
@@ -284,7 +285,7 @@ def sensitivity(
 
 
 class _PredictorActor:
-    """A predictor that takes its program from Ray's object store."""
+    """A predictor that reads its program from Ray's object store."""
 
     def __init__(self, program: ObjectRef[bytes], **options: Any) -> None:
         self._predictor = Predictor(_ray().get(program), **options)
@@ -305,8 +306,8 @@ class _EvaluationActor(_PredictorActor):
             numbers = np.asarray(values, dtype=np.float64)
             if numbers.shape != (rows,):
                 raise ValueError(
-                    f"the measure {name!r} has the shape {numbers.shape} for a batch of {rows} rows; it "
-                    "gives one number for each row"
+                    f"the measure {name!r} has the shape {numbers.shape} for a batch of {rows} rows; it must "
+                    "have one number for each row"
                 )
             sums[name] = float(numbers.sum())
         return _result({"rows": rows, "sums": sums})
@@ -348,7 +349,7 @@ class _SensitivityActor:
 
 
 class _Rows:
-    """The arguments of a program in the rows of a batch."""
+    """Converts the rows of a batch to the arguments of a program."""
 
     def __init__(self, program: ExportedProgram, inputs: list[str]) -> None:
         from rushlight.ir import meta
@@ -380,7 +381,7 @@ def _ray(part: str = "ray") -> ModuleType:
 def _map(
     dataset: Dataset, actor: type, arguments: dict[str, object], workers: int, batch_size: int
 ) -> Dataset:
-    # Fewer actors than asked for leave processors to the tasks that read the data.
+    # With `min_size=1`, the tasks that read the data get processors too.
     strategy = _ray("ray.data").ActorPoolStrategy(min_size=1, max_size=workers)
     return dataset.map_batches(
         actor,
@@ -392,13 +393,13 @@ def _map(
 
 
 def _shared(data: bytes) -> ObjectRef[bytes]:
-    """A reference to bytes in Ray's object store, which holds one copy for each machine."""
+    """Puts bytes into Ray's object store, which keeps one copy on each machine; returns a reference."""
     reference: ObjectRef[bytes] = _ray().put(data)
     return reference
 
 
 def _result(value: object) -> Columns:
-    """A batch of one row with an object."""
+    """Returns a batch with one row, which contains the pickled object."""
     return {"result": np.array([pickle.dumps(value)], dtype=object)}
 
 
@@ -407,7 +408,7 @@ def _results(dataset: Dataset) -> Iterator[Any]:
 
 
 def _pickled(value: object) -> bytes:
-    """The bytes of an object with functions and with operators of torch, which pickle alone refuses."""
+    """Pickles an object that may contain functions and torch operators, which `pickle` does not support."""
 
     class Pickler(_ray("ray.cloudpickle").CloudPickler):  # type: ignore[misc]
         def reducer_override(self, value: object) -> Any:
@@ -461,13 +462,13 @@ def _calibrated(
     workers: int,
     batch_size: int,
 ) -> GraphModule:
-    """The prepared program, whose observers have seen all rows."""
+    """Returns the prepared program after its observers have seen all rows."""
     from rushlight.quantize import QuantizationError, prepare_pt2e
     from rushlight.quantize.shards import ShardCalibration, absorb
 
     saved = _saved(program)
     prepared = prepare_pt2e(_loaded(saved), quantizer)
-    ShardCalibration(prepared)  # refuses observers that cannot be merged before any work is done
+    ShardCalibration(prepared)  # raises an error for observers that cannot be merged, before any work is done
     arguments = {"program": _shared(saved), "quantizer": _pickled(quantizer), "inputs": list(inputs)}
     parts = 0
     for seen in _results(_map(dataset, _CalibrationActor, arguments, workers, batch_size)):

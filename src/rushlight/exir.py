@@ -1,4 +1,4 @@
-"""The names that ExecuTorch's users write: `from rushlight.exir import to_edge`."""
+"""The names of ExecuTorch's module `executorch.exir`, as in `from rushlight.exir import to_edge`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes files atomically: after an error, a full disk or Ctrl-C, a path has its old contents."""
+"""Writes files atomically: after an error, a full disk or Ctrl-C, the file still has its old contents."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Opens a new file for writing, which replaces the file at `path` when the block ends.
+    """Opens a temporary file for writing. It replaces the file at `path` when the `with` block ends.
 
-    If the block raises anything, the new file is removed and the old one stays. A device or a pipe is written
-    directly.
+    If the block raises an exception, the temporary file is removed and the old file stays. A device or a pipe
+    is written directly.
 
     Args:
-        path: the path. Symbolic links are followed.
+        path: the path of the file to replace. Symbolic links are followed.
 
     Raises:
-        OSError: the file cannot be made or written.
+        OSError: the file cannot be created or written.
     """
     target = Path(path)
     if target.exists() and not target.is_file():
@@ -39,10 +39,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def write_file(path: str | os.PathLike[str], data: bytes | str) -> None:
-    """Writes bytes, or text in UTF-8, to a path as a whole.
+    """Writes bytes, or text in UTF-8, to a file atomically.
+
+    Args:
+        path: the path of the file.
+        data: the whole contents of the file.
 
     Raises:
-        OSError: the file cannot be made or written; the old one stays.
+        OSError: the file cannot be created or written; the old file stays.
     """
     with replacing(path) as file:
         file.write(data.encode() if isinstance(data, str) else data)

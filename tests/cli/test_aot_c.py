@@ -100,7 +100,7 @@ def test_the_header_serves_cpp(program: Path, tmp_path: Path) -> None:
     "options,said",
     [
         (["--check"], "needs test cases"),
-        (["--name", "1st"], "C programs cannot use this name"),
+        (["--name", "1st"], "not a valid C identifier"),
     ],
 )
 def test_wrong_use(

@@ -19,6 +19,7 @@ import rushlight
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.cli.main import main
 from rushlight.format.pte import read_pte
+from rushlight.runtime import _native
 
 Capture = pytest.CaptureFixture[str]
 
@@ -157,7 +158,7 @@ def test_info(program: Path, capsys: Capture) -> None:
     assert main(["info", str(program)]) == 0
     text = capsys.readouterr().out
     assert "8 bytes of constants" in text
-    assert "method forward: 1 instructions\n  input 0: float32[2]\n  output 0: float32[2]\n" in text
+    assert "method forward: 1 instruction\n  input 0: float32[2]\n  output 0: float32[2]\n" in text
     assert re.search(r"1 x aten::add.out\n", text)
     assert "method version: 0 instructions\n  output 0: Int\n" in text
 
@@ -201,6 +202,17 @@ def test_bench_as_json(tmp_path: Path, capsys: Capture) -> None:
     assert facts["memory_bytes"].keys() == {"planned", "structures", "scratch"}
     steps = [row for row in facts["roofline"]["rows"] if row["is_step"]]
     assert steps[0]["shape"][-2:] == [4, 64] and steps[0]["operations"] == 2 * 4 * 32 * 64
+
+
+def test_the_roofline_uses_the_threads_of_the_runtime(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """The runtime respects limits of CPUs that `os.cpu_count` does not know."""
+    threads = _native.get_thread_count()
+    monkeypatch.setattr(os, "cpu_count", lambda: threads + 1)
+    monkeypatch.delenv("RUSHLIGHT_NUM_THREADS", raising=False)
+    assert main(["bench", str(program), "--seconds", "0", "--warmup", "0", "--roofline", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["roofline"]["threads"] == threads
 
 
 def test_run_as_json(program: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -164,10 +164,10 @@ def forward_fails():
     [
         ("bad.py:fails", "fails() failed: {folder}/bad.py:9: return {{}}[\"absent\"]: KeyError: 'absent'"),
         ("bad.py:number", "number() must return a torch.nn.Module or an exported program, not int"),
-        ("bad.py:few", "forward of Model does not take the 0 example inputs of few()"),
-        ("bad.py:many", "forward of Model does not take the 2 example inputs of many()"),
+        ("bad.py:few", "forward of Model does not accept the 0 example inputs that few() returns"),
+        ("bad.py:many", "forward of Model does not accept the 2 example inputs that many() returns"),
         ("bad.py:forward_fails", "{folder}/bad.py:6: return x + {{}}[\"absent\"]: KeyError: 'absent'"),
-        ("syntax.py:make", "syntax.py is not Python: invalid syntax"),
+        ("syntax.py:make", "syntax.py is not Python code: invalid syntax"),
         ("README.md:make", "there is no module 'README.md'"),
         ("imports.py:make", "No module named 'absent_package'"),
     ],

@@ -385,4 +385,4 @@ def test_tolerances_inputs_and_stages(
     assert "no graph 'none'" in capsys.readouterr().err
     assert main([*command, "--all"]) == DIFFERENT
     printed = capsys.readouterr().out
-    assert "<<" in printed and "first departure" in printed
+    assert "<<" in printed and "first difference" in printed

@@ -30,6 +30,6 @@ def test_an_exported_program_with_a_record(tmp_path: Path, capsys: pytest.Captur
 def test_what_is_no_exported_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.pt2").write_bytes(b"no archive")
     assert main(["compile", str(tmp_path / "bad.pt2")]) == 1
-    assert "is no exported program" in capsys.readouterr().err
+    assert "is not an exported program" in capsys.readouterr().err
     assert main(["compile", str(tmp_path / "none.pt2")]) == 1
     assert "does not exist" in capsys.readouterr().err

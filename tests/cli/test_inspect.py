@@ -206,7 +206,7 @@ def test_each_view_in_a_browser(tmp_path: Path) -> None:
     shown = browse(page, "tab=graph&node=1")
     assert "test_inspect.py:" in shown and "runs on" in shown
     assert "Gemm" in browse(page, "tab=operators")
-    assert "at the peak they use" in browse(page, "tab=memory")
+    assert "the peak is" in browse(page, "tab=memory")
     assert "<canvas" in browse(page, "tab=size")
     assert "CpuBackend" in browse(page, "tab=partition")
 

@@ -101,7 +101,7 @@ def test_a_record_for_the_developer_tools(folder: Path, capsys: pytest.CaptureFi
     assert main(["quantize", *arguments, "--etrecord", "net.etrecord"]) == 0
     capsys.readouterr()
     assert main(["compare", "net.pte"]) == 0
-    assert "no value departs" in capsys.readouterr().out
+    assert "all values agree" in capsys.readouterr().out
     assert main(["profile", "net.pte", "--json"]) == 0
     assert "quantized_model.py:13" in capsys.readouterr().out
 
@@ -184,7 +184,7 @@ def test_a_floor_for_the_result_leaves_layers(folder: Path, capsys: pytest.Captu
         (["quantized_model.py:net", "--data", "quantized_model.py:words"], "float32[2, 1, 8, 8], not a str"),
         (
             ["quantized_model.py:net", "--config", "weight_only_int4", "--group-size", "0"],
-            "--group-size: a group has at least one weight, not 0",
+            "--group-size 0: a group needs at least one weight",
         ),
         (
             ["quantized_model.py:net", "--config", "weight_only_int4", "--backend", "xnnpack"]
@@ -194,7 +194,7 @@ def test_a_floor_for_the_result_leaves_layers(folder: Path, capsys: pytest.Captu
         (
             ["quantized_model.py:net", "--data", "quantized_model.py:data", "--config", "static_int16"]
             + ["--backend", "xnnpack"],
-            "--config static_int16: XNNPACK has 8-bit activations; use --backend cpu",
+            "--config static_int16: XNNPACK supports only 8-bit activations; use --backend cpu",
         ),
         (["quantized_model.py:net", "--config", "dynamic_int8", "--report"], "comparison: no data was given"),
         (

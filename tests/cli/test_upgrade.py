@@ -41,13 +41,13 @@ def results(path: Path) -> np.ndarray:
 def test_layouts_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["upgrade", str(PLANNED)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["program", "ET12,", "data", "in", "segments", "present"]
-    assert lines[1].startswith("method forward, delegate 0") and lines[1].split()[-2:] == ["RCP2", "present"]
+    assert lines[0].split() == ["program", "ET12,", "data", "in", "segments", "current"]
+    assert lines[1].startswith("method forward, delegate 0") and lines[1].split()[-2:] == ["RCP2", "current"]
     assert main(["upgrade", str(PLANNED), "--json"]) == 0
-    assert [row["state"] for row in json.loads(capsys.readouterr().out)["parts"]] == ["present", "present"]
+    assert [row["state"] for row in json.loads(capsys.readouterr().out)["parts"]] == ["current", "current"]
 
 
-def test_a_present_program_keeps_its_results(tmp_path: Path) -> None:
+def test_a_current_program_keeps_its_results(tmp_path: Path) -> None:
     assert main(["upgrade", str(PLANNED), "-o", str(tmp_path / "new.pte")]) == 0
     np.testing.assert_array_equal(results(tmp_path / "new.pte"), results(PLANNED))
 
@@ -96,7 +96,7 @@ def test_a_layout_with_an_upgrade_is_written_anew(
 
 @pytest.mark.parametrize(
     "arguments, text",
-    [(["-o", "new.txt"], "ends in .pte"), (["-o", "no/such/folder/new.pte"], "No such file")],
+    [(["-o", "new.txt"], "must end with .pte"), (["-o", "no/such/folder/new.pte"], "No such file")],
 )
 def test_wrong_outputs(arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["upgrade", str(PLANNED), *arguments]) == 1

@@ -82,18 +82,24 @@ def test_a_program_in_a_file(program: Program, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("case", "message"),
     [
-        (lambda: MethodTestCase((X,)), "method 'forward': inputs: the method has 2, but 1 are given"),
-        (lambda: MethodTestCase((X.int(), 4)), r"input 0: int32\[2, 3\] is given, but the method has float"),
+        (lambda: MethodTestCase((X,)), "method 'forward': inputs: the method has 2, but the test case has 1"),
+        (
+            lambda: MethodTestCase((X.int(), 4)),
+            r"input 0: int32\[2, 3\] is given, but the method has float32",
+        ),
         (
             lambda: MethodTestCase((X[:1], 4)),
-            r"input 0: float32\[1, 3\] is given, but the method has float\[2, 3\]",
+            r"input 0: float32\[1, 3\] is given, but the method has float32\[2, 3\]",
         ),
         (lambda: MethodTestCase((X, 4.0)), "input 1: 4.0 is not of type int"),
         (lambda: MethodTestCase((X, True)), "input 1: True is not of type int"),
         (lambda: MethodTestCase((3, 4)), "input 0: 3 is not a tensor"),
-        (lambda: MethodTestCase((X, 4), [X, X]), "expected outputs: the method has 1, but 2 are given"),
+        (
+            lambda: MethodTestCase((X, 4), [X, X]),
+            "expected outputs: the method has 1, but the test case has 2",
+        ),
         (lambda: MethodTestCase((X, 4), [X.double()]), "expected output 0: float64"),
-        (lambda: MethodTestCase((X, "4")), "input 1 is a str, not a tensor or a number"),  # type: ignore[arg-type]
+        (lambda: MethodTestCase((X, "4")), "input 1 has the type str; give a tensor or a number"),  # type: ignore[arg-type]
     ],
 )
 def test_test_cases_that_do_not_fit(program: Program, case: object, message: str) -> None:

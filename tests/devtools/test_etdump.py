@@ -69,7 +69,7 @@ def test_bytes_after_the_dump_are_ignored() -> None:
 
 def test_a_truncated_dump_is_refused_with_both_sizes() -> None:
     data = serialize_to_etdump_flatcc(sample(), size_prefixed=True)
-    with pytest.raises(FormatError, match=f"states {len(data) - 4} bytes, but {len(data) - 5} are there"):
+    with pytest.raises(FormatError, match=f"is {len(data) - 4} bytes, but {len(data) - 5} bytes are present"):
         deserialize_from_etdump_flatcc(data[:-1])
     for size in range(len(data)):
         with pytest.raises(FormatError):

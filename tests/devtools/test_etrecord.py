@@ -230,10 +230,10 @@ def damaged(data: bytes, how: str) -> bytes:
         ("flipped", "damaged"),
         ("no mark", "ETRECORD_V0"),
         ("no state", "lacks exported_program_state_dict"),
-        ("bad json", "'debug_handle_map' .* is no JSON"),
+        ("bad json", "'debug_handle_map' .* is not valid JSON"),
         ("bad graph", "cannot be read"),
         ("version", "schema version 6.4"),
-        ("code", "never code"),
+        ("code", "only tensors and plain values"),
     ],
 )
 def test_bad_files_are_refused(how: str, message: str, tmp_path: Path) -> None:

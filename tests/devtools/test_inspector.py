@@ -297,7 +297,9 @@ def unknown_fields(message: Any) -> Iterator[str]:
 
 
 def test_the_ending_of_a_trace_says_its_kind(delegated: Recorded, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"trace\.txt: a trace has the ending \.json, \.pftrace"):
+    with pytest.raises(
+        ValueError, match=r"trace\.txt: the name of a trace must end with \.json or \.pftrace"
+    ):
         delegated.inspect().save_trace(tmp_path / "trace.txt")
     assert not (tmp_path / "trace.txt").exists()
 

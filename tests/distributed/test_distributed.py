@@ -95,7 +95,7 @@ def test_a_predictor_adds_columns(net: Net, x: np.ndarray, program: bytes, tmp_p
     assert rows["output_0"].shape == (4, 1, 3)
     with pytest.raises(KeyError, match="no column 'y'; it has \\['x'\\]"):
         Predictor(program, ["y"])({"x": x})
-    with pytest.raises(ValueError, match="1 outputs, but 2 names"):
+    with pytest.raises(ValueError, match="the number of names must be 1"):
         Predictor(program, ["x"], ["a", "b"])({"x": x})
 
 

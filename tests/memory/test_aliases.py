@@ -119,7 +119,7 @@ def test_what_a_result_may_lie_over(builder: Any, build: Any) -> None:
     a = g.mm(x, x)
     node, allowed = build(g, a)
     aliases = aliases_of(g.output(node))
-    assert aliases.may_lie_under_result(meta.get_spec(a), node, meta.get_spec(node)) is allowed
+    assert aliases.may_write_over(meta.get_spec(a), node, meta.get_spec(node)) is allowed
 
 
 def test_what_is_needed_later_is_not_overwritten(builder: Any) -> None:

@@ -225,7 +225,7 @@ def test_the_report_reads_well(builder: Any) -> None:
     text = str(plan_memory(g.output(g.mm(x, x)), options=PlanOptions(planner=naive)))
     assert text.splitlines()[0].split() == ["memory", "peak", "lower", "bound", "ratio", "buffers"]
     assert text.splitlines()[1].split() == ["1", "2,048", "2,048", "1.000", "2", "optimal"]
-    assert "1,024 bytes in steps 0 to 2: x" in text
+    assert "1,024 bytes, alive in steps 0 to 2: x" in text
 
 
 def test_a_long_chain_needs_two_buffers(builder: Any) -> None:

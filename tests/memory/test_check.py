@@ -26,10 +26,10 @@ def test_right_plans_pass(offsets: Any) -> None:
         ),
         ({0: 0, 1: 16}, r"buffer 1 \(relu\) .* and buffer 0 \(conv\)"),
         ({0: 16, 1: 0}, r"buffer 1 \(relu\) .* and buffer 0 \(conv\)"),
-        ({0: 0}, r"no offset to buffer 1 \(relu\)"),
+        ({0: 0}, r"no offset for buffer 1 \(relu\)"),
         ({0: 0, 1: 33}, "multiple of its alignment 16"),
-        ({0: 0, 1: -32}, "no byte position"),
-        ({0: 0, 1: 32.0}, "no byte position"),
+        ({0: 0, 1: -32}, "not a non-negative integer"),
+        ({0: 0, 1: 32.0}, "not a non-negative integer"),
         ({0: 0, 1: 32, 7: 64}, "buffer 7, which is not in the problem"),
     ],
 )
@@ -41,7 +41,7 @@ def test_wrong_plans_are_refused(offsets: Any, message: str) -> None:
 def test_capacities_bound_each_memory() -> None:
     plan = Plan({0: 0, 1: 32})
     check_plan(PAIR, plan, {1: 64})
-    with pytest.raises(PlanError, match="ends at byte 64 of memory 1, which holds 63"):
+    with pytest.raises(PlanError, match="ends at byte 64 of memory 1, which has 63 bytes"):
         check_plan(PAIR, plan, {1: 63})
     with pytest.raises(PlanError, match="memory 1, which has no capacity"):
         check_plan(PAIR, plan, {2: 640})

@@ -104,8 +104,8 @@ def test_many_buffers_alive_together_stack_without_gaps() -> None:
     "arguments, message",
     [
         ((0, -1, 0, 1), "negative size"),
-        ((0, 1, 3, 3), "alive at no step"),
-        ((0, 1, 0, 1, 0), "memories count from 1"),
+        ((0, 1, 3, 3), "empty lifetime"),
+        ((0, 1, 0, 1, 0), "memory ids start at 1"),
         ((0, 1, 0, 1, 1, 0), "alignment"),
     ],
 )

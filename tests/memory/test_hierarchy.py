@@ -63,7 +63,7 @@ def test_buffers_stay_on_their_device() -> None:
     npu = Memory("npu", 3, 2 * KIB, cost=0.5, device=(1, 0))
     chosen, _ = plan_memories(problem, [SRAM, DRAM, npu], {0: 1, 1: 1}, devices={1: (1, 0)})
     assert [b.mem_id for b in chosen.buffers] == [1, 3]
-    with pytest.raises(PlanError, match="needs a memory of the device 2:0; there are"):
+    with pytest.raises(PlanError, match="needs a memory of the device 2:0; the memories are"):
         plan_memories(problem, [SRAM, DRAM, npu], {}, devices={1: (2, 0)})
 
 
@@ -146,7 +146,7 @@ def test_the_graph_gets_the_memories(builder: Any) -> None:
     report = plan_memory(graph, options=PlanOptions(memories=(SRAM, DRAM)))
     sizes = meta.get_planned_sizes(graph)
     assert sizes == [0, 4 * KIB, 8 * KIB]
-    assert "memory 1 is sram (4,096 bytes); nodes read and write" in str(report)
+    assert "memory 1 is sram (4,096 bytes): nodes read and write" in str(report)
 
 
 class Net(torch.nn.Module):

@@ -136,7 +136,7 @@ def aliased() -> Any:
             and given.shape == arguments[position].shape
             and given.dtype == arguments[position].dtype
         ]
-        if others and len(row.together) > 1:
+        if others and len(row.elementwise) > 1:
             cases.append((name, arguments, [position, *others]))
     cases += [
         ("aten::clamp.Tensor_out", [floats(), floats(), floats()], [0, 1, 2]),
@@ -150,7 +150,7 @@ def aliased() -> Any:
 
 def test_every_argument_that_may_be_read_in_step_is_tried() -> None:
     tried = {name.rpartition(".")[0] for name, _, _ in aliased()}
-    assert tried == {name for name, row in IN_PLACE.items() if len(row.together) > 1}
+    assert tried == {name for name, row in IN_PLACE.items() if len(row.elementwise) > 1}
 
 
 @pytest.mark.parametrize("name, arguments, same", aliased(), ids=lambda v: v if isinstance(v, str) else "")

@@ -85,7 +85,7 @@ def test_an_algorithm_may_write_the_specs_itself(builder: Any) -> None:
 
 @pytest.mark.parametrize(
     "offset, capacity, message",
-    [(0, 9 * KIB, "both alive"), (8, 9 * KIB, "alignment"), (None, 0, "no place")],
+    [(0, 9 * KIB, "both alive"), (8, 9 * KIB, "alignment"), (None, 0, "no offset for buffer")],
 )
 def test_wrong_algorithms_are_caught(builder: Any, offset: Any, capacity: Any, message: str) -> None:
     def wrong(alignment: Any, specs: Any, graph_module: Any, graph_signature: Any, extra_padding: Any) -> Any:
@@ -100,7 +100,7 @@ def test_a_plan_must_fit_the_sizes_returned(builder: Any) -> None:
         result = naive(alignment, specs, graph_module, graph_signature)
         return MemoryAlgoResult(result.spec_dict, [0, KIB])
 
-    with pytest.raises(PlanError, match="which holds 1024"):
+    with pytest.raises(PlanError, match="which has 1024 bytes"):
         MemoryPlanningPass(small).run(chain(builder))
 
 

@@ -1,1 +1,1 @@
-"""The `rushlight` command. It needs numpy only, except `rushlight compile` and `rushlight quantize`."""
+"""The `rushlight` command. Subcommands that compile or compare a model need torch, the others only numpy."""

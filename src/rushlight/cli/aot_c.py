@@ -9,7 +9,7 @@ from pathlib import Path
 from rushlight.aot_c.code import identifier, is_identifier
 from rushlight.aot_c.program import c_program
 from rushlight.aot_c.project import check_program, cmake_project
-from rushlight.cli.arguments import Commands
+from rushlight.cli.arguments import Commands, count_text
 from rushlight.devtools.bundled_program.serialize import deserialize_from_flatbuffer_to_bundled_program
 from rushlight.files import write_file
 from rushlight.runtime.errors import InvalidArgumentError
@@ -20,26 +20,30 @@ def add_to(commands: Commands) -> None:
     """Adds the subcommand."""
     parser = commands.add_parser(
         "aot-c",
-        help="write a program as plain C99: no interpreter, no parser, no heap",
+        help="write a program as plain C99 code without interpreter, parser and heap",
         epilog="example: rushlight aot-c model.pte --out model_c && "
         "cc -std=c99 -O2 -c model_c/model.c -o model.o\n"
-        "Then call model_forward(in, out) of model_c/model.h.",
+        "Then call the function model_forward(in, out), which model_c/model.h declares.",
     )
     parser.add_argument(
-        "file", type=Path, metavar="FILE", help="a program (.pte) or one with test cases (.bpte)"
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="a program (.pte), or a bundled program with test cases (.bpte)",
     )
     parser.add_argument(
-        "-o", "--out", type=Path, required=True, metavar="FOLDER", help="the folder of the files"
+        "-o", "--out", type=Path, required=True, metavar="FOLDER", help="the folder for the written files"
     )
     parser.add_argument(
         "--name",
         metavar="NAME",
-        help="the prefix of the functions and files (default: that of the program's file)",
+        help="the prefix of the names of functions and files (default: the name of the program file)",
     )
     parser.add_argument(
         "--check",
         action="store_true",
-        help="add a main.c that runs the test cases of a .bpte file, prints the bits of the results, and OK",
+        help="add a main.c that runs the test cases of a .bpte file and prints the bits of the results, "
+        "then OK or FAILED",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
@@ -51,11 +55,14 @@ def run(options: argparse.Namespace) -> None:
         raise InvalidArgumentError(f"--out {options.out}: this is a file; give the name of a folder")
     name = options.name or identifier(options.file.stem)
     if not is_identifier(name):
-        raise InvalidArgumentError(f"--name {name}: C programs cannot use this name")
+        raise InvalidArgumentError(
+            f"--name {name}: this is not a valid C identifier; begin with a letter, use letters, digits and "
+            "underscores, and avoid keywords of C"
+        )
     data = options.file.read_bytes()
     if options.check and not is_bundled_program(data):
         raise InvalidArgumentError(
-            f"--check needs test cases, but {options.file} is no .bpte file; see docs/bundled-programs.md"
+            f"--check needs test cases, but {options.file} is not a .bpte file; see docs/bundled-programs.md"
         )
     program = c_program(program_of(data), name, options.file.name)
     files = {**program.files, "CMakeLists.txt": cmake_project(name, options.check)}
@@ -77,6 +84,6 @@ def run(options: argparse.Namespace) -> None:
         print(json.dumps(facts, indent=2))
         return
     print(
-        f"{options.out}: {', '.join(sorted(files))}; {len(program.operators)} operators, "
+        f"{options.out}: {', '.join(sorted(files))}; {count_text(len(program.operators), 'operator')}, "
         f"{program.constant_bytes} bytes of constants, {program.memory_bytes} bytes of planned memory"
     )

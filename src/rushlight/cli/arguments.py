@@ -1,4 +1,4 @@
-"""Options that several subcommands share, and functions that read the named files."""
+"""Options that several subcommands share, and functions that read the files which these options name."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 def add_program_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options for a program, its data, the method, threads and inputs."""
     parser.add_argument("program", help="a .pte file")
-    parser.add_argument("--method", help="the method to run (default: forward, or the only one)")
+    parser.add_argument("--method", help="the method to run (default: the only method, else forward)")
     parser.add_argument(
         "--data",
         nargs="+",
         default=[],
         metavar="FILE",
-        help=".ptd files with data that the program keeps in other files",
+        help=".ptd files with the external data of the program (weights outside of the .pte file)",
     )
     add_library_option(parser)
     parser.add_argument(
         "--threads",
         type=at_least(1),
-        help="number of threads (default: RUSHLIGHT_NUM_THREADS, or the number of CPUs)",
+        help="the number of threads (default: RUSHLIGHT_NUM_THREADS, else the number of usable CPU cores)",
     )
     parser.add_argument(
         "--inputs",
         nargs="+",
         default=[],
         metavar="VALUE",
-        help="values for the inputs: a .npy file; a .npz file, which gives one input for each of its arrays; "
+        help="values of the inputs: a .npy file; a .npz file, in which each array is an input; "
         "a .png or .jpg file (needs Pillow), which is resized to the input's height and width, with values "
-        "from 0 to 1 for a float input and from 0 to 255 for an integer one; or a number, true, false, null "
-        'or "text" as JSON (default: tensors of ones)',
+        "from 0 to 1 for a float input and from 0 to 255 for an integer input; or a number, true, false, "
+        'null or "text" as JSON (default: tensors filled with ones)',
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -69,7 +69,7 @@ def add_output_option(parser: argparse.ArgumentParser, default: str) -> None:
 
     Args:
         parser: the parser of the subcommand.
-        default: the text that the help shows for the default name.
+        default: the default file name that the help text shows.
     """
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help=f"the .pte file (default: {default})"
@@ -77,12 +77,12 @@ def add_output_option(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def add_record_output_option(parser: argparse.ArgumentParser) -> None:
-    """Adds the option for the ETRecord that a subcommand writes beside a program."""
+    """Adds the option for the ETRecord that a subcommand writes together with a program."""
     parser.add_argument(
         "--etrecord",
         type=Path,
         metavar="FILE",
-        help="also write an ETRecord, with which the developer tools name the lines of the model",
+        help="also write an ETRecord, which the developer tools need to name source lines of the model",
     )
 
 
@@ -101,7 +101,7 @@ _Number = TypeVar("_Number", int, float)
 
 
 def at_least(low: _Number) -> Callable[[str], _Number]:
-    """Returns the type of an option that takes numbers of the type of `low` from there on."""
+    """Returns an argparse type for numbers of the type of `low` that are not less than `low`."""
 
     def number(text: str) -> _Number:
         value = type(low)(text)
@@ -113,7 +113,7 @@ def at_least(low: _Number) -> Callable[[str], _Number]:
 
 
 def check_folder(option: str, path: Path | None) -> None:
-    """Checks the path of another file that a subcommand writes, before long work starts.
+    """Checks the path of any other output file before long work starts.
 
     Args:
         option: the option that gives the path, such as "--html".
@@ -133,20 +133,20 @@ def check_folder(option: str, path: Path | None) -> None:
 
 
 def load_libraries(options: argparse.Namespace) -> None:
-    """Loads the libraries of the options."""
+    """Loads the kernel and backend libraries that the options name."""
     for path in options.libraries:
         load_library(path)
 
 
 def check_no_bundled_program(path: Path) -> None:
-    """Raises FormatError if a file is a bundled program; a file that does not exist passes."""
+    """Raises FormatError if the file is a bundled program. A missing file is not an error here."""
     if path.is_file():
         with path.open("rb") as file:
             refuse_bundled_program(path, file.read(8))
 
 
 def load_program(options: argparse.Namespace) -> Program:
-    """Loads the libraries, then the program of the options."""
+    """Loads the libraries and then the program that the options name."""
     load_libraries(options)
     check_no_bundled_program(Path(options.program))
     return Runtime.get().load_program(
@@ -155,29 +155,29 @@ def load_program(options: argparse.Namespace) -> Program:
 
 
 def load_method(program: Program, options: argparse.Namespace) -> Method:
-    """Loads the method of the options."""
+    """Loads the method that the options choose."""
     return program.load_method(method_name(program.method_names, options))
 
 
 def method_name(names: set[str], options: argparse.Namespace) -> str:
-    """Returns the name of the method to use: the option, the only method, or "forward".
+    """Returns the name of the chosen method: the option --method, else the only method, else "forward".
 
     Args:
-        names: the names of the program's methods.
+        names: the names of all methods of the program.
         options: the parsed options.
     """
     return options.method or (min(names) if len(names) == 1 else "forward")
 
 
 def read_inputs(meta: MethodMeta, given: Sequence[str]) -> list[Any]:
-    """Reads the inputs of the command line.
+    """Reads the values of --inputs.
 
     Args:
-        meta: the method.
-        given: the texts of the command line; if empty, the inputs are tensors of ones.
+        meta: the metadata of the method.
+        given: the values of --inputs; if empty, the inputs are tensors filled with ones.
 
     Raises:
-        InvalidArgumentError: a text is neither a file nor JSON, or no inputs are given for a method that has
+        InvalidArgumentError: a value is neither a file nor JSON, or no values are given for a method that has
             inputs other than tensors.
         OSError: a file cannot be read.
     """
@@ -212,7 +212,7 @@ def _load_arrays(path: str) -> np.ndarray | list[np.ndarray]:
 
 
 def _read_values(text: str, meta: MethodMeta, index: int) -> list[Any]:
-    """The inputs in one value of --inputs; the first of them is the input `index`."""
+    """The inputs that one value of --inputs gives; `index` is the number of the first of these inputs."""
     path = Path(text)
     if path.suffix.lower() in _IMAGE_SUFFIXES:
         return [_read_image(path, meta, index)]
@@ -228,27 +228,27 @@ def _read_values(text: str, meta: MethodMeta, index: int) -> list[Any]:
 
 
 def _read_image(path: Path, meta: MethodMeta, index: int) -> np.ndarray:
-    """An image as the tensor that an input takes: [1, channels, height, width], or without the first dim."""
+    """Reads an image in the shape of an input: [1, channels, height, width], or without the first dim."""
     try:
         from PIL import Image
     except ImportError:
         raise NotSupportedError(f"{str(path)!r}: images need Pillow: pip install pillow") from None
     where = f"{str(path)!r} is given for input {index} of method {meta.name()!r}"
     if index >= meta.num_inputs() or meta.input_tag(index) != "Tensor":
-        raise InvalidArgumentError(f"{where}, which is no tensor")
+        raise InvalidArgumentError(f"{where}, which is not a tensor")
     tensor = meta.input_tensor_meta(index)
     sizes, dtype = list(tensor.sizes()), numpy_dtype(tensor)
     if len(sizes) not in (3, 4) or sizes[-3] not in (1, 3) or 0 in sizes:
         shape = ", ".join(map(str, sizes))
         raise InvalidArgumentError(
-            f"{where}, which has the shape [{shape}]: an image is [1, 3, height, width] or, without "
-            "colours, [1, 1, height, width]"
+            f"{where}, which has the shape [{shape}]: an image needs an input of shape [1, 3, height, "
+            "width], or [1, 1, height, width] for grey levels"
         )
     try:
         with Image.open(path) as image:
             image = image.convert("RGB" if sizes[-3] == 3 else "L").resize((sizes[-1], sizes[-2]))
     except (SyntaxError, ValueError) as error:
-        raise InvalidArgumentError(f"{str(path)!r} is no image: {error}") from None
+        raise InvalidArgumentError(f"{str(path)!r} is not an image: {error}") from None
     levels = np.asarray(image).reshape(sizes[-2], sizes[-1], sizes[-3]).transpose(2, 0, 1)
     values = levels if dtype.kind in "iu" else levels / np.float32(255)
     return np.ascontiguousarray(values.reshape([1] * (len(sizes) - 3) + list(values.shape)), dtype)
@@ -270,7 +270,7 @@ def numpy_dtype(tensor: TensorInfo) -> np.dtype:
     """Returns the numpy dtype of a tensor.
 
     Raises:
-        NotSupportedError: numpy has no such dtype, and ml_dtypes is not installed.
+        NotSupportedError: numpy does not have the dtype, and ml_dtypes is not installed.
     """
     name = tensor.dtype_name()
     try:
@@ -281,11 +281,21 @@ def numpy_dtype(tensor: TensorInfo) -> np.dtype:
         dtype: np.dtype = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
         return dtype
     except (ImportError, AttributeError):
-        raise NotSupportedError(f"numpy has no {name}: install ml_dtypes") from None
+        raise NotSupportedError(f"numpy has no dtype {name}: pip install ml_dtypes") from None
+
+
+def count_text(count: int, noun: str) -> str:
+    """Returns a number with a noun, such as "1 step" or "2 steps".
+
+    Args:
+        count: the number.
+        noun: the singular of a noun whose plural ends in "s".
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def size_text(count: int) -> str:
-    """Formats a number of bytes for people, such as "1.50 MB"."""
+    """Formats a number of bytes with a decimal unit, such as "1.50 MB"."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= scale:
             return f"{count / scale:.2f} {unit}"

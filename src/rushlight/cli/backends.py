@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rushlight.runtime.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    pass
 
 _TARGETS = ("generic", "avx2", "avx512", "neon", "rvv", "rvv256")
 
@@ -25,31 +22,31 @@ def add_backend_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target",
         choices=_TARGETS,
-        help="the instruction set to compile for (default: that of this machine)",
+        help="the instruction set to compile for (default: the instruction set of this machine)",
     )
     parser.add_argument(
         "--float32-matmul-precision",
         choices=("highest", "high"),
-        help="highest: full float32; high: faster large products and convolutions, with errors of up to "
-        "1e-3 of the largest result (default: highest)",
+        help="highest: full float32; high: faster large matrix products and convolutions, with errors of up "
+        "to 1e-3 of the largest result (default: highest)",
     )
     parser.add_argument(
         "--compact",
         action="store_true",
-        help="store weights in no more bytes than the model; loading takes longer",
+        help="store weights in no more bytes than the model has; loading takes longer",
     )
     parser.add_argument(
         "--weights",
         choices=("float16", "bfloat16"),
-        help="store float32 weights in 16 bits, which halves the file",
+        help="store float32 weights in 16 bits, which halves their size",
     )
     parser.add_argument(
-        "--explain", action="store_true", help="print the operators that run on kernels, and why"
+        "--explain", action="store_true", help="print the operators that no backend runs, and the reasons"
     )
 
 
 def partitioners(options: argparse.Namespace) -> list[Any]:
-    """Makes the partitioners for `rushlight.compile`.
+    """Returns the partitioners for `rushlight.compile`.
 
     Args:
         options: the parsed options.
@@ -90,13 +87,13 @@ def partitioners(options: argparse.Namespace) -> list[Any]:
 
 
 def explanation(options: argparse.Namespace, chosen: list[Any]) -> list[str]:
-    """Returns tables of the nodes that the backends do not take, with reasons.
+    """Returns tables of the nodes that the backends do not support, with the reasons.
 
-    The list is empty without --explain.
+    The list is empty if --explain is not given.
 
     Args:
         options: the parsed options.
-        chosen: the partitioners, after compiling.
+        chosen: the partitioners, after `rushlight.compile` has used them.
     """
     if not options.explain:
         return []

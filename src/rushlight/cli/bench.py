@@ -1,10 +1,9 @@
-"""`rushlight bench`: measures the time of a method."""
+"""`rushlight bench`: measures how long a method runs."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from rushlight.cli.arguments import (
     Commands,
     add_program_options,
     at_least,
+    count_text,
     load_method,
     load_program,
     method_name,
@@ -24,14 +24,14 @@ from rushlight.cli.arguments import (
 )
 from rushlight.cli.interrupts import cancellable
 from rushlight.cli.roofline import roofline
-from rushlight.runtime import Method
+from rushlight.runtime import Method, _native
 
 
 def add_to(commands: Commands) -> None:
     """Adds the subcommand."""
     parser = commands.add_parser(
         "bench",
-        help="measure the time of a method",
+        help="measure how long a method runs",
         epilog="example: rushlight bench model.pte --threads 4 --roofline",
     )
     add_program_options(parser)
@@ -39,25 +39,26 @@ def add_to(commands: Commands) -> None:
         "--seconds",
         type=at_least(0.0),
         default=2.0,
-        help="duration of the measurement in seconds (default: 2)",
+        help="the duration of the measurement in seconds (default: 2)",
     )
     parser.add_argument(
         "--warmup",
         type=at_least(0),
         default=3,
         metavar="RUNS",
-        help="runs before the measurement (default: 3)",
+        help="the number of runs before the measurement (default: 3)",
     )
     parser.add_argument(
         "--roofline",
         action="store_true",
-        help="also print the time of every step and its share of the machine's peak speed",
+        help="also print the time of every step, and its share of the machine's peak arithmetic and memory "
+        "speed",
     )
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Prints the time of loading and of the first run, the distribution of the other runs, and the memory."""
+    """Prints the times of loading, of the first run and of the other runs, and the bytes of memory."""
     start = time.perf_counter()
     program = load_program(options)
     method = load_method(program, options)
@@ -74,7 +75,7 @@ def run(options: argparse.Namespace) -> None:
         name = method_name(program.method_names, options)
         timed = program.load_timed_method(name)
         data = Path(options.program).read_bytes()
-        threads = options.threads or int(os.environ.get("RUSHLIGHT_NUM_THREADS") or os.cpu_count() or 1)
+        threads = options.threads or _native.get_thread_count()
         found = roofline(data, timed, name, inputs, max(5, min(len(runs), 50)), threads)
     if options.json:
         facts = {
@@ -87,9 +88,8 @@ def run(options: argparse.Namespace) -> None:
         return
     print(f"load       {_text(loaded)}")
     print(f"first run  {_text(first)}")
-    print(
-        f"run        {_text(median)} median, {_text(low)} best, {_text(high)} 90th percentile of {len(runs)}"
-    )
+    count = count_text(len(runs), "run")
+    print(f"run        {_text(median)} median, {_text(low)} best, {_text(high)} 90th percentile of {count}")
     print(f"memory     {', '.join(f'{size_text(size)} {kind}' for kind, size in memory.items())}")
     if found is not None:
         print("\n".join(found.lines()))
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> None:
 def _measure(
     method: Method, inputs: list[object], warmup: int, seconds: float, check: Callable[[], None]
 ) -> tuple[float, list[float]]:
-    """The seconds of the first run, and of each run after the warm-up; `check` is called between runs."""
+    """Returns the seconds of the first run and of each run after the warm-up. Calls `check` between runs."""
     first = _timed(method.execute, inputs)
     for _ in range(warmup):
         check()

@@ -1,4 +1,4 @@
-"""`rushlight compare`: names the first operator whose value departs from that of the model."""
+"""`rushlight compare`: names the first operator whose value differs from the value in the model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from rushlight.cli.arguments import Commands, add_program_options, at_least, read_inputs
+from rushlight.cli.arguments import Commands, add_program_options, at_least, count_text, read_inputs
 from rushlight.cli.exit_codes import DIFFERENT, EPILOG, OK
 from rushlight.cli.records import add_record_options, record_of, traced
 from rushlight.runtime import Method
@@ -18,9 +18,9 @@ def add_to(commands: Commands) -> None:
     """Adds the subcommand."""
     parser = commands.add_parser(
         "compare",
-        help="name the first operator whose value departs from the model's",
-        description="Runs the model in PyTorch beside the program on the same inputs, and compares the "
-        "value of each operator, also inside delegates. By default the inputs are the model's examples.",
+        help="name the first operator whose value differs from the value in the model",
+        description="Runs the model in PyTorch and the program on the same inputs, and compares the values "
+        "of each operator, also inside delegates. The default inputs are the example inputs of the model.",
         epilog=f"example: rushlight compare model.pte --module model.py:factory\n{EPILOG}",
     )
     add_program_options(parser)
@@ -29,42 +29,42 @@ def add_to(commands: Commands) -> None:
         "--stage",
         metavar="NAME",
         default="eager",
-        help="what the program is compared with: eager, the model as torch.export saw it; edge, the edge "
+        help="the graph with which the program is compared: eager, the exported model; edge, the edge "
         "program; or another graph of the ETRecord (default: %(default)s)",
     )
     parser.add_argument(
         "--rtol",
         type=at_least(0.0),
-        metavar="SHARE",
-        help="the allowed error as a share of the largest value (default: 0.001; 0.02 for float16, 0.05 "
-        "for bfloat16)",
+        metavar="RATIO",
+        help="the allowed absolute error, divided by the largest absolute value of the tensor (default: "
+        "0.001; 0.02 for float16, 0.05 for bfloat16)",
     )
     parser.add_argument(
         "--atol",
         type=at_least(0.0),
         default=0.0,
         metavar="ERROR",
-        help="an error that is allowed besides (default: 0)",
+        help="an absolute error that is allowed in addition to --rtol (default: 0)",
     )
     parser.add_argument(
         "--comparator",
         choices=("max", "mse", "l1", "snr", "cosine"),
         default="max",
-        help="the distance: the value departs if the distance is that of values with larger errors than the "
-        "allowed one (default: %(default)s, the largest error)",
+        help="the metric of the comparison: a value is wrong if its metric is worse than the metric of a "
+        "value with the allowed error in each element (default: %(default)s, the largest absolute error)",
     )
     parser.add_argument(
         "--accumulate",
         action="store_true",
-        help="let errors add up along the program (default: each operator of the model gets what the program "
-        "computed before it, so that an error shows where it is made)",
+        help="let errors add up along the program (default: each operator of the model gets the inputs "
+        "that the program computed, so that an error appears only at the operator that causes it)",
     )
     parser.add_argument("--all", action="store_true", help="print a table of all compared values")
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the first operator that departs. Returns OK if there is none, else DIFFERENT."""
+    """Prints the first operator with a wrong value. Returns OK if there is none, else DIFFERENT."""
     import torch
 
     from rushlight.devtools.inspector.departure import compare_values
@@ -95,6 +95,6 @@ def run(options: argparse.Namespace) -> int:
     else:
         if options.all:
             print(comparison.table())
-        print(f"{len(comparison.steps)} values compared with {options.stage}")
-        print("no value departs" if first is None else f"first departure: {first.describe()}")
+        print(f"{count_text(len(comparison.steps), 'value')} compared with {options.stage}")
+        print("all values agree" if first is None else f"first difference: {first.describe()}")
     return OK if first is None else DIFFERENT

@@ -1,4 +1,4 @@
-"""`rushlight compile`: compiles a model of a Python file to a .pte file."""
+"""`rushlight compile`: compiles a model to a .pte file. The model comes from a Python file or a .pt2 file."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ def add_to(commands: Commands) -> None:
     """Adds the subcommand."""
     parser = commands.add_parser(
         "compile",
-        help="compile a model (needs rushlight[compile])",
-        description="FACTORY() returns the model and a tuple of its example inputs.",
+        help="compile a model to a .pte file (needs rushlight[compile])",
+        description="Compiles a model to a .pte file. The model is the result of FACTORY(), a Python "
+        "function that returns the model and a tuple of its example inputs.",
         epilog="example: rushlight compile model.py:factory -o model.pte --etrecord model.etrecord",
     )
     parser.add_argument(
         "factory",
         metavar="FILE.py:FACTORY",
-        help="or package.module:FACTORY, or a .pt2 file of torch.export.save",
+        help="the function that returns the model, also as package.module:FACTORY; or a .pt2 file that "
+        "torch.export.save wrote",
     )
     add_output_option(parser, "FACTORY.pte")
     add_backend_options(parser)
@@ -42,7 +44,8 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--digest",
         action="store_true",
-        help="write a SHA-256 digest into the program, which a loader that asks for it checks",
+        help="write a SHA-256 digest of the file into it, which `rushlight.load(..., verify_digest=True)` "
+        "checks",
     )
     parser.add_argument(
         "--memory",
@@ -50,9 +53,9 @@ def add_to(commands: Commands) -> None:
         type=_memory,
         default=[],
         metavar="NAME:SIZE[:COST]",
-        help="a memory of the device, for example sram:256K:1 and dram::8; the first one has the number 1 in "
-        "the program. SIZE is in bytes, K or M, and empty for no limit; COST is that of reading or writing a "
-        "byte",
+        help="a memory of the device, for example sram:256K:1 or dram::8. Repeat the option for several "
+        "memories; the first one has the memory id 1 in the program. SIZE is in bytes, with K (KiB) or M "
+        "(MiB), and empty for no limit. COST is the cost of reading or writing one byte (default: 1)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_library_option(parser)
@@ -60,7 +63,7 @@ def add_to(commands: Commands) -> None:
 
 
 def _memory(text: str) -> Memory:
-    """Reads a memory: its name, size and cost."""
+    """Parses a value of --memory."""
     name, *rest = text.split(":")
     try:
         size, cost = rest if len(rest) > 1 else (*rest, "1")
@@ -68,7 +71,9 @@ def _memory(text: str) -> Memory:
         bytes_of = int(size[:-1] if factor > 1 else size) * factor if size else None
         return Memory(name, 1, bytes_of, float(cost))
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no memory such as sram:256K:1.0: {error}") from error
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not of the form NAME:SIZE[:COST], such as sram:256K:1.0: {error}"
+        ) from error
 
 
 def run(options: argparse.Namespace) -> None:

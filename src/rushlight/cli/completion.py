@@ -40,7 +40,12 @@ def add_to(commands: Commands) -> None:
 
 
 def script(shell: str, parsers: Mapping[str, argparse.ArgumentParser]) -> str:
-    """Returns the script of a shell for the subcommands of the given parsers."""
+    """Returns the completion script for a shell.
+
+    Args:
+        shell: "bash", "zsh" or "fish".
+        parsers: the parser of each subcommand, by name.
+    """
     options = {
         name: [flag for action in parser._actions for flag in action.option_strings if flag.startswith("--")]
         for name, parser in parsers.items()

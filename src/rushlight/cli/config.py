@@ -18,7 +18,8 @@ def add_to(commands: Commands) -> None:
         "config",
         help="print the folders of headers, libraries and the CMake package",
         epilog="example: rushlight config --cmake-dir",
-        description="cmake -Drushlight_DIR=$(rushlight config --cmake-dir) ...",
+        description="Prints the folders that a C++ project needs, as in: cmake "
+        "-Drushlight_DIR=$(rushlight config --cmake-dir) ...",
     )
     only = parser.add_mutually_exclusive_group()
     for place in PLACES:
@@ -29,7 +30,7 @@ def add_to(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Prints one folder, or all with their names."""
+    """Prints one folder, or all folders with their names."""
     if options.place:
         folder = str(PLACES[options.place]())
         print(json.dumps({options.place: folder}) if options.json else folder)
@@ -38,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
     for name, place in PLACES.items():
         try:
             folders[name] = str(place())
-        except NotFoundError:  # wheels have sources instead of libraries
+        except NotFoundError:  # a wheel has the sources instead of built libraries
             continue
     if options.json:
         print(json.dumps(folders))

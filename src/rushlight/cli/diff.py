@@ -22,7 +22,8 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "diff",
         help="compare two programs",
-        description="Lists methods, inputs, operators, delegates, memory, data and instructions that differ.",
+        description="Lists the methods, inputs, operators, delegates, memory, data and instructions in "
+        "which the programs differ.",
         epilog=f"example: rushlight diff before.pte after.pte\n{EPILOG}",
     )
     parser.add_argument("before", help="a .pte file")
@@ -42,7 +43,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def differences(before: Path, after: Path) -> JsonObject:
-    """Returns what differs between two programs, as plain data.
+    """Returns the differences between two programs as plain data.
+
+    Args:
+        before: a .pte file.
+        after: the .pte file to compare with it.
 
     Raises:
         FileMissingError, InvalidProgramError, FormatError: a program cannot be read.
@@ -89,7 +94,7 @@ def _plan(file: PTEFile, name: str) -> ExecutionPlan:
 
 
 def _data(file: PTEFile) -> dict[str, bytes]:
-    """The data of a program by a name: constants by their index, named data by their key."""
+    """The data of a program by name: constants and delegates by index, named data by key."""
     found = {
         f"constant {index}": bytes(memoryview(item)) for index, item in enumerate(file.constants) if index
     }
@@ -98,7 +103,7 @@ def _data(file: PTEFile) -> dict[str, bytes]:
 
 
 def instruction_names(plan: ExecutionPlan) -> list[str]:
-    """The name of each instruction of a method: its operator, its backend or its kind."""
+    """Returns a name for each instruction of a method: its operator, its backend or its type."""
     names = []
     for instruction in (item for chain in plan.chains for item in chain.instructions):
         call = instruction.instr_args
@@ -113,7 +118,7 @@ def instruction_names(plan: ExecutionPlan) -> list[str]:
 
 
 def _instruction_diff(before: ExecutionPlan, after: ExecutionPlan) -> list[str]:
-    """The instructions that were taken away ("- name") or added ("+ name"), in order."""
+    """The instructions that were removed ("- name") or added ("+ name"), in order."""
     lines = difflib.unified_diff(instruction_names(before), instruction_names(after), lineterm="", n=0)
     return [f"{line[0]} {line[1:]}" for line in list(lines)[2:] if line[0] in "+-"]
 

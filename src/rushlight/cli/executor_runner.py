@@ -1,4 +1,4 @@
-"""The command `executor_runner`, which runs in the extension: a wheel has the runtime once."""
+"""The command `executor_runner`. It runs in the native extension, so that a wheel has one runtime only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def main() -> int:
     """Loads a .pte file, runs one of its methods and prints the outputs.
 
     Returns:
-        The exit status: 0, 1 after an error, 2 for a wrong command line.
+        The exit code: 0 for success, 1 for an error, 2 for a wrong command line.
     """
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # native code does not return to Python's handler
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's handler cannot run during native code
     return _native.executor_runner(["executor_runner", *sys.argv[1:]])

@@ -1,18 +1,21 @@
-"""What the exit codes of the command mean."""
+"""The exit codes of the command `rushlight`."""
 
 OK = 0
 """The command succeeded; `diff` and `compare` found no difference."""
 
 ERROR = 1
-"""An error, which is printed."""
+"""The command failed, and printed an error message."""
 
 USAGE = 2
 """The command line is wrong."""
 
 DIFFERENT = 3
-"""`diff` found a difference, or `compare` a value that departs."""
+"""`diff` or `compare` found a difference."""
 
 INTERRUPTED = 130
 """Ctrl-C ended the command."""
 
-EPILOG = f"Exit codes: {OK} no difference, {DIFFERENT} a difference, {ERROR} an error, {USAGE} wrong usage."
+EPILOG = (
+    f"Exit codes: {OK} success or no difference, {ERROR} an error, {USAGE} wrong usage, {DIFFERENT} a "
+    f"difference (diff and compare), {INTERRUPTED} Ctrl-C."
+)

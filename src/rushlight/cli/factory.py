@@ -13,26 +13,27 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from rushlight.cli.arguments import count_text
 from rushlight.runtime.errors import InvalidArgumentError
 
 
 def load_function(text: str) -> tuple[str, Callable[[], Any]]:
-    """Imports a function.
+    """Imports a function that the command line names.
 
     Args:
         text: FILE.py:FUNCTION or package.module:FUNCTION.
 
     Returns:
-        The name and the function.
+        The name of the function, and the function.
 
     Raises:
         InvalidArgumentError: the text has another form, the file, module or function does not exist, or the
-            file is not Python.
-        ImportError: the module imports another one that does not exist.
+            file is not Python code.
+        ImportError: the module imports another module that does not exist.
     """
     where, separator, name = text.rpartition(":")
     if not separator or not name:
-        raise InvalidArgumentError(f"{text!r} is not of the form FILE.py:FACTORY")
+        raise InvalidArgumentError(f"{text!r} is not of the form FILE.py:FACTORY or package.module:FACTORY")
     function = getattr(_import(where), name, None)
     if not callable(function):
         raise InvalidArgumentError(f"{where} has no function {name}")
@@ -40,7 +41,7 @@ def load_function(text: str) -> tuple[str, Callable[[], Any]]:
 
 
 def load_model(text: str) -> tuple[str, Any, tuple[Any, ...]]:
-    """Imports and calls a function that makes a model, or loads an exported program.
+    """Imports and calls a function that returns a model, or loads an exported program.
 
     Args:
         text: FILE.py:FUNCTION or package.module:FUNCTION, or the path of a .pt2 file.
@@ -49,7 +50,7 @@ def load_model(text: str) -> tuple[str, Any, tuple[Any, ...]]:
         The name of the function or file, the model or exported program, and its example inputs.
 
     Raises:
-        InvalidArgumentError: as `load_function`, or the function fails or returns something else, or the
+        InvalidArgumentError: as for `load_function`; or the function fails or returns other values; or the
             .pt2 file is damaged.
     """
     if text.endswith(".pt2"):
@@ -69,7 +70,7 @@ def load_model(text: str) -> tuple[str, Any, tuple[Any, ...]]:
 
 
 def _check_model(name: str, model: Any, inputs: tuple[Any, ...]) -> None:
-    """Refuses what is no model, and inputs that its `forward` does not take."""
+    """Raises InvalidArgumentError unless `model` is a model whose `forward` accepts the inputs."""
     import torch
 
     if isinstance(model, torch.export.ExportedProgram):
@@ -81,16 +82,16 @@ def _check_model(name: str, model: Any, inputs: tuple[Any, ...]) -> None:
     try:
         inspect.signature(model.forward).bind(*inputs)
     except TypeError as error:
+        count = count_text(len(inputs), "example input")
         raise InvalidArgumentError(
-            f"forward of {type(model).__name__} does not take the {len(inputs)} example inputs of {name}(): "
-            f"{error}"
+            f"forward of {type(model).__name__} does not accept the {count} that {name}() returns: {error}"
         ) from None
 
 
 def user_line(error: BaseException) -> str | None:
-    """Returns the innermost line of the user's Python that raised an error, as "file:line: code".
+    """Returns the innermost line of the user's Python code in a traceback, as "file:line: code".
 
-    The traceback must begin in this package. The line is None if only this package and installed ones ran.
+    Returns None if the traceback has only lines of this package and of installed packages.
     """
     paths = sysconfig.get_paths()
     folders = [Path(paths[key]).resolve() for key in ("stdlib", "platstdlib", "purelib", "platlib")]
@@ -112,7 +113,7 @@ def _load_exported(path: Path) -> tuple[str, Any, tuple[Any, ...]]:
     except Exception as error:  # torch raises errors of many types for unreadable files
         first = str(error).partition("\n")[0][:200]
         raise InvalidArgumentError(
-            f"{path} is no exported program: {first}; torch.export.save writes one"
+            f"{path} is not an exported program: {first}; give a file that torch.export.save wrote"
         ) from error
     inputs = program.example_inputs
     return path.stem, program, () if inputs is None else (*inputs[0], *inputs[1].values())
@@ -136,7 +137,7 @@ def _import(where: str) -> ModuleType:
     except BaseException as error:
         del sys.modules[path.stem]
         if isinstance(error, (SyntaxError, ValueError)) and user_line(error) is None:
-            raise InvalidArgumentError(f"{where} is not Python: {error}") from None
+            raise InvalidArgumentError(f"{where} is not Python code: {error}") from None
         raise
     return module
 

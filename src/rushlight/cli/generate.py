@@ -12,6 +12,7 @@ from rushlight.cli.arguments import (
     add_library_option,
     at_least,
     check_no_bundled_program,
+    count_text,
     load_libraries,
 )
 from rushlight.cli.interrupts import cancellable
@@ -23,8 +24,8 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "generate",
         help="generate text with a language model",
-        description="Generates text with a program that is a language model. The text goes to standard "
-        "output as it is generated, and the speed to standard error.",
+        description="Generates text with a language model. The generated text is printed to standard output "
+        "token by token, and the speed to standard error.",
         epilog='example: rushlight generate model.pte --tokenizer tokenizer.json --prompt "Once upon a time"',
     )
     defaults = GenerationConfig()
@@ -33,10 +34,13 @@ def add_to(commands: Commands) -> None:
         "--tokenizer",
         required=True,
         metavar="FILE",
-        help="the file of the tokenizer: tokenizer.json, or a file of SentencePiece or tiktoken",
+        help="the tokenizer: a tokenizer.json file, or a model file of SentencePiece or tiktoken",
     )
     parser.add_argument(
-        "--prompt", default="-", metavar="TEXT", help="the text to continue (default: -, standard input)"
+        "--prompt",
+        default="-",
+        metavar="TEXT",
+        help="the text to continue; - reads it from standard input (default: -)",
     )
     parser.add_argument(
         "--max-new-tokens",
@@ -49,43 +53,50 @@ def add_to(commands: Commands) -> None:
         "--temperature",
         type=at_least(0.0),
         default=defaults.temperature,
-        help=f"0 takes the most probable token (default: {defaults.temperature})",
+        help="the temperature of sampling; 0 always chooses the most probable token "
+        f"(default: {defaults.temperature})",
     )
     parser.add_argument(
         "--top-p",
         type=at_least(0.0),
         default=defaults.top_p,
-        help="tokens are drawn from the most probable tokens, which together have this probability "
+        help="sample only from the most probable tokens, whose probabilities add up to this number "
         f"(default: {defaults.top_p})",
     )
-    parser.add_argument("--seed", type=at_least(0), help="repeats a text (default: another text each time)")
+    parser.add_argument(
+        "--seed",
+        type=at_least(0),
+        help="the seed of the random numbers; the same seed generates the same text (default: a random seed)",
+    )
     parser.add_argument(
         "--bos",
         action="store_true",
-        help="put the token for the beginning of a text before the prompt",
+        help="insert the token for the beginning of a text (BOS) before the prompt",
     )
-    parser.add_argument("--echo", action="store_true", help="print the prompt too")
+    parser.add_argument("--echo", action="store_true", help="also print the prompt")
     parser.add_argument(
         "--data",
         nargs="+",
         default=[],
         metavar="FILE",
-        help=".ptd files with data that the program keeps in other files",
+        help=".ptd files with the external data of the program (weights outside of the .pte file)",
     )
     add_library_option(parser)
     parser.add_argument(
         "--threads",
         type=at_least(1),
-        help="number of threads (default: RUSHLIGHT_NUM_THREADS, or the number of CPUs)",
+        help="the number of threads (default: RUSHLIGHT_NUM_THREADS, else the number of usable CPU cores)",
     )
     parser.add_argument(
-        "--json", action="store_true", help="print JSON at the end: the text, counts and times"
+        "--json",
+        action="store_true",
+        help="print JSON at the end: the text, the numbers of tokens and the times",
     )
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Prints the generated text, and the number of tokens and their rate."""
+    """Prints the generated text, the number of tokens and the tokens per second."""
     load_libraries(options)
     check_no_bundled_program(Path(options.program))
     runner = TextLLMRunner(options.program, options.tokenizer, options.data or None, threads=options.threads)
@@ -109,7 +120,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 class _Stop:
-    """Ends the generation of a runner."""
+    """Makes a runner cancellable: `cancel` ends the generation."""
 
     def __init__(self, runner: TextLLMRunner) -> None:
         self.cancel = runner.stop
@@ -120,7 +131,7 @@ def _summary(stats: Stats) -> str:
     written = stats.inference_end_ms - stats.prompt_eval_end_ms
     return (
         f"load {stats.model_load_end_ms - stats.model_load_start_ms} ms; "
-        f"prompt {stats.num_prompt_tokens} tokens, {read} ms; "
-        f"generated {stats.num_generated_tokens} tokens, {written} ms"
+        f"prompt {count_text(stats.num_prompt_tokens, 'token')}, {read} ms; "
+        f"generated {count_text(stats.num_generated_tokens, 'token')}, {written} ms"
         + (f", {stats.num_generated_tokens / written * 1000:.1f} tokens/s" if written > 0 else "")
     )

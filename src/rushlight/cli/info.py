@@ -9,22 +9,23 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rushlight.backends.cpu.plan.payload import read_plan
-from rushlight.cli.arguments import Commands, check_no_bundled_program, size_text
+from rushlight.cli.arguments import Commands, check_no_bundled_program, count_text, size_text
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall, Tensor, TensorDataLocation
 from rushlight.format.pte import PTEFile, read_pte_file
 from rushlight.ir.json_types import JsonObject
 from rushlight.runtime import MethodMeta, Runtime
 
-MOST_NAMES = 3  # of named data, to be listed one by one
+MOST_NAMES = 3  # list the entries of named data one by one up to this number
 
 
 def add_to(commands: Commands) -> None:
     """Adds the subcommand."""
     parser = commands.add_parser(
         "info",
-        help="print methods, inputs, outputs, memory, operators and data",
-        description="Prints the header of a program: what it takes, gives and needs. `rushlight inspect` "
-        "shows every operator, with modules, times, memory and weights, also as an HTML page.",
+        help="print the methods of a program, with inputs, outputs, memory, operators and data",
+        description="Prints a summary of a program: the inputs and outputs of each method, and the memory, "
+        "operators and data that it needs. `rushlight inspect` shows every operator, with modules, times, "
+        "memory and weights, also as an HTML page.",
         epilog="example: rushlight info model.pte",
     )
     parser.add_argument("program", help="a .pte file")
@@ -42,14 +43,14 @@ def run(options: argparse.Namespace) -> None:
 
 
 def print_header(facts: JsonObject) -> None:
-    """Prints what `collect` returned."""
+    """Prints the result of `collect`."""
     print(f"{facts['file']}: {size_text(facts['bytes'])}, {size_text(facts['constant_bytes'])} of constants")
     if facts["named_data"]:
         print(f"  named data: {_named_data_text(facts['named_data'])}")
     if facts["digest"]:
         print("  digest: SHA-256 of the file")
     for method in facts["methods"]:
-        print(f"method {method['name']}: {method['instructions']} instructions")
+        print(f"method {method['name']}: {count_text(method['instructions'], 'instruction')}")
         for kind in ("inputs", "outputs"):
             for index, text in enumerate(method[kind]):
                 print(f"  {kind[:-1]} {index}: {text}")
@@ -59,7 +60,7 @@ def print_header(facts: JsonObject) -> None:
         print(f"  planned memory: {size_text(sum(sizes))}{detail}")
         for kind in ("operators", "delegates"):
             for name, count in method[kind].items():
-                missing = "" if name in method["available"] else "  (not in this runtime)"
+                missing = "" if name in method["available"] else "  (missing in this runtime)"
                 print(f"  {count:5} x {name}{missing}")
         for plan in method["plans"]:
             kinds = ", ".join(f"{count} {kind}" for kind, count in plan["steps"].items())
@@ -80,7 +81,7 @@ def collect(path: Path) -> JsonObject:
 
     Raises:
         FileMissingError, InvalidProgramError: the program cannot be loaded.
-        MalformedError: a payload of CpuBackend is damaged.
+        MalformedError: the payload of a CpuBackend delegate is damaged.
     """
     check_no_bundled_program(path)
     program = Runtime.get().load_program(path)
@@ -134,7 +135,7 @@ def _method(file: PTEFile, plan: ExecutionPlan, meta: MethodMeta) -> JsonObject:
 
 
 def _plan(payload: bytes) -> JsonObject:
-    """Describes a part that CpuBackend runs: instruction set, steps by operation, bytes of its arena."""
+    """Describes the plan of a CpuBackend delegate: instruction set, steps by operation, and arena bytes."""
     plan = read_plan(payload)
     kinds = Counter(type(step.operation).__name__ for step in plan.steps)
     return {"target": plan.target, "steps": dict(kinds.most_common()), "arena_bytes": plan.arena_bytes}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushlight.cli import info, size
-from rushlight.cli.arguments import Commands, check_folder, size_text
+from rushlight.cli.arguments import Commands, check_folder, count_text, size_text
 from rushlight.cli.records import add_record_file_option, record_file
 from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.view.page import page
@@ -22,7 +22,7 @@ from rushlight.ir.text_table import text_table
 if TYPE_CHECKING:
     from rushlight.devtools.etrecord.record import ETRecord
 
-_SHOWN = 12  # rows of each table in the terminal; --json and --html have all
+_SHOWN = 12  # rows of each table in the terminal; --json and --html contain all rows
 
 
 def add_to(commands: Commands) -> None:
@@ -30,9 +30,9 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "inspect",
         help="show every operator with its module, time, memory and weights, also as an HTML page",
-        description="Shows the whole of a program: the operators of kernels and inside delegates, their "
-        "modules and times, the memory plan, the weights and what runs where. `rushlight info` prints the "
-        "header alone.",
+        description="Shows all parts of a program: the operators, also inside delegates, with their "
+        "modules and times, the memory plan, the weights, and the partition (which backend runs which "
+        "operators). `rushlight info` prints only a summary.",
         epilog="example: rushlight inspect model.pte --etdump run.etdp --html model.html",
     )
     parser.add_argument("program", help="a .pte file")
@@ -41,21 +41,22 @@ def add_to(commands: Commands) -> None:
         "--etdump",
         type=Path,
         metavar="FILE",
-        help="an ETDump of the program, which gives the times; `rushlight profile --etdump` writes one",
+        help="an ETDump of the program with the times of its operators; `rushlight profile --etdump` "
+        "writes it",
     )
     parser.add_argument(
         "--html",
         type=Path,
         metavar="FILE",
-        help="write a page for a browser, which needs no network: the graph by modules, the memory plan over "
-        "time, the weights",
+        help="write an HTML page that needs no network, with the graph by modules, the memory plan over "
+        "time, and the weights",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Prints the summary and writes the page."""
+    """Prints the tables and writes the HTML page."""
     check_folder("--html", options.html)
     path = Path(options.program)
     facts = collect(path, record_file(options), options.etdump)
@@ -77,16 +78,16 @@ def run(options: argparse.Namespace) -> None:
 
 
 def collect(path: Path, record: Path | None = None, etdump: Path | None = None) -> JsonObject:
-    """Returns what the page shows: "info", "size", "graphs" (of `MethodGraph`) and "partition".
+    """Returns the data of the HTML page: "info", "size", "graphs" (a list of `MethodGraph`) and "partition".
 
     Args:
         path: a .pte file.
-        record: its ETRecord, which names modules and lines.
-        etdump: an ETDump, which gives times.
+        record: the path of its ETRecord, which names modules and source lines.
+        etdump: the path of an ETDump, which provides times.
 
     Raises:
         FormatError: the program is damaged.
-        DevtoolsError: the record or dump is damaged, or belongs to another program.
+        DevtoolsError: the ETRecord or ETDump is damaged, or belongs to another program.
     """
     file = read_pte_file(path)
     parsed: ETRecord | None = None
@@ -102,8 +103,8 @@ def collect(path: Path, record: Path | None = None, etdump: Path | None = None) 
         ran, wanted = inspector.program_fingerprint, program_fingerprint(path.read_bytes())
         if ran and ran != wanted:
             raise DevtoolsError(
-                f"the ETDump {etdump} does not belong to {path}: it was recorded in a program with the "
-                f"fingerprint {ran:016x}, and the file has {wanted:016x}; record a run of this file"
+                f"the ETDump {etdump} does not belong to {path}: the fingerprint of the recorded program is "
+                f"{ran:016x}, and the fingerprint of the file is {wanted:016x}; record a run of this file"
             )
     graphs = method_graphs(file, parsed, inspector)
     return {
@@ -120,13 +121,13 @@ def write_page(target: Path, path: Path, facts: JsonObject) -> None:
     Args:
         target: the file.
         path: the program.
-        facts: what `collect` returned.
+        facts: the result of `collect`.
     """
     write_file(target, page(path.name, facts["graphs"], facts["size"], facts["partition"]))
 
 
 def _partition(graph: MethodGraph, record: ETRecord | None) -> list[JsonObject]:
-    """What runs where: the kernels with the reason why no backend takes them, then the steps by operation."""
+    """The partition: kernels with the reasons why no backend supports them, then steps by operation."""
     reasons = {} if record is None else _reasons(graph, record)
     kernels: Counter[tuple[str, str, str, str]] = Counter()
     steps: Counter[tuple[str, str]] = Counter()
@@ -155,7 +156,7 @@ def _partition(graph: MethodGraph, record: ETRecord | None) -> list[JsonObject]:
 
 
 def _reasons(graph: MethodGraph, record: ETRecord) -> dict[str, str]:
-    """Why the backends of a program do not take an operator, by operator: what their partitioners say."""
+    """The reasons why the backends do not support an operator, by operator, as their partitioners report."""
     from rushlight.backends.cpu.partitioner import CpuPartitioner
     from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
     from rushlight.ir.program import copy_program
@@ -193,7 +194,7 @@ def _print_graph(graph: MethodGraph) -> None:
     print(f"operators of {graph.name}:")
     print(text_table(["count", "operator", "runs on", *(["ms", "share"] if graph.total_time else [])], rows))
     if len(counts) > _SHOWN:
-        print(f"and {len(counts) - _SHOWN} more kinds (--json and --html have all)")
+        print(f"and {count_text(len(counts) - _SHOWN, 'more operator')} (--json and --html show all)")
     for arena in graph.arenas:
         at = graph.nodes[arena.peak_at]
         place = ", ".join(at.modules[-1:]) or at.name
@@ -203,7 +204,7 @@ def _print_graph(graph: MethodGraph) -> None:
 
 
 def _print_plan(arena: Arena, graph: MethodGraph) -> None:
-    """Prints where the largest tensors of a memory lie, and from which operator to which they are there."""
+    """Prints the offsets and lifetimes of the largest tensors of a memory."""
     largest = sorted(arena.blocks, key=lambda block: (-block.size, block.offset, block.start))
     rows = [
         [
@@ -215,6 +216,6 @@ def _print_plan(arena: Arena, graph: MethodGraph) -> None:
         ]
         for block in largest[:_SHOWN]
     ]
-    print(text_table(["offset", "bytes", "tensor", "from operator", "to operator"], rows))
+    print(text_table(["offset", "bytes", "tensor", "first use", "last use"], rows))
     if len(largest) > _SHOWN:
-        print(f"and {len(largest) - _SHOWN} smaller tensors (--json and --html have all)")
+        print(f"and {count_text(len(largest) - _SHOWN, 'smaller tensor')} (--json and --html show all)")

@@ -1,4 +1,4 @@
-"""Ctrl-C while native code runs."""
+"""Makes Ctrl-C end native code that runs."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from typing import Protocol, TypeVar
 
 _T = TypeVar("_T")
 _PERIOD = 0.1
-"""Seconds between two looks for a signal."""
+"""The time between two checks for a signal, in seconds."""
 
 
 class Cancellable(Protocol):
-    """What another thread can end: a method, or a runner of a language model."""
+    """An object whose running call another thread can end: a method, or a runner of a language model."""
 
     def cancel(self) -> None:
-        """Ends the call that runs."""
+        """Ends the running call."""
 
 
 def cancellable(target: Cancellable, work: Callable[[Callable[[], None]], _T]) -> _T:
-    """Does work that runs a method on another thread, since native code does not see Ctrl-C.
+    """Runs `work` on another thread, because Python cannot handle Ctrl-C while native code runs.
 
     Args:
         target: the method or runner that Ctrl-C cancels.
-        work: a function, which executes the method once or many times. Its argument is a function that raises
-            KeyboardInterrupt after Ctrl-C; work calls it between two executions, which `cancel` does not end.
+        work: a function that executes the method once or many times. Its argument is a function `check` that
+            raises KeyboardInterrupt after Ctrl-C. `work` calls `check` between two executions, because
+            `cancel` ends only a running execution.
 
     Returns:
-        What `work` returned.
+        The result of `work`.
 
     Raises:
         KeyboardInterrupt: after Ctrl-C, when the method has ended.
-        BaseException: what `work` raised.
+        BaseException: the exception that `work` raised.
     """
     results: list[_T] = []
     errors: list[BaseException] = []
@@ -54,12 +55,12 @@ def cancellable(target: Cancellable, work: Callable[[Callable[[], None]], _T]) -
     thread = threading.Thread(target=run, name="rushlight-run")
     try:
         thread.start()
-        # Thread.join forgets the thread after Ctrl-C in Python 3.12 and before. A wait without a time limit
-        # misses a signal that arrives just before it.
+        # In Python 3.12 and earlier, Thread.join treats the thread as ended after Ctrl-C. A wait without a
+        # timeout misses a signal that arrives just before it.
         while not done.wait(_PERIOD):
             pass
     except KeyboardInterrupt:
-        cancelled.set()  # a thread that begins later does nothing
+        cancelled.set()  # a thread that starts after this does nothing
         while begun.is_set() and not done.is_set():
             target.cancel()
             done.wait(0.05)

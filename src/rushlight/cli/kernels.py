@@ -1,4 +1,4 @@
-"""`rushlight kernels`: prints the kernels of this runtime."""
+"""`rushlight kernels`: prints the operators and dtypes for which this runtime has kernels."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ def add_to(commands: Commands) -> None:
     """Adds the subcommand."""
     parser = commands.add_parser(
         "kernels",
-        help="print the operators and dtypes that have kernels in this runtime",
+        help="print the operators and dtypes for which this runtime has kernels",
         epilog="example: rushlight kernels --library portable",
     )
     parser.add_argument(
         "--library",
         metavar="NAME",
-        help="print only this library: portable, optimized, quantized or the name of a loaded one",
+        help="print only the kernels of this library: portable, optimized, quantized, or the name of a "
+        "library that --kernel-library loads",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_library_option(parser)

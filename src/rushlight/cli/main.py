@@ -52,12 +52,12 @@ _COMMANDS = (
     completion,
 )
 
-# These modules log warnings about their own build and deprecations while they are imported.
-_CHATTY = ("torchao", "torch.utils._pytree")
+# During their import, these modules log warnings about their own build and deprecations.
+_NOISY_LOGGERS = ("torchao", "torch.utils._pytree")
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Breaks each line of a text on its own. A line with an example stays whole, so that it can be copied."""
+    """Wraps each line of a text separately. Lines with an example are not wrapped; users can copy them."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n".join(
@@ -74,11 +74,11 @@ class _CommandParser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """Makes the parser. Each subcommand stores its function as the option `command`."""
+    """Returns the parser of the command line. Each subcommand stores its function in the option `command`."""
     top = argparse.ArgumentParser(
         prog="rushlight",
         description="Compile, quantize, inspect, run and measure .pte programs.",
-        epilog=f"{EPILOG} COMMAND --help shows an example.",
+        epilog=f"{EPILOG} `rushlight COMMAND --help` shows an example.",
     )
     top.add_argument("--version", action="version", version=f"rushlight {__version__}")
     commands = top.add_subparsers(
@@ -99,7 +99,7 @@ def _print_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Prints a warning without the line of the library that gave it."""
+    """Prints a warning without the source line of the library that raised it."""
     print(f"rushlight: warning: {message}", file=sys.stderr)
 
 
@@ -107,15 +107,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command.
 
     Args:
-        arguments: the arguments; None means those of the process.
+        arguments: the command line; None means the arguments of the process.
 
     Returns:
-        OK, DIFFERENT, INTERRUPTED after Ctrl-C or, after an error, which is printed, ERROR. Wrong usage
-        exits the process with USAGE.
+        The exit code: OK, DIFFERENT, INTERRUPTED after Ctrl-C, or ERROR after an error message was printed. A
+        wrong command line ends the process with USAGE.
     """
     try:
         options = parser().parse_args(arguments)
-        for name in _CHATTY:
+        for name in _NOISY_LOGGERS:
             logging.getLogger(name).setLevel(logging.ERROR)
         with warnings.catch_warnings():
             warnings.showwarning = _print_warning
@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(f"{error}: pip install 'rushlight[compile]'" if needs else str(error))
     except (RuntimeError, ValueError, ImportError) as error:
         return _failed(str(error))
-    except Exception as error:  # the user's Python may raise any error
+    except Exception as error:  # the user's Python code may raise any exception
         place = user_line(error)
         if place is None:
             raise

@@ -1,4 +1,4 @@
-"""`rushlight profile`: prints the lines of the user's Python on which a program spends most time."""
+"""`rushlight profile`: prints the source lines of the model on which a program spends most time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rushlight.cli.arguments import Commands, add_program_options, at_least, check_folder, read_inputs
+from rushlight.cli.arguments import (
+    Commands,
+    add_program_options,
+    at_least,
+    check_folder,
+    count_text,
+    read_inputs,
+)
 from rushlight.cli.records import RUNS, add_record_options, record_of, traced
 from rushlight.devtools.inspector.events import Event
 from rushlight.devtools.inspector.inspector import Inspector, check_trace_path
@@ -20,9 +27,9 @@ def add_to(commands: Commands) -> None:
     """Adds the subcommand."""
     parser = commands.add_parser(
         "profile",
-        help="print the most expensive lines of the model's Python",
-        description="Runs a method and prints the lines of the model's Python on which it spends most time, "
-        "also inside delegates.",
+        help="print the source lines of the model that take the most time",
+        description="Runs a method, and prints the source lines of the model whose operators take the most "
+        "time, also inside delegates.",
         epilog="example: rushlight profile model.pte --etrecord model.etrecord --trace trace.json",
     )
     add_program_options(parser)
@@ -37,8 +44,8 @@ def add_to(commands: Commands) -> None:
         "--by",
         choices=("line", "module", "operator", "step"),
         default="line",
-        help="what the rows stand for: a step is a kernel, or a step within a delegate, and needs no record "
-        "of the program (default: %(default)s)",
+        help="the meaning of a row. A step is a kernel call, or a step inside a delegate; --by step needs no "
+        "ETRecord (default: %(default)s)",
     )
     parser.add_argument("--events", action="store_true", help="also print the table of all events")
     parser.add_argument(
@@ -47,12 +54,12 @@ def add_to(commands: Commands) -> None:
         metavar="FILE",
         help="write a trace for Perfetto (ui.perfetto.dev): .json, or .pftrace, which is smaller",
     )
-    parser.add_argument("--etdump", type=Path, metavar="FILE", help="write the ETDump")
+    parser.add_argument("--etdump", type=Path, metavar="FILE", help="write the recorded events as an ETDump")
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Prints the most expensive lines."""
+    """Prints the rows that take the most time."""
     check_folder("--etdump", options.etdump)
     check_folder("--trace", options.trace)
     if options.trace:
@@ -84,30 +91,30 @@ def run(options: argparse.Namespace) -> None:
             f"{row.time / total:.1%}" if total else "",
             row.name or f"({options.by} unknown)",
             row.code,
-            _some(row.modules),
-            _some(row.operators),
+            _shortened(row.modules),
+            _shortened(row.operators),
         ]
         for row in rows[: options.top]
     ]
-    print(f"{total:.4g} ms in operators, median of {options.runs} runs")
+    print(f"{total:.4g} ms in operators, median of {count_text(options.runs, 'run')}")
     print(text_table(["ms", "share", options.by, "code", "in modules", "operators"], cells))
 
 
-def _some(names: list[str]) -> str:
+def _shortened(names: list[str]) -> str:
     return ", ".join(names[:2]) + (" ..." if len(names) > 2 else "")
 
 
 @dataclass
 class Cost:
-    """What a line of the user's Python, a module, an operator or a step costs.
+    """The time of a source line, a module, an operator or a step.
 
     Attributes:
         name: "file:line", the path of the module, the operator, or the step; "" if it is not known.
-        code: the text of the line.
-        time: the sum of the medians of its operators in ms. A step that computes operators of several lines
-            or modules counts for each of them by an equal share.
+        code: the source text of the line.
+        time: the sum of the median times of its operators, in ms. If a step computes operators of several
+            lines or modules, each of these gets an equal share of its time.
         modules: the modules that called the line.
-        operators: the operators that it became.
+        operators: the operators of the program that compute it.
     """
 
     name: str
@@ -118,10 +125,10 @@ class Cost:
 
 
 def costs(inspector: Inspector, by: str = "line") -> list[Cost]:
-    """Returns the cost of each line, module or operator of the model, or of each kind of step, largest first.
+    """Returns the time of each line, module or operator of the model, or of each kind of step, largest first.
 
     Args:
-        inspector: the events of runs.
+        inspector: the recorded events.
         by: "line", "module", "operator" or "step".
     """
     found: dict[str, Cost] = {}
@@ -139,10 +146,10 @@ def costs(inspector: Inspector, by: str = "line") -> list[Cost]:
             for own, operator in known:
                 if own == name:
                     row.code = operator.code if by == "line" else ""
-                    _note(row.modules, operator.module if by != "module" else "")
-                    _note(row.operators, operator.op if by != "operator" else "")
+                    _add_new(row.modules, operator.module if by != "module" else "")
+                    _add_new(row.operators, operator.op if by != "operator" else "")
             if not known:
-                _note(row.operators, step)
+                _add_new(row.operators, step)
     return sorted(found.values(), key=lambda row: -row.time)
 
 
@@ -153,7 +160,7 @@ def _name(operator: Any, by: str, step: str) -> str:
 
 
 def counted_events(inspector: Inspector) -> list[Event]:
-    """The events whose times add up to the run: kernels, steps, and delegates that report no steps."""
+    """Returns the events whose times add up to the time of a run: kernels, steps, delegates without steps."""
     chosen = []
     for block in inspector.event_blocks:
         stepped = {event.instruction for event in block.events if event.is_delegated_op}
@@ -164,6 +171,6 @@ def counted_events(inspector: Inspector) -> list[Event]:
     return chosen
 
 
-def _note(names: list[Any], name: Any) -> None:
+def _add_new(names: list[Any], name: Any) -> None:
     if name and name not in names:
         names.append(name)

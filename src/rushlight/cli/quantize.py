@@ -1,4 +1,4 @@
-"""`rushlight quantize`: quantizes and compiles a model of a Python file, and reports on its accuracy."""
+"""`rushlight quantize`: quantizes and compiles a model, and reports its accuracy."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from rushlight.cli.arguments import (
     add_record_output_option,
     check_folder,
     check_output,
+    count_text,
     load_array,
     load_libraries,
     size_text,
@@ -49,10 +50,15 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "quantize",
         help="quantize and compile a model, and report its accuracy (needs rushlight[compile])",
-        description="FACTORY() returns the model and a tuple of its example inputs.",
-        epilog="example: rushlight quantize model.py:factory --data calibration.npz --report",
+        description="Quantizes a model and compiles it to a .pte file. The model is the result of "
+        "FACTORY(), a Python function that returns the model and a tuple of its example inputs.",
+        epilog="example: rushlight quantize model.py:factory --data calibration.npy --report",
     )
-    parser.add_argument("factory", metavar="FILE.py:FACTORY", help="or package.module:FACTORY")
+    parser.add_argument(
+        "factory",
+        metavar="FILE.py:FACTORY",
+        help="the function that returns the model, also as package.module:FACTORY",
+    )
     add_output_option(parser, "FACTORY-CONFIG.pte")
     add_record_output_option(parser)
     parser.add_argument(
@@ -60,8 +66,8 @@ def add_to(commands: Commands) -> None:
         nargs="+",
         default=[],
         metavar="SOURCE",
-        help="inputs for calibration and reports: FILE.py:FUNCTION, which returns tuples of tensors, or "
-        "tensors; or a .npy file for each input, with the samples along the first axis",
+        help="the inputs for calibration and reports: FILE.py:FUNCTION, a function that returns tensors or "
+        "tuples of tensors; or a .npy file for each input, with the samples along the first dimension",
     )
     parser.add_argument(
         "--config",
@@ -72,36 +78,50 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--group-size",
         type=int,
-        help="number of weights along the input that share a scale; if it does not divide a row, a common "
-        "divisor or the whole row is used",
+        help="the number of weights along the input dimension that share a scale; if it does not divide "
+        "the length of a row, a common divisor or the whole row is used",
     )
     parser.add_argument(
         "--by-inputs",
         action="store_true",
-        help="round 4-bit weights for the inputs of their layers on the data (GPTQ)",
+        help="round 4-bit weights so that the outputs of each layer change little for the given data (GPTQ)",
     )
     add_backend_options(parser)
     parser.add_argument(
         "--quantizer", metavar="FILE.py:FUNCTION", help="a function that returns a quantizer of your own"
     )
     parser.add_argument(
-        "--float-modules", nargs="+", default=[], metavar="NAME", help="modules to keep in float"
+        "--float-modules", nargs="+", default=[], metavar="NAME", help="the names of modules to keep in float"
     )
     parser.add_argument(
-        "--float-types", nargs="+", default=[], metavar="CLASS", help="module classes to keep in float"
+        "--float-types",
+        nargs="+",
+        default=[],
+        metavar="CLASS",
+        help="the classes of modules to keep in float",
     )
     parser.add_argument(
-        "--float-layers", nargs="+", default=[], metavar="LAYER", help="layers to keep in float"
+        "--float-layers",
+        nargs="+",
+        default=[],
+        metavar="LAYER",
+        help="the names of layers to keep in float, as the reports print them",
     )
-    parser.add_argument("--report", action="store_true", help="compare each layer with the float program")
     parser.add_argument(
-        "--sensitivity", action="store_true", help="rank layers by the error that quantizing each causes"
+        "--report",
+        action="store_true",
+        help="print how much the outputs of each layer differ from the float program",
+    )
+    parser.add_argument(
+        "--sensitivity",
+        action="store_true",
+        help="rank the layers by the error that quantization of this layer alone causes",
     )
     parser.add_argument(
         "--min-snr",
         type=float,
         metavar="DB",
-        help="keep the fewest sensitive layers in float with which the outputs reach this "
+        help="keep the most sensitive layers in float, as few as possible, so that the outputs reach this "
         "signal-to-noise ratio",
     )
     parser.add_argument(
@@ -109,23 +129,25 @@ def add_to(commands: Commands) -> None:
         type=float,
         default=10.0,
         metavar="DB",
-        help="the report names the first layer below this ratio (default: 10)",
+        help="the report names the first layer below this signal-to-noise ratio (default: 10)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page with plots")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write the report as an HTML page with plots"
+    )
     add_library_option(parser)
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Quantizes, compiles and writes the files. If this fails, no incomplete file is left."""
+    """Quantizes and compiles the model, and writes the files. If this fails, no incomplete file is left."""
     with rushlight.show_progress():
         printed = _run(options)
     print(printed)
 
 
 def _run(options: argparse.Namespace) -> str:
-    """Does the work, and returns what to print."""
+    """Does the work of `run`, and returns the text to print."""
     if options.html is not None and not (options.report or options.sensitivity):
         raise InvalidArgumentError("--html: there is no report to write; add --report or --sensitivity")
     check_output(options.output)
@@ -224,12 +246,14 @@ def _built_in(options: argparse.Namespace) -> PatternQuantizer:
         )
     if options.by_inputs and options.config != "weight_only_int4":
         raise InvalidArgumentError(
-            f"--by-inputs: {options.config} does not have this option; use --config weight_only_int4"
+            f"--by-inputs: {options.config} does not support this option; use --config weight_only_int4"
         )
     if options.group_size is not None and options.group_size < 1:
-        raise InvalidArgumentError(f"--group-size: a group has at least one weight, not {options.group_size}")
+        raise InvalidArgumentError(f"--group-size {options.group_size}: a group needs at least one weight")
     if options.config == "static_int16" and options.backend == "xnnpack":
-        raise InvalidArgumentError("--config static_int16: XNNPACK has 8-bit activations; use --backend cpu")
+        raise InvalidArgumentError(
+            "--config static_int16: XNNPACK supports only 8-bit activations; use --backend cpu"
+        )
     settings: dict[str, object] = {} if options.group_size is None else {"group_size": options.group_size}
     if options.by_inputs:
         settings["by_inputs"] = True
@@ -238,7 +262,7 @@ def _built_in(options: argparse.Namespace) -> PatternQuantizer:
 
 
 def _data(sources: list[str], example: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Returns the items of the data sources; without a source the list is empty."""
+    """Returns the input tuples of the data sources; the list is empty if there are no sources."""
     import torch
 
     if not sources:
@@ -252,10 +276,13 @@ def _data(sources: list[str], example: tuple[Any, ...]) -> list[tuple[Any, ...]]
         return [tuple(item) for item in items]
     arrays = [load_array(source) for source in sources]
     if len(arrays) != len(example):
-        raise InvalidArgumentError(f"--data: {len(arrays)} files for a model of {len(example)} inputs")
+        raise InvalidArgumentError(
+            f"--data: {count_text(len(arrays), 'file')} given for a model with "
+            f"{count_text(len(example), 'input')}; give one .npy file for each input"
+        )
     counts = {len(array) for array in arrays}
     if len(counts) != 1:
-        raise InvalidArgumentError(f"--data: the files hold different numbers of samples: {sorted(counts)}")
+        raise InvalidArgumentError(f"--data: the files have different numbers of samples: {sorted(counts)}")
     batch = int(example[0].shape[0])
     return [
         tuple(torch.from_numpy(array[start : start + batch]) for array in arrays)

@@ -1,4 +1,4 @@
-"""The ETRecord that belongs to a program of the command line, and traced runs of the program."""
+"""Finds or creates the ETRecord of a program, and runs the program with an event trace."""
 
 from __future__ import annotations
 
@@ -27,46 +27,48 @@ if TYPE_CHECKING:
 
 RUNS = 20
 
-# Bytes for events and for values. Runs whose events do not fit are repeated with more.
+# The sizes of the buffers for events and for values, in bytes. If the events do not fit, the runs are
+# repeated with a larger buffer.
 _FIRST_CAPACITY, _LAST_CAPACITY = 1 << 24, 1 << 33
 
 
 def add_record_file_option(parser: argparse.ArgumentParser) -> None:
-    """Adds the option that names the record of a program."""
+    """Adds the option for the ETRecord of a program."""
     parser.add_argument(
         "--etrecord",
         type=Path,
         metavar="FILE",
         help="the ETRecord of the program, which `rushlight compile --etrecord` writes (default: the file "
-        "beside the program with the ending .etrecord)",
+        "next to the program with the ending .etrecord instead of .pte, if it exists)",
     )
 
 
 def record_file(options: argparse.Namespace) -> Path | None:
-    """The record of the options, or the one beside the program; None if there is none."""
-    beside = Path(options.program).with_suffix(".etrecord")
+    """Returns the ETRecord of the options, else the ETRecord next to the program; None if neither exists."""
+    default = Path(options.program).with_suffix(".etrecord")
     given: Path | None = options.etrecord
-    return given or (beside if beside.exists() else None)
+    return given or (default if default.exists() else None)
 
 
 def add_record_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that name the record of a program, or the model that it was compiled from."""
+    """Adds the options for the ETRecord of a program, or for the model from which it was compiled."""
     add_record_file_option(parser)
     parser.add_argument(
         "--module",
         metavar="FILE.py:FACTORY",
-        help="the model that the program was compiled from, or a .pt2 file; give its compile options too",
+        help="the function that returns the model of the program, or a .pt2 file. It replaces the "
+        "ETRecord; also give the options with which the program was compiled",
     )
     add_backend_options(parser)
 
 
 def record_of(options: argparse.Namespace) -> ETRecord:
-    """Finds or makes the record of the program of the options.
+    """Reads or creates the ETRecord of the program that the options name.
 
     Raises:
         FormatError: the program is damaged.
-        InvalidArgumentError: there is no record, or the model compiles to other instructions.
-        DevtoolsError: the record is damaged, or is that of another program.
+        InvalidArgumentError: there is no ETRecord and no model, or the model compiles to other instructions.
+        DevtoolsError: the ETRecord is damaged, or belongs to another program.
     """
     path = Path(options.program)
     ours = _instructions(read_pte_file(path).program)
@@ -77,8 +79,9 @@ def record_of(options: argparse.Namespace) -> ETRecord:
         return parse_etrecord_of(path, found)
     if options.module is None:
         raise InvalidArgumentError(
-            f"the lines of {path} are not known: give --etrecord, a file that `rushlight compile --etrecord` "
-            "writes, or --module FILE.py:FACTORY. `rushlight profile --by step` needs neither"
+            f"the source lines of {path} are not known: give --etrecord with a file that `rushlight compile "
+            "--etrecord` wrote, or --module FILE.py:FACTORY. `rushlight profile --by step` needs neither "
+            "of them"
         )
     load_libraries(options)
     _, model, inputs = load_model(options.module)
@@ -89,11 +92,11 @@ def record_of(options: argparse.Namespace) -> ETRecord:
         if names != wanted:
             raise InvalidArgumentError(
                 f"{path} was not compiled from {options.module} with these options: the instructions of "
-                f"method {name!r} are {_short(names)}, and compiling gives {_short(wanted)}; give the "
-                "options of its compile, such as --backend, or its --etrecord"
+                f"method {name!r} are {_short(names)}, but the compiled model has {_short(wanted)}; give the "
+                "options with which the program was compiled, such as --backend, or give its --etrecord"
             )
     record = program.get_etrecord()
-    record.forget_program()  # weights may differ
+    record.forget_program()  # the weights of the program may differ
     return record
 
 
@@ -103,7 +106,7 @@ def _instructions(program: Program) -> dict[str, list[str]]:
 
 def _short(names: list[str] | None) -> str:
     if names is None:
-        return "not there"
+        return "missing"
     return ", ".join(names[:4]) + (f" ... ({len(names)})" if len(names) > 4 else "")
 
 
@@ -120,17 +123,17 @@ def traced(
     record: ETRecord | None,
     values: bool = False,
 ) -> tuple[Inspector, bytes]:
-    """Runs a method with an event trace.
+    """Runs a method and records its events.
 
     Args:
-        options: the parsed options of the program.
-        inputs: a function from the method to its inputs.
+        options: the parsed options, as of `add_program_options`.
+        inputs: a function that returns the inputs for a method.
         runs: the number of runs.
-        record: the record of the program, or None.
-        values: record the outputs of all operators.
+        record: the ETRecord of the program, or None.
+        values: whether to record the outputs of all operators.
 
     Returns:
-        The inspector, with times in ms, and the dump.
+        The inspector, with times in ms, and the bytes of the ETDump.
     """
     load_libraries(options)
     capacity = _FIRST_CAPACITY

@@ -9,6 +9,7 @@ from typing import Any
 
 from rushlight.backends.cpu.plan.payload import read_plan
 from rushlight.backends.cpu.plan.work import Work, work_of
+from rushlight.cli.arguments import count_text
 from rushlight.format.program import DelegateCall, ExecutionPlan
 from rushlight.format.pte import PTEFile, read_pte
 from rushlight.ir.json_types import JsonObject
@@ -19,13 +20,13 @@ Timing = tuple[str, int, int, bool, float]
 
 @dataclass(frozen=True)
 class Row:
-    """An instruction, or a step of CpuBackend within the instruction before.
+    """An instruction, or a step of CpuBackend inside the last instruction before it.
 
     Attributes:
-        name: of the operator or step.
-        is_step: whether it is a step.
-        seconds: the median time of a run.
-        work: the result's shape, operations and bytes; None where they are not known.
+        name: the name of the operator or step.
+        is_step: whether this is a step.
+        seconds: the median time of a run, in seconds.
+        work: the shape of the result, the operations and the bytes; None if they are not known.
     """
 
     name: str
@@ -41,9 +42,9 @@ class Roofline:
     Attributes:
         rows: instructions and steps.
         arithmetic: the machine's peak in operations per second.
-        bandwidth: its peak in bytes per second.
-        hand_off: seconds to hand tasks to all threads and back.
-        threads: how many threads ran.
+        bandwidth: the machine's peak in bytes per second read from memory.
+        hand_off: the seconds between starting one empty task per thread and the end of all tasks.
+        threads: the number of threads.
     """
 
     rows: list[Row]
@@ -54,11 +55,11 @@ class Roofline:
 
     @property
     def seconds(self) -> float:
-        """Returns the time of all instructions."""
+        """The sum of the times of all instructions, in seconds; 1 if there is no time."""
         return sum(row.seconds for row in self.rows if not row.is_step) or 1.0
 
     def to_dict(self) -> JsonObject:
-        """Returns everything in the form of JSON."""
+        """Returns all attributes as JSON data."""
         rows = []
         for row in self.rows:
             fact: JsonObject = {"name": row.name, "is_step": row.is_step, "seconds": row.seconds}
@@ -78,12 +79,13 @@ class Roofline:
         }
 
     def lines(self) -> list[str]:
-        """Returns the lines of a table."""
+        """Returns the lines of a table for the terminal."""
         lines = [
             f"{self.arithmetic / 1e9:.0f} GFLOP/s and {self.bandwidth / 1e9:.1f} GB/s"
-            + f", threads: {self.threads}"
-            + (f", {self.hand_off * 1e6:.1f} us to hand them tasks and back" if self.threads > 1 else "")
-            + ", measured",
+            + f" measured with {count_text(self.threads, 'thread')}"
+            + (
+                f"; starting and ending a task takes {self.hand_off * 1e6:.1f} us" if self.threads > 1 else ""
+            ),
             f"{'step':26} {'output':>18} {'us':>9} {'share':>6} "
             f"{'GFLOP/s':>8} {'peak':>5} {'GB/s':>6} {'peak':>5}",
         ]
@@ -117,8 +119,8 @@ def roofline(
         method: the timed method, loaded from `program`.
         name: the name of the method.
         inputs: the inputs of the method.
-        runs: the number of runs, whose median times are shown.
-        threads: the number of threads, with which the peak speeds are measured too.
+        runs: the number of runs; the result has the median times.
+        threads: the number of threads of the method, which the measurement of the peaks uses too.
     """
     file = read_pte(program)
     plan = next(plan for plan in file.program.execution_plan if plan.name == name)

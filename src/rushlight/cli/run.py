@@ -33,27 +33,32 @@ def add_to(commands: Commands) -> None:
         epilog="example: rushlight run model.pte --inputs image.png --outputs results",
     )
     add_program_options(parser)
-    parser.add_argument("--outputs", type=Path, metavar="DIR", help="save output i as DIR/output_i.npy")
     parser.add_argument(
-        "--aten", action="store_true", help="run on torch's kernels, one instruction at a time (ATen mode)"
+        "--outputs", type=Path, metavar="DIR", help="save the tensor of output i as DIR/output_i.npy"
+    )
+    parser.add_argument(
+        "--aten", action="store_true", help="run the kernels of torch, one instruction at a time (ATen mode)"
     )
     parser.add_argument(
         "--steps",
         action="store_true",
-        help="with --aten: print each instruction and the difference between the native and torch's kernel",
+        help="with --aten: print each instruction, and the difference between the results of the native "
+        "kernel and of torch's kernel",
     )
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Runs the method, and prints its outputs or saves tensors as .npy files.
+    """Runs the method, prints its outputs, and saves tensors as .npy files if --outputs is given.
 
     Raises:
         InvalidArgumentError: the folder for outputs is a file.
-        NotSupportedError: ATen mode without torch, --steps without ATen mode, or --steps with --json.
+        NotSupportedError: --aten without torch, --steps without --aten, or --steps with --json.
     """
     if options.json and options.steps:
-        raise NotSupportedError("--json: --steps prints a table; leave one of them out")
+        raise NotSupportedError(
+            "--json: --steps prints a table, which has no JSON form; give only one of these options"
+        )
     if options.outputs is not None and options.outputs.exists() and not options.outputs.is_dir():
         raise InvalidArgumentError(f"--outputs {options.outputs}: this is a file; give the name of a folder")
     outputs = _run_on_torch(options) if options.aten else _run(options)
@@ -67,10 +72,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _save(folder: Path, outputs: Sequence[object]) -> None:
-    """Saves the tensors.
-
-    This happens before anything is printed, because the reader of a pipe may stop early.
-    """
+    """Saves the tensors, before anything is printed, because a reader of the pipe may stop early."""
     folder.mkdir(parents=True, exist_ok=True)
     for index, value in enumerate(outputs):
         if isinstance(value, np.ndarray):
@@ -80,7 +82,9 @@ def _save(folder: Path, outputs: Sequence[object]) -> None:
 
 def _run(options: argparse.Namespace) -> list[Any]:
     if options.steps:
-        raise NotSupportedError("--steps needs --aten: the native runtime does not stop between instructions")
+        raise NotSupportedError(
+            "--steps needs --aten, because the native runtime does not stop between instructions"
+        )
     method = load_method(load_program(options), options)
     inputs = read_inputs(method.metadata, options.inputs)
     return cancellable(method, lambda _: method.execute(inputs))
@@ -111,7 +115,7 @@ def _fact(value: object) -> Any:
 
 
 def _plain(value: object) -> Any:
-    """Numbers that JSON does not have become text: "nan", "inf", "-inf", "(1+2j)"."""
+    """Converts numbers that JSON does not support to text: "nan", "inf", "-inf", "(1+2j)"."""
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     is_other = isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value))

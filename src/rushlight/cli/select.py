@@ -1,4 +1,4 @@
-"""`rushlight select`: writes a build with only the kernels that programs use."""
+"""`rushlight select`: writes a CMake project of a runtime with only the kernels that programs use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import reduce
 from operator import or_
 from pathlib import Path
 
-from rushlight.cli.arguments import Commands
+from rushlight.cli.arguments import Commands, count_text
 from rushlight.runtime.errors import InvalidArgumentError
 from rushlight.runtime.libraries import runtime_sources
 from rushlight.select.own import read_own_sources
@@ -31,8 +31,8 @@ def add_to(commands: Commands) -> None:
         nargs="+",
         type=Path,
         metavar="FILE",
-        help="programs (.pte), programs with test cases (.bpte), lists with an operator and its dtypes in "
-        "each line, such as `aten::add.out float32`, or selected_operators.yaml of ExecuTorch",
+        help="programs (.pte), bundled programs (.bpte), text files with an operator and its dtypes in "
+        "each line, such as `aten::add.out float32`, or a selected_operators.yaml of ExecuTorch",
     )
     parser.add_argument(
         "-o", "--out", type=Path, required=True, metavar="FOLDER", help="the folder of the project"
@@ -40,26 +40,28 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--portable",
         action="store_true",
-        help="leave out optimized kernels: smaller, and the same results anywhere",
+        help="leave out the optimized kernels; the binary is then smaller, and gives the same results on "
+        "every machine",
     )
     parser.add_argument(
         "--embed",
         action="store_true",
-        help="add a program `runner` that has the programs inside, needs no files and runs their test cases",
+        help="add an executable `runner`, which contains the given programs and runs their test cases "
+        "without files",
     )
     parser.add_argument(
         "--isa",
         nargs="+",
         metavar="NAME",
-        help="instruction sets beside the generic code: avx2, avx512, neon, rvv (default: those of the plans "
-        "of CpuBackend)",
+        help="the instruction sets in addition to generic code: avx2, avx512, neon, rvv (default: those "
+        "for which the plans of CpuBackend were compiled)",
     )
     parser.add_argument(
         "--own",
         nargs="+",
         default=[],
         metavar="OPERATOR",
-        help="operators that your application has its own kernels for",
+        help="the operators for which your application registers its own kernels",
     )
     parser.add_argument(
         "--own-sources",
@@ -67,11 +69,14 @@ def add_to(commands: Commands) -> None:
         type=Path,
         default=[],
         metavar="FILE",
-        help="C++ sources of your own kernels, which join the build; each table of kernels is a "
-        "RUSHLIGHT_KERNEL_LIBRARY, and its kernels come before those of the runtime",
+        help="C++ sources with your own kernels, which the project compiles too. Each table of kernels is a "
+        "RUSHLIGHT_KERNEL_LIBRARY; these kernels replace kernels of the runtime for the same operators",
     )
     parser.add_argument(
-        "--runtime", type=Path, metavar="FOLDER", help="the folder `runtime` of Rushlight's sources"
+        "--runtime",
+        type=Path,
+        metavar="FOLDER",
+        help="the folder `runtime` of Rushlight's sources (default: the sources in the installed package)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
@@ -106,5 +111,6 @@ def run(options: argparse.Namespace) -> None:
         facts = {"folder": str(options.out), "operators": operators, "steps": sorted(usage.steps)}
         print(json.dumps({**facts, "instruction_sets": isas}, indent=2))
         return
-    print(f"{options.out}: {len(operators)} operators, {len(usage.steps)} steps of CPU plans, ", end="")
+    print(f"{options.out}: {count_text(len(operators), 'operator')}, ", end="")
+    print(f"{count_text(len(usage.steps), 'kind')} of CPU plan steps, ", end="")
     print(f"instruction sets: {', '.join(isas)}")

@@ -1,4 +1,4 @@
-"""`rushlight size`: tells where the bytes of a program are."""
+"""`rushlight size`: prints the sizes of the parts of a program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushlight.backends.cpu.plan.payload import read_plan
 from rushlight.backends.xnnpack.payload import read_payload
-from rushlight.cli.arguments import Commands, size_text
+from rushlight.cli.arguments import Commands, count_text, size_text
 from rushlight.cli.records import add_record_file_option, record_file
 from rushlight.devtools.inspector.operators import Operator, look_up, operators_of
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall, Tensor
@@ -23,16 +23,16 @@ from rushlight.ir.text_table import text_table
 if TYPE_CHECKING:
     from rushlight.devtools.etrecord.record import ETRecord
 
-SHOWN = 20  # layers in the table; --json has all
+SHOWN = 20  # layers in the table; --json prints all layers
 
 
 def add_to(commands: Commands) -> None:
     """Adds the subcommand."""
     parser = commands.add_parser(
         "size",
-        help="tell where the bytes of a program are",
-        description="Lists the bytes of tables, constants, delegates and named data, the weights of each "
-        "layer, and data that are there twice.",
+        help="print the sizes of the parts of a program",
+        description="Prints the sizes of tables, constants, delegates and named data, the sizes of the "
+        "weights of each layer, and data that the file contains more than once.",
         epilog="example: rushlight size model.pte --etrecord model.etrecord",
     )
     parser.add_argument("program", help="a .pte file")
@@ -42,7 +42,7 @@ def add_to(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Prints where the bytes are."""
+    """Prints the sizes."""
     facts = collect(Path(options.program), record_file(options))
     if options.json:
         print(json.dumps(facts, indent=2))
@@ -58,22 +58,22 @@ def run(options: argparse.Namespace) -> None:
         ]
         print(text_table(["layer", "weights", "tensors", "kept in"], rows))
         if len(facts["layers"]) > SHOWN:
-            print(f"and {len(facts['layers']) - SHOWN} more layers (--json lists them)")
+            print(f"and {count_text(len(facts['layers']) - SHOWN, 'more layer')} (--json lists all)")
     for group in facts["duplicates"]:
-        print(f"there twice: {size_text(group['bytes'])} in {', '.join(group['names'])}")
+        print(f"duplicate data: {size_text(group['bytes'])} each in {', '.join(group['names'])}")
 
 
 def collect(path: Path, record: Path | ETRecord | None = None) -> JsonObject:
-    """Returns where the bytes of a program are, as plain data.
+    """Returns the sizes of the parts of a program as plain data.
 
     Args:
         path: a .pte file.
-        record: the ETRecord of the program or its path, which names layers by module path; without it layers
-            are named by operator or payload.
+        record: the ETRecord of the program or its path. With it, layers are named by module path; without it,
+            by operator or payload.
 
     Raises:
         FormatError: the program is damaged.
-        DevtoolsError: the record is damaged, or is that of another program.
+        DevtoolsError: the ETRecord is damaged, or belongs to another program.
     """
     file, total = read_pte_file(path), path.stat().st_size
     if isinstance(record, Path):
@@ -87,7 +87,7 @@ def collect(path: Path, record: Path | ETRecord | None = None) -> JsonObject:
         "delegates": _total(file.delegate_data),
         "named data": _total(entry.data for entry in file.named_data.values()),
     }
-    # Equal constants are stored once in the file.
+    # The file stores equal constants only once, so that the sum may exceed the size of the file.
     parts["tables"] = max(total - sum(parts.values()), 0)
     return {
         "file": str(path),
@@ -103,7 +103,7 @@ def _total(items: Any) -> int:
 
 
 def _blobs(file: PTEFile) -> Iterator[tuple[str, memoryview]]:
-    """All data of a program by a name."""
+    """Yields all data of a program with their names."""
     for index, constant in enumerate(file.constants):
         yield f"constant {index}", memoryview(constant)
     for index, blob in enumerate(file.delegate_data):
@@ -113,7 +113,7 @@ def _blobs(file: PTEFile) -> Iterator[tuple[str, memoryview]]:
 
 
 def _duplicates(blobs: Mapping[str, memoryview]) -> list[JsonObject]:
-    """Data that are in the file more than once, the largest first."""
+    """The data that the file contains more than once, the largest first."""
     groups: dict[str, list[str]] = {}
     for name, blob in blobs.items():
         if blob.nbytes:
@@ -165,11 +165,11 @@ class _Names:
             self._steps = record.delegates_of(method)
 
     def of_instruction(self, index: int, operator: str) -> str:
-        """The layer of a kernel call: its module, or the operator."""
+        """The layer of a kernel call: its module if it is known, else the operator."""
         return self._module(self._handles.get(index, ())) or f"{operator} (instruction {index})"
 
     def of_step(self, index: int, handle: int, operation: str) -> str:
-        """The layer of a step inside a delegate: its module, or the operation."""
+        """The layer of a step inside a delegate: its module if it is known, else the operation."""
         _, steps = self._steps.get(index, ("", {}))
         return self._module(steps.get(str(handle), ())) or f"{operation} (step {handle})"
 
@@ -215,7 +215,7 @@ def _weights(file: PTEFile, plan: ExecutionPlan, names: _Names) -> Iterator[_Wei
 
 
 def _named(backend: str, payload: bytes) -> Iterator[tuple[str, int, str]]:
-    """Key, debug handle and operation of the named data that the steps of a payload read."""
+    """Yields key, debug handle and operation for the named data that the steps of a payload read."""
     if backend == "CpuBackend":
         plan = read_plan(payload)
         for step in plan.steps:
@@ -233,7 +233,7 @@ def _named(backend: str, payload: bytes) -> Iterator[tuple[str, int, str]]:
 
 
 def _named_key(graph: Any, value: Any) -> str:
-    """The key of the constant that a value of an XNNPACK graph holds; "" if it holds none."""
+    """The key of the named data of a constant value in an XNNPACK graph; "" for other values."""
     if not isinstance(value, int) or not 0 <= value < len(graph.xvalues):
         return ""
     tensor = graph.xvalues[value].xvalue_union

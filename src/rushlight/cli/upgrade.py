@@ -1,4 +1,4 @@
-"""`rushlight upgrade`: shows the versions in a program file, and writes it in the present ones."""
+"""`rushlight upgrade`: prints the format versions of a program, and writes it in the current versions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,20 @@ from rushlight.format.wire_tables import PROGRAM
 from rushlight.runtime import Runtime
 from rushlight.runtime.errors import InvalidArgumentError
 
-PRESENT = "present"
-OLD = "old, can be upgraded"
+CURRENT = "current"
+OLD = "old: can be upgraded"
 LOST = "old: compile the model again"
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a file: its kind, its layout, and PRESENT, OLD or LOST."""
+    """A part of a program file.
+
+    Attributes:
+        part: the name of the part: the program, or a delegate of a method.
+        layout: the format version and the layout of the part.
+        state: CURRENT, OLD or LOST.
+    """
 
     part: str
     layout: str
@@ -33,21 +39,21 @@ def add_to(commands: Commands) -> None:
     """Adds the subcommand."""
     parser = commands.add_parser(
         "upgrade",
-        help="show the versions in a program, and write it in the present ones",
-        description="Prints the layout of the program and of each plan of the CPU backend. With -o the "
-        "program is written in the present layouts; results stay the same.",
+        help="print the format versions of a program, and write it in the current versions",
+        description="Prints the format version of the program and of each plan of the CPU backend. With "
+        "-o, the program is written in the current versions; its results stay the same.",
         epilog="example: rushlight upgrade old.pte -o new.pte",
     )
     parser.add_argument("program", type=Path, help="a .pte file")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to write the program")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the .pte file to write")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Prints the parts, and writes the program."""
+    """Prints the format versions, and writes the program if -o is given."""
     if options.output is not None and options.output.suffix != ".pte":
-        raise InvalidArgumentError(f"-o {options.output}: the name of a program ends in .pte")
+        raise InvalidArgumentError(f"-o {options.output}: the name of a program must end with .pte")
     file = read_pte_file(options.program)
     parts = parts_of(file, options.program.read_bytes())
     if options.json:
@@ -61,19 +67,19 @@ def run(options: argparse.Namespace) -> None:
     lost = [part for part in parts if part.state == LOST]
     if lost:
         raise FormatError(
-            f"{options.program}: {lost[0].part} has the layout of a {lost[0].layout}, which cannot become "
-            f"{plans.CURRENT} without the model: compile the model again"
+            f"{options.program}: {lost[0].part} has the layout of a {lost[0].layout}, which cannot be "
+            f"converted to {plans.CURRENT} without the model; compile the model again"
         )
     write_pte_to_file(upgraded(file), options.output)
     Runtime.get().load_program(options.output)
 
 
 def parts_of(file: PTEFile, data: bytes) -> list[Part]:
-    """Returns the program and its plans with their layouts."""
+    """Returns the layouts of the program and of its CPU plans."""
     inside = has_data_among_tables(data)
     identifier = PROGRAM.identifier.decode()
     form = f"{identifier}, data among the tables" if inside else f"{identifier}, data in segments"
-    parts = [Part("program", form, OLD if inside else PRESENT)]
+    parts = [Part("program", form, OLD if inside else CURRENT)]
     for plan in file.program.execution_plan:
         for index, delegate in enumerate(plan.delegates):
             if delegate.id != "CpuBackend":
@@ -81,13 +87,13 @@ def parts_of(file: PTEFile, data: bytes) -> list[Part]:
             layout = plans.layout_of(bytes(file.delegate_data[delegate.processed.index])[:8])
             state = LOST
             if plans.can_upgrade(layout):
-                state = PRESENT if layout == plans.CURRENT else OLD
+                state = CURRENT if layout == plans.CURRENT else OLD
             parts.append(Part(f"method {plan.name}, delegate {index}", f"CPU plan {layout}", state))
     return parts
 
 
 def upgraded(file: PTEFile) -> PTEFile:
-    """Returns the program with all plans in the present layout."""
+    """Returns the program with all CPU plans in the current layout."""
     places = {
         delegate.processed.index
         for plan in file.program.execution_plan

@@ -1,1 +1,1 @@
-"""Tools that record, measure, explain and verify compiled programs."""
+"""Developer tools: they record, measure, show and verify compiled programs."""

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class DevtoolsError(RuntimeError):
-    """A file of the developer tools cannot be read, or two files do not belong together."""
+    """A file of the developer tools cannot be read, or two files belong to different programs."""

@@ -1,1 +1,1 @@
-"""Memory planning: gives every tensor of a graph an offset in a memory."""
+"""Memory planning: assigns each tensor of a graph an offset in a memory."""

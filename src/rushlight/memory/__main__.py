@@ -1,6 +1,6 @@
-"""`python -m rushlight.memory FOLDER...`: plans instances of the memory planning problem from CSV files.
+"""`python -m rushlight.memory PATH...`: plans instances of the memory planning problem from CSV files.
 
-A file has the columns id, lower, upper (exclusive) and size, as MiniMalloc's instances have them.
+A file has the columns id, lower, upper (exclusive) and size, as in the benchmark of MiniMalloc.
 """
 
 from __future__ import annotations
@@ -22,20 +22,37 @@ from rushlight.memory.report import MemoryUse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Plans the instances and prints a table. Returns 1 if an instance cannot be read, else 0."""
+    """Plans the instances and prints a table.
+
+    Args:
+        arguments: the command line; None means the arguments of the process.
+
+    Returns:
+        1 if there is no instance or an instance cannot be read, else 0.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m rushlight.memory",
         description="Plans instances of the memory planning problem and checks every plan. An instance is a "
         "CSV file with the columns id, lower, upper (exclusive) and size.",
     )
-    parser.add_argument("paths", nargs="+", type=Path, help="CSV files, and folders of them")
+    parser.add_argument("paths", nargs="+", type=Path, help="CSV files, and folders with CSV files")
     parser.add_argument(
-        "--seconds", type=float, default=DEFAULT_SECONDS, help="limit of the search (default: %(default)s)"
+        "--seconds",
+        type=float,
+        default=DEFAULT_SECONDS,
+        help="the limit of the search for each instance, in seconds (default: %(default)s)",
     )
     parser.add_argument(
-        "--alignment", type=int, default=1, help="alignment of all offsets in bytes (default: %(default)s)"
+        "--alignment",
+        type=int,
+        default=1,
+        help="the alignment of all offsets, in bytes (default: %(default)s)",
     )
-    parser.add_argument("--out", type=Path, help="a folder for the plans: the rows with their offsets")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="a folder for the plans; each is a CSV file with the rows of the instance and their offsets",
+    )
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     options = parser.parse_args(arguments)
     files = [
@@ -43,7 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     rows, failed = [], not files
     if not files:
-        print("error: there is no CSV file", file=sys.stderr)
+        print(
+            "error: no CSV files found; give the paths of CSV files, or of folders with CSV files",
+            file=sys.stderr,
+        )
     for file in files:
         try:
             problem = read_instance(file, options.alignment)
@@ -84,11 +104,11 @@ def read_instance(path: Path, alignment: int = 1) -> Problem:
     """Reads the buffers of a CSV file.
 
     Args:
-        path: the file.
-        alignment: of all offsets, in bytes.
+        path: the path of the file.
+        alignment: the alignment of all offsets, in bytes.
 
     Raises:
-        ValueError: a row is no buffer. The message names its line.
+        ValueError: a column is missing, or a row is not a valid buffer. The message names the line.
     """
     buffers = []
     with path.open(newline="", encoding="utf-8") as file:
@@ -106,7 +126,7 @@ def read_instance(path: Path, alignment: int = 1) -> Problem:
 
 
 def write_plan(path: Path, problem: Problem, plan: Plan) -> None:
-    """Writes the rows of an instance with their offsets."""
+    """Writes the rows of an instance with their offsets to a CSV file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")

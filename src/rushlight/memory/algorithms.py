@@ -1,8 +1,8 @@
 """Planning algorithms on TensorSpecs, with ExecuTorch's names.
 
-An algorithm takes `(alignment, specs, graph_module, graph_signature, extra_padding)`. It reads `lifetime`,
-`mem_id` and `allocated_memory` of each spec. It returns a MemoryAlgoResult, or it writes `mem_id` and
-`mem_offset` into the specs and returns the memory sizes.
+The arguments of an algorithm are `(alignment, specs, graph_module, graph_signature, extra_padding)`. It reads
+`lifetime`, `mem_id` and `allocated_memory` of each spec. It returns a MemoryAlgoResult, or it writes `mem_id`
+and `mem_offset` into the specs and returns the memory sizes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rushlight.memory.slots import slots
 
 @dataclass
 class SpecAllocResult:
-    """The place of one spec; `mem_offset` is in bytes."""
+    """The memory and the offset (`mem_offset`, in bytes) of one spec."""
 
     mem_id: int
     mem_obj_id: int
@@ -34,7 +34,7 @@ class SpecAllocResult:
 
 @dataclass
 class MemoryAlgoResult:
-    """The places of the specs, and the size in bytes of each memory by memory id; entry 0 is unused."""
+    """The planned memory and offset of each spec, and the bytes of each memory by id; entry 0 is unused."""
 
     spec_dict: dict[TensorSpec, SpecAllocResult] = field(default_factory=dict)
     bufsizes: list[int] = field(default_factory=list)
@@ -59,12 +59,13 @@ def greedy(
         specs: the tensors.
         graph_module: the graph.
         graph_signature: its signature, or None.
-        extra_padding: bytes after the last tensor.
-        allow_overlapping_allocations: if False, two tensors share bytes only if they have the same offset; a
-            memory then consists of slots, and the tensors of a slot are never alive at the same time.
+        extra_padding: the number of unused bytes after the last tensor of each memory.
+        allow_overlapping_allocations: if False, two tensors may share bytes only if they have the same
+            offset. A memory then consists of slots, and the tensors of a slot are never alive at the same
+            time.
 
     Returns:
-        The places.
+        The memories and offsets of the specs.
     """
     planner = first_fit if allow_overlapping_allocations else slots
     return _place(list(specs), planner, alignment, extra_padding)
@@ -79,7 +80,7 @@ def exact(
     *,
     seconds: float = DEFAULT_SECONDS,
 ) -> MemoryAlgoResult:
-    """Plans with first fit, and searches each memory for the smallest peak for at most `seconds`."""
+    """Plans with first fit, then searches for the smallest peak of each memory for at most `seconds`."""
     return _place(list(specs), ExactPlanner(seconds), alignment, extra_padding)
 
 
@@ -90,12 +91,16 @@ def naive(
     graph_signature: ExportGraphSignature | None,
     extra_padding: int = 0,
 ) -> MemoryAlgoResult:
-    """Plans separate memory for every tensor."""
+    """Plans separate bytes for each tensor."""
     return _place(list(specs), naive_plan, alignment, extra_padding)
 
 
 class MemoryPlanningAlgorithmSuite:
-    """Runs several algorithms (by default only `greedy`), and keeps the result with the fewest bytes."""
+    """Runs several algorithms, and keeps the result with the fewest bytes.
+
+    Args:
+        algo_list: the algorithms; the default is only `greedy`.
+    """
 
     def __init__(self, algo_list: Sequence[Callable[..., MemoryAlgoResult]] | None = None) -> None:
         self.algo_list: list[Callable[..., MemoryAlgoResult]] = list(algo_list or [greedy])
@@ -124,7 +129,7 @@ class MemoryPlanningAlgorithmSuite:
 
 
 def write_result(result: MemoryAlgoResult) -> None:
-    """Writes the result into the specs."""
+    """Writes the memories and offsets of a result into its specs."""
     for spec, place in result.spec_dict.items():
         spec.mem_id, spec.mem_obj_id, spec.mem_offset = place.mem_id, place.mem_obj_id, place.mem_offset
 
@@ -142,7 +147,7 @@ def _place(specs: list[TensorSpec], planner: Planner, alignment: int, extra_padd
         size = spec.realign(alignment)
         first, last = spec.lifetime
         if first is None or last is None:
-            raise PlanError(f"{spec!r} has no lifetime")
+            raise PlanError(f"{spec!r} has no lifetime; set `lifetime` to its first and last step")
         if spec.storage_base is None:
             buffers.append(Buffer(index, size, first, last + 1, spec.mem_id or 1, alignment))
     problem = Problem.of(buffers)
@@ -161,21 +166,21 @@ def _place(specs: list[TensorSpec], planner: Planner, alignment: int, extra_padd
 
 
 def place_in_base(spec: TensorSpec, result: MemoryAlgoResult) -> None:
-    """Places a spec that lies within another spec, at its offset there.
+    """Places a spec with a `storage_base` inside this base; other specs are not changed.
 
     Raises:
-        PlanError: the spec lies within itself, or within a spec without a place.
+        PlanError: the bases of the spec form a cycle, or the last base is not in `result`.
     """
     offset, base, seen = 0, spec, {spec}
     while base.storage_base is not None:
         offset += base.storage_base_offset
         base = base.storage_base
         if base in seen:
-            raise PlanError(f"{spec!r} lies within itself")
+            raise PlanError(f"{spec!r} is its own storage_base")
         seen.add(base)
     if base is spec:
         return
     if base not in result.spec_dict:
-        raise PlanError(f"{spec!r} lies within {base!r}, which is not planned")
+        raise PlanError(f"{spec!r} has the storage_base {base!r}, which is not planned")
     place = result.spec_dict[base]
     result.spec_dict[spec] = SpecAllocResult(place.mem_id, place.mem_obj_id, place.mem_offset + offset)

@@ -8,12 +8,12 @@ from enum import Enum
 from rushlight.ir.spec import DEFAULT_ALIGNMENT, TensorSpec
 from rushlight.memory.problem import PlanError, align_up
 
-# No machine has this much memory: a larger size comes from a dimension without a bound.
+# No machine has this much memory. A larger size means that a dimension has no upper bound.
 MAX_PLANNED_BYTES = 1 << 48
 
 
 class Owner(Enum):
-    """The provider of the bytes of an alias set."""
+    """The owner of the bytes of an alias set: the plan, the program file, the caller, or the runtime."""
 
     PLAN = "plan"
     FILE = "file"
@@ -23,11 +23,19 @@ class Owner(Enum):
 
 @dataclass(slots=True, eq=False)
 class AliasSet:
-    """Tensors that share bytes; `offsets` are their offsets in bytes from a common origin.
+    """Tensors that share bytes.
 
-    The members lie within the bytes [low, high) from the origin; member sizes are rounded up to `alignment`.
-    The set is alive from step `first` to step `last`, both inclusive; `last` is -1 if no step reads or writes
-    the set. `state` marks a mutable buffer, whose content outlives an execution.
+    Attributes:
+        offsets: the offset of each tensor from a common origin, in bytes.
+        low, high: the range [low, high) of all tensors from the origin, in bytes. Sizes of tensors are
+            rounded up to `alignment`.
+        owner: the owner of the bytes.
+        mem_id: the required memory, or None.
+        alignment: the alignment in bytes.
+        first, last: the steps of the lifetime, both inclusive. `last` is -1 if no step reads or writes the
+            set.
+        state: whether this is a mutable buffer, which keeps its contents between executions.
+        name: a name for messages.
     """
 
     offsets: dict[TensorSpec, int]
@@ -42,7 +50,7 @@ class AliasSet:
     name: str = ""
 
     def touch(self, step: int) -> None:
-        """Extends the lifetime to include `step`."""
+        """Extends the lifetime so that it includes `step`."""
         if self.last < 0:
             self.first = self.last = step
         else:
@@ -55,7 +63,7 @@ class AliasSet:
         return self.high - self.low
 
     def is_whole(self, spec: TensorSpec) -> bool:
-        """Whether the member `spec` covers all bytes of the alias set."""
+        """Whether the tensor `spec` covers all bytes of the alias set."""
         return self.offsets[spec] == self.low and align_up(spec.nbytes(), self.alignment) == self.size
 
 
@@ -63,7 +71,7 @@ class AliasSets:
     """All alias sets of a program. Every TensorSpec belongs to exactly one alias set.
 
     Args:
-        alignment: alias sets begin at multiples of this number of bytes.
+        alignment: the alignment of the alias sets, in bytes.
     """
 
     def __init__(self, alignment: int = DEFAULT_ALIGNMENT) -> None:
@@ -71,7 +79,7 @@ class AliasSets:
         self._of: dict[TensorSpec, AliasSet] = {}
 
     def of(self, spec: TensorSpec) -> AliasSet:
-        """Returns the alias set of a tensor; a tensor without a set gets a new set."""
+        """Returns the alias set of a tensor. If the tensor has no alias set, it gets a new one."""
         alias_set = self._of.get(spec)
         if alias_set is None:
             owner = Owner.FILE if spec.const else Owner.PLAN
@@ -82,17 +90,29 @@ class AliasSets:
         return alias_set
 
     def share(self, spec: TensorSpec, base: TensorSpec, offset: int = 0) -> None:
-        """Places `spec` `offset` bytes into `base`. Raises PlanError if they require different memories."""
+        """Joins the alias sets of two tensors.
+
+        Args:
+            spec: a tensor.
+            base: the tensor that contains `spec`.
+            offset: the offset of `spec` in `base`, in bytes.
+
+        Raises:
+            PlanError: the tensors require different memories, or `spec` already has another offset.
+        """
         small, large = self.of(spec), self.of(base)
         shift = large.offsets[base] + offset - small.offsets[spec]
         if small is large:
             if shift:
-                raise PlanError(f"{spec!r} has two places, {shift} bytes apart, in the memory of {base!r}")
+                raise PlanError(
+                    f"{spec!r} has two different offsets in the memory of {base!r}; their difference is "
+                    f"{shift} bytes"
+                )
             return
         if None not in (small.mem_id, large.mem_id) and small.mem_id != large.mem_id:
             raise PlanError(
-                f"{spec!r} shares bytes with {base!r}, but they ask for the memories "
-                f"{small.mem_id} and {large.mem_id}"
+                f"{spec!r} shares bytes with {base!r}, but their specs have the memories "
+                f"{small.mem_id} and {large.mem_id}; give both the same mem_id"
             )
         if len(small.offsets) > len(large.offsets):
             small, large, shift = large, small, -shift
@@ -110,7 +130,7 @@ class AliasSets:
             self._of[member] = large
 
     def all(self) -> list[AliasSet]:
-        """All alias sets, ordered by first step."""
+        """Returns all alias sets, ordered by first step."""
         unique = {id(alias_set): alias_set for alias_set in self._of.values()}
         return sorted(unique.values(), key=lambda alias_set: alias_set.first)
 
@@ -119,25 +139,26 @@ _STRENGTH = (Owner.PLAN, Owner.RUNTIME, Owner.CALLER, Owner.FILE)
 
 
 def _stronger(a: Owner, b: Owner) -> Owner:
-    """The owner of a joined alias set: memory provided by others takes precedence over planned memory."""
+    """Returns the owner of a joined alias set: memory of another owner has precedence over planned memory."""
     return max(a, b, key=_STRENGTH.index)
 
 
 def _planned_size(spec: TensorSpec, alignment: int) -> int:
-    """The bytes to reserve for a tensor at its upper bounds. Raises PlanError if a dim has no upper bound."""
+    """Returns the bytes of a tensor at its upper bounds. Raises PlanError if a dim has no upper bound."""
     size = align_up(spec.nbytes(), alignment)
     if isinstance(size, int) and size < MAX_PLANNED_BYTES:
         return size
     raise PlanError(
-        f"{spec!r} needs {size} bytes at its upper bounds; bound its dims with "
+        f"{spec!r} needs {size} bytes at the upper bounds of its dims; give smaller bounds with "
         "torch.export.Dim(..., max=...) or torch._check"
     )
 
 
 def check_alignment(alias_set: AliasSet) -> None:
-    """Raises PlanError if the offset of a member within the alias set violates the member's alignment."""
+    """Raises PlanError if the offset of a tensor in its alias set is not a multiple of the alignment."""
     for spec, offset in alias_set.offsets.items():
         if (offset - alias_set.low) % alias_set.alignment:
             raise PlanError(
-                f"{spec!r} lies {offset - alias_set.low} bytes into its alias set, against its alignment"
+                f"{spec!r} has the offset {offset - alias_set.low} in its alias set, which is not a "
+                f"multiple of the alignment {alias_set.alignment}"
             )

@@ -28,7 +28,13 @@ from rushlight.memory.timeline import Step, Timeline, build_timeline
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """Which of the program's tensors the plan places; the caller or the runtime provides the others."""
+    """The kinds of tensors that the plan places. The caller or the runtime provides memory for the others.
+
+    Attributes:
+        inputs: whether the plan has memory for inputs.
+        outputs: whether the plan has memory for outputs.
+        state: whether the plan has memory for mutable buffers.
+    """
 
     inputs: bool = True
     outputs: bool = True
@@ -36,10 +42,7 @@ class Ownership:
 
 
 class Access(NamedTuple):
-    """A node's access to a tensor: at `step`, `node` reads or writes the value of the node `source`.
-
-    The accessed bytes are the bytes of `spec` within its alias set.
-    """
+    """An access to a tensor: at `step`, `node` reads or writes the result `spec` of the node `source`."""
 
     step: int
     node: Node
@@ -48,7 +51,7 @@ class Access(NamedTuple):
 
 
 class Move(NamedTuple):
-    """From `step` on, the result of a control flow node refers to the bytes of a value in its body."""
+    """After `step`, the `result` of a control flow node refers to the bytes of a `value` in its body."""
 
     value: TensorSpec
     result: TensorSpec
@@ -59,10 +62,16 @@ class Move(NamedTuple):
 class Aliases:
     """The alias sets of a program, and all accesses to them in program order.
 
-    A control flow node accesses its operands until it ends; the nodes of its bodies access them in between. A
-    delegate call reads all its inputs and writes all its results in one step, in any order. `views` is the
-    number of tensors that are views of others. `makers` has the first node that computes a tensor. `touched`
-    has the first and last step of each single tensor.
+    A control flow node accesses its operands until its last step; the nodes of its bodies access them before
+    this step. A delegate call reads all its inputs and writes all its results in one step, in any order.
+
+    Attributes:
+        alias_sets: the alias sets.
+        timeline: the steps of the program.
+        moves: the results of control flow nodes that refer to bytes of a value in a body.
+        views: the number of tensors that are views of other tensors.
+        touched: the first and last step that accesses a tensor, by tensor.
+        makers: the first node that computes a tensor, by tensor.
     """
 
     alias_sets: AliasSets = field(default_factory=AliasSets)
@@ -74,7 +83,7 @@ class Aliases:
     _accesses: dict[TensorSpec, list[Access]] | None = None
 
     def alias_sets_of(self, spec: TensorSpec) -> list[AliasSet]:
-        """The alias sets that may contain a tensor: its own set, then the sets from which it was moved."""
+        """Returns the alias sets that a tensor may refer to: its own set, then the sources of its moves."""
         found = [self.alias_sets.of(spec)]
         for move in reversed(self.moves):
             if self.alias_sets.of(move.result) in found:
@@ -84,7 +93,7 @@ class Aliases:
         return found
 
     def accesses_to(self, spec: TensorSpec) -> Iterator[Access]:
-        """Yields every access to a byte of the tensor, including accesses through aliases, in no order."""
+        """Yields all accesses to bytes of the tensor, also through its aliases, in no particular order."""
         alias_set = self.alias_sets.of(spec)
         reached = [alias_set]
         for move in self.moves:
@@ -94,13 +103,13 @@ class Aliases:
         low = alias_set.offsets[spec]
         for of in reached:
             for member, start in of.offsets.items():
-                # The offset of a moved value within its result is not known.
+                # The offset of a moved value inside its result is unknown.
                 apart = start + member.nbytes() <= low or low + spec.nbytes() <= start
                 if of is not alias_set or not apart:
                     yield from self._all_accesses().get(member, ())
 
     def _all_accesses(self) -> dict[TensorSpec, list[Access]]:
-        """The accesses to each tensor spec; they are collected at the first call."""
+        """Returns the accesses to each tensor. The first call collects them."""
         if self._accesses is None:
             self._accesses = {}
             for step in self.timeline.steps:
@@ -114,18 +123,21 @@ class Aliases:
         return self._accesses
 
     def is_accessed_after(self, spec: TensorSpec, step: int, by: Collection[Node] = ()) -> bool:
-        """Whether a node that is not in `by` reads or writes a byte of the tensor after the step."""
+        """Whether a node reads or writes a byte of the tensor after the step. Nodes in `by` are ignored."""
         return any(access.step > step and access.node not in by for access in self.accesses_to(spec))
 
-    def is_returned(self, spec: TensorSpec, graph_module: GraphModule, under: Collection[Node] = ()) -> bool:
-        """Whether a graph output, except the nodes `under`, contains a byte of the tensor."""
+    def is_returned(
+        self, spec: TensorSpec, graph_module: GraphModule, ignored: Collection[Node] = ()
+    ) -> bool:
+        """Whether a graph output contains a byte of the tensor. The outputs in `ignored` do not count."""
         output = graph_module.graph.output_node()
-        return any(a.node is output and a.source not in under for a in self.accesses_to(spec))
+        return any(a.node is output and a.source not in ignored for a in self.accesses_to(spec))
 
-    def may_lie_under_result(self, source: TensorSpec, node: Node, result: TensorSpec) -> bool:
-        """Whether `node` may write `result` over `source`; only the reads of the node itself are considered.
+    def may_write_over(self, source: TensorSpec, node: Node, result: TensorSpec) -> bool:
+        """Whether `node` may write `result` to the bytes of `source`.
 
-        Each argument in an alias set of `source` must be read element by element, in step with the result.
+        Only the reads of the node itself are considered. The node must read element i of each argument in an
+        alias set of `source` before it writes element i of the result.
         """
         alias_set = self.alias_sets.of(source)
         for name, given in readings(node):
@@ -135,7 +147,7 @@ class Aliases:
         return True
 
     def may_compute_in_place(self, source: TensorSpec, result: TensorSpec, step: Step) -> bool:
-        """Whether the node of `step` may write its result over `source`, whose lifetime ends at this step."""
+        """Whether the node of `step` may compute `result` in the bytes of `source`, which ends there."""
         old, new = self.alias_sets.of(source), self.alias_sets.of(result)
         if old is new or old.owner is not Owner.PLAN or new.owner is not Owner.PLAN:
             return False
@@ -145,10 +157,10 @@ class Aliases:
             return False
         if not (old.is_whole(source) and new.is_whole(result)):
             return False
-        return self.may_lie_under_result(source, step.node, result)
+        return self.may_write_over(source, step.node, result)
 
     def keep_alive(self) -> None:
-        """Extends the lifetime of moved values to the lifetime of the results that refer to them."""
+        """Extends the lifetimes of moved values to the ends of the results that refer to them."""
         for move in sorted(self.moves, key=lambda move: -move.step):
             self.alias_sets.of(move.value).touch(self.alias_sets.of(move.result).last)
 
@@ -159,33 +171,33 @@ def find_aliases(
     ownership: Ownership,
     alignment: int = DEFAULT_ALIGNMENT,
 ) -> Aliases:
-    """Groups the tensors of a graph into alias sets with accesses over its program order.
+    """Groups the tensors of a graph into alias sets, and finds their lifetimes and accesses.
 
     Args:
-        graph_module: a graph of out variants with specs, which is not changed.
-        signature: tells which inputs are constants and state.
-        ownership: tells which tensors the plan places.
-        alignment: alias sets begin at multiples of this number of bytes.
+        graph_module: a graph of out variants with specs. It is not changed.
+        signature: its signature, which defines the inputs that are constants and mutable buffers.
+        ownership: the kinds of tensors that the plan places.
+        alignment: the alignment of alias sets, in bytes.
 
     Raises:
-        PlanError: tensors that must share bytes require different memories.
+        PlanError: tensors that share bytes require different memories.
     """
-    walk = _Walk(graph_module, signature, ownership, alignment)
-    for step in walk.result.timeline.steps:
-        walk.visit(step)
-    walk.merge_branches()
-    walk.result.keep_alive()
-    return walk.result
+    analysis = _Analysis(graph_module, signature, ownership, alignment)
+    for step in analysis.result.timeline.steps:
+        analysis.visit(step)
+    analysis.merge_branches()
+    analysis.result.keep_alive()
+    return analysis.result
 
 
 def state_inputs(signature: ExportGraphSignature) -> set[str]:
-    """The placeholders of buffers and parameters that the program writes or trains."""
+    """Returns the names of the placeholders for buffers and parameters that the program writes or trains."""
     changed = changed_targets(signature)
     stored = {**signature.inputs_to_buffers, **signature.inputs_to_parameters}
     return {name for name, target in stored.items() if target in changed}
 
 
-class _Walk:
+class _Analysis:
     def __init__(
         self,
         graph_module: GraphModule,
@@ -288,7 +300,7 @@ class _Walk:
                 self.alias_sets.share(part, element)
 
     def _written_arguments(self, node: Node) -> None:
-        """Makes the results of an operator that writes into its arguments aliases of these arguments."""
+        """If an operator writes to its arguments, makes its results aliases of these arguments."""
         op = aten_op(node.target)
         if op is None:
             return
@@ -331,7 +343,7 @@ class _Walk:
                     self._touch(spec, step.end)
 
     def _bind(self, body: GraphModule, values: Sequence[object], step: Step | None = None) -> None:
-        """Makes the inputs of a body aliases of the given tensors; None is a slice made in each iteration."""
+        """Makes the inputs of a body aliases of given tensors; None is a slice of the current iteration."""
         placeholders = [n for n in body.graph.nodes if n.op == "placeholder"]
         for placeholder, value in zip(placeholders, values, strict=True):
             inner = meta.get_spec(placeholder)
@@ -346,7 +358,7 @@ class _Walk:
                     self.alias_sets.share(inner, outer)
 
     def merge_branches(self) -> None:
-        """Lets branches write directly into their node's results where no other tensor shares the bytes."""
+        """Lets branches write directly to the results of their node, unless other tensors share the bytes."""
         for body, results, step in self.branches:
             self._merge_branch(body, results, step)
 
@@ -382,7 +394,7 @@ def _specs(value: object) -> list[TensorSpec]:
 
 
 def _leaf_specs(node: Node) -> list[object]:
-    """One entry for each result of a node; None for a scalar."""
+    """Returns one entry for each result of a node: its spec, or None for a scalar."""
     spec = meta.get_spec(node)
     return list(spec) if isinstance(spec, (list, tuple)) else [spec]
 

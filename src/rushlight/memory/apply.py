@@ -1,4 +1,4 @@
-"""Plans the memory of one method: reads the graph, runs a planner, checks the plan, writes the specs."""
+"""Plans the memory of one method: reads the graph, runs a planner, checks its plan, and writes the specs."""
 
 from __future__ import annotations
 
@@ -30,12 +30,16 @@ from rushlight.memory.report import PlanReport, make_report
 class PlanOptions:
     """The options of memory planning.
 
-    Offsets are multiples of `alignment` bytes. They are multiples of `preferred_alignment` if that does not
-    increase the peak. `inputs`, `outputs` and `state` (mutable buffers) say which of these tensors are
-    planned; the caller provides the others. `in_place` lets elementwise operators write over inputs whose
-    lifetime ends there. `per_device` gives each device separate memories; if False, all tensors are in host
-    memory. `reorder` lets the planner move nodes if that lowers the peak. With `memories`, the planner also
-    chooses the memory of each tensor.
+    Attributes:
+        planner: the planner of a single memory.
+        alignment: the alignment of all offsets, in bytes.
+        preferred_alignment: the alignment to use if it does not increase the peak, in bytes.
+        inputs, outputs, state: whether the plan has memory for inputs, outputs and mutable buffers. The
+            caller provides memory for the others.
+        in_place: let elementwise operators write their results over inputs whose lifetimes end there.
+        per_device: plan separate memories for each device; if False, all tensors are in host memory.
+        reorder: let the planner reorder nodes if this lowers the peak.
+        memories: the memories from which the planner chooses one for each tensor; empty for a single memory.
     """
 
     planner: Planner = ExactPlanner()
@@ -52,9 +56,16 @@ class PlanOptions:
 
 @dataclass
 class MethodProblem:
-    """The planning problem of a method, with the alias set of each buffer: buffer i is alias set i.
+    """The planning problem of a method.
 
-    `in_place` is the number of results that share the memory of an argument.
+    Attributes:
+        problem: the buffers.
+        alias_sets: the alias set of each buffer: buffer i is alias set i.
+        aliases: the alias analysis of the graph.
+        in_place: the number of results that share the memory of an argument.
+        alignment: the alignment of all offsets, in bytes.
+        sizes: the planned bytes of each memory by memory id; entry 0 is unused.
+        devices: the memories that are not in host memory.
     """
 
     problem: Problem
@@ -67,7 +78,7 @@ class MethodProblem:
 
     @cached_property
     def traffic(self) -> dict[int, int]:
-        """The bytes that nodes and the caller read and write in each buffer, by buffer id."""
+        """The number of bytes that nodes read and write in each buffer, by buffer id."""
         number = {id(alias_set): i for i, alias_set in enumerate(self.alias_sets)}
         found = dict.fromkeys(range(len(self.alias_sets)), 0)
         for step in self.aliases.timeline.steps:
@@ -87,12 +98,23 @@ def plan_memory(
     signature: ExportGraphSignature | None = None,
     options: PlanOptions | None = None,
 ) -> PlanReport:
-    """Gives every tensor that the plan owns a memory id and an offset.
+    """Assigns a memory id and an offset to each tensor for which the plan has memory.
 
-    `graph_module` is a graph of out variants with TensorSpecs. The plan is written into `lifetime`,
-    `alignment`, `mem_id` and `mem_offset` of the specs; dynamic shapes have their upper bounds. The order of
-    nodes may change; nothing else in the graph changes. The runtime allocates tensors without a bound. The
-    function raises PlanError if the planner's plan is wrong.
+    Tensors with dynamic shapes get the bytes of their upper bounds. The runtime allocates tensors without an
+    upper bound.
+
+    Args:
+        graph_module: a graph of out variants with TensorSpecs. The plan is written to `lifetime`,
+            `alignment`, `mem_id` and `mem_offset` of the specs. The order of nodes may change; nothing else
+            in the graph changes.
+        signature: its signature, which defines the inputs that are constants and mutable buffers.
+        options: the options; None means the defaults.
+
+    Returns:
+        The report of the plan.
+
+    Raises:
+        PlanError: the planning problem has no valid plan, or the plan of the planner is wrong.
     """
     options = options or PlanOptions()
     method = read_problem(graph_module, signature, options)
@@ -125,13 +147,15 @@ def _plan(method: MethodProblem, options: PlanOptions) -> Plan:
 
 
 def _choose_memories(method: MethodProblem, options: PlanOptions) -> Plan:
-    """Plans the buffers of a method in several memories, and stores the chosen memories in its problem."""
+    """Plans the buffers of a method in several memories, and writes the chosen memories to its problem."""
     devices: dict[int, tuple[int, int]] = {}
     fixed: dict[int, int] = {}
     for buffer, alias_set in zip(method.problem.buffers, method.alias_sets, strict=True):
         found = {(int(spec.device), spec.device_index) for spec in alias_set.offsets}
         if len(found) > 1:
-            raise PlanError(f"{buffer.label} shares bytes between the devices {sorted(found)}")
+            raise PlanError(
+                f"tensors of {buffer.label} share bytes, but are on different devices: {sorted(found)}"
+            )
         (devices[buffer.id],) = found
         if alias_set.mem_id is not None:
             fixed[buffer.id] = alias_set.mem_id
@@ -154,9 +178,10 @@ def _plan_reordered(
     options: PlanOptions,
     given: MethodProblem,
 ) -> tuple[MethodProblem, Plan, int] | None:
-    """Reorders nodes if that lowers the peak; returns the new problem, plan and number of moved nodes.
+    """Reorders the nodes if this lowers the peak.
 
-    None means that the order of `given` is kept.
+    Returns:
+        The new problem, its plan and the number of moved nodes; None if the nodes keep their order.
     """
     ownership = Ownership(options.inputs, options.outputs, options.state)
     before = reorder_nodes(graph_module, signature, ownership, options.alignment)
@@ -167,7 +192,7 @@ def _plan_reordered(
     if sum(lower_bound(method.problem).values()) < bound:
         plan = _plan(method, options)
         peak = sum(plan.peaks(method.problem).values())
-        # With several memories, a smaller live set leaves room for more tensors in the cheap memories.
+        # With several memories, a smaller live set leaves space for more tensors in the cheap memories.
         better = peak < bound or bool(options.memories)
         if better or peak < sum(_plan(given, options).peaks(given.problem).values()):
             moved = sum(old is not new for old, new in zip(before, graph_module.graph.nodes, strict=True))
@@ -177,7 +202,7 @@ def _plan_reordered(
 
 
 def least_bytes(method: MethodProblem) -> int:
-    """Returns the bytes of arguments and results that the largest node needs, in any order of the nodes."""
+    """Returns the largest number of bytes that one node needs for its arguments and results."""
     least = 0
     always = sum(s.size for s in method.alias_sets if s.state)
     for step in method.aliases.timeline.steps:
@@ -191,7 +216,7 @@ def least_bytes(method: MethodProblem) -> int:
                 if alias_set.owner is Owner.PLAN and not alias_set.state:
                     sets[id(alias_set)] = alias_set
         need = sum(alias_set.size for alias_set in sets.values())
-        # In another order, the result may take the memory of an argument.
+        # In another order, the result may share the memory of an argument.
         for source, result in in_place_pairs(node):
             apart = method.aliases.alias_sets.of(source) is not method.aliases.alias_sets.of(result)
             if apart:
@@ -221,7 +246,11 @@ def read_problem(
 
 
 def share_in_place(aliases: Aliases) -> int:
-    """Gives results of elementwise operators the memory of dying arguments; returns the number."""
+    """Lets elementwise operators write their results over arguments whose lifetimes end there.
+
+    Returns:
+        The number of results that share the memory of an argument.
+    """
     shared = 0
     for step in aliases.timeline.steps:
         if step.node.op != "call_function":
@@ -235,7 +264,7 @@ def share_in_place(aliases: Aliases) -> int:
 
 
 def write_plan(method: MethodProblem, plan: Plan) -> None:
-    """Writes a checked plan into the specs of its alias sets."""
+    """Writes a checked plan to the specs of its alias sets."""
     for buffer, alias_set in zip(method.problem.buffers, method.alias_sets, strict=True):
         base = plan.offsets[buffer.id] - alias_set.low
         for spec, offset in alias_set.offsets.items():
@@ -248,7 +277,7 @@ def write_plan(method: MethodProblem, plan: Plan) -> None:
 
 
 def finish(graph_module: GraphModule, method: MethodProblem) -> None:
-    """Writes lifetimes, alignments and memory sizes."""
+    """Writes lifetimes and alignments to the specs, and memory sizes and devices to the graphs."""
     for spec, (first, last) in method.aliases.touched.items():
         spec.lifetime = [first, last]
     for module in _graphs(graph_module):
@@ -267,7 +296,7 @@ def _run_planner(problem: Problem, options: PlanOptions) -> Plan:
     wide = Problem(tuple(replace(buffer, alignment=preferred) for buffer in problem.buffers))
     if all(buffer.size % preferred == 0 for buffer in problem.buffers):
         return planner(wide)
-    # The search runs once, for the problem itself.
+    # The search runs only for the required alignment.
     quick = replace(planner, seconds=0.0) if isinstance(planner, ExactPlanner) else planner
     plan = quick(wide)
     check_plan(wide, plan)

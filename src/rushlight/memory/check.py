@@ -1,4 +1,4 @@
-"""Checks every plan with a sweep over time. The check shares no code with the planners."""
+"""Checks plans with a sweep over the steps. The check shares no code with the planners."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rushlight.memory.problem import Plan, PlanError, Problem
 def check_plan(problem: Problem, plan: Plan, capacities: Mapping[int, int] | None = None) -> None:
     """Checks that a plan is valid for a problem.
 
-    Every buffer must have an offset that is a non-negative multiple of its alignment, must end within the
-    capacity of its memory, and must not share a byte with another buffer that is alive at the same step.
+    The offset of each buffer must be a non-negative multiple of its alignment. The buffer must fit into its
+    memory. It must not share a byte with another buffer that is alive at the same step.
 
     Args:
         problem: the buffers.
         plan: their offsets.
-        capacities: the bytes of each memory; memories without an entry have no limit.
+        capacities: the bytes of each memory by memory id; None if there are no limits.
 
     Raises:
         PlanError: the plan is not valid.
@@ -29,11 +29,14 @@ def check_plan(problem: Problem, plan: Plan, capacities: Mapping[int, int] | Non
     for buffer in problem.buffers:
         offset = plan.offsets.get(buffer.id)
         if offset is None:
-            raise PlanError(f"the plan gives no offset to {buffer.label}")
+            raise PlanError(f"the plan has no offset for {buffer.label}")
         if not isinstance(offset, int) or offset < 0:
-            raise PlanError(f"{buffer.label} has the offset {offset!r}, which is no byte position")
+            raise PlanError(f"{buffer.label} has the offset {offset!r}, which is not a non-negative integer")
         if offset % buffer.alignment:
-            raise PlanError(f"{buffer.label} is at {offset}, no multiple of its alignment {buffer.alignment}")
+            raise PlanError(
+                f"{buffer.label} has the offset {offset}, which is not a multiple of its alignment "
+                f"{buffer.alignment}"
+            )
         if capacities is not None:
             capacity = capacities.get(buffer.mem_id)
             if capacity is None:
@@ -41,13 +44,13 @@ def check_plan(problem: Problem, plan: Plan, capacities: Mapping[int, int] | Non
             if offset + buffer.size > capacity:
                 raise PlanError(
                     f"{buffer.label} ends at byte {offset + buffer.size} of memory {buffer.mem_id}, "
-                    f"which holds {capacity}"
+                    f"which has {capacity} bytes"
                 )
     _check_overlaps(problem, plan)
 
 
 def _check_overlaps(problem: Problem, plan: Plan) -> None:
-    # At each step, ends sort before starts, because `upper` is exclusive.
+    # At equal steps, ends are sorted before starts, because `upper` is exclusive.
     events: list[tuple[int, int, int]] = []
     for index, buffer in enumerate(problem.buffers):
         if buffer.size:

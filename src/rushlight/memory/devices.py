@@ -1,4 +1,4 @@
-"""Assigns separate memories to each device."""
+"""Assigns a separate memory to each device."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _HOST = (DeviceType.CPU, 0)
 
 
 def separate_devices(alias_sets: Sequence[AliasSet]) -> list[BufferDevice]:
-    """Gives the alias sets of each device a memory: the host first, then devices by type and index.
+    """Assigns a memory id to the alias sets of each device: first the host, then devices by type and index.
 
     Args:
-        alias_sets: the sets to plan; their `mem_id` is written if at least one set is on a device.
+        alias_sets: the sets to plan. Their `mem_id` is written if at least one set is not on the host.
 
     Returns:
-        The memories of devices. Empty if all sets are in host memory; a pass may have chosen among its
-        memories.
+        The memories that are not in host memory. If all sets are on the host, the list is empty and the sets
+        keep their `mem_id`.
 
     Raises:
-        DeviceMemoryError: some sets are on a device, and a pass has chosen a memory for a set.
+        DeviceMemoryError: a set is not on the host, and a pass has already set the `mem_id` of a set.
         PlanError: tensors that share bytes are on different devices.
     """
     device_of = {id(alias_set): _device_of(alias_set) for alias_set in alias_sets}
@@ -31,9 +31,8 @@ def separate_devices(alias_sets: Sequence[AliasSet]) -> list[BufferDevice]:
         return []
     if any(alias_set.mem_id is not None for alias_set in alias_sets):
         raise DeviceMemoryError(
-            "a pass has chosen memories (mem_id) in a program with tensors on other devices, whose memories "
-            "have the numbers after those of the host; choose no memories, or set "
-            "enable_non_cpu_memory_planning=False"
+            "a pass has set mem_id in a program with tensors on other devices, for which the planner "
+            "itself sets mem_id; do not set mem_id, or use enable_non_cpu_memory_planning=False"
         )
     memory_of = {device: mem_id for mem_id, device in enumerate(devices, start=1)}
     for alias_set in alias_sets:

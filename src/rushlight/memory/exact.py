@@ -1,7 +1,8 @@
-"""The exact planner: first fit, then a search for the smallest peak that may end at a limit.
+"""The exact planner: first fit, then a search for the smallest peak, which ends early at a limit.
 
-The search is native code (`runtime/python/offset_search.cpp`), because it visits some 100,000 states a
-second. This module converts a problem for the search: sizes become units, time becomes sections.
+The search is native code (`runtime/python/offset_search.cpp`), which visits about 100,000 states per second.
+This module converts a problem for the search: it divides sizes by a common unit, and combines steps to
+sections.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rushlight.memory.problem import Buffer, MemorySearch, Plan, Problem, align_
 
 DEFAULT_SECONDS = 1.0
 STEPS_PER_SECOND = 200_000_000
-"""The units of work that a search does per second of its limit; they take about 0.5 s on a Zen 4 core."""
+"""The units of work for each second of the limit of a search. They take about 0.5 s on a Zen 4 core."""
 
 MOST_BUFFERS = 8192
 MOST_UNITS = 1 << 29
@@ -27,20 +28,21 @@ MOST_UNITS = 1 << 29
 class ExactPlanner:
     """Plans each memory by first fit, and searches for a better plan if the peak is above the lower bound.
 
-    A size is rounded up to a multiple of the common alignment. The end of a plan may therefore be above the
-    optimum by less than this alignment; the report then does not call the plan optimal.
+    Sizes are rounded up to multiples of the common alignment. The peak may therefore exceed the optimum by
+    less than this alignment; the report does not call such a plan optimal.
 
     Attributes:
-        seconds: the limit of the search of each memory; 0 for no search. The search ends after `seconds *
-            STEPS_PER_SECOND` units of work, so that a program has the same plan on every machine. It also
-            ends after `seconds` of processor time. Only a machine that is slower by a factor of about two
-            reaches this second limit; its plan then depends on its speed, and the report says so.
+        seconds: the limit of the search of each memory; 0 turns the search off. The search ends after
+            `seconds * STEPS_PER_SECOND` units of work, so that a program has the same plan on every machine.
+            The search also ends after `seconds` of processor time. Only a machine that is about two times
+            slower than a Zen 4 core reaches this time limit. Its plan then depends on its speed, and the
+            report mentions this.
     """
 
     seconds: float = DEFAULT_SECONDS
 
     def __call__(self, problem: Problem) -> Plan:
-        """Plans the buffers; the plan's `searches` has the outcome of the search."""
+        """Plans the buffers. `searches` of the plan has the results of the searches."""
         plan = best_first_fit(problem)
         offsets = dict(plan.offsets)
         searches: dict[int, MemorySearch] = {}
@@ -54,9 +56,9 @@ class ExactPlanner:
 
 
 def _improve(buffers: list[Buffer], offsets: dict[int, int], seconds: float) -> MemorySearch:
-    """Lowers the peak of one memory, and returns what the search proved. `offsets` is changed in place."""
+    """Lowers the peak of one memory. Changes `offsets` in place, and returns the proven lower bound."""
     parts = [_Part(part) for part in _independent(buffers)]
-    # The part with the largest bound determines how low the peaks of the other parts need to be.
+    # The peaks of the other parts need not be lower than the largest bound of a part.
     bound = max(part.bound for part in parts)
     steps, deadline, ended_by = int(seconds * STEPS_PER_SECOND), time.thread_time() + seconds, ""
     for part in sorted(parts, key=lambda part: -part.bound):
@@ -77,7 +79,7 @@ def _improve(buffers: list[Buffer], offsets: dict[int, int], seconds: float) -> 
 
 
 def _independent(buffers: Sequence[Buffer]) -> list[list[Buffer]]:
-    """Groups the buffers so that buffers of different groups are never alive at the same time."""
+    """Divides the buffers into groups. Buffers of different groups are never alive at the same time."""
     groups: list[list[Buffer]] = []
     end = 0
     for buffer in sorted(buffers, key=lambda b: (b.lower, b.upper, b.id)):
@@ -94,7 +96,14 @@ def _peak(buffers: Sequence[Buffer], offsets: Mapping[int, int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """Better offsets or None, a lower bound in bytes, the number of steps, the reason of an early end."""
+    """The result of a search.
+
+    Attributes:
+        offsets: the better offsets by buffer id; empty if none were found.
+        bound: the proven lower bound of the peak, in bytes.
+        steps: the units of work.
+        ended_by: the reason of an early end, as in `MemorySearch`.
+    """
 
     offsets: Mapping[int, int]
     bound: int
@@ -105,8 +114,16 @@ class _Outcome:
 class _Part:
     """Buffers of one memory, converted for the search.
 
-    Every offset is a multiple of the grain; a size is rounded up to a multiple of the grain. All sizes and
-    alignments are multiples of the unit. `bound` is a lower bound of the peak in bytes.
+    Attributes:
+        buffers: the buffers.
+        grain: the common alignment in bytes. Offsets are multiples of it, and sizes are rounded up to
+            multiples.
+        unit: a common divisor of the rounded sizes and of the alignments that matter, in bytes.
+        sizes: the rounded size of each buffer, in units.
+        spans: the lifetime of each buffer, in sections.
+        units: the largest live set, in units.
+        tail: the largest number of bytes by which the rounded peak may exceed the peak.
+        bound: a lower bound of the peak, in bytes.
     """
 
     def __init__(self, buffers: Sequence[Buffer]) -> None:
@@ -130,13 +147,13 @@ class _Part:
         self.bound = self.units * self.unit - self.tail
 
     def is_searchable(self, offsets: Mapping[int, int]) -> bool:
-        """Whether the search supports the size of the problem."""
+        """Whether the problem is small enough for the search."""
         padding = sum(b.alignment for b in self.buffers) // self.unit
         small = _peak(self.buffers, offsets) // self.unit < MOST_UNITS
         return small and sum(self.sizes) + padding < 2 * MOST_UNITS and len(self.buffers) <= MOST_BUFFERS
 
     def search(self, offsets: Mapping[int, int], bound: int, steps: int, seconds: float) -> _Outcome:
-        """Searches for a smaller peak. The search stops at a peak of at most `bound` bytes."""
+        """Searches for a smaller peak. The search ends when the peak is at most `bound` bytes."""
         try:
             from rushlight.runtime._native import search_offsets
         except ImportError:
@@ -162,8 +179,9 @@ class _Part:
 def _sections(buffers: Sequence[Buffer]) -> tuple[list[tuple[int, int]], int]:
     """Returns the lifetime of each buffer in sections, and the number of sections.
 
-    A section is a step at which buffers begin, and after which a buffer ends before others begin. The live
-    set of any other step is a subset of the live set of a section.
+    A new section starts at a step at which a buffer begins, if a buffer has ended since the start of the last
+    section. A section has all buffers that are alive after its last buffer has begun. The live set of each
+    step is a subset of the buffers of a section.
     """
     events = [(b.upper, 0, i) for i, b in enumerate(buffers)]
     events += [(b.lower, 1, i) for i, b in enumerate(buffers)]

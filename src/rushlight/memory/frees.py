@@ -1,4 +1,4 @@
-"""Frees tensors that the runtime allocates (their sizes have no bound) after their last use."""
+"""Inserts calls that free tensors after their last use, if the runtime allocates them (unbounded sizes)."""
 
 from __future__ import annotations
 
@@ -20,18 +20,25 @@ from rushlight.passes.base import ProgramPass, graph_modules
 class FreeUnboundedPass(ProgramPass):
     """Before:   y = relu(x, out=alloc); z = neg(y, out=alloc_1)
     Expected: y = relu(x, out=alloc); z = neg(y, out=alloc_1); free(alloc)
-    where the sizes of y have no bound.
+    where the sizes of y have no upper bound.
     """
 
     def rewrite(self, program: MethodProgram) -> bool:
-        """Inserts the calls of free."""
+        """Inserts the calls of `memory.free`."""
         return free_unbounded(program.graph_module, program.graph_signature)
 
 
 def free_unbounded(graph_module: GraphModule, signature: ExportGraphSignature | None) -> bool:
-    """Inserts a call of free after the last use of each tensor that the runtime allocates.
+    """Inserts a call of `memory.free` after the last use of each tensor that the runtime allocates.
 
-    Inputs and outputs belong to the caller. Returns whether a call was inserted.
+    Inputs and outputs are not freed, because they belong to the caller.
+
+    Args:
+        graph_module: a graph of out variants with specs, which is changed in place.
+        signature: its signature, or None.
+
+    Returns:
+        Whether a call was inserted.
     """
     specs = [spec for node in graph_module.graph.nodes for spec in meta.tensor_specs(node)]
     inner = [child for child in graph_modules(graph_module) if child is not graph_module]
@@ -47,22 +54,22 @@ def free_unbounded(graph_module: GraphModule, signature: ExportGraphSignature | 
         if isinstance(value, Node)
         for spec in meta.tensor_specs(value)
     }
-    dying: dict[int, list[tuple[Node, TensorSpec]]] = defaultdict(list)
+    last_uses: dict[int, list[tuple[Node, TensorSpec]]] = defaultdict(list)
     for alias_set in aliases.alias_sets.all():
         if alias_set.owner is Owner.RUNTIME and id(alias_set) not in kept and alias_set.last >= 0:
             makers = [(aliases.makers[spec], spec) for spec in alias_set.offsets if spec in aliases.makers]
-            dying[alias_set.last].append(makers[0])
+            last_uses[alias_set.last].append(makers[0])
     for step in aliases.timeline.steps:
-        for maker, spec in dying.get(step.end, ()):
+        for maker, spec in last_uses.get(step.end, ()):
             _insert_free(step.node, maker, spec)
-    if dying:
+    if last_uses:
         for module in graph_modules(graph_module):
             module.recompile()
-    return bool(dying)
+    return bool(last_uses)
 
 
 def _insert_free(last: Node, maker: Node, spec: TensorSpec) -> None:
-    """Inserts a call of free after the last use of a tensor, one of those that `maker` makes."""
+    """Inserts a call of `memory.free` for a tensor that `maker` computes, after the node `last`."""
     graph = last.graph
     if isinstance(meta.get_spec(maker), (list, tuple)):
         index = next(i for i, item in enumerate(meta.tensor_specs(maker)) if item is spec)

@@ -1,10 +1,10 @@
 """Plans several memories of limited size, for example a small fast memory and a large slow memory.
 
-Each buffer is placed in a memory of its device. The cost of a plan is a sum over all buffers: the bytes that
-nodes read and write in the buffer times the cost of a byte in its memory. Buffers with many accesses per byte
-and step of their lifetime are placed first, each in the cheapest memory with a gap. Then the planner tries to
-move buffers to cheaper memories, and plans such a memory again as a whole. The problem is NP-hard, so that
-the cost need not be minimal.
+Each buffer is placed in a memory of its device. The cost of a plan is a sum over all buffers: the number of
+bytes that nodes read and write in the buffer, times the cost of a byte in its memory. The planner first
+places the buffers with the most accesses per byte and step of their lifetime, each in the cheapest memory
+with a gap. Then it tries to move buffers to cheaper memories, and plans the new memory of each such buffer
+again. The problem is NP-hard, and the cost is not guaranteed to be minimal.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ CPU = (0, 0)
 """The type and index of the CPU as a device."""
 
 MOST_RETRIES = 200
-"""The number of buffers that the planner tries to move to cheaper memories, the largest saving first."""
+"""The maximum number of buffers that the planner tries to move to cheaper memories."""
 
-_SHOWN = 5
+_SHOWN = 5  # the number of buffers that an error message names
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory of the device.
+    """A memory of a device.
 
     Attributes:
         name: a name for reports and messages, such as "sram".
-        id: the number of the memory in the program, from 1. The application passes one block of memory to the
-            runtime for each number.
+        id: the id of the memory in the program, from 1. The application passes one block of memory to the
+            runtime for each id.
         size: its size in bytes; None if it has no limit.
         cost: the cost of reading or writing one byte, in any unit.
-        device: the type and index of the device that the memory belongs to, as in `TensorSpec`.
+        device: the type and index of the device to which the memory belongs, as in `TensorSpec`.
     """
 
     name: str
@@ -50,20 +50,28 @@ class Memory:
 
     def __post_init__(self) -> None:
         if self.id < 1:
-            raise ValueError(f"memory {self.name!r} has the id {self.id}; memories count from 1")
+            raise ValueError(f"memory {self.name!r} has the id {self.id}; ids start at 1")
         if self.size is not None and self.size < 0:
-            raise ValueError(f"memory {self.name!r} has the size {self.size}")
+            raise ValueError(
+                f"memory {self.name!r} has the size {self.size}; a size is 0 or more bytes, or None"
+            )
         if not 0 <= self.cost < math.inf:
             raise ValueError(f"memory {self.name!r} has the cost {self.cost}; a cost is 0 or more")
 
     @property
     def capacity(self) -> float:
-        """The size in bytes; infinity if there is no limit."""
+        """The size in bytes; infinity if the memory has no limit."""
         return math.inf if self.size is None else self.size
 
 
 def check_memories(memories: Iterable[Memory]) -> tuple[Memory, ...]:
-    """Returns the memories.
+    """Checks that ids and names are unique.
+
+    Args:
+        memories: the memories.
+
+    Returns:
+        The memories.
 
     Raises:
         ValueError: two memories have the same id or name.
@@ -71,9 +79,9 @@ def check_memories(memories: Iterable[Memory]) -> tuple[Memory, ...]:
     found = tuple(memories)
     for what in ("id", "name"):
         values = [getattr(memory, what) for memory in found]
-        twice = next((value for value in values if values.count(value) > 1), None)
-        if twice is not None:
-            raise ValueError(f"two memories have the {what} {twice!r}")
+        duplicate = next((value for value in values if values.count(value) > 1), None)
+        if duplicate is not None:
+            raise ValueError(f"two memories have the {what} {duplicate!r}")
     return found
 
 
@@ -90,31 +98,31 @@ def plan_memories(
     Args:
         problem: the buffers; their memory ids are ignored.
         memories: the memories.
-        traffic: the bytes that nodes read and write in each buffer, by buffer id.
-        devices: the device of a buffer, by buffer id; the CPU is the default.
-        fixed: the memory id of each buffer that must lie in a certain memory, by buffer id.
-        planner: the planner for a single memory.
+        traffic: the number of bytes that nodes read and write in each buffer, by buffer id.
+        devices: the device of each buffer, by buffer id; the default is the CPU.
+        fixed: the memory id of each buffer whose memory is already chosen, by buffer id.
+        planner: the planner for a single memory; None means the exact planner.
 
     Returns:
-        The problem with the chosen memories, and its plan.
+        The problem with the chosen memory ids, and its plan.
 
     Raises:
-        PlanError: the buffers do not fit, or a buffer has no memory on its device. The message gives the
-            missing bytes and the largest buffers.
+        PlanError: the buffers do not fit into the memories, or there is no memory for the device of a buffer.
+            The message gives the number of missing bytes and the largest buffers.
     """
-    planning = _Planning(problem, check_memories(memories), traffic, devices or {}, fixed or {})
+    planning = _HierarchyPlanner(problem, check_memories(memories), traffic, devices or {}, fixed or {})
     planning.insert()
     planning.retry()
     return planning.result(planner or ExactPlanner())
 
 
 def cost_of(problem: Problem, memories: Sequence[Memory], traffic: Mapping[int, int]) -> float:
-    """Returns the sum of the bytes that nodes read and write, times the cost of the buffer's memory."""
+    """Returns the cost of a plan: accessed bytes times the cost of their memory, summed over all buffers."""
     costs = {memory.id: memory.cost for memory in memories}
     return sum(traffic.get(b.id, 0) * costs[b.mem_id] for b in problem.buffers)
 
 
-class _Planning:
+class _HierarchyPlanner:
     def __init__(
         self,
         problem: Problem,
@@ -125,7 +133,7 @@ class _Planning:
     ) -> None:
         self.problem = problem
         self.traffic = traffic
-        # Memories of equal cost are sorted by size, so that the larger one keeps room for larger buffers.
+        # Memories of equal cost are sorted by size, so that the larger one keeps space for larger buffers.
         self.memories = sorted(memories, key=lambda m: (m.cost, m.capacity, m.id))
         self.allowed = {
             b.id: self._allowed(b, devices.get(b.id, CPU), fixed.get(b.id)) for b in problem.buffers
@@ -134,18 +142,19 @@ class _Planning:
         self.inserted: dict[int, tuple[Memory, int]] = {}
 
     def _allowed(self, buffer: Buffer, device: tuple[int, int], mem_id: int | None) -> list[Memory]:
-        """The memories that may contain a buffer, the cheapest first."""
+        """Returns the memories that may contain a buffer, the cheapest first."""
         found = [m for m in self.memories if m.device == device and mem_id in (None, m.id)]
         if found:
             return found
         known = ", ".join(f"{m.name} (id {m.id}, device {m.device[0]}:{m.device[1]})" for m in self.memories)
         wanted = "" if mem_id is None else f" and the id {mem_id}"
         raise PlanError(
-            f"{buffer.label} needs a memory of the device {device[0]}:{device[1]}{wanted}; there are {known}"
+            f"{buffer.label} needs a memory of the device {device[0]}:{device[1]}{wanted}; the memories are "
+            f"{known}"
         )
 
     def _density(self, buffer: Buffer) -> float:
-        """The saving per byte and step if the buffer lies in its cheapest memory."""
+        """Returns the saved cost per byte and step if the buffer is in its cheapest memory."""
         allowed = self.allowed[buffer.id]
         saved = self.traffic.get(buffer.id, 0) * (allowed[-1].cost - allowed[0].cost)
         return saved / (buffer.size * (buffer.upper - buffer.lower))
@@ -171,7 +180,7 @@ class _Planning:
                 self.inserted[buffer.id] = self.chosen[buffer.id], 0
 
     def retry(self) -> None:
-        """Moves buffers to cheaper memories if these memories can be planned again with the buffer."""
+        """Moves a buffer to a cheaper memory if a new plan of this memory has space for the buffer."""
         movable = [
             b for b in self.problem.buffers if b.size and self.chosen[b.id] is not self.allowed[b.id][0]
         ]
@@ -205,13 +214,13 @@ class _Planning:
                 plan = Plan({b.id: self.inserted[b.id][1] for b in part.buffers})
                 peak = plan.peaks(part)[memory.id]
             if peak > memory.capacity:
-                raise PlanError(self._misfit(memory, part, peak, chosen))
+                raise PlanError(self._capacity_error(memory, part, peak, chosen))
             offsets.update(plan.offsets)
             searches.update(plan.searches)
         return chosen, Plan(offsets, searches)
 
-    def _misfit(self, memory: Memory, part: Problem, peak: int, chosen: Problem) -> str:
-        """The error text: the number of missing bytes and the largest buffers."""
+    def _capacity_error(self, memory: Memory, part: Problem, peak: int, chosen: Problem) -> str:
+        """Returns the error message, with the number of missing bytes and the largest buffers."""
         assert memory.size is not None
         step = busiest_step(part)[memory.id]
         alive = [b for b in chosen.buffers if b.lower <= step < b.upper and b.size]
@@ -220,9 +229,9 @@ class _Planning:
         others = ", ".join(
             f"{m.name} {m.size:,}" for m in self.memories if m is not memory and m.size is not None
         )
-        beside = f" beside {others}" if others else ""
+        listed = f" (other memories: {others})" if others else ""
         return (
-            f"the plan does not fit: memory {memory.name!r} has {memory.size:,} bytes{beside}, and "
+            f"the plan does not fit: memory {memory.name!r} has {memory.size:,} bytes{listed}, but "
             f"{peak - memory.size:,} bytes more are needed; {sum(b.size for b in alive):,} bytes are alive "
-            f"at step {step}. The largest tensors there: {largest}"
+            f"at step {step}. The largest tensors at this step are {largest}"
         )

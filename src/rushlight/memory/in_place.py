@@ -1,7 +1,7 @@
-"""Operators that may write their result over an input whose lifetime ends at this operator.
+"""The operators that may write their result over an input whose lifetime ends at this operator.
 
-Each row of the table makes a promise for every kernel library: the kernel reads element i of each named
-argument not later than it writes element i of its first result. Arguments that a row does not name must not
+Each row of the table is a contract for the kernels of all libraries: a kernel reads element i of each
+argument in the row before it writes element i of its first result. Arguments that are not in the row must not
 share bytes with the result.
 """
 
@@ -31,23 +31,25 @@ _BINARY = """
 WRITES_PARTS = frozenset(
     f"aten::{name}" for name in "index_put scatter scatter_add slice_scatter select_scatter".split()
 )
-"""Operators that copy `self` and then write a part of the copy; in place, the copy is not needed."""
+"""Operators that copy `self` and then write a part of the copy. In place, they need no copy."""
 
 
 class InPlaceRow(NamedTuple):
-    """The in-place properties of an operator, with arguments by name.
+    """The arguments of an operator, by name, whose bytes its first result may overwrite.
 
-    `taken`: the arguments whose memory the first result may take over. `together`: the arguments that may all
-    be the overwritten tensor at the same time, element for element.
+    Attributes:
+        sources: the arguments that the result may overwrite.
+        elementwise: the arguments that may share bytes with the overwritten argument, because the kernel
+            reads element i of them before it writes element i of the result.
     """
 
-    taken: tuple[str, ...]
-    together: tuple[str, ...]
+    sources: tuple[str, ...]
+    elementwise: tuple[str, ...]
 
 
 def _table() -> dict[str, InPlaceRow]:
-    def row(*taken: str, read: tuple[str, ...] = ()) -> InPlaceRow:
-        return InPlaceRow(taken, (*taken, *read))
+    def row(*sources: str, read: tuple[str, ...] = ()) -> InPlaceRow:
+        return InPlaceRow(sources, (*sources, *read))
 
     table = {f"aten::{name}": row("self") for name in _UNARY.split()}
     table.update({f"aten::{name}": row("self", "other") for name in _BINARY.split()})
@@ -64,22 +66,22 @@ def _table() -> dict[str, InPlaceRow]:
 
 
 IN_PLACE = _table()
-"""The row of each operator name; it is valid for all overloads."""
+"""The row of each operator, by name without overload; a row is valid for all overloads."""
 
 _NOTHING = InPlaceRow((), ())
 
 
 def in_place_pairs(node: Node) -> Iterator[tuple[TensorSpec, TensorSpec]]:
-    """Yields (input, result) pairs that may share memory, as far as shapes and dtypes are concerned.
+    """Yields the (input, result) pairs of a node that may share memory.
 
-    The input has the dtype, dim order and shape of the result. `Aliases.may_compute_in_place` checks other
-    readers of the input.
+    The input has the dtype, dim order and shape of the result. The caller must check that no other node reads
+    the input afterwards, see `Aliases.may_compute_in_place`.
     """
     op = aten_op(node.target)
     if op is None:
         return
     row, out_name = _row(op)
-    if not row.taken or out_name is None:
+    if not row.sources or out_name is None:
         return
     out = node.kwargs.get(out_name)
     if not isinstance(out, Node):
@@ -94,16 +96,16 @@ def in_place_pairs(node: Node) -> Iterator[tuple[TensorSpec, TensorSpec]]:
 
 
 def in_place_sources(node: Node) -> list[Node]:
-    """The arguments whose memory the first result may take over; shapes and dtypes are not checked."""
+    """Returns the arguments that the first result may overwrite. Shapes and dtypes are not checked."""
     op = aten_op(node.target)
     if op is None or node.op != "call_function":
         return []
-    given = [argument(op, node, name) for name in _row(op)[0].taken]
+    given = [argument(op, node, name) for name in _row(op)[0].sources]
     return [source for source in given if isinstance(source, Node)]
 
 
 def readings(node: Node) -> list[tuple[str, Node]]:
-    """(argument name, node) for everything that `node` reads; the name is "" if `node` calls no operator."""
+    """Returns (argument name, node) for all nodes that `node` reads; without an operator the name is ""."""
     op = aten_op(node.target)
     if op is None:
         return [("", source) for source in node.all_input_nodes]
@@ -111,17 +113,18 @@ def readings(node: Node) -> list[tuple[str, Node]]:
 
 
 def reads_in_step(node: Node, name: str, source: Node, result: TensorSpec) -> bool:
-    """Whether the argument `name` of `node` may share memory with the first result (spec `result`).
+    """Whether the argument `name` of `node` may share memory with the first result, whose spec is `result`.
 
-    This is so if argument and result have the same layout, and each element is read before it is written.
+    They may share memory if they have the same layout, and if the kernel reads each element of the argument
+    before it writes this element of the result.
     """
     op = aten_op(node.target)
-    return op is not None and name in _row(op)[0].together and same_elements(source, node, result)
+    return op is not None and name in _row(op)[0].elementwise and same_elements(source, node, result)
 
 
 @cache
 def _row(op: OpOverload) -> tuple[InPlaceRow, str | None]:
-    """The operator's row of the table, and the name of its first out argument."""
+    """Returns the row of an operator in the table, and the name of its first out argument."""
     written = written_names(op)
     return IN_PLACE.get(op._schema.name, _NOTHING), written[0] if written else None
 

@@ -1,4 +1,4 @@
-"""The live-set lower bound: every plan needs at least the bytes that are alive at the busiest step."""
+"""The live-set bound: each plan needs at least the bytes of all buffers that are alive at the same step."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from rushlight.memory.problem import Problem
 
 
 def lower_bound(problem: Problem) -> dict[int, int]:
-    """Returns the largest sum of the sizes of buffers that are alive at the same time, by memory id.
-
-    O(n log n).
-    """
+    """Returns the bytes of the largest live set by memory id. The running time is O(n log n)."""
     return {mem_id: _busiest(buffers)[1] for mem_id, buffers in _events(problem).items()}
 
 
@@ -19,7 +16,7 @@ def busiest_step(problem: Problem) -> dict[int, int]:
 
 
 def _events(problem: Problem) -> dict[int, list[tuple[int, int]]]:
-    """(step, change of the live bytes) by memory."""
+    """Returns pairs of a step and a change of the live bytes, by memory id."""
     events: dict[int, list[tuple[int, int]]] = {}
     for mem_id, buffers in problem.by_memory().items():
         memory = events.setdefault(mem_id, [])
@@ -30,7 +27,7 @@ def _events(problem: Problem) -> dict[int, list[tuple[int, int]]]:
 
 
 def _busiest(events: list[tuple[int, int]]) -> tuple[int, int]:
-    # A buffer that ends at a step frees its bytes before others begin: negative changes sort first.
+    # At equal steps, negative changes are sorted first: a buffer ends before other buffers begin.
     live = peak = step = 0
     for when, change in sorted(events):
         live += change

@@ -1,4 +1,4 @@
-"""A plan without sharing, for debugging: every buffer has separate bytes."""
+"""A planner for debugging: each buffer has separate bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rushlight.memory.problem import Plan, Problem, align_up
 
 
 def naive(problem: Problem) -> Plan:
-    """Places the buffers of each memory one after the other, in the given order."""
+    """Places the buffers of each memory one after the other, in the order of the problem."""
     offsets: dict[int, int] = {}
     for buffers in problem.by_memory().values():
         end = 0

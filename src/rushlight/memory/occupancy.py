@@ -1,4 +1,4 @@
-"""Records which bytes of a memory are in use during ranges of steps."""
+"""Stores which bytes of a memory are in use during ranges of steps."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ Ranges = list[int]
 class Occupancy:
     """A segment tree over the steps at which buffers begin or end.
 
-    Each node has two sets of merged byte ranges: `cover`, the bytes in use during all of its steps, and
-    `touch`, the bytes in use during any of its steps. Adjacent ranges merge, so that there are few ranges
-    even if many buffers are alive together. Each operation visits O(log n) nodes.
+    Each node of the tree has two sets of byte ranges: `cover` has the bytes in use during all of its steps,
+    and `touch` the bytes in use during at least one of its steps. Adjacent ranges are merged, so that there
+    are few ranges even if many buffers are alive together. Each operation visits O(log n) nodes.
+
+    Args:
+        spans: the lifetimes [lower, upper) of all buffers.
     """
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
@@ -28,7 +31,7 @@ class Occupancy:
     def take(self, lower: int, upper: int, start: int, end: int) -> None:
         """Marks the bytes [start, end) as in use during the steps [lower, upper).
 
-        Both steps must be ends of the spans passed to the constructor.
+        Both steps must be bounds of spans that were passed to the constructor.
         """
         nodes, ancestors = self._split(lower, upper)
         for node in nodes:
@@ -38,9 +41,9 @@ class Occupancy:
             self._touch[node] = _with_range(self._touch[node], start, end)
 
     def taken(self, lower: int, upper: int) -> list[tuple[int, int]]:
-        """Returns the (start, end) ranges in use at any of the steps [lower, upper), sorted by start.
+        """Returns the (start, end) ranges in use during at least one of the steps [lower, upper).
 
-        The ranges may overlap.
+        The ranges are sorted by start, and may overlap.
         """
         nodes, ancestors = self._split(lower, upper)
         found: list[tuple[int, int]] = []
@@ -51,7 +54,7 @@ class Occupancy:
         return found
 
     def _split(self, lower: int, upper: int) -> tuple[list[int], set[int]]:
-        """The nodes that cover the span, and all nodes above them."""
+        """Returns the nodes that together cover the steps [lower, upper), and all ancestors of them."""
         left = self._size + bisect_left(self._steps, lower)
         right = self._size + bisect_left(self._steps, upper)
         nodes: list[int] = []
@@ -77,7 +80,7 @@ def _with_range(ranges: Ranges | None, start: int, end: int) -> Ranges:
     """Merges [start, end) into `ranges`, in place if `ranges` is not None."""
     if ranges is None:
         return [start, end]
-    # An even index lies between two ranges, an odd index within a range; adjacent ranges merge.
+    # An even index is between two ranges, and an odd index is inside a range.
     first = bisect_left(ranges, start)
     last = bisect_right(ranges, end)
     ranges[first:last] = ([] if first & 1 else [start]) + ([] if last & 1 else [end])

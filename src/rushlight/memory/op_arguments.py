@@ -1,4 +1,4 @@
-"""Arguments of an operator by name, as a node passes them. Each schema is read once."""
+"""Reads the arguments of a node by name. Each operator schema is read only once."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rushlight.ir import out_variants
 
 @cache
 def positions(op: OpOverload) -> dict[str, int]:
-    """Schema position by argument name."""
+    """Returns the position of each argument in the schema, by name."""
     return {argument.name: position for position, argument in enumerate(op._schema.arguments)}
 
 
 @cache
 def _read_positions(op: OpOverload) -> tuple[tuple[int, str], ...]:
-    """Position and name of each argument that the operator does not write."""
+    """Returns the position and name of each argument that the operator does not write."""
     written = written_names(op)
     return tuple(
         (position, argument.name)
@@ -29,12 +29,12 @@ def _read_positions(op: OpOverload) -> tuple[tuple[int, str], ...]:
 
 @cache
 def written_names(op: OpOverload) -> tuple[str, ...]:
-    """The arguments that the operator writes."""
+    """Returns the names of the arguments that the operator writes."""
     return tuple(argument.name for argument in out_variants.written_arguments(op._schema))
 
 
 def argument(op: OpOverload, node: Node, name: str) -> object:
-    """The value that the node passes for the argument; None if the argument is left out."""
+    """Returns the value of an argument of a node; None if the node does not pass this argument."""
     if name in node.kwargs:
         return node.kwargs[name]
     position = positions(op).get(name)
@@ -44,7 +44,7 @@ def argument(op: OpOverload, node: Node, name: str) -> object:
 def tensor_arguments(op: OpOverload, node: Node) -> list[tuple[str, Node]]:
     """Returns (argument name, node) for the tensor arguments that the operator only reads.
 
-    The items of a list are separate entries.
+    Each item of a list is a separate entry.
     """
     found: list[tuple[str, Node]] = []
     args, kwargs = node.args, node.kwargs

@@ -23,17 +23,25 @@ MUTATIONS = (
 def separate_outputs(
     graph_module: GraphModule, signature: ExportGraphSignature, aliases: Aliases, copy_views: bool
 ) -> int:
-    """Copies results whose bytes the program overwrites at its end; the copies come before the overwrite.
+    """Copies outputs whose bytes the program overwrites at its end.
 
-    Two kinds of results are copied: user outputs that may share bytes with a written buffer or input, and new
-    contents of a buffer that may share bytes with a buffer which is written earlier. With `copy_views`, user
-    outputs that are views are copied too, because the caller provides separate memory for outputs. Returns
-    the number of copies.
+    Two kinds of outputs are copied: user outputs that may share bytes with a written buffer or input, and new
+    contents of a buffer that may share bytes with a buffer which is written before it.
+
+    Args:
+        graph_module: a graph of out variants with specs, which is changed in place.
+        signature: its signature.
+        aliases: the alias analysis of the graph.
+        copy_views: also copy user outputs that are views, because the caller provides separate memory for
+            outputs.
+
+    Returns:
+        The number of copies.
     """
     output = graph_module.graph.output_node()
     leaves, tree = pytree.tree_flatten(output.args)
     owners = owners_of_mutations(graph_module, signature)
-    mutated = _storages_of_mutated(graph_module, signature, aliases)
+    mutated = _mutated_alias_sets(graph_module, signature, aliases)
     written: list[AliasSet] = []
     copies = 0
     for index, leaf in enumerate(leaves):
@@ -42,11 +50,11 @@ def separate_outputs(
         owner = owners.get(index)
         if owner is None:
             is_view = leaf.target is memory_ops.view
-            if _lies_in(leaf, mutated, aliases) or (is_view and copy_views):
+            if _may_be_in(leaf, mutated, aliases) or (is_view and copy_views):
                 leaves[index] = _copy(leaf)
                 copies += 1
         else:
-            if place_of(leaf) is not owner and _lies_in(leaf, written, aliases):
+            if place_of(leaf) is not owner and _may_be_in(leaf, written, aliases):
                 leaves[index] = _copy(leaf)
                 copies += 1
             written.append(aliases.alias_sets.of(meta.get_spec(owner)))
@@ -57,7 +65,7 @@ def separate_outputs(
 
 
 def owners_of_mutations(graph_module: GraphModule, signature: ExportGraphSignature) -> dict[int, Node]:
-    """Returns, by output index, the placeholder whose new contents the output is."""
+    """Returns the placeholder that each output updates, by output index. User outputs have no entry."""
     placeholders = {node.name: node for node in graph_module.graph.find_nodes(op="placeholder")}
     owners = {
         spec.arg.name if spec.kind is InputKind.USER_INPUT else str(spec.target): placeholders[spec.arg.name]
@@ -72,7 +80,7 @@ def owners_of_mutations(graph_module: GraphModule, signature: ExportGraphSignatu
 
 
 def place_of(node: Node) -> Node:
-    """Returns the node whose memory an in-place operator overwrites; other nodes are returned unchanged."""
+    """Returns the node whose memory an in-place operator overwrites, or `node` itself for other operators."""
     while True:
         op = aten_op(node.target) if node.op == "call_function" else None
         if op is None or not op._schema.is_mutable or not op._schema.name.endswith("_"):
@@ -82,10 +90,10 @@ def place_of(node: Node) -> Node:
         node = target
 
 
-def _storages_of_mutated(
+def _mutated_alias_sets(
     graph_module: GraphModule, signature: ExportGraphSignature, aliases: Aliases
 ) -> list[AliasSet]:
-    """The alias sets of the buffers, parameters and inputs that the program writes."""
+    """Returns the alias sets of the buffers, parameters and inputs that the program writes."""
     targets = {str(spec.target) for spec in signature.output_specs if spec.kind in MUTATIONS}
     owners = {**signature.inputs_to_buffers, **signature.inputs_to_parameters}
     names = {name for name, target in owners.items() if target in targets} | targets
@@ -96,7 +104,7 @@ def _storages_of_mutated(
     return found
 
 
-def _lies_in(node: Node, alias_sets: list[AliasSet], aliases: Aliases) -> bool:
+def _may_be_in(node: Node, alias_sets: list[AliasSet], aliases: Aliases) -> bool:
     if not alias_sets:
         return False
     return any(alias_set in alias_sets for alias_set in aliases.alias_sets_of(meta.get_spec(node)))

@@ -38,7 +38,14 @@ SHARED_STATE_MEMORY = 2
 
 @dataclass
 class _SharedState:
-    """The buffers of all methods by state name, the tensors written into these buffers, and the graphs."""
+    """The mutable buffers that methods share.
+
+    Attributes:
+        buffers: the buffers of all methods, by name of the state.
+        updates: the specs whose storage is in another spec, by this spec.
+        mutated: the names of the states that a method writes.
+        graphs: the graphs of all methods.
+    """
 
     buffers: dict[object, list[TensorSpec]] = field(default_factory=dict)
     updates: dict[TensorSpec, list[TensorSpec]] = field(default_factory=dict)
@@ -46,7 +53,7 @@ class _SharedState:
     graphs: list[GraphModule] = field(default_factory=list)
 
     def members(self, spec: TensorSpec) -> Iterator[tuple[TensorSpec, int]]:
-        """Yields the spec and all specs in its alias set, with their offsets in bytes from its start."""
+        """Yields the spec and all specs in its storage, with their offsets from its start in bytes."""
         yield spec, 0
         for update in self.updates.get(spec, ()):
             for member, offset in self.members(update):
@@ -54,18 +61,32 @@ class _SharedState:
 
 
 class MemoryPlanningPass(PassBase):
-    """Plans the memory of every tensor that the plan owns.
+    """Plans the memory of all tensors for which the plan has memory.
 
-    `memory_planning_algo` is a planner on plain data (`Problem -> Plan`) or an algorithm on TensorSpecs as in
-    `rushlight.memory.algorithms`. None selects the default planner, which also computes elementwise operators
-    in place. Plans are checked; `allow_lifetime_and_storage_overlap` turns the check of an algorithm's plan
-    off. If the result of first fit is above the lower bound, the default planner searches each memory for the
-    smallest peak, for at most `search_seconds`; 0 turns the search off. With `reorder` it moves nodes if that
-    lowers the peak; results stay the same. With `memories` it chooses a memory for each tensor, see
-    `rushlight.memory.hierarchy`. With `share_mutable_buffers`, buffers with the same qualified name share one
-    place in all methods, in memory 2. Without it, only the buffers in the argument `shared_state` of `run`
-    do. `enable_non_cpu_memory_planning`, which `to_executorch` sets, gives each device separate memories.
-    `reports` has the report of each run.
+    Args:
+        memory_planning_algo: a planner on plain data (`Problem -> Plan`), or an algorithm on TensorSpecs as
+            in `rushlight.memory.algorithms`. None is the default planner, which also computes elementwise
+            operators in place.
+        allow_lifetime_and_storage_overlap: do not check the plan of an algorithm on TensorSpecs. All other
+            plans are checked.
+        alloc_graph_input: whether the plan has memory for inputs; if not, the caller provides it.
+        alloc_graph_output: whether the plan has memory for outputs; if not, the caller provides it.
+        alloc_mutable_buffers: whether the plan has memory for mutable buffers.
+        share_mutable_buffers: let buffers with the same qualified name share bytes of memory 2 in all
+            methods. If False, only the buffers in the argument `shared_state` of `run` share bytes.
+        alignment: the alignment of all offsets, in bytes.
+        search_seconds: the limit of the search for the smallest peak of each memory, in seconds. 0 turns the
+            search off. The default planner searches if the peak of first fit is above the lower bound.
+        reorder: let the default planner reorder nodes if this lowers the peak. The results stay the same.
+        memories: the memories from which the default planner chooses one for each tensor, see
+            `rushlight.memory.hierarchy`.
+
+    Attributes:
+        enable_non_cpu_memory_planning: whether each device has separate memories. `to_executorch` sets it.
+        reports: the report of each run.
+
+    Raises:
+        ValueError: two options contradict each other, or an option has an invalid value.
     """
 
     def __init__(
@@ -82,13 +103,17 @@ class MemoryPlanningPass(PassBase):
         memories: Sequence[Memory] = (),
     ) -> None:
         if not 0 <= search_seconds < math.inf:
-            raise ValueError(f"search_seconds={search_seconds} is no time: give 0 or more seconds")
+            raise ValueError(
+                f"search_seconds={search_seconds} is not valid: give a finite number of seconds that is 0 "
+                "or more"
+            )
         if memory_planning_algo is not None and search_seconds != DEFAULT_SECONDS:
             raise ValueError(
-                "search_seconds has no effect with a memory_planning_algo, which has limits of its own"
+                "search_seconds has no effect with a memory_planning_algo; give the limit to the algorithm "
+                "instead"
             )
         if share_mutable_buffers and not alloc_mutable_buffers:
-            raise ValueError("share_mutable_buffers asks for alloc_mutable_buffers")
+            raise ValueError("share_mutable_buffers=True needs alloc_mutable_buffers=True")
         self.memory_planning_algo = memory_planning_algo
         self.allow_lifetime_and_storage_overlap = allow_lifetime_and_storage_overlap
         self.alloc_graph_input = alloc_graph_input
@@ -101,9 +126,14 @@ class MemoryPlanningPass(PassBase):
         self.reorder = reorder
         self.memories = check_memories(memories)
         if self.memories and memory_planning_algo is not None:
-            raise ValueError("memories has no effect with a memory_planning_algo, which chooses them itself")
+            raise ValueError(
+                "memories has no effect with a memory_planning_algo, which chooses the memories itself"
+            )
         if self.memories and share_mutable_buffers:
-            raise ValueError("share_mutable_buffers has a memory of its own: it cannot be used with memories")
+            raise ValueError(
+                "share_mutable_buffers cannot be used with memories, because shared buffers need memory 2 "
+                "for themselves"
+            )
         self.reports: list[PlanReport] = []
         self._shared = _SharedState()
 
@@ -120,13 +150,13 @@ class MemoryPlanningPass(PassBase):
         """Plans the graph of one method.
 
         Args:
-            graph_module: a graph of out variants with specs; the plan is written into the specs.
-            graph_signature: tells which inputs are buffers.
-            shared_state: the name of the state that a buffer shares with other methods, by the buffer's
-                qualified name.
+            graph_module: a graph of out variants with specs. The plan is written to the specs.
+            graph_signature: its signature, which defines the inputs that are constants and mutable buffers.
+            shared_state: the name of the state that a buffer shares with other methods, by the qualified name
+                of the buffer.
 
         Raises:
-            PlanError: the plan is wrong.
+            PlanError: the planning problem has no valid plan, or the plan is wrong.
         """
         self._set_alloc_node_spec(graph_module)
         state = shared_state or {}
@@ -154,7 +184,7 @@ class MemoryPlanningPass(PassBase):
         return PassResult(graph_module, True)
 
     def run_multimethod(self) -> None:
-        """Places the shared mutable buffers; call this after `run` was called for every method."""
+        """Places the shared mutable buffers in memory 2. Call this after `run` was called for each method."""
         shared, end = self._shared, 0
         for name, specs in shared.buffers.items():
             if name not in shared.mutated:
@@ -171,9 +201,9 @@ class MemoryPlanningPass(PassBase):
         self._shared = _SharedState()
 
     def _set_alloc_node_spec(self, graph_module: GraphModule) -> None:
-        """Gives an allocation without a spec the spec of the result that is written into it.
+        """Sets the spec of each allocation without a spec to the spec of the result that is written to it.
 
-        Results that a pass places within an argument get their offset there.
+        Also writes the placements of results in arguments, see `share_arguments`.
         """
         share_arguments(graph_module)
         for node in graph_module.graph.nodes:
@@ -200,7 +230,10 @@ class MemoryPlanningPass(PassBase):
         buffers = []
         for buffer, spec in zip(method.problem.buffers, specs, strict=True):
             if spec.mem_id is None or spec.mem_offset is None:
-                raise PlanError(f"the algorithm {name_of(algorithm)} gives no place to {buffer.label}")
+                raise PlanError(
+                    f"the algorithm {name_of(algorithm)} returned no memory id or no offset for "
+                    f"{buffer.label}"
+                )
             offsets[buffer.id] = spec.mem_offset
             buffers.append(replace(buffer, mem_id=spec.mem_id))
         method.problem, plan = Problem.of(buffers), Plan(offsets)
@@ -223,7 +256,7 @@ class MemoryPlanningPass(PassBase):
         graph_module: GraphModule,
         signature: ExportGraphSignature | None,
     ) -> list[int]:
-        """Runs an algorithm for each device, with memory ids that start at 1; returns the memory sizes."""
+        """Runs an algorithm for each device, with memory ids from 1. Returns the bytes of each memory."""
         groups: dict[int | None, list[TensorSpec]] = {None: specs}
         if method.devices:
             groups = {}
@@ -255,7 +288,9 @@ class MemoryPlanningPass(PassBase):
     ) -> None:
         sizes = meta.get_planned_sizes(graph_module)
         if sizes is None or len(sizes) != SHARED_STATE_MEMORY:
-            raise PlanError("mutable buffers can be shared only if all other tensors are in memory 1")
+            raise PlanError(
+                "mutable buffers can be shared between methods only if all other tensors are in memory 1"
+            )
         method = len(self._shared.graphs)
         self._shared.graphs.append(graph_module)
         mutated = set(signature.buffers_to_mutate.values())
@@ -276,7 +311,7 @@ class MemoryPlanningPass(PassBase):
 
 
 def is_plain_planner(algorithm: Callable[..., Any]) -> bool:
-    """Whether the algorithm takes only a Problem; the number of its required arguments decides."""
+    """Whether an algorithm is a planner on plain data: it has exactly one required argument."""
     try:
         parameters = inspect.signature(algorithm).parameters.values()
     except (TypeError, ValueError):
@@ -290,7 +325,7 @@ def is_plain_planner(algorithm: Callable[..., Any]) -> bool:
 
 
 def _representative(alias_set: AliasSet) -> TensorSpec:
-    """A spec with the size, memory and lifetime of the whole alias set."""
+    """Returns a spec with the size, memory and lifetime of the whole alias set."""
     whole = next((spec for spec in alias_set.offsets if alias_set.is_whole(spec)), None)
     if whole is None:
         whole = TensorSpec(torch.uint8, [alias_set.size])

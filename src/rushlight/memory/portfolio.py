@@ -1,4 +1,4 @@
-"""Runs first fit in several orders: returns the first result that reaches the lower bound, else the best."""
+"""Runs first fit with several orders of the buffers, and returns the best plan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ORDERS = (by_size, by_area, by_lifetime, by_start)
 
 
 def best_first_fit(problem: Problem) -> Plan:
-    """The default planner: the lowest peak of each memory over all first fit orders."""
+    """Returns the plan with the lowest peak of each memory; stops early if it reaches the lower bound."""
     bounds = lower_bound(problem)
     offsets: dict[int, int] = {}
     for mem_id, buffers in problem.by_memory().items():

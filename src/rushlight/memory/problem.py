@@ -1,4 +1,4 @@
-"""Memory planning as plain data: buffers with lifetimes and sizes are the input, offsets the output."""
+"""The memory planning problem as plain data: buffers with lifetimes and sizes, and the offsets of a plan."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 
 class PlanError(ValueError):
-    """A planning problem is invalid, or a plan violates the rules of its problem."""
+    """A planning problem or a plan is invalid."""
 
 
 class DeviceMemoryError(PlanError, NotImplementedError):
-    """A program has tensors on devices, and tensors for which a pass chose a memory."""
+    """A program has tensors on several devices, but a pass has already chosen a memory for a tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Buffer:
         lower: the first step at which the buffer is alive.
         upper: the first step at which it is no longer alive.
         size: its size in bytes.
-        alignment: its offset is a multiple of this number of bytes.
+        alignment: the alignment of its offset, in bytes.
         mem_id: the memory that contains it.
         name: a name for messages.
     """
@@ -41,15 +41,15 @@ class Buffer:
         if self.size < 0:
             raise PlanError(f"{self.label} has the negative size {self.size}")
         if self.upper <= self.lower:
-            raise PlanError(f"{self.label} is alive at no step: [{self.lower}, {self.upper})")
+            raise PlanError(f"{self.label} has the empty lifetime [{self.lower}, {self.upper})")
         if self.mem_id < 1:
-            raise PlanError(f"{self.label} asks for memory {self.mem_id}; memories count from 1")
+            raise PlanError(f"{self.label} has the memory id {self.mem_id}; memory ids start at 1")
         if self.alignment < 1:
             raise PlanError(f"{self.label} has the alignment {self.alignment}; it must be at least 1")
 
     @property
     def label(self) -> str:
-        """The name of the buffer in messages."""
+        """The text that names the buffer in messages."""
         return f"buffer {self.id} ({self.name})" if self.name else f"buffer {self.id}"
 
 
@@ -61,7 +61,7 @@ class Problem:
 
     @staticmethod
     def of(buffers: Iterable[Buffer]) -> Problem:
-        """Makes a problem from buffers.
+        """Returns a problem with the given buffers.
 
         Raises:
             PlanError: two buffers have the same id.
@@ -75,7 +75,7 @@ class Problem:
         return Problem(collected)
 
     def by_memory(self) -> dict[int, list[Buffer]]:
-        """Returns the buffers of each memory, with the memories in increasing order."""
+        """Returns the buffers of each memory, with memory ids in increasing order."""
         memories: dict[int, list[Buffer]] = {}
         for buffer in self.buffers:
             memories.setdefault(buffer.mem_id, []).append(buffer)
@@ -84,13 +84,13 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class MemorySearch:
-    """What a planner has proven about the peak of one memory.
+    """The result of the search for the smallest peak of one memory.
 
     Attributes:
-        bound: a lower bound of the peak of every plan, in bytes.
-        ended_by: why the search ended early: "steps", its limit of work; "time", its limit of time, so that
-            the plan depends on the speed of the machine; "size", because the problem is too large to search;
-            "build", because this build has no search.
+        bound: a proven lower bound of the peak of all plans, in bytes.
+        ended_by: the reason why the search ended early; "" if it was complete. "steps" is the limit of work,
+            and "time" the limit of time, so that the plan depends on the speed of the machine. "size" means
+            that the problem is too large to search, and "build" that this build has no search.
     """
 
     bound: int
@@ -103,7 +103,7 @@ class Plan:
 
     Attributes:
         offsets: the offset of each buffer in its memory, in bytes, by buffer id.
-        searches: what the planner has proven, by memory id; empty if it has proven nothing.
+        searches: the results of searches by memory id; empty if the planner does not search.
     """
 
     offsets: Mapping[int, int] = field(default_factory=dict)

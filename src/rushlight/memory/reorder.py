@@ -1,9 +1,9 @@
 """Reorders the nodes of a graph of out variants so that fewer bytes are alive at the same time.
 
-The result of every node stays the same. A node comes after all nodes whose results it reads. Accesses to the
-same bytes keep their order if one of them writes. Random numbers, delegates, control flow and unknown
-operators keep their order among each other. So do equal operators derived from one operator of the model,
-because the developer tools tell them apart by their order.
+The result of each node stays the same. A node comes after all nodes whose results it reads. Two accesses to
+the same bytes keep their order if one of them writes. Random number generators, delegates, control flow and
+unknown operators keep their order among themselves. Equal operators that were derived from one operator of
+the model also keep their order, because the developer tools distinguish them by it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rushlight.memory.schedule import Task, is_valid, order_tasks
 from rushlight.memory.timeline import Step
 
 _KNOWN = ("aten", "dim_order_ops", "quantized_decomposed", "prims")
-"""Namespaces whose operators have no side effects, unless torch marks them."""
+"""The namespaces whose operators have no side effects, except those with torch's tag for random numbers."""
 
 
 def reorder_nodes(
@@ -36,14 +36,13 @@ def reorder_nodes(
 
     Args:
         graph_module: a graph of out variants with specs.
-        signature: tells which inputs are constants and state.
-        ownership: tells which tensors the plan places.
+        signature: its signature, which defines the inputs that are constants and mutable buffers.
+        ownership: the kinds of tensors that the plan places.
         alignment: the alignment of all tensors in bytes.
 
     Returns:
-        The nodes in their previous order, for `restore_order`; None if no better order was found and the
-        graph
-            was not changed.
+        The nodes in their previous order, for `restore_order`. None if no better order was found; the graph
+        is then not changed.
     """
     aliases = find_aliases(graph_module, signature, ownership, alignment)
     problem = _Reader(graph_module, aliases)
@@ -51,20 +50,22 @@ def reorder_nodes(
     if order == list(range(len(order))):
         return None
     if not is_valid(order, problem.tasks):
-        raise PlanError("the nodes were put into an order in which one reads what is not computed yet")
+        raise PlanError(
+            "internal error: in the new order, a node reads a value before another node computes it"
+        )
     before = list(graph_module.graph.nodes)
     _apply(graph_module, [problem.nodes[task] for task in order])
     return before
 
 
 def restore_order(graph_module: GraphModule, nodes: list[Node]) -> None:
-    """Moves the nodes of a graph back into an earlier order."""
+    """Restores an earlier order of the nodes of a graph."""
     _move(graph_module.graph, nodes)
     graph_module.recompile()
 
 
 def _apply(graph_module: GraphModule, calls: list[Node]) -> None:
-    """Reorders the calls; each allocation is moved in front of the first call that uses it."""
+    """Reorders the calls. Each allocation is moved directly before the first call that uses it."""
     moved: list[Node] = []
     seen: set[Node] = set()
     for node in calls:
@@ -87,7 +88,7 @@ def _move(graph: Graph, nodes: list[Node]) -> None:
 
 
 class _Reader:
-    """The tasks of a graph: its calls in graph order, with alias sets as values."""
+    """Converts a graph to tasks: each call is a task, and each planned alias set is a value."""
 
     def __init__(self, graph_module: GraphModule, aliases: Aliases) -> None:
         self.aliases = aliases
@@ -100,8 +101,9 @@ class _Reader:
         place: dict[Node, int] = {}
         writer: dict[int, int] = {}  # by alias set: the last task that writes it
         readers: dict[int, list[int]] = {}  # by alias set: the tasks that read it since the last write
-        ordered = -1  # the last task that must keep its order
-        alike: dict[tuple[str, str], int] = {}  # the last task of an operator with a debug handle
+        ordered = -1  # the last task that keeps its order
+        # by debug handle and operator: the last task
+        last_equal: dict[tuple[str, str], int] = {}
         for value in (n for n in graph_module.graph.nodes if n.op in ("placeholder", "get_attr")):
             made.update(v for s in self._sets(value) if (v := self._planned(s)) is not None)
         for step in self._calls(graph_module):
@@ -124,10 +126,10 @@ class _Reader:
                 ordered = index
             handle = meta.get_debug_handle(node)
             if handle is not None:
-                twin = (str(handle), str(node.target))
-                if twin in alike:
-                    after.add(alike[twin])
-                alike[twin] = index
+                origin = (str(handle), str(node.target))
+                if origin in last_equal:
+                    after.add(last_equal[origin])
+                last_equal[origin] = index
             values = [v for s in accessed.values() if (v := self._planned(s)) is not None]
             new = [v for v in values if v not in made]
             made.update(new)
@@ -150,8 +152,8 @@ class _Reader:
         return [s for spec in meta.tensor_specs(node) for s in self.aliases.alias_sets_of(spec)]
 
     def _written(self, node: Node) -> list[AliasSet]:
-        """The alias sets that a node writes or frees."""
-        if node.target is memory_ops.view or _picks_item(node):
+        """Returns the alias sets that a node writes or frees."""
+        if node.target is memory_ops.view or _is_getitem(node):
             return []
         op = aten_op(node.target)
         if op is None:
@@ -161,7 +163,7 @@ class _Reader:
         return [s for target in (*targets, node) for s in self._sets(target)]
 
     def _planned(self, alias_set: AliasSet) -> int | None:
-        """The value of an alias set that the plan places; None if it is alive during the whole program."""
+        """Returns the value of an alias set; None if the plan does not place it, or if it is always alive."""
         if alias_set.owner is not Owner.PLAN or alias_set.state:
             return None
         value = self._value.setdefault(id(alias_set), len(self.sizes))
@@ -170,14 +172,14 @@ class _Reader:
         return value
 
 
-def _picks_item(node: Node) -> bool:
+def _is_getitem(node: Node) -> bool:
     return node.target is operator.getitem
 
 
 def _keeps_order(step: Step) -> bool:
-    """Whether a node may have side effects, so that it keeps its order among such nodes."""
+    """Whether a node may have side effects. Such nodes keep their order among themselves."""
     node = step.node
-    if node.target is memory_ops.view or _picks_item(node):
+    if node.target is memory_ops.view or _is_getitem(node):
         return False
     op = aten_op(node.target)
     if op is None or step.bodies or is_control_flow(node) or op.namespace not in _KNOWN:

@@ -1,7 +1,7 @@
-"""Verifies planned graphs: executes them symbolically and tracks which value each byte holds.
+"""Verifies a planned graph: executes it symbolically, and tracks which value each byte of memory contains.
 
-The replay reads only the graph and the offsets in its specs. It shares no code with the planner except the
-table of operators that may be computed in place.
+The replay reads only the graph and the offsets in its specs. It shares no code with the planner, except the
+table of operators that may compute in place.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WRITE_BACK = "aten::copy_"
 
 
 class Value:
-    """The result of a node. Each byte holds one value, or none that may be read."""
+    """The result of a node. A byte of memory contains one value, or no value that may be read."""
 
     __slots__ = ("label",)
 
@@ -39,41 +39,52 @@ class Value:
 
 
 class Place(NamedTuple):
-    """The bytes [low, high) of a planned memory (by its number), or of an unplanned tensor (by its spec)."""
+    """The bytes [low, high) of a memory. `memory` is a memory id, or the spec of a tensor without a plan."""
 
     memory: Hashable
     low: int
     high: int
 
-    def meets(self, other: Place) -> bool:
-        """Whether the two places have a common byte."""
+    def overlaps(self, other: Place) -> bool:
+        """Whether two places have a common byte."""
         return self.memory == other.memory and self.low < other.high and other.low < self.high
 
 
 class Held(NamedTuple):
-    """A tensor at run time: its place, and the value that the place must hold when it is read."""
+    """A tensor at run time: its place, and the value that the place must contain when a node reads it."""
 
     place: Place
     value: Value
 
 
 Tensor = tuple[Held, ...]
-"""The possible places of a tensor: after a branch, it may lie in one of several places."""
+"""The possible places of a tensor. After a branch, a tensor may be in one of several places."""
 
 
 def replay_plan(graph_module: GraphModule, signature: ExportGraphSignature | None = None) -> None:
-    """Raises PlanError unless the planned graph computes the same results as the graph without a plan.
+    """Checks that the planned graph computes the same results as the graph without a plan.
 
-    Four rules are checked. Every byte that a node reads holds the value that the node expects. No node writes
-    over its inputs, except an operator that may compute in place, element for element. No constant is
-    written. At the end, the outputs and the new contents of buffers and inputs are in their places. The time
-    is about O(n log n).
+    There are four rules:
+
+    - Each byte that a node reads contains the value that the node expects.
+    - No node writes over its inputs, except an operator that may compute in place, element by element.
+    - No node writes to constants.
+    - At the end, the outputs and the new contents of buffers and inputs are in their places.
+
+    The running time is about O(n log n) for n nodes.
+
+    Args:
+        graph_module: the planned graph. It is not changed.
+        signature: its signature, or None.
+
+    Raises:
+        PlanError: a rule is violated.
     """
     _Replay(graph_module, signature).run()
 
 
 class _Bytes:
-    """One memory: the bytes from `starts[i]` to `starts[i + 1]` hold `values[i]`."""
+    """The contents of one memory: the bytes from `starts[i]` to `starts[i + 1]` contain `values[i]`."""
 
     __slots__ = ("starts", "values")
 
@@ -99,7 +110,7 @@ class _Bytes:
         self.values[first:after] = values
 
     def other_than(self, low: int, high: int, value: Value) -> tuple[int, Value | None] | None:
-        """The first byte of [low, high) that does not hold the value, and the value that it holds."""
+        """Returns the first byte of [low, high) without the value, and the value that this byte contains."""
         at = bisect_right(self.starts, low) - 1
         while at < len(self.starts) and self.starts[at] < high:
             if self.values[at] is not value:
@@ -109,7 +120,7 @@ class _Bytes:
 
 
 class _Memories:
-    """All memories. Writes within a branch are recorded, so that they can be undone."""
+    """All memories. Writes in a branch are recorded, so that they can be undone."""
 
     def __init__(self) -> None:
         self._bytes: dict[Hashable, _Bytes] = {}
@@ -142,7 +153,7 @@ class _Memories:
         self._written.append([])
 
     def end_branch(self) -> list[Place]:
-        """Undoes all writes since the branch began; returns the written places."""
+        """Undoes all writes since the start of the branch. Returns the written places."""
         self._bytes.update(self._before.pop())
         return self._written.pop()
 
@@ -153,7 +164,7 @@ class _Replay:
         self.signature = signature
         self.memories = _Memories()
         self.places: dict[TensorSpec, Place] = {}
-        # By node: a tensor, or a list with None for each item that is no tensor.
+        # By node: a tensor, or a list with None for each item that is not a tensor.
         self.tensors: dict[Node, Tensor | list[Tensor | None]] = {}
         self.fixed: set[Hashable] = set()
 
@@ -182,7 +193,7 @@ class _Replay:
         self.set(node, tensors)
 
     def body(self, module: GraphModule) -> list[Tensor | None]:
-        """Executes a graph whose placeholders are set; returns its outputs."""
+        """Executes a graph whose placeholders are set, and returns its outputs."""
         for node in module.graph.nodes:
             if node.op == "get_attr":
                 self.start(node, changes=False)
@@ -211,27 +222,28 @@ class _Replay:
             self.operator(node)
 
     def item(self, node: Node) -> None:
-        """An item of a sequence has the place that the sequence has for it, whatever the item's spec says."""
+        """Executes a getitem: the result has the item's place in the sequence, even if its spec differs."""
         source, index = node.args
-        self.check_filled(source, node)
+        self.check_written(source, node)
         tensors = self.tensors.get(source) if isinstance(source, Node) else None
         if isinstance(tensors, list) and isinstance(index, int):
             self.set(node, [tensors[index]])
 
     def view(self, node: Node) -> None:
-        self.check_filled(node.args[0], node)
+        self.check_written(node.args[0], node)
         (tensor,) = self.tensors_of(node.args[0])
-        self.set(node, [self.under(meta.get_spec(node), tensor, node)])
+        self.set(node, [self.viewed(meta.get_spec(node), tensor, node)])
 
-    def check_filled(self, source: object, reader: Node) -> None:
-        """Raises PlanError if a node reads an allocation before an operator has written into it."""
+    def check_written(self, source: object, reader: Node) -> None:
+        """Raises PlanError if a node reads an allocation to which no operator has written."""
         if isinstance(source, Node) and source.target is memory_ops.alloc and source not in self.tensors:
-            raise PlanError(f"{reader.name} ({reader.target}) reads {source.name}, which nothing has filled")
+            raise PlanError(f"{reader.name} ({reader.target}) reads {source.name} before any node writes it")
 
-    def under(self, spec: TensorSpec, tensor: Tensor, node: Node) -> Tensor:
-        """Returns a tensor under another spec; a planned place of that spec must be the tensor's place.
+    def viewed(self, spec: TensorSpec, tensor: Tensor, node: Node) -> Tensor:
+        """Returns the tensor of a view with the given spec.
 
-        A view has all bytes of its base, even if upper bounds of dynamic shapes are rounded.
+        If the spec has a planned place, it must be the place of the base. A view has all bytes of its base,
+        even if the upper bounds of dynamic shapes are rounded.
         """
         if spec.nbytes() and spec.mem_id is not None and spec.mem_offset is not None:
             own = self.place(spec)
@@ -239,20 +251,22 @@ class _Replay:
                 size = place.high - place.low
                 same_size = spec.is_dynamic_shape_tensor or own.high - own.low == size
                 if own[:2] != place[:2] or not same_size:
-                    raise PlanError(f"{node.name} is planned at {_text(own)}, but it is {_text(place)}")
+                    raise PlanError(
+                        f"{node.name} is planned at {_text(own)}, but its bytes are {_text(place)}"
+                    )
         return tensor
 
     def operator(self, node: Node) -> None:
-        """Reads the arguments, then writes the results; a delegate call does both in any order."""
+        """Executes an operator or a delegate call: reads the arguments, then writes the results."""
         op = aten_op(node.target)
         given = readings(node)
         for _, source in given:
-            self.check_filled(source, node)
+            self.check_written(source, node)
             for tensor in self.tensors_of(source):
                 self.read(tensor, node, source.name)
         targets: list[Node] = [] if op is None else _written(op, node)
         copies = op is not None and op._schema.name == _WRITE_BACK
-        # A user's operator may change a tensor: the tensor keeps its value object, with other contents.
+        # A custom operator may change a tensor in place. The tensor then keeps its Value object.
         own = [target for target in targets if target.target is memory_ops.alloc]
         changed = [] if copies else [t for t in targets if t in self.tensors and t not in own]
         self.read_all(changed, node)
@@ -268,7 +282,7 @@ class _Replay:
             results += [self.hold(place, Value(node.name)) for place in places]
         rest = iter(results)
         self.set(node, [None if spec is None else next(rest, None) for spec in specs])
-        # A list of results is represented by the list of allocations that it fills.
+        # A list of results is represented by the list of allocations to which it is written.
         rest = iter(results)
         for target in own:
             self.set(target, [next(rest, None) for _ in meta.tensor_specs(target)])
@@ -280,21 +294,21 @@ class _Replay:
         for index, place in enumerate(places):
             if place.memory in self.fixed:
                 raise PlanError(f"{node.name} writes into {_text(place)}, which the program must not change")
-            if any(place.meets(other) for other in places[:index]):
+            if any(place.overlaps(other) for other in places[:index]):
                 raise PlanError(f"{node.name} writes two results into {_text(place)}")
             for name, source in given:
-                if not self.meets(source, place):
+                if not self.overlaps(source, place):
                     continue
                 if index or result is None or not self.in_step(node, name, source, result, place):
                     raise PlanError(
                         f"{node.name} ({node.target}) writes its result over {source.name} "
-                        f"at {_text(place)}, but may read that later"
+                        f"at {_text(place)}, but may read this input later"
                     )
 
     def in_step(self, node: Node, name: str, source: Node, result: TensorSpec, place: Place) -> bool:
-        """Whether an argument has the same place as the first result and is read element by element."""
+        """Whether an argument has the place of the first result, and the node reads it element by element."""
         helds = (held for tensor in self.tensors_of(source) for held in tensor)
-        exact = all(held.place.low == place.low for held in helds if held.place.meets(place))
+        exact = all(held.place.low == place.low for held in helds if held.place.overlaps(place))
         op = aten_op(node.target)
         if op is not None and op._schema.name == _WRITE_BACK:
             return exact and same_elements(source, node, result)
@@ -312,9 +326,9 @@ class _Replay:
             self.iterate(node, self.operands(node, 1), 2)
 
     def cond(self, node: Node) -> None:
-        """Executes both branches on the same bytes.
+        """Executes both branches, each with the same initial contents of the memories.
 
-        Afterwards, the bytes that a branch wrote hold a result of the node or no value.
+        Afterwards, the bytes that a branch has written contain a result of the node, or no value.
         """
         self.read_all([node.args[0]], node)
         written: list[Place] = []
@@ -338,7 +352,7 @@ class _Replay:
         self.set(node, results)
 
     def while_loop(self, node: Node) -> None:
-        """Executes one iteration; then everything that a second iteration reads must still be in place."""
+        """Executes one iteration. All values that a second iteration reads must then still be in place."""
         condition, body = bodies_of(node)
         captured = self.operands(node, 3)
         places = self.result_places(node)
@@ -351,7 +365,7 @@ class _Replay:
         self.set(node, carried)
 
     def iterate(self, node: Node, firsts: list[Tensor | None], at: int) -> None:
-        """Executes one iteration of a map or scan over argument `at`; the next argument is captured."""
+        """Executes one iteration of a map or scan over argument `at`. Argument `at + 1` is captured."""
         (body,) = bodies_of(node)
         xs, captured = self.operands(node, at), self.operands(node, at + 1)
         places = self.result_places(node)
@@ -371,7 +385,7 @@ class _Replay:
         self.set(node, [*carried, *stacked])
 
     def operands(self, node: Node, at: int) -> list[Tensor | None]:
-        """The tensors in a list argument; None for each scalar."""
+        """Returns the tensors in a list argument, with None for each scalar."""
         given = node.args[at] if at < len(node.args) else ()
         return [
             next(iter(self.tensors_of(item)), None)
@@ -384,7 +398,7 @@ class _Replay:
     def assign(
         self, node: Node, sources: Sequence[Tensor | None], places: Sequence[Place | None]
     ) -> list[Tensor | None]:
-        """Copies the sources to their places in order; a source that already lies at its place is skipped."""
+        """Copies the sources to their places in order, except those that are already at their places."""
         results: list[Tensor | None] = []
         for source, place in zip(sources, places, strict=True):
             if source is None or place is None:
@@ -416,22 +430,22 @@ class _Replay:
             found = self.memories.other_than(held)
             if found is not None:
                 at, value = found
-                has = "nothing" if value is None else f"{value.label}"
+                has = "nothing" if value is None else value.label
                 raise PlanError(
                     f"{reader.name} ({reader.target}) reads {name} at {_text(held.place)}, where byte {at} "
                     f"holds {has}, not {held.value.label}"
                 )
 
-    def meets(self, source: Node, place: Place) -> bool:
-        return any(held.place.meets(place) for tensor in self.tensors_of(source) for held in tensor)
+    def overlaps(self, source: Node, place: Place) -> bool:
+        return any(held.place.overlaps(place) for tensor in self.tensors_of(source) for held in tensor)
 
     def hold(self, place: Place, value: Value) -> Tensor:
-        """Writes a value."""
+        """Writes a value to a place, and returns the tensor."""
         self.memories.write(place, value)
         return (Held(place, value),)
 
     def place(self, spec: TensorSpec) -> Place:
-        """The planned place of a tensor; an unplanned tensor has a separate memory."""
+        """Returns the planned place of a tensor. A tensor without a plan has a separate memory."""
         place = self.places.get(spec)
         if place is None:
             size = spec.nbytes()
@@ -447,7 +461,7 @@ class _Replay:
         return place
 
     def tensors_of(self, node: object) -> list[Tensor]:
-        """The tensors of a node; empty for a scalar or an allocation that nothing has written yet."""
+        """Returns the tensors of a node; empty for a scalar, or for an allocation that is not yet written."""
         found = self.tensors.get(node) if isinstance(node, Node) else None
         if isinstance(found, list):
             return [tensor for tensor in found if tensor is not None]
@@ -464,25 +478,25 @@ class _Replay:
 def _made_here(
     output: Tensor | None, written: list[Place], made: dict[Place, Value], node: Node
 ) -> Tensor | None:
-    """The output of a branch; it becomes a value of `node` if the branch has written it."""
+    """Returns the output of a branch. If the branch has written it, it becomes a value of `node`."""
     if output is None:
         return None
     return tuple(
         Held(held.place, made.setdefault(held.place, Value(node.name)))
-        if any(held.place.meets(place) for place in written)
+        if any(held.place.overlaps(place) for place in written)
         else held
         for held in output
     )
 
 
 def _leaves(spec: object) -> list[TensorSpec | None]:
-    """One entry for each result of a node; None for a scalar."""
+    """Returns one entry for each result of a node: its spec, or None for a scalar."""
     items = spec if isinstance(spec, (list, tuple)) else [spec]
     return [item if isinstance(item, TensorSpec) else None for item in items]
 
 
 def _written(op: OpOverload, node: Node) -> list[Node]:
-    """The arguments that the operator writes; list items are separate entries."""
+    """Returns the arguments that the operator writes. Each item of a list is a separate entry."""
     found: list[Node] = []
     for name in written_names(op):
         given = argument(op, node, name)
@@ -494,7 +508,7 @@ def _written(op: OpOverload, node: Node) -> list[Node]:
 def _mutations(
     graph_module: GraphModule, signature: ExportGraphSignature | None
 ) -> tuple[set[Node], list[Node | None]]:
-    """The placeholders that the program changes, and the placeholder (or None) that each output updates."""
+    """Returns the placeholders that the program changes, and for each output the one that it updates."""
     if signature is None:
         return set(), []
     targets = {**signature.inputs_to_buffers, **signature.inputs_to_parameters}
@@ -511,5 +525,5 @@ def _mutations(
 
 
 def _text(place: Place) -> str:
-    memory = f"memory {place.memory}" if isinstance(place.memory, int) else "memory of its own"
+    memory = f"memory {place.memory}" if isinstance(place.memory, int) else "a separate memory"
     return f"[{place.low}, {place.high}) of {memory}"

@@ -1,4 +1,4 @@
-"""The result of memory planning, as numbers and as text."""
+"""The report of a memory plan, as numbers and as text."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rushlight.memory.lower_bound import busiest_step, lower_bound
 from rushlight.memory.problem import Buffer, MemorySearch, Plan, Problem
 
 _ENDED_BY = {
-    "steps": "the search has reached its limit of work",
-    "time": "the search has reached its time limit: the plan depends on the speed of the machine",
-    "size": "too large to search",
-    "build": "this build has no search",
+    "steps": "the search ended at its limit of work",
+    "time": "the search ended at its time limit; the plan depends on the speed of the machine",
+    "size": "the problem is too large for the search",
+    "build": "this build does not contain the search",
 }
 
 
@@ -22,14 +22,14 @@ class MemoryUse:
     """The result for one memory.
 
     Attributes:
-        mem_id: the memory.
-        peak: its size in bytes.
-        lower_bound: the bytes that every plan needs with this order of the nodes: the largest live set, or a
+        mem_id: the id of the memory.
+        peak: the planned size in bytes.
+        lower_bound: the bytes that each plan needs with this order of the nodes: the largest live set, or a
             larger bound that the planner has proven.
-        buffers: the number of buffers.
+        buffers: the number of buffers in the memory.
         ended_by: why the search for a better plan ended early, as in `MemorySearch`; "" if it was complete.
-        memory: the description of the memory, if the user gave any.
-        traffic: the bytes that nodes read and write in it.
+        memory: the description of the memory, or None if the options have no memories.
+        traffic: the number of bytes that nodes read and write in the memory.
     """
 
     mem_id: int
@@ -42,20 +42,17 @@ class MemoryUse:
 
     @property
     def ratio(self) -> float:
-        """The peak divided by the lower bound.
-
-        1.0 means that a better plan needs another order of the nodes.
-        """
+        """The peak divided by the lower bound; 1.0 for a plan that is optimal for this order of the nodes."""
         return self.peak / self.lower_bound if self.lower_bound else 1.0
 
     @property
     def optimal(self) -> bool:
-        """Whether every plan needs at least this number of bytes."""
+        """Whether no plan needs fewer bytes with this order of the nodes."""
         return self.peak <= self.lower_bound
 
     @property
     def verdict(self) -> str:
-        """What the planner has proven about the peak, as text."""
+        """A text that compares the peak with the optimum."""
         if self.optimal:
             return "optimal"
         reason = _ENDED_BY.get(self.ended_by)
@@ -68,11 +65,15 @@ class PlanReport:
     """The result of planning one method.
 
     Attributes:
+        memories: the result for each memory.
         in_place: the number of results that are computed in the memory of an argument.
-        views: the number of tensors that are views of others.
-        moved: the number of nodes that were moved in the graph to lower the live bytes.
-        least: the bytes that the largest node needs for its arguments and results, in any order of the nodes.
-        largest: the buffers that are alive at the step with the largest live set, by decreasing size.
+        views: the number of tensors that are views of other tensors.
+        largest: the largest buffers that are alive at the step with the largest live set, by decreasing size.
+        problem: the planning problem.
+        plan: the plan.
+        moved: the number of nodes that the planner moved to lower the peak.
+        least: a lower bound for any order of the nodes: the largest number of bytes that one node needs for
+            its arguments and results; 0 if it is not known.
     """
 
     memories: tuple[MemoryUse, ...]
@@ -86,7 +87,7 @@ class PlanReport:
 
     @property
     def peak(self) -> int:
-        """The bytes of all memories."""
+        """The sum of the planned bytes of all memories."""
         return sum(memory.peak for memory in self.memories)
 
     def __str__(self) -> str:
@@ -98,17 +99,18 @@ class PlanReport:
             )
         for use in self.memories:
             if use.memory is not None:
-                size = "any size" if use.memory.size is None else f"{use.memory.size:,} bytes"
+                size = "no size limit" if use.memory.size is None else f"{use.memory.size:,} bytes"
                 lines.append(
-                    f"memory {use.mem_id} is {use.memory.name} ({size}); nodes read and write "
-                    f"{use.traffic:,} bytes in it, at a cost of {use.traffic * use.memory.cost:,.0f}"
+                    f"memory {use.mem_id} is {use.memory.name} ({size}): nodes read and write "
+                    f"{use.traffic:,} bytes, with the cost {use.traffic * use.memory.cost:,.0f}"
                 )
-        lines.append(f"{self.in_place} results in place, {self.views} views, {self.moved} nodes moved")
+        lines.append(f"results in place: {self.in_place}, views: {self.views}, moved nodes: {self.moved}")
         if self.least:
-            lines.append(f"some node needs {self.least:,} bytes in any order of the nodes")
+            lines.append(f"lower bound for any order of the nodes: {self.least:,} bytes")
         for buffer in self.largest:
             lines.append(
-                f"  {buffer.size:>13,} bytes in steps {buffer.lower} to {buffer.upper - 1}: {buffer.name}"
+                f"  {buffer.size:>13,} bytes, alive in steps {buffer.lower} to {buffer.upper - 1}: "
+                f"{buffer.name}"
             )
         return "\n".join(lines)
 
@@ -121,7 +123,16 @@ def make_report(
     views: int,
     shown: int = 8,
 ) -> PlanReport:
-    """Makes a report of a plan. `sizes` returns the reserved bytes of a memory id."""
+    """Returns the report of a plan.
+
+    Args:
+        problem: the buffers.
+        plan: their offsets.
+        sizes: returns the planned bytes of a memory id.
+        in_place: the number of results that share the memory of an argument.
+        views: the number of tensors that are views of other tensors.
+        shown: the number of the largest buffers to list.
+    """
     bounds, busiest = lower_bound(problem), busiest_step(problem)
     memories = []
     for mem_id, buffers in problem.by_memory().items():

@@ -1,8 +1,9 @@
 """Orders tasks so that few bytes are alive at the same time.
 
-The tasks are split at barriers. A barrier is a task that comes before or after each other task in every valid
-order. Between two barriers, a beam search extends partial orders task by task. For each set of finished tasks
-it keeps the order with the lowest peak. If no partial order was dropped, the result is optimal.
+The tasks are divided at barriers. A barrier is a task with the same position in all valid orders: each other
+task must come before it, or must come after it. Between two barriers, a beam search extends partial orders
+task by task. For each set of finished tasks it keeps the order with the lowest peak. If it drops no partial
+order, the result is optimal.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ BEAM = 64
 """The maximum number of partial orders that are extended at the same time."""
 
 MOST_EXTENSIONS = 40_000
-"""The maximum number of partial orders that one call makes, in about half a second."""
+"""The maximum number of partial orders that one call of `order_tasks` creates. This takes about 0.5 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A node or step of a program.
+    """A node of a graph, or a step of a plan.
 
     Attributes:
         after: the tasks that must come before this task.
-        makes: the values whose lifetime begins with this task.
+        makes: the values whose lifetimes begin with this task.
         uses: all values that are alive during this task, including `makes`.
     """
 
@@ -38,11 +39,11 @@ def order_tasks(tasks: Sequence[Task], sizes: Sequence[int], kept: Iterable[int]
 
     Args:
         tasks: the tasks, in a valid order.
-        sizes: the bytes of each value. A value that no task makes is alive from the start.
+        sizes: the size of each value in bytes. A value that no task makes is alive from the start.
         kept: values that stay alive after their last use.
     """
     order = list(range(len(tasks)))
-    live = _Live(tasks, sizes, kept)
+    live = _LiveBytes(tasks, sizes, kept)
     peaks = live.peaks(order)
     least = max((live.need(task) for task in order), default=0)
     budget = MOST_EXTENSIONS
@@ -54,7 +55,7 @@ def order_tasks(tasks: Sequence[Task], sizes: Sequence[int], kept: Iterable[int]
         found, spent = live.search(order, begin, end, top, budget)
         budget -= spent
         if found is None:
-            break  # The peak cannot get lower, whatever the order of the other tasks.
+            break  # No order of the other tasks can lower the peak.
         order[begin:end] = found
         peaks[begin:end] = live.peaks(order)[begin:end]
         least = max(least, max(peaks[begin:end]))
@@ -62,14 +63,14 @@ def order_tasks(tasks: Sequence[Task], sizes: Sequence[int], kept: Iterable[int]
 
 
 def is_valid(order: Sequence[int], tasks: Sequence[Task]) -> bool:
-    """Whether an order has every task once, after all tasks that must come before it."""
+    """Whether an order contains each task once, after all tasks that must come before it."""
     place = {task: index for index, task in enumerate(order)}
     complete = len(place) == len(order) == len(tasks)
     return complete and all(place[b] < place[t] for t in place for b in tasks[t].after)
 
 
 def _segments(tasks: Sequence[Task]) -> list[tuple[int, int]]:
-    """Ranges of the given order; each range ends with a barrier or with the last task."""
+    """Divides the given order into ranges. Each range ends with a barrier or with the last task."""
     before = [0] * len(tasks)
     for index, task in enumerate(tasks):
         for other in task.after:
@@ -99,7 +100,7 @@ class _Partial(NamedTuple):
     path: _Path | None
 
 
-class _Live:
+class _LiveBytes:
     """Computes the bytes that are alive while tasks run in some order."""
 
     def __init__(self, tasks: Sequence[Task], sizes: Sequence[int], kept: Iterable[int]) -> None:
@@ -116,7 +117,7 @@ class _Live:
         )
 
     def need(self, task: int) -> int:
-        """The bytes that are alive during the task in any order."""
+        """Returns the bytes that are alive during the task in all orders."""
         return sum(self.sizes[value] for value in set(self.tasks[task].uses) | set(self.tasks[task].makes))
 
     def step(self, task: int, done: int, live: int) -> tuple[int, int]:
@@ -129,7 +130,7 @@ class _Live:
         return during, after
 
     def peaks(self, order: Sequence[int]) -> list[int]:
-        """The live bytes during each task of the order."""
+        """Returns the live bytes during each task of the order."""
         found, done, live = [], 0, self.start
         for task in order:
             during, live = self.step(task, done, live)
@@ -140,7 +141,11 @@ class _Live:
     def search(
         self, order: Sequence[int], begin: int, end: int, top: int, budget: int
     ) -> tuple[list[int] | None, int]:
-        """An order of the tasks `order[begin:end]` whose peak is below `top`, or None; and the work done."""
+        """Searches for an order of the tasks `order[begin:end]` whose peak is below `top`.
+
+        Returns:
+            The order, or None if none was found; and the number of partial orders that were created.
+        """
         done, live = 0, self.start
         for task in order[:begin]:
             _, live = self.step(task, done, live)

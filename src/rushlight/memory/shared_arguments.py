@@ -1,4 +1,4 @@
-"""Places results within the memory of arguments where a pass asks for it."""
+"""Places results in the memory of arguments if node metadata request it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from rushlight.ir.spec import TensorSpec
 
 
 def share_arguments(graph_module: GraphModule) -> None:
-    """Writes the placement of results within arguments into the specs, as node metadata asks.
+    """Writes placements of results in arguments to the specs, as node metadata request them.
 
-    The result of a node with `_share_alloc_with_arg_idx` is placed `_shared_alloc_offset` bytes (default 0)
-    after the start of that argument.
+    The metadata `_share_alloc_with_arg_idx` of a node is the index of an argument. The result of the node is
+    placed `_shared_alloc_offset` bytes (default 0) after the start of this argument.
+
+    Args:
+        graph_module: the graph; the specs of its nodes are changed in place.
 
     Raises:
-        ValueError, TypeError, IndexError: the metadata does not name a tensor argument.
+        TypeError, IndexError: the metadata do not name a tensor argument.
+        ValueError: a node has an offset, but no argument index.
     """
     for module in graph_module.modules():
         if isinstance(module, GraphModule):
@@ -25,24 +29,27 @@ def share_arguments(graph_module: GraphModule) -> None:
 
 
 def _share_argument(node: Node) -> None:
-    wish = meta.shared_argument(node)
-    if wish is None:
+    placement = meta.shared_argument(node)
+    if placement is None:
         return
-    index, offset = wish
+    index, offset = placement
     if not isinstance(index, int) or not isinstance(offset, int):
         raise TypeError(
             f"{meta.SHARED_ARGUMENT}={index!r} and {meta.SHARED_OFFSET}={offset!r} of node {node.name} "
-            "must be ints"
+            "must be integers"
         )
     spec = meta.get_spec(node)
     if not isinstance(spec, TensorSpec):
-        raise TypeError(f"node {node.name} has {meta.SHARED_ARGUMENT}, but its result is not one tensor")
+        raise TypeError(f"node {node.name} has {meta.SHARED_ARGUMENT}, but its result is not a single tensor")
     if not 0 <= index < len(node.args):
         raise IndexError(
-            f"{meta.SHARED_ARGUMENT}={index} of node {node.name}, which has {len(node.args)} arguments"
+            f"{meta.SHARED_ARGUMENT}={index} of node {node.name} is out of range: the number of arguments is "
+            f"{len(node.args)}"
         )
     argument = node.args[index]
     base = meta.get_spec(argument) if isinstance(argument, Node) else None
     if not isinstance(base, TensorSpec):
-        raise TypeError(f"argument {index} of node {node.name}, whose place it shall take, is no tensor")
+        raise TypeError(
+            f"{meta.SHARED_ARGUMENT}={index} of node {node.name}: argument {index} is not a tensor"
+        )
     spec.storage_base, spec.storage_base_offset = base, offset

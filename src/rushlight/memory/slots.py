@@ -1,4 +1,4 @@
-"""Plans memory as slots; the buffers of a slot are never alive at the same time."""
+"""Plans memory as slots. Buffers of the same slot are never alive at the same time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Slots:
         return align_up(self._end, buffer.alignment)
 
     def take(self, buffer: Buffer, offset: int) -> None:
-        """Puts a buffer into the slot at `offset`, which `find` returned."""
+        """Adds a buffer to the slot at `offset`, which `find` returned."""
         for start, users in self._slots:
             if start == offset:
                 users.append(buffer)
@@ -31,16 +31,16 @@ class Slots:
 
 
 def by_slot_size(buffer: Buffer) -> tuple[int, ...]:
-    """Orders by decreasing size; equal buffers by start."""
+    """Orders by decreasing size, then by start."""
     return (-buffer.size, buffer.lower)
 
 
 def slots(problem: Problem) -> Plan:
     """Places each buffer, by decreasing size, in the first slot that is free during its lifetime.
 
-    Two buffers that share bytes begin at the same offset, as memories of whole objects (for example textures)
-    require. O(n * slots). Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
-    Inference" (2020), section 4.2.
+    Two buffers that share bytes have the same offset. Memories that consist of whole objects, such as
+    textures, require this. The running time is O(n * slots) for n buffers. Source: Pisarchyk and Lee,
+    "Efficient Memory Management for Deep Neural Net Inference" (2020), section 4.2.
     """
     offsets: dict[int, int] = {}
     for buffers in problem.by_memory().values():

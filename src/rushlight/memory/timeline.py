@@ -1,4 +1,4 @@
-"""Program order: numbers the nodes of a graph and of its control flow bodies in one sequence of steps."""
+"""Numbers the nodes of a graph and of its control flow bodies in one sequence of steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from rushlight.ir.control_flow import CONTROL_FLOW, is_control_flow
 
 @dataclass(slots=True)
 class Step:
-    """A node and its steps; the nodes of its bodies lie between `start` and `end`, which are else equal."""
+    """A node and its steps.
+
+    Attributes:
+        node: the node.
+        start, end: the first and last step. The steps of the nodes in its bodies are between them. They are
+            equal if the node has no bodies.
+        depth: the number of control flow nodes that contain the node.
+        bodies: the bodies of a control flow node; empty for other nodes.
+    """
 
     node: Node
     start: int
@@ -23,14 +31,19 @@ class Step:
 
 @dataclass(slots=True)
 class Timeline:
-    """The steps ordered by their ends: the nodes of a body come before their control flow node."""
+    """The steps of a program.
+
+    Attributes:
+        steps: all steps, ordered by their ends. The nodes of a body come before their control flow node.
+        last: the number of steps.
+    """
 
     steps: list[Step] = field(default_factory=list)
     last: int = 0
 
 
 def bodies_of(node: Node) -> tuple[GraphModule, ...]:
-    """The bodies of a control flow node, in the order of their instructions."""
+    """Returns the bodies of a control flow node, in the order of their instructions."""
     return tuple(_resolve(node, node.args[index]) for index in CONTROL_FLOW[node.target])
 
 
@@ -56,12 +69,12 @@ def _number(graph_module: GraphModule, timeline: Timeline, depth: int) -> Iterat
 
 
 def _resolve(node: Node, body: object) -> GraphModule:
-    """The graph behind an argument that names a body."""
+    """Returns the graph to which an argument of a control flow node refers."""
     if isinstance(body, Node) and body.op == "get_attr":
         owner: object = node.graph.owning_module
         for part in str(body.target).split("."):
             owner = getattr(owner, part)
         body = owner
     if not isinstance(body, GraphModule):
-        raise TypeError(f"{node.name} ({node.target}) runs {body!r}, which is no graph")
+        raise TypeError(f"{node.name} ({node.target}) has the body {body!r}, which is not a graph")
     return body

@@ -20,17 +20,17 @@ def generate_memory_trace(
     method_name: str = "forward",
     ommit_metadata: bool = False,
 ) -> None:
-    """Writes the lifetimes of a planned program's tensors as a trace for chrome://tracing or Perfetto.
+    """Writes the tensors of a planned program as a trace for chrome://tracing or Perfetto.
 
-    A process of the trace is a memory, and a thread is a step. Tensors lie along the time axis; one
+    Each process of the trace is a memory, and each thread is a step. The time axis shows offsets: one
     microsecond is one byte.
 
     Args:
         executorch_program_manager: the program.
-        chrome_trace_filename: the file to write.
-        enable_memory_offsets: show the tensors at their offsets instead of one after the other.
-        method_name: the method.
-        ommit_metadata: leave out the details of each tensor.
+        chrome_trace_filename: the path of the file to write.
+        enable_memory_offsets: show the tensors at their planned offsets, instead of one after the other.
+        method_name: the name of the method.
+        ommit_metadata: do not write the details of each tensor.
 
     Raises:
         ValueError: the first argument is not a program manager of this compiler, or its memory is not
@@ -38,7 +38,7 @@ def generate_memory_trace(
     """
     if not hasattr(executorch_program_manager, "executorch_program"):
         raise ValueError(
-            f"a memory trace is made of an ExecutorchProgramManager, not {type(executorch_program_manager)}"
+            f"a memory trace needs an ExecutorchProgramManager, not {type(executorch_program_manager)}"
         )
     graph = executorch_program_manager.exported_program(method_name).graph
     if not any(node.target is memory_ops.alloc for node in graph.nodes):
@@ -69,7 +69,7 @@ def generate_memory_trace(
 
 
 def _planned(graph: Graph) -> list[tuple[Node, TensorSpec]]:
-    """All planned tensors, each with the node that makes it."""
+    """Returns all planned tensors, each with the node that computes it."""
     found: dict[int, tuple[Node, TensorSpec]] = {}
     for node in graph.nodes:
         if node.op == "output" or node.target in (memory_ops.alloc, memory_ops.view):

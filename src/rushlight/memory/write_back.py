@@ -2,8 +2,9 @@
 
 Before:   return (new, y), where new is the new contents of cache
 Expected: copied = copy_(cache, new); return (copied, y)
-or, if new = index_put(cache, [position], x, out=alloc) may be computed in place: return (new, y), and the
-spec of alloc has the spec of cache as its `storage_base`.
+
+If new = index_put(cache, [position], x, out=alloc) may be computed in place, no copy is needed:
+Expected: return (new, y), where `storage_base` of the spec of alloc is the spec of cache.
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ from rushlight.passes.base import ProgramPass
 
 
 class WriteBackMutationsPass(ProgramPass):
-    """Adds copies of new contents into buffers and written inputs at the end of a graph of out variants.
+    """Adds copies of new contents to buffers and written inputs at the end of a graph of out variants.
 
-    Outputs in bytes that are overwritten at the end are copied first. No copy is needed for contents that an
-    in-place operator has computed in the buffer itself, nor, with `in_place`, for contents that may be
-    computed there.
+    If these copies overwrite the bytes of an output, the output is copied first. No copy is added for new
+    contents that an in-place operator has computed in the buffer itself. With `in_place`, new contents that
+    may be computed in the buffer also need no copy.
 
     Args:
-        in_place: new contents of buffers and parameters may be computed in the memory of the old contents.
-        copy_views: outputs that are views of other tensors are copied too, because the caller provides
+        in_place: whether new contents of buffers and parameters may be computed in the memory of the old
+            contents.
+        copy_views: whether to copy outputs that are views of other tensors, because the caller provides
             separate memory for outputs.
     """
 
@@ -52,7 +54,16 @@ def write_back(
     in_place: bool = True,
     copy_views: bool = False,
 ) -> bool:
-    """Does the work of `WriteBackMutationsPass` in place; returns whether the graph changed."""
+    """Runs `WriteBackMutationsPass` on a graph.
+
+    Args:
+        graph_module: a graph of out variants with specs, which is changed in place.
+        signature: its signature, which is changed too.
+        in_place, copy_views: as for `WriteBackMutationsPass`.
+
+    Returns:
+        Whether the graph changed.
+    """
     if not copy_views and not any(spec.kind in MUTATIONS for spec in signature.output_specs):
         return False
     aliases = find_aliases(graph_module, signature, Ownership())
@@ -99,13 +110,16 @@ def _copy_into(owner: Node, new: Node, output: Node) -> Node:
 def _compute_in_place(
     graph_module: GraphModule, aliases: Aliases, owner: Node, new: Node, users: list[object]
 ) -> bool:
-    """Computes the new contents of `owner` in its memory if that is correct; returns whether it is.
+    """Computes the new contents of the buffer `owner` in its memory, if the results stay the same.
 
-    Each operator between the buffer and its new contents must write only a part of the buffer, and the
-    overwritten contents must not be read afterwards. `users` are the user outputs.
+    Each operator between the buffer and its new contents must write only a part of the buffer. No node may
+    read the overwritten contents afterwards. `users` are the user outputs.
+
+    Returns:
+        Whether the new contents are computed in place.
     """
     chain = _chain(owner, new)
-    if not chain or not _overwritten_last(graph_module, aliases, [owner, *chain], users):
+    if not chain or not _is_overwritten_last(graph_module, aliases, [owner, *chain], users):
         return False
     spec = meta.get_spec(owner)
     for node in chain:
@@ -115,7 +129,7 @@ def _compute_in_place(
 
 
 def _chain(owner: Node, new: object) -> list[Node]:
-    """The in-place operators from the buffer to its new contents, in order; empty if there are none."""
+    """Returns the in-place operators from the buffer to its new contents; empty if there are none."""
     chain: list[Node] = []
     while isinstance(new, Node) and new is not owner:
         spec = meta.get_spec(new)
@@ -134,20 +148,20 @@ def _chain(owner: Node, new: object) -> list[Node]:
 
 
 def _source(node: Node, spec: TensorSpec) -> Node | None:
-    """The tensor of which the node writes a part; None for any other node."""
+    """Returns the argument of which the node writes a part; None for other operators."""
     op = aten_op(node.target)
     if op is None or op._schema.name not in WRITES_PARTS:
         return None
     return next((s for s in in_place_sources(node) if same_elements(s, node, spec)), None)
 
 
-def _overwritten_last(
+def _is_overwritten_last(
     graph_module: GraphModule, aliases: Aliases, chain: list[Node], users: list[object]
 ) -> bool:
-    """Whether no node reads the bytes of a tensor in the chain after the next operator overwrites them.
+    """Whether no node reads a tensor of the chain after the next operator of the chain overwrites it.
 
-    chain: the buffer and the operators that lead to its new contents. Any node may read the new contents, but
-    they must not be a user output, because the caller would see later writes to the buffer.
+    `chain` is the buffer and the operators that compute its new contents. Nodes may read the new contents,
+    but these must not be a user output, because the caller would see later writes to the buffer.
     """
     steps = {step.node: step.end for step in aliases.timeline.steps}
     output = graph_module.graph.output_node()
@@ -158,6 +172,6 @@ def _overwritten_last(
         spec = meta.get_spec(overwritten)
         if aliases.is_accessed_after(spec, steps[by]):
             return False
-        if not aliases.may_lie_under_result(spec, by, meta.get_spec(by)):
+        if not aliases.may_write_over(spec, by, meta.get_spec(by)):
             return False
     return True

@@ -1,6 +1,6 @@
-"""Bundled programs: a program with inputs and expected outputs of its methods in one file (.bpte).
+"""Bundled programs: files (.bpte) with a program, and with inputs and expected outputs of its methods.
 
-Names that need torch are imported lazily; reading files needs no torch.
+Names that need torch are imported at their first use. Reading a file does not need torch.
 """
 
 from __future__ import annotations

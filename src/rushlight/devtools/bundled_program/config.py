@@ -1,4 +1,4 @@
-"""Test cases of methods."""
+"""The test cases of a bundled program."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class MethodTestCase:
         expected_outputs: the expected outputs as a flat list, which is empty if none are given.
 
     Args:
-        inputs: the positional arguments of the method, which may be nested.
-        expected_outputs: the expected results of the method; None if the outputs are not verified.
+        inputs: the positional arguments of the method. They may be nested in containers.
+        expected_outputs: the expected outputs of the method; None if the outputs are not verified.
 
     Raises:
         BundleError: a value is neither a tensor nor a number.
@@ -61,6 +61,7 @@ def _flatten(what: str, values: object) -> list[ConfigValue]:
     for index, leaf in enumerate(leaves):
         if not isinstance(leaf, (torch.Tensor, int, bool, float)):
             raise BundleError(
-                f"{what} {index} is a {type(leaf).__name__}, not a tensor or a number: {leaf!r}"
+                f"{what} {index} has the type {type(leaf).__name__}; give a tensor or a number instead of "
+                f"{leaf!r}"
             )
     return leaves

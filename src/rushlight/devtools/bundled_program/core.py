@@ -1,4 +1,4 @@
-"""Makes bundled programs from programs and test cases."""
+"""Creates bundled programs from programs and test cases."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rushlight.devtools.bundled_program.errors import BundleError
 from rushlight.devtools.bundled_program.version import BUNDLED_PROGRAM_SCHEMA_VERSION
 from rushlight.format import program as pte
 from rushlight.format.pte import read_pte
+from rushlight.format.text import scalar_type_name
 
 __all__ = ["BundleError", "BundledProgram"]
 
@@ -30,10 +31,10 @@ _TYPES = {pte.Int: int, pte.Bool: bool, pte.Double: float}
 
 
 class BundledProgram:
-    """A program and test cases of its methods.
+    """A program and the test cases of its methods.
 
     Attributes:
-        executorch_program: the program, or None if it is given as a file.
+        executorch_program: the program, or None if the program was given as a file.
         method_test_suites: the test cases by method, in the order of the names of the methods.
 
     Args:
@@ -43,7 +44,7 @@ class BundledProgram:
 
     Raises:
         BundleError: a test case does not fit its method. The message names the test case and the value.
-        RuntimeError: both or none of the program and its path are given.
+        RuntimeError: both the program and its path are given, or neither of them.
         FormatError: the file is not a program.
         OSError: the file cannot be read.
     """
@@ -67,7 +68,10 @@ class BundledProgram:
         names = [suite.method_name for suite in self.method_test_suites]
         for name in names:
             if names.count(name) > 1:
-                raise BundleError(f"there are two test suites of method {name!r}")
+                raise BundleError(
+                    f"there are two test suites of method {name!r}; put all test cases of a method in one "
+                    "suite"
+                )
         for suite in self.method_test_suites:
             if suite.method_name not in self._plans:
                 known = ", ".join(sorted(self._plans))
@@ -76,7 +80,7 @@ class BundledProgram:
                 _check_case(self._plans[suite.method_name], index, case)
 
     def serialize_to_schema(self) -> schema.BundledProgram:
-        """Returns the tables of the file. They are made at the first call."""
+        """Returns the tables of the .bpte file. The first call creates them."""
         if self._in_schema is None:
             self._in_schema = schema.BundledProgram(
                 version=BUNDLED_PROGRAM_SCHEMA_VERSION,
@@ -110,7 +114,7 @@ def _check_values(
     what: str, plan: pte.ExecutionPlan, places: Sequence[int], values: Sequence[ConfigValue]
 ) -> None:
     if len(values) != len(places):
-        raise BundleError(f"{what}s: the method has {len(places)}, but {len(values)} are given")
+        raise BundleError(f"{what}s: the method has {len(places)}, but the test case has {len(values)}")
     for index, (place, value) in enumerate(zip(places, values, strict=True)):
         fault = _fault(plan.values[place].val, value)
         if fault:
@@ -122,20 +126,22 @@ def _fault(expected: object, value: ConfigValue) -> str | None:
     if not isinstance(expected, pte.Tensor):
         kind = _TYPES.get(type(expected))
         if kind is None:
-            return f"the method's value is a {type(expected).__name__}, which a bundled program cannot hold"
+            return f"bundled programs do not support values of type {type(expected).__name__}"
         return None if type(value) is kind else f"{value!r} is not of type {kind.__name__}"
     if not isinstance(value, torch.Tensor):
         return f"{value!r} is not a tensor"
-    stated = f"{expected.scalar_type.name.lower()}{expected.sizes}"
+    declared = f"{scalar_type_name(expected.scalar_type)}{expected.sizes}"
     given = f"{value.dtype}{list(value.shape)}".removeprefix("torch.")
     if _scalar_type(value.dtype) is not expected.scalar_type:
-        return f"{given} is given, but the method has {stated}"
+        return f"{given} is given, but the method has {declared}"
     is_bound = expected.shape_dynamism is pte.TensorShapeDynamism.DYNAMIC_BOUND
     fits = len(value.shape) == len(expected.sizes) and all(
         given == size or (is_bound and given <= size) or _is_unbound(expected)
         for given, size in zip(value.shape, expected.sizes, strict=True)
     )
-    return None if fits else f"{given} is given, but the method has {stated}{' at most' if is_bound else ''}"
+    return (
+        None if fits else f"{given} is given, but the method has {declared}{' at most' if is_bound else ''}"
+    )
 
 
 def _is_unbound(tensor: pte.Tensor) -> bool:

@@ -33,7 +33,7 @@ class Int:
 
 @dataclass
 class Bool:
-    """A truth value."""
+    """A boolean."""
 
     bool_val: bool
 
@@ -57,7 +57,7 @@ class Value:
 
 @dataclass
 class BundledMethodTestCase:
-    """The inputs and the expected outputs of one execution. Without expected outputs nothing is verified."""
+    """The inputs and expected outputs of one execution. Without expected outputs, nothing is verified."""
 
     inputs: list[Value]
     expected_outputs: list[Value]
@@ -73,7 +73,7 @@ class BundledMethodTestSuite:
 
 @dataclass
 class BundledProgram:
-    """The root of a `.bpte` file. `program` is a whole `.pte` file."""
+    """The root table of a `.bpte` file. `program` has the bytes of a whole `.pte` file."""
 
     version: int
     method_test_suites: list[BundledMethodTestSuite]

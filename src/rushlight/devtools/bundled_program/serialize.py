@@ -24,7 +24,7 @@ def _binding() -> Binding:
 
 
 def serialize_from_bundled_program_to_flatbuffer(bundled_program: BundledProgram) -> bytes:
-    """Makes the bytes of a `.bpte` file. They depend only on the program and the test cases.
+    """Returns the bytes of a `.bpte` file. Equal programs and test cases give equal bytes.
 
     Args:
         bundled_program: the program and its test cases.
@@ -36,13 +36,13 @@ def serialize_from_bundled_program_to_flatbuffer(bundled_program: BundledProgram
 
 
 def deserialize_from_flatbuffer_to_bundled_program(flatbuffer: object) -> schema.BundledProgram:
-    """Reads a `.bpte` file. The program inside is not read.
+    """Reads a `.bpte` file. The program inside is not parsed.
 
     Args:
-        flatbuffer: a buffer object.
+        flatbuffer: the bytes of the file, as any buffer object.
 
     Returns:
-        The tables of the file: `program` has the bytes of the `.pte` file.
+        The tables of the file. `program` has the bytes of the `.pte` file.
 
     Raises:
         FormatError: the bytes are not a bundled program, or are damaged.
@@ -55,6 +55,7 @@ def deserialize_from_flatbuffer_to_bundled_program(flatbuffer: object) -> schema
     if bundle.version > BUNDLED_PROGRAM_SCHEMA_VERSION:
         known = BUNDLED_PROGRAM_SCHEMA_VERSION
         raise FormatError(
-            f"the bundled program has version {bundle.version}; this reader knows up to {known}"
+            f"the bundled program has version {bundle.version}, but this reader supports versions up to "
+            f"{known}"
         )
     return bundle

@@ -1,3 +1,3 @@
-"""The version of the format."""
+"""The version of the .bpte format."""
 
 BUNDLED_PROGRAM_SCHEMA_VERSION = 2

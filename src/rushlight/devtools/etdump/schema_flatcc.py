@@ -1,6 +1,6 @@
 """The tables of an ETDump as dataclasses, with the fields of `schema/etdump.fbs`.
 
-Names and order of the arguments are the same as in ExecuTorch's `devtools.etdump.schema_flatcc`.
+Names and order of the fields are the same as in ExecuTorch's `devtools.etdump.schema_flatcc`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Int:
 
 @dataclass
 class Bool:
-    """A truth value."""
+    """A boolean."""
 
     bool_val: bool
 
@@ -70,7 +70,7 @@ class Float:
 
 @dataclass
 class String:
-    """A text."""
+    """A string."""
 
     string_val: str
 
@@ -101,7 +101,7 @@ class Value:
     """A recorded value.
 
     Attributes:
-        val: tells which of the other fields holds the value.
+        val: the type of the value, which determines the field that contains the value.
         output: Bool(True) if the value is an output of the method.
     """
 
@@ -117,14 +117,14 @@ class Value:
 
 @dataclass
 class DebugEvent:
-    """A value computed by an instruction, or by an operator inside a delegate.
+    """A value that an instruction or a step inside a delegate computed.
 
     Attributes:
         name: the name of the instruction's operator.
         chain_index: the chain of the instruction.
-        instruction_id: the index of the instruction in its chain, -1 if there is none.
-        delegate_debug_id_int: the delegate's number for the operator, -1 if there is none.
-        delegate_debug_id_str: the delegate's name for the operator, None or empty if there is none.
+        instruction_id: the index of the instruction in its chain; -1 if there is none.
+        delegate_debug_id_int: the number of a step inside a delegate; -1 if there is none.
+        delegate_debug_id_str: the name of a step inside a delegate; None or empty if there is none.
         debug_entry: the value.
     """
 
@@ -147,16 +147,16 @@ class PROFILE_EVENT_ENUM(Enum):
 
 @dataclass
 class ProfileEvent:
-    """A span of time.
+    """An event with a start and an end.
 
     Attributes:
         name: the name of the event.
-        chain_index: the chain of the instruction, -1 if the event belongs to no instruction.
-        instruction_id: the index of the instruction in its chain, -1 if there is none.
-        delegate_debug_id_int: the delegate's number for an operator inside it, -1 if there is none.
-        delegate_debug_id_str: the delegate's name for an operator, None or empty if there is none.
-        delegate_debug_metadata: additional bytes from the backend.
-        start_time: the start in ticks of the runtime's clock, which counts nanoseconds.
+        chain_index: the chain of the instruction; -1 if the event belongs to no instruction.
+        instruction_id: the index of the instruction in its chain; -1 if there is none.
+        delegate_debug_id_int: the number of a step inside a delegate; -1 if there is none.
+        delegate_debug_id_str: the name of a step inside a delegate; None or empty if there is none.
+        delegate_debug_metadata: additional bytes that the backend recorded.
+        start_time: the start in ticks of the runtime's clock. A tick is a nanosecond in dumps of Rushlight.
         end_time: the end in ticks.
     """
 
@@ -201,11 +201,11 @@ class Event:
 
 @dataclass
 class RunData:
-    """The events of loading, or of one execution.
+    """The events of loading a program, or of one execution.
 
     Attributes:
         name: the name of the block of events.
-        bundled_input_index: the test case of a bundled program that provided the inputs, -1 if there is none.
+        bundled_input_index: the test case of a bundled program that provided the inputs; -1 if there is none.
         allocators: the allocators whose allocations are recorded.
         events: the events in the order in which they ended.
     """
@@ -218,14 +218,14 @@ class RunData:
 
 @dataclass
 class ETDumpFlatCC:
-    """The root of an ETDump.
+    """The root table of an ETDump.
 
     Attributes:
-        version: the version of the format, 0.
+        version: the version of the format, which is 0.
         run_data: the blocks of events in the order in which they began.
-        dropped_events: the number of events that did not fit in the buffer. It is 0 in ExecuTorch's dumps.
-        program_fingerprint: `rushlight.format.pte.program_fingerprint` of the program; 0 if it is unknown, as
-            in ExecuTorch's dumps.
+        dropped_events: the number of events that did not fit into the buffer; 0 in ETDumps of ExecuTorch.
+        program_fingerprint: the `rushlight.format.pte.program_fingerprint` of the program; 0 if it is
+            unknown, as in ETDumps of ExecuTorch.
     """
 
     version: int

@@ -1,4 +1,4 @@
-"""Writes and reads ETDumps as bytes."""
+"""Converts ETDumps to bytes and back."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def _binding() -> Binding:
 
 
 def serialize_to_etdump_flatcc(etdump: ETDumpFlatCC, *, size_prefixed: bool = False) -> bytes:
-    """Makes the bytes of an ETDump.
+    """Returns the bytes of an ETDump.
 
     Args:
-        etdump: the events.
-        size_prefixed: write the size first, as in the files that the runtime writes.
+        etdump: the ETDump.
+        size_prefixed: write the size before the data, as in the files that the runtime writes.
 
     Raises:
         FormatError: a value does not fit its field.
@@ -39,10 +39,10 @@ def serialize_to_etdump_flatcc(etdump: ETDumpFlatCC, *, size_prefixed: bool = Fa
 
 
 def deserialize_from_etdump_flatcc(data: object, size_prefixed: bool = True) -> ETDumpFlatCC:
-    """Reads an ETDump. Every byte is checked.
+    """Reads an ETDump. All offsets and sizes are checked.
 
     Args:
-        data: a buffer object.
+        data: the bytes, as any buffer object.
         size_prefixed: whether the bytes start with the size, as in the files that a runtime writes.
 
     Raises:
@@ -61,9 +61,14 @@ def deserialize_from_etdump_flatcc(data: object, size_prefixed: bool = True) -> 
             raise MalformedError(f"not an ETDump: the file identifier is {identifier!r}, not {expected!r}")
         if size > len(view) - _PREFIX:
             present = max(len(view) - _PREFIX, 0)
-            raise MalformedError(f"the dump states {size} bytes, but {present} are there", table="ETDump")
+            raise MalformedError(
+                f"the size prefix of the dump is {size} bytes, but {present} bytes are present",
+                table="ETDump",
+            )
         view = view[: _PREFIX + size]
     etdump: ETDumpFlatCC = decode(_binding(), view, start=start)
     if etdump.version > _VERSION:
-        raise FormatError(f"the dump has version {etdump.version}; this reader knows up to {_VERSION}")
+        raise FormatError(
+            f"the dump has version {etdump.version}, but this reader supports versions up to {_VERSION}"
+        )
     return etdump

@@ -1,4 +1,4 @@
-"""ETRecords: the compiler's information about a program, for tools that run later."""
+"""ETRecords: files with information of the compiler about a program, for the developer tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes and reads allocations and views of planned programs, which torch's schema does not support."""
+"""Writes and reads allocations and memory views of planned programs, which torch's schema lacks."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ _LIST = "alloc_list"
 
 
 def name_tensors(node: Node) -> None:
-    """Gives a node to each tensor of an allocation of several; operators write into a list of these nodes.
+    """Inserts a getitem node for each tensor of an allocation of several tensors.
 
-    The schema names tensors, and no lists of them.
+    Operators then write to a list of these nodes. The schema needs this, because it supports names of
+    tensors, but not names of lists of tensors.
 
     Args:
-        node: a call; other calls than allocations of several tensors stay as they are.
+        node: a call. Calls that are not allocations of several tensors are not changed.
     """
     if node.target is not memory_ops.alloc or not isinstance(node.args[0], list):
         return
@@ -53,12 +54,12 @@ def name_tensors(node: Node) -> None:
 def alloc_entry(
     writer: serialize.GraphModuleSerializer, node: Node, dtypes: Mapping[int, int]
 ) -> schema.Node:
-    """Returns the entry of an allocation: "shape;dtype" for each tensor.
+    """Returns the entry of an allocation, with an argument "shape;dtype" for each tensor.
 
     Args:
-        writer: makes the entries of the results.
-        node: the call of `memory.alloc`; `name_tensors` prepared it.
-        dtypes: maps torch's dtype numbers to ExecuTorch's, where they differ.
+        writer: the serializer that creates the entries of the results.
+        node: the call of `memory.alloc`, after `name_tensors`.
+        dtypes: the dtype numbers of ExecuTorch by torch's numbers, if they differ.
 
     Raises:
         DevtoolsError: a size is symbolic.
@@ -68,7 +69,8 @@ def alloc_entry(
     for shape, dtype in spec if isinstance(spec, list) else [spec]:
         if not all(type(size) is int for size in shape):
             raise DevtoolsError(
-                f"a file cannot hold {node.name}, an allocation with the symbolic sizes {shape}"
+                f"an ETRecord file does not support {node.name}, an allocation with the symbolic sizes "
+                f"{shape}"
             )
         number = int(serialize._TORCH_TO_SERIALIZE_DTYPE[dtype])
         text = schema.Argument.create(as_string=f"{tuple(shape)};{dtypes.get(number, number)}")
@@ -91,14 +93,14 @@ def alloc_entry(
 
 
 def make_stand_in(entry: JsonObject, dtypes: Mapping[int, int]) -> AllocSpec:
-    """Replaces the entry of an allocation by a call that torch can read; `restore_alloc` reverses this.
+    """Replaces the entry of an allocation by a call that torch can read. `restore_alloc` reverses this.
 
     Args:
-        entry: the JSON of an allocation.
-        dtypes: maps ExecuTorch's dtype numbers to torch's, where they differ.
+        entry: the JSON of an allocation, which is changed in place.
+        dtypes: the dtype numbers of torch by ExecuTorch's numbers, if they differ.
 
     Returns:
-        The shape and dtype of the tensor, or a list of these for each tensor.
+        The shape and dtype of the tensor; a list of these for an allocation of several tensors.
 
     Raises:
         DevtoolsError: the entry is damaged.
@@ -121,7 +123,7 @@ def _spec(entry: JsonObject, text: str, dtypes: Mapping[int, int]) -> TensorAllo
         return sizes, serialize._SERIALIZE_TO_TORCH_DTYPE[dtypes.get(number, number)]
     except (ValueError, KeyError):
         raise DevtoolsError(
-            f"the allocation {entry.get('name')} of the file is not readable: {text!r}"
+            f"the allocation {entry.get('name')} of the ETRecord has the damaged entry {text!r}"
         ) from None
 
 
@@ -133,11 +135,11 @@ def make_view_stand_in(entry: JsonObject) -> None:
 
 
 def restore_alloc(node: Node, spec: AllocSpec) -> None:
-    """Makes the call of `memory.alloc` of a call that `make_stand_in` made.
+    """Replaces a call that `make_stand_in` created by the original call of `memory.alloc`.
 
     Args:
         node: the call that torch read.
-        spec: what `make_stand_in` returned.
+        spec: the result of `make_stand_in`.
     """
     node.target, node.args, node.kwargs = memory_ops.alloc, (spec,), {}
     if not isinstance(spec, list):
@@ -145,15 +147,15 @@ def restore_alloc(node: Node, spec: AllocSpec) -> None:
     meta.set_val(node, list(meta.get_val(node)))
     items = sorted((user for user in node.users if user.target is operator.getitem), key=_index)
     for user in {user for item in items for user in item.users}:
-        user.args = tuple(_whole(value, items, node) for value in user.args)
-        user.kwargs = {name: _whole(value, items, node) for name, value in user.kwargs.items()}
+        user.args = tuple(_node_for_list(value, items, node) for value in user.args)
+        user.kwargs = {name: _node_for_list(value, items, node) for name, value in user.kwargs.items()}
     for item in items:
         if not item.users:
             node.graph.erase_node(item)
 
 
-def _whole(value: Any, items: list[Node], node: Node) -> Any:
-    """Returns the node in place of the list of all its tensors."""
+def _node_for_list(value: Any, items: list[Node], node: Node) -> Any:
+    """Returns `node` if `value` is the list of all its tensors, else `value`."""
     is_all = isinstance(value, (list, tuple)) and list(value) == items
     return node if is_all else value
 

@@ -1,4 +1,4 @@
-"""The entries of an ETRecord's zip archive: their names, and how each kind of entry is read and written."""
+"""The names of the entries in the zip archive of an ETRecord, and functions that read and write entries."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.etrecord.serde import ProgramFiles, write_program
 
 LOWERED = "lowered"
-"""The key prefix in `graph_map` of the programs with delegate calls, one for each method."""
+"""The prefix of keys in `graph_map` for the programs with delegate calls of each method."""
 
 EXPORTED = "exported"
-"""The key prefix in `graph_map` of the programs of torch.export, if there are several methods."""
+"""The prefix of keys in `graph_map` for the programs of torch.export, if there are several methods."""
 
 
 class ETRecordReservedFileNames(str, Enum):
@@ -55,14 +55,16 @@ def files_of(entries: Mapping[str, bytes], name: str, where: str) -> ProgramFile
     Args:
         entries: all entries of the archive by name.
         name: the name of the program.
-        where: the name of the file in messages.
+        where: the name of the file for messages.
 
     Raises:
         DevtoolsError: an entry of the program is missing.
     """
     missing = [name + part for part in PROGRAM_PARTS if name + part not in entries]
     if missing:
-        raise DevtoolsError(f"{where} has the program {name!r} but lacks {', '.join(missing)}; it is damaged")
+        raise DevtoolsError(
+            f"{where} is damaged: it has the program {name!r}, but lacks {', '.join(missing)}"
+        )
     return ProgramFiles(entries[name], *(entries[name + part] for part in PROGRAM_PARTS))
 
 
@@ -72,7 +74,7 @@ def read_json_entry(entries: Mapping[str, bytes], name: Names, where: str) -> An
     Args:
         entries: all entries of the archive by name.
         name: the entry to read.
-        where: the name of the file in messages.
+        where: the name of the file for messages.
 
     Raises:
         DevtoolsError: the entry is damaged.
@@ -84,7 +86,7 @@ def read_json_entry(entries: Mapping[str, bytes], name: Names, where: str) -> An
         return json.loads(data)
     except ValueError as error:
         raise DevtoolsError(
-            f"the entry {name.value!r} of {where} is no JSON: {error}; it is damaged"
+            f"the entry {name.value!r} of {where} is damaged: it is not valid JSON: {error}"
         ) from None
 
 
@@ -94,7 +96,7 @@ def read_tensors_entry(entries: Mapping[str, bytes], name: Names, where: str) ->
     Args:
         entries: all entries of the archive by name.
         name: the entry to read.
-        where: the name of the file in messages.
+        where: the name of the file for messages.
 
     Raises:
         DevtoolsError: the entry is damaged.
@@ -106,8 +108,8 @@ def read_tensors_entry(entries: Mapping[str, bytes], name: Names, where: str) ->
         return torch.load(io.BytesIO(data), weights_only=True)
     except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
         raise DevtoolsError(
-            f"the entry {name.value!r} of {where} cannot be read: {str(error).splitlines()[0][:200]}; only "
-            "tensors and plain values are loaded, never code"
+            f"the entry {name.value!r} of {where} cannot be read: {str(error).splitlines()[0][:200]}; for "
+            "safety, only tensors and plain values are loaded"
         ) from None
 
 
@@ -115,7 +117,7 @@ def write_program_entries(archive: zipfile.ZipFile, name: str, program: Exported
     """Writes the entries of one program.
 
     Args:
-        archive: the archive, open for writing.
+        archive: the archive, which is open for writing.
         name: the name of the program in the archive.
         program: the program.
 

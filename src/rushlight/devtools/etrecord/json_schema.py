@@ -16,7 +16,7 @@ from rushlight.ir.memory_ops import AllocSpec
 VERSION = {"major": 5, "minor": 4}
 EDGE_OPS = "executorch.exir.dialects.edge.ops."
 BACKEND_OPS = "executorch.exir.dialects.backend.ops."
-RESULTS = "result_debug_handles"  # an entry in a node's metadata, which ExecuTorch ignores
+RESULTS = "result_debug_handles"  # a key in the metadata of a node, which ExecuTorch ignores
 DELEGATE = "torch.ops.higher_order.executorch_call_delegate"
 
 # Fields of torch's schema that ExecuTorch's schema lacks.
@@ -38,7 +38,7 @@ SYMBOL = re.compile(r"Symbol\('(\w+)'[^)]*\)")
 
 
 def attribute(node: Node) -> object:
-    """The value that a `get_attr` node reads; None for other nodes."""
+    """Returns the value that a `get_attr` node reads; None for other nodes."""
     if node.op != "get_attr":
         return None
     value: object = node.graph.owning_module
@@ -48,7 +48,7 @@ def attribute(node: Node) -> object:
 
 
 def graph_modules(module: GraphModule) -> Iterator[GraphModule]:
-    """A graph module and the bodies of its control flow, in the order of the serializer."""
+    """Yields a graph module and the bodies of its control flow, in the order of the serializer."""
     yield module
     for node in module.graph.nodes:
         if node.op == "call_function" and node.target is not operator.getitem:
@@ -59,7 +59,7 @@ def graph_modules(module: GraphModule) -> Iterator[GraphModule]:
 
 
 def json_graphs(graph: JsonObject) -> Iterator[JsonObject]:
-    """The graphs in the JSON, in the order of `graph_modules`."""
+    """Yields the graphs in the JSON, in the order of `graph_modules`."""
     yield graph
     for node in graph["nodes"]:
         for named in node["inputs"]:
@@ -69,7 +69,7 @@ def json_graphs(graph: JsonObject) -> Iterator[JsonObject]:
 
 
 def call_nodes(module: GraphModule) -> list[Node]:
-    """The nodes that have a separate entry in the JSON."""
+    """Returns the nodes that have a separate entry in the JSON."""
     return [
         node
         for node in module.graph.nodes
@@ -95,7 +95,12 @@ class CallFacts:
 
 
 def converted(value: object, change: Callable[[str, Any], object]) -> Any:
-    """JSON in which the value of each key of the schema's objects is replaced by `change(key, value)`."""
+    """Returns JSON in which the value of each key is replaced by `change(key, value)`.
+
+    Args:
+        value: the JSON.
+        change: `to_older` or `to_newer`.
+    """
     if isinstance(value, dict):
         if value.get("is_hop_single_tensor_return") is False and [*value["outputs"][0]] == ["as_tensor"]:
             value = {**value, "outputs": [{"as_tensors": [out["as_tensor"] for out in value["outputs"]]}]}
@@ -110,7 +115,7 @@ def converted(value: object, change: Callable[[str, Any], object]) -> Any:
 
 
 def to_older(key: str, value: Any) -> Any:
-    """Converts the value of a key from torch's schema to ExecuTorch's."""
+    """Converts the value of a key from torch's schema to ExecuTorch's schema, which is older."""
     if key == "as_none":
         return []
     if key in ("dtype", "as_scalar_type"):
@@ -119,7 +124,7 @@ def to_older(key: str, value: Any) -> Any:
 
 
 def to_newer(key: str, value: Any) -> Any:
-    """Converts the value of a key from ExecuTorch's schema to torch's."""
+    """Converts the value of a key from ExecuTorch's schema to torch's schema, which is newer."""
     if key == "as_none":
         return True
     if key in ("dtype", "as_scalar_type"):

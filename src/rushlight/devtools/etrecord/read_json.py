@@ -55,14 +55,14 @@ from rushlight.ir.verifier import EDGE, edge_verifier
 def from_json(
     data: JsonObject, state_dict: Any, constants: Any, example_inputs: Any = None
 ) -> ExportedProgram:
-    """Makes a program from its JSON.
+    """Creates a program from its JSON.
 
     Args:
         data: the JSON of the graph and its signature.
-        state_dict, constants, example_inputs: the contents of the program's other files.
+        state_dict, constants, example_inputs: the contents of the other files of the program.
 
     Raises:
-        DevtoolsError: the JSON has another version, or calls unknown operators.
+        DevtoolsError: the JSON has another schema version, or calls unknown operators.
     """
     version = data["schema_version"]
     if version["major"] != VERSION["major"]:
@@ -96,10 +96,10 @@ def from_json(
             for user in node.users:
                 if user.target is operator.getitem and str(user.args[1]) in call.results:
                     meta.set_debug_handle(user, call.results[str(user.args[1])])
-            _give_by_position(node)
+            _convert_to_positional(node)
         _restore_lowered(module)
         for node in reversed(module.graph.find_nodes(op="call_function", target=operator.getitem)):
-            if not node.users and "_unused_" in node.name:  # the schema names every result
+            if not node.users and "_unused_" in node.name:  # the schema has a name for each result
                 module.graph.erase_node(node)
     symbols = found.names_to_symbols
     return program_around(
@@ -118,8 +118,8 @@ def _verifier(dialect: str) -> type[Verifier]:
     return edge_verifier(enabled=False) if dialect == EDGE else load_verifier(dialect)
 
 
-def _give_by_position(node: Node) -> None:
-    """Converts keyword arguments to positional ones, as in exported programs, where the schema allows it."""
+def _convert_to_positional(node: Node) -> None:
+    """Converts keyword arguments to positional arguments if possible, as in exported programs."""
     op = aten_op(node.target)
     if op is None:
         return
@@ -138,7 +138,14 @@ def _bound(value: Any, infinite: Any) -> Any:
 
 
 def _take_edge_facts(graph: JsonObject) -> list[tuple[Any, CallFacts]]:
-    """Removes edge operator names, so that torch can read calls; returns operator (or None) and facts."""
+    """Removes the properties that torch cannot read from the calls of a graph.
+
+    Args:
+        graph: the JSON of a graph, which is changed in place.
+
+    Returns:
+        The edge operator, or None, and the removed properties of each call.
+    """
     found: list[tuple[Any, CallFacts]] = []
     for node in graph["nodes"]:
         target: Any = None
@@ -153,12 +160,12 @@ def _take_edge_facts(graph: JsonObject) -> list[tuple[Any, CallFacts]]:
                 name = node["target"].removeprefix(prefix)
                 target = _operator(dialect, name)
                 node["target"] = f"torch.ops.{name}"
-        node["is_hop_single_tensor_return"] = True  # a tuple with one tensor is `as_tensors`
+        node["is_hop_single_tensor_return"] = True  # a tuple of one tensor is `as_tensors` instead
         if node["target"] == DELEGATE:
             for argument in node["inputs"]:
                 argument["kind"] = int(schema.ArgumentKind.POSITIONAL)
         handle = node["metadata"].pop("debug_handle", None)
-        # Names of functions, which torch would have to import, are not needed.
+        # These names of functions are not needed, and torch would have to import the functions.
         node["metadata"].pop("source_fn_stack", None)
         results = json.loads(node["metadata"].pop(RESULTS, "{}"))
         found.append((target, CallFacts(name, None if handle is None else int(handle), results, spec)))
@@ -179,7 +186,7 @@ def _operator(dialect: str, name: str) -> Any:
 
 
 def _restore_lowered(module: GraphModule) -> None:
-    """Restores lowered modules from the JSON texts in a graph's delegate calls."""
+    """Replaces the JSON texts in the delegate calls of a graph by lowered modules."""
     for index, node in enumerate(node for node in module.graph.nodes if is_delegate_call(node)):
         text = node.args[0]
         assert isinstance(text, str)

@@ -1,7 +1,7 @@
-"""The ETRecord of a program: exported, edge and lowered graphs, and maps from instructions to nodes.
+"""The ETRecord of a program: exported, edge and lowered programs, and maps from instructions to nodes.
 
-The file is a zip archive with the same entries as ExecuTorch's ETRecord; Rushlight and ExecuTorch can read
-both.
+The file is a zip archive with the same entries as an ETRecord of ExecuTorch. Rushlight and ExecuTorch can
+read the files of each other.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Target: TypeAlias = "str | os.PathLike[str] | BinaryIO | IO[bytes]"
 
 @runtime_checkable
 class EdgeManager(Protocol):
-    """The interface of an edge program manager that a record uses."""
+    """The part of the interface of an edge program manager that an ETRecord uses."""
 
     _edge_programs: dict[str, ExportedProgram]
 
@@ -55,7 +55,7 @@ class EdgeManager(Protocol):
 
 
 class ProgramManager(Protocol):
-    """The interface of a program file manager that a record uses."""
+    """The part of the interface of an ExecuTorch program manager that an ETRecord uses."""
 
     @property
     def debug_handle_map(self) -> JsonObject:
@@ -63,7 +63,7 @@ class ProgramManager(Protocol):
 
     @property
     def delegate_map(self) -> JsonObject:
-        """The backend and debug map of delegate calls, by method and instruction."""
+        """The backend name and debug handle map of delegate calls, by method and instruction."""
 
     @property
     def instruction_id_to_num_outs_map(self) -> JsonObject:
@@ -71,11 +71,11 @@ class ProgramManager(Protocol):
 
 
 class Bundle(Protocol):
-    """The interface of a bundled program that a record uses."""
+    """The part of the interface of a bundled program that an ETRecord uses."""
 
     @property
     def executorch_program(self) -> Any:
-        """The manager of the program file."""
+        """The manager of the program."""
 
     @property
     def method_test_suites(self) -> Sequence[Any]:
@@ -83,17 +83,17 @@ class Bundle(Protocol):
 
 
 class ETRecord:
-    """The compiler's information about a program, for developer tools.
+    """The information of the compiler about a program, for the developer tools.
 
-    `to_edge` and `to_edge_transform_and_lower` make a record with `generate_etrecord=True`;
-    `ExecutorchProgramManager.get_etrecord` returns it. The methods whose names begin with `add_` take the
-    parts from managers.
+    `to_edge` and `to_edge_transform_and_lower` create an ETRecord if `generate_etrecord` is True, and
+    `ExecutorchProgramManager.get_etrecord` returns it. The methods whose names begin with `add_` add parts
+    from program managers.
 
     Args:
-        exported_program: torch.export's program for the method `forward`, or None.
-        export_graph_id: the id of the graph of `exported_program`; the origins of edge nodes refer to it.
+        exported_program: the program of torch.export for the method `forward`, or None.
+        export_graph_id: the id of the graph of `exported_program`. The origins of edge nodes refer to it.
         edge_dialect_program: the edge program before lowering; a dict by method if there are several methods.
-        graph_map: further programs by "name/method". The lowered programs have the keys "lowered/<method>".
+        graph_map: other programs by "name/method". Lowered programs have the keys "lowered/<method>".
         _debug_handle_map: the debug handles by method and instruction index.
         _delegate_map: the backend and the debug handles of delegate calls, by method and instruction index.
         _instruction_id_to_num_outs_map: the number of outputs by method and instruction index.
@@ -113,7 +113,7 @@ class ETRecord:
         _reference_outputs: dict[str, list[Any]] | None = None,
         _representative_inputs: list[Any] | None = None,
     ) -> None:
-        """Stores the given parts. The `add_` methods take them from managers."""
+        """Stores the given parts. The `add_` methods add parts from program managers."""
         self.exported_program = exported_program
         self.export_graph_id = export_graph_id
         self.edge_dialect_program = edge_dialect_program
@@ -124,7 +124,7 @@ class ETRecord:
         self._reference_outputs = _reference_outputs
         self._representative_inputs = _representative_inputs
         self.path: str | None = None
-        self._program: Any = None  # the manager or bundled program; its file is serialized when it is needed
+        self._program: Any = None  # the manager or bundled program, from which the fingerprint is computed
         self._fingerprint = 0
 
     # ---- Access for the tools ----
@@ -139,13 +139,13 @@ class ETRecord:
         return dict(edge or {})
 
     def exported_of(self, method: str) -> ExportedProgram | None:
-        """Returns torch.export's program for a method.
+        """Returns the program of torch.export for a method.
 
         Args:
             method: the name of the method.
 
         Returns:
-            The program, or None if the record lacks it.
+            The program, or None if the ETRecord does not have it.
         """
         found = (self.graph_map or {}).get(f"{EXPORTED}/{method}")
         if found is None and (method == "forward" or len(self.edge_programs) == 1):
@@ -170,8 +170,8 @@ class ETRecord:
             method: the name of the method.
 
         Returns:
-            The debug handles by instruction index; a delegate call has the handles of all its operators. The
-            dict is empty if the record has nothing about the method.
+            The debug handles by instruction index. A delegate call has the handles of all its operators. The
+            dict is empty if the ETRecord has no debug handles for the method.
         """
         found = (self._debug_handle_map or {}).get(method, {})
         return {int(index): as_handles(handles) for index, handles in found.items()}
@@ -183,8 +183,8 @@ class ETRecord:
             method: the name of the method.
 
         Returns:
-            By instruction index, the name of the backend, and the debug handles by the backend's identifiers.
-            The dict is empty if the record has nothing about the method.
+            The name of the backend, and a dict from the identifiers of steps to debug handles, by instruction
+            index. The dict is empty if the ETRecord has no delegate calls of the method.
         """
         found = (self._delegate_map or {}).get(method, {})
         return {
@@ -197,13 +197,13 @@ class ETRecord:
 
     @property
     def program_fingerprint(self) -> int:
-        """`rushlight.format.pte.program_fingerprint` of the program file; 0 if it is unknown."""
+        """The `rushlight.format.pte.program_fingerprint` of the program file; 0 if it is unknown."""
         if not self._fingerprint and self._program is not None:
             self._fingerprint = program_fingerprint(self._program.buffer)
         return self._fingerprint
 
     def forget_program(self) -> None:
-        """Makes the record valid for all programs with equal instructions, such as with other weights."""
+        """Removes the fingerprint. The ETRecord then fits programs with other weights, for example."""
         self._program, self._fingerprint = None, 0
 
     # ---- Adding parts ----
@@ -215,7 +215,7 @@ class ETRecord:
             exported_program: one program, or a dict by method name; None adds nothing.
 
         Raises:
-            RuntimeError: the record already has an exported program.
+            RuntimeError: the ETRecord already has an exported program.
         """
         if self.exported_program is not None or self.export_graph_id is not None:
             raise RuntimeError("Exported program already exists in the ETRecord; make a new record instead")
@@ -230,16 +230,18 @@ class ETRecord:
             self.export_graph_id = id(exported_program.graph)
 
     def add_edge_dialect_program(self, edge_dialect_program: EdgeManager) -> None:
-        """Adds copies of the programs of a manager; the copies share the tensors.
+        """Adds copies of the edge programs of a manager. The copies share their tensors with the originals.
 
-        After `install_as_executorch()`, a manager has planned programs after `to_executorch`, as in
-        ExecuTorch. To add the edge programs, pass a copy of the manager that was made before.
+        If `install_as_executorch()` was called, `to_executorch` replaces the programs of a manager by planned
+        programs, as in ExecuTorch. To add the edge programs afterwards, pass a copy of the manager that was
+        made before `to_executorch`.
 
         Args:
             edge_dialect_program: the manager that `to_edge` returned.
 
         Raises:
-            RuntimeError: the record already has edge programs, or the argument is no manager.
+            RuntimeError: the ETRecord already has edge programs, or the argument is not an edge program
+                manager.
         """
         if self.edge_dialect_program is not None:
             raise RuntimeError(
@@ -257,7 +259,7 @@ class ETRecord:
         self.edge_dialect_program = next(iter(programs.values())) if len(programs) == 1 else {**programs}
 
     def add_lowered_programs(self, programs: Mapping[str, ExportedProgram]) -> None:
-        """Adds the programs that call lowered modules; programs without delegate calls are left out.
+        """Adds the programs that call lowered modules. Programs without delegate calls are not added.
 
         Args:
             programs: the edge programs after lowering, by method name. They are not copied.
@@ -271,7 +273,7 @@ class ETRecord:
             self.graph_map = {**(self.graph_map or {}), **graphs}
 
     def add_extra_export_modules(self, extra_recorded_export_modules: Mapping[str, object]) -> None:
-        """Adds further programs.
+        """Adds other programs.
 
         Args:
             extra_recorded_export_modules: programs, or managers of edge programs, by name.
@@ -304,7 +306,7 @@ class ETRecord:
                 and expected outputs of a bundled program are added too.
 
         Raises:
-            RuntimeError: the record already has such data.
+            RuntimeError: the ETRecord already has these maps.
         """
         present = (
             self._debug_handle_map,
@@ -331,8 +333,8 @@ class ETRecord:
         """Sets the inputs of `forward`.
 
         Args:
-            representative_inputs: a list of inputs, or a bundled program. The inputs of the first test case
-                of its `forward` are taken.
+            representative_inputs: a list of inputs; or a bundled program, whose first test case of `forward`
+                provides the inputs.
 
         Raises:
             ValueError: the bundled program has a method `forward` without test cases.
@@ -347,8 +349,8 @@ class ETRecord:
         """Sets the expected outputs.
 
         Args:
-            reference_outputs: a dict from method name to the outputs of each test case, a list of these for
-                `forward`, or a bundled program.
+            reference_outputs: a dict from method name to a list with the outputs of each test case; only this
+                list for the method `forward`; or a bundled program.
 
         Raises:
             ValueError: a test case of the bundled program has no expected outputs.
@@ -359,7 +361,7 @@ class ETRecord:
         self._reference_outputs = {"forward": given} if isinstance(given, list) else given
 
     def copy(self) -> ETRecord:
-        """Returns a record with the same graphs, without the data of a program file."""
+        """Returns an ETRecord with the same programs, but without the maps of a program file."""
         return ETRecord(
             self.exported_program,
             self.export_graph_id,
@@ -370,13 +372,13 @@ class ETRecord:
     # ---- The file ----
 
     def save(self, path: Target) -> None:
-        """Writes the record. If writing fails, no incomplete file is left.
+        """Writes the ETRecord to a file. If writing fails, no incomplete file is left.
 
         Args:
             path: the path of the file, or an open binary file.
 
         Raises:
-            RuntimeError: the record lacks the edge program or the maps of the program file.
+            RuntimeError: the ETRecord lacks the edge program, or the maps of the program file.
             DevtoolsError: a program has a part that the file format does not support.
         """
         if self.edge_dialect_program is None or self._debug_handle_map is None:
@@ -389,7 +391,7 @@ class ETRecord:
             archive.writestr(Names.ETRECORD_IDENTIFIER.value, "")
             self._write_programs(archive)
             self._write_maps(archive)
-            # Other readers treat every further entry as a program, but ignore the comment.
+            # ExecuTorch treats unknown entries as programs, but ignores the comment.
             archive.comment = json.dumps({FINGERPRINT: self.program_fingerprint}).encode()
         if isinstance(path, (str, os.PathLike)):
             write_file(os.fspath(path), buffer.getvalue())
@@ -427,7 +429,7 @@ def as_handles(handles: Any) -> tuple[int, ...]:
     """Returns debug handles as a tuple.
 
     Args:
-        handles: a debug handle, a sequence of handles, also nested, or None.
+        handles: a debug handle, a (nested) sequence of handles, or None.
 
     Returns:
         All handles in order; an empty tuple for None.
@@ -446,17 +448,17 @@ def generate_etrecord(
     exported_program: object = None,
     extra_recorded_export_modules: Mapping[str, object] | None = None,
 ) -> None:
-    """Writes a record for the given programs.
+    """Writes an ETRecord for the given programs.
 
     Args:
         et_record: the path of the file, or an open binary file.
         edge_dialect_program: the manager that `to_edge` returned, before lowering.
         executorch_program: the manager that `to_executorch` returned, or a bundled program.
         exported_program: a program of torch.export, or a dict of such programs by method.
-        extra_recorded_export_modules: further programs or managers by name.
+        extra_recorded_export_modules: other programs or managers of edge programs, by name.
 
     Raises:
-        RuntimeError: a part has another type.
+        RuntimeError: an argument has an unsupported type.
         DevtoolsError: a program has a part that the file format does not support.
     """
     record = ETRecord()
@@ -475,7 +477,7 @@ def reference_outputs_of(bundle: Bundle) -> dict[str, list[Any]]:
         bundle: the bundled program.
 
     Returns:
-        A list by method name, with an item for each test case.
+        A dict from method name to a list with an item for each test case.
 
     Raises:
         ValueError: a test case has no expected outputs.
@@ -499,12 +501,15 @@ def representative_inputs_of(bundle: Bundle) -> list[object] | None:
         The inputs, or None if the bundle has no method `forward`.
 
     Raises:
-        ValueError: the method has no test case.
+        ValueError: the method `forward` has no test case.
     """
     for suite in bundle.method_test_suites:
         if suite.method_name == "forward":
             if not suite.test_cases:
-                raise ValueError("the method 'forward' has no test case; give it inputs")
+                raise ValueError(
+                    "the method 'forward' of the bundled program has no test case, which would provide the "
+                    "inputs"
+                )
             inputs: list[object] = suite.test_cases[0].inputs
             return inputs
     return None

@@ -1,4 +1,4 @@
-"""ETRecords that are read from a file."""
+"""Reads ETRecords from files."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from rushlight.format.pte import program_fingerprint
 
 
 def parse_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> ETRecord:
-    """Reads a record that Rushlight or ExecuTorch wrote.
+    """Reads an ETRecord that Rushlight or ExecuTorch wrote.
 
     Args:
         etrecord_path: the path of the file, or an open binary file.
 
     Raises:
-        DevtoolsError: the file is no ETRecord, is damaged, or has programs of another version.
+        DevtoolsError: the file is not an ETRecord, is damaged, or has programs of another version.
         OSError: the file cannot be read.
     """
     record = open_etrecord(etrecord_path)
@@ -43,19 +43,19 @@ def parse_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> ETRecor
 
 
 def open_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> SavedRecord:
-    """Reads a record like `parse_etrecord`, but reads each program at its first use.
+    """Reads an ETRecord like `parse_etrecord`, but reads each program only at its first use.
 
-    Errors in a program are raised at its first use. Reading a program takes about a millisecond for each
-    operator, and most tools use only one of several programs.
+    Damaged programs raise an error at their first use. This function saves time, because reading a program
+    takes about a millisecond for each operator, and most tools use only one of several programs.
 
     Args:
         etrecord_path: the path of the file, or an open binary file.
 
     Returns:
-        The record. It has the bytes of the file, which may be closed or removed.
+        The ETRecord. It has a copy of the bytes of the file, which may be closed or deleted afterwards.
 
     Raises:
-        DevtoolsError: the file is no ETRecord, or is damaged.
+        DevtoolsError: the file is not an ETRecord, or is damaged.
         OSError: the file cannot be read.
     """
     where = etrecord_path if isinstance(etrecord_path, (str, os.PathLike)) else "the file"
@@ -73,7 +73,7 @@ def open_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> SavedRec
     if Names.ETRECORD_IDENTIFIER.value not in entries:
         raise DevtoolsError(
             f"ETRecord identifier missing: {where} is a zip archive without the entry "
-            f"{Names.ETRECORD_IDENTIFIER.value}, so it is no ETRecord or it is damaged"
+            f"{Names.ETRECORD_IDENTIFIER.value}; it is not an ETRecord, or it is damaged"
         )
     record = SavedRecord(entries, str(where))
     record._fingerprint = _fingerprint_of(comment)
@@ -82,14 +82,14 @@ def open_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> SavedRec
 
 
 def parse_etrecord_of(program: Path, etrecord_path: Path) -> ETRecord:
-    """Reads the record of a program, like `open_etrecord`.
+    """Reads an ETRecord like `open_etrecord`, and checks that it belongs to a program.
 
     Args:
         program: a .pte file.
-        etrecord_path: the path of the record. A record without a program fingerprint is accepted.
+        etrecord_path: the path of the ETRecord. An ETRecord without the fingerprint of a program is accepted.
 
     Raises:
-        DevtoolsError: the record is damaged, or belongs to another program.
+        DevtoolsError: the ETRecord is damaged, or belongs to another program.
         FormatError: the header of the program is damaged.
         OSError: a file cannot be read.
     """
@@ -97,18 +97,19 @@ def parse_etrecord_of(program: Path, etrecord_path: Path) -> ETRecord:
     wanted, found = record.program_fingerprint, program_fingerprint(program.read_bytes())
     if wanted and wanted != found:
         raise DevtoolsError(
-            f"the ETRecord {etrecord_path} does not belong to {program}: it is that of a program with the "
-            f"fingerprint {wanted:016x}, and the file has {found:016x}; use the record of the same compile"
+            f"the ETRecord {etrecord_path} does not belong to {program}: the fingerprint in the ETRecord is "
+            f"{wanted:016x}, and the fingerprint of the program is {found:016x}; use the ETRecord that was "
+            "written when this program was compiled"
         )
     return record
 
 
 class SavedRecord(ETRecord):
-    """A record whose programs are read from the file's entries at their first use.
+    """An ETRecord that reads each program from the entries of the file at its first use.
 
     Args:
-        entries: the entries of the file.
-        where: the name of the file in messages.
+        entries: the entries of the file by name.
+        where: the name of the file for messages.
 
     Raises:
         DevtoolsError: an entry is missing, or an entry other than a program is damaged.
@@ -131,7 +132,7 @@ class SavedRecord(ETRecord):
             if name not in MAPS and not name.endswith(PROGRAM_PARTS)
         }
         for name in self._PARTS:
-            delattr(self, name)  # missing attributes are looked up by `__getattr__`
+            delattr(self, name)  # so that Python calls `__getattr__` for them
 
     _PARTS = ("exported_program", "edge_dialect_program", "graph_map")
 
@@ -160,7 +161,7 @@ class SavedRecord(ETRecord):
 
     def _read_edge_dialect_program(self) -> ExportedProgram | dict[str, ExportedProgram] | None:
         names = {name.removeprefix(EDGE): name for name in self._files if name.startswith(EDGE)}
-        # written by old versions of ExecuTorch, which support only one method
+        # Old versions of ExecuTorch write this entry. They support only one method.
         old = Names.EDGE_DIALECT_EXPORTED_PROGRAM.value
         if not names and old in self._files:
             names = {"forward": old}
@@ -180,4 +181,4 @@ def _fingerprint_of(comment: bytes) -> int:
     try:
         return int(json.loads(comment)[FINGERPRINT])
     except (ValueError, KeyError, TypeError):
-        return 0  # a record that ExecuTorch wrote
+        return 0  # an ETRecord of ExecuTorch

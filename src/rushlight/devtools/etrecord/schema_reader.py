@@ -1,4 +1,4 @@
-"""Reads JSON of torch's program schema as objects of its classes."""
+"""Converts JSON of torch's program schema to objects of the classes of the schema."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from torch._export.serde import schema, serialize
 from torch._export.serde.union import _Union
 from torch.utils._sympy.value_ranges import ValueRanges
 
-_NAME = re.compile(r"(?<!')\b[su]\d+\b(?!')")  # a symbol name that is not within Symbol('...')
+_NAME = re.compile(r"(?<!')\b[su]\d+\b(?!')")  # a symbol name that is not inside Symbol('...')
 
 
 @functools.cache
 def reader_of(kind: Any) -> Callable[[Any], Any]:
-    """Returns the function that makes a value of a type of torch's schema from JSON.
+    """Returns a function that converts JSON to a value of a type of torch's schema.
 
-    It does the same as torch's own function, which looks up the field types again for each value.
+    The result is the same as with torch's own function, which is slower because it looks up the types of
+    fields for each value.
     """
     kind = serialize._resolve_schema_cls(kind)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
@@ -42,10 +43,10 @@ def reader_of(kind: Any) -> Callable[[Any], Any]:
 
 
 def _reader_of_class(kind: Any) -> Callable[[Any], Any]:
-    """The reader of a class, which ignores unknown keys; a union has exactly one key."""
+    """Returns the reader of a class. It ignores unknown keys. The JSON of a union has exactly one key."""
     hints = typing.get_type_hints(kind, globalns=vars(schema))
     make = kind.create if issubclass(kind, _Union) else kind
-    # filled at the first use, because classes refer to each other
+    # filled at the first use of each field, because classes refer to each other
     readers: dict[str, Callable[[Any], Any]] = {}
 
     def read(data: dict[str, Any]) -> Any:
@@ -61,10 +62,13 @@ def _reader_of_class(kind: Any) -> Callable[[Any], Any]:
 
 
 def restore_symbols(data: object, ranges: Mapping[str, ValueRanges[Any]]) -> None:
-    """Adds torch's assumptions about symbols to the names in expressions; `data` is changed in place.
+    """Adds the assumptions of torch about symbols to the names of symbols in expressions.
 
-    torch assumes that all symbols are integers, and that size symbols, whose names begin with "s", are
-    positive.
+    torch assumes that all symbols are integers. Symbols for sizes, whose names begin with "s", are positive.
+
+    Args:
+        data: the JSON, which is changed in place.
+        ranges: the range of each symbol by name.
     """
 
     def symbol(match: re.Match[str]) -> str:

@@ -1,9 +1,9 @@
 """Writes and reads the programs in an ETRecord: JSON in ExecuTorch's schema 5.4, and saved tensors.
 
-torch's serializer uses its own schema (version 8). The graphs of both schemas differ only in a few names and
-numbers. Therefore torch writes and reads the programs, and this module converts the JSON. For torch,
-operators of the edge dialect are ATen operators; their edge names, debug handles and delegate calls are added
-to the JSON.
+The serializer of torch uses another schema (version 8). Graphs of both schemas differ only in a few names and
+numbers. Therefore torch writes and reads the programs, and this module converts the JSON. torch sees
+operators of the edge dialect as ATen operators. This module adds their edge names, debug handles and delegate
+calls to the JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class ProgramFiles:
 
     Attributes:
         program: the graph as JSON.
-        state_dict, constants, example_inputs: these objects as written by `torch.save`; empty if absent.
+        state_dict, constants, example_inputs: these objects as bytes of `torch.save`; empty if there are
+            none.
     """
 
     program: bytes
@@ -36,17 +37,17 @@ class ProgramFiles:
 
 
 def write_program(program: ExportedProgram) -> ProgramFiles:
-    """Writes a program, which is not changed.
+    """Converts a program to the files of an ETRecord. The program is not changed.
 
     Args:
         program: a program of torch.export, an edge program, or an edge program with lowered modules.
 
     Raises:
-        DevtoolsError: a node cannot be expressed in the schema. The message names the node.
+        DevtoolsError: the schema does not support a node. The message names the node.
     """
     data, custom = to_json(program)
     return ProgramFiles(
-        # ExecuTorch identifies symbols only by name.
+        # ExecuTorch supports only the names of symbols, without assumptions.
         SYMBOL.sub(r"\1", json.dumps(data)).encode(),
         save_values(dict(program.state_dict)),
         save_values({**custom, **program.constants}),
@@ -59,10 +60,10 @@ def read_program(files: ProgramFiles, name: str) -> ExportedProgram:
 
     Args:
         files: the files that `write_program` or ExecuTorch wrote.
-        name: the name of the program in messages.
+        name: the name of the program for messages.
 
     Raises:
-        DevtoolsError: the files are damaged, have another version, or call unknown operators.
+        DevtoolsError: the files are damaged, have another schema version, or call unknown operators.
     """
     try:
         data = json.loads(files.program)
@@ -77,5 +78,5 @@ def read_program(files: ProgramFiles, name: str) -> ExportedProgram:
     except Exception as error:  # torch raises assertion errors, key errors and others for unreadable data
         raise DevtoolsError(
             f"the program {name!r} of the ETRecord cannot be read: {first_line(error)}; the file is "
-            "damaged, or another version of ExecuTorch wrote it"
+            "damaged, or was written by an unsupported version of ExecuTorch"
         ) from error

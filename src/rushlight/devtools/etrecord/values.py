@@ -1,4 +1,4 @@
-"""Writes and reads tensors and plain values of an ETRecord as bytes."""
+"""Converts tensors and plain values of an ETRecord to bytes and back."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ from rushlight.devtools.errors import DevtoolsError
 
 
 def save_values(value: object) -> bytes:
-    """Returns a value as written by `torch.save`."""
+    """Returns the bytes that `torch.save` writes for a value."""
     return serialize.serialize_torch_artifact(value)
 
 
 def load_values(data: bytes, name: str) -> Any:
-    """Reads bytes that `save_values` wrote; returns an empty dictionary for empty bytes.
+    """Reads bytes that `save_values` wrote. Empty bytes give an empty dict.
 
-    Tensors without values, of which the bytes hold shape and dtype, are fake tensors.
+    For tensors without values, the bytes contain only shape and dtype. They are read as fake tensors.
+
+    Args:
+        data: the bytes.
+        name: the name of the data for messages.
 
     Raises:
         DevtoolsError: the bytes are damaged, or contain objects other than tensors and plain values.
@@ -33,20 +37,20 @@ def load_values(data: bytes, name: str) -> Any:
         return load_artifact(data, reader)
     except Exception as error:
         raise DevtoolsError(
-            f"{name} of the ETRecord cannot be read: {first_line(error)}; only tensors and plain values are "
-            "loaded, never code"
+            f"{name} of the ETRecord cannot be read: {first_line(error)}; for safety, only tensors and plain "
+            "values are loaded"
         ) from error
 
 
 def load_artifact(data: bytes, reader: serialize.GraphModuleDeserializer | None) -> Any:
-    """Reads bytes of `torch.save` that hold tensors and plain values; never executes code.
+    """Reads tensors and plain values from bytes of `torch.save`. It never executes code of the file.
 
     Args:
         data: the bytes.
-        reader: makes the tensors without values; None is torch's current one.
+        reader: the deserializer that creates tensors without values; None means torch's current deserializer.
 
     Raises:
-        UnpicklingError: the bytes hold something else.
+        UnpicklingError: the bytes contain other objects.
     """
     before, current = torch.serialization.get_safe_globals(), serialize._CURRENT_DESERIALIZER
     name = f"{serialize.__name__}.{serialize._reconstruct_fake_tensor.__name__}"
@@ -63,11 +67,11 @@ def load_artifact(data: bytes, reader: serialize.GraphModuleDeserializer | None)
 
 
 def _rebuild(described: bytes, is_parameter: bool) -> torch.Tensor:
-    """Makes a tensor without values.
+    """Creates a tensor without values.
 
     Args:
         described: its shape and dtype as JSON.
-        is_parameter: whether it is a parameter. Only those of floating point have a gradient.
+        is_parameter: whether it is a parameter. Only floating point and complex parameters have gradients.
     """
     tensor = serialize._reconstruct_fake_tensor(described, False)
     if not is_parameter:

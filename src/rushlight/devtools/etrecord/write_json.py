@@ -41,7 +41,7 @@ from rushlight.ir.program import copy_program
 
 
 def to_json(program: ExportedProgram) -> tuple[JsonObject, JsonObject]:
-    """Returns the JSON of a program, and the objects of custom classes in its graph."""
+    """Returns the JSON of a program, and the objects of custom classes in its graph by name."""
     copied = copy_program(program)
     for module in list(graph_modules(copied.graph_module))[1:]:
         for node in module.graph.find_nodes(op="get_attr"):
@@ -74,9 +74,9 @@ def to_json(program: ExportedProgram) -> tuple[JsonObject, JsonObject]:
     try:
         written = writer.serialize(copied.graph_module)
     except serialize.SerializeError as error:
-        raise DevtoolsError(f"an ETRecord cannot hold the program: {_reason(error)}") from error
-    # Names of union members are of a string class with its own comparison; JSON converts them to plain
-    # strings.
+        raise DevtoolsError(f"an ETRecord does not support the program: {_reason(error)}") from error
+    # The names of union members have a special string class. The conversion to JSON and back makes them
+    # plain strings.
     plain = json.loads(json.dumps(serialize._dataclass_to_dict(written), cls=serialize.EnumEncoder))
     graph_module = converted(plain, to_older)
     graph_module.pop("metadata", None)
@@ -119,7 +119,7 @@ def _edge_name(target: object) -> str | None:
 
 
 def _handle(node: Node) -> int | None:
-    """The debug handle of a node; a fused node has the handle of its last operator."""
+    """Returns the debug handle of a node. For a fused node, this is the handle of its last operator."""
     handle = meta.get_debug_handle(node)
     if isinstance(handle, (list, tuple)):
         return int(handle[-1]) if handle else None
@@ -127,21 +127,21 @@ def _handle(node: Node) -> int | None:
 
 
 def _prepare(node: Node) -> None:
-    """Converts the properties of a node that torch's serializer cannot write."""
+    """Converts or removes the properties of a node that torch's serializer cannot write."""
     if isinstance(node.target, EdgeOpOverload):
         node.target = node.target._op
     meta.drop_unwritable(node)
 
 
 def _replace_constant(node: Node) -> None:
-    """Replaces a scalar constant in a control flow body by a computation; bodies cannot hold constants."""
+    """Replaces a constant in a control flow body by a call of `full`; bodies cannot have constants."""
     value = attribute(node)
     if not isinstance(value, torch.Tensor):
         return
     if value.unique().numel() != 1:
         raise DevtoolsError(
-            f"an ETRecord cannot hold {node.name}, a constant tensor of shape {list(value.shape)} in the "
-            "body of control flow; register it as a buffer of the model"
+            f"an ETRecord does not support {node.name}, a constant tensor of shape {list(value.shape)} in a "
+            "control flow body; register it as a buffer of the model"
         )
     with node.graph.inserting_before(node):
         full = node.graph.call_function(
@@ -155,7 +155,7 @@ def _replace_constant(node: Node) -> None:
 
 
 def _delegate_node(writer: serialize.GraphModuleSerializer, node: Node) -> schema.Node:
-    """The entry of a delegate call: the lowered module as JSON text, then the arguments."""
+    """Returns the entry of a delegate call. Its arguments are the lowered module as JSON, then the inputs."""
     source = node.args[0]
     assert isinstance(source, Node)
     lowered = attribute(source)
@@ -230,6 +230,6 @@ def _text(data: bytes) -> str:
 
 
 def _reason(error: serialize.SerializeError) -> str:
-    """The first line of the error, which names the node, and the last line, which is torch's reason."""
+    """Returns the first line of an error, which names the node, and the last line, which is the reason."""
     lines = str(error).strip().splitlines()
     return lines[0][:400] if len(lines) == 1 else f"{lines[0][:400]}: {lines[-1][:200]}"

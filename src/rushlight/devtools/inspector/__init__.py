@@ -1,6 +1,6 @@
 """The Inspector shows times and values of executions by operator, module and source line.
 
-Names that need torch are imported lazily.
+Names that need torch are imported at their first use.
 """
 
 from __future__ import annotations

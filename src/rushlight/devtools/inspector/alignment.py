@@ -1,4 +1,4 @@
-"""Pairs values that the runtime recorded with values that torch computes for the same inputs."""
+"""Pairs the values that the runtime recorded with the values that torch computes for the same inputs."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Pair:
         event: the instruction or delegate step that computed the runtime's value.
         handles: the debug handles of the event.
         node: the edge node that computes the value.
-        leaf: the index of the value among the node's results.
+        leaf: the index of the value in the flat list of the node's results.
         reference: the reference value.
-        runtime: the runtime's value, in the shape and order of `reference`.
+        runtime: the runtime's value, with the shape and the dim order of `reference`.
     """
 
     event: Event
@@ -47,19 +47,20 @@ class Pair:
 
 
 Replaced: TypeAlias = Mapping[Node, Mapping[int, torch.Tensor]]
-"""Values that replace the values of nodes, by result index."""
+"""The values that replace results of nodes, by node and result index."""
 
 
 class Reference:
     """The values of a method's graph, computed by torch.
 
     Args:
-        record: has the edge program and the program of torch.export.
-        method: the method.
+        record: the ETRecord with the edge program and the program of torch.export.
+        method: the name of the method.
         inputs: the flat inputs of the method.
-        graph: EXPORTED uses the exported program's value for each edge node that ends an exported node, and
-            the edge program's value for all others. EDGE uses only values of the edge program. Any other name
-            is a key of the record's `graph_map`.
+        graph: with EXPORTED, an edge node that computes the result of an exported node has the value of the
+            exported program, and all other edge nodes have values of the edge program. With EDGE, all nodes
+            have values of the edge program. Any other name is a key of the record's `graph_map`. None is
+            EXPORTED if the record has an exported program, else EDGE.
 
     Raises:
         ValueError: the record has no such graph.
@@ -72,35 +73,43 @@ class Reference:
         exported = record.exported_of(method) if graph in (None, EXPORTED) else None
         if program is None or (graph == EXPORTED and exported is None):
             known = [EXPORTED, EDGE, *(record.graph_map or {})]
-            raise ValueError(f"the ETRecord has no graph {graph!r} of method {method!r}; there are {known}")
+            raise ValueError(
+                f"the ETRecord has no graph {graph!r} of method {method!r}; its graphs are {known}"
+            )
         self._program, self._exported, self._inputs = program, exported, list(inputs)
-        self._twins = {} if exported is None else _twins(program, exported)
+        self._counterparts = {} if exported is None else _counterparts(program, exported)
         self.values = self._run({})
         self._by_handle: dict[int, list[Node]] = {}
-        self._place = {node: place for place, node in enumerate(self.values)}
+        self._order = {node: place for place, node in enumerate(self.values)}
         for node in self.values:
             for handle in as_handles(meta.get_debug_handle(node)):
                 self._by_handle.setdefault(handle, []).append(node)
         self._by_name = {node.name: node for node in self.values}
-        self._places = _Places(record, method)
+        self._locations = _Locations(record, method)
 
     def _run(self, replaced: Replaced) -> dict[Node, Any]:
-        """The value of each edge node; the value of the equivalent exported node is preferred."""
+        """Returns the value of each edge node, or of its exported counterpart if it has one."""
         values = run_graph(self._program, self._inputs, replaced)
         if self._exported is not None:
-            also = {twin: replaced[node] for node, twin in self._twins.items() if node in replaced}
+            also = {other: replaced[node] for node, other in self._counterparts.items() if node in replaced}
             exported = run_graph(self._exported, self._inputs, also)
-            # Names may be equal by chance: a node of another shape is not equivalent.
-            self._twins = {
-                node: twin for node, twin in self._twins.items() if _is_like(exported.get(twin), values[node])
+            # Names may be equal by chance. A node with another shape or dtype is not a counterpart.
+            self._counterparts = {
+                node: other
+                for node, other in self._counterparts.items()
+                if _is_like(exported.get(other), values[node])
             }
-            values.update((node, exported[twin]) for node, twin in self._twins.items())
+            values.update((node, exported[other]) for node, other in self._counterparts.items())
         return values
 
     def isolated(self, pairs: Sequence[Pair]) -> list[Pair]:
-        """The pairs with new references: each is computed from the runtime's values of earlier nodes.
+        """Returns the pairs with new references, computed from values of the runtime.
 
-        An error of a step then appears only at this step, and not at the steps that read its result.
+        The inputs of each node are the values that the runtime computed for earlier nodes. An error of a step
+        then appears only at this step, and not at the steps that read its result.
+
+        Args:
+            pairs: the pairs of a run.
         """
         replaced: dict[Node, dict[int, torch.Tensor]] = {}
         for pair in pairs:
@@ -110,13 +119,13 @@ class Reference:
         return [replace(pair, reference=pytree.tree_leaves(values[pair.node])[pair.leaf]) for pair in pairs]
 
     def pairs(self, events: Sequence[Event]) -> Iterator[Pair]:
-        """Yields the pairs of a run's events in order; values without a reference are left out."""
+        """Yields the pairs of the events of a run in order. Values without a reference have no pair."""
         kernels = Counter(key for key in map(_kernel, events) if key is not None)
         done: Counter[_Kernel] = Counter()
         for event in events:
             handles = as_handles(event.debug_handles)
-            nodes = self._places.those_at(event, self._nodes(handles))
-            nodes.sort(key=self._place.__getitem__, reverse=True)
+            nodes = self._locations.at_event(event, self._nodes(handles))
+            nodes.sort(key=self._order.__getitem__, reverse=True)
             key = _kernel(event)
             if key is not None:
                 nodes = self._of_kernel(key, nodes, done[key], kernels[key])
@@ -124,14 +133,15 @@ class Reference:
             yield from self._pairs(event, handles, nodes)
 
     def _of_kernel(self, key: _Kernel, nodes: list[Node], place: int, count: int) -> list[Node]:
-        """The nodes that a kernel call may have computed, found by its position among equal kernel calls.
+        """Returns the nodes that a kernel call may have computed.
 
-        Operators derived from one operator of the model share its debug handle. Their kernels run in the
-        order of the nodes. If some of the nodes have no kernel, all nodes are returned.
+        Operators that were derived from one operator of the model share its debug handle. Their kernels run
+        in the order of the nodes, so that the position of the call among equal calls determines the node. If
+        some of the nodes have no kernel, all nodes are returned.
 
         Args:
-            key: the kernel.
-            nodes: the nodes with the kernel's debug handle, the last one first.
+            key: the debug handle and the operator of the kernel.
+            nodes: the nodes with the debug handle of the kernel, the last one first.
             place: the number of equal kernel calls before this one.
             count: the number of equal kernel calls.
         """
@@ -141,25 +151,25 @@ class Reference:
     def _pairs(self, event: Event, handles: tuple[int, ...], candidates: list[Node]) -> Iterator[Pair]:
         values = [value for value in pytree.tree_leaves(event.debug_data) if isinstance(value, torch.Tensor)]
         if event.name == "DELEGATE_CALL":
-            nodes = [self._by_name.get(name) for name in self._places.outputs_of(handles)]
-            # the arguments of the delegate call: its inputs, then its outputs
+            nodes = [self._by_name.get(name) for name in self._locations.outputs_of(handles)]
+            # the values are the arguments of the delegate call: first its inputs, then its outputs
             if 0 < len(nodes) <= len(values):
                 for node, value in zip(nodes, values[-len(nodes) :], strict=True):
                     yield from self._pair(event, handles, [] if node is None else [node], value)
             return
-        whole = self._whole(candidates, values)
-        if whole is not None:
-            references = pytree.tree_leaves(self.values[whole])
+        node = self._node_of_several(candidates, values)
+        if node is not None:
+            references = pytree.tree_leaves(self.values[node])
             for leaf, (reference, value) in enumerate(zip(references, values, strict=True)):
                 arranged = arrange(value, reference)
                 if arranged is not None:
-                    yield Pair(event, handles, whole, leaf, reference, arranged)
+                    yield Pair(event, handles, node, leaf, reference, arranged)
             return
         for value in values:
             yield from self._pair(event, handles, candidates, value)
 
-    def _whole(self, candidates: Sequence[Node], values: Sequence[torch.Tensor]) -> Node | None:
-        """The latest node with equally many values; among equivalent nodes, the one closest in value."""
+    def _node_of_several(self, candidates: Sequence[Node], values: Sequence[torch.Tensor]) -> Node | None:
+        """Returns the last node with as many values; of equivalent nodes, the one with the closest values."""
         found = [node for node in candidates if _count(self.values[node]) == len(values) > 1]
         if not found:
             return None
@@ -172,11 +182,11 @@ class Reference:
                 float("inf") if len(known) < len(values) else sum(float(_distance(*pair)) for pair in known)
             )
 
-        return min(self._alike(found), key=distance)
+        return min(self._equivalent(found), key=distance)
 
     @staticmethod
-    def _alike(nodes: Sequence[Node]) -> list[Node]:
-        """The first node, and all with the same operator that come from the same operator of the model."""
+    def _equivalent(nodes: Sequence[Node]) -> list[Node]:
+        """Returns the first node, and all equal operators that come from the same operator of the model."""
         first = nodes[0]
         origin = meta.get_debug_handle(first)
         return [
@@ -186,16 +196,16 @@ class Reference:
     def _pair(
         self, event: Event, handles: tuple[int, ...], nodes: Sequence[Node], value: torch.Tensor
     ) -> Iterator[Pair]:
-        """Yields the pair of a value and the latest node with a result of equal size and kind of dtype.
+        """Yields the pair of a value and the last node whose result has the same number of elements.
 
-        If several results of this node, or several equivalent nodes, are possible, the one with the closest
-        value is taken, because nothing else distinguishes them.
+        Both must be floating point, or both must not. If several results of this node or several equivalent
+        nodes match, the result with the closest value is chosen, because nothing else distinguishes them.
         """
         for place, node in enumerate(nodes):
             found = list(self._matches(event, handles, node, value))
             if not found:
                 continue
-            for other in self._alike(nodes[place:])[1:]:
+            for other in self._equivalent(nodes[place:])[1:]:
                 found.extend(self._matches(event, handles, other, value))
             if len(found) > 1:
                 found.sort(key=lambda pair: float(_distance(pair.runtime, pair.reference)))
@@ -205,7 +215,7 @@ class Reference:
     def _matches(
         self, event: Event, handles: tuple[int, ...], node: Node, value: torch.Tensor
     ) -> Iterator[Pair]:
-        """The results of a node, or of its quantize node, with the same size and kind of dtype."""
+        """Yields pairs for results of a node, or of its quantize node, if size and kind of dtype match."""
         for chosen in (node, *(user for user in node.users if _quantizes(user))):
             found = False
             for leaf, reference in enumerate(pytree.tree_leaves(self.values.get(chosen))):
@@ -220,10 +230,11 @@ class Reference:
         return list(dict.fromkeys(node for handle in handles for node in self._by_handle.get(handle, ())))
 
 
-class _Places:
-    """The nodes that kernels compute, and the nodes of each delegate.
+class _Locations:
+    """The nodes that kernels compute, and the nodes inside each delegate.
 
-    Operators derived from one operator of the model share a debug handle, and may be in several delegates.
+    Operators that were derived from one operator of the model share a debug handle, but may be in several
+    delegates.
     """
 
     def __init__(self, record: ETRecord, method: str) -> None:
@@ -241,12 +252,12 @@ class _Places:
             inside = [as_handles(meta.get_debug_handle(node)) for node in nodes]
             key = frozenset(handle for handles in inside for handle in handles)
             outputs = [node.name for node in pytree.tree_leaves(graph.output_node().args[0])]
-            # Delegates with parts of the same model operators cannot be distinguished.
+            # Delegates with the same set of debug handles cannot be distinguished.
             self._outputs[key] = [] if key in self._delegates else outputs
             self._delegates.setdefault(key, set()).update(node.name for node in nodes)
 
-    def those_at(self, event: Event, nodes: list[Node]) -> list[Node]:
-        """The nodes in the same place as an event: in the event's delegate, or in no delegate."""
+    def at_event(self, event: Event, nodes: list[Node]) -> list[Node]:
+        """Returns the nodes at the location of an event: in its delegate, or outside of all delegates."""
         names = self._kernels
         if event.is_delegated_op and event.instruction is not None:
             names = self._delegates.get(frozenset(self._handles.get(event.instruction, ())))
@@ -254,12 +265,15 @@ class _Places:
         return found or nodes
 
     def outputs_of(self, handles: Iterable[int]) -> list[str]:
-        """The names of the outputs of the delegate with these debug handles."""
+        """Returns the names of the outputs of the delegate with these debug handles."""
         return self._outputs.get(frozenset(handles), [])
 
 
-def _twins(program: ExportedProgram, exported: ExportedProgram) -> dict[Node, Node]:
-    """Maps the last edge node of each exported node to this exported node."""
+def _counterparts(program: ExportedProgram, exported: ExportedProgram) -> dict[Node, Node]:
+    """Maps edge nodes to exported nodes with the same value.
+
+    The last edge node that was derived from an exported node computes its value.
+    """
     by_name: dict[str, Node] = {}
     by_history: dict[tuple[str, ...], Node | None] = {}
     for node in exported.graph.nodes:
@@ -270,7 +284,8 @@ def _twins(program: ExportedProgram, exported: ExportedProgram) -> dict[Node, No
     last: dict[Node, Node] = {}
     for node in program.graph.nodes:
         if node.op == "call_function":
-            # A record that was read from a file has no node history, and equal names would be a coincidence.
+            # Programs in an ETRecord file have no history of node names. They have only the origin of each
+            # node.
             origin = meta.origin_of(node).rpartition(".")[0]
             history = tuple(meta.earlier_names_of(node)) or ((origin,) if origin else ())
             for place, name in enumerate(history):
@@ -282,7 +297,7 @@ def _twins(program: ExportedProgram, exported: ExportedProgram) -> dict[Node, No
                 if found is not None:
                     last[found] = node
                     break
-    return {node: twin for twin, node in last.items()}
+    return {node: other for other, node in last.items()}
 
 
 def run_graph(program: ExportedProgram, inputs: Sequence[object], replaced: Replaced) -> dict[Node, Any]:
@@ -290,8 +305,8 @@ def run_graph(program: ExportedProgram, inputs: Sequence[object], replaced: Repl
 
     Args:
         program: an exported or edge program.
-        inputs: the user's inputs, flat.
-        replaced: values that later nodes read instead of the computed values.
+        inputs: the flat user inputs.
+        replaced: the values that later nodes read instead of the computed values.
 
     Raises:
         ValueError: the number of inputs is wrong.
@@ -300,7 +315,7 @@ def run_graph(program: ExportedProgram, inputs: Sequence[object], replaced: Repl
     wanted = sum(spec.kind is InputKind.USER_INPUT for spec in specs)
     given = list(inputs)
     if len(given) != wanted:
-        raise ValueError(f"the program takes {wanted} inputs, and {len(given)} are given")
+        raise ValueError(f"the program has {wanted} inputs, but {len(given)} are given")
     arguments: list[object] = []
     for spec in specs:
         if spec.kind is InputKind.USER_INPUT:
@@ -317,7 +332,7 @@ def run_graph(program: ExportedProgram, inputs: Sequence[object], replaced: Repl
 
 
 class _Recorder(Interpreter):
-    """Keeps the value of each call right after the call; it is copied if another call may write to it."""
+    """Records the value of each call right after the call. Copies it if a call of the graph may change it."""
 
     def __init__(self, module: torch.fx.GraphModule, replaced: Replaced) -> None:
         super().__init__(module)
@@ -340,16 +355,23 @@ class _Recorder(Interpreter):
 
 
 def _may_write(node: Node) -> bool:
-    """Whether a call may write to its arguments; of functions without schema, only `getitem` does not."""
+    """Whether a call may write to its arguments. Functions without a schema may, except `getitem`."""
     schema = getattr(node.target, "_schema", None)
     return node.target is not operator.getitem if schema is None else bool(schema.is_mutable)
 
 
 def arrange(value: torch.Tensor, reference: object) -> torch.Tensor | None:
-    """Returns a runtime's value in the shape of a reference, or None if the shapes do not fit.
+    """Converts a value of the runtime to the shape and dim order of a reference.
 
-    Backends store images channels last, merge dims, and transpose the matrices of products. Among all orders
-    with the right number of elements, the order closest to the reference is used.
+    Backends may store images as channels last, merge dims, or transpose matrices. Of all possible orders of
+    the elements, the one closest to the reference is used.
+
+    Args:
+        value: the value of the runtime.
+        reference: the reference value.
+
+    Returns:
+        The converted value; None if the numbers of elements or the kinds of dtypes differ.
     """
     if not isinstance(reference, torch.Tensor) or value.numel() != reference.numel():
         return None
@@ -373,12 +395,12 @@ def _distance(value: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:
-    """Converts the tensor to float32 or float64, in which differences are exact enough."""
+    """Converts a tensor to float64; a float32 tensor is returned unchanged."""
     return tensor if tensor.dtype == torch.float32 else tensor.double()
 
 
 def _kernel(event: Event) -> _Kernel | None:
-    """The debug handle and the operator of a kernel event; None for other events and for fused operators."""
+    """Returns the debug handle and operator of a kernel event; None for other events and fused operators."""
     handles = as_handles(event.debug_handles)
     if len(handles) != 1 or not event.name.startswith("native_call_"):
         return None

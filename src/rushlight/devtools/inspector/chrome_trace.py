@@ -1,6 +1,6 @@
-"""Writes runs as trace events in Chrome's JSON format, which Perfetto also opens.
+"""Converts runs to trace events of Chrome's JSON format, which Perfetto also reads.
 
-The format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+The format is described at https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
 
 from __future__ import annotations
@@ -12,11 +12,20 @@ from rushlight.devtools.inspector.perf import TimeScale, ratio
 from rushlight.ir.json_types import JsonObject
 
 _PROCESS = 1
-_RUNTIME, _DELEGATE = 1, 2  # threads of the trace; a backend may use another clock
+# The threads of the trace. Steps of delegates have a separate thread, because a backend may use another
+# clock.
+_RUNTIME, _DELEGATE = 1, 2
 
 
 def trace_events(blocks: Sequence[EventBlock]) -> list[JsonObject]:
-    """Returns the trace events of all runs; times are in microseconds since the first event."""
+    """Returns the trace events of all runs.
+
+    Args:
+        blocks: the blocks of events.
+
+    Returns:
+        The events. Times are in microseconds since the first event of the thread.
+    """
     found: list[tuple[EventBlock, Event, int, float]] = []
     for block in blocks:
         for event in block.events:
@@ -54,7 +63,7 @@ def trace_events(blocks: Sequence[EventBlock]) -> list[JsonObject]:
 
 
 def _microseconds(unit: TimeScale) -> float:
-    """The number of units in a microsecond; cycles are not converted."""
+    """Returns the number of units in a microsecond. Cycles are not converted."""
     return 1.0 if unit is TimeScale.CYCLES else ratio(unit, TimeScale.US)
 
 

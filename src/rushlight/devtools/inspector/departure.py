@@ -1,4 +1,4 @@
-"""Finds the first operator whose recorded value differs too much from the model's value."""
+"""Finds the first operator whose recorded value differs from the model's value by more than the tolerance."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from rushlight.devtools.inspector.inspector import Inspector
 
 TOLERANCES = {torch.float16: 2e-2, torch.bfloat16: 5e-2}
-"""The allowed error, relative to the largest value of the reference; 1e-3 for other dtypes."""
+"""The default tolerance by dtype: the allowed error, divided by the largest value of the reference."""
 
 DEFAULT_TOLERANCE = 1e-3
+"""The default tolerance of all other dtypes."""
 
-_MOST_NAMES = 4  # list at most this number of operators of a step
+_MOST_NAMES = 4  # the maximum number of operators of a step that a message lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +38,12 @@ class Step:
 
     Attributes:
         pair: the two values.
-        operators: the operators that the step computes, with module path and line.
-        error: the largest absolute difference; infinite if one value is NaN and the other is not.
+        operators: the operators that the step computes, with module path and source line.
+        error: the largest absolute difference; infinite if only one of two elements is NaN.
         scale: the largest finite absolute value of the reference.
         allowed: the allowed absolute error.
-        distance: the distance by the chosen comparator.
-        departs: whether the distance exceeds the distance that the allowed error causes.
+        distance: the distance that the chosen comparator computes.
+        departs: whether the value is wrong: the distance exceeds the distance that the allowed error causes.
     """
 
     pair: Pair
@@ -69,10 +70,12 @@ class Step:
             place = f"{event.delegate_backend_name}, {place}"
             if event.is_delegated_op:
                 place += f", step {event.step_name or event.name}"
-        text = f"{names} ({place}) differs by {self.error:.3g}, where the largest value is {self.scale:.3g}"
+        text = (
+            f"{names} ({place}): the largest error is {self.error:.3g}, the largest value is {self.scale:.3g}"
+        )
         for found in dict.fromkeys((found.module, found.line, found.code) for found in self.operators):
             module, line, code = found
-            text += f"\n  {line or 'line unknown'}: {code}" + (f"  [module {module}]" if module else "")
+            text += f"\n  {line or 'unknown line'}: {code}" + (f"  [module {module}]" if module else "")
         return text
 
     def asdict(self) -> JsonObject:
@@ -105,11 +108,11 @@ class Comparison:
 
     @property
     def first(self) -> Step | None:
-        """The first step that departs, or None."""
+        """The first step with a wrong value, or None."""
         return next((step for step in self.steps if step.departs), None)
 
     def table(self) -> str:
-        """Returns a table with a row for each compared value."""
+        """Returns a table of all compared values. It marks the first wrong value by "<<", others by "*"."""
         rows = [
             [
                 "<<" if step is self.first else "*" if step.departs else "",
@@ -124,7 +127,7 @@ class Comparison:
             for step in self.steps
         ]
         return text_table(
-            ["", "operators", "backend", "error", "largest", "distance", "module", "line"], rows
+            ["", "operators", "backend", "error", "largest value", "distance", "module", "line"], rows
         )
 
     def asdict(self) -> JsonObject:
@@ -153,19 +156,21 @@ def compare_values(
     operator that causes it.
 
     Args:
-        inspector: has an ETDump with values and the ETRecord of the program.
-        inputs: the flat inputs of the run; None means the inputs in the record.
-        graph: "exported_program" (the program of torch.export), "edge_dialect_exported_program", or None for
-            the exported program if the record has it, else the edge program.
-        tolerance: the allowed error relative to the largest value; None means a default for each dtype.
-        absolute: an additional allowed absolute error. Quantized values (8-bit integers) may always differ by
-            one.
-        comparator: "MSE", "L1", "SNR", "COSINE", "MAX" or a comparator, which also computes the distance that
-            the allowed error causes.
+        inspector: an inspector with an ETDump with values, and with the ETRecord of the program.
+        inputs: the flat inputs of the run; None means the inputs in the ETRecord.
+        graph: the graph that provides the model's values: "exported_program" (the program of torch.export),
+            "edge_dialect_exported_program", or another name in the `graph_map` of the ETRecord. None is the
+            exported program if the ETRecord has it, else the edge program.
+        tolerance: the allowed error divided by the largest absolute value; None means the default of the
+            dtype.
+        absolute: an additional allowed absolute error. Quantized values (8-bit integers) may always differ
+            by 1.
+        comparator: the comparator, or its name: "MSE", "L1", "SNR", "COSINE" or "MAX". It also computes the
+            distance that the allowed error causes.
         accumulate: run the model on its own values instead; errors then add up along the program.
 
     Raises:
-        ValueError: there is no record, no input, or no recorded value with a reference value.
+        ValueError: there is no ETRecord, no input, or no recorded value with a reference value.
     """
     record = inspector._etrecord
     if record is None:
@@ -184,8 +189,8 @@ def compare_values(
             steps.append(_compare(pair, _computed(pair, operators), tolerance, absolute, measure))
     if not steps:
         raise ValueError(
-            "no recorded value has a counterpart in the model: the run must record values, and the record "
-            "must be that of the program"
+            "no recorded value has a reference value in the model; record values (with a debug buffer), "
+            "and use the ETRecord of the same program"
         )
     return Comparison(steps)
 
@@ -200,19 +205,19 @@ def _compare(
     error, scale = _errors(pair.reference, pair.runtime)
     share = TOLERANCES.get(pair.reference.dtype, DEFAULT_TOLERANCE) if tolerance is None else tolerance
     allowed = absolute + share * max(scale, 1e-6)
-    allowed = max(allowed, _quantum(pair))
+    allowed = max(allowed, _quantization_step(pair))
     distance = error
     departs = error > allowed
     if not isinstance(measure, MaxComparator):
         distance = measure.distances(pair.reference, pair.runtime)[0]
-        # The distance of equal values may be NaN (0 / 0). If one of two values is NaN, the distance means
-        # nothing.
+        # The distance of equal values may be NaN (0 / 0). If only one of two elements is NaN, the distance is
+        # not meaningful.
         departs = error > 0 and (error == math.inf or measure.departs(distance, pair.reference, allowed))
     return Step(pair, operators, error, scale, allowed, distance, departs)
 
 
-def _quantum(pair: Pair) -> float:
-    """The smallest difference of two quantized or dequantized values; 0 for other values."""
+def _quantization_step(pair: Pair) -> float:
+    """Returns the quantization step of a quantized or dequantized value; 0 for other values."""
     if pair.reference.dtype in (torch.int8, torch.uint8):
         return 1.0
     node = pair.node
@@ -222,7 +227,7 @@ def _quantum(pair: Pair) -> float:
 
 
 def _computed(pair: Pair, operators: Mapping[int, list[Operator]]) -> list[Operator]:
-    """The operators that a step computes; for a delegate call without steps, the operator of its result."""
+    """Returns the operators that a step computes; for a delegate call, the operators of its result."""
     if pair.event.name != "DELEGATE_CALL":
         return pair.event.operators
     found = look_up(operators, pair.handles)
@@ -230,7 +235,7 @@ def _computed(pair: Pair, operators: Mapping[int, list[Operator]]) -> list[Opera
 
 
 def _errors(reference: torch.Tensor, value: torch.Tensor) -> tuple[float, float]:
-    """The largest absolute difference, and the largest finite absolute value of the reference."""
+    """Returns the largest absolute difference, and the largest finite absolute value of the reference."""
     if not reference.numel():
         return 0.0, 0.0
     a, b = wide(reference), wide(value)

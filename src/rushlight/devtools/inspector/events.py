@@ -1,4 +1,4 @@
-"""Groups the events of an ETDump over runs."""
+"""Groups runs of an ETDump that have the same events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TimeConverter: TypeAlias = Callable[[Any, Any], Any]
 FRAMEWORK_EVENTS = frozenset(
     ("OPERATOR_CALL", "DELEGATE_CALL", "Method::execute", "Method::init", "Program::load_method")
 )
-"""Events of the runtime itself, which contain the events of operators and delegate steps."""
+"""The names of events of the runtime itself. They contain the events of operators and delegate steps."""
 
 _UNITS = ("p10", "p50", "p90", "avg", "min", "max")
 
@@ -34,16 +34,17 @@ class Event:
     Attributes:
         name: the name of the event; the identifier of a step inside a delegate.
         perf_data: the times of the event, or None if only values were recorded.
-        op_types: the edge operators that the event computes, such as "aten.add.Tensor".
-        delegate_debug_identifier: the backend's identifier of a step, or None.
+        op_types: the names of the edge operators that the event computes, such as "aten.add.Tensor".
+        delegate_debug_identifier: the identifier of a step from its backend, or None.
         debug_handles: the debug handles of the event's operators.
         num_outputs: the number of results of a delegate call.
-        stack_traces: the stack trace of each operator by the name of its node.
-        module_hierarchy: the modules of each operator, outermost first, by the name of its node.
+        stack_traces: the stack trace of each operator, by node name.
+        module_hierarchy: the modules of each operator, outermost first, by node name.
         is_delegated_op: whether the event is a step inside a delegate.
         delegate_backend_name: the backend of a delegate call or delegate step.
         debug_data: the recorded results.
-        operators: the operators with module path and source line of the model.
+        operators: the operators, with module path and source line of the model.
+        step_name: the name of the step as recorded by the runtime.
     """
 
     name: str
@@ -71,24 +72,24 @@ class Event:
 
     @property
     def start_time(self) -> list[int | float] | None:
-        """The start of the event in each run, in ticks of the runtime's clock."""
+        """The start time of the event in each run, in ticks of the runtime's clock."""
         return self._start_time
 
     @property
     def raw_delegate_debug_metadatas(self) -> list[Any]:
-        """The bytes that the backend recorded in each run."""
+        """The metadata bytes that the backend recorded in each run."""
         return self._delegate_debug_metadatas
 
     @property
     def delegate_debug_metadatas(self) -> Any:
-        """The backend's recorded data, converted by the parser that was passed to the inspector."""
+        """The metadata that the backend recorded, converted by the parser that the inspector was given."""
         if not self.is_delegated_op or self._delegate_metadata_parser is None:
             return self._delegate_debug_metadatas
         return self._delegate_metadata_parser(self._delegate_debug_metadatas)
 
     @property
     def is_framework(self) -> bool:
-        """Whether this is an event of the runtime itself, which contains events of operators."""
+        """Whether this is an event of the runtime itself."""
         return self.name in FRAMEWORK_EVENTS
 
     @property
@@ -105,8 +106,7 @@ class Event:
         """Returns the fields by name, as columns of a table.
 
         Args:
-            _units: a text such as " (ms)" that is appended to the names of times. The default appends
-                nothing.
+            _units: a text such as " (ms)" that is appended to the names of times.
 
         Returns:
             The columns. Times are None for an event without times.
@@ -133,8 +133,7 @@ class Event:
         """Returns a table with one row.
 
         Args:
-            _units: a text such as " (ms)" that is appended to the names of times. The default appends
-                nothing.
+            _units: a text such as " (ms)" that is appended to the names of times.
 
         Returns:
             A pandas DataFrame.
@@ -150,7 +149,7 @@ class EventBlock:
     """A group of runs with the same events.
 
     Attributes:
-        name: the name of the block in the dump.
+        name: the name of the block in the ETDump.
         events: the events in the order in which they were recorded.
         source_time_scale, target_time_scale: the units of the runtime's clock and of the displayed times.
         bundled_input_index: the test case of a bundled program that provided the inputs, or None.
@@ -172,10 +171,10 @@ class EventBlock:
         """Returns one dict of columns for each event.
 
         Args:
-            include_units: write the unit of times into the names of the columns, as in "avg (ms)".
+            include_units: append the unit of times to the names of columns, as in "avg (ms)".
 
         Returns:
-            The rows in the order of the trace. The column "event_block_name" has the name of the block.
+            The rows in the order of the events. The column "event_block_name" has the name of the block.
         """
         units = f" ({self.target_time_scale.value})" if include_units else ""
         return [{"event_block_name": self.name, **event.asdict(units)} for event in self.events]
@@ -183,11 +182,11 @@ class EventBlock:
     def to_dataframe(
         self, include_units: bool = False, include_delegate_debug_data: bool = False
     ) -> DataFrame:
-        """Returns a pandas DataFrame with one row for each event. It needs pandas.
+        """Returns a pandas DataFrame with one row for each event. This needs pandas.
 
         Args:
-            include_units: add the unit to the column names.
-            include_delegate_debug_data: add the backends' recorded data.
+            include_units: append the unit of times to the names of columns.
+            include_delegate_debug_data: add columns with the metadata that backends recorded.
         """
         rows = self.rows(include_units)
         if include_delegate_debug_data:
@@ -204,7 +203,7 @@ def dataframe(rows: Iterable[Mapping[str, object]]) -> DataFrame:
         rows: a dict of columns for each row.
 
     Returns:
-        The table. A row that lacks a column has NaN there.
+        The table. If a row has no value for a column, the table has NaN there.
 
     Raises:
         ImportError: pandas is not installed.
@@ -212,17 +211,19 @@ def dataframe(rows: Iterable[Mapping[str, object]]) -> DataFrame:
     try:
         import pandas
     except ImportError:
-        raise ImportError("a DataFrame needs pandas: pip install pandas; rows() needs nothing") from None
+        raise ImportError(
+            "a DataFrame needs pandas: pip install pandas. The method rows() works without it"
+        ) from None
     return pandas.DataFrame(list(rows))
 
 
 _Place: TypeAlias = tuple[int, int, int, str]
-"""Chain, instruction, and number and name of a delegate step."""
+"""The chain and instruction of an event, and the number and name of its delegate step."""
 
 
 @dataclass(frozen=True)
 class _Key:
-    """Identifies an event within a run; `occurrence` distinguishes events that are otherwise equal."""
+    """Identifies an event in a run. `occurrence` distinguishes events with equal other fields."""
 
     name: str
     chain: int
@@ -245,7 +246,14 @@ def _key(event: ProfileEvent | DebugEvent) -> _Key:
 
 @dataclass
 class _Run:
-    """The events of one run. `owners` maps each value to its step where the order determines it."""
+    """The events of one run.
+
+    Attributes:
+        times: the profile events.
+        values: the recorded values by place.
+        owners: for each value in `values`, the last profile event at its place before it, or None.
+        outputs: the recorded outputs of the method.
+    """
 
     times: dict[_Key, ProfileEvent]
     values: dict[_Place, list[DebugEvent]]
@@ -253,10 +261,11 @@ class _Run:
     outputs: list[DebugEvent]
 
     def values_of(self, key: _Key) -> list[DebugEvent]:
-        """The values recorded for an event; delegate steps at the same place are distinguished by order.
+        """Returns the values that were recorded for an event.
 
-        Rushlight records the values of a step right after its time. In dumps with another order, steps and
-        values are paired one by one if there are equally many.
+        Delegate steps at the same place are distinguished by their order: Rushlight records the values of a
+        step directly after its time. In dumps with another order, steps and values are paired one by one if
+        their numbers are equal.
         """
         values, owners = self.values.get(key.place, []), self.owners.get(key.place, [])
         if key.number < 0:
@@ -304,11 +313,15 @@ def blocks_of(
     """Groups the runs of a dump that have the same events.
 
     Args:
-        dump: the dump.
+        dump: the ETDump.
         source, target: the units of the runtime's clock and of the results.
-        buffer: the debug buffer with the values; None leaves them out.
-        parser: converts the data that backends recorded with their steps.
-        converter: converts times inside delegates: (identifier, time) to a time in the unit of the results.
+        buffer: the debug buffer with the values; None means that tensors are not read.
+        parser: a function that converts the metadata that backends recorded with their steps, or None.
+        converter: a function from identifier and time in a delegate to time in the unit of the results, or
+            None.
+
+    Returns:
+        A block for each group of runs with the same events.
     """
     groups: dict[tuple[Any, ...], list[_Run]] = {}
     for run in dump.run_data:

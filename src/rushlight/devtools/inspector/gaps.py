@@ -1,4 +1,4 @@
-"""Computes distances between recorded values and the values of a graph that torch runs."""
+"""Computes the distances between recorded values and the values of a graph that torch executes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Gap:
     Attributes:
         pair: the two values.
         operators: the operators of the event, with module path and source line.
-        distance: the distance by the chosen comparator.
+        distance: the distance that the chosen comparator computes.
     """
 
     pair: Pair
@@ -34,7 +34,7 @@ class Gap:
     distance: float
 
     def asdict(self) -> JsonObject:
-        """Returns the fields under the names in ExecuTorch's table."""
+        """Returns the fields with the column names of ExecuTorch's table."""
         return {
             "aot_debug_handle": self.pair.handles,
             "aot_ops": [found.node for found in self.operators],
@@ -56,17 +56,17 @@ def numeric_gaps(
     """Compares recorded values with the values of a graph.
 
     Args:
-        record: the record of the program.
-        blocks: the blocks, each with its method.
-        comparator: computes the distance.
-        reference_graph: as for `Reference`.
+        record: the ETRecord of the program.
+        blocks: the blocks of events, each with the name of its method.
+        comparator: the comparator that computes the distances.
+        reference_graph: the name of the graph, as for `Reference`.
 
     Raises:
-        ValueError: there is no record, no input, or no recorded value with a reference value.
+        ValueError: there is no ETRecord, no input, or no recorded value with a reference value.
     """
     if record is None:
         raise ValueError(
-            "a numeric gap needs an ETRecord with representative inputs; give one to the Inspector"
+            "numeric gaps need an ETRecord with representative inputs; give one to the Inspector"
         )
     gaps = []
     for block, method in blocks:
@@ -84,21 +84,22 @@ def numeric_gaps(
                     gaps.append(Gap(pairs[place], found, comparator.distances(a, b)[0]))
     if not gaps:
         raise ValueError(
-            "no recorded value has a counterpart: the runtime must record values (a debug buffer), and the "
-            "debug buffer must be given to the Inspector"
+            "no recorded value has a reference value; record values (with a debug buffer), and give the "
+            "debug buffer to the Inspector"
         )
     return gaps
 
 
 def pairs_of(block: EventBlock, reference: Reference) -> Iterator[Pair]:
-    """Yields the pairs of a block in the order of execution; each value is compared once."""
+    """Yields the pairs of a block in the order of execution. Each value is in one pair."""
     yield from reference.pairs(_valued(block.events))
 
 
 def _valued(events: Sequence[Event]) -> list[Event]:
-    """One event with values for each place; events of operators are preferred to events of the runtime.
+    """Returns one event with values for each place.
 
-    If a backend made several steps from one operator, the last step computes the operator's value.
+    Events of operators are preferred to events of the runtime. If a backend computes one operator in several
+    steps, the last step computes the value of the operator.
     """
     chosen: dict[tuple[object, ...], Event] = {}
     for event in events:
@@ -112,10 +113,14 @@ def _valued(events: Sequence[Event]) -> list[Event]:
 
 
 def inputs_of(record: ETRecord, method: str) -> list[Any]:
-    """The flat inputs in a record: the representative inputs, or the example inputs of torch.export.
+    """Returns the flat representative inputs of an ETRecord, else the example inputs of torch.export.
+
+    Args:
+        record: the ETRecord.
+        method: the name of the method.
 
     Raises:
-        ValueError: the record has no inputs.
+        ValueError: the ETRecord has no inputs.
     """
     if record._representative_inputs is not None and (method == "forward" or len(record.edge_programs) == 1):
         return list(pytree.tree_leaves(record._representative_inputs))

@@ -1,4 +1,4 @@
-"""The Inspector: connects the events of an ETDump with the operators and source lines of an ETRecord."""
+"""The Inspector connects the events of an ETDump with the operators and source lines of an ETRecord."""
 
 from __future__ import annotations
 
@@ -41,41 +41,47 @@ TRACE_SUFFIXES = (".json", ".pftrace", ".perfetto-trace")
 
 
 def check_trace_path(path: str | os.PathLike[str]) -> None:
-    """Checks the ending of the path of a trace. The file need not exist.
+    """Checks the ending of the path of a trace file. The file need not exist.
 
     Args:
         path: the path of the file to write.
 
     Raises:
-        ValueError: no kind of trace has this ending. The message lists the endings.
+        ValueError: the ending is not supported. The message lists the supported endings.
     """
     if Path(path).suffix not in TRACE_SUFFIXES:
-        raise ValueError(f"{os.fspath(path)}: a trace has the ending {', '.join(TRACE_SUFFIXES)}")
+        raise ValueError(
+            f"{os.fspath(path)}: the name of a trace must end with {' or '.join(TRACE_SUFFIXES)}"
+        )
 
 
 class Inspector:
     """The times and values of executed programs, by operator, module and source line.
 
     Args:
-        etdump_path: the path of the ETDump. Exactly one of this and `etdump_data` is given.
+        etdump_path: the path of the ETDump. Give either this or `etdump_data`.
         etdump_data: the bytes of the ETDump.
-        etrecord: the ETRecord of the program, or its path. Without it events have no operators and lines.
+        etrecord: the ETRecord of the program, or its path. Without it, events have no operators and source
+            lines.
         source_time_scale: the unit of the runtime's clock.
         target_time_scale: the unit of all displayed times.
         debug_buffer_path: the file with the recorded values.
-        delegate_metadata_parser: converts the data that a backend recorded with its steps.
-        delegate_time_scale_converter: converts times inside delegates, (identifier, time) to time. By default
-            these times have the unit of the runtime's clock.
+        delegate_metadata_parser: a function that converts the metadata that a backend recorded with its
+            steps.
+        delegate_time_scale_converter: a function from the identifier of a step and a time of the backend to a
+            time in `target_time_scale`. By default, the times of backends have the unit of the runtime's
+            clock.
         enable_module_hierarchy: has no effect: events always have their modules.
-        reference_graph_name: the name of the graph whose operators are shown; it must be the edge program.
+        reference_graph_name: has no effect: the Inspector always shows the operators of the edge program.
         debug_buffer: the recorded values as bytes, instead of `debug_buffer_path`.
 
     Attributes:
-        event_blocks: the events, grouped by runs with the same events.
+        event_blocks: the events. Runs with the same events are in one block.
 
     Raises:
-        ValueError: both or none of the dump's path and bytes are given, or only one unit is cycles.
-        DevtoolsError: a file is damaged, or dump and record belong to different programs.
+        ValueError: both `etdump_path` and `etdump_data` are given, or neither of them; or only one unit is
+            cycles.
+        DevtoolsError: a file is damaged, or ETDump and ETRecord belong to different programs.
     """
 
     def __init__(
@@ -116,8 +122,8 @@ class Inspector:
         self._methods: dict[int, str] = {}
         if self._dump.dropped_events:
             warnings.warn(
-                f"{self._name} lacks {self._dump.dropped_events} events, which did not fit in its buffer; "
-                "give the tracer a larger one",
+                f"{self._name} lacks {self._dump.dropped_events} events, which did not fit into the buffer; "
+                "record it again with larger buffers (etdump_buffer_size, debug_buffer_size)",
                 stacklevel=2,
             )
         if self._etrecord is not None:
@@ -128,16 +134,16 @@ class Inspector:
 
     @property
     def dropped_events(self) -> int:
-        """The number of events and values that did not fit in the buffers of the tracer."""
+        """The number of events and values that did not fit into the buffers of the trace."""
         return self._dump.dropped_events
 
     @property
     def program_fingerprint(self) -> int:
-        """`rushlight.format.pte.program_fingerprint` of the executed program; 0 if it is unknown."""
+        """The `rushlight.format.pte.program_fingerprint` of the executed program; 0 if it is unknown."""
         return self._dump.program_fingerprint
 
     def events(self) -> Iterator[Event]:
-        """All events of all blocks."""
+        """Yields all events of all blocks."""
         for block in self.event_blocks:
             yield from block.events
 
@@ -145,8 +151,10 @@ class Inspector:
         """Returns the matching events of operators and delegate steps.
 
         Args:
-            module: a module path, such as "encoder.layers.0"; submodules match too.
-            operator: a part of the operator's or the event's name, such as "convolution".
+            module: a module path, such as "encoder.layers.0". Its submodules match too. None matches all
+                events.
+            operator: a part of the name of the operator or event, such as "convolution". None matches all
+                events.
         """
         return [
             event
@@ -175,16 +183,21 @@ class Inspector:
         )
 
     def get_exported_program(self, graph: str | None = None) -> Any:
-        """Returns a program of the record.
+        """Returns a program of the ETRecord.
 
         Args:
-            graph: a name of `graph_map`; None means the edge program (a dict by method if there are several).
+            graph: a key of `graph_map`. None means the edge program (a dict by method if there are several
+                methods).
 
         Returns:
-            The program, or None if there is no record or no such program.
+            The program, or None if there is no ETRecord or no such program.
         """
         if self._etrecord is None:
-            warnings.warn("programs are in the ETRecord; give one to the Inspector", stacklevel=2)
+            warnings.warn(
+                "this Inspector has no ETRecord, and therefore no programs; give it the ETRecord of the "
+                "program",
+                stacklevel=2,
+            )
             return None
         if graph is None:
             return self._etrecord.edge_dialect_program
@@ -196,21 +209,21 @@ class Inspector:
         """Returns one dict of columns for each event.
 
         Args:
-            include_units: write the unit of times into the names of the columns, as in "avg (ms)".
+            include_units: append the unit of times to the names of columns, as in "avg (ms)".
 
         Returns:
-            The rows of all blocks, in the order of the trace.
+            The rows of all blocks, in the order of the events.
         """
         return [row for block in self.event_blocks for row in block.rows(include_units)]
 
     def to_dataframe(
         self, include_units: bool = True, include_delegate_debug_data: bool = False
     ) -> DataFrame:
-        """Returns a pandas DataFrame with one row for each event. It needs pandas.
+        """Returns a pandas DataFrame with one row for each event. This needs pandas.
 
         Args:
-            include_units: write the unit into the names of the columns.
-            include_delegate_debug_data: add the backends' recorded data.
+            include_units: append the unit of times to the names of columns.
+            include_delegate_debug_data: add columns with the metadata that backends recorded.
         """
         import pandas
 
@@ -231,10 +244,10 @@ class Inspector:
         """Prints a table with a row for each event.
 
         Args:
-            file: the output; None means standard output.
-            include_units: add the unit to the column names.
-            include_delegate_debug_data: add the backends' recorded data.
-            module, operator: print only events that match, as in `find_events`.
+            file: the text file to write to; None means standard output.
+            include_units: append the unit of times to the names of columns.
+            include_delegate_debug_data: add columns with the metadata that backends recorded.
+            module, operator: print only the events that match, as in `find_events`.
         """
         chosen = None
         if module is not None or operator is not None:
@@ -267,9 +280,9 @@ class Inspector:
         """Writes the events as tab-separated values, for spreadsheets.
 
         Args:
-            file: the output.
-            include_units: add the unit to the column names.
-            include_delegate_debug_data: add the backends' recorded data.
+            file: the text file to write to.
+            include_units: append the unit of times to the names of columns.
+            include_delegate_debug_data: add columns with the metadata that backends recorded.
         """
         rows = self.rows(include_units)
         if include_delegate_debug_data:
@@ -284,8 +297,8 @@ class Inspector:
         """Writes the runs as a trace for ui.perfetto.dev.
 
         Args:
-            path: a file with the ending .json, which chrome://tracing opens too, or with the ending .pftrace
-                or .perfetto-trace, which is several times smaller.
+            path: the path of the file. With the ending .json, chrome://tracing can read the file too. With
+                the ending .pftrace or .perfetto-trace, it is several times smaller.
 
         Raises:
             ValueError: the path has another ending.
@@ -305,15 +318,19 @@ class Inspector:
     def numeric_gaps(
         self, distance: str | NumericalComparatorBase = "SNR", reference_graph: str | None = None
     ) -> list[Gap]:
-        """Compares recorded values with a graph of the record, which torch runs on the same inputs.
+        """Compares recorded values with the values that torch computes with a graph of the ETRecord.
 
         Args:
-            distance: "MSE", "L1", "SNR", "COSINE", "MAX", or a comparator.
-            reference_graph: "exported_program", "edge_dialect_exported_program", or None for the exported
-                program if the record has it, else the edge program.
+            distance: the comparator, or its name: "MSE", "L1", "SNR", "COSINE" or "MAX".
+            reference_graph: "exported_program", "edge_dialect_exported_program", or another name in the
+                `graph_map` of the ETRecord. None is the exported program if the ETRecord has it, else the
+                edge program.
+
+        Returns:
+            The distance of each compared value.
 
         Raises:
-            ValueError: there is no record, input or recorded value, or the distance is unknown.
+            ValueError: there is no ETRecord, input or recorded value, or the distance is unknown.
         """
         from rushlight.devtools.inspector.gaps import numeric_gaps
         from rushlight.devtools.inspector.numerical_comparator import comparator_of
@@ -327,11 +344,11 @@ class Inspector:
         disable_debug_handle_valdiation: bool = False,
         reference_graph: str | None = None,
     ) -> DataFrame:
-        """Compares values like `numeric_gaps`, and returns a pandas DataFrame. It needs pandas.
+        """Compares values like `numeric_gaps`, and returns a pandas DataFrame. This needs pandas.
 
         Args:
-            distance: "MSE", "L1", "SNR", "COSINE", "MAX", or a comparator.
-            disable_debug_handle_valdiation: has no effect: operators without a reference value are left out.
+            distance: the comparator, or its name: "MSE", "L1", "SNR", "COSINE" or "MAX".
+            disable_debug_handle_valdiation: has no effect: operators without a reference value have no row.
             reference_graph: as for `numeric_gaps`.
 
         Returns:
@@ -343,7 +360,7 @@ class Inspector:
     # ---- The record ----
 
     def method_of(self, block: EventBlock) -> str:
-        """Returns the method in the record to which a block belongs.
+        """Returns the method of the ETRecord to which a block belongs.
 
         Args:
             block: one of `event_blocks`.
@@ -352,7 +369,7 @@ class Inspector:
             The name of the method.
 
         Raises:
-            KeyError: the block is not of this inspector.
+            KeyError: the block does not belong to this inspector.
         """
         return self._methods[id(block)]
 
@@ -360,13 +377,13 @@ class Inspector:
         ours, its = self.program_fingerprint, record.program_fingerprint
         if ours and its and ours != its:
             raise DevtoolsError(
-                f"{self._name} does not belong to {_record_name(record)}: it was recorded in a program "
-                f"with the fingerprint {ours:016x}, and the record is that of {its:016x}; "
-                "use the record of the same compile"
+                f"{self._name} does not belong to {_record_name(record)}: the fingerprint of the recorded "
+                f"program is {ours:016x}, and the fingerprint in the ETRecord is {its:016x}; use the "
+                "ETRecord that was written when this program was compiled"
             )
 
     def _resolve(self, record: ETRecord) -> None:
-        """Connects the events with the operators of the record."""
+        """Connects the events with the operators of the ETRecord."""
         edge = record.edge_programs
         operators = {method: operators_of(program) for method, program in edge.items()}
         for block in self.event_blocks:
@@ -390,23 +407,23 @@ class Inspector:
                         found = _handles_of_step(event, steps)
                 if found:
                     event.debug_handles = found
-                    _describe(event, _own(event, look_up(operators.get(method, {}), found)))
+                    _describe(event, _operators_of_kernel(event, look_up(operators.get(method, {}), found)))
 
     def _check_event(self, event: Event, handles: object, delegates: Any, record: ETRecord) -> None:
-        """Raises DevtoolsError if the record cannot have the event's instruction."""
+        """Raises DevtoolsError if the instruction of the event does not match the ETRecord."""
         index = event.instruction
         is_inside = event.is_delegated_op or event.name == "DELEGATE_CALL"
         if is_inside and index not in delegates:
-            problem = (
-                f"instruction {index} of the dump is a delegate call, which the record does not have there"
-            )
+            problem = f"instruction {index} is a delegate call in the ETDump, but not in the ETRecord"
         elif event.name.startswith("native_call_") and index in delegates:
-            problem = f"instruction {index} of the dump is {event.name}, and of the record a delegate call"
+            problem = (
+                f"instruction {index} is {event.name} in the ETDump, but a delegate call in the ETRecord"
+            )
         else:
             return
         raise DevtoolsError(
-            f"{self._name} does not belong to {_record_name(record)}: {problem}; use the record of the same "
-            "compile"
+            f"{self._name} does not belong to {_record_name(record)}: {problem}; use the ETRecord that was "
+            "written when this program was compiled"
         )
 
 
@@ -425,7 +442,7 @@ def _read_record(record: Any) -> ETRecord | None:
 
         return open_etrecord(record)
     if record is not None and not hasattr(record, "edge_dialect_program"):
-        raise TypeError(f"etrecord is an ETRecord or the path of one, not {type(record).__name__}")
+        raise TypeError(f"etrecord must be an ETRecord or a path, not {type(record).__name__}")
     return record  # type: ignore[no-any-return]
 
 
@@ -440,10 +457,10 @@ def _method_name(block: str, methods: list[str]) -> str:
 
 
 def _handles_of_step(event: Event, steps: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """The debug handles of all operators that a step computes.
+    """Returns the debug handles of all operators that a step computes.
 
-    XnnpackBackend joins steps when it loads a program. The metadata of a joined step are the identifiers of
-    the other steps, as little-endian uint32.
+    XnnpackBackend may merge steps when it loads a program. The metadata of a merged step are the identifiers
+    of the other steps as little-endian uint32 numbers.
     """
     identifiers = [event.delegate_debug_identifier]
     if event.delegate_backend_name == "XnnpackBackend":
@@ -454,7 +471,7 @@ def _handles_of_step(event: Event, steps: dict[str, tuple[int, ...]]) -> tuple[i
 
 
 def _step_handles(steps: dict[str, tuple[int, ...]], identifier: object) -> tuple[int, ...]:
-    """The debug handles of a step; a backend may append text to the map's identifier, as in "conv (3)"."""
+    """Returns the debug handles of a step. A backend may append text to the identifier, as in "conv (3)"."""
     text = str(identifier)
     if text in steps:
         return steps[text]
@@ -463,8 +480,8 @@ def _step_handles(steps: dict[str, tuple[int, ...]], identifier: object) -> tupl
     return next((handles for key, handles in steps.items() if key in text), ())
 
 
-def _own(event: Event, operators: list[Operator]) -> list[Operator]:
-    """The operators of a kernel event, if several operators of the model share a debug handle."""
+def _operators_of_kernel(event: Event, operators: list[Operator]) -> list[Operator]:
+    """Selects the operators that a kernel event computes, if several operators share its debug handle."""
     is_fused = len({found.handle for found in operators}) > 1
     if is_fused or event.is_delegated_op or not event.name.startswith("native_call_"):
         return operators

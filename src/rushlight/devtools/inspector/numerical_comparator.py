@@ -1,4 +1,4 @@
-"""Distances between a reference value and a value of the runtime."""
+"""Comparators: they compute distances between a reference value and a value of the runtime."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ class NumericalComparatorBase(ABC):
     """A distance between values. A subclass defines `element_compare`.
 
     Args:
-        inspector: the Inspector, through which the record is accessible; `calculate_numeric_gap` sets it if
-            it is None.
+        inspector: the Inspector, which has the ETRecord. If it is None, `calculate_numeric_gap` sets it.
     """
 
     def __init__(self, inspector: object = None) -> None:
@@ -34,28 +33,31 @@ class NumericalComparatorBase(ABC):
         """Returns the distance between two values.
 
         Args:
-            a: the reference, such as a tensor of the eager model.
+            a: the reference value, such as a tensor of the eager model.
             b: the value of the runtime.
         """
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
         """Returns whether a distance exceeds the distance that an allowed error causes.
 
-        A subclass whose distance does not have the unit of the values overrides this.
+        A subclass overrides this method if its distance does not have the unit of the values.
 
         Args:
-            distance: the result of `element_compare`; NaN always departs.
-            reference: the reference.
-            allowed: the allowed error of one element.
+            distance: the result of `element_compare`.
+            reference: the reference value.
+            allowed: the allowed absolute error of an element, in the unit of the values.
+
+        Returns:
+            True if the distance is larger, or is NaN.
         """
         return not distance <= allowed
 
     def preprocessing(self, mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:
-        """Returns the pairs of values to compare. A subclass overrides this to change them.
+        """Returns the pairs of values to compare. A subclass can override this method to change them.
 
         Args:
-            mapping: the recorded pairs. Keys are (debug handles, reference), values are (debug handles, value
-                of the runtime).
+            mapping: the recorded pairs. A key is (debug handles, reference), and its value is (debug handles,
+                value of the runtime).
         """
         return mapping
 
@@ -65,14 +67,14 @@ class NumericalComparatorBase(ABC):
         aot_debug_handle_to_op_names: Mapping[DebugHandle, list[str]],
         runtime_debug_handle_to_op_names: Mapping[DebugHandle, list[str]],
     ) -> DataFrame:
-        """Compares pairs of values, and returns a pandas DataFrame. It needs pandas.
+        """Compares pairs of values, and returns a pandas DataFrame. This needs pandas.
 
-        A reference with several values is left out if the runtime has a different number of values.
+        If the reference and the runtime have different numbers of values, the pair has no row.
 
         Args:
             mapping: the pairs.
-            aot_debug_handle_to_op_names: the names of the operators of the reference.
-            runtime_debug_handle_to_op_names: the names of the operators of the runtime.
+            aot_debug_handle_to_op_names: the operator names of the reference, by debug handles.
+            runtime_debug_handle_to_op_names: the operator names of the runtime, by debug handles.
         """
         return dataframe(
             {
@@ -96,7 +98,7 @@ class NumericalComparatorBase(ABC):
 
         Raises:
             TypeError: `preprocessing` did not return a dict.
-            ValueError: the dict has other keys or values than (debug handles, value).
+            ValueError: a key or value of the dict is not a pair of debug handles and a value.
         """
         result = self.preprocessing(mapping)
         if not isinstance(result, dict):
@@ -131,18 +133,18 @@ class NumericalComparatorBase(ABC):
             return [self.element_compare(a, b)]
         if are_sequences == (True, True) and len(a) == len(b):
             return [self.element_compare(x, y) for x, y in zip(a, b, strict=True)]
-        raise ValueError("two values are compared that are not both tensors, or not sequences of one length")
+        raise ValueError("only two tensors or numbers, or two sequences of the same length, can be compared")
 
 
 def _is_comparable(reference: object, value: object) -> bool:
-    """Whether the reference is a single value, or has as many values as the runtime."""
+    """Whether the reference is a single value, or has the same number of values as the runtime."""
     if not isinstance(reference, Sequence) or len(reference) == 1:
         return True
     return isinstance(value, Sequence) and len(value) == len(reference)
 
 
 def _names_among(handles: DebugHandle, names: Mapping[DebugHandle, Sequence[str]]) -> list[str]:
-    """The names of all operators with one of the given debug handles."""
+    """Returns the names of all operators whose debug handles are among the given ones."""
     wanted = set(handles)
     return [name for found, inside in names.items() if wanted.issuperset(found) for name in inside]
 
@@ -154,13 +156,13 @@ def as_float(value: object) -> torch.Tensor:
         value: a tensor of any shape and dtype, or a number.
 
     Returns:
-        A tensor of the same shape; a number gives a tensor without dimensions.
+        A float64 tensor of the same shape. A number is converted to a tensor without dimensions.
 
     Raises:
         ValueError: the value has another type.
     """
     if not isinstance(value, (torch.Tensor, int, float, bool)):
-        raise ValueError(f"a tensor or a number is compared, not a {type(value).__name__}")
+        raise ValueError(f"only tensors and numbers can be compared, not a {type(value).__name__}")
     return torch.as_tensor(value).detach().to(torch.float64)
 
 
@@ -172,14 +174,16 @@ def difference_of(a: object, b: object) -> torch.Tensor:
         b: a tensor of the same shape, or a number.
 
     Returns:
-        A float64 tensor of this shape.
+        A float64 tensor of the same shape.
 
     Raises:
         ValueError: the shapes differ, or a value is neither a tensor nor a number.
     """
     left, right = as_float(a), as_float(b)
     if left.shape != right.shape:
-        raise ValueError(f"tensors of the shapes {tuple(left.shape)} and {tuple(right.shape)} are compared")
+        raise ValueError(
+            f"tensors of the shapes {tuple(left.shape)} and {tuple(right.shape)} cannot be compared"
+        )
     return left - right
 
 
@@ -202,7 +206,7 @@ class MSEComparator(NumericalComparatorBase):
         return float(difference_of(a, b).square().mean())
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
-        """Returns whether the mean squared error is above the square of the allowed error.
+        """Returns whether the mean squared error is larger than the square of the allowed error.
 
         Args:
             distance: the mean squared error.
@@ -210,7 +214,7 @@ class MSEComparator(NumericalComparatorBase):
             allowed: the allowed absolute error of an element, in the unit of the values.
 
         Returns:
-            True if it is above, or is NaN.
+            True if it is larger, or is NaN.
         """
         return not distance <= allowed**2
 
@@ -234,7 +238,7 @@ class L1Comparator(NumericalComparatorBase):
         return float(difference_of(a, b).abs().sum())
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
-        """Returns whether the sum of the differences is above the allowed error times the number of elements.
+        """Returns whether the sum is larger than the allowed error times the number of elements.
 
         Args:
             distance: the sum of the absolute differences.
@@ -242,7 +246,7 @@ class L1Comparator(NumericalComparatorBase):
             allowed: the allowed absolute error of an element, in the unit of the values.
 
         Returns:
-            True if it is above, or is NaN.
+            True if it is larger, or is NaN.
         """
         return not distance <= allowed * max(reference.numel(), 1)
 
@@ -289,7 +293,7 @@ class SNRComparator(NumericalComparatorBase):
         return float(10 * torch.log10(reference.square().mean() / noise))
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
-        """Returns whether the ratio is below the ratio that an allowed error causes.
+        """Returns whether the ratio is smaller than the ratio that an allowed error causes.
 
         Args:
             distance: the signal-to-noise ratio, in dB.
@@ -297,7 +301,7 @@ class SNRComparator(NumericalComparatorBase):
             allowed: the allowed absolute error of an element, in the unit of the values.
 
         Returns:
-            True if it is below, or is NaN.
+            True if it is smaller, or is NaN.
         """
         return not distance >= self.element_compare(reference, as_float(reference) + allowed)
 
@@ -313,8 +317,8 @@ class CosineComparator(NumericalComparatorBase):
             b: the value of the runtime, with the shape of `a`.
 
         Returns:
-            0 for the same direction, 2 for the opposite one. Equal values give 0, also if all elements are
-            zero.
+            0 for vectors of the same direction, 2 for vectors of opposite directions. Equal values give 0,
+            even if all elements are zero.
 
         Raises:
             ValueError: the shapes differ, or a value is neither a tensor nor a number.
@@ -325,7 +329,7 @@ class CosineComparator(NumericalComparatorBase):
         return float(1 - torch.nn.functional.cosine_similarity(x, y, dim=0))
 
     def departs(self, distance: float, reference: torch.Tensor, allowed: float) -> bool:
-        """Returns whether the distance exceeds the distance that an allowed error causes.
+        """Returns whether the distance is larger than the distance that an allowed error causes.
 
         Args:
             distance: 1 minus the cosine.
@@ -333,7 +337,7 @@ class CosineComparator(NumericalComparatorBase):
             allowed: the allowed absolute error of an element, in the unit of the values.
 
         Returns:
-            True if it exceeds it, or is NaN.
+            True if it is larger, or is NaN.
         """
         power = float(as_float(reference).square().mean())
         return not distance * 2 * power <= allowed**2
@@ -353,7 +357,7 @@ def comparator_of(distance: str | NumericalComparatorBase, inspector: object) ->
 
     Args:
         distance: a comparator, or the name of one in upper or lower case, such as "MSE" or "SNR".
-        inspector: the inspector to set. A comparator that has one already keeps it.
+        inspector: the inspector to set. If the comparator already has an inspector, it keeps it.
 
     Returns:
         The given comparator, or a new one of this name.
@@ -367,5 +371,5 @@ def comparator_of(distance: str | NumericalComparatorBase, inspector: object) ->
         return distance
     name = distance.strip().upper()
     if name not in _BY_NAME:
-        raise ValueError(f"Unsupported distance metric {distance!r}; there are {', '.join(_BY_NAME)}")
+        raise ValueError(f"Unsupported distance metric {distance!r}; the metrics are {', '.join(_BY_NAME)}")
     return _BY_NAME[name](inspector)

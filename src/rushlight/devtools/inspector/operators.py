@@ -1,4 +1,4 @@
-"""Finds the operators of debug handles: node, operator, module path and source line."""
+"""Finds the operators of debug handles, with node name, module path and source line."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Operator:
         handle: the debug handle.
         module: the dotted path of the module that called the operator; "" for the model itself.
         line: the innermost source line of the model, as "file:line"; "" if it is unknown.
-        code: the text of that line.
+        code: the source text of this line.
         stack_trace: the whole stack trace.
-        modules: the modules, outermost first: name to (path, class).
+        modules: the modules, outermost first, as a dict from name to (path, class).
     """
 
     node: str
@@ -39,7 +39,7 @@ class Operator:
 
 
 def operators_of(program: ExportedProgram) -> dict[int, list[Operator]]:
-    """The operators of an edge program by debug handle, including operators in control flow bodies."""
+    """Returns the operators of an edge program by debug handle, including those in control flow bodies."""
     from rushlight.devtools.etrecord.record import as_handles
     from rushlight.ir import meta
 
@@ -73,14 +73,15 @@ def _nodes(module: GraphModule) -> Iterator[Node]:
 
 
 def look_up(operators: Mapping[int, list[Operator]], handles: Iterable[int]) -> list[Operator]:
-    """The operators of some debug handles, without duplicates, in the order of the handles."""
+    """Returns the operators of the given debug handles without duplicates, in the order of the handles."""
     return list(dict.fromkeys(found for handle in handles for found in operators.get(handle, ())))
 
 
 def base_name(op: str) -> str:
-    """The name of an operator without library, overload and variant; it is equal for kernels and nodes.
+    """Returns the name of an operator without library, overload and variant.
 
-    "aten.add.Tensor", "aten::add.out" and "native_call_add.out" all give "add"; "permute_copy" is "permute".
+    The result is equal for kernels and nodes. The names "aten.add.Tensor", "aten::add.out" and
+    "native_call_add.out" give "add". "permute_copy" gives "permute".
     """
     name = op.removeprefix("native_call_").rpartition("::")[2]
     parts = name.split(".")

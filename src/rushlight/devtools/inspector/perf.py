@@ -20,7 +20,7 @@ class TimeScale(Enum):
 
     @property
     def per_second(self) -> float:
-        """The number of units in a second; 1 for cycles, whose length is unknown."""
+        """The number of units in a second; 1 for cycles, because their length is unknown."""
         return {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0, "cycles": 1.0}[self.value]
 
 
@@ -39,7 +39,8 @@ def ratio(source: TimeScale, target: TimeScale) -> float:
     """
     if (source is TimeScale.CYCLES) != (target is TimeScale.CYCLES):
         raise ValueError(
-            f"times in {source.value} cannot be shown in {target.value}: the length of a cycle is not known"
+            f"times in {source.value} cannot be converted to {target.value}, because the length of a cycle "
+            "is not known; use CYCLES for both units"
         )
     return source.per_second / target.per_second
 
@@ -49,7 +50,7 @@ def elapsed(start: int, end: int) -> int:
 
     Args:
         start: the first time, in ticks of the clock of the trace.
-        end: the second time. If it is less than `start`, a 32-bit clock has wrapped around once in between.
+        end: the second time. If it is less than `start`, a 32-bit clock has wrapped around once between them.
 
     Returns:
         The number of ticks.
@@ -69,7 +70,7 @@ class PerfData:
 
     @property
     def p10(self) -> float:
-        """The time that 10 % of the runs do not exceed."""
+        """The 10th percentile: 10 % of the runs take at most this time."""
         return float(np.percentile(self.raw, 10))
 
     @property
@@ -79,7 +80,7 @@ class PerfData:
 
     @property
     def p90(self) -> float:
-        """The time that 90 % of the runs do not exceed."""
+        """The 90th percentile: 90 % of the runs take at most this time."""
         return float(np.percentile(self.raw, 90))
 
     @property

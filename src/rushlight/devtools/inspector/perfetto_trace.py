@@ -1,7 +1,7 @@
-"""Writes runs as a Perfetto trace: a protobuf message `perfetto.protos.Trace`.
+"""Encodes runs as a Perfetto trace, which is a protobuf message `perfetto.protos.Trace`.
 
-The schema is at https://perfetto.dev/docs/reference/trace-packet-proto. The fields are written by number, so
-that no package is needed.
+The schema is at https://perfetto.dev/docs/reference/trace-packet-proto. This module writes fields by number,
+so that it needs no protobuf package.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def perfetto_trace(events: Sequence[Mapping[str, Any]]) -> bytes:
 
     Args:
         events: trace events in Chrome's format: "X" for slices, which may be nested within a thread, and "M"
-            for thread names; times are in microseconds.
+            for thread names. Times are in microseconds.
     """
     packets = [_descriptor(_track(event["pid"], 0), process=event) for event in events[:1]]
     packets += [
@@ -42,14 +42,14 @@ def perfetto_trace(events: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def _track(pid: int, tid: int) -> int:
-    """The identifier of a thread's track; thread 0 stands for the process."""
+    """Returns the identifier of the track of a thread. Thread 0 stands for the process."""
     return pid << 32 | tid
 
 
 def _descriptor(
     track: int, process: Mapping[str, Any] | None = None, thread: Mapping[str, Any] | None = None
 ) -> bytes:
-    """A packet that names a track."""
+    """Returns a packet that defines the name of a track."""
     parts = _number(1, track)
     if process is not None:
         parts += _message(3, _number(1, process["pid"]) + _text(6, "program"))
@@ -60,7 +60,7 @@ def _descriptor(
 
 
 def _slices(track: int, events: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
-    """Yields begin and end packets of slices, ordered by time; a nested slice ends before its outer slice."""
+    """Yields begin and end packets of slices, ordered by time. Nested slices end before their outer slice."""
     ends: list[int] = []
     for event in sorted(events, key=lambda event: (event["ts"], -event["dur"])):
         start, end = (round(time * 1000) for time in (event["ts"], event["ts"] + event["dur"]))
@@ -70,7 +70,7 @@ def _slices(track: int, events: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
         for name, value in event["args"].items():
             facts += _message(4, _annotation(name, value))
         yield _event(start, track, facts)
-        # rounding must not put the end of a slice behind the end of its outer slice
+        # after rounding, a slice must not end after its outer slice
         ends.append(min(end, ends[-1]) if ends else end)
     while ends:
         yield _event(ends.pop(), track, _number(9, _END))
@@ -81,7 +81,7 @@ def _event(nanoseconds: int, track: int, facts: bytes) -> bytes:
 
 
 def _annotation(name: str, value: object) -> bytes:
-    """A named value; the entries of a list have no names."""
+    """Returns a named value. The entries of a list have no names."""
     label = _text(10, name) if name else b""
     if isinstance(value, (list, tuple)):
         return label + b"".join(_message(12, _annotation("", item)) for item in value)
@@ -109,7 +109,7 @@ def _message(field: int, data: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Encodes a number in groups of seven bits, lowest first; negative numbers have 64 bits."""
+    """Encodes a number in groups of seven bits, lowest first. Negative numbers have 64 bits."""
     value &= (1 << 64) - 1
     groups = bytearray()
     while value > 0x7F:

@@ -23,23 +23,23 @@ def compare_results(
 
     Args:
         reference_output: the expected outputs.
-        run_output: the outputs that are compared.
-        metrics: a selection of "snr" (dB), "mse" and "cosine_similarity"; None means all.
-        plot: must be False.
+        run_output: the outputs to compare with them.
+        metrics: the metrics: "snr" (in dB), "mse" and "cosine_similarity". None means all.
+        plot: must be False, because plots are not supported.
 
     Returns:
-        For each metric, one number for each output.
+        A list for each metric, by name, with a number for each output.
 
     Raises:
         ValueError: a metric is unknown, the numbers of outputs differ, or plot is True.
     """
     if plot:
-        raise ValueError("plot=True is not supported: plot the returned numbers, or leave it out")
+        raise ValueError("plot=True is not supported; plot the returned numbers instead")
     unknown = [name for name in metrics or () if name not in _METRICS]
     if unknown:
-        raise ValueError(f"the metrics {unknown} are not known; there are {', '.join(_METRICS)}")
+        raise ValueError(f"the metrics {unknown} are not known; the metrics are {', '.join(_METRICS)}")
     if len(reference_output) != len(run_output):
-        raise ValueError(f"{len(reference_output)} and {len(run_output)} outputs cannot be compared")
+        raise ValueError(f"the numbers of outputs differ: {len(reference_output)} and {len(run_output)}")
     results: dict[str, list[float]] = {}
     for name in _METRICS:
         if metrics is None or name in metrics:
@@ -49,7 +49,13 @@ def compare_results(
 
 
 def measure(metric: str, reference: object, value: object) -> float:
-    """Returns the distance of a value from a reference by a metric of `compare_results`."""
+    """Returns a metric of `compare_results` for a reference and a value.
+
+    Args:
+        metric: "snr" (in dB), "mse" or "cosine_similarity".
+        reference: the expected value.
+        value: the value to compare with it.
+    """
     if metric == "cosine_similarity":
         return 1.0 - CosineComparator().element_compare(reference, value)
     comparator = SNRComparator() if metric == "snr" else MSEComparator()

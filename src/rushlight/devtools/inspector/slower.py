@@ -1,4 +1,4 @@
-"""Compares the times of two ETDumps, and finds operators that became slower."""
+"""Compares the times of two ETDumps, and finds the operators that became slower."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Change:
         name: the operators that the step computes, or the name of the event.
         module: the module path; "" if it is unknown.
         line: the source line of the model; "" if it is unknown.
-        before, after: the median time in each dump; 0 if a dump lacks the operator.
+        before, after: the sum of the median times in each dump; 0 if the dump does not have the operator.
         before_calls, after_calls: the number of events in each dump with this name, module and line.
     """
 
@@ -40,7 +40,7 @@ class Change:
 
     @property
     def ratio(self) -> float:
-        """The time in the second dump divided by the time in the first; infinite if the first lacks it."""
+        """The time in the second dump divided by the time in the first; infinite if the latter is 0."""
         return self.after / self.before if self.before else float("inf")
 
 
@@ -48,15 +48,16 @@ def what_got_slower(before: Inspector, after: Inspector) -> list[Change]:
     """Returns the operators and delegate steps of two dumps, ordered by the increase of their time.
 
     Args:
-        before, after: inspectors with the same unit of time. If both have records, operators are matched by
-            name, module and line; the programs may differ then.
+        before, after: the inspectors of two dumps, with the same unit of time. If both have ETRecords,
+            operators are matched by name, module and source line, so that the programs may differ.
 
     Raises:
         ValueError: the inspectors have different units of time.
     """
     if before._target is not after._target:
         raise ValueError(
-            f"the times are in {before._target.value} and in {after._target.value}; use one unit"
+            f"the inspectors have times in {before._target.value} and in {after._target.value}; use one "
+            "unit for both"
         )
     first, second = _totals(before.events()), _totals(after.events())
     changes = []
@@ -71,7 +72,7 @@ def change_table(changes: Iterable[Change], unit: str = "ms") -> str:
 
     Args:
         changes: the changes, one for each row.
-        unit: the unit of their times, which the header shows. Times are not converted.
+        unit: the unit of the times, for the header. Times are not converted.
 
     Returns:
         A header and the rows, with the times before and after, their difference and their ratio.

@@ -1,4 +1,4 @@
-"""Values of an ETDump, read from its debug buffer."""
+"""Reads the values of an ETDump from its debug buffer."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def inflate(value: Value, buffer: bytes | None) -> Any:
     """Reads a value.
 
     Args:
-        value: the value's entry in the dump.
-        buffer: the debug buffer; without it a tensor is None.
+        value: the entry of the value in the ETDump.
+        buffer: the debug buffer. If it is None, tensors are None.
 
     Returns:
-        A number, a torch tensor (a numpy array if torch is not installed), or a list of tensors.
+        A number, a tensor (a numpy array if torch is not installed), a list of tensors, or None.
 
     Raises:
-        DevtoolsError: the tensor is not within the buffer, or its dtype is unknown.
+        DevtoolsError: the tensor exceeds the buffer, or its dtype is not supported.
     """
     kind = ValueType(value.val)
     if kind is ValueType.TENSOR and value.tensor is not None:

@@ -1,1 +1,1 @@
-"""An extension for Model Explorer, which loads the module `main` of this package."""
+"""An extension for Model Explorer. Model Explorer loads the module `main` of this package."""

@@ -1,4 +1,4 @@
-"""Opens .pte files in Model Explorer (the package ai-edge-model-explorer, `rushlight[model-explorer]`).
+"""Shows .pte files in Model Explorer (the package ai-edge-model-explorer, `rushlight[model-explorer]`).
 
 `model-explorer --extensions=rushlight.devtools.model_explorer net.pte` shows the graph of each method.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
     try:
         from model_explorer import Adapter as _Base
-    except ImportError:  # without Model Explorer, the module can be imported, but adapters cannot be made
+    except ImportError:  # without Model Explorer, this module can be imported, but not used
         _Base = object
 
 
@@ -37,13 +37,14 @@ def _metadata() -> Any:
 class RushlightAdapter(_Base):  # type: ignore[misc]
     """Converts the methods of a program to graphs of Model Explorer.
 
-    If there is an ETRecord next to the program (ending .etrecord), modules and source lines come from it.
+    If a file with the same name and the ending .etrecord is next to the program, it provides modules and
+    source lines.
     """
 
     metadata = _metadata()
 
     def convert(self, model_path: str, settings: Mapping[str, object]) -> dict[str, Any]:
-        """Returns the graphs of a program.
+        """Returns the graphs of the methods of a program.
 
         Args:
             model_path: the path of a .pte file.
@@ -51,13 +52,13 @@ class RushlightAdapter(_Base):  # type: ignore[misc]
 
         Raises:
             FormatError: the program is damaged.
-            DevtoolsError: the record is damaged, or belongs to another program.
+            DevtoolsError: the ETRecord is damaged, or belongs to another program.
         """
         from rushlight.devtools.etrecord.saved import parse_etrecord_of
 
         path = Path(model_path)
-        file, beside = read_pte_file(path), path.with_suffix(".etrecord")
-        record = parse_etrecord_of(path, beside) if beside.exists() else None
+        file, record_path = read_pte_file(path), path.with_suffix(".etrecord")
+        record = parse_etrecord_of(path, record_path) if record_path.exists() else None
         return {"graphs": [_graph(method) for method in method_graphs(file, record)]}
 
 

@@ -1,1 +1,1 @@
-"""Views of a program: operators and steps, data flow, modules, times and memory."""
+"""The graph of a program for viewers: operators and steps, data flow, modules, times and memory."""

@@ -1,4 +1,4 @@
-"""Makes a single HTML page that shows a program, without network access."""
+"""Creates a single HTML page that shows a program and needs no network access."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _LIBRARIES = ("cytoscape", "cytoscape-dagre", "echarts")
 
 
 def page(name: str, methods: Sequence[MethodGraph], size: JsonObject, partition: Sequence[JsonObject]) -> str:
-    """Returns the page.
+    """Returns the HTML page.
 
     Args:
         name: the name of the program.
-        methods: the graphs.
-        size: the sizes of the program's parts, as printed by `rushlight size --json`.
-        partition: rows with method, place, operator, count, module, line and reason.
+        methods: the graphs of the methods.
+        size: the sizes of the parts of the program, as `rushlight size --json` prints them.
+        partition: the rows of the partition, with method, place, operator, count, module, line and reason.
     """
     data = {
         "file": name,
@@ -49,6 +49,6 @@ def page(name: str, methods: Sequence[MethodGraph], size: JsonObject, partition:
 
 
 def embedded(data: object) -> str:
-    """Encodes data as JSON that cannot close its script element, whatever the data contains."""
+    """Encodes data as JSON for a script element. No data can end the script element."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

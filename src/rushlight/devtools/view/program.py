@@ -1,4 +1,4 @@
-"""The graph of a program's operators: kernels and delegate steps, with modules and times."""
+"""Reads the graph of the operators in a program: kernels and delegate steps, with modules and times."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ class OpNode:
     """A kernel call, a delegate step, a delegate without known steps, an input or an output.
 
     Attributes:
-        name: the operator or the operation.
+        name: the name of the operator, or of the operation of a step.
         kind: "input", "output", "kernel", "delegate", "step" or "control".
         instruction: the index of the instruction; -1 for inputs and outputs.
-        backend: the backend of a delegate or step; else "".
-        handle: the debug handle of a step; else -1.
+        backend: the backend of a delegate or step; "" for other nodes.
+        handle: the debug handle of a step; -1 for other nodes.
         inputs: the indices of the nodes whose results this node reads.
-        results: dtype and shape of each result.
-        operators: the model's operators that this node computes.
-        modules: the paths of the modules that called them.
+        results: the dtype and shape of each result.
+        operators: the operators of the model that this node computes.
+        modules: the paths of the modules that called these operators.
         lines: the source lines of the model, as "file:line".
         code: the text of the last source line.
-        weight_bytes: the bytes of constants that no earlier node reads.
-        time: the median time in ms, or None.
+        weight_bytes: the bytes of the constants that it reads, without those that an earlier node reads.
+        time: the median time in ms; None if it is not known.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Block:
     """A tensor in an arena.
 
     Attributes:
-        name: dtype and shape.
+        name: the dtype and shape of the tensor.
         offset: the offset in bytes.
         size: the size in bytes.
         start, end: the indices of the first and last node that use the tensor.
@@ -98,16 +98,16 @@ class Block:
 
 @dataclass
 class Arena:
-    """A planned piece of memory.
+    """A memory with planned offsets.
 
     Attributes:
-        name: the owner of the memory.
+        name: the owner of the memory, such as "CpuBackend, instruction 0".
         size: the size in bytes.
         blocks: the tensors in the memory.
-        use: the bytes in use, as (index of the first node, bytes).
+        use: the bytes in use over time: pairs of the index of the first node and the bytes from there on.
         peak: the largest number of bytes in use.
         peak_at: the index of the node at the peak.
-        memory: the number of a planned memory of the method; 0 for a delegate's memory.
+        memory: the id of a planned memory of the method; 0 for the memory of a delegate.
     """
 
     name: str
@@ -124,10 +124,10 @@ class MethodGraph:
     """The graph of a method.
 
     Attributes:
-        name: the method.
-        nodes: the operators in the order of execution, after the inputs and before the outputs.
-        arenas: the planned memory.
-        total_time: the sum of all times in ms, or None.
+        name: the name of the method.
+        nodes: the inputs, then the operators in the order of execution, then the outputs.
+        arenas: the planned memories of the method and of its delegates.
+        total_time: the sum of all times in ms; None if times are not known.
     """
 
     name: str
@@ -147,8 +147,9 @@ def method_graphs(
 
     Args:
         file: the program.
-        record: the program's ETRecord, which has modules and lines.
-        inspector: provides times; it must be made with `record` if there is a record.
+        record: the ETRecord of the program, which has modules and source lines, or None.
+        inspector: an inspector of an ETDump, which provides times, or None. If `record` is given, the
+            inspector must have the same ETRecord.
 
     Raises:
         FormatError: the payload of a delegate is damaged.
@@ -164,8 +165,8 @@ class _Reader:
     ) -> None:
         self._file, self._plan = file, plan
         self._nodes: list[OpNode] = []
-        self._writers: dict[int, int] = {}  # value to node
-        self._uses: dict[int, list[int]] = {}  # value to nodes
+        self._writers: dict[int, int] = {}  # by value: the last node that writes it
+        self._uses: dict[int, list[int]] = {}  # by value: the nodes that read or write it
         self._seen: set[object] = set()
         self._arenas: list[Arena] = []
         self._operators: Mapping[int, list[Operator]] = {}
@@ -200,7 +201,7 @@ class _Reader:
     # ---- Instructions ----
 
     def _add(self, node: OpNode, reads: Iterable[int], writes: Iterable[int]) -> int:
-        """Adds a node that reads and writes values of the method."""
+        """Adds a node that reads and writes the given values of the method, and returns its index."""
         place = len(self._nodes)
         self._nodes.append(node)
         node.inputs = list(dict.fromkeys(self._writers[v] for v in reads if v in self._writers))
@@ -227,7 +228,7 @@ class _Reader:
         self._add(node, reads, self._flat(writes))
 
     def _flat(self, values: Iterable[int]) -> list[int]:
-        """The values, in which lists are replaced by their items."""
+        """Returns the values, with the items of lists after each list."""
         found = []
         for value in values:
             inside = self._plan.values[value].val
@@ -244,7 +245,7 @@ class _Reader:
         return self._first(("constant", tensor.data_buffer_idx), self._file.constants[tensor.data_buffer_idx])
 
     def _first(self, key: object, data: Any) -> int:
-        """The size of data in bytes; 0 if an earlier node reads the same data."""
+        """Returns the size of data in bytes; 0 if an earlier node reads the same data."""
         if key in self._seen:
             return 0
         self._seen.add(key)
@@ -278,7 +279,7 @@ class _Reader:
         node.code = found[-1].code if found else ""
 
     def _time(self, place: int, identifier: str | None) -> float | None:
-        """The next recorded time of an instruction or a step."""
+        """Returns the next recorded time of an instruction or a step; None if there is none."""
         times = self._times.get((place, identifier), [])
         return times.pop(0) if times else None
 
@@ -386,7 +387,7 @@ class _Reader:
             self._finish(arena)
 
     def _finish(self, arena: Arena) -> None:
-        """Adds an arena with its memory use over time; shared bytes count once."""
+        """Adds an arena, and computes its memory use over time. Bytes that tensors share count once."""
         if not arena.blocks:
             return
         starts = sorted(arena.blocks, key=lambda block: block.start)
@@ -403,7 +404,7 @@ class _Reader:
 
 
 def _covered(blocks: Iterable[Block]) -> int:
-    """The number of bytes that at least one of the tensors covers."""
+    """Returns the number of bytes that at least one of the tensors covers."""
     covered = end = 0
     for block in sorted(blocks, key=lambda block: block.offset):
         last = block.offset + block.size
@@ -415,7 +416,7 @@ def _covered(blocks: Iterable[Block]) -> int:
 def _times(
     inspector: Inspector | None, record: ETRecord | None, method: str, is_only: bool
 ) -> dict[tuple[int, str | None], list[float]]:
-    """The median times by instruction and step identifier, in the order of the events."""
+    """Returns the median times by instruction and step identifier, in the order of the events."""
     found: dict[tuple[int, str | None], list[float]] = {}
     for block in () if inspector is None else inspector.event_blocks:
         known = block.name if inspector is None or record is None else inspector.method_of(block)
@@ -430,7 +431,7 @@ def _times(
 
 
 def _results(args: list[int]) -> list[int]:
-    """The arguments that a kernel writes: the last ones, which are repeated as its results."""
+    """Returns the out arguments of a kernel call. The call repeats them at its end, as its results."""
     for count in range(1, len(args) // 2 + 1):
         if args[-count:] == args[-2 * count : -count]:
             return args[-count:]

@@ -1,12 +1,12 @@
 "use strict";
-// The page shows one method at a time. The graph shows one group of operators at a time, so that only some dozen
-// nodes are laid out, whatever the size of the program. All text is set as text, never as HTML.
+// The page shows one method at a time. The graph shows one group of operators at a time, so that the layout has only a
+// few dozen nodes, even for large programs. All text is inserted as text and never as HTML.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const MOST_SHOWN = 44; // nodes of a group, opened groups included
-const MOST_CHILDREN = 60; // of a group; more are split into groups of consecutive operators
-const MOST_OUTSIDE = 5; // neighbours outside of a group, each side
-const MOST_ROWS = 300;
+const MOST_SHOWN = 44; // the maximum number of nodes in the graph, with the nodes of opened groups
+const MOST_CHILDREN = 60; // the maximum number of children of a group; larger groups are split into ranges of operators
+const MOST_OUTSIDE = 5; // the maximum number of neighbours outside of a group, on each side
+const MOST_ROWS = 300; // the maximum number of rows in a table
 
 const $ = (id) => document.getElementById(id);
 const state = { tab: "graph", method: 0, scope: null, arena: 0, sort: null };
@@ -30,6 +30,7 @@ function bytes(count) {
   return `${count} B`;
 }
 
+const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 const milliseconds = (time) => (time >= 1 ? `${time.toFixed(2)} ms` : `${(time * 1000).toFixed(1)} µs`);
 const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : "");
 const short = (name) => name.replace(/^aten::/, "").replace(/\.out$/, "");
@@ -72,7 +73,8 @@ function buildTree(method) {
 
 const modulesOf = (node) => (node.modules.length ? node.modules[node.modules.length - 1].split(".") : []);
 
-// The modules that all steps of a delegate call have in common, by instruction: there the delegate is shown.
+// Returns the modules that all steps of a delegate call have in common, by instruction. The graph shows the delegate in
+// the last of them.
 function commonModules(method) {
   const common = new Map();
   for (const node of method.nodes) {
@@ -130,7 +132,8 @@ function splitGroup(group, method) {
   }
 }
 
-// What is shown of a group: its children, and the children of small groups among them while there is room.
+// Returns the nodes that the graph shows for a group: its children. Small groups among them are replaced by their
+// children while there is space.
 function visibleOf(scope) {
   const shown = scope.children.slice();
   for (;;) {
@@ -168,7 +171,7 @@ function labelOf(item, method, scope) {
   const where = pathFrom(item, scope);
   if (item.leaf === undefined) {
     lines.push(ending(where ? `${where}${item.kind === "range" ? "  " : "."}${item.name}` : item.name));
-    lines.push(`${item.leaves.length} operators${method.total_time ? ` · ${percent(item.time, method.total_time)}` : ""}`);
+    lines.push(`${counted(item.leaves.length, "operator")}${method.total_time ? ` · ${percent(item.time, method.total_time)}` : ""}`);
   } else {
     const node = method.nodes[item.leaf];
     const module = node.modules.length ? node.modules[node.modules.length - 1] : "";
@@ -272,7 +275,7 @@ function showGraph() {
   writeHash();
 }
 
-// The graph fits the width, but stays legible: what does not fit is below, and can be moved into view.
+// Scales the graph to the size of the window, but not below a legible size. The user can then move the graph.
 function fitGraph() {
   cy.fit(undefined, 24);
   if (cy.zoom() > 1) cy.zoom(1);
@@ -290,7 +293,7 @@ function open(group) {
   showGraph();
 }
 
-// Opens the group that has an operator, and selects it.
+// Opens the group that contains an operator, and selects the operator.
 function reveal(leaf) {
   let group = roots[state.method];
   for (;;) {
@@ -320,7 +323,7 @@ function showTrail() {
     if (!last) step.onclick = () => open(group);
     trail.append(step);
   });
-  trail.append(element("span", `   ${state.scope.leaves.length} operators`));
+  trail.append(element("span", `   ${counted(state.scope.leaves.length, "operator")}`));
 }
 
 function showTree() {
@@ -371,7 +374,7 @@ function showDetails(leaf) {
     }
     const most = [...counts].sort((a, b) => b[1] - a[1]);
     fact("kinds", ...most.slice(0, 14).map(([name, count]) => `${count} × ${name}`));
-    if (most.length > 14) fact("", `and ${most.length - 14} more kinds`);
+    if (most.length > 14) fact("", `and ${counted(most.length - 14, "other operator")}`);
   } else {
     const node = method.nodes[leaf];
     details.append(element("h2", short(node.name)));
@@ -414,7 +417,7 @@ function showOperators() {
     const key = sort[1];
     found = found.sort(([a], [b]) => (sort[2] ? key(b) - key(a) : String(key(a)).localeCompare(String(key(b)))));
   }
-  $("shown").textContent = found.length > MOST_ROWS ? `${MOST_ROWS} of ${found.length} operators` : `${found.length} operators`;
+  $("shown").textContent = found.length > MOST_ROWS ? `${MOST_ROWS} of ${found.length} operators` : counted(found.length, "operator");
   const head = element("thead"), body = element("tbody"), line = element("tr");
   for (const [name, , format] of columns) {
     const cell = element("th", name, format ? "number" : "");
@@ -464,12 +467,12 @@ function showMemory() {
   }));
   const arena = arenas[state.arena];
   if (!arena) {
-    $("peak").textContent = "this method plans no memory";
+    $("peak").textContent = "this method has no planned memory";
     if (charts.plan) charts.plan.clear();
     return;
   }
   const at = method.nodes[arena.peak_at];
-  $("peak").textContent = `${arena.blocks.length} tensors; at the peak they use ${bytes(arena.peak)}, at ${short(at.name)} ${some(at.modules)}`;
+  $("peak").textContent = `${counted(arena.blocks.length, "tensor")}; the peak is ${bytes(arena.peak)}, at ${short(at.name)} ${some(at.modules)}`;
   const first = Math.min(...arena.blocks.map((block) => block.start));
   const last = Math.max(...arena.blocks.map((block) => block.end)) + 1;
   const blocks = arena.blocks.map((block, place) => ({
@@ -512,7 +515,7 @@ function tipOf(found, arena, method) {
   if (found.seriesIndex !== 0) return bytes(found.value ? found.value[1] : arena.peak);
   const block = arena.blocks[found.value[4]];
   const node = method.nodes[block.start];
-  return [block.name, `${bytes(block.size)} at ${block.offset}`, `from ${short(node.name)} ${node.modules.join(", ")}`, `to ${short(method.nodes[block.end].name)}`].map(safe).join("<br>");
+  return [block.name, `${bytes(block.size)} at offset ${block.offset}`, `first use: ${short(node.name)} ${node.modules.join(", ")}`, `last use: ${short(method.nodes[block.end].name)}`].map(safe).join("<br>");
 }
 
 function showSize() {
@@ -547,7 +550,7 @@ function showSize() {
       const only = plain(group.children[0]);
       return { ...only, name: `${group.name}.${only.name}` };
     }
-    const itself = group.weight ? [{ name: "itself", value: group.weight }] : [];
+    const itself = group.weight ? [{ name: "own weights", value: group.weight }] : [];
     return { name: group.name, children: [...group.children.map(plain), ...itself] };
   };
   chart("weights", {
@@ -605,7 +608,7 @@ function chooseMethod(place) {
   state.scope = roots[place];
 }
 
-// The address says what is shown, so that a view can be shared: #tab=memory&method=forward&theme=dark&open=0.2
+// The URL stores the view, so that users can share it: #tab=memory&method=forward&theme=dark&open=0.2
 function writeHash() {
   const steps = [];
   for (let group = state.scope; group.parent; group = group.parent) steps.unshift(group.parent.children.indexOf(group));
@@ -633,7 +636,7 @@ function start() {
   document.title = `${data.file} · Rushlight`;
   $("title").textContent = data.file;
   const count = data.methods.reduce((sum, method) => sum + method.nodes.filter((node) => node.instruction >= 0).length, 0);
-  $("facts").textContent = `${bytes(data.size.bytes)}, ${count} operators`;
+  $("facts").textContent = `${bytes(data.size.bytes)}, ${counted(count, "operator")}`;
   const names = { graph: "Graph", operators: "Operators", memory: "Memory", size: "Size", partition: "Partition" };
   for (const tab of Object.keys(TABS)) {
     const button = element("button", names[tab]);
