@@ -120,7 +120,7 @@ class CpuBackend(BackendDetails):
 
 
 def _needed_constants(program: ExportedProgram, constants: Constants) -> SelectedConstants:
-    """The constants that a step or an output reads."""
+    """Returns the constants that a step or an output reads."""
     nodes = program.graph.nodes
     needed = (n for n in nodes if constants.is_constant(n) and not all(map(constants.is_constant, n.users)))
     return SelectedConstants(constants, needed)
@@ -200,7 +200,7 @@ def _add_output(lowering: QuantizedLowering, builder: Builder, node: Node) -> No
     storage = tensor.storage
     is_whole = storage.dtype in (torch.int8, torch.uint8)  # steps may read behind the end of 8-bit tensors
     is_same = storage.dtype is target.dtype and not is_whole
-    if is_same and storage.kind is StorageKind.ARENA and tensor.is_dense() and tensor.lies_as(target):
+    if is_same and storage.kind is StorageKind.ARENA and tensor.is_dense() and tensor.has_layout_of(target):
         storage.kind, storage.index = StorageKind.ARGUMENT, target.storage.index
         target = tensor
     elif target.dtype in FLOAT16_TYPES:

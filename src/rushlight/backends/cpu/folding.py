@@ -43,7 +43,7 @@ class SelectedConstants(Mapping[Node, torch.Tensor]):
 
 
 def constants_of_plan(stored: Mapping[str, torch.Tensor], graph: Graph) -> Constants:
-    """The constants of a graph, and the nodes that a plan computes from them when it is made.
+    """Returns the constants of a graph, and the nodes that a plan computes from them when it is made.
 
     Args:
         stored: the tensors of the graph's placeholders that are constants, by name.
@@ -53,7 +53,10 @@ def constants_of_plan(stored: Mapping[str, torch.Tensor], graph: Graph) -> Const
 
 
 def _folded(stored: Mapping[str, torch.Tensor], graph: Graph) -> set[Node]:
-    """The nodes that are computed. Only other such nodes read a result that is too large to be stored."""
+    """Returns the nodes that are computed.
+
+    Only other such nodes read a result that is too large to be stored.
+    """
     found: set[Node] = set()
     for node in graph.nodes:
         if node.op != "call_function" or not _is_computable(node):
@@ -71,7 +74,7 @@ def _folded(stored: Mapping[str, torch.Tensor], graph: Graph) -> set[Node]:
 
 
 def _is_computable(node: Node) -> bool:
-    """Whether a node with constant inputs has constant results of known sizes."""
+    """Returns whether a node with constant inputs has constant results of known sizes."""
     values = tensors_of(node)
     if not values or not all(isinstance(size, int) for value in values for size in value.shape):
         return False
@@ -84,6 +87,6 @@ def _is_computable(node: Node) -> bool:
 
 
 def _may_be_stored(node: Node) -> bool:
-    """Whether the results of a node may be in the file."""
+    """Returns whether the results of a node may be in the file."""
     most = max((t.numel() for source in node.all_input_nodes for t in tensors_of(source)), default=0)
     return all(value.numel() <= max(MOST_ELEMENTS, most) for value in tensors_of(node))

@@ -38,7 +38,7 @@ MISSING = "OpenvinoPartitioner needs OpenVINO: pip install 'rushlight[openvino]'
 
 
 def aten_name(node: Node) -> str:
-    """The operator name, such as "aten.add.Tensor"; "" if the node calls no operator."""
+    """Returns the operator name, such as "aten.add.Tensor"; "" if the node calls no operator."""
     target = getattr(node.target, "_op", node.target)
     return str(target) if isinstance(target, torch._ops.OpOverload) else ""
 
@@ -70,7 +70,7 @@ def _reason(text: str) -> str:
 
 
 def serialize(model: openvino.Model) -> tuple[bytes, bytes]:
-    """The XML and the weights of a model."""
+    """Returns the XML and the weights of a model."""
     import openvino
 
     with tempfile.TemporaryDirectory() as folder:
@@ -110,8 +110,8 @@ def _clone_dim_order(graph: Graph, node: Node, values: Mapping[Node, Node]) -> N
     return graph.call_function(aten.clone.default, (values[node.args[0]],))  # type: ignore[index]
 
 
-def pairs(node: Node) -> list[Node]:
-    """The dequantize nodes of a quantize node, if all its users dequantize; otherwise empty."""
+def paired_dequantizes(node: Node) -> list[Node]:
+    """Returns the dequantize nodes of a quantize node, if all its users dequantize; otherwise empty."""
     users = list(node.users)
     if not users or quantize_params(node, *INTEGERS) is None:
         return []
@@ -127,7 +127,7 @@ def _literal(params: QuantParams | None, node: Node) -> QuantParams:
 def _quantize(graph: Graph, node: Node, values: Mapping[Node, Node]) -> Node:
     params = _literal(quantize_params(node, *INTEGERS), node)
     x = values[node.args[0]]  # type: ignore[index]
-    if pairs(node):
+    if paired_dequantizes(node):
         return graph.call_function(qd.quantize_per_tensor.default, (x, *node.args[1:6]))
     x = graph.call_function(aten.round.default, (graph.call_function(aten.div.Tensor, (x, params.scale)),))
     x = graph.call_function(aten.add.Tensor, (x, params.zero_point))
@@ -138,7 +138,7 @@ def _quantize(graph: Graph, node: Node, values: Mapping[Node, Node]) -> Node:
 def _dequantize(graph: Graph, node: Node, values: Mapping[Node, Node]) -> Node:
     params, source = _literal(dequantize_params(node, *INTEGERS), node), node.args[0]
     x = values[source]  # type: ignore[index]
-    if isinstance(source, Node) and pairs(source):
+    if isinstance(source, Node) and paired_dequantizes(source):
         return x
     x = graph.call_function(aten._to_copy.default, (x,), {"dtype": torch.float32})
     if params.zero_point:

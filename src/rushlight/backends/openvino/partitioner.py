@@ -10,7 +10,7 @@ from torch.export import ExportedProgram
 from torch.fx import Graph, Node
 
 from rushlight.backends.openvino.backend import OpenvinoBackend
-from rushlight.backends.openvino.convert import aten_name, is_item, pairs
+from rushlight.backends.openvino.convert import aten_name, is_item, paired_dequantizes
 from rushlight.backends.openvino.support import Support
 from rushlight.delegate.backend import CompileSpec
 from rushlight.delegate.constants import tag_constant_data
@@ -64,7 +64,7 @@ class OpenvinoPartitioner(Partitioner):
 
         Returns:
             The operators, and a function that returns whether OpenVINO takes a node of one of them. Nodes
-            inside control flow are not taken.
+            inside control flow are not supported.
         """
         support = Support(constant_inputs(ep))
         is_own: dict[Graph, bool] = {}
@@ -90,17 +90,17 @@ class OpenvinoPartitioner(Partitioner):
         support = Support(constant_inputs(exported_program))
         self.report = WhyNoPartitionReporter()
         graph = exported_program.graph
-        taken: set[Node] = set()
+        supported: set[Node] = set()
         for node in graph.nodes:
             if node.op != "call_function" or is_item(node):
                 continue
             reason = self._skipped(node) or support.unsupported_reason(node)
             if reason is None:
-                taken.add(node)
+                supported.add(node)
             else:
                 self.report.report_reject(node, reason)
         tags: dict[str, DelegationSpec] = {}
-        for part in form_parts(graph, taken.__contains__, _groups(graph, taken, support)):
+        for part in form_parts(graph, supported.__contains__, _groups(graph, supported, support)):
             tag = f"openvino_{len(tags)}"
             tags[tag] = self.delegation_spec
             for node in part:
@@ -114,7 +114,7 @@ class OpenvinoPartitioner(Partitioner):
         return None
 
 
-def _groups(graph: Graph, taken: set[Node], support: Support) -> list[list[Node]]:
+def _groups(graph: Graph, supported: set[Node], support: Support) -> list[list[Node]]:
     """Nodes that must be in one partition: quantize with dequantize nodes; computed constants with users."""
     of: dict[Node, list[Node]] = {}
     fixed: set[Node] = set()
@@ -123,8 +123,8 @@ def _groups(graph: Graph, taken: set[Node], support: Support) -> list[list[Node]
             s in fixed or support.is_constant(s) for s in node.all_input_nodes
         ):
             fixed.add(node)
-        users = list(node.users) if node in fixed else pairs(node)
-        if node in taken and users and all(user in taken for user in users):
+        users = list(node.users) if node in fixed else paired_dequantizes(node)
+        if node in supported and users and all(user in supported for user in users):
             members = [member for item in (node, *users) for member in of.get(item, [item])]
             together = list(dict.fromkeys(members))
             of.update(dict.fromkeys(together, together))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch.fx import Graph, Node
 
-from rushlight.backends.openvino.convert import MISSING, aten_name, convert, is_item, pairs
+from rushlight.backends.openvino.convert import MISSING, aten_name, convert, is_item, paired_dequantizes
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
 
@@ -32,7 +32,7 @@ class Support:
 
     def __init__(self, constants: Mapping[str, torch.Tensor]) -> None:
         self._constants = constants
-        self._answers: dict[object, str | None] = {}
+        self._reasons: dict[object, str | None] = {}
 
     def is_constant(self, node: Node) -> bool:
         """Returns whether a node is a placeholder of a constant."""
@@ -42,14 +42,14 @@ class Support:
         """Returns the reason why OpenVINO cannot run a call_function node; None if it can."""
         if not aten_name(node):
             return "it is no operator"
-        if reason := self._refuse(node):
+        if reason := self._type_reason(node):
             return reason
         key = self._key(node)
-        if key not in self._answers:
-            self._answers[key] = self._ask(node)
-        return self._answers[key]
+        if key not in self._reasons:
+            self._reasons[key] = self._conversion_reason(node)
+        return self._reasons[key]
 
-    def _refuse(self, node: Node) -> str | None:
+    def _type_reason(self, node: Node) -> str | None:
         schema = getattr(node.target, "_op", node.target)._schema  # type: ignore[union-attr]
         if schema.is_mutable:
             return "it writes into its arguments"
@@ -75,9 +75,9 @@ class Support:
 
         arguments = torch.fx.node.map_aggregate((node.args, tuple(node.kwargs.items())), lambda item: item)
         leaves = torch.utils._pytree.tree_leaves(arguments)
-        return aten_name(node), bool(pairs(node)), tuple(map(shape, leaves))
+        return aten_name(node), bool(paired_dequantizes(node)), tuple(map(shape, leaves))
 
-    def _ask(self, node: Node) -> str | None:
+    def _conversion_reason(self, node: Node) -> str | None:
         graph, constants = Graph(), {}
         values: dict[Node, Node] = {}
         for source in node.all_input_nodes:

@@ -54,7 +54,7 @@ class Layout(enum.Enum):
 
 
 def bytes_of(tensor: torch.Tensor) -> bytes:
-    """The bytes of a tensor's elements in row-major order."""
+    """Returns the bytes of a tensor's elements in row-major order."""
     return tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()
 
 
@@ -102,7 +102,7 @@ class GraphBuilder:
         return self._new_value(g.XNNDatatype.xnn_datatype_qint8, dims, scales)
 
     def tensor_value(self, index: int) -> g.XNNTensorValue:
-        """The tensor value with an index."""
+        """Returns the tensor value with an index."""
         value = self.graph.xvalues[index].xvalue_union
         if isinstance(value, g.XNNQuantizedTensorValue):
             value = value.tensor_value
@@ -115,7 +115,7 @@ class GraphBuilder:
 
     @staticmethod
     def tensor(node: Node) -> torch.Tensor:
-        """The fake tensor of a node; the first one if the node has several."""
+        """Returns the fake tensor of a node; the first one if the node has several."""
         tensor = tensor_of(node)
         if tensor is None and isinstance(meta.find_val(node), (tuple, list)):
             tensor = meta.get_val(node)[0]
@@ -123,7 +123,7 @@ class GraphBuilder:
         return tensor
 
     def dtype_of(self, node: Node) -> g.XNNDatatype:
-        """The XNNPACK datatype of a node's float tensor."""
+        """Returns the XNNPACK datatype of a node's float tensor."""
         return DATATYPES[self.tensor(node).dtype]
 
     def define(self, node: Node, layout: Layout = Layout.PLAIN) -> int:
@@ -159,7 +159,7 @@ class GraphBuilder:
         return None if self.quantized_op is None else self.quantized_op.result
 
     def is_lazy(self, node: Node) -> bool:
-        """Whether a node is computed only at its users: it dequantizes, or chooses parameters."""
+        """Returns whether a node is computed only at its users: it dequantizes, or chooses parameters."""
         return dequantize_params(node) is not None or self.context.is_weight(node) or is_dynamic_part(node)
 
     def quantize(self, node: Node) -> None:
@@ -202,7 +202,7 @@ class GraphBuilder:
         return self._entries[key]
 
     def _weight(self, values: torch.Tensor, stored: QuantizedWeight, axis: int | None) -> int:
-        """The id of an int8 constant with channels along `axis`."""
+        """Returns the id of an int8 constant with channels along `axis`."""
         dims = list(values.shape)
         data, scale = bytes_of(values), stored.scale
         if not isinstance(scale, torch.Tensor) or axis is None:
@@ -226,7 +226,7 @@ class GraphBuilder:
     def weight_and_bias(
         self, values: torch.Tensor, stored: QuantizedWeight, axis: int | None, bias: object, source: Node
     ) -> tuple[int, int]:
-        """The ids of a weight and a bias with channels along `axis`.
+        """Returns the ids of a weight and a bias with channels along `axis`.
 
         If the weights are so small, or all zero, that the bias does not fit 32 bits, the weights are scaled
         down: they hardly matter beside such a bias.
@@ -276,7 +276,7 @@ class GraphBuilder:
                 self._ids[node, layout] = self._ids[other, layout]
 
     def layouts_of(self, node: Node) -> set[Layout]:
-        """The layouts in which a value exists without a transpose."""
+        """Returns the layouts in which a value exists without a transpose."""
         node = self._read_node(node)
         self._read_input(node)
         if dequantize_params(node) is not None:
@@ -302,7 +302,7 @@ class GraphBuilder:
         self.graph.input_ids.append(value.id_out)
 
     def value(self, node: Node, layout: Layout = Layout.PLAIN) -> int:
-        """The id of the value of `node` in a layout."""
+        """Returns the id of the value of `node` in a layout."""
         op = self.quantized_op
         if op is not None and op.dynamic is not None and node is op.dynamic.dequantize:
             is_image = operation(op.node) is torch.ops.aten.convolution.default
@@ -332,7 +332,10 @@ class GraphBuilder:
         return target
 
     def _reshaped_image(self, node: Node, layout: Layout) -> list[int] | None:
-        """The shape by which a reshape replaces the transpose of an image of one pixel; otherwise None."""
+        """Returns the shape by which a reshape replaces the transpose of an image of one pixel.
+
+        Returns None otherwise.
+        """
         tensor = self.tensor(node)
         if self._dims(node, Layout.PLAIN)[2:] != [1, 1] or len(dynamic_axes(tensor)) > 1:
             return None

@@ -213,7 +213,7 @@ def _as_line(builder: GraphBuilder, result: Node, image: int) -> None:
 
 
 def _following_norm(builder: GraphBuilder, node: Node) -> Node | None:
-    """The getitem node of a batch norm that is the only user of `node`; otherwise None."""
+    """Returns the getitem node of a batch norm that is the only user of `node`; otherwise None."""
     users = list(node.users)
     if len(users) != 1 or operation(users[0]) != aten._native_batch_norm_legit_no_training.default:
         return None

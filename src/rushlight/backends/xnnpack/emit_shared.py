@@ -32,7 +32,7 @@ def common_layout(builder: GraphBuilder, nodes: Sequence[Node]) -> Layout:
 
 
 def activation_bounds(node: Node) -> g.OutputMinMax | None:
-    """The bounds of a clamping activation; None for any other node."""
+    """Returns the bounds of a clamping activation; None for any other node."""
     op = operation(node)
     if op == aten.relu.default:
         return g.OutputMinMax(0.0, INFINITY)
@@ -56,7 +56,7 @@ def fused_activation(builder: GraphBuilder, node: Node) -> tuple[Node, g.OutputM
 
 
 def sizes_of_reshape(builder: GraphBuilder, node: Node, axes: Sequence[int]) -> list[int]:
-    """The sizes of the given axes; 1 for axis -1, and 0 (inferred) for a dynamic axis."""
+    """Returns the sizes of the given axes; 1 for axis -1, and 0 (inferred) for a dynamic axis."""
     shape = builder.tensor(node).shape
     return [1 if axis < 0 else shape[axis] if isinstance(shape[axis], int) else 0 for axis in axes]
 

@@ -353,12 +353,12 @@ def _restored(program: ExportedProgram, names: Collection[str]) -> tuple[Exporte
 
 
 def _name_of(config: object) -> str:
-    """The name of an operator without its library."""
+    """Returns the name of an operator without its library."""
     return ".".join(str(getattr(config, "target_name", config)).split(".")[-2:])
 
 
 def _fused_product(node: Node) -> Node | None:
-    """The matrix product or convolution into which an activation is fused; None if there is none."""
+    """Returns the matrix product or convolution into which an activation is fused; None if there is none."""
     source = node.args[0] if node.args else None
     if isinstance(source, Node) and operation(source) in WEIGHTED and activation_behind(source) is node:
         return source
@@ -366,7 +366,7 @@ def _fused_product(node: Node) -> Node | None:
 
 
 def _is_transposed_in(part: list[Node], node: Node, context: SupportContext) -> bool:
-    """Whether a node transposes a constant, or a weight that is dequantized in the same partition."""
+    """Returns whether a node transposes a constant, or a weight that is dequantized in the same partition."""
     matrix = transposed_constant(context, node)
     return matrix is not None and (context.is_constant(matrix) or matrix in part)
 

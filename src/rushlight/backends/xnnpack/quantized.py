@@ -62,23 +62,23 @@ _FUSING = WEIGHTED.keys() | {aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor}
 
 
 def quantize_params(node: object) -> QuantParams | None:
-    """The parameters of a node that quantizes to int8, the only 8-bit dtype of payloads."""
+    """Returns the parameters of a node that quantizes to int8, the only 8-bit dtype of payloads."""
     return quantization.quantize_params(node, torch.int8)
 
 
 def dequantize_params(node: object) -> QuantParams | None:
-    """The parameters of a node that dequantizes int8."""
+    """Returns the parameters of a node that dequantizes int8."""
     return quantization.dequantize_params(node, torch.int8)
 
 
 def params_of_value(node: Node) -> QuantParams | None:
-    """The quantization parameters of an int8 node, taken from the node or one of its users."""
+    """Returns the quantization parameters of an int8 node, taken from the node or one of its users."""
     found = quantize_params(node)
     return found or next(filter(None, (dequantize_params(user) for user in node.users)), None)
 
 
 def is_packed_int4(weight: QuantizedWeight) -> bool:
-    """Whether XNNPACK stores a weight as int4, two elements in a byte."""
+    """Returns whether XNNPACK stores a weight as int4, two elements in a byte."""
     return weight.axis is not None and (weight.quant_min, weight.quant_max) == (-8, 7)
 
 
@@ -98,7 +98,7 @@ def stored_weight(node: object, context: SupportContext) -> QuantizedWeight | No
 
 
 def dynamic_input(node: object) -> DynamicQuantization | None:
-    """The dynamic quantization that ends with a node, if XNNPACK supports it: to int8, asymmetric."""
+    """Returns the dynamic quantization that ends with a node, if XNNPACK supports it: to int8, asymmetric."""
     found = dynamic_quantization(node)
     if found is None or found.dtype is not torch.int8 or found.params.scheme is DynamicScheme.SYMMETRIC:
         return None
@@ -106,19 +106,19 @@ def dynamic_input(node: object) -> DynamicQuantization | None:
 
 
 def is_dynamic(node: Node) -> bool:
-    """Whether the input of a product is quantized dynamically."""
+    """Returns whether the input of a product is quantized dynamically."""
     return dynamic_input(argument(node, WEIGHTED[operation(node)][0])) is not None
 
 
 def is_dynamic_part(node: Node) -> bool:
-    """Whether a node belongs to a dynamic quantization: it chooses, reads or applies parameters."""
+    """Returns whether a node belongs to a dynamic quantization: it chooses, reads or applies parameters."""
     if node.target is operator.getitem:
         return is_op(node.args[0], *CHOOSE_QPARAMS)
     return is_op(node, *CHOOSE_QPARAMS, *DYNAMIC_QUANTIZE, *DYNAMIC_DEQUANTIZE)
 
 
 def requantizes(node: Node, context: SupportContext) -> bool:
-    """Whether a node between dequantize and quantize nodes changes the quantization parameters."""
+    """Returns whether a node between dequantize and quantize nodes changes the quantization parameters."""
     source = node.args[0] if node.args else None
     if not isinstance(source, Node) or not quantization.dequantizes(source):
         return False
@@ -242,7 +242,7 @@ def _tail(node: Node) -> tuple[Node, ...] | None:
 
 
 def weight_nodes(node: object) -> tuple[Node, ...]:
-    """The nodes that compute a weight: transposes of a matrix, and the node that they transpose."""
+    """Returns the nodes that compute a weight: transposes of a matrix, and the node that they transpose."""
     nodes: list[Node] = []
     while (matrix := transposed(node)) is not None:
         assert isinstance(node, Node)

@@ -58,19 +58,19 @@ def _joined(lowering: Lowering, node: Node) -> list[Tensor] | None:
 
 
 def four(tensor: Tensor) -> Tensor:
-    """The tensor with four dimensions; new dimensions come first."""
+    """Returns the tensor with four dimensions; new dimensions come first."""
     while tensor.rank < 4:
         tensor = tensor.with_one(0)
     return tensor
 
 
 def _three(tensor: Tensor) -> Tensor:
-    """The tensor with at least three dimensions; a new dimension comes first."""
+    """Returns the tensor with at least three dimensions; a new dimension comes first."""
     return tensor.with_one(0) if tensor.rank == 2 else tensor
 
 
 def _with_heads(tensor: Tensor, axis: int) -> Tensor | None:
-    """The tensor as [b, h, t, d]; h is the leading dimension `axis`, b all other leading dimensions.
+    """Returns the tensor as [b, h, t, d]; h is the leading dimension `axis`, b all other leading dimensions.
 
     The result is None if this is not possible as a view.
     """
@@ -88,7 +88,7 @@ def _with_heads(tensor: Tensor, axis: int) -> Tensor | None:
 
 
 def _heads_axis(tensors: Sequence[Tensor], are_grouped: bool) -> int:
-    """The best leading dimension for the heads: with it, most tensors need no copy.
+    """Returns the best leading dimension for the heads: with it, most tensors need no copy.
 
     Args:
         tensors: tensors of one rank, at least 3, with the same leading dimensions.
@@ -168,7 +168,7 @@ def attention(lowering: Lowering, node: Node) -> None:
     _set_output(lowering, node, out)
 
 
-def written_out_attention(lowering: Lowering, node: Node) -> bool:
+def decomposed_attention(lowering: Lowering, node: Node) -> bool:
     """Fuses softmax(scale * (q @ k) + masks) @ v, which was decomposed, into one attention step."""
     reader = lowering.sole_writer(node.args[0], node)
     softmax = None if reader is None else reader.of(Softmax)
@@ -226,7 +226,7 @@ def _scores(
         product = step.of(MatMul)
         if product is not None:
             operands = (product.a, product.b)
-            return (step, operands, replaced, scale, masks) if step.output.lies_as(view) else None
+            return (step, operands, replaced, scale, masks) if step.output.has_layout_of(view) else None
         chain = step.of(Chain)
         if chain is None:
             return None
@@ -248,7 +248,10 @@ def _scores(
 
 
 def _read_chain(chain: Chain, scores: Tensor) -> list[tuple[float, Tensor | None]] | None:
-    """The factors and masks that a chain applies to one operand; None if the chain does anything else."""
+    """Returns the factors and masks that a chain applies to one operand.
+
+    Returns None if the chain does anything else.
+    """
     parts: list[tuple[float, Tensor | None]] = []
     current = chain.inputs.index(scores)
     for index, instruction in enumerate(chain.code):
@@ -296,7 +299,7 @@ def _unscaled(
         if parts is None or any(mask is not None for _, mask in parts):
             continue
         for order in ((0, 1, 2, 3), (0, 1, 3, 2)):
-            if four(chain.output).permute(order).lies_as(tensor):
+            if four(chain.output).permute(order).has_layout_of(tensor):
                 tensors[-1] = four(source).permute(order)
                 chains.append(step)
                 for factor, _ in parts:

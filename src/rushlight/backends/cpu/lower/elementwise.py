@@ -183,7 +183,7 @@ def power(lowering: Lowering, node: Node) -> None:
 
 
 def _single(lowering: Lowering, operand: object) -> float | None:
-    """The value of a constant operand with one element."""
+    """Returns the value of a constant operand with one element."""
     value = lowering.constant_value(operand)
     return float(value) if value is not None and value.numel() == 1 else None
 
@@ -195,7 +195,7 @@ def _add_residual(lowering: Lowering, node: Node, source: Any, other: object) ->
         return False
     step, convolution = found
     x, y = lowering.tensor(source), lowering.tensor(other)
-    if not x.lies_as(y) or convolution.is_depthwise or convolution.has_small_groups:
+    if not x.has_layout_of(y) or convolution.is_depthwise or convolution.has_small_groups:
         return False
     out = convolution.output
     convolution.residual = replace(out, storage=y.storage, offset=y.offset + out.offset - x.offset)

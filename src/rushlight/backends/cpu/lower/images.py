@@ -50,7 +50,7 @@ def pair(value: Any, default: object = 1) -> tuple[int, int]:
 
 
 def image_of(lowering: Lowering, tensor: Tensor, node: Node, any_order: bool = False) -> Tensor:
-    """The batch [n, c, h, w] or [n, c, w] as a view [n, h, w, c]."""
+    """Returns the batch [n, c, h, w] or [n, c, w] as a view [n, h, w, c]."""
     if tensor.rank == 3:
         tensor = tensor.with_one(2)
     if not any_order:
@@ -208,7 +208,7 @@ def _pool(lowering: Lowering, node: Node, pooling: Pooling, item: bool = False) 
 
 
 def max_pooling(node: Node) -> Pooling:
-    """The parameters of a max_pool2d node."""
+    """Returns the parameters of a max_pool2d node."""
     kernel = pair(node.args[1])
     stride = pair(argument(node, 2), kernel)
     window = make_window(kernel, stride, pair(argument(node, 3), 0), pair(argument(node, 4), 1))
@@ -216,7 +216,7 @@ def max_pooling(node: Node) -> Pooling:
 
 
 def average_pooling(node: Node) -> Pooling:
-    """The parameters of an avg_pool2d node."""
+    """Returns the parameters of an avg_pool2d node."""
     kernel = pair(node.args[1])
     return Pooling(
         window=make_window(kernel, pair(argument(node, 2), kernel), pair(argument(node, 3), 0)),

@@ -29,7 +29,7 @@ class Int8Function:
     result: Node
 
     def table(self, params: QuantParams, out: QuantParams, constants: Constants) -> torch.Tensor:
-        """The int8 results for all int8 inputs from -128 to 127."""
+        """Returns the int8 results for all int8 inputs from -128 to 127."""
         values: dict[Node, Any] = {}
         inputs = params.dequantize(INT8_VALUES)
 
@@ -47,7 +47,7 @@ class Int8Function:
 
 
 def int8_functions(graph: Graph, constants: Constants) -> dict[Node, Int8Function]:
-    """The functions by the quantize node at their end."""
+    """Returns the functions by the quantize node at their end."""
     places = {node: i for i, node in enumerate(graph.nodes)}
     found = {}
     for node in graph.nodes:
@@ -95,7 +95,7 @@ def _behind(result: Node, constants: Constants, places: dict[Node, int]) -> Int8
 
 
 def is_dequantized(node: object) -> bool:
-    """Whether a node dequantizes int8, or only moves a dequantized value."""
+    """Returns whether a node dequantizes int8, or only moves a dequantized value."""
     while is_op(node, *MOVES):
         node = node.args[0]
     return dequantize_params(node) is not None

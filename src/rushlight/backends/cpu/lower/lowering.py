@@ -59,13 +59,13 @@ class Lowering:
         self.aliases.name(node, tensors)
 
     def items(self, node: Node) -> tuple[Tensor, ...]:
-        """The tensors of an operator with several results, in order."""
+        """Returns the tensors of an operator with several results, in order."""
         found = self._env[node]
         assert isinstance(found, tuple)
         return found
 
     def tensor(self, node: Any) -> Tensor:
-        """The tensor of an argument; a number becomes a tensor of one element."""
+        """Returns the tensor of an argument; a number becomes a tensor of one element."""
         if isinstance(node, (int, float)):
             return constant(torch.tensor(float(node)))
         if node in self.constants:
@@ -77,17 +77,17 @@ class Lowering:
         return found
 
     def stored_dtype(self, weight: torch.Tensor) -> torch.dtype:
-        """The dtype in which a float weight is stored."""
+        """Returns the dtype in which a float weight is stored."""
         return weight.dtype if weight.dtype in FLOAT16_TYPES else self.options.weights or torch.float32
 
     def constant_value(self, node: object) -> torch.Tensor | None:
-        """The value of a constant argument; None for any other argument."""
+        """Returns the value of a constant argument; None for any other argument."""
         if isinstance(node, (int, float)):
             return torch.tensor(float(node))
         return self.constants.get(node) if isinstance(node, Node) else None
 
     def sizes(self, node: Node) -> tuple[Size, ...]:
-        """The sizes of a node's tensor."""
+        """Returns the sizes of a node's tensor."""
         fake = meta.get_tensor(node)
         assert fake is not None
         return tuple(self.symbols.note(size) for size in fake.shape)
@@ -133,7 +133,7 @@ class Lowering:
         return result
 
     def contiguous(self, tensor: Tensor, node: Node) -> Tensor:
-        """The tensor in row-major memory, copied if it is not."""
+        """Returns the tensor in row-major memory, copied if it is not."""
         if tensor.is_contiguous():
             return tensor
         result = self.new(tensor.sizes, dtype=tensor.dtype)
@@ -141,7 +141,7 @@ class Lowering:
         return result
 
     def reshaped(self, tensor: Tensor, sizes: Sequence[Size], node: Node) -> Tensor:
-        """The tensor with other sizes: a view if the strides allow it, otherwise a view of a copy.
+        """Returns the tensor with other sizes: a view if the strides allow it, otherwise a view of a copy.
 
         Args:
             tensor: the tensor.
@@ -155,7 +155,7 @@ class Lowering:
         return view
 
     def with_inner(self, tensor: Tensor, axis: int, node: Node) -> Tensor:
-        """The tensor with dimension `axis` innermost in memory, copied if it is not."""
+        """Returns the tensor with dimension `axis` innermost in memory, copied if it is not."""
         axis %= tensor.rank
         if same(tensor.strides[axis], 1) or same(tensor.sizes[axis], 1):
             return tensor
@@ -171,9 +171,9 @@ class Lowering:
         self.steps.remove(step)
         self.aliases.remove(step)
 
-    def sole_writer(self, source: object, user: Node, corresponds: bool = False) -> PlanNode | None:
-        """The step that may be fused into the computation of `user`; see `Aliases.sole_writer`."""
-        return self.aliases.sole_writer(source, user, corresponds) if isinstance(source, Node) else None
+    def sole_writer(self, source: object, user: Node, allows_views: bool = False) -> PlanNode | None:
+        """Returns the step that may be fused into the computation of `user`; see `Aliases.sole_writer`."""
+        return self.aliases.sole_writer(source, user, allows_views) if isinstance(source, Node) else None
 
     def fused(self, step: PlanNode, source: Node, node: Node) -> None:
         """Records that the changed step computes `node` instead of `source`, and moves it to the end."""
@@ -192,12 +192,12 @@ class Lowering:
 
 
 def has_channels_last(tensor: Tensor) -> bool:
-    """Whether a tensor is a batch of images or volumes in channels-last memory."""
+    """Returns whether a tensor is a batch of images or volumes in channels-last memory."""
     return tensor.rank in (4, 5) and same(tensor.strides[1], 1) and not same(tensor.sizes[1], 1)
 
 
 def _preference(tensor: Tensor) -> tuple[bool, bool]:
-    """The sort key for operands of a chain; the operand with the best output layout comes first."""
+    """Returns the sort key for operands of a chain; the operand with the best output layout comes first."""
     return not has_channels_last(tensor), not (tensor.rank and same(tensor.strides[-1], 1))
 
 
@@ -223,12 +223,12 @@ class ChainBuilder:
         tensor = lowering.tensor(source)
         if tensor.storage in self._absorbed:
             return self._absorbed[tensor.storage]
-        step = lowering.sole_writer(source, self._node, corresponds=True)
+        step = lowering.sole_writer(source, self._node, allows_views=True)
         chain = None if step is None else step.of(Chain)
         if (
             step is not None
             and chain is not None
-            and chain.output.lies_as(tensor)
+            and chain.output.has_layout_of(tensor)
             and tensor.rank == len(self._sizes)
             and all(same(a, b) for a, b in zip(tensor.sizes, self._sizes, strict=True))
             and len(self.operands) + len(chain.inputs) + 2 <= MOST_OPERANDS
@@ -246,7 +246,7 @@ class ChainBuilder:
         return self.operand(tensor)
 
     def operand(self, tensor: Tensor) -> int:
-        """The source number of a tensor, which is broadcast to the chain's sizes."""
+        """Returns the source number of a tensor, which is broadcast to the chain's sizes."""
         expanded = tensor.expand(self._sizes)
         if expanded in self.operands:
             return self.operands.index(expanded)

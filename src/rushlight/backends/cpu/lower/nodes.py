@@ -19,12 +19,12 @@ _MOST_WINDOW, _MOST_WINDOW_STEP = 4096, 65536  # bounds of the table Window in s
 
 
 def operation(node: Node) -> Any:
-    """The ATen overload of a node, or operator.getitem."""
+    """Returns the ATen overload of a node, or operator.getitem."""
     return node.target if node.target is operator.getitem else aten_op(node.target)
 
 
 def tensors_of(node: Node) -> list[torch.Tensor]:
-    """The fake tensors that a node computes: none, one, or several."""
+    """Returns the fake tensors that a node computes: none, one, or several."""
     value = meta.find_val(node)
     values = value if isinstance(value, (tuple, list)) else [value]
     return [item for item in values if isinstance(item, torch.Tensor)]
@@ -52,25 +52,25 @@ def check_window(kernel: Any, *others: Any) -> str | None:
 
 
 def shape_of(node: Node) -> Sequence[IntLike]:
-    """The sizes (int or SymInt) of the node's tensor; empty if the node has no single tensor."""
+    """Returns the sizes (int or SymInt) of the node's tensor; empty if the node has no single tensor."""
     fake = meta.get_tensor(node)
     return () if fake is None else fake.shape
 
 
 def rank_of(node: object) -> int:
-    """The number of dimensions of the node's tensor; -1 for any other value."""
+    """Returns the number of dimensions of the node's tensor; -1 for any other value."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
     return -1 if fake is None else fake.dim()
 
 
 def is_static(node: object) -> bool:
-    """Whether an argument is a node with a tensor whose sizes are all integers."""
+    """Returns whether an argument is a node with a tensor whose sizes are all integers."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
     return fake is not None and all(isinstance(size, int) for size in fake.shape)
 
 
 def is_empty(weight: object) -> bool:
-    """Whether an argument is a node with a tensor of no elements."""
+    """Returns whether an argument is a node with a tensor of no elements."""
     fake = meta.get_tensor(weight) if isinstance(weight, Node) else None
     return fake is not None and fake.numel() == 0
 
@@ -107,6 +107,6 @@ def check_slice_bounds(whole: Node, part: Node, axis: Any, start: object, step: 
 
 
 def dtype_of(node: object) -> torch.dtype | None:
-    """The dtype in which a plan stores the node's tensor; None for any other value."""
+    """Returns the dtype in which a plan stores the node's tensor; None for any other value."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
     return None if fake is None else planned_dtype(fake.dtype)

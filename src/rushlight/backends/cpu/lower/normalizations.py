@@ -26,7 +26,7 @@ aten = torch.ops.aten
 
 
 def _rows(lowering: Lowering, node: Node, source: object, length: int) -> tuple[Tensor, Tensor]:
-    """The input and a new output of a step on rows; a row is the last `length` dimensions."""
+    """Returns the input and a new output of a step on rows; a row is the last `length` dimensions."""
     x = lowering.with_inner(lowering.tensor(source), -1, node)
     out = lowering.new(x.sizes, dtype=x.dtype)
     rows = (*x.sizes[: x.rank - length], product(x.sizes[x.rank - length :]))
@@ -40,7 +40,7 @@ def _rows(lowering: Lowering, node: Node, source: object, length: int) -> tuple[
 
 
 def _row(lowering: Lowering, item: object) -> Tensor | None:
-    """The values of a constant as a flat float32 tensor."""
+    """Returns the values of a constant as a flat float32 tensor."""
     data = lowering.constant_value(item)
     return None if data is None else constant(data.float().flatten())
 
@@ -133,7 +133,7 @@ def _group_norm(
 
 
 def _as_image(x: Tensor) -> Tensor | None:
-    """The tensor as [n, h, w, c] if the memory is channels last; otherwise None."""
+    """Returns the tensor as [n, h, w, c] if the memory is channels last; otherwise None."""
     if x.rank not in (3, 4, 5) or same(x.sizes[1], 1) or not same(x.strides[1], 1):
         return None
     for inner in range(3, x.rank):

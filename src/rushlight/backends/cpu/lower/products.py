@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.lower.attention import four, written_out_attention
+from rushlight.backends.cpu.lower.attention import decomposed_attention, four
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.nodes import is_empty, rank_of
 from rushlight.backends.cpu.lower.row import Row
@@ -85,7 +85,7 @@ def matmul(lowering: Lowering, node: Node) -> None:
     if weight is not None and weight.dim() == 2:
         _product(lowering, node, node.args[0], weight.t(), None)
         return
-    if written_out_attention(lowering, node):
+    if decomposed_attention(lowering, node):
         return
     a, b = lowering.tensor(node.args[0]), lowering.tensor(node.args[1])
     sizes = lowering.sizes(node)

@@ -47,7 +47,7 @@ class StoredWeight:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ResultQuantization:
     """The quantization of a result that has a single reader: it is clamped, perhaps moved, then quantized.
 
     nodes: the clamps and the quantize node that the step computes; empty if the result is moved in between.
@@ -89,7 +89,7 @@ class QuantizedLowering(Lowering):
         return self._dequantize(super().tensor(node), self.quant_params[node], node)
 
     def raw(self, node: Node) -> Tensor:
-        """The tensor of a node as it is stored."""
+        """Returns the tensor of a node as it is stored."""
         return super().tensor(node)
 
     @contextmanager
@@ -106,11 +106,11 @@ class QuantizedLowering(Lowering):
         self.set(node, tensor)
         self.quant_params[node] = params
 
-    def sole_writer(self, source: object, user: Node, corresponds: bool = False) -> PlanNode | None:
-        """The step that may be fused with `user`; None if the step's result is int8."""
+    def sole_writer(self, source: object, user: Node, allows_views: bool = False) -> PlanNode | None:
+        """Returns the step that may be fused with `user`; None if the step's result is int8."""
         if isinstance(source, Node) and (source in self.quant_params or source in self.dynamic):
             return None
-        step = super().sole_writer(source, user, corresponds)
+        step = super().sole_writer(source, user, allows_views)
         return None if step is None or step.output.dtype is torch.int8 else step
 
     def int8_product_of(self, source: Node, user: Node) -> tuple[PlanNode, Int8Convolution] | None:
@@ -130,7 +130,7 @@ class QuantizedLowering(Lowering):
         return self._dequantized[key]
 
     def dequantize_into(self, out: Tensor, node: Node) -> Dequantize[Tensor]:
-        """The operation that dequantizes the tensor of a node into `out`."""
+        """Returns the operation that dequantizes the tensor of a node into `out`."""
         return _dequantize(self.raw(node), self.quant_params[node], out)
 
     # ---- Steps ----
@@ -144,7 +144,7 @@ class QuantizedLowering(Lowering):
         return out
 
     def signed(self, tensor: Tensor, node: Node) -> Tensor:
-        """A uint8 tensor minus 128, as int8."""
+        """Returns a uint8 tensor minus 128, as int8."""
         if tensor.dtype is torch.int8:
             return tensor
         if tensor not in self._signed:
@@ -153,7 +153,7 @@ class QuantizedLowering(Lowering):
         return self._signed[tensor]
 
     def unsigned(self, tensor: Tensor, node: Node) -> Tensor:
-        """An int8 tensor plus 128, as uint8."""
+        """Returns an int8 tensor plus 128, as uint8."""
         out = self.new(tensor.sizes, order_of(self, tensor), torch.uint8)
         return self.mapped(tensor, _FLIPPED, out, node)
 
@@ -193,14 +193,14 @@ class QuantizedLowering(Lowering):
     # ---- Properties of the graph ----
 
     def weight(self, node: object) -> StoredWeight | None:
-        """The int8 weight with one scale for each output that a node dequantizes."""
+        """Returns the int8 weight with one scale for each output that a node dequantizes."""
         return None if self._known is None else stored_weight(node, self._known)
 
     def grouped(self, node: object) -> GroupedWeight | None:
-        """The int8 or int4 matrix that a node dequantizes."""
+        """Returns the int8 or int4 matrix that a node dequantizes."""
         return None if self._known is None else grouped_weight(node, self._known)
 
-    def wanted(self, node: Node) -> Wanted | None:
+    def result_quantization(self, node: Node) -> ResultQuantization | None:
         """How a node's result is quantized, if it is only clamped and moved before; otherwise None."""
         clamps: list[Node] = []
         moved = False
@@ -210,7 +210,7 @@ class QuantizedLowering(Lowering):
             params = quantize_params(user)
             if params is not None:
                 computed = () if moved else (*clamps, user)
-                return Wanted(params.as_int8().clamped(low, high), tuple(clamps), computed)
+                return ResultQuantization(params.as_int8().clamped(low, high), tuple(clamps), computed)
             bounds = clamp_bounds(user)
             if bounds is not None:
                 low, high = (min(max(bound, bounds[0]), bounds[1]) for bound in (low, high))
@@ -251,7 +251,7 @@ MOVES = (
 
 
 def order_of(lowering: Lowering, tensor: Tensor) -> list[int]:
-    """The dimensions of a tensor in memory order, outermost first."""
+    """Returns the dimensions of a tensor in memory order, outermost first."""
     uppers = [
         (-float("inf") if same(size, 1) else -lowering.symbols.upper(stride), axis)
         for axis, (size, stride) in enumerate(zip(tensor.sizes, tensor.strides, strict=True))
@@ -260,7 +260,10 @@ def order_of(lowering: Lowering, tensor: Tensor) -> list[int]:
 
 
 def stored_weight(node: object, constants: Constants) -> StoredWeight | None:
-    """An int8 weight with zero points of 0 and one scale, or one scale for each output; otherwise None."""
+    """Returns an int8 weight with zero points of 0 and one scale, or one scale for each output.
+
+    Returns None otherwise.
+    """
     weight = quantized_weight(node, constants.value) if constants.is_constant(node) else None
     if weight is None or weight.zero_points is not None or weight.group_size or weight.axis not in (None, 0):
         return None
@@ -270,7 +273,7 @@ def stored_weight(node: object, constants: Constants) -> StoredWeight | None:
 
 
 def grouped_weight(node: object, constants: Constants) -> GroupedWeight | None:
-    """An int8 or int4 matrix with zero points of 0; otherwise None."""
+    """Returns an int8 or int4 matrix with zero points of 0; otherwise None."""
     stored = stored_weight(node, constants)
     if stored is not None:
         return GroupedWeight(stored.values, stored.scales[:, None], 8) if stored.values.dim() == 2 else None

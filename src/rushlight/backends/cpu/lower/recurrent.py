@@ -47,7 +47,7 @@ def _in_blocks(rows: torch.Tensor, gates: int) -> torch.Tensor:
 
 
 def _biases(layer: _Layer, is_gru: bool) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-    """The bias of the product with the inputs, and the bias of the product with the state."""
+    """Returns the bias of the product with the inputs, and the bias of the product with the state."""
     if layer.bias_ih is None or layer.bias_hh is None:
         return None, None
     if not is_gru:
@@ -100,7 +100,7 @@ def _new_output(lowering: Lowering, steps: Size, batch: Size, width: int, batch_
 
 
 def _start(lowering: Lowering, node: Any) -> Tensor | None:
-    """The initial state; None for zeros."""
+    """Returns the initial state; None for zeros."""
     if node is None:
         return None
     start = lowering.tensor(node)

@@ -118,7 +118,7 @@ def _divisor(node: Node) -> float:
 
 
 def _drop(tensor: Tensor, axes: list[int]) -> Tensor:
-    """A view of the first element of every dimension that is not in `axes`."""
+    """Returns a view of the first element of every dimension that is not in `axes`."""
     return Tensor(
         tensor.storage,
         tuple(tensor.sizes[a] for a in axes),

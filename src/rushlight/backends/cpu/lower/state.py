@@ -49,7 +49,7 @@ def _target(lowering: Lowering, node: Node) -> Tensor:
 
 
 def _takes_shape(user: Node, node: Node) -> bool:
-    """Whether a user reads only the shape of a node, as `copy` does with its first argument."""
+    """Returns whether a user reads only the shape of a node, as `copy` does with its first argument."""
     op = aten_op(user.target)
     if op in _PLACES:
         return all(_takes_shape(reader, user) for reader in user.users)
@@ -57,7 +57,7 @@ def _takes_shape(user: Node, node: Node) -> bool:
 
 
 def _becomes(node: Node, new_value: Node | None) -> bool:
-    """Whether only further updates lie between the node and the state's new value."""
+    """Returns whether only further updates lie between the node and the state's new value."""
     while node is not new_value:
         users = list(node.users)
         if len(users) != 1 or aten_op(users[0].target) not in UPDATES or users[0].args[0] is not node:
@@ -178,7 +178,7 @@ def check_scatter_add(node: Node, constants: Constants) -> str | None:
 
 
 def _repeats_row(index: Node, others: list[int]) -> bool:
-    """Whether indices are the same along the dimensions `others`."""
+    """Returns whether indices are the same along the dimensions `others`."""
     if index.op != "call_function" or aten_op(index.target) is not aten.expand_copy.default:
         return False
     source: Any = index.args[0]

@@ -42,5 +42,5 @@ ROWS: dict[object, Row] = {
 
 
 def is_in(op: OpOverload, *categories: Category) -> bool:
-    """Whether an operator has a row of one of these categories."""
+    """Returns whether an operator has a row of one of these categories."""
     return op in ROWS and ROWS[op].category in categories

@@ -65,7 +65,7 @@ def of_equal_windows(parts: list[Phases]) -> list[Phases]:
 def taps_of(
     weight: torch.Tensor, axis: int, phase: int, part: Phases, stride: int, padding: int
 ) -> torch.Tensor:
-    """The taps along `axis` for outputs at `phase`, in the order of the inputs of `part`."""
+    """Returns the taps along `axis` for outputs at `phase`, in the order of the inputs of `part`."""
     kernel = weight.shape[axis]
     places = [phase + padding - stride * (part.first + j) for j in range(part.taps)]
     inside = torch.tensor([0 <= place < kernel for place in places])
@@ -131,7 +131,7 @@ def transposed_volume_convolution(
     after = max(0, *(per_phase + part.first + part.taps - 1 - x.sizes[2] for part in parts))
     frames = padded_frames(lowering, x, before, after, node)
     for part in parts:
-        under = [frames.narrow(2, before + part.first + tap, per_phase) for tap in range(part.taps)]
+        by_tap = [frames.narrow(2, before + part.first + tap, per_phase) for tap in range(part.taps)]
         taps = taps_of(weight.float(), 2, part.begin, part, stride[0], padding[0])
         joined_taps = taps.permute(2, 0, 1, 3, 4).flatten(0, 1)
         output = whole.narrow(1, part.begin, per_phase, stride[0]).reshape(
@@ -141,7 +141,7 @@ def transposed_volume_convolution(
         transpose_images(
             lowering,
             node,
-            sources(under),
+            sources(by_tap),
             output,
             joined_taps.to(weight.dtype),
             bias,
@@ -153,7 +153,7 @@ def transposed_volume_convolution(
 
 
 def padded_frames(lowering: Lowering, x: Tensor, before: int, after: int, node: Node) -> Tensor:
-    """A volume with zero frames in front of and behind its frames."""
+    """Returns a volume with zero frames in front of and behind its frames."""
     if before == 0 and after == 0:
         return x
     n, c, d, h, w = x.sizes
@@ -248,7 +248,7 @@ def _of(stride: tuple[int, int], padding: tuple[int, int], axis: int) -> tuple[i
 
 
 def _cheapest(parts: list[Phases], rows: int, depth: int, outputs: int, target: Target) -> list[Phases]:
-    """The phases joined to one product, or joined by equal taps, whichever takes less time."""
+    """Returns the phases joined to one product, or joined by equal taps, whichever takes less time."""
 
     def cycles(some: list[Phases]) -> float:
         return sum(product_cycles(rows, p.taps * depth, (p.end - p.begin) * outputs, target) for p in some)

@@ -36,14 +36,14 @@ def unsupported_quantized_reason(node: Node, constants: Constants) -> str | None
         if dequantize_params(node) is None or meta.get_dtype(node) is not torch.float32:
             return "it takes other numbers than int8 and uint8, or gives no float32"
         return None
-    return _unsupported_dynamic_reason(_chooser(node), constants)
+    return _unsupported_dynamic_reason(_choice_of_params(node), constants)
 
 
-def _chooser(node: Node) -> Node:
-    """The node that chooses the parameters of a dynamic quantize or dequantize node."""
+def _choice_of_params(node: Node) -> Node:
+    """Returns the node that chooses the parameters of a dynamic quantize or dequantize node."""
     arguments: Any = node.args
     if is_op(node, *DYNAMIC_DEQUANTIZE):
-        return _chooser(arguments[0])
+        return _choice_of_params(arguments[0])
     return arguments[1].args[0] if is_op(node, *DYNAMIC_QUANTIZE) else node
 
 
@@ -118,17 +118,21 @@ def unsupported_table_reason(table: Node, constants: Constants) -> str | None:
     return "its table is empty" if grouped.values.numel() == 0 else None
 
 
-def settle(taken: set[Node], nodes: list[Node], constants: Constants) -> None:
+def reject_needless_conversions(supported: set[Node], nodes: list[Node], constants: Constants) -> None:
     """Refuses conversions next to refused nodes, because kernels compute refused nodes without them."""
     for node in nodes:
-        if node in taken and is_op(node, qd.quantize_per_tensor.default) and not constants.is_constant(node):
+        if (
+            node in supported
+            and is_op(node, qd.quantize_per_tensor.default)
+            and not constants.is_constant(node)
+        ):
             source = node.args[0]
-            if isinstance(source, Node) and source.op == "call_function" and _root(source) not in taken:
-                taken.discard(node)
+            if isinstance(source, Node) and source.op == "call_function" and _root(source) not in supported:
+                supported.discard(node)
     for node in reversed(nodes):
         converts = is_op(node, *DEQUANTIZE_WEIGHT, *DYNAMIC_DEQUANTIZE) or constants.is_constant(node)
-        if node in taken and converts and not _is_read(node, taken):
-            taken.discard(node)
+        if node in supported and converts and not _is_read(node, supported):
+            supported.discard(node)
 
 
 def _root(node: Node) -> Node:
@@ -136,5 +140,5 @@ def _root(node: Node) -> Node:
     return source if node.target is operator.getitem and isinstance(source, Node) else node
 
 
-def _is_read(node: Node, taken: set[Node]) -> bool:
-    return any(user in taken or user.op == "output" for user in node.users)
+def _is_read(node: Node, supported: set[Node]) -> bool:
+    return any(user in supported or user.op == "output" for user in node.users)

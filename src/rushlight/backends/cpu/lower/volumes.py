@@ -43,13 +43,13 @@ def _channels_last(lowering: Lowering, x: Tensor, node: Node) -> Tensor:
 
 
 def _frames(lowering: Lowering, x: Tensor, node: Node) -> Tensor:
-    """A volume as images [n * d, h, w, c]."""
+    """Returns a volume as images [n * d, h, w, c]."""
     last = _channels_last(lowering, x, node)
     return lowering.reshaped(last, (product(last.sizes[:2]), *last.sizes[2:]), node)
 
 
 def _columns(lowering: Lowering, x: Tensor, node: Node) -> Tensor:
-    """A volume as images [n, d, h * w, c]."""
+    """Returns a volume as images [n, d, h * w, c]."""
     last = _channels_last(lowering, x, node)
     n, d, h, w, c = last.sizes
     return lowering.reshaped(last, (n, d, product((h, w)), c), node)
@@ -153,17 +153,17 @@ def convolve_volume(lowering: Lowering, node: Node) -> None:
         convolution.along_depth(_columns(lowering, x, node), _columns(lowering, out, node))
         return
     weight, images = convolution.weight, _frames(lowering, out, node)
-    under = _frames_under(lowering, x, out, convolution)
-    if len(under) == 1:
-        convolution.of_frames([_frames(lowering, under[0], node)], images, weight[:, :, 0], convolution.bias)
+    by_tap = _volumes_by_tap(lowering, x, out, convolution)
+    if len(by_tap) == 1:
+        convolution.of_frames([_frames(lowering, by_tap[0], node)], images, weight[:, :, 0], convolution.bias)
     elif convolution.groups == 1:
         joined = weight.transpose(1, 2).flatten(1, 2)
-        convolution.of_frames(_sources(lowering, under, node), images, joined, convolution.bias)
+        convolution.of_frames(_sources(lowering, by_tap, node), images, joined, convolution.bias)
     else:
-        _sum_groups(lowering, under, convolution)
+        _sum_groups(lowering, by_tap, convolution)
 
 
-def _frames_under(
+def _volumes_by_tap(
     lowering: Lowering, x: Tensor, out: Tensor, convolution: _VolumeConvolution
 ) -> list[Tensor]:
     """For each frame of a window, the volume of the frames that the window reads there for all of `out`."""

@@ -77,7 +77,7 @@ def _zero_padded(lowering: Lowering, x: Tensor, padding: list[int], node: Node) 
 
 
 def _like(lowering: Lowering, x: Tensor, sizes: tuple[Any, ...]) -> Tensor:
-    """A new tensor; channels are innermost if they are in `x`."""
+    """Returns a new tensor; channels are innermost if they are in `x`."""
     is_image = x.rank == 4 and same(x.strides[1], 1) and not same(x.sizes[1], 1)
     return lowering.new_image(sizes, x.dtype) if is_image else lowering.new(sizes, dtype=x.dtype)
 

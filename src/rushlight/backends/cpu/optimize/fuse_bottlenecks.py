@@ -38,12 +38,12 @@ def fuse_bottlenecks(steps: list[PlanNode], context: Context) -> list[PlanNode]:
         return (
             tensor.storage.kind is StorageKind.ARENA
             and accesses.is_only_reader(reader, source.storage)
-            and source.lies_as(tensor)
+            and source.has_layout_of(tensor)
             and tensor.is_dense()
         )
 
     joined: dict[PlanNode, PlanNode] = {}
-    gone: set[PlanNode] = set()
+    removed: set[PlanNode] = set()
     for step in steps:
         depthwise = step.of(DepthwiseConv2d)
         first = None if depthwise is None else writers.get(depthwise.input.storage)
@@ -61,12 +61,12 @@ def fuse_bottlenecks(steps: list[PlanNode], context: Context) -> list[PlanNode]:
         project = None if last is None else convolutions[last]
         parts = [part for part in (first, step, last) if part is not None]
         joined[last or step] = PlanNode(_bottleneck(expand, depthwise, project), nodes_of(parts))
-        gone |= {first, step}
-    return [joined.get(step, step) for step in steps if step in joined or step not in gone]
+        removed |= {first, step}
+    return [joined.get(step, step) for step in steps if step in joined or step not in removed]
 
 
 def is_pointwise(gemm: Gemm[Tensor]) -> bool:
-    """Whether it is a product of each pixel with a matrix, with one input and one group."""
+    """Returns whether it is a product of each pixel with a matrix, with one input and one group."""
     return gemm.groups == 1 and not gemm.more and _without_dilation(gemm.window) == Window()
 
 

@@ -31,7 +31,7 @@ def fuse_prologues(steps: list[PlanNode], context: Context) -> list[PlanNode]:
     """
     accesses = Accesses(steps)
     chains: dict[object, PlanNode] = {}
-    gone: set[PlanNode] = set()
+    removed: set[PlanNode] = set()
     for step in steps:
         gemm = step.of(Gemm)
         before = None if gemm is None else chains.get(gemm.input.storage)
@@ -42,17 +42,17 @@ def fuse_prologues(steps: list[PlanNode], context: Context) -> list[PlanNode]:
             and accesses.may_run_later(before, step)
             and _fuse(before, step, gemm, accesses)
         ):
-            gone.add(before)
+            removed.add(before)
         if step.of(Chain) is not None and step.output.storage.kind is StorageKind.ARENA:
             chains[step.output.storage] = step
-    return [step for step in steps if step not in gone]
+    return [step for step in steps if step not in removed]
 
 
 def _is_in_place(step: PlanNode, chain: Chain, accesses: Accesses) -> bool:
-    """Whether the chain's result can reuse its input's memory, which is then still in the cache."""
+    """Returns whether the chain's result can reuse its input's memory, which is then still in the cache."""
     return any(
         tensor.storage.kind is StorageKind.ARENA
-        and tensor.lies_as(chain.output)
+        and tensor.has_layout_of(chain.output)
         and accesses.is_last_reader(step, tensor.storage)
         for tensor in chain.inputs
     )
@@ -68,7 +68,7 @@ def _fuse(before: PlanNode, step: PlanNode, gemm: Gemm[Tensor], accesses: Access
         return False
     written, x = _image(chain.output), found.x
     channels = x.sizes[3]
-    if not gemm.input.lies_as(written) or not same(gemm.input.offset, written.offset):
+    if not gemm.input.has_layout_of(written) or not same(gemm.input.offset, written.offset):
         return False
     if not same(x.strides[3], 1) or not isinstance(channels, int) or channels < _LEAST_CHANNELS:
         return False
@@ -106,7 +106,7 @@ class _Found:
 
 
 def _read(chain: Chain) -> _Found | None:
-    """The chain as scale, shift and clamp on images; None if it computes anything else."""
+    """Returns the chain as scale, shift and clamp on images; None if it computes anything else."""
     if chain.output.rank not in (3, 4):
         return None
     operands = [_image(operand) for operand in chain.inputs]

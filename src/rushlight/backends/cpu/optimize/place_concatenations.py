@@ -43,7 +43,10 @@ class _Place:
     offset: int
 
     def moved(self, tensor: Tensor) -> Tensor | None:
-        """A view of the dense storage as a view of the other storage; None if that is no strided view."""
+        """Returns a view of the dense storage as a view of the other storage.
+
+        Returns None if that is no strided view.
+        """
         numbers = (*tensor.sizes, *tensor.strides, tensor.offset)
         if not all(isinstance(number, int) for number in numbers):
             return None
@@ -74,8 +77,8 @@ def place_concatenations(steps: list[PlanNode], context: Context) -> list[PlanNo
     before = _Arrangement.of(steps)
     placed = _Arrangement.of(_place_all(steps, context))
     peak = _peak(placed.restored(), context)
-    apart = _place_all(read_parts(before.restored()), context)
-    return placed.restored() if _peak(apart, context) > _WORTH_COPIES * peak else apart
+    separate = _place_all(read_parts(before.restored()), context)
+    return placed.restored() if _peak(separate, context) > _WORTH_COPIES * peak else separate
 
 
 @dataclass(frozen=True)
@@ -100,9 +103,9 @@ def _place_all(steps: list[PlanNode], context: Context) -> list[PlanNode]:
     steps, waiting = _place_parts(steps, frozenset())
     if not waiting:
         return steps
-    joined, peak = _Arrangement.of(steps), _peak(steps, context)
+    placed, peak = _Arrangement.of(steps), _peak(steps, context)
     steps, _ = _place_parts(separate.restored(), waiting)
-    return joined.restored() if _peak(steps, context) > _WORTH_COPIES * peak else steps
+    return placed.restored() if _peak(steps, context) > _WORTH_COPIES * peak else steps
 
 
 def _place_parts(
@@ -110,13 +113,13 @@ def _place_parts(
 ) -> tuple[list[PlanNode], frozenset[PlanNode]]:
     """Places all inputs except those of the copies `left`; returns dropped copies of long-waiting inputs."""
     accesses = Accesses(steps)
-    joined = dict.fromkeys(s for s in accesses.storages() if _is_joined(s, accesses))
+    concatenations = dict.fromkeys(s for s in accesses.storages() if _is_concatenation(s, accesses))
     written = {s: max(map(accesses.turn, accesses.writers(s)), default=0) for s in accesses.storages()}
     # Elements that are written twice (padding first, then the image) are skipped: the order matters.
     copies = [
         step
         for step in steps
-        if step.of(Copy) is not None and step not in left and step.output.storage in joined
+        if step.of(Copy) is not None and step not in left and step.output.storage in concatenations
     ]
     waiting = set()
     for step in reversed(copies):
@@ -127,13 +130,13 @@ def _place_parts(
         waits = accesses.turn(step) - written.get(source.storage, 0) > _LONG
         if place is not None and _move(source.storage, place, accesses, [step]) and waits:
             waiting.add(step)
-    for storage in joined:
-        _take_for_the_same(storage, accesses)
+    for storage in concatenations:
+        _replace_by_adjacent_inputs(storage, accesses)
     return [step for step in steps if step in accesses], frozenset(waiting)
 
 
 def _peak(steps: list[PlanNode], context: Context) -> int:
-    """The peak number of bytes."""
+    """Returns the peak number of bytes."""
     spans: dict[Storage, tuple[int, int]] = {}
     for index, step in enumerate(steps):
         for storage in (*step.reads(), *step.writes()):
@@ -148,8 +151,8 @@ def _peak(steps: list[PlanNode], context: Context) -> int:
     return max(accumulate(changes))
 
 
-def _is_joined(storage: Storage, accesses: Accesses) -> bool:
-    """Whether only copies write the storage, each element once."""
+def _is_concatenation(storage: Storage, accesses: Accesses) -> bool:
+    """Returns whether only copies write the storage, each element once."""
     writers = accesses.writers(storage)
     return (
         storage.kind is StorageKind.ARENA
@@ -159,7 +162,7 @@ def _is_joined(storage: Storage, accesses: Accesses) -> bool:
 
 
 def _place(source: Tensor, target: Tensor) -> _Place | None:
-    """The place of the storage of `source` if a copy moves it to `target`."""
+    """Returns the place of the storage of `source` if a copy moves it to `target`."""
     numbers = (*source.sizes, *source.strides, *target.strides, target.offset)
     is_known = all(isinstance(number, int) for number in numbers)
     if not is_known or source.dtype is not target.dtype or source.storage.kind is not StorageKind.ARENA:
@@ -176,11 +179,16 @@ def _place(source: Tensor, target: Tensor) -> _Place | None:
 
 
 def _moved(storage: Storage, place: _Place, step: PlanNode) -> Operation[Tensor] | None:
-    """The step's operation on the moved storage; None if the operation does not support its layout."""
+    """Returns the step's operation on the moved storage.
+
+    Returns None if the operation does not support its layout.
+    """
     operands = [
         (operand, tensor) for operand, tensor in step.operation.operands() if tensor.storage is storage
     ]
-    if any(place.moved(tensor) is None or not _takes(step, operand) for operand, tensor in operands):
+    if any(
+        place.moved(tensor) is None or not _supports_layout(step, operand) for operand, tensor in operands
+    ):
         return None
 
     def change(_: Operand, tensor: Tensor) -> Tensor:
@@ -191,7 +199,7 @@ def _moved(storage: Storage, place: _Place, step: PlanNode) -> Operation[Tensor]
     return step.operation.mapped(change)
 
 
-def _takes(step: PlanNode, operand: Operand) -> bool:
+def _supports_layout(step: PlanNode, operand: Operand) -> bool:
     operation = step.operation
     if isinstance(operation, Convolution):
         if type(operation) is not Convolution or operand.name == "residual":
@@ -203,33 +211,33 @@ def _takes(step: PlanNode, operand: Operand) -> bool:
     )
 
 
-def _move(storage: Storage, place: _Place, accesses: Accesses, gone: list[PlanNode]) -> bool:
+def _move(storage: Storage, place: _Place, accesses: Accesses, removed: list[PlanNode]) -> bool:
     """Moves the storage to its place, and drops the copies that become useless."""
-    others = [step for step in accesses.users(storage) if step not in gone]
+    others = [step for step in accesses.users(storage) if step not in removed]
     moved = {step: _moved(storage, place, step) for step in others}
     if any(operation is None for operation in moved.values()):
         return False
     for step, operation in moved.items():
         assert operation is not None
         accesses.change(step, operation)
-    for step in gone:
+    for step in removed:
         accesses.remove(step)
     return True
 
 
-def _take_for_the_same(storage: Storage, accesses: Accesses) -> None:
+def _replace_by_adjacent_inputs(storage: Storage, accesses: Accesses) -> None:
     """Drops a concatenation of inputs that are already adjacent, in the same order, in another storage."""
     writers = accesses.writers(storage)
-    if not writers or not _is_joined(storage, accesses):
+    if not writers or not _is_concatenation(storage, accesses):
         return
-    places = {_within(step.operation.reads()[0], step.output) for step in writers}
+    places = {_place_of_target(step.operation.reads()[0], step.output) for step in writers}
     place = places.pop()
     if place is not None and not places and place.storage is not storage:
         _move(storage, place, accesses, writers)
 
 
-def _within(source: Tensor, target: Tensor) -> _Place | None:
-    """The place of the storage of `target` if its part `target` is the view `source`."""
+def _place_of_target(source: Tensor, target: Tensor) -> _Place | None:
+    """Returns the place of the storage of `target` if its part `target` is the view `source`."""
     numbers = (*source.sizes, *source.strides, *target.strides, source.offset, target.offset)
     is_known = all(isinstance(number, int) for number in numbers)
     if not is_known or source.dtype is not target.dtype or source.storage.kind is not StorageKind.ARENA:

@@ -15,7 +15,7 @@ from rushlight.backends.cpu.pack.panels import (
     product_weights,
     winograd_taps,
     winograd_weights,
-    winograd_weights_apart,
+    winograd_weights_stride2,
 )
 from rushlight.backends.cpu.plan.int8 import Int4Linear, Int8Convolution, WeightOnlyLinear
 from rushlight.backends.cpu.plan.node import Convolution, PlanNode, RecurrentLayer
@@ -109,7 +109,7 @@ def _winograd(convolution: Convolution, m: int, options: Options) -> Winograd[Te
     groups = convolution.groups
     keeps_taps = stores_taps(convolution, options)
     if convolution.stride == (2, 2):
-        weights = winograd_weights_apart(convolution.weight, groups, options.target)
+        weights = winograd_weights_stride2(convolution.weight, groups, options.target)
     elif keeps_taps:
         weights = winograd_taps(convolution.weight, groups, options.target)
     else:
@@ -166,31 +166,31 @@ def winograd_size(convolution: Convolution, options: Options, symbols: Symbols) 
     outputs, channels, *kernel = convolution.weight.shape
     groups = convolution.groups
     outputs //= groups
-    apart = convolution.stride == (2, 2)
+    is_strided = convolution.stride == (2, 2)
     if kernel != [3, 3] or convolution.dilation != (1, 1) or max(convolution.padding) > 2:
         return 0
-    if channels < 16 or outputs < 16 or not (convolution.stride == (1, 1) or apart):
+    if channels < 16 or outputs < 16 or not (convolution.stride == (1, 1) or is_strided):
         return 0
-    if apart and stores_taps(convolution, options):
+    if is_strided and stores_taps(convolution, options):
         return 0
     if not convolution.weight.abs().max() <= _MOST_WEIGHT:  # false for NaN too
         return 0
     source, residual = convolution.input, convolution.residual
-    if not apart and any(
+    if not is_strided and any(
         not same(out, size + 2 * padding - 2)
         for out, size, padding in zip(
             convolution.output.sizes[1:3], source.sizes[1:3], convolution.padding, strict=True
         )
     ):
         return 0
-    if residual is not None and not residual.lies_as(convolution.output):
+    if residual is not None and not residual.has_layout_of(convolution.output):
         return 0
     images, height, width = (symbols.upper(size) for size in convolution.output.sizes[:3])
     target = options.target
     costs = {0: grouped_product_cycles(groups, images * height * width, 9 * channels, outputs, target)}
-    for m in (2,) if options.is_highest or apart else (2, 3, 4):
+    for m in (2,) if options.is_highest or is_strided else (2, 3, 4):
         tiles = images * -(-height // m) * -(-width // m)
-        inputs, points = (25, 9) if apart else ((m + 2) ** 2, (m + 2) ** 2)
+        inputs, points = (25, 9) if is_strided else ((m + 2) ** 2, (m + 2) ** 2)
         products = inputs * grouped_product_cycles(groups, tiles, channels, outputs, target)
         moves = groups * tiles * (inputs * channels + points * outputs) / target.vector * _TRANSFORM
         costs[m] = products + moves * 2

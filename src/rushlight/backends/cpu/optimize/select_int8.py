@@ -81,7 +81,7 @@ def _sum(convolution: Int8Convolution) -> Int8Sum | None:
 
 
 def _may_be_winograd(convolution: Int8Convolution, context: Context) -> bool:
-    """Whether Winograd's algorithm with int16 products may compute the step."""
+    """Returns whether Winograd's algorithm with int16 products may compute the step."""
     pixels = math.prod(context.symbols.upper(size) for size in convolution.output.sizes[:3])
     return (
         convolution.result is not None

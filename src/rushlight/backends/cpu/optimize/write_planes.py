@@ -30,15 +30,15 @@ def write_planes(steps: list[PlanNode], context: Context) -> list[PlanNode]:
         between = range(accesses.turn(writer), accesses.turn(copy))
         if any(accesses.turn(step) in between for step in accesses.users(target.storage)):
             continue
-        output = _as_in(resize.output, source, target)
+        output = _in_layout_of(resize.output, source, target)
         if output is not None and output.strides[2] == 1:
             accesses.change(writer, replace(resize, output=output))
             accesses.remove(copy)
     return [step for step in steps if step in accesses]
 
 
-def _as_in(image: Tensor, source: Tensor, target: Tensor) -> Tensor | None:
-    """The elements of `image` in the layout of `target`; None if `source` has other elements."""
+def _in_layout_of(image: Tensor, source: Tensor, target: Tensor) -> Tensor | None:
+    """Returns the elements of `image` in the layout of `target`; None if `source` has other elements."""
     places = {
         (size, stride): other
         for size, stride, other in zip(source.sizes, source.strides, target.strides, strict=True)

@@ -14,7 +14,7 @@ MOST_PAIR = 128
 def int8_packing(
     weight: torch.Tensor, groups: int, target: Target, *, is_winograd: bool = False
 ) -> Int8Packing:
-    """The packing parameters of a step's weights.
+    """Returns the packing parameters of a step's weights.
 
     weight: [outputs, channels, kh, kw]. is_winograd: the step may transform the weights, which requires
         int16.

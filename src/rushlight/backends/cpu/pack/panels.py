@@ -90,10 +90,10 @@ def _matrices(points: torch.Tensor, groups: int) -> torch.Tensor:
 
 # The factors of three taps at stride 2 for the points 0, 1 and infinity of F(2, 2) over even inputs. The
 # middle tap multiplies the odd inputs; its products are added to the products at 0 and infinity.
-_APART = (((1, 0, 0), (0, 1, 0)), ((1, 0, 1),), ((0, 1, 0), (0, 0, 1)))
+_STRIDE2_FACTORS = (((1, 0, 0), (0, 1, 0)), ((1, 0, 1),), ((0, 1, 0), (0, 0, 1)))
 
 
-def winograd_weights_apart(weight: torch.Tensor, groups: int, target: Target) -> torch.Tensor:
+def winograd_weights_stride2(weight: torch.Tensor, groups: int, target: Target) -> torch.Tensor:
     """Transforms and packs weights [groups * outputs, channels, 3, 3] for stride 2.
 
     Returns:
@@ -101,7 +101,7 @@ def winograd_weights_apart(weight: torch.Tensor, groups: int, target: Target) ->
     """
     outputs = weight.shape[0] // groups
     packed = []
-    for rows, columns in product(_APART, _APART):
+    for rows, columns in product(_STRIDE2_FACTORS, _STRIDE2_FACTORS):
         terms = _transformed(weight, np.kron(np.array(rows, np.float64), np.array(columns, np.float64)))
         matrices = terms.unflatten(1, (groups, outputs)).permute(1, 0, 3, 2)
         packed.append(pack_panels(matrices.flatten(1, 2), target))

@@ -60,32 +60,32 @@ class Accesses:
         return step in self._turns
 
     def turn(self, step: PlanNode) -> int:
-        """The position of a step: later steps have greater numbers."""
+        """Returns the position of a step: later steps have greater numbers."""
         return self._turns[step]
 
     def readers(self, storage: Storage) -> list[PlanNode]:
-        """The steps that read the storage, in execution order."""
+        """Returns the steps that read the storage, in execution order."""
         return sorted(self._readers.get(storage, ()), key=self._turns.__getitem__)
 
     def writers(self, storage: Storage) -> list[PlanNode]:
-        """The steps that write the storage, in execution order."""
+        """Returns the steps that write the storage, in execution order."""
         return sorted(self._writers.get(storage, ()), key=self._turns.__getitem__)
 
     def users(self, storage: Storage) -> list[PlanNode]:
-        """The steps that read or write the storage, in execution order."""
+        """Returns the steps that read or write the storage, in execution order."""
         users = {**self._readers.get(storage, {}), **self._writers.get(storage, {})}
         return sorted(users, key=self._turns.__getitem__)
 
     def storages(self) -> list[Storage]:
-        """All storages that steps read or write."""
+        """Returns all storages that steps read or write."""
         return list({**self._readers, **self._writers})
 
     def is_only_reader(self, step: PlanNode, storage: Storage) -> bool:
-        """Whether the step is the only reader of the storage, with a single operand."""
+        """Returns whether the step is the only reader of the storage, with a single operand."""
         return list(self._readers.get(storage, ())) == [step] and step.reads().count(storage) == 1
 
     def is_last_reader(self, step: PlanNode, storage: Storage) -> bool:
-        """Whether the step reads the storage and no step after it does."""
+        """Returns whether the step reads the storage and no step after it does."""
         return self.readers(storage)[-1:] == [step]
 
     def is_written_between(self, storage: Storage, first: PlanNode, last: PlanNode | None = None) -> bool:
@@ -104,7 +104,7 @@ class Accesses:
         return not any(self.is_written_between(storage, step, last) for storage in step.reads())
 
     def writer_of_all(self, storage: Storage) -> PlanNode | None:
-        """The only writer of the storage, if it writes the whole storage and nothing else."""
+        """Returns the only writer of the storage, if it writes the whole storage and nothing else."""
         writers = list(self._writers.get(storage, ()))
         if len(writers) != 1 or storage.kind is not StorageKind.ARENA or len(writers[0].writes()) != 1:
             return None
@@ -131,12 +131,12 @@ class Aliases(Accesses):
         for view in self._views[node]:
             self._names.setdefault(view.storage, {})[node] = None
 
-    def sole_writer(self, source: Node, user: Node, corresponds: bool = False) -> PlanNode | None:
+    def sole_writer(self, source: Node, user: Node, allows_views: bool = False) -> PlanNode | None:
         """The step that may be fused into `user`: it alone wrote the memory of `source`, the whole of it.
 
         Only `user` reads this memory, and only once, as `source`.
 
-        corresponds: `user` may read it several times, through views of the same elements in the same order.
+        allows_views: `user` may read it several times, through views of the same elements in the same order.
         """
         view = self._view(source)
         if view is None or not view.is_dense():
@@ -147,7 +147,7 @@ class Aliases(Accesses):
         if any(reader is not user for reader in self._nodes_that_read(view.storage)):
             return None
         reads = self._reads(user, view.storage)
-        if corresponds:
+        if allows_views:
             return step if all(_is_same_view(v, view) for v in reads) else None
         return step if len(reads) == 1 else None
 
@@ -162,7 +162,7 @@ class Aliases(Accesses):
         return step if not is_read and step.output.is_dense() and self.may_run_later(step) else None
 
     def is_read_by(self, source: Node, user: Node) -> bool:
-        """Whether only `user` reads the memory of `source`, once, as `source`."""
+        """Returns whether only `user` reads the memory of `source`, once, as `source`."""
         view = self._view(source)
         if view is None:
             return False
@@ -173,11 +173,11 @@ class Aliases(Accesses):
         )
 
     def writers_of(self, node: Node) -> list[PlanNode]:
-        """The steps that write the memory of a node's tensor."""
+        """Returns the steps that write the memory of a node's tensor."""
         return self.writers(self._views[node][0].storage)
 
     def may_overwrite(self, before: Node, update: Node, is_shape: Callable[[Node, Node], bool]) -> bool:
-        """Whether `update` may overwrite its first argument, `before`.
+        """Returns whether `update` may overwrite its first argument, `before`.
 
         Nothing else may read this memory, neither earlier nor later, and no other argument of `update` may
         share it.
@@ -195,12 +195,12 @@ class Aliases(Accesses):
         )
 
     def _view(self, source: Node) -> Tensor | None:
-        """The tensor of a node with a single tensor; otherwise None."""
+        """Returns the tensor of a node with a single tensor; otherwise None."""
         views = self._views.get(source, ())
         return views[0] if len(views) == 1 else None
 
     def _reads(self, node: Node, storage: Storage) -> list[Tensor]:
-        """The views of a storage that a node reads; a view that is read twice is listed twice."""
+        """Returns the views of a storage that a node reads; a view that is read twice is listed twice."""
         views = (view for item in _arguments(node) for view in self._views.get(item, ()))
         return [view for view in views if view.storage is storage]
 
@@ -211,7 +211,7 @@ class Aliases(Accesses):
 
 
 def _arguments(node: Node, first: int = 0) -> list[Node]:
-    """The nodes in the arguments from index `first` on; a node that is read twice is listed twice."""
+    """Returns the nodes in the arguments from index `first` on; a node that is read twice is listed twice."""
     found: list[Node] = []
 
     def collect(item: object) -> None:
@@ -229,4 +229,4 @@ def _arguments(node: Node, first: int = 0) -> list[Node]:
 
 
 def _is_same_view(a: Tensor, b: Tensor) -> bool:
-    return a.storage is b.storage and a.lies_as(b) and same(a.offset, b.offset)
+    return a.storage is b.storage and a.has_layout_of(b) and same(a.offset, b.offset)

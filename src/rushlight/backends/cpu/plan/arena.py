@@ -69,7 +69,7 @@ def _in_place(
                 alone
                 and fits
                 and end[head] == index
-                and operand.lies_as(out)
+                and operand.has_layout_of(out)
                 and operand.offset == out.offset
             ):
                 root[out.storage] = head

@@ -46,7 +46,7 @@ class Bindings:
                     yield binding, source
 
     def knows(self, size: Size) -> bool:
-        """Whether the size can be computed."""
+        """Returns whether the size can be computed."""
         try:
             self.code(size)
         except KeyError:
@@ -54,7 +54,10 @@ class Bindings:
         return True
 
     def code(self, size: Size) -> list[int]:
-        """The size in the encoding of payloads. Raises KeyError with a symbol that no argument determines."""
+        """Returns the size in the encoding of payloads.
+
+        Raises KeyError with a symbol that no argument determines.
+        """
         return encode(size, self._index)
 
     def _symbol(self, size: sympy.Expr) -> Binding | None:
@@ -82,7 +85,7 @@ def _linear(size: sympy.Expr, unknown: sympy.Expr) -> Binding | None:
 
 
 def shapes_of(node: Node) -> list[tuple[Size, ...]]:
-    """The shapes of a node's tensors; an int is a shape of one size."""
+    """Returns the shapes of a node's tensors; an int is a shape of one size."""
     value = meta.find_val(node)
     items = value if isinstance(value, (list, tuple)) else [value]
     shapes = [item.shape if isinstance(item, torch.Tensor) else (item,) for item in items]
@@ -91,7 +94,7 @@ def shapes_of(node: Node) -> list[tuple[Size, ...]]:
 
 
 def expresses(arguments: Iterable[Size], shapes: Iterable[tuple[Size, ...]]) -> bool:
-    """Whether the shapes can be computed from the sizes of arguments."""
+    """Returns whether the shapes can be computed from the sizes of arguments."""
     bindings = Bindings()
     for _ in bindings.solve((size, None) for size in arguments):
         pass

@@ -74,7 +74,7 @@ class Builder:
             )
 
     def _extent(self, size: Size) -> int:
-        """The index of the expression of a size, stride or offset, which is never negative."""
+        """Returns the index of the expression of a size, stride or offset, which is never negative."""
         code = self._code(size)
         return self._expression(not_negative(code) if may_be_negative(size) else code)
 
@@ -111,7 +111,7 @@ class Builder:
         return self._store.add_by_content(data.tobytes(), ALIGNMENT, "cpu/", self._file)
 
     def value(self, tensor: Tensor) -> int:
-        """The index of the value for a view."""
+        """Returns the index of the value for a view."""
         offset = self._extent(tensor.offset)
         sizes = [self._extent(size) for size in tensor.sizes]
         strides = [self._extent(stride) for stride in tensor.strides]

@@ -76,11 +76,11 @@ class _View:
         return self.offset + _reach(self.dims) + 1
 
     def is_whole(self, length: int) -> bool:
-        """Whether the view is a whole storage of `length` elements."""
+        """Returns whether the view is a whole storage of `length` elements."""
         return (self.offset, self.dims) == _whole(length)
 
-    def lies_as(self, other: _View) -> bool:
-        """Whether both views have the same elements in the same order, at the same offset."""
+    def has_layout_of(self, other: _View) -> bool:
+        """Returns whether both views have the same elements in the same order, at the same offset."""
         mine, others = (
             [pair for pair in zip(view.sizes, view.strides, strict=True) if pair[0] != 1]
             for view in (self, other)
@@ -127,7 +127,7 @@ class _Elements:
 
     @staticmethod
     def of(offset: int, dims: Dims) -> _Elements:
-        """The elements of a view."""
+        """Returns the elements of a view."""
         outer, length = dims, 1
         if dims and dims[-1][1] == 1:
             outer, length = dims[:-1], dims[-1][0]
@@ -151,14 +151,14 @@ class _Elements:
         self.ends = ends[np.append(apart, len(ends) - 1)]
 
     def has(self, other: _Elements) -> bool:
-        """Whether this set contains all elements of `other`."""
+        """Returns whether this set contains all elements of `other`."""
         if not len(self.begins):
             return False
         at = np.searchsorted(self.begins, other.begins, side="right") - 1
         return bool(((at >= 0) & (self.ends[at] >= other.ends)).all())
 
     def meets(self, other: _Elements) -> bool:
-        """Whether both sets have a common element."""
+        """Returns whether both sets have a common element."""
         first = np.searchsorted(self.ends, other.begins, side="right")
         last = np.searchsorted(self.begins, other.ends, side="left")
         return bool((last > first).any())
@@ -201,7 +201,7 @@ class _Memory:
         return is_new
 
     def has(self, value: int) -> bool:
-        """Whether all elements of a value are written."""
+        """Returns whether all elements of a value are written."""
         return self._is_full or self._views[value].is_empty or self._written.has(self._parts[value])
 
     def read(self, value: int) -> None:
@@ -235,11 +235,11 @@ class _Replay:
         self._updates: defaultdict[int, int] = defaultdict(int)  # by state
         self._places: list[tuple[int, int, int]] = []  # sorted (begin, end, storage) of arena storages
         self._owners: set[int] = set()  # the storages in `_places`
-        self._lost: dict[int, tuple[int, int]] = {}
+        self._overwritten: dict[int, tuple[int, int]] = {}
         """By storage that was overwritten in the arena: the step and the storage that overwrote it."""
 
     def _length(self, index: int, views: dict[int, _View]) -> int:
-        """The number of elements of a storage."""
+        """Returns the number of elements of a storage."""
         storage = self._plan.storages[index]
         if storage.kind == StorageKind.ARGUMENT:
             value = self._plan.arguments[storage.index].value
@@ -275,12 +275,12 @@ class _Replay:
                 self._fail(access, "changes elements that no step has written")
             self._write(access)
         for access in written:
-            if self._views[access.value].storage in self._lost:
+            if self._views[access.value].storage in self._overwritten:
                 self._fail(access, "writes an output over another")
         for access in read:
-            if self._views[access.value].storage not in self._lost:
+            if self._views[access.value].storage not in self._overwritten:
                 continue
-            is_alike = len(written) == 1 and self._lies_as(access.value, written[0].value)
+            is_alike = len(written) == 1 and self._have_same_memory(access.value, written[0].value)
             if not access.operand.in_place or not is_alike:
                 self._fail(access, "reads what it writes over at the same time")
 
@@ -292,20 +292,20 @@ class _Replay:
         return storage.kind == StorageKind.ARGUMENT and not self._plan.arguments[storage.index].is_output
 
     def _holds(self, value: int) -> bool:
-        """Whether each element of a value was written."""
+        """Returns whether each element of a value was written."""
         is_given = self._kind(value) in (StorageKind.CONSTANT, StorageKind.STATE) or self._is_input(value)
         return is_given or self._memory[self._views[value].storage].has(value)
 
-    def _lies_as(self, a: int, b: int) -> bool:
-        """Whether two values have the same bytes of the arena in the same order."""
+    def _have_same_memory(self, a: int, b: int) -> bool:
+        """Returns whether two values have the same bytes of the arena in the same order."""
         begins = (self._plan.storages[self._views[value].storage].offset for value in (a, b))
-        return len(set(begins)) == 1 and self._views[a].lies_as(self._views[b])
+        return len(set(begins)) == 1 and self._views[a].has_layout_of(self._views[b])
 
     def _read(self, access: _Access) -> None:
         value = access.value
         storage = self._views[value].storage
-        if storage in self._lost:
-            step, other = self._lost[storage]
+        if storage in self._overwritten:
+            step, other = self._overwritten[storage]
             self._fail(access, f"reads what step {step} has written over with storage {other}")
         if self._kind(value) is StorageKind.STATE:
             if self._updates[storage] != self._versions[self._step][access.place]:
@@ -327,14 +327,14 @@ class _Replay:
                 self._fail(access, f"is update {self._updates[storage]} of its state, which it should not be")
             return
         if kind is StorageKind.ARENA:
-            self._claim(access, storage)
+            self._allocate(access, storage)
         if not self._memory[storage].write(value):
             self._fail(access, "writes over elements that an earlier step, or this one, has read")
 
-    def _claim(self, access: _Access, storage: int) -> None:
+    def _allocate(self, access: _Access, storage: int) -> None:
         """Registers a storage in the arena at its first write; overlapping storages lose their content."""
-        if storage in self._lost:
-            self._fail(access, f"writes to memory that step {self._lost[storage][0]} has given away")
+        if storage in self._overwritten:
+            self._fail(access, f"writes to memory that step {self._overwritten[storage][0]} has given away")
         entry = self._plan.storages[storage]
         begin, end = entry.offset, entry.offset + entry.bytes
         if storage in self._owners or begin == end:
@@ -346,7 +346,7 @@ class _Replay:
             first -= 1
         last = bisect_left(self._places, (end, 0, 0))
         for _, _, other in self._places[first:last]:
-            self._lost[other] = (self._step, storage)
+            self._overwritten[other] = (self._step, storage)
             self._owners.remove(other)
         self._places[first:last] = [(begin, end, storage)]
         self._owners.add(storage)

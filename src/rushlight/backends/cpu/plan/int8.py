@@ -29,7 +29,7 @@ class ResidualSum:
 
 
 def int8_range(params: QuantParams) -> Int8Range:
-    """The parameters of int8 results, as a step stores them."""
+    """Returns the parameters of int8 results, as a step stores them."""
     return Int8Range(zero_point=params.zero_point, low=params.quant_min, high=params.quant_max)
 
 

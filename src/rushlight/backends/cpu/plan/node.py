@@ -28,7 +28,7 @@ class PlanNode:
     nodes: list[Node] = field(default_factory=list)
 
     def of(self, kind: type[Kind]) -> Kind | None:
-        """The operation if it is of this type; otherwise None."""
+        """Returns the operation if it is of this type; otherwise None."""
         return self.operation if isinstance(self.operation, kind) else None
 
     @property
@@ -37,11 +37,11 @@ class PlanNode:
         return self.operation.writes()[0]
 
     def reads(self) -> list[Storage]:
-        """The storages of all operands that are read; a storage may occur several times."""
+        """Returns the storages of all operands that are read; a storage may occur several times."""
         return [tensor.storage for tensor in self.operation.reads()]
 
     def writes(self) -> list[Storage]:
-        """The storages of all operands that are written."""
+        """Returns the storages of all operands that are written."""
         return [tensor.storage for tensor in self.operation.writes()]
 
 
@@ -65,7 +65,7 @@ def make_window(
 
 
 def nodes_of(parts: Iterable[PlanNode]) -> list[Node]:
-    """The graph nodes that the steps compute, without duplicates."""
+    """Returns the graph nodes that the steps compute, without duplicates."""
     return list(dict.fromkeys(node for part in parts for node in part.nodes))
 
 

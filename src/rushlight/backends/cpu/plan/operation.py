@@ -60,15 +60,15 @@ class Operation(Generic[V]):
                 yield operand, value
 
     def reads(self) -> list[V]:
-        """The operands that are read; an operand that is read twice is listed twice."""
+        """Returns the operands that are read; an operand that is read twice is listed twice."""
         return [value for operand, value in self.operands() if operand.is_read]
 
     def writes(self) -> list[V]:
-        """The operands that are written, partly or completely."""
+        """Returns the operands that are written, partly or completely."""
         return [value for operand, value in self.operands() if not operand.is_read]
 
     def mapped(self, change: Callable[[Operand, V], W]) -> Operation[W]:
-        """The same operation on other operands."""
+        """Returns the same operation on other operands."""
         result: Any = copy.copy(self)
         for operand in self.OPERANDS:
             value: Any = getattr(self, operand.name)

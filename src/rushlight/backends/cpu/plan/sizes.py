@@ -22,7 +22,7 @@ class UnsupportedSize(ValueError):
 
 
 def size_of(value: int | torch.SymInt) -> Size:
-    """The expression of a size."""
+    """Returns the expression of a size."""
     if isinstance(value, int):
         return value
     constant = value.node.maybe_as_int()
@@ -49,7 +49,7 @@ def _quotient(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
 
 
 def product(sizes: Iterable[Size]) -> Size:
-    """The product of sizes, an integer if all of them are; 1 if there are none."""
+    """Returns the product of sizes, an integer if all of them are; 1 if there are none."""
     result: Size = 1
     for size in sizes:
         result = result * size
@@ -57,7 +57,7 @@ def product(sizes: Iterable[Size]) -> Size:
 
 
 def same(a: Size, b: Size) -> bool:
-    """Whether two sizes are equal whatever their symbols are."""
+    """Returns whether two sizes are equal whatever their symbols are."""
     if isinstance(a, int) and isinstance(b, int):
         return a == b
     return bool(simplify(a - b) == 0)
@@ -71,7 +71,7 @@ def divide(a: Size, b: Size) -> Size:
 
 
 def window_count(positions: Size, stride: int) -> Size:
-    """The number of windows that start among `positions`, at a distance of `stride`."""
+    """Returns the number of windows that start among `positions`, at a distance of `stride`."""
     if isinstance(positions, int):
         return (positions - 1) // stride + 1
     return simplify(FloorDiv(positions - 1, stride) + 1)
@@ -82,7 +82,7 @@ def _falls(term: sympy.Expr) -> bool:
 
 
 def may_be_negative(size: Size) -> bool:
-    """Whether a size is a difference; torch's length of `x[1:]` is `s - 1` even if s is 0."""
+    """Returns whether a size is a difference; torch's length of `x[1:]` is `s - 1` even if s is 0."""
     return not isinstance(size, int) and any(t.could_extract_minus_sign() for t in sympy.Add.make_args(size))
 
 
@@ -130,7 +130,7 @@ class Symbols:
 
 
 def is_bounded(value: int | torch.SymInt) -> bool:
-    """Whether plans can express the size."""
+    """Returns whether plans can express the size."""
     if isinstance(value, int):
         return True
     try:

@@ -15,7 +15,7 @@ FLOAT16_TYPES = (torch.float16, torch.bfloat16)
 
 
 def planned_dtype(dtype: torch.dtype) -> torch.dtype:
-    """The dtype in which a plan stores tensors of `dtype`: float32 for 16-bit floats."""
+    """Returns the dtype in which a plan stores tensors of `dtype`: float32 for 16-bit floats."""
     return torch.float32 if dtype in FLOAT16_TYPES else dtype
 
 
@@ -59,7 +59,7 @@ class Tensor:
         return self.storage.kind is StorageKind.CONSTANT
 
     def permute(self, order: Sequence[int]) -> Tensor:
-        """A view with its dimensions in another order.
+        """Returns a view with its dimensions in another order.
 
         Args:
             order: for each new dimension, the index of the old one; negative ones count from the end.
@@ -72,7 +72,7 @@ class Tensor:
         )
 
     def narrow(self, axis: int, start: Size, size: Size, step: int = 1) -> Tensor:
-        """A view of a range of one dimension.
+        """Returns a view of a range of one dimension.
 
         Args:
             axis: the dimension.
@@ -87,7 +87,7 @@ class Tensor:
         return replace(self, sizes=tuple(sizes), strides=tuple(strides), offset=offset)
 
     def select(self, axis: int, index: Size) -> Tensor:
-        """A view of one index of a dimension, without that dimension."""
+        """Returns a view of one index of a dimension, without that dimension."""
         narrowed = self.narrow(axis, index, 1)
         return narrowed.without(axis)
 
@@ -129,22 +129,25 @@ class Tensor:
             expected = simplify(expected * found[1])
         return True
 
-    def lies_as(self, other: Tensor) -> bool:
-        """Whether both have the same sizes and strides; dimensions of one element are ignored."""
+    def has_layout_of(self, other: Tensor) -> bool:
+        """Returns whether both have the same sizes and strides; dimensions of one element are ignored."""
         return self.rank == other.rank and all(
             same(a, b) and (same(a, 1) or same(s, t))
             for a, b, s, t in zip(self.sizes, other.sizes, self.strides, other.strides, strict=True)
         )
 
     def is_contiguous(self) -> bool:
-        """Whether the view is contiguous in row-major order."""
+        """Returns whether the view is contiguous in row-major order."""
         return all(
             same(size, 1) or same(stride, expected)
             for size, stride, expected in zip(self.sizes, self.strides, contiguous(self.sizes), strict=True)
         )
 
     def reshape(self, sizes: Sequence[Size]) -> Tensor | None:
-        """The view with another shape and the same order of elements; None if it is no strided view."""
+        """Returns the view with another shape and the same order of elements.
+
+        Returns None if it is no strided view.
+        """
         if any(same(size, 0) for size in sizes):
             return replace(self, sizes=tuple(sizes), strides=contiguous(sizes))
         chunks: list[tuple[Size, Size]] = []  # (elements, stride), outermost first
@@ -183,7 +186,7 @@ def _divides(a: Size, b: Size) -> bool:
 
 
 def contiguous(sizes: Sequence[Size]) -> tuple[Size, ...]:
-    """Strides of a dense row-major tensor."""
+    """Returns the strides of a dense row-major tensor."""
     strides: list[Size] = []
     step: Size = 1
     for size in reversed(sizes):
@@ -193,7 +196,7 @@ def contiguous(sizes: Sequence[Size]) -> tuple[Size, ...]:
 
 
 def strides_in_order(sizes: Sequence[Size], order: Sequence[int]) -> tuple[Size, ...]:
-    """Strides of a dense tensor whose dimensions lie in `order`, outermost first."""
+    """Returns the strides of a dense tensor whose dimensions lie in `order`, outermost first."""
     strides: list[Size] = [1] * len(sizes)
     step: Size = 1
     for axis in reversed(order):
@@ -203,12 +206,12 @@ def strides_in_order(sizes: Sequence[Size], order: Sequence[int]) -> tuple[Size,
 
 
 def constant(data: torch.Tensor) -> Tensor:
-    """A constant in row-major order, in a dtype in which plans compute."""
+    """Returns a constant in row-major order, in a dtype in which plans compute."""
     return stored(data.to(planned_dtype(data.dtype)))
 
 
 def stored(data: torch.Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    """A constant in row-major order; in `dtype` if all its numbers fit that dtype."""
+    """Returns a constant in row-major order; in `dtype` if all its numbers fit that dtype."""
     data = data.detach().contiguous()
     if dtype in FLOAT16_TYPES and bool(data.abs().max() <= torch.finfo(dtype).max if data.numel() else True):
         data = data.to(dtype)

@@ -42,7 +42,7 @@ class Work:
 
 
 def work_of(plan: t.Plan) -> list[Work]:
-    """The work of every step, at the upper bounds of dynamic sizes."""
+    """Returns the work of every step, at the upper bounds of dynamic sizes."""
     sizes = numbers(plan)
     shapes = [tuple(sizes[index] for index in value.sizes) for value in plan.values]
     result = []
