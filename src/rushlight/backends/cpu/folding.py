@@ -1,4 +1,4 @@
-"""Constant folding: nodes that do not depend on inputs are computed when the plan is made."""
+"""Constant folding: nodes that do not depend on inputs are computed ahead of time."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rushlight.backends.cpu.lower.nodes import tensors_of
 from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import aten_op
 
-# Larger results would make the file too large, except permutations and conversions of constants.
 MOST_ELEMENTS = 1 << 18
+"""The maximum number of elements of a stored result that is larger than its inputs."""
 MOST_COMPUTED = 1 << 25
-"""Elements of a result that is computed, but not stored."""
+"""The maximum number of elements of a result that is computed, but not stored."""
 
 
 class SelectedConstants(Mapping[Node, torch.Tensor]):
@@ -43,7 +43,7 @@ class SelectedConstants(Mapping[Node, torch.Tensor]):
 
 
 def constants_of_plan(stored: Mapping[str, torch.Tensor], graph: Graph) -> Constants:
-    """Returns the constants of a graph, and the nodes that a plan computes from them when it is made.
+    """Returns the constants of a graph: constant placeholders, and nodes that are computed from them.
 
     Args:
         stored: the tensors of the graph's placeholders that are constants, by name.
@@ -67,7 +67,7 @@ def _folded(stored: Mapping[str, torch.Tensor], graph: Graph) -> set[Node]:
         large = [node for node in found if not found.issuperset(node.users) and not _may_be_stored(node)]
         if not large:
             return found
-        for node in large:  # and all that is computed from it
+        for node in large:  # also removes the nodes that are computed from it
             if node in found:
                 found.remove(node)
                 large += found.intersection(node.users)

@@ -1,8 +1,8 @@
 """Converts edge programs to OpenVINO models with OpenVINO's PyTorch frontend.
 
-The frontend supports ATen operators. Operators that it lacks or interprets differently are first rewritten in
-ATen: operators with dim orders, and quantization, where the frontend supports only pairs of quantize and
-dequantize.
+The frontend supports ATen operators. This module first replaces operators that the frontend does not support,
+or interprets differently, by ATen operators. These are operators with dim orders, and quantize and dequantize
+operators that are not in pairs.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 aten = torch.ops.aten
 MISSING = "OpenvinoPartitioner needs OpenVINO: pip install 'rushlight[openvino]'"
+CANNOT_CONVERT = "OpenVINO cannot convert a partition: "
 
 
 def aten_name(node: Node) -> str:
@@ -44,9 +45,15 @@ def aten_name(node: Node) -> str:
 
 
 def convert(graph: Graph, constants: Mapping[str, torch.Tensor]) -> openvino.Model:
-    """Converts a graph to an openvino.Model; placeholders in `constants` become constants of the model.
+    """Converts a graph to a model of OpenVINO.
 
-    The function raises CompileError with OpenVINO's message.
+    Args:
+        graph: the graph of a partition.
+        constants: the tensors of the placeholders that become constants of the model, by name.
+
+    Raises:
+        CompileError: OpenVINO is not installed or cannot convert the graph. The message contains OpenVINO's
+            reason.
     """
     try:
         from openvino.frontend import FrontEndManager
@@ -60,7 +67,7 @@ def convert(graph: Graph, constants: Mapping[str, torch.Tensor]) -> openvino.Mod
     try:
         return frontend.convert(frontend.load(decoder))
     except RuntimeError as error:
-        raise CompileError(f"OpenVINO cannot convert a part: {_reason(str(error))}") from error
+        raise CompileError(f"{CANNOT_CONVERT}{_reason(str(error))}") from error
 
 
 def _reason(text: str) -> str:
@@ -70,7 +77,7 @@ def _reason(text: str) -> str:
 
 
 def serialize(model: openvino.Model) -> tuple[bytes, bytes]:
-    """Returns the XML and the weights of a model."""
+    """Returns the XML and the weights of a model, as bytes."""
     import openvino
 
     with tempfile.TemporaryDirectory() as folder:
@@ -111,7 +118,7 @@ def _clone_dim_order(graph: Graph, node: Node, values: Mapping[Node, Node]) -> N
 
 
 def paired_dequantizes(node: Node) -> list[Node]:
-    """Returns the dequantize nodes of a quantize node, if all its users dequantize; otherwise empty."""
+    """Returns the users of a quantize node if all of them dequantize its result; otherwise an empty list."""
     users = list(node.users)
     if not users or quantize_params(node, *INTEGERS) is None:
         return []
@@ -120,7 +127,7 @@ def paired_dequantizes(node: Node) -> list[Node]:
 
 def _literal(params: QuantParams | None, node: Node) -> QuantParams:
     if params is None:
-        raise CompileError(f"OpenVINO cannot convert a part: {node.name} has parameters that are no literals")
+        raise CompileError(f"{CANNOT_CONVERT}the quantization parameters of {node.name} are not constant")
     return params
 
 
@@ -171,5 +178,5 @@ _REWRITES: dict[str, _Rewrite] = {
 
 
 def is_item(node: Node) -> bool:
-    """Returns whether a node selects one of several results."""
+    """Returns whether a node is a getitem node, which selects one of several results."""
     return node.target is operator.getitem

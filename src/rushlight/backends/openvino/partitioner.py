@@ -31,15 +31,15 @@ PRESERVED_OPS = (
 
 @final
 class OpenvinoPartitioner(Partitioner):
-    """Assigns to OpenVINO every node that its PyTorch frontend converts, in as few partitions as possible.
+    """Delegates each node that OpenVINO's PyTorch frontend converts, in as few partitions as possible.
 
-    After `partition`, `report` has the reason for every refused node.
+    After `partition`, the attribute `report` contains the reason for every node that is not delegated.
 
     Args:
-        compile_spec: `device` (by default CPU) and properties of OpenVINO, such as INFERENCE_PRECISION_HINT,
-            as text.
-        op_types_to_skip: operators to leave out, such as "aten.add.Tensor".
-        op_names_to_skip: names of nodes to leave out.
+        compile_spec: options whose values are text: `device` (by default CPU), and properties of OpenVINO
+            such as INFERENCE_PRECISION_HINT.
+        op_types_to_skip: operators that are not delegated, such as "aten.add.Tensor".
+        op_names_to_skip: names of nodes that are not delegated.
     """
 
     def __init__(
@@ -63,23 +63,23 @@ class OpenvinoPartitioner(Partitioner):
             ep: the ATen program of a method, before decomposition.
 
         Returns:
-            The operators, and a function that returns whether OpenVINO takes a node of one of them. Nodes
-            inside control flow are not supported.
+            The operators, and a function that returns whether OpenVINO supports a node that calls one of
+            them. It returns False for nodes inside control flow, which are not delegated.
         """
         support = Support(constant_inputs(ep))
         is_own: dict[Graph, bool] = {}
 
         def accepts(node: Node) -> bool:
             if node.graph not in is_own:
-                is_own[node.graph] = is_graph_of(ep, node.graph)  # control flow bodies are not delegated
+                is_own[node.graph] = is_graph_of(ep, node.graph)
             return is_own[node.graph] and support.unsupported_reason(node) is None
 
         return list(PRESERVED_OPS), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tags the nodes that OpenVINO supports. Graphs inside control flow are not tagged.
+        """Tags the nodes that OpenVINO supports, except nodes inside control flow.
 
-        The attribute `report` then has the reason for every refused node.
+        The attribute `report` then contains the reason for every node without a tag.
 
         Args:
             exported_program: the edge program of a method, whose nodes get the tags.
@@ -110,12 +110,16 @@ class OpenvinoPartitioner(Partitioner):
 
     def _skipped(self, node: Node) -> str | None:
         if aten_name(node) in self._types or node.name in self._names:
-            return "it is to be skipped"
+            return "the options of the partitioner exclude it"
         return None
 
 
 def _groups(graph: Graph, supported: set[Node], support: Support) -> list[list[Node]]:
-    """Nodes that must be in one partition: quantize with dequantize nodes; computed constants with users."""
+    """Returns groups of nodes that must be in the same partition.
+
+    A quantize node is in the group of the nodes that dequantize its result. A node that depends only on
+    constants is in the group of its users.
+    """
     of: dict[Node, list[Node]] = {}
     fixed: set[Node] = set()
     for node in graph.nodes:

@@ -1,4 +1,4 @@
-"""Decides which nodes OpenVINO supports: it converts each distinct node alone, once."""
+"""Determines which nodes OpenVINO supports. For this, each distinct node is converted alone, once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from collections.abc import Mapping
 import torch
 from torch.fx import Graph, Node
 
-from rushlight.backends.openvino.convert import MISSING, aten_name, convert, is_item, paired_dequantizes
+from rushlight.backends.openvino.convert import (
+    CANNOT_CONVERT,
+    MISSING,
+    aten_name,
+    convert,
+    is_item,
+    paired_dequantizes,
+)
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
 
@@ -24,7 +31,7 @@ _DTYPES = {
 
 
 class Support:
-    """Decides which nodes of one program OpenVINO supports.
+    """Determines which nodes of one program OpenVINO supports.
 
     Args:
         constants: the tensors of constant placeholders, by name.
@@ -39,9 +46,9 @@ class Support:
         return node.op == "placeholder" and node.name in self._constants
 
     def unsupported_reason(self, node: Node) -> str | None:
-        """Returns the reason why OpenVINO cannot run a call_function node; None if it can."""
+        """Returns the reason why OpenVINO does not support a call_function node; None if it does."""
         if not aten_name(node):
-            return "it is no operator"
+            return "it does not call an operator"
         if reason := self._type_reason(node):
             return reason
         key = self._key(node)
@@ -55,11 +62,11 @@ class Support:
             return "it writes into its arguments"
         for item in (node, *node.all_input_nodes):
             if item is not node and isinstance(meta.get_val(item), torch.SymInt):
-                return "it takes sizes that are known at run time alone"
+                return f"{item.name} is a symbolic integer"
             value = meta.get_val(item)
             for tensor in value if isinstance(value, (list, tuple)) else (value,):
                 if not isinstance(tensor, torch.Tensor):
-                    return f"{item.name} is no tensor"
+                    return f"{item.name} is not a tensor"
                 if tensor.dtype not in _DTYPES:
                     return f"{item.name} is {str(tensor.dtype).removeprefix('torch.')}"
                 if not tensor.is_contiguous():
@@ -94,9 +101,9 @@ class Support:
         except CompileError as error:
             if str(error) == MISSING:
                 raise
-            return str(error).removeprefix("OpenVINO cannot convert a part: ")
+            return str(error).removeprefix(CANNOT_CONVERT)
         for output, port in zip(outputs, model.outputs, strict=False):
             tensor = meta.get_tensor(output)
             if tensor is not None and port.get_partial_shape().rank.get_length() != tensor.dim():
-                return "OpenVINO gives its result another rank"
+                return "its result has another number of dimensions in OpenVINO"
         return None
