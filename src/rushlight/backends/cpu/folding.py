@@ -53,9 +53,9 @@ def constants_of_plan(stored: Mapping[str, torch.Tensor], graph: Graph) -> Const
 
 
 def _folded(stored: Mapping[str, torch.Tensor], graph: Graph) -> set[Node]:
-    """Returns the nodes that are computed.
+    """Returns the nodes that are computed ahead of time.
 
-    Only other such nodes read a result that is too large to be stored.
+    A node whose result is too large to be stored is computed only if all its users are computed too.
     """
     found: set[Node] = set()
     for node in graph.nodes:

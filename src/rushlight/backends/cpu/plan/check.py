@@ -1,7 +1,7 @@
 """Verifies finished plans: executes a plan symbolically, step by step, and tracks the content of all memory.
 
-The check reads only the tables. It shares no code with the planner except the schema's descriptions of
-operands. Dynamic sizes are set to their upper bounds.
+The check reads only the tables of the plan. It shares no code with the planner, except for the descriptions
+of operands from the schema. Dynamic sizes have their upper bounds.
 """
 
 from __future__ import annotations
@@ -29,16 +29,23 @@ _ITEM_BYTES = {0: 1, 1: 1, 3: 4, 4: 8, 5: 2, 6: 4, 11: 1, 15: 2}  # by dtype, as
 
 
 def check_plan(plan: Plan, versions: Sequence[Sequence[int]]) -> None:
-    """Raises InternalError with the step, the operand and its value if the plan is wrong.
+    """Checks the memory accesses of a plan.
 
-    Every element that a step reads must hold the content of its value: it belongs to an input or a constant,
-    or an earlier step wrote it and no later step overwrote it. A step may overwrite its own input only if its
-    operation allows this and both have the same layout. Elements are not written again after they were read.
-    Views must lie within their storages, and arena storages within the arena. All outputs must be written at
-    the end. A state must be updated as often as `versions` requires before it is read.
+    Every element that a step reads must belong to an input or a constant, or an earlier step must have
+    written it, and no step in between may have overwritten its memory. A step may overwrite its own input
+    only if its operation allows this and both have the same layout. An element must not be written again
+    after a step has read it. Views must be within their storages, and storages of the arena within the arena.
+    At the end, all elements of all outputs must be written. Before a step reads a state, the state must have
+    been updated as often as `versions` requires.
 
-    versions: for each operand of each step, in the order of Operation.operands(), the number of updates of
-    its state in this call up to the required content; an update counts itself. It is 0 for other operands.
+    Args:
+        plan: the plan.
+        versions: for each operand of each step, in the order of Operation.operands(), the number of updates
+            of its state in this call; an operand that updates the state counts its own update. The number is
+            0 for operands that are not states.
+
+    Raises:
+        InternalError: the plan is wrong. The message contains the step, the operand and its value.
     """
     _Replay(plan, versions).run()
 
@@ -52,7 +59,7 @@ class _View:
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
     item: int
-    """The bytes of an element."""
+    """The size of an element in bytes."""
 
     @property
     def is_empty(self) -> bool:
@@ -60,7 +67,7 @@ class _View:
 
     @cached_property
     def dims(self) -> Dims:
-        """The dimensions without those of size 1; contiguous neighbours are merged."""
+        """The dimensions without those of size 1; adjacent dimensions that are contiguous are merged."""
         found: list[tuple[int, int]] = []
         pairs = zip(self.strides, self.sizes, strict=True)
         for stride, size in sorted((pair for pair in pairs if pair[0] and pair[1] != 1), reverse=True):
@@ -72,7 +79,7 @@ class _View:
 
     @property
     def end(self) -> int:
-        """The offset behind the last element."""
+        """The offset after the last element."""
         return self.offset + _reach(self.dims) + 1
 
     def is_whole(self, length: int) -> bool:
@@ -99,10 +106,15 @@ def _whole(length: int) -> tuple[int, Dims]:
 def _within_period(
     parts: dict[int, tuple[int, Dims]], length: int
 ) -> tuple[dict[int, tuple[int, Dims]], int] | None:
-    """Reduces a storage with a repeating pattern to a single period.
+    """Reduces a storage in which all values repeat with the same period to one period.
 
-    Returns the offsets and dimensions of the values within the period, and the length of the period; None if
-    not all values repeat with the same period.
+    Args:
+        parts: the offset and the dimensions of each value.
+        length: the number of elements of the storage.
+
+    Returns:
+        The offsets and dimensions of the values within the period, and the length of the period. The result
+        is None if not all values repeat with the same period.
     """
     outermost = {dims[:1] for offset, dims in parts.values() if (offset, dims) != _whole(length)}
     if len(outermost) != 1 or outermost == {()}:
@@ -165,7 +177,10 @@ class _Elements:
 
 
 class _Memory:
-    """The content of one storage. Intervals are computed only if a step writes a part of the storage."""
+    """The content of one storage.
+
+    Intervals of elements are computed only if a step does not write the whole storage.
+    """
 
     def __init__(self, length: int, views: dict[int, _View]) -> None:
         """`views`: all values of the storage by their indices."""
@@ -179,8 +194,8 @@ class _Memory:
     def _parts(self) -> dict[int, _Elements]:
         """The elements of each value.
 
-        If all values repeat with one period (such as the channels of pixels), the elements of one period
-        represent all.
+        If all values repeat with the same period, such as channels of pixels, only the elements of one period
+        are computed.
         """
         length = self.length
         parts = {value: (view.offset, view.dims) for value, view in self._views.items() if not view.is_empty}
@@ -189,7 +204,7 @@ class _Memory:
         return {value: _Elements.of(offset, dims) for value, (offset, dims) in parts.items()}
 
     def write(self, value: int) -> bool:
-        """Records a write of a value; returns False if elements of it had been read before."""
+        """Records a write of a value. Returns False if a step has read some of its elements before."""
         view = self._views[value]
         if view.is_empty:
             return True
@@ -220,6 +235,8 @@ class _Access:
 
 
 class _Replay:
+    """The symbolic execution of a plan."""
+
     def __init__(self, plan: Plan, versions: Sequence[Sequence[int]]) -> None:
         self._plan = plan
         self._versions = versions
@@ -233,10 +250,10 @@ class _Replay:
             for index in range(len(plan.storages))
         ]
         self._updates: defaultdict[int, int] = defaultdict(int)  # by state
-        self._places: list[tuple[int, int, int]] = []  # sorted (begin, end, storage) of arena storages
-        self._owners: set[int] = set()  # the storages in `_places`
+        self._allocations: list[tuple[int, int, int]] = []  # sorted (begin, end, storage) of arena storages
+        self._owners: set[int] = set()  # the storages in `_allocations`
         self._overwritten: dict[int, tuple[int, int]] = {}
-        """By storage that was overwritten in the arena: the step and the storage that overwrote it."""
+        """For each storage of the arena that was overwritten: the step and the storage that overwrote it."""
 
     def _length(self, index: int, views: dict[int, _View]) -> int:
         """Returns the number of elements of a storage."""
@@ -252,7 +269,7 @@ class _Replay:
             length = self._memory[view.storage].length
             if not view.is_empty and not 0 <= view.offset < view.end <= length:
                 raise InternalError(
-                    f"the plan is wrong: value {value} does not lie within the {length} elements of storage "
+                    f"the plan is wrong: value {value} is not within the {length} elements of storage "
                     f"{view.storage}"
                 )
         for index, step in enumerate(self._plan.steps):
@@ -260,7 +277,9 @@ class _Replay:
             self._run(step)
         for index, argument in enumerate(self._plan.arguments):
             if argument.is_output and (argument.value is None or not self._holds(argument.value)):
-                raise InternalError(f"the plan is wrong: no step writes some elements of argument {index}")
+                raise InternalError(
+                    f"the plan is wrong: no step writes some of the elements of output argument {index}"
+                )
 
     def _run(self, step: Step) -> None:
         operands = [
@@ -276,13 +295,13 @@ class _Replay:
             self._write(access)
         for access in written:
             if self._views[access.value].storage in self._overwritten:
-                self._fail(access, "writes an output over another")
+                self._fail(access, "writes one output over another output")
         for access in read:
             if self._views[access.value].storage not in self._overwritten:
                 continue
             is_alike = len(written) == 1 and self._have_same_memory(access.value, written[0].value)
             if not access.operand.in_place or not is_alike:
-                self._fail(access, "reads what it writes over at the same time")
+                self._fail(access, "reads memory that it also overwrites")
 
     def _kind(self, value: int) -> StorageKind:
         return StorageKind(self._plan.storages[self._views[value].storage].kind)
@@ -306,7 +325,7 @@ class _Replay:
         storage = self._views[value].storage
         if storage in self._overwritten:
             step, other = self._overwritten[storage]
-            self._fail(access, f"reads what step {step} has written over with storage {other}")
+            self._fail(access, f"reads memory that step {step} has overwritten with storage {other}")
         if self._kind(value) is StorageKind.STATE:
             if self._updates[storage] != self._versions[self._step][access.place]:
                 self._fail(access, f"reads a state that has been updated {self._updates[storage]} times")
@@ -324,31 +343,33 @@ class _Replay:
         if kind is StorageKind.STATE:
             self._updates[storage] += 1
             if self._updates[storage] != self._versions[self._step][access.place]:
-                self._fail(access, f"is update {self._updates[storage]} of its state, which it should not be")
+                required = self._versions[self._step][access.place]
+                self._fail(access, f"is update {self._updates[storage]} of its state instead of {required}")
             return
         if kind is StorageKind.ARENA:
             self._allocate(access, storage)
         if not self._memory[storage].write(value):
-            self._fail(access, "writes over elements that an earlier step, or this one, has read")
+            self._fail(access, "writes over elements that an earlier step or the same step has read")
 
     def _allocate(self, access: _Access, storage: int) -> None:
-        """Registers a storage in the arena at its first write; overlapping storages lose their content."""
+        """Registers a storage of the arena at its first write; overlapping storages become overwritten."""
         if storage in self._overwritten:
-            self._fail(access, f"writes to memory that step {self._overwritten[storage][0]} has given away")
+            step = self._overwritten[storage][0]
+            self._fail(access, f"writes to memory that another storage has used since step {step}")
         entry = self._plan.storages[storage]
         begin, end = entry.offset, entry.offset + entry.bytes
         if storage in self._owners or begin == end:
             return
         if end > self._plan.arena_bytes:
             self._fail(access, "writes beyond the arena")
-        first = bisect_left(self._places, (begin, 0, 0))
-        if first and self._places[first - 1][1] > begin:
+        first = bisect_left(self._allocations, (begin, 0, 0))
+        if first and self._allocations[first - 1][1] > begin:
             first -= 1
-        last = bisect_left(self._places, (end, 0, 0))
-        for _, _, other in self._places[first:last]:
+        last = bisect_left(self._allocations, (end, 0, 0))
+        for _, _, other in self._allocations[first:last]:
             self._overwritten[other] = (self._step, storage)
             self._owners.remove(other)
-        self._places[first:last] = [(begin, end, storage)]
+        self._allocations[first:last] = [(begin, end, storage)]
         self._owners.add(storage)
 
     def _fail(self, access: _Access, what: str) -> NoReturn:

@@ -24,7 +24,11 @@ def write_plan(plan: Plan) -> bytes:
 
 
 def read_plan(payload: bytes) -> Plan:
-    """Returns the plan of a payload. Raises MalformedError."""
+    """Returns the plan of a payload.
+
+    Raises:
+        MalformedError: the payload is damaged, or another version wrote it.
+    """
     layout = payload[4:8]
     if layout[:3] == b"RCP" and layout != CPU_PLAN.identifier:
         raise MalformedError(
