@@ -1,4 +1,4 @@
-"""Properties of nodes and their tensors, for lowering and for the checks."""
+"""Properties of nodes and their tensors, for the checks and for lowering."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def tensors_of(node: Node) -> list[torch.Tensor]:
 
 
 def check_window(kernel: Any, *others: Any) -> str | None:
-    """Refuses a window that plans cannot hold: the table Window of the schema has a bound for each number.
+    """Refuses a window with a number that is larger than its bound in the schema.
 
     Args:
         kernel: the sizes of the window, or one number for all axes.
         others: strides, paddings and dilations in the same form; None and [] are defaults.
 
     Returns:
-        the reason, or None if plans can hold the window.
+        The reason; None if all numbers are within their bounds.
     """
 
     def largest(value: Any) -> int:
@@ -78,11 +78,11 @@ def is_empty(weight: object) -> bool:
 def check_first_result_alone(node: Node) -> str | None:
     """Refuses the node if a result other than the first one is used."""
     used = [user for user in node.users if user.args[1] != 0 and user.users]
-    return "more than its first result is used" if used else None
+    return "a result other than its first one is used" if used else None
 
 
 def check_slice_bounds(whole: Node, part: Node, axis: Any, start: object, step: object) -> str | None:
-    """Refuses a slice that begins at an unknown index, or that may end outside its input.
+    """Refuses a slice whose first index has no bounds, or which may end outside its input.
 
     Args:
         whole: the node with the sliced tensor.
@@ -98,11 +98,11 @@ def check_slice_bounds(whole: Node, part: Node, axis: Any, start: object, step: 
     a, b = meta.get_tensor(whole), meta.get_tensor(part)
     value = meta.find_val(start) if isinstance(start, Node) else None
     if a is None or b is None or not isinstance(value, torch.SymInt) or not is_bounded(value):
-        return "it begins at a place without bounds"
+        return "its first index has no bounds"
     size, length = a.shape[axis], b.shape[axis]
     low, high = bounds(value)
     if low < 0 or high is None or not isinstance(size, int) or not isinstance(length, int):
-        return "it begins at a place without bounds"
+        return "its first index has no bounds"
     return None if high + (length - 1) * (step or 1) < size else "it may end beyond the tensor"
 
 

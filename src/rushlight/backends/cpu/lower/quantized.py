@@ -1,4 +1,4 @@
-"""Lowers nodes between quantized tensors to steps on int8."""
+"""Lowers nodes with quantized operands or results to steps on int8."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ aten = torch.ops.aten
 _POOLS = (aten.max_pool2d.default, aten.max_pool2d_with_indices.default)
 _AVERAGES = (aten.avg_pool2d.default, aten.adaptive_avg_pool2d.default, aten._adaptive_avg_pool2d.default)
 _OVER_IMAGES = (aten.convolution.default, *_POOLS, *_AVERAGES)
-_MOST_AVERAGED = 1 << 22
-_MOST_POOLED = 1 << 14  # elements of a window of pooling in int8
+_MOST_AVERAGED = 1 << 22  # the maximum number of elements of a mean in int8
+_MOST_POOLED = 1 << 14  # the maximum number of elements of a window of pooling in int8
 
 
 def lower_quantized(
@@ -68,7 +68,15 @@ def lower_quantized(
 ) -> bool:
     """Lowers a node with quantized operands or a quantized result, if a step on int8 can compute it.
 
-    functions: the int8 functions by the quantize node at their end; their inner nodes are not lowered.
+    Args:
+        lowering: the steps emitted so far.
+        node: the node.
+        functions: the int8 functions by their quantize nodes. The elementwise nodes of a function are not
+            lowered by themselves.
+        constants: the constants of the graph.
+
+    Returns:
+        Whether the node was lowered.
     """
     if is_op(node, qd.quantize_per_tensor.default):
         _quantize(lowering, node, functions.get(node), constants)
@@ -163,7 +171,18 @@ def _finish_product(
     rows: tuple[Tensor, Tensor] | None,
     **options: Any,
 ) -> None:
-    """Emits a product of the image `left`; `result` returns the node's tensor and its view as an image."""
+    """Emits a product with constant int8 weights.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the product.
+        source: the LHS node.
+        weight: the weights.
+        result: allocates the result in a dtype; returns it and its view as an image.
+        left: the int8 LHS as an image.
+        rows: the scales and zero points of the rows of a dynamically quantized LHS, or None.
+        options: further attributes of the operation.
+    """
     quantization = lowering.result_quantization(node) if rows is None else None
     params = lowering.quant_params[source] if rows is None else QuantParams(1.0, 0)
     out, image = result(torch.float32 if quantization is None else torch.int8)
@@ -227,7 +246,7 @@ def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
 
 
 def _dense_image(lowering: QuantizedLowering, raw: Tensor, node: Node) -> Tensor:
-    """Returns a batch of images or rows as row-major [n, h, w, c]."""
+    """Returns a batch of images or rows as [n, h, w, c] in row-major memory, copied if necessary."""
     if raw.rank == 3:
         raw = raw.with_one(2)
     return lowering.contiguous(raw.permute((0, 2, 3, 1)), node)
@@ -306,7 +325,7 @@ def _int4_product(
 
 
 def _as_image(tensor: Tensor) -> Tensor:
-    """Returns a row-major tensor [.., columns] as [1, 1, rows, columns]."""
+    """Returns a row-major tensor [.., columns] as a view [1, 1, rows, columns]."""
     image = tensor.reshape((1, 1, product(tensor.sizes[:-1]), tensor.sizes[-1]))
     assert image is not None
     return image
@@ -382,7 +401,11 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
 
 
 def _add_to(lowering: QuantizedLowering, node: Node, source: Node, other: Node) -> bool:
-    """Fuses the addition of two int8 tensors into the product that computes `source`."""
+    """Fuses the addition of two int8 tensors into the product that computes `source`.
+
+    Returns:
+        Whether this was possible.
+    """
     found = lowering.int8_product_of(source, node)
     quantization = lowering.result_quantization(node)
     x, y = lowering.raw(source), lowering.raw(other)
@@ -411,7 +434,7 @@ def _has_sizes(tensor: Tensor, sizes: tuple[Size, ...]) -> bool:
 
 
 def _set_result(lowering: QuantizedLowering, node: Node, out: Tensor) -> bool:
-    """Sets the tensor of a node to `out`, the quantized result of the latest step."""
+    """Sets the tensor of a node to `out`, the quantized result of the latest step; returns True."""
     quantization = lowering.result_quantization(node)
     assert quantization is not None
     lowering.set_quantized(node, out, quantization.params)
@@ -421,7 +444,10 @@ def _set_result(lowering: QuantizedLowering, node: Node, out: Tensor) -> bool:
 
 
 def _averages(lowering: QuantizedLowering, node: Node) -> tuple[Node, QuantParams, QuantParams] | None:
-    """The operand of a node that averages int8, and the quantization parameters of operand and result."""
+    """Returns the operand of a mean or average pooling in int8, and the parameters of operand and result.
+
+    The result is None if the operand or the result is not quantized.
+    """
     source, quantization = node.args[0], lowering.result_quantization(node)
     if source not in lowering.quant_params or quantization is None:
         return None

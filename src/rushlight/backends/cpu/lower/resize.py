@@ -67,7 +67,8 @@ def resize(lowering: Lowering, node: Node) -> None:
 def _factor_in_use(node: Node, before: int, after: int, factor: float | None) -> float | None:
     """Returns the user's factor, or None where eager PyTorch uses the sizes instead.
 
-    PyTorch copies an axis of equal size, and nearest interpolation doubles an axis of half the size.
+    PyTorch ignores the factor if the sizes are equal, and in nearest interpolation also if the output has
+    twice the size.
     """
     op = aten_op(node.target)
     ratios = (1,) if op in BILINEAR else (1, 2) if op in (NEAREST[1], NEAREST[3]) else ()
@@ -75,7 +76,7 @@ def _factor_in_use(node: Node, before: int, after: int, factor: float | None) ->
 
 
 def _scale(before: int, after: int, factor: float | None, corners: bool) -> float:
-    """Returns the number of inputs per output, as computed by ATen's area_pixel_compute_scale."""
+    """Returns the distance of two outputs in input pixels, as computed by ATen's area_pixel_compute_scale."""
     if corners:
         return (before - 1) / (after - 1) if after > 1 else 0.0
     return 1.0 / factor if factor is not None and factor > 0 else before / after

@@ -38,7 +38,7 @@ ROWS: dict[object, Row] = {
     **volumes.ROWS,
     **windows.ROWS,
 }
-"""The rows by ATen overload or operator.getitem. The rows of a family are defined next to its functions."""
+"""The rows by ATen overload or operator.getitem. Each module defines the rows of its operators."""
 
 
 def is_in(op: OpOverload, *categories: Category) -> bool:

@@ -13,7 +13,7 @@ from rushlight.backends.cpu.plan.tensor import Storage, Tensor
 
 
 def read_parts(steps: list[PlanNode]) -> list[PlanNode]:
-    """Drops concatenations of channels that only convolutions read."""
+    """Removes concatenations of channels that only convolutions read; the convolutions read their inputs."""
     accesses = Accesses(steps)
     removed: set[PlanNode] = set()
     for storage in accesses.storages():
@@ -67,7 +67,16 @@ def _sources(step: PlanNode, storage: Storage, copies: list[PlanNode]) -> list[T
 
 
 def _part(image: Tensor, source: Tensor, target: Tensor) -> Tensor | None:
-    """`source`, which is copied to `target` within `image` [n, h, w, c], as an image of fewer channels."""
+    """Returns the input of a concatenation as an image with fewer channels.
+
+    Args:
+        image: the result of the concatenation [n, h, w, c].
+        source: the input.
+        target: the part of the result to which the input is copied, with the dimensions of `source`.
+
+    Returns:
+        A view [n, h, w, channels of the input]; None if the input is not such an image.
+    """
     left = [
         (size, stride, step)
         for size, stride, step in zip(target.sizes, target.strides, source.strides, strict=True)

@@ -24,9 +24,9 @@ from rushlight.backends.cpu.plan.sizes import Symbols, same
 from rushlight.backends.cpu.plan.tables import DepthwiseConv2d, Gemm, GroupedConv2d, Recurrent, Winograd
 from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored
 
-# Measured costs, in multiplications per cycle of a tile at its peak.
-_TRANSFORM = 0.55  # cycles of a transform for one vector of inputs and outputs, per point
-# weights up to this limit give finite transformed numbers for inputs up to 1e19; others are not transformed
+# The measured cycles of Winograd's input and output transforms, per point and vector of numbers.
+_TRANSFORM = 0.55
+# Larger weights are not transformed: transformed numbers must be finite for inputs up to 1e19.
 _MOST_WEIGHT = 1e8
 
 
@@ -153,15 +153,19 @@ def _gemm(convolution: Convolution, options: Options) -> Gemm[Tensor]:
 
 
 def stores_taps(convolution: Convolution, options: Options) -> bool:
-    """Whether the file stores the untransformed weights; 16-bit transformed weights would be too inexact."""
+    """Returns whether the file contains the untransformed weights of a Winograd convolution.
+
+    This is necessary for 16-bit weights, because transformed weights would be too inexact in 16 bits.
+    """
     return options.compact or convolution.stored is not torch.float32
 
 
 def winograd_size(convolution: Convolution, options: Options, symbols: Symbols) -> int:
-    """m of Winograd's F(m x m, 3 x 3) if it is faster than a plain convolution, else 0; m is 2 at stride 2.
+    """Returns m of Winograd's F(m x m, 3 x 3); 0 if a direct convolution is estimated to be faster.
 
-    The errors, relative to the largest result, are about 1e-7 for m = 2 (less than a plain sum's error), up
-    to 4e-6 for m = 3 and 1e-5 for m = 4. The precision "highest" refuses m = 3 and m = 4.
+    The errors, relative to the largest result, are about 1e-7 for m = 2 (less than the error of a direct
+    convolution), up to 4e-6 for m = 3, and up to 1e-5 for m = 4. With the precision "highest" or stride 2, m
+    is at most 2.
     """
     outputs, channels, *kernel = convolution.weight.shape
     groups = convolution.groups

@@ -1,4 +1,4 @@
-"""Lets resize steps write planar images directly."""
+"""Lets resize steps write images in row-major memory directly."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rushlight.backends.cpu.plan.tensor import Tensor
 
 
 def write_planes(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    """Lets a Resize2d write planes [n, c, h, w] if a copy would convert its result to planes.
+    """Lets a Resize2d write memory [n, c, h, w] if a copy would convert its result to this layout.
 
-    Segmentation networks, for example, have such results.
+    For example, the result of a segmentation network can be such a copy.
     """
     accesses = Accesses(steps)
     for copy in steps:
@@ -38,7 +38,16 @@ def write_planes(steps: list[PlanNode], context: Context) -> list[PlanNode]:
 
 
 def _in_layout_of(image: Tensor, source: Tensor, target: Tensor) -> Tensor | None:
-    """Returns the elements of `image` in the layout of `target`; None if `source` has other elements."""
+    """Returns the elements of `image` in the layout of `target`.
+
+    Args:
+        image: the output of the resize step.
+        source: the input of the copy, which must have the same elements as `image`.
+        target: the output of the copy.
+
+    Returns:
+        A view of the storage of `target`; None if `source` has other elements.
+    """
     places = {
         (size, stride): other
         for size, stride, other in zip(source.sizes, source.strides, target.strides, strict=True)
