@@ -29,7 +29,7 @@ WEIGHT_POSITIONS = {
 
 
 class ConfigPrecisionType(enum.Enum):
-    """The nodes that a partitioner accepts: float, statically quantized or dynamically quantized."""
+    """The kind of nodes that a partitioner accepts: float, statically or dynamically quantized."""
 
     FP32 = 1
     STATIC_QUANT = 2
@@ -68,13 +68,13 @@ class SupportContext:
         return node.op == "call_function" and self.is_constant(node)
 
     def constant(self, node: Node) -> torch.Tensor:
-        """Returns the tensor of a node for which is_constant() holds."""
+        """Returns the value of a node for which `is_constant` returns True."""
         value = self.constant_value(node)
         assert value is not None
         return value
 
     def constant_value(self, node: object) -> torch.Tensor | None:
-        """Returns the tensor of a constant; None for any other value."""
+        """Returns the value of a constant; None for any other argument."""
         return self._constants_of(node.graph).value(node) if isinstance(node, Node) else None
 
     def is_same(self, first: object, second: object) -> bool:
@@ -111,7 +111,7 @@ def operation(node: Node) -> Any:
 
 
 def tensor_of(node: object) -> torch.Tensor | None:
-    """Returns the fake tensor of an argument; None if it is no node or has several results."""
+    """Returns the fake tensor of an argument; None if it is not a node or has several results."""
     return meta.get_tensor(node) if isinstance(node, Node) else None
 
 
@@ -122,7 +122,7 @@ def rank_of(node: object) -> int:
 
 
 def upper_dims(tensor: torch.Tensor) -> list[int]:
-    """Returns the sizes or their upper bounds; 0 for an unbounded size. A scalar has one dimension."""
+    """Returns the sizes or their upper bounds; 0 for an unbounded size; [1] for a scalar."""
     return [upper_bound(size) or 0 for size in tensor.shape] or [1]
 
 
@@ -134,7 +134,7 @@ def is_static(tensor: torch.Tensor) -> bool:
 def is_channels_last(tensor: torch.Tensor) -> bool:
     """Returns whether the memory of an image is [n, h, w, c], according to its dim order in the program file.
 
-    The executor reads the same dim order. It decides if sizes of 1 make both layouts possible.
+    The executor also uses this dim order, which is necessary if sizes of 1 make both layouts possible.
     """
     return (
         tensor.dim() == 4
@@ -159,7 +159,12 @@ def lower_dims(tensor: torch.Tensor) -> list[int]:
 
 
 def pair(value: Any, default: Sequence[int] = (1, 1)) -> tuple[int, int]:
-    """Returns (height, width) of an argument, which may be one number for both, or empty."""
+    """Returns an argument as (height, width). A single number is used for both.
+
+    Args:
+        value: the argument.
+        default: the result if the argument is None or empty.
+    """
     if value is None or value == []:
         return int(default[0]), int(default[1])
     if isinstance(value, int):
@@ -174,23 +179,24 @@ def is_row(node: object, context: SupportContext) -> bool:
 
 
 def transposed_constant(context: SupportContext, node: object) -> Node | None:
-    """The constant matrix (or its dequantize node) that `node` transposes; None for any other node."""
+    """Returns the constant matrix, or its dequantize node, that `node` transposes; None for other nodes."""
     matrix = transposed(node)
     return matrix if context.is_weight(matrix) else None
 
 
 def is_weight_alone(node: Node, user: Node) -> bool:
-    """Returns whether a product reads the node only as its weight."""
+    """Returns whether `user` is a product that reads the node only as its weight."""
     position = WEIGHT_POSITIONS.get(operation(user))
     return position is not None and [i for i, arg in enumerate(user.args) if arg is node] == [position]
 
 
 def folded_padding(conv: Node) -> tuple[Node, tuple[int, int, int, int]] | None:
-    """Returns the zero padding in front of a convolution that can be fused into it; None if there is none.
+    """Finds zero padding of the input of a convolution that can be fused into the convolution.
 
     Returns:
-        The padding node, which has no other user, and its padding (top, right, bottom, left) of an image. The
-        start and end of a line are top and bottom.
+        The padding node, which has no other user, and its padding (top, right, bottom, left). For a 1-d
+        convolution, the padding at the start and end is top and bottom. The result is None if there is no
+        such padding.
     """
     if conv.op != "call_function" or operation(conv) is not torch.ops.aten.convolution.default:
         return None

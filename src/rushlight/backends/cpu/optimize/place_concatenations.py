@@ -47,7 +47,7 @@ class _Place:
     offset: int
 
     def moved(self, tensor: Tensor) -> Tensor | None:
-        """Returns a view of the dense storage as a view of the other storage; None if no strides express it."""
+        """Returns a view of the dense storage as a view of the other storage; None if that is impossible."""
         numbers = (*tensor.sizes, *tensor.strides, tensor.offset)
         if not all(isinstance(number, int) for number in numbers):
             return None
@@ -189,10 +189,7 @@ def _place(source: Tensor, target: Tensor) -> _Place | None:
 
 
 def _moved(storage: Storage, place: _Place, step: PlanNode) -> Operation[Tensor] | None:
-    """Returns the step's operation on the moved storage.
-
-    Returns None if the operation does not support its layout.
-    """
+    """Returns the step's operation on the moved storage; None if it does not support the new layout."""
     operands = [
         (operand, tensor) for operand, tensor in step.operation.operands() if tensor.storage is storage
     ]
