@@ -63,7 +63,8 @@ def convert(graph: Graph, constants: Mapping[str, torch.Tensor]) -> openvino.Mod
     module = _module(graph, constants)
     frontend = FrontEndManager().load_by_framework("pytorch")
     types = [str(meta.get_val(node).dtype) for node in module.graph.nodes if node.op == "placeholder"]
-    decoder = TorchFXPythonDecoder(module, input_types=types)  # the frontend holds no reference to it
+    # The frontend has no reference to the decoder; the variable keeps it alive.
+    decoder = TorchFXPythonDecoder(module, input_types=types)
     try:
         return frontend.convert(frontend.load(decoder))
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""Determines which nodes OpenVINO supports. For this, each distinct node is converted alone, once."""
+"""Determines which nodes OpenVINO supports: converts each node by itself, and equal nodes only once."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from rushlight.backends.xnnpack.nodes import (
     rank_of,
 )
 from rushlight.backends.xnnpack.quantized import (
-    activation_behind,
+    following_activation,
 )
 from rushlight.ir.edge_ops import argument
 
@@ -53,7 +53,7 @@ def fused_activation(builder: GraphBuilder, node: Node) -> tuple[Node, g.OutputM
         The node whose value the operator then computes, and the bounds of the activation. Without an
         activation, these are `node` and None.
     """
-    activation = activation_behind(node)
+    activation = following_activation(node)
     if activation is not None:
         builder.skipped[activation] = node
         return activation, activation_bounds(activation)

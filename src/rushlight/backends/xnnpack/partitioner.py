@@ -24,9 +24,9 @@ from rushlight.backends.xnnpack.quantized import (
     WEIGHTED,
     QuantizedOp,
     QuantizedOps,
-    activation_behind,
     check_scales,
     dequantize_params,
+    following_activation,
     is_dynamic,
     is_dynamic_part,
     quantize_params,
@@ -144,20 +144,20 @@ class XnnpackPartitioner(Partitioner):
         Returns:
             The tagged program, and the backend of each tag.
         """
-        exported_program = self._with_whole_linears(exported_program)
+        exported_program = self._with_restored_linears(exported_program)
         context = self._context(exported_program)
         self.report = WhyNoPartitionReporter()
         tags: dict[str, DelegationSpec] = {}
         self._tag(exported_program.graph_module, context, tags)
         tag_constant_data(exported_program)
         if self._weights_as_arguments:
-            self._release_weights(exported_program.graph, context)
+            self._untag_weights(exported_program.graph, context)
         return PartitionResult(exported_program, tags)
 
     def _context(self, program: ExportedProgram) -> SupportContext:
         return SupportContext(program, enable_bf16=self._bf16, dynamic_weights=self._weights_as_arguments)
 
-    def _with_whole_linears(self, program: ExportedProgram) -> ExportedProgram:
+    def _with_restored_linears(self, program: ExportedProgram) -> ExportedProgram:
         """Returns the program, or a copy with restored linear layers if XNNPACK supports them."""
         modules = graph_modules(program.graph_module)
         nodes = [node for module in modules for node in module.graph.nodes]
@@ -282,7 +282,7 @@ class XnnpackPartitioner(Partitioner):
         return self.precisions == {ConfigPrecisionType.FP32} and operation(node) in products
 
     @staticmethod
-    def _release_weights(graph: Graph, context: SupportContext) -> None:
+    def _untag_weights(graph: Graph, context: SupportContext) -> None:
         """Removes the tags of weights and biases of float products; they become arguments of the delegate."""
         for node in graph.nodes:
             if node.op != "call_function" or meta.get_delegation_tag(node) is None:
@@ -372,7 +372,7 @@ def _name_of(config: object) -> str:
 def _fused_product(node: Node) -> Node | None:
     """Returns the matrix product or convolution into which an activation is fused; None if there is none."""
     source = node.args[0] if node.args else None
-    if isinstance(source, Node) and operation(source) in WEIGHTED and activation_behind(source) is node:
+    if isinstance(source, Node) and operation(source) in WEIGHTED and following_activation(source) is node:
         return source
     return None
 

@@ -195,7 +195,7 @@ class QuantizedOp:
         return self.nodes[at:] if self.result is None else self.nodes[at:-1]
 
 
-def activation_behind(node: Node) -> Node | None:
+def following_activation(node: Node) -> Node | None:
     """Returns the activation that can be fused into the operator; None if there is none.
 
     It must be the only user of the operator, and its lower bound must be less than its upper bound.
@@ -220,7 +220,7 @@ def quantized_op(node: Node, context: SupportContext) -> QuantizedOp | None:
         return None
     if any(context.is_constant(source.args[0]) for source in sources):
         return None
-    tail = _tail(node)
+    tail = _nodes_to_quantize(node)
     if tail is None:
         return None
     params = quantize_params(tail[-1])
@@ -232,7 +232,7 @@ def quantized_op(node: Node, context: SupportContext) -> QuantizedOp | None:
     return QuantizedOp(node, (*sources, node, *tail), tail[-1], None)
 
 
-def _tail(node: Node) -> tuple[Node, ...] | None:
+def _nodes_to_quantize(node: Node) -> tuple[Node, ...] | None:
     """Returns the nodes after an operator up to the quantize node of its result.
 
     The result is None if any other node uses one of the results in between.
@@ -243,7 +243,7 @@ def _tail(node: Node) -> tuple[Node, ...] | None:
     if len(users) == 1 and users[0].target is operator.getitem and users[0].args[1] == 0:
         last = users[0]
         nodes.append(last)
-    elif (activation := activation_behind(node)) is not None:
+    elif (activation := following_activation(node)) is not None:
         last = activation
         nodes.append(last)
     users = list(last.users)
@@ -290,7 +290,7 @@ def _weighted_op(node: Node, context: SupportContext) -> QuantizedOp | None:
         return None
     if context.is_constant(source.args[0]):
         return None
-    tail = _tail(node)
+    tail = _nodes_to_quantize(node)
     return None if tail is None else QuantizedOp(node, (source, *pads, *weights, node, *tail), tail[-1], None)
 
 

@@ -50,8 +50,8 @@ def _parts_of_cache(lowering: Lowering, node: Node) -> list[Tensor] | None:
     queries = query.sizes[-2]
     if not isinstance(queries, int) or queries > FEW_QUERIES or any(t.rank != query.rank for t in sources):
         return None
-    joined = [item for item in node.args[1:3] if isinstance(item, Node)]
-    copies = [step for item in joined for step in lowering.aliases.writers_of(item)]
+    concatenations = [item for item in node.args[1:3] if isinstance(item, Node)]
+    copies = [step for item in concatenations for step in lowering.aliases.writers_of(item)]
     if not all(step.of(Copy) and lowering.aliases.may_run_later(step) for step in copies):
         return None
     for step in copies:
@@ -201,7 +201,7 @@ def decomposed_attention(lowering: Lowering, node: Node) -> bool:
     query, key, value = (lowering.with_inner(t, -1, node) for t in (query, key, value))
     first, second = (*masks, None, None)[:2]
     out = _new_output(lowering, node)
-    joined = Attention(
+    fused = Attention(
         query=query,
         key=key,
         value=value,
@@ -213,7 +213,7 @@ def decomposed_attention(lowering: Lowering, node: Node) -> bool:
     parts = [reader, *replaced, scores, *scalings]
     for step in parts:
         lowering.drop(step)
-    lowering.emit(joined, node, [item for step in parts for item in step.nodes])
+    lowering.emit(fused, node, [item for step in parts for item in step.nodes])
     _set_output(lowering, node, out)
     return True
 

@@ -144,7 +144,7 @@ _NOT_SLICES = "its indices differ within a slice"
 
 
 def check_index_put(node: Node, constants: Constants) -> str | None:
-    """Refuses the node unless it has exactly one index, int64 [n]; it must not add except in float32."""
+    """Refuses the node unless it has exactly one index, int64 [n]. It may add only in float32."""
     arguments: Any = node.args
     given = [item for item in arguments[1] if item is not None]
     if len(given) != 1 or rank_of(given[0]) != 1 or dtype_of(given[0]) is not torch.int64:
@@ -222,7 +222,7 @@ def check_copy(node: Node, constants: Constants) -> str | None:
 
 
 def check_same_source(target: Node, source: Node) -> str | None:
-    """Refuses the node if the plan keeps target and source in different dtypes."""
+    """Refuses the node if the plan stores target and source in different dtypes."""
     same = dtype_of(target) is dtype_of(source)
     return None if same else "it writes elements of another dtype"
 

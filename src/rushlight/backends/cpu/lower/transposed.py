@@ -48,14 +48,14 @@ def phases(kernel: int, stride: int, padding: int) -> list[Phases]:
     return found
 
 
-def joined(parts: list[Phases]) -> Phases:
+def merged(parts: list[Phases]) -> Phases:
     """Merges adjacent phases into one entry."""
     first = min(part.first for part in parts)
     last = max(part.first + part.taps for part in parts)
     return Phases(parts[0].begin, parts[-1].end, first, last - first)
 
 
-def of_equal_windows(parts: list[Phases]) -> list[Phases]:
+def merged_by_inputs(parts: list[Phases]) -> list[Phases]:
     """Merges adjacent phases that read the same inputs."""
     groups: list[list[Phases]] = []
     for part in parts:
@@ -63,7 +63,7 @@ def of_equal_windows(parts: list[Phases]) -> list[Phases]:
             groups[-1].append(part)
         else:
             groups.append([part])
-    return [joined(group) for group in groups]
+    return [merged(group) for group in groups]
 
 
 def taps_of(
@@ -210,7 +210,7 @@ def transpose_images(
     grouped = weight.float().unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
     down = phases(weight.shape[2], stride[0], padding[0])
     across = phases(weight.shape[3], stride[1], padding[1])
-    if groups == 1 and not _is_joined(node, outputs, lowering.options.target):
+    if groups == 1 and not _is_concatenated(node, outputs, lowering.options.target):
         depth = max(part.taps for part in down) * weight.shape[0]
         upper = lowering.symbols.upper(count) * rows * per_line
         across = _cheapest(across, upper, depth, outputs, lowering.options.target)
@@ -250,10 +250,10 @@ def _round_up(value: Size, step: int) -> Size:
     return -(-value // step) * step
 
 
-def _is_joined(node: Node, outputs: int, target: Target) -> bool:
+def _is_concatenated(node: Node, outputs: int, target: Target) -> bool:
     """Returns whether the result is concatenated with other channels, and computed in its place there."""
-    joins = [user for user in node.users if aten_op(user.target) is torch.ops.aten.cat.default]
-    return any(argument(user, 1, 0) == 1 for user in joins) and outputs >= 2 * target.vector
+    concatenations = [user for user in node.users if aten_op(user.target) is torch.ops.aten.cat.default]
+    return any(argument(user, 1, 0) == 1 for user in concatenations) and outputs >= 2 * target.vector
 
 
 def _of(stride: tuple[int, int], padding: tuple[int, int], axis: int) -> tuple[int, int]:
@@ -266,7 +266,7 @@ def _cheapest(parts: list[Phases], rows: int, depth: int, outputs: int, target: 
     def cycles(some: list[Phases]) -> float:
         return sum(product_cycles(rows, p.taps * depth, (p.end - p.begin) * outputs, target) for p in some)
 
-    return min(([joined(parts)], of_equal_windows(parts)), key=cycles)
+    return min(([merged(parts)], merged_by_inputs(parts)), key=cycles)
 
 
 # ---- Checks: each returns the reason why a node is refused, or None ----

@@ -75,10 +75,10 @@ def _in_place(
             if operand.storage not in first or operand.storage is out.storage:
                 continue
             head = root[operand.storage]
-            alone = sum(root.get(tensor.storage) is head for tensor in reads) == 1
+            is_only_read = sum(root.get(tensor.storage) is head for tensor in reads) == 1
             fits = sizes[operand.storage] == sizes[out.storage] == sizes[head]
             if (
-                alone
+                is_only_read
                 and fits
                 and end[head] == index
                 and operand.has_layout_of(out)

@@ -52,7 +52,7 @@ def check_plan(plan: Plan, versions: Sequence[Sequence[int]]) -> None:
 
 @dataclass(frozen=True)
 class _View:
-    """A value whose expressions are evaluated to numbers. Offsets and strides are in elements."""
+    """A value of the plan with numbers instead of expressions. Offsets and strides are in elements."""
 
     storage: int
     offset: int
@@ -149,13 +149,15 @@ class _Elements:
             np.array([offset], np.int64),
         )
         result = _Elements()
-        result._take(begins, begins + length)
+        result._set_intervals(begins, begins + length)
         return result
 
     def add(self, other: _Elements) -> None:
-        self._take(np.concatenate((self.begins, other.begins)), np.concatenate((self.ends, other.ends)))
+        self._set_intervals(
+            np.concatenate((self.begins, other.begins)), np.concatenate((self.ends, other.ends))
+        )
 
-    def _take(self, begins: Ends, ends: Ends) -> None:
+    def _set_intervals(self, begins: Ends, ends: Ends) -> None:
         order = np.argsort(begins, kind="stable")
         begins, ends = begins[order], np.maximum.accumulate(ends[order])
         apart = np.flatnonzero(begins[1:] > ends[:-1])
