@@ -138,6 +138,6 @@ def test_a_captured_graph_is_taken() -> None:
 def test_the_deprecated_option_exact_is_a_precision() -> None:
     model, inputs = torch.nn.Linear(256, 256), (torch.ones(64, 256),)
     for exact, precision in ((True, "highest"), (False, "high")):
-        with pytest.warns(DeprecationWarning, match=f'say float32_matmul_precision="{precision}"'):
+        with pytest.warns(DeprecationWarning, match=f'use float32_matmul_precision="{precision}"'):
             named = rushlight.compile(model, inputs, exact=exact)
         assert named.buffer == rushlight.compile(model, inputs, float32_matmul_precision=precision).buffer  # type: ignore[arg-type]

@@ -125,7 +125,7 @@ def test_partitioners_by_method(models: dict[str, nn.Module]) -> None:
     lowered = to_backend(MethodProgramsPartitionerSpec(programs, chosen))
     assert lowered["forward"] is programs["forward"]
     assert backends(lowered["second"].graph_module) == ["TogetherBackend"]
-    with pytest.raises(CompileError, match="partitioner for method third but no program"):
+    with pytest.raises(CompileError, match="method third has a partitioner but no program"):
         to_backend(MethodProgramsPartitionerSpec(programs, {"third": chosen["second"]}))
 
 

@@ -1,1 +1,1 @@
-"""Backends. They use delegation and quantization, and never import each other."""
+"""The backends. They import the packages for delegation and quantization, but never each other."""

@@ -14,7 +14,7 @@ from rushlight.ir.program import copy_program
 
 
 class BackendNotFoundError(CompileError, NotImplementedError):
-    """No BackendDetails class with this name was imported."""
+    """No imported class derived from `BackendDetails` has the requested name."""
 
 
 @dataclass
@@ -41,6 +41,7 @@ class PreprocessResult:
     Attributes:
         processed_bytes: the payload, which the run-time part of the backend receives.
         debug_handle_map: debug handles of the edge program by identifiers of the backend (ints or strings).
+        data_store_output: the named data that the backend stores besides the payload, or None.
     """
 
     processed_bytes: bytes = b""
@@ -52,7 +53,7 @@ class PreprocessResult:
 class BackendDetails(ABC):
     """Compiles edge programs for one backend.
 
-    The name of the class is the name of the backend. A derived class cannot be derived from again.
+    The name of the class is the name of the backend. A class of a backend cannot have derived classes.
     """
 
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -96,7 +97,10 @@ class BackendDetails(ABC):
         edge_programs: dict[str, list[ExportedProgram]],
         compile_specs: dict[str, list[list[CompileSpec]]],
     ) -> dict[str, list[PreprocessResult]]:
-        """Compiles all partitions of all methods. A backend overrides this to share data between partitions.
+        """Compiles all partitions of all methods.
+
+        A backend overrides this method to share data between partitions. The default calls `preprocess` for
+        each partition.
 
         Args:
             edge_programs: the partitions of each method.
@@ -104,14 +108,17 @@ class BackendDetails(ABC):
                 `edge_programs[method][i]`.
 
         Returns:
-            The results, in the structure of `edge_programs`.
+            The results: `results[method][i]` belongs to `edge_programs[method][i]`.
+
+        Raises:
+            ValueError: a method has different numbers of partitions and lists of compile specs.
         """
         results = {}
         for method, programs in edge_programs.items():
             specs = compile_specs.get(method, [])
             if len(specs) != len(programs):
                 raise ValueError(
-                    f"method {method} has {len(programs)} parts but {len(specs)} lists of compile specs"
+                    f"method {method} has {len(programs)} partitions but {len(specs)} lists of compile specs"
                 )
             results[method] = [cls.preprocess(p, s) for p, s in zip(programs, specs, strict=True)]
         return results
@@ -127,12 +134,13 @@ def find_backend(backend_id: str) -> type[BackendDetails]:
         The class, which is derived from `BackendDetails`.
 
     Raises:
-        BackendNotFoundError: there is no such class. The message lists the existing names.
+        BackendNotFoundError: there is no such class. The message lists the names of all backends.
     """
     classes = {cls.__name__: cls for cls in BackendDetails.__subclasses__()}
     if backend_id not in classes:
         known = ", ".join(sorted(classes)) or "none"
         raise BackendNotFoundError(
-            f"Backend {backend_id} was not found. Import the module that defines it; imported so far: {known}"
+            f"Backend {backend_id} was not found. Import the module that defines its class. The imported "
+            f"backends are: {known}"
         )
     return classes[backend_id]

@@ -15,9 +15,9 @@ from rushlight.ir.facts import facts_of, shared_placeholders, stored_targets, wi
 
 
 def new_values_of_buffers(signature: ExportGraphSignature) -> dict[str, str]:
-    """Returns the name of the node with the new value of each mutable buffer, by the buffer's qualified name.
+    """Returns, for the qualified name of each mutable buffer, the name of the node with its new value.
 
-    `signature.buffers_to_mutate` maps in the other direction and has only one buffer for each node.
+    `signature.buffers_to_mutate` maps from nodes to buffers, and has only one buffer for each node.
     """
     return {
         str(spec.target): spec.arg.name
@@ -27,7 +27,7 @@ def new_values_of_buffers(signature: ExportGraphSignature) -> dict[str, str]:
 
 
 class ConstantFiles:
-    """The files in which the user stores the constants of a partition.
+    """The files in which the constants of a partition are stored, as the user chose.
 
     Args:
         program: the partition.
@@ -36,8 +36,8 @@ class ConstantFiles:
     def __init__(self, program: ExportedProgram) -> None:
         wanted = with_marks(program, facts_of(program)).delegate_constant_files
         targets = stored_targets(program)
-        # For each node that depends only on constants: the files of these constants, with a constant's name
-        # each.
+        # For each node that depends only on constants: the files of these constants, and for each file the
+        # name of one constant.
         self._files: dict[Node, dict[str, str]] = {}
         for node in program.graph.nodes:
             if node.name in targets and node.op == "placeholder":
@@ -49,20 +49,20 @@ class ConstantFiles:
 
     @property
     def single(self) -> str | None:
-        """The file of all constants of the partition; None if there is no file or more than one."""
+        """The file, if all constants with a file have the same one; None if there is no file or several."""
         return next(iter(self.names)) if len(self.names) == 1 else None
 
     def of(self, nodes: Iterable[Node]) -> str | None:
-        """Returns the file of the constants that operators read, if the partition's constants have several.
+        """Returns the file of the constants that operators read, if the partition has several files.
 
         Args:
             nodes: the operators that a backend runs as one operator.
 
         Returns:
-            The file; None for the program file.
+            The file; None for the program file, or if the partition has at most one file.
 
         Raises:
-            CompileError: the constants of these operators have several files.
+            CompileError: the constants of these operators are in several files.
         """
         if len(self.names) < 2:
             return None
@@ -70,8 +70,8 @@ class ConstantFiles:
         if len(files) > 1:
             names = ", ".join(f"{name} in {file!r}" for file, name in files.items())
             raise CompileError(
-                f"an operator of a delegate keeps its constants in one file, but tags ask for {names}: "
-                "give them the same tag"
+                f"an operator of a delegate stores its constants in one file, but their tags require "
+                f"{names}: give these constants the same tag"
             )
         return next(iter(files), None)
 
@@ -87,10 +87,13 @@ def _tags_of_users(node: Node) -> set[str]:
 
 
 def tag_constant_data(edge_program: ExportedProgram) -> None:
-    """Tags each constant (parameter, buffer or tensor that never changes) with the partitions of its users.
+    """Tags each constant (parameter, buffer or tensor that never changes) with the tag of its users.
 
-    Call this after all other nodes are tagged. Each partition gets a copy of a constant that several
-    partitions use. A buffer that another method changes stays in the program.
+    Call this function after all other nodes are tagged. If several partitions use a constant, its tag is one
+    of theirs, and each partition gets a copy. A buffer that another method changes stays in the program.
+
+    Args:
+        edge_program: the edge program of a method.
     """
     signature = edge_program.graph_signature
     changed = changed_targets(signature)
@@ -109,13 +112,16 @@ def tag_constant_data(edge_program: ExportedProgram) -> None:
 
 
 def tag_mutated_buffer(edge_program: ExportedProgram) -> None:
-    """Tags a mutable buffer with a partition if only this partition reads and writes the buffer.
+    """Gives each mutable buffer that only one partition reads and writes the tag of this partition.
 
-    The delegate then owns the buffer's state.
+    The delegate then owns the state of the buffer. Call this function after all other nodes are tagged.
 
-    Call this after all other nodes are tagged. Other buffers stay in the program, and so do these: buffers
-    whose old value is an output or the new value of another buffer, buffers whose new value is a placeholder,
-    and buffers that several methods share.
+    All other mutable buffers stay in the program. Moreover, these buffers stay in the program: buffers whose
+    old value is an output or the new value of another buffer, buffers whose new value is a placeholder, and
+    buffers that several methods share.
+
+    Args:
+        edge_program: the edge program of a method.
     """
     signature = edge_program.graph_signature
     new_values = new_values_of_buffers(signature)

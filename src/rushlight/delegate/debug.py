@@ -33,17 +33,23 @@ class DelegateMappingBuilder:
     ) -> int | str:
         """Adds an entry for either `nodes` or `handles`.
 
+        Args:
+            nodes: the nodes whose debug handles the entry contains.
+            handles: the debug handles of the entry. None is ignored in a sequence.
+            identifier: the identifier of the entry; None if identifiers are generated.
+
         Returns:
             The identifier of the entry.
 
         Raises:
-            ValueError: the identifier is given although it is generated, is missing, or exists already; or
-                there is no debug handle.
+            ValueError: not exactly one of `nodes` and `handles` is given; an identifier is given although
+                identifiers are generated; the identifier is missing or has an entry already; or no debug
+                handle is known.
         """
         if (nodes is None) == (handles is None):
             raise ValueError("exactly one of nodes and handles must be given")
         if self._generated and identifier is not None:
-            raise ValueError(f"identifiers are generated here; {identifier!r} cannot be given")
+            raise ValueError(f"this mapping generates its identifiers; {identifier!r} cannot be given")
         if self._generated:
             identifier = len(self._handles)
         if identifier is None:
@@ -61,6 +67,6 @@ class DelegateMappingBuilder:
             given = [handles] if isinstance(handles, int) else handles
             found.update(handle for handle in given if handle is not None)
         if not found:
-            raise ValueError(f"no debug handle is known for entry {identifier!r}")
+            raise ValueError(f"the nodes or handles of entry {identifier!r} contain no debug handle")
         self._handles[identifier] = tuple(sorted(found))
         return identifier

@@ -1,4 +1,4 @@
-"""Bytes that stay in a file: large data of a backend that is not loaded into memory."""
+"""Large data of a backend that stay in a file and are not loaded into memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class FileBackedData:
 
     Args:
         path: the file.
-        cleanup: `close` removes the file; at the latest it is removed with this object.
+        cleanup: whether this object owns the file. `close` then removes the file. Without `close`, the file
+            is removed when this object is deleted.
         sha256: the SHA-256 digest of the file, if it is known.
     """
 
@@ -32,7 +33,7 @@ class FileBackedData:
 
     @classmethod
     def move_from(cls, path: str, sha256: bytes | None = None) -> FileBackedData:
-        """Renames a file within its folder, and returns its bytes; `close` removes the renamed file.
+        """Renames a file within its folder, and returns an object that owns the renamed file.
 
         Args:
             path: the file.

@@ -1,4 +1,4 @@
-"""Forms the smallest number of partitions that the dependencies allow."""
+"""Groups the supported nodes of a graph into the smallest possible number of partitions."""
 
 from __future__ import annotations
 
@@ -13,21 +13,28 @@ COMPUTING = ("call_function", "call_module", "call_method")
 def form_parts(
     graph: Graph, supported: Callable[[Node], bool], groups: Sequence[Sequence[Node]] = ()
 ) -> list[list[Node]]:
-    """Groups the supported nodes into partitions without cyclic dependencies; nodes stay in graph order.
+    """Groups the supported nodes into partitions without cyclic dependencies.
 
-    The rank of a node is the largest number of partitions that a path to the node leaves. A path leaves a
-    partition when it goes from a supported node to an unsupported node. Supported nodes of one rank form one
-    partition. No path between two of these nodes leaves the partition, since that would raise the rank. A
-    path that leaves k partitions needs k + 1 partitions in any grouping; therefore the number of partitions
-    is minimal. The time is linear in nodes and edges.
+    The rank of a node is the largest number of edges from a supported node to an unsupported node on a path
+    to this node. Supported nodes with the same rank form one partition. No path between two of these nodes
+    contains an unsupported node, because the rank would increase at that node. A path with k such edges
+    needs k + 1 partitions in any grouping; therefore the number of partitions is minimal. Without groups,
+    the time is linear in the number of nodes and edges.
 
-    Nodes of one of `groups` stay in one partition, or in none if a node of the group is not supported. A
-    getitem node is in the partition of the node that makes its tuple.
+    Args:
+        graph: the graph.
+        supported: whether a backend supports a node.
+        groups: nodes that must be in the same partition. If a node of a group is not supported, no node of
+            the group is in a partition. A group that no partition can contain without a cycle is ignored.
+
+    Returns:
+        The partitions. The nodes of each partition are in graph order. A getitem node is in the partition of
+        the node whose result it selects.
     """
     nodes = list(graph.nodes)
     chosen = _supported(nodes, supported, groups)
     rank = _ranks(nodes, chosen, {node: group[0] for group in groups for node in group})
-    # a path that leaves and enters a group again prevents the group from being one partition
+    # A group cannot be one partition if a path leaves the group and enters it again.
     while rank is None:
         groups = [group for group in groups if not _is_left_and_entered(nodes, group)]
         rank = _ranks(nodes, chosen, {node: group[0] for group in groups for node in group})
@@ -39,7 +46,7 @@ def form_parts(
 
 
 def joined(groups: Iterable[Sequence[Node]]) -> list[list[Node]]:
-    """Joins groups that have common nodes."""
+    """Merges groups that have common nodes."""
     of: dict[Node, list[Node]] = {}
     for group in groups:
         together = list(dict.fromkeys(member for node in group for member in of.get(node, [node])))
@@ -49,10 +56,13 @@ def joined(groups: Iterable[Sequence[Node]]) -> list[list[Node]]:
 
 
 def _ranks(nodes: Sequence[Node], chosen: set[Node], leader: dict[Node, Node]) -> dict[Node, int] | None:
-    """Returns ranks that are equal for nodes with the same leader; None if no such ranks exist."""
+    """Returns the rank of every node; nodes with the same leader have the same rank.
+
+    Returns None if no such ranks exist.
+    """
     rank = dict.fromkeys(nodes, 0)
     changed = True
-    while changed:  # iterates again only if a group raises the rank of nodes before its last node
+    while changed:  # another iteration is needed only if a group raises the rank of an earlier node
         changed = False
         for node in nodes:
             level = rank[node]

@@ -1,4 +1,4 @@
-"""Counts the delegated and the other nodes of each operator."""
+"""Counts the delegated and the non-delegated nodes of each operator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CALL = "executorch_call_delegate"
 
 @dataclass
 class DelegationBreakdown:
-    """The nodes of one kind of operator inside and outside of lowered modules."""
+    """The numbers of nodes of one operator inside and outside of lowered modules."""
 
     op_type: str = ""
     delegated: int = 0
@@ -32,7 +32,7 @@ class DelegationBreakdown:
 class DelegationInfo:
     """Counts of a graph module and its lowered modules.
 
-    `delegation_by_operator` has node names without their numbers as keys.
+    The keys of `delegation_by_operator` are node names without the numbers at their ends.
     """
 
     num_delegated_subgraphs: int
@@ -49,7 +49,7 @@ class DelegationInfo:
         )
 
     def rows(self) -> list[tuple[str, int, int]]:
-        """Returns (operator, delegated, not delegated) in the order of the names, then the total."""
+        """Returns rows (operator, delegated, not delegated), sorted by name; the last row is the total."""
         items = sorted(self.delegation_by_operator.values(), key=lambda item: item.op_type)
         return [
             *((item.op_type, item.delegated, item.non_delegated) for item in items),

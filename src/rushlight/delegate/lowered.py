@@ -18,11 +18,11 @@ from rushlight.ir.errors import CompileError
 from rushlight.ir.program import copy_program
 
 Writer = Callable[..., Any]
-"""Makes the program whose only instruction calls a lowered module.
+"""The type of a function that makes the program whose only instruction calls a lowered module.
 
-The function takes the module and options, and returns a manager with `.buffer` and `.executorch_program`.
-Only the driver of the compiler knows the later stages; therefore it passes this function to the code that
-makes lowered modules.
+The arguments are the module and options. The result is a manager with `.buffer` and `.executorch_program`.
+Only the driver of the compiler imports the later stages; therefore the driver passes this function to the
+code that makes lowered modules.
 """
 
 
@@ -49,7 +49,7 @@ class LoweredBackendModule(torch.nn.Module):
             processed_bytes: the payload.
             compile_specs: the options of the partitioner.
             named_data_store_output: the data that the backend stored by name.
-            writer: makes a program that only calls this module; `to_backend` sets it.
+            writer: makes a program that only calls this module. Without it, `program` and `buffer` fail.
         """
         super().__init__()
         self._original_exported_program = edge_program
@@ -102,7 +102,11 @@ class LoweredBackendModule(torch.nn.Module):
         return executorch_call_delegate(self, *args)
 
     def program(self, emit_stacktrace: bool = False, memory_planning: object = None) -> Any:
-        """Returns the program whose only instruction calls this module, before serialization."""
+        """Returns the program whose only instruction calls this module, before serialization.
+
+        Raises:
+            CompileError: the module was made without a writer.
+        """
         return self._write(
             emit_stacktrace=emit_stacktrace, memory_planning=memory_planning
         ).executorch_program
@@ -118,6 +122,9 @@ class LoweredBackendModule(torch.nn.Module):
         """Returns the bytes of a .pte file whose only instruction calls this module.
 
         Alignments are in bytes.
+
+        Raises:
+            CompileError: the module was made without a writer.
         """
         manager = self._write(
             extract_delegate_segments=extract_delegate_segments,
@@ -131,8 +138,8 @@ class LoweredBackendModule(torch.nn.Module):
     def _write(self, **options: object) -> Any:
         if self._writer is None:
             raise CompileError(
-                f"this lowered module of {self._backend_id} was made without a writer, so that it cannot be "
-                "written by itself; `to_backend` makes modules that can"
+                f"this lowered module of {self._backend_id} has no writer, so that no program can be made of "
+                "it alone; `to_backend` makes modules with a writer"
             )
         return self._writer(self, **options)
 

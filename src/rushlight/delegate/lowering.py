@@ -1,4 +1,4 @@
-"""Lowers a whole program, or the tagged partitions of several methods."""
+"""Lowers a whole program, or the tagged partitions of several methods, to backends."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MethodProgramsPartitionerSpec:
 
 
 class PartitionerError(CompileError, AssertionError):
-    """A partitioner breaks the contract of partitioners."""
+    """A partitioner did not meet the contract of `Partitioner`."""
 
 
 def _lowered(
@@ -47,25 +47,25 @@ def _lowered(
         store = kept_in_file(store, files.single)
     elif store is not None and files.names and not store.external_data:
         raise CompileError(
-            f"{backend_id} keeps the constants of one delegate in one file, but tags ask for "
+            f"{backend_id} stores the constants of one delegate in one file, but their tags require "
             f"{', '.join(sorted(files.names))}: give all constants of a delegate the same tag"
         )
     lowered = LoweredBackendModule(program, backend_id, result.processed_bytes, specs, store, writer)
-    described: dict[str, object] = {"debug_handle_map": result.debug_handle_map}
+    metadata: dict[str, object] = {"debug_handle_map": result.debug_handle_map}
     if result._delegate_info_meta is not None:
-        described["_delegate_info_meta"] = result._delegate_info_meta
-    lowered.meta = described
+        metadata["_delegate_info_meta"] = result._delegate_info_meta
+    lowered.meta = metadata
     return lowered
 
 
 def lower_program(
     backend_id: str, program: ExportedProgram, specs: list[CompileSpec], writer: Writer | None = None
 ) -> LoweredBackendModule:
-    """Lowers a whole edge program, which is not changed.
+    """Lowers a whole edge program to one backend.
 
     Args:
         backend_id: the name of a backend that has been imported.
-        program: the edge program.
+        program: the edge program. It is not changed.
         specs: the options of the backend.
         writer: makes a program file of the lowered module.
 
@@ -83,14 +83,14 @@ def lower_methods(
     """Lowers the tagged partitions of several methods together.
 
     Args:
-        spec: programs, which are not changed, and partitioners, by method name.
+        spec: programs and partitioners, by method name. The programs are not changed.
         writer: makes a program file of a lowered module.
 
     Returns:
         The program of every method. In programs with a partitioner, delegate calls replace the partitions.
 
     Raises:
-        CompileError: a program cannot be partitioned by its tags.
+        CompileError: the tags of a program do not define valid partitions, or a partitioner has no program.
         AssertionError: a partitioner changed more than tags, or returned no tags.
     """
     results = dict(spec.method_to_edge_program)
@@ -99,7 +99,7 @@ def lower_methods(
     shared = shared_state(results)
     for method, partitioner in spec.method_to_partitioner.items():
         if method not in results:
-            raise CompileError(f"there is a partitioner for method {method} but no program")
+            raise CompileError(f"method {method} has a partitioner but no program")
         facts = replace(facts_of(results[method]), shared_state=shared[method])
         tagged[method] = program = copy_program(results[method], facts)
         before = _fingerprint(program.graph_module)
@@ -156,8 +156,8 @@ def _preprocess(backend_id: str, cuts: dict[str, list[Cut]], writer: Writer | No
     for method, of in parts.items():
         if len(results.get(method, ())) != len(of):
             raise CompileError(
-                f"{backend_id}.preprocess_multimethod gave {len(results.get(method, ()))} results for the "
-                f"{len(of)} parts of method {method}"
+                f"{backend_id}.preprocess_multimethod returned {len(results.get(method, ()))} results for "
+                f"the {len(of)} partitions of method {method}"
             )
         for part, result in zip(of, results[method], strict=True):
             assert part.program is not None
@@ -165,5 +165,5 @@ def _preprocess(backend_id: str, cuts: dict[str, list[Cut]], writer: Writer | No
 
 
 def _fingerprint(module: GraphModule) -> list[tuple[str, object, int]]:
-    """Operators and their numbers of arguments in order, which a partitioner must not change."""
+    """Returns the operators and their numbers of inputs in order, which a partitioner must not change."""
     return [(node.op, node.target, len(node.all_input_nodes)) for node in module.graph.nodes]

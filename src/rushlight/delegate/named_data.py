@@ -1,4 +1,4 @@
-"""Named data that backends store besides their payload, in the program file or in separate files."""
+"""Named data, which backends store in the program file or in separate files, outside their payloads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from rushlight.format.flat_tensor import TensorLayout
 
 @dataclass
 class DataEntry:
-    """The place of named data: `buffer_index` is an index of the store's buffers, `alignment` is in bytes."""
+    """An entry for named data.
+
+    Attributes:
+        buffer_index: the index of the data in the buffers of the store.
+        alignment: the alignment of the data in bytes.
+        tensor_layout: the layout if the data are a tensor, or None.
+    """
 
     buffer_index: int
     alignment: int
@@ -24,9 +30,12 @@ class DataEntry:
 
 @dataclass
 class NamedDataStoreOutput:
-    """The buffers of a store without duplicates, and the entries that refer to them.
+    """The buffers of a store without duplicates, and the entries that refer to the buffers.
 
-    Entries of the program file are by key; entries of other files are by file and key.
+    Attributes:
+        buffers: the data. No two buffers are equal.
+        pte_data: the entries of the program file, by key.
+        external_data: the entries of other files, by file name and key.
     """
 
     buffers: list[bytes | FileBackedData]
@@ -35,7 +44,7 @@ class NamedDataStoreOutput:
 
     @property
     def views(self) -> list[bytes | memoryview]:
-        """The buffers as bytes; a buffer in a file is memory-mapped."""
+        """The bytes of the buffers; a buffer in a file is memory-mapped."""
         return [data.view() if isinstance(data, FileBackedData) else data for data in self.buffers]
 
 
@@ -83,9 +92,10 @@ class NamedDataStore:
         Args:
             key: the name.
             data: bytes, bytes in a file, or a tensor.
-            alignment: the alignment in bytes, or None.
+            alignment: the alignment in bytes. None means 1.
             external_tag: the name of a separate file, or None for the program file.
-            tensor_layout: the layout if the data are a tensor.
+            tensor_layout: the layout in which a tensor is stored, or the layout of a tensor given as bytes.
+                By default, a given tensor keeps its own layout.
 
         Raises:
             ValueError: the key already has other data, the alignment is not positive, the sizes of the tensor
@@ -110,7 +120,7 @@ class NamedDataStore:
     def add_by_content(
         self, data: bytes, alignment: int = 1, prefix: str = "", external_tag: str | None = None
     ) -> str:
-        """Stores data under a key made from its SHA-256 digest, which is computed only once.
+        """Stores data under a key that is made from the SHA-256 digest of the data.
 
         Args:
             data: the bytes.
@@ -137,7 +147,9 @@ class NamedDataStore:
     ) -> None:
         index = self._index_of_digest.setdefault(digest, len(self.buffers))
         if self.key_to_buffer_idx.setdefault(key, index) != index:
-            raise ValueError(f"two different blobs ({len(data)} bytes the second) are named {key!r}")
+            raise ValueError(
+                f"key {key!r} already has other data, so the {len(data)} bytes of new data need another key"
+            )
         if index == len(self.buffers):
             self.buffers.append(data)
         entries = self.external_data.setdefault(external_tag, {}) if external_tag else self.pte_data
@@ -149,18 +161,19 @@ class NamedDataStore:
     def externalize_pte_data(self, max_data_bytes: int, tag_prefix: str) -> None:
         """Moves the data of the program file to other files, in the order of the keys.
 
-        max_data_bytes: the maximum number of data bytes in a file. Data with several keys counts once.
+        Args:
+            max_data_bytes: the maximum number of data bytes in a file. Data with several keys count once.
             tag_prefix: the start of the file names. Each file name ends with a digest of the keys in the
                 file.
 
         Raises:
-            ValueError: an argument is not positive or empty, one data item is larger than a file, or a file
-                of this name already has other data.
+            ValueError: `max_data_bytes` is not a positive integer, `tag_prefix` is empty, one data item has
+                more than `max_data_bytes`, or a file of this name already has other data.
         """
         if isinstance(max_data_bytes, bool) or not isinstance(max_data_bytes, int) or max_data_bytes < 1:
             raise ValueError(f"max_data_bytes is {max_data_bytes!r}; it must be a positive integer")
         if not tag_prefix:
-            raise ValueError("tag_prefix is empty, so that files would have no name of their own")
+            raise ValueError("tag_prefix is empty; give a prefix for the names of the files")
         groups: dict[int, list[str]] = {}
         for key in sorted(self.pte_data):
             groups.setdefault(self.pte_data[key].buffer_index, []).append(key)
@@ -169,7 +182,9 @@ class NamedDataStore:
         for index, keys in groups.items():
             size = len(self.buffers[index])
             if size > max_data_bytes:
-                raise ValueError(f"{keys[0]!r} has {size} bytes, and a file at most {max_data_bytes}")
+                raise ValueError(
+                    f"{keys[0]!r} has {size} bytes, but max_data_bytes allows only {max_data_bytes} in a file"
+                )
             if not files or size > remaining:
                 files.append([])
                 remaining = max_data_bytes

@@ -12,17 +12,23 @@ from rushlight.ir.meta import source_of
 
 
 class CircularPartitionError(CompileError):
-    """Two partitions depend on each other in a cycle."""
+    """Partitions depend on each other in a cycle."""
 
 
 def order_of_parts(graph: Graph, part_of: Mapping[Node, str]) -> list[Node | str]:
-    """Returns nodes and partitions in a valid order that is as close to the graph's order as possible.
+    """Returns the nodes outside partitions, and the partitions, in topological order.
 
-    The algorithm is Kahn's; each partition is one vertex, and the earliest ready vertex comes first. It takes
+    The algorithm is Kahn's. Each partition is one vertex. Of all vertices without pending inputs, the vertex
+    that is first in the graph is next, so that the result is close to the order of the graph. The time is
     O(n log n).
 
+    Args:
+        graph: the graph.
+        part_of: the tags of the nodes in partitions.
+
     Raises:
-        CircularPartitionError: a partition depends on itself through another node; the message names both.
+        CircularPartitionError: a partition depends on its own results through nodes outside the partition.
+            The message names the partition and such a node.
     """
     position = {node: i for i, node in enumerate(graph.nodes)}
     first: dict[Node | str, int] = {}
@@ -52,12 +58,12 @@ def order_of_parts(graph: Graph, part_of: Mapping[Node, str]) -> list[Node | str
         parts = [vertex for vertex in stuck if isinstance(vertex, str)]
         between = next((vertex for vertex in stuck if isinstance(vertex, Node)), None)
         where = (
-            f"; {between.name} ({between.target}, {source_of(between)}) lies between their nodes"
+            f"; {between.name} ({between.target}, {source_of(between)}) is on a path between their nodes"
             if between
             else ""
         )
         raise CircularPartitionError(
-            f"parts {', '.join(sorted(parts))} depend on each other in a circle{where}. "
+            f"partitions {', '.join(sorted(parts))} depend on each other in a cycle{where}. "
             f"Tag that node too, or give its users another tag"
         )
     return order

@@ -1,4 +1,4 @@
-"""The interface with which a backend selects nodes."""
+"""The interface by which a backend selects the nodes that it runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PartitionResult:
 
     Attributes:
         tagged_exported_program: the program whose nodes have tags.
-        partition_tags: the backend and its options, by tag. Nodes with other tags are not
+        partition_tags: the backend and its options, by tag. Nodes whose tag is missing here are not
             delegated.
     """
 
@@ -40,8 +40,8 @@ class Partitioner(ABC):
 
     A tag (`node.meta["delegation_tag"]`) names one partition, which becomes one lowered module. Partitions
     must not depend on each other in a cycle. A constant whose users are all in one partition may have the
-    partition's tag; it then belongs to the delegate. Graphs inside control flow are tagged in the same way. A
-    partitioner may change only tags, unless `changes_graph` is True.
+    tag of the partition; the delegate then owns the constant. Graphs inside control flow are tagged in the
+    same way. A partitioner may change only tags, unless `changes_graph` is True.
 
     Args:
         spec: options of the partitioner, which the property `spec` returns. The base class does not read
@@ -49,13 +49,13 @@ class Partitioner(ABC):
     """
 
     decomposes_leftovers = False
-    """Whether preserved operators that were not lowered are decomposed in a second pass.
+    """Whether preserved operators that were not delegated are decomposed in a second pass.
 
-    If True, all nodes of such an operator in the method are decomposed. If False, leftovers are an error.
+    If True, all nodes of such an operator in the method are decomposed. If False, such a node is an error.
     """
 
     changes_graph = False
-    """Whether the partitioner may change more than tags. If False, such a change is an error."""
+    """Whether the partitioner may change more than tags. If False, any other change is an error."""
 
     def __init__(self, spec: Mapping[str | int | float | bool, object] = MappingProxyType({})) -> None:
         self._spec = spec
@@ -75,7 +75,7 @@ class Partitioner(ABC):
 
         Args:
             exported_program: the edge program of a method. The partitioner writes tags into its nodes, or
-                tags a copy and returns that.
+                tags and returns a copy.
 
         Returns:
             The tagged program, and the backend of each tag. A node without a tag is not delegated.
@@ -90,18 +90,18 @@ class Partitioner(ABC):
             ep: the ATen program of a method, before decomposition.
 
         Returns:
-            The operators, and a function or None. The function gets each node of these operators; if it
-            returns False, the node is decomposed. The default is no operators and None.
+            The operators, and a function or None. The function gets each node that calls one of these
+            operators; if it returns False, the node is decomposed. The default is no operators and None.
         """
         return [], None
 
     def transform_for_pre_decomposition(self, exported_program: ExportedProgram) -> ExportedProgram:
-        """Returns a transformed ATen program, with which the compiler continues before decomposition.
+        """Transforms the ATen program of a method before decomposition.
 
         Args:
-            exported_program: the ATen program of a method, before decomposition.
+            exported_program: the ATen program of a method.
 
         Returns:
-            The program to continue with. The default is the given program.
+            The program that the compiler decomposes. The default is the given program.
         """
         return exported_program

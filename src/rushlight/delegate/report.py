@@ -1,4 +1,4 @@
-"""Tables of the nodes that run on backends, with the reasons for all other nodes."""
+"""Reports which nodes run on backends, and why the other nodes do not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ def _operator(node: Node) -> str:
 
 
 class WhyNoPartition:
-    """Logs why a node is not delegated: why(node, "because ...")."""
+    """Logs why a node is not delegated: `why(node, reason)`.
+
+    Args:
+        logger: the logger, which gets the messages at level DEBUG.
+    """
 
     def __init__(self, logger: logging.Logger) -> None:
         self.logger = logger
@@ -69,12 +73,23 @@ class WhyNoPartitionReporter:
         return text_table(("node", "operator", "source", "reason"), rows) if rows else "No nodes rejected."
 
     def wrap_check(self, operator_support: OperatorSupportBase, message: str) -> OperatorSupportBase:
-        """Returns the same check, which also reports the nodes that it refuses."""
+        """Returns a check with the same result, which also reports each rejected node.
+
+        Args:
+            operator_support: the check.
+            message: the reason that is reported for each rejected node.
+        """
         return ReportRejected(operator_support, self, message)
 
 
 class ReportRejected(OperatorSupportBase):
-    """An operator support that reports the nodes which another operator support refuses."""
+    """An operator support that reports the nodes that another operator support rejects.
+
+    Args:
+        operator_support: the other operator support.
+        reporter: the reporter that gets the rejected nodes.
+        message: the reason that is reported for each rejected node.
+    """
 
     def __init__(
         self, operator_support: OperatorSupportBase, reporter: WhyNoPartitionReporter, message: str
@@ -85,10 +100,10 @@ class ReportRejected(OperatorSupportBase):
 
     def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> bool:
         """Returns the result of the other operator support."""
-        taken = self.operator_support.is_node_supported(submodules, node)
-        if not taken:
+        is_supported = self.operator_support.is_node_supported(submodules, node)
+        if not is_supported:
             self.reporter.report_reject(node, self.message)
-        return taken
+        return is_supported
 
 
 def get_delegates(graph: Graph) -> list[Node]:
@@ -97,7 +112,7 @@ def get_delegates(graph: Graph) -> list[Node]:
 
 
 def get_non_lowered_nodes(graph: Graph) -> list[Node]:
-    """Returns the operators that run on kernels."""
+    """Returns the nodes that run on kernels."""
     return [
         node
         for node in graph.nodes
@@ -112,7 +127,7 @@ def get_non_lowered_nodes(graph: Graph) -> list[Node]:
 
 
 def get_delegated_payload(graph_module: GraphModule) -> dict[str, tuple[str, list[object], bytes]]:
-    """Returns (backend name, compile specs, payload) of every lowered module, by name."""
+    """Returns (backend name, compile specs, payload) of every lowered module, by the name of the module."""
     return {
         name: (module.backend_id, list(module.compile_specs), module.processed_bytes)
         for name, module, _ in get_lowered_submodules(graph_module)
@@ -137,9 +152,14 @@ def print_delegated_graph(graph_module: GraphModule) -> None:
 
 
 def delegationtable(graph_module: GraphModule, reasons: Mapping[Node, str] | None = None) -> str:
-    """Returns a table of operators by execution place: counts for each lowered module, then nodes on kernels.
+    """Returns a table of the operators of each lowered module, and of the nodes that run on kernels.
 
-    Each node on kernels has its source line and the reason why it is not delegated.
+    The rows of a lowered module contain its operators and their counts. The row of a node on kernels contains
+    its source line and the reason why it is not delegated.
+
+    Args:
+        graph_module: the graph after delegation.
+        reasons: the reasons why nodes are not delegated, or None.
     """
     rows: list[tuple[str, str, str, str]] = []
     for name, module, _ in get_lowered_submodules(graph_module):

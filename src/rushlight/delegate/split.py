@@ -1,4 +1,4 @@
-"""Cuts tagged partitions out of a graph as programs, and replaces them by calls."""
+"""Makes a program of each tagged partition of a graph, and replaces the partition by a delegate call."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _CONSTANT_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TEN
 
 @dataclass
 class Part:
-    """The nodes with one tag in one graph, and the program made from these nodes."""
+    """A partition: the nodes with one tag in one graph, and the program made from these nodes."""
 
     tag: str
     spec: DelegationSpec
     nodes: list[Node]
     constants: list[Node] = field(default_factory=list)  # placeholders that the partition owns
     inputs: list[Node] = field(default_factory=list)
-    mutations: list[tuple[Node, str]] = field(default_factory=list)  # (new value, buffer's target)
+    mutations: list[tuple[Node, str]] = field(default_factory=list)  # (new value, name of the buffer)
     outputs: list[Node] = field(default_factory=list)
     program: ExportedProgram | None = None
     lowered: LoweredBackendModule | None = None
@@ -60,7 +60,11 @@ class Part:
 class Cut:
     """The partitions of one graph.
 
-    `owner` is the program if this is its main graph, else None.
+    Attributes:
+        module: the module with the graph.
+        owner: the program if this is its main graph; None for a graph inside control flow.
+        order: the nodes outside partitions and the tags of the partitions, in execution order.
+        parts: the partitions by tag.
     """
 
     module: GraphModule
@@ -72,7 +76,13 @@ class Cut:
 def cut_program(program: ExportedProgram, tags: dict[str, DelegationSpec]) -> list[Cut]:
     """Returns the partitions of a program's main graph and of all graphs inside its control flow.
 
-    The program is not changed.
+    Args:
+        program: a program whose nodes have tags. It is not changed.
+        tags: the backend and its options, by tag.
+
+    Raises:
+        CompileError: a node or constant has a tag that it must not have, or partitions depend on each other
+            in a cycle.
     """
     return list(_cuts(program.graph_module, program, program, tags))
 
@@ -103,9 +113,10 @@ def _cuts(
 
 
 def _members(graph: Graph, tags: dict[str, DelegationSpec]) -> dict[Node, str]:
-    """The tag of every computing node.
+    """Returns the tag of every node in a partition.
 
-    A getitem node has the tag of the node that makes the tuple; a branch node, of its control flow node.
+    A getitem node has the tag of the node whose result it selects. The get_attr node of a control flow
+    branch has the tag of the control flow node.
     """
     part_of: dict[Node, str] = {}
     for node in graph.nodes:
@@ -130,7 +141,7 @@ def _members(graph: Graph, tags: dict[str, DelegationSpec]) -> dict[Node, str]:
 
 
 def _tagged_constants(owner: ExportedProgram, tags: dict[str, DelegationSpec]) -> dict[Node, InputSpec]:
-    """The tagged constants and buffers; state that several methods share stays in the program."""
+    """Returns the tagged constants and buffers, except buffers that several methods share."""
     specs = {spec.arg.name: spec for spec in owner.graph_signature.input_specs if hasattr(spec.arg, "name")}
     shared = shared_placeholders(owner)
     tagged = {}
@@ -210,10 +221,10 @@ def _find_boundary(
 def _owned(
     constant: Node, spec: InputSpec, part: Part, part_of: dict[Node, str], new_values: dict[str, str]
 ) -> bool:
-    """Whether the partition owns the constant.
+    """Returns whether the partition owns the constant.
 
-    Each partition owns a copy of a shared constant. A buffer that changes is owned by the partition with its
-    tag, which must be the only partition that reads and writes it.
+    If several partitions use a constant, each of them owns a copy. Only the partition with the tag of a
+    mutable buffer owns the buffer, and no other partition may read or write it.
     """
     new_value = new_values.get(str(spec.target))
     if new_value is None:
@@ -223,13 +234,13 @@ def _owned(
     outside = [user for user in constant.users if part_of.get(user) != part.tag and user.op != "output"]
     if outside:
         raise CompileError(
-            f"buffer {spec.target} changes and is tagged {part.tag}, but {outside[0].name} "
-            f"({meta.source_of(outside[0])}) outside that part uses it too"
+            f"mutable buffer {spec.target} is tagged {part.tag}, but {outside[0].name} "
+            f"({meta.source_of(outside[0])}), which is outside that partition, uses the buffer too"
         )
     if not any(node.name == new_value for node in part.nodes):
         raise CompileError(
-            f"buffer {spec.target} changes and is tagged {part.tag}, but its new value, {new_value}, is made "
-            f"outside that part"
+            f"mutable buffer {spec.target} is tagged {part.tag}, but its new value, {new_value}, is computed "
+            f"outside that partition"
         )
     return True
 
@@ -280,7 +291,7 @@ def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> Ex
         else:
             constants[spec.target] = program.constants[spec.target]
     for node in part.nodes:
-        # Constants of a control flow body are attributes; a backend gets them as inputs.
+        # Constants of a control flow body are attributes; a backend gets them as constant placeholders.
         tensor = getattr(module, str(node.target), None) if node.op == "get_attr" else None
         if isinstance(tensor, torch.Tensor):
             mapping[node] = new = graph.placeholder(node.name)
@@ -316,7 +327,15 @@ def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> Ex
 
 
 def splice(cut: Cut, next_debug_handle: int) -> int:
-    """Replaces every partition of the graph by a call; returns the next free debug handle."""
+    """Replaces every partition of the graph by a delegate call.
+
+    Args:
+        cut: the partitions, which have all been lowered.
+        next_debug_handle: the debug handle of the first delegate call.
+
+    Returns:
+        The next free debug handle.
+    """
     graph = cut.module.graph
     end = graph.output_node()
     current: dict[Node, Node] = {}  # the node that replaces an output of a partition
@@ -382,13 +401,13 @@ def _update_signature(owner: ExportedProgram, replaced: dict[str, Node], constan
             spec.arg = TensorArgument(replaced[spec.arg.name].name)
         elif isinstance(spec.arg, SymIntArgument) and spec.arg.name in replaced:
             spec.arg = SymIntArgument(name=replaced[spec.arg.name].name)
-    gone = {node.name: node for node in constants if not node.users}
-    for node in gone.values():
+    unused = {node.name: node for node in constants if not node.users}
+    for node in unused.values():
         owner.graph.erase_node(node)
-    dropped = [spec for spec in signature.input_specs if spec.arg.name in gone]
-    signature.input_specs[:] = [spec for spec in signature.input_specs if spec.arg.name not in gone]
+    removed = [spec for spec in signature.input_specs if spec.arg.name in unused]
+    signature.input_specs[:] = [spec for spec in signature.input_specs if spec.arg.name not in unused]
     used = {spec.target for spec in signature.input_specs}
-    for spec in dropped:
+    for spec in removed:
         if spec.target not in used:
             owner.state_dict.pop(str(spec.target), None)
             owner.constants.pop(str(spec.target), None)

@@ -1,6 +1,7 @@
-"""The CPU backend: plans are made ahead of time and executed by microkernels.
+"""The CPU backend: it makes plans ahead of time, and the runtime executes them with microkernels.
 
-Names are imported lazily: reading plans needs no torch, and only the quantizer needs torchao.
+Names are imported lazily, because code that only reads plans needs no torch, and only the quantizer needs
+torchao.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = [
     "CpuQuantizer",
 ]
 
-_HOMES = {
+_MODULES = {
     "CpuBackend": "rushlight.backends.cpu.backend",
     "CpuPartitioner": "rushlight.backends.cpu.partitioner",
     "CpuQuantizer": "rushlight.backends.cpu.quantizer",
@@ -27,6 +28,6 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(_MODULES[name]), name)

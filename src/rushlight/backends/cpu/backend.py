@@ -64,20 +64,20 @@ def _options(specs: list[CompileSpec]) -> Options:
 
 
 class CpuBackend(BackendDetails):
-    """Compiles partitions to plans for the tiles of the optimized kernels.
+    """Compiles partitions to plans, which the runtime executes with the microkernels of one instruction set.
 
-    Packed weights become named data of the program. Without compile specs, a plan is for this machine, in
-    full float32.
+    Packed weights become named data of the program. Without compile specs, the target of a plan is the
+    instruction set of this machine, and the precision is full float32.
 
-    The identifiers in the debug handle map are the debug handles of steps; each maps to the debug handles of
-    the operators that its steps compute.
+    The identifiers in the debug handle map are the debug handles of steps. Each identifier maps to the debug
+    handles of the operators that these steps compute.
     """
 
     @staticmethod
     @override
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
         files = ConstantFiles(edge_program)
-        if not files.names:  # a merged weight would belong to no file
+        if not files.names:  # a merged weight would have no file of its own
             edge_program = MergeBranchesPass()(edge_program).exported_program
         constants = constants_of_plan(constant_inputs(edge_program), edge_program.graph)
         graph = edge_program.graph
@@ -104,13 +104,13 @@ class CpuBackend(BackendDetails):
             elif node.op == "output":
                 outputs = list(node.args[0])
             elif node.op != "call_function":
-                raise CompileError(f"{node.name} ({node.op}) cannot be in a plan")
+                raise CompileError(f"a plan cannot contain node {node.name} of kind {node.op}")
             elif not constants.is_constant(node) and node not in inside:
                 if not lower_quantized(lowering, node, functions, constants):
                     ROWS[operation(node)].lower(lowering, node)
         for node in outputs[len(new_values) :]:
             _add_output(lowering, builder, node)
-        _keep(lowering, states)
+        _update_states(lowering, states)
         builder.bind_symbols()
         steps = optimize(lowering.steps, Context(lowering.options, lowering.symbols))
         plan = builder.finish(steps, files.of)
@@ -120,7 +120,7 @@ class CpuBackend(BackendDetails):
 
 
 def _needed_constants(program: ExportedProgram, constants: Constants) -> SelectedConstants:
-    """The constants that a step or an output reads."""
+    """Returns the constants that a step or an output of the partition reads."""
     nodes = program.graph.nodes
     needed = (n for n in nodes if constants.is_constant(n) and not all(map(constants.is_constant, n.users)))
     return SelectedConstants(constants, needed)
@@ -164,15 +164,15 @@ def _add_state(lowering: QuantizedLowering, program: ExportedProgram, node: Node
     return tensor
 
 
-def _keep(lowering: QuantizedLowering, states: list[tuple[Tensor, Node]]) -> None:
-    """Copies new state values into the states after the last read of each state."""
+def _update_states(lowering: QuantizedLowering, states: list[tuple[Tensor, Node]]) -> None:
+    """Copies the new value of each state into the state, after all steps that read its old value."""
     copies = []
     for state, node in states:
         value = lowering.raw(node) if node in lowering.quant_params else lowering.tensor(node)
         if replace(value, version=0) == state:
             continue
         if value.storage.kind is StorageKind.STATE:
-            # A value that is a state or a view of a state; the state is overwritten by another value.
+            # The new value is a state or a view of a state, and another copy may overwrite that state first.
             moved = lowering.new(value.sizes, dtype=value.dtype)
             lowering.copy(value, moved, node)
             value = moved
@@ -198,9 +198,9 @@ def _add_output(lowering: QuantizedLowering, builder: Builder, node: Node) -> No
         tensor = lowering.unsigned(tensor, node)
     target = _argument(lowering, fake, len(builder.plan.arguments))
     storage = tensor.storage
-    is_whole = storage.dtype in (torch.int8, torch.uint8)  # steps may read behind the end of 8-bit tensors
-    is_same = storage.dtype is target.dtype and not is_whole
-    if is_same and storage.kind is StorageKind.ARENA and tensor.is_dense() and tensor.lies_as(target):
+    is_8_bit = storage.dtype in (torch.int8, torch.uint8)  # steps may read beyond the end of 8-bit tensors
+    is_same = storage.dtype is target.dtype and not is_8_bit
+    if is_same and storage.kind is StorageKind.ARENA and tensor.is_dense() and tensor.has_layout_of(target):
         storage.kind, storage.index = StorageKind.ARGUMENT, target.storage.index
         target = tensor
     elif target.dtype in FLOAT16_TYPES:

@@ -1,4 +1,4 @@
-"""Constant folding: nodes that do not depend on inputs are computed when the plan is made."""
+"""Constant folding: nodes that do not depend on inputs are computed ahead of time."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rushlight.backends.cpu.lower.nodes import tensors_of
 from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import aten_op
 
-# Larger results would make the file too large, except permutations and conversions of constants.
 MOST_ELEMENTS = 1 << 18
+"""The maximum number of elements of a stored result that is larger than its inputs."""
 MOST_COMPUTED = 1 << 25
-"""Elements of a result that is computed, but not stored."""
+"""The maximum number of elements of a result that is computed, but not stored."""
 
 
 class SelectedConstants(Mapping[Node, torch.Tensor]):
@@ -43,7 +43,7 @@ class SelectedConstants(Mapping[Node, torch.Tensor]):
 
 
 def constants_of_plan(stored: Mapping[str, torch.Tensor], graph: Graph) -> Constants:
-    """The constants of a graph, and the nodes that a plan computes from them when it is made.
+    """Returns the constants of a graph: constant placeholders, and nodes that are computed from them.
 
     Args:
         stored: the tensors of the graph's placeholders that are constants, by name.
@@ -53,7 +53,10 @@ def constants_of_plan(stored: Mapping[str, torch.Tensor], graph: Graph) -> Const
 
 
 def _folded(stored: Mapping[str, torch.Tensor], graph: Graph) -> set[Node]:
-    """The nodes that are computed. Only other such nodes read a result that is too large to be stored."""
+    """Returns the nodes that are computed ahead of time.
+
+    A node whose result is too large to be stored is computed only if all its users are computed too.
+    """
     found: set[Node] = set()
     for node in graph.nodes:
         if node.op != "call_function" or not _is_computable(node):
@@ -64,14 +67,14 @@ def _folded(stored: Mapping[str, torch.Tensor], graph: Graph) -> set[Node]:
         large = [node for node in found if not found.issuperset(node.users) and not _may_be_stored(node)]
         if not large:
             return found
-        for node in large:  # and all that is computed from it
+        for node in large:  # also removes the nodes that are computed from it
             if node in found:
                 found.remove(node)
                 large += found.intersection(node.users)
 
 
 def _is_computable(node: Node) -> bool:
-    """Whether a node with constant inputs has constant results of known sizes."""
+    """Returns whether a node with constant inputs has constant results of known sizes."""
     values = tensors_of(node)
     if not values or not all(isinstance(size, int) for value in values for size in value.shape):
         return False
@@ -84,6 +87,6 @@ def _is_computable(node: Node) -> bool:
 
 
 def _may_be_stored(node: Node) -> bool:
-    """Whether the results of a node may be in the file."""
+    """Returns whether the results of a node may be in the file."""
     most = max((t.numel() for source in node.all_input_nodes for t in tensors_of(source)), default=0)
     return all(value.numel() <= max(MOST_ELEMENTS, most) for value in tensors_of(node))

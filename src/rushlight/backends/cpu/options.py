@@ -16,12 +16,17 @@ HIGHEST: Float32MatmulPrecision = "highest"
 
 
 def chosen_precision(precision: Float32MatmulPrecision, exact: bool | None) -> Float32MatmulPrecision:
-    """Returns the caller's precision; the deprecated option `exact` is an alternative way to set it."""
+    """Returns the precision that the options select.
+
+    Args:
+        precision: the option float32_matmul_precision.
+        exact: the deprecated option. True selects "highest", False selects "high", None selects `precision`.
+    """
     if exact is None:
         return precision
     chosen: Float32MatmulPrecision = "highest" if exact else "high"
     warnings.warn(
-        f'exact={exact} is deprecated: say float32_matmul_precision="{chosen}"',
+        f'exact={exact} is deprecated: use float32_matmul_precision="{chosen}"',
         DeprecationWarning,
         stacklevel=3,
     )
@@ -32,10 +37,16 @@ def chosen_precision(precision: Float32MatmulPrecision, exact: bool | None) -> F
 class Options:
     """The options of a partition.
 
-    float32_matmul_precision: "highest" keeps full float32; "high" allows block floating-point products and
-    the less precise Winograd forms. compact: Winograd weights are stored untransformed and transformed at
-    load. weights: the 16-bit dtype in which float32 weights are stored, or None for float32; 16-bit weights
-    of the program keep their dtype. Another precision raises ValueError.
+    Attributes:
+        target: the instruction set.
+        float32_matmul_precision: "highest" computes in full float32; "high" allows block floating-point
+            products and less precise Winograd algorithms.
+        compact: whether Winograd weights are stored untransformed, and transformed when the plan is loaded.
+        weights: the 16-bit dtype in which float32 weights are stored, or None for float32. 16-bit weights of
+            the program keep their dtype.
+
+    Raises:
+        ValueError: the precision is unknown.
     """
 
     target: Target

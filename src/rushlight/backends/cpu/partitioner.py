@@ -19,7 +19,7 @@ from rushlight.backends.cpu.lower.quantized import QUANTIZED
 from rushlight.backends.cpu.lower.row import Category
 from rushlight.backends.cpu.lower.table import is_in
 from rushlight.backends.cpu.lower.unsupported import PRESERVED_OPS, unsupported_reason
-from rushlight.backends.cpu.lower.unsupported_quantized import settle
+from rushlight.backends.cpu.lower.unsupported_quantized import reject_needless_conversions
 from rushlight.backends.cpu.options import Float32MatmulPrecision, Options, chosen_precision
 from rushlight.backends.cpu.plan.bindings import expresses, shapes_of
 from rushlight.backends.cpu.plan.builder import DTYPES
@@ -37,27 +37,28 @@ logger = logging.getLogger(__name__)
 
 
 class CpuPartitioner(Partitioner):
-    """Assigns to CpuBackend every node that its plans can express, in as few partitions as possible.
+    """Delegates each node that a plan of CpuBackend can express, in as few partitions as possible.
 
-    After `partition`, `report` has the reason for every refused node.
+    After `partition`, the attribute `report` contains the reason for every node that is not delegated.
 
     Args:
         target: the instruction set to compile for: generic, avx2, avx512, neon, rvv or rvv256. The default is
-            the instruction set of this machine. The program also runs on other machines; loading it there
-            packs the weights again.
+            the instruction set of this machine. The program also runs on machines with other instruction
+            sets, where the runtime packs the weights again when it loads the program.
         float32_matmul_precision: "highest" computes float32 products and convolutions in full float32. "high"
             allows block floating-point products and faster Winograd convolutions; their total error stays
             within 1e-3 of the largest result.
-        compact: store the untransformed weights of Winograd convolutions, which need up to four times fewer
-            bytes, and transform them when the program is loaded. Loading then takes longer and needs memory
-            for the transformed weights.
-        weights: torch.float16 or torch.bfloat16 stores float32 weights in 16 bits. This halves the file, and
-            the bytes that products of few rows read. Sums stay in float32.
-        verbose: log the reason for every refused node.
+        compact: whether the file contains the untransformed weights of Winograd convolutions, which need up
+            to four times fewer bytes. The runtime then transforms them when it loads the program, which takes
+            longer and needs memory for the transformed weights.
+        weights: torch.float16 or torch.bfloat16 stores float32 weights in 16 bits. This halves the size of
+            the weights in the file, and the number of bytes that products with few rows read. Sums are still
+            computed in float32.
+        verbose: whether to log the reason for every node that is not delegated.
         exact: deprecated. True means float32_matmul_precision="highest", False means "high".
 
     Raises:
-        ValueError: an unknown target, precision or dtype of weights.
+        ValueError: the target, the precision or the dtype of weights is unknown.
     """
 
     decomposes_leftovers = True
@@ -75,7 +76,7 @@ class CpuPartitioner(Partitioner):
         super().__init__()
         float32_matmul_precision = chosen_precision(float32_matmul_precision, exact)
         if weights not in (None, torch.float32, *FLOAT16_TYPES):
-            raise ValueError(f"weights are stored as float32, float16 or bfloat16, not as {weights}")
+            raise ValueError(f"weights can be stored as float32, float16 or bfloat16, not as {weights}")
         if verbose:
             logger.setLevel(logging.DEBUG)
         chosen = host_target() if target is None else target_named(target)
@@ -94,7 +95,8 @@ class CpuPartitioner(Partitioner):
             ep: the ATen program of a method, before decomposition.
 
         Returns:
-            The operators, and a function that returns whether the backend takes a node of one of them.
+            The operators, and a function that returns whether the backend supports a node that calls one of
+            them.
         """
         known: dict[Graph, Constants] = {}
 
@@ -110,7 +112,7 @@ class CpuPartitioner(Partitioner):
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         """Tags the nodes that the CPU backend supports, also in graphs inside control flow.
 
-        The attribute `report` then has the reason for every refused node.
+        The attribute `report` then contains the reason for every node without a tag.
 
         Args:
             exported_program: the edge program of a method, whose nodes get the tags.
@@ -131,7 +133,7 @@ class CpuPartitioner(Partitioner):
         graph = module.graph
         constants = constants_of_plan(stored, graph)
         log = WhyNoPartition(logger)
-        taken: set[Node] = set()
+        supported: set[Node] = set()
         inside = {node for found in int8_functions(graph, constants).values() for node in found.nodes}
         for node in graph.nodes:
             if node.op != "call_function":
@@ -140,28 +142,31 @@ class CpuPartitioner(Partitioner):
                 continue
             reason = None if node in inside else unsupported_reason(node, constants)
             if reason is None:
-                taken.add(node)
+                supported.add(node)
             else:
                 self.report.report_reject(node, reason)
                 log(node, reason)
-        settle(taken, list(graph.nodes), constants)
+        reject_needless_conversions(supported, list(graph.nodes), constants)
         for node in reversed(graph.nodes):
-            # Readers outside this partition would need the constant as a value of the plan.
+            # A user outside this partition would need the result as a value of the plan.
             value = meta.get_tensor(node)
             if (
-                node in taken
+                node in supported
                 and value is not None
                 and value.dtype not in DTYPES
-                and not taken.issuperset(node.users)
+                and not supported.issuperset(node.users)
             ):
-                taken.remove(node)
-                self.report.report_reject(node, f"plans have no {value.dtype}")
-        for part in self._parts(graph, taken, constants, Constants(stored, graph)):
-            if not _is_worth_it(part, constants):
+                supported.remove(node)
+                self.report.report_reject(node, f"plans do not support {value.dtype}")
+        for part in self._parts(graph, supported, constants, Constants(stored, graph)):
+            if not _is_large_enough(part, constants):
                 continue
-            if not _is_sized(part):
+            if not _has_known_sizes(part):
                 for node in part:
-                    self.report.report_reject(node, "sizes do not follow from those of what the part takes")
+                    self.report.report_reject(
+                        node,
+                        "a size in its partition does not follow from the sizes of the partition's inputs",
+                    )
                 continue
             tag = f"cpu_{len(tags)}"
             tags[tag] = self.delegation_spec
@@ -171,40 +176,40 @@ class CpuPartitioner(Partitioner):
             self._tag(body, {}, tags)
 
     def _parts(
-        self, graph: Graph, taken: set[Node], constants: Constants, stored: Constants
+        self, graph: Graph, supported: set[Node], constants: Constants, stored: Constants
     ) -> list[list[Node]]:
-        """Forms partitions; a weight that is computed from constants is in the partition of its readers."""
+        """Forms partitions; a weight that is computed from constants is in the partition of its users."""
         groups = [
-            [*_sources(node, taken), user]
+            [*_sources(node, supported), user]
             for node in graph.nodes
-            if node in taken and constants.is_constant(node)
+            if node in supported and constants.is_constant(node)
             for user in node.users
-            if user in taken
+            if user in supported
             and not constants.is_constant(user)
             and unsupported_reason(user, stored) is not None
         ]
         while True:
-            parts = form_parts(graph, taken.__contains__, joined(groups))
+            parts = form_parts(graph, supported.__contains__, joined(groups))
             part_of = {node: index for index, part in enumerate(parts) for node in part}
-            apart = {group[-1] for group in groups if len({part_of[node] for node in group}) > 1}
-            if not apart:
+            separated = {group[-1] for group in groups if len({part_of[node] for node in group}) > 1}
+            if not separated:
                 return parts
-            for node in apart:
-                self.report.report_reject(node, "another part computes its weight")
-            taken = taken - apart
-            groups = [group for group in groups if group[-1] not in apart]
+            for node in separated:
+                self.report.report_reject(node, "its weight is computed in another partition")
+            supported = supported - separated
+            groups = [group for group in groups if group[-1] not in separated]
 
 
-def _sources(constant: Node, taken: set[Node]) -> list[Node]:
-    """The accepted nodes from which a constant is computed, and the constant."""
+def _sources(constant: Node, supported: set[Node]) -> list[Node]:
+    """Returns the constant, and the supported nodes from which it is computed."""
     found = [constant]
     for node in found:
-        found += [source for source in node.all_input_nodes if source in taken and source not in found]
+        found += [source for source in node.all_input_nodes if source in supported and source not in found]
     return found
 
 
-def _is_sized(part: list[Node]) -> bool:
-    """Whether a plan can compute every size in the partition from the sizes of its arguments."""
+def _has_known_sizes(part: list[Node]) -> bool:
+    """Returns whether a plan can compute every size in the partition from the sizes of its inputs."""
     inside = set(part)
     outside = {source for node in part for source in node.all_input_nodes} - inside
     sizes = [size for node in outside for shape in shapes_of(node) for size in shape]
@@ -212,14 +217,14 @@ def _is_sized(part: list[Node]) -> bool:
 
 
 def _computes(node: Node) -> bool:
-    """Whether a node computes more than views and masks; a partition needs at least one such node."""
+    """Returns whether a node computes more than views and masks; a partition needs at least one such node."""
     op = operation(node)
     if is_in(op, Category.VIEW, Category.MASK) or op in QUANTIZED:
         return False
     return dtype_of(node) not in (torch.int64, torch.int32)
 
 
-def _is_worth_it(part: list[Node], constants: Constants) -> bool:
-    """Whether a partition computes more than views and one elementwise operator."""
+def _is_large_enough(part: list[Node], constants: Constants) -> bool:
+    """Returns whether a partition computes more than views and one elementwise operator."""
     computing = [n for n in part if not constants.is_constant(n) and _computes(n)]
     return len(computing) > 1 or any(not is_in(operation(n), Category.ELEMENTWISE) for n in computing)

@@ -15,7 +15,7 @@ from rushlight.quantize.patterns import Kind, Pattern, aten
 
 _POOLS = frozenset({aten.avg_pool2d.default})
 
-# Functions of one number; each becomes a table of 256 entries.
+# Elementwise functions of one tensor; on int8, each becomes a lookup table of 256 entries.
 _FUNCTIONS = frozenset(
     {
         aten.sigmoid.default,
@@ -41,11 +41,12 @@ class CpuQuantizer(PatternQuantizer):
 
     It quantizes linear layers and convolutions (with batch norm in training, and ReLU or clamp), transposed
     convolutions, additions and multiplications (with ReLU or clamp), concatenations, average pooling and
-    means, functions of one number after quantized operators, and operators that only move or clamp values.
+    means, elementwise functions after quantized operators, and operators that only move or clamp values.
     Dynamic and weight-only configurations also quantize the weights of embeddings.
 
     It quantizes softmax only on request, by `set_operator_type(torch.ops.aten.softmax.int, static_int8())`,
-    because 8 bits are few for attention. Small devices then compute softmax without float exponentials.
+    because 8 bits are often too inexact for attention. Small devices can then compute softmax without float32
+    exponentials.
     """
 
     name: ClassVar[str] = "CpuQuantizer"
@@ -63,7 +64,7 @@ class CpuQuantizer(PatternQuantizer):
     )
 
     def concerns(self, model: GraphModule) -> Iterator[str]:
-        """Also yields a warning for convolutions with 16-bit activations, which are slow."""
+        """Yields the warnings of the base class, and one for convolutions with 16-bit activations."""
         yield from super().concerns(model)
         layers = [
             layer_name(node)
@@ -76,6 +77,7 @@ class CpuQuantizer(PatternQuantizer):
         if layers:
             yield (
                 f"static_int16() makes {len(layers)} convolution{'s' * (len(layers) > 1)} slower than "
-                f"float32 and no smaller: {listed(layers)}. There are no 16-bit convolutions: they convert "
-                "to float32 and back, with weights stored in float32. static_int8() is faster and smaller"
+                f"float32 and no smaller: {listed(layers)}. No kernel computes 16-bit convolutions. They run "
+                "in float32, between conversions, with weights stored in float32. static_int8() is faster "
+                "and smaller"
             )

@@ -1,4 +1,4 @@
-"""Instruction sets for which plans can be made."""
+"""The instruction sets for which plans can be made."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Target:
-    """The tile shapes of an instruction set; they match runtime/microkernels/tables.
+    """The tile shapes and costs of an instruction set; the shapes match runtime/microkernels/tables.
 
-    vector: floats in a vector. panel: columns in a panel of packed weights. rows: rows of a tile. cache: the
-    bytes of second level cache that a plan may use. weight_bytes: bytes per cycle at which weights are read
-    from memory, because a network does not fit the caches. int8_lanes, int8_group: the sums in a vector of
-    8-bit products, and the numbers of a column that are adjacent; a panel has two vectors. small_pair_group:
-    int8_group for weights whose pairs have small sums (see runtime/microkernels/gemm/int8_small_sums.h), or 0
-    if that is not faster. has_block_products: whether int16 products are faster than float32 products.
+    Attributes:
+        name: the name of the instruction set.
+        vector: float32 numbers in a vector register.
+        panel: columns in a panel of packed weights.
+        rows: rows of a tile.
+        cache: bytes of the second level cache that a plan may use.
+        weight_bytes: bytes of weights that are read per cycle. Weights are read from memory, because those
+            of a whole network do not fit the caches.
+        int8_lanes: int32 sums in a vector register of 8-bit products. A panel has two such vectors.
+        int8_group: adjacent numbers of one column in packed 8-bit weights.
+        small_pair_group: `int8_group` for weights whose pairs have small sums (see
+            runtime/microkernels/gemm/int8_small_sums.h); 0 if such a packing is not faster.
+        has_block_products: whether int16 products are faster than float32 products.
     """
 
     name: str
@@ -45,30 +52,34 @@ TARGETS = {
     )
 }
 
-# Instruction sets with 8-bit products, and the corresponding instruction set for floats.
-_FLOATS = {"avx512vnni": "avx512", "avxvnni": "avx2", "neon_i8mm": "neon", "neon_dotprod": "neon"}
+# Instruction sets with 8-bit products, and for each the target with its float32 instructions.
+_BASE_TARGETS = {"avx512vnni": "avx512", "avxvnni": "avx2", "neon_i8mm": "neon", "neon_dotprod": "neon"}
 
 
 def target_named(name: str) -> Target:
-    """Returns the target with a name. Raises ValueError with all names if there is none."""
+    """Returns the target with a name.
+
+    Raises:
+        ValueError: there is no such target. The message lists all names.
+    """
     if name not in TARGETS:
-        raise ValueError(f"no target {name!r} for CpuBackend; there are {', '.join(TARGETS)}")
+        raise ValueError(f"CpuBackend has no target {name!r}; the targets are {', '.join(TARGETS)}")
     return TARGETS[name]
 
 
 def host_target() -> Target:
-    """Returns the target of this machine, or the lesser instruction set in RUSHLIGHT_ISA.
+    """Returns the target for the instruction set in RUSHLIGHT_ISA, or else for this machine.
 
-    It warns if RUSHLIGHT_ISA names no instruction set.
+    The function warns if RUSHLIGHT_ISA does not name an instruction set.
     """
-    wanted = os.environ.get("RUSHLIGHT_ISA", "")
-    wanted = _FLOATS.get(wanted, wanted)
-    if wanted in TARGETS:
-        return TARGETS[wanted]
-    if wanted:
-        names = ", ".join([*TARGETS, *_FLOATS])
+    isa = os.environ.get("RUSHLIGHT_ISA", "")
+    isa = _BASE_TARGETS.get(isa, isa)
+    if isa in TARGETS:
+        return TARGETS[isa]
+    if isa:
+        names = ", ".join([*TARGETS, *_BASE_TARGETS])
         warnings.warn(
-            f"RUSHLIGHT_ISA={wanted} names no instruction set and has no effect; the names are {names}",
+            f"RUSHLIGHT_ISA={isa} names no instruction set and has no effect; the names are {names}",
             stacklevel=2,
         )
     machine = platform.machine().lower()

@@ -1,4 +1,4 @@
-"""OpenVINO as a backend: its package converts partitions ahead of time and compiles them at run time."""
+"""The backend for OpenVINO, whose library converts partitions ahead of time and compiles them at run time."""
 
 from __future__ import annotations
 

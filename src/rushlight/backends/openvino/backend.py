@@ -16,8 +16,8 @@ from rushlight.ir.constants import constant_inputs
 class OpenvinoBackend(BackendDetails):
     """Converts partitions to OpenVINO's intermediate representation (IR).
 
-    OpenVINO compiles the IR when a method is loaded, so that one file runs with every release and instruction
-    set that reads the IR. See payload.py.
+    OpenVINO compiles the IR when a method is loaded. Therefore one file runs on all instruction sets, and
+    with all releases of OpenVINO that can read the IR. payload.py describes the payload.
     """
 
     @staticmethod
@@ -26,10 +26,13 @@ class OpenvinoBackend(BackendDetails):
 
         Args:
             edge_program: the partition.
-            compile_specs: the device and properties of OpenVINO.
+            compile_specs: the device and properties of OpenVINO. Only the runtime uses them.
 
         Returns:
             The payload.
+
+        Raises:
+            CompileError: OpenVINO is not installed or cannot convert the partition.
         """
         model = convert(edge_program.graph, constant_inputs(edge_program))
         return PreprocessResult(write_payload(*serialize(model)))

@@ -1,8 +1,8 @@
 """Converts edge programs to OpenVINO models with OpenVINO's PyTorch frontend.
 
-The frontend supports ATen operators. Operators that it lacks or interprets differently are first rewritten in
-ATen: operators with dim orders, and quantization, where the frontend supports only pairs of quantize and
-dequantize.
+The frontend supports ATen operators. This module first replaces operators that the frontend does not support,
+or interprets differently, by ATen operators. These are operators with dim orders, and quantize and dequantize
+operators that are not in pairs.
 """
 
 from __future__ import annotations
@@ -35,18 +35,25 @@ if TYPE_CHECKING:
 
 aten = torch.ops.aten
 MISSING = "OpenvinoPartitioner needs OpenVINO: pip install 'rushlight[openvino]'"
+CANNOT_CONVERT = "OpenVINO cannot convert a partition: "
 
 
 def aten_name(node: Node) -> str:
-    """The operator name, such as "aten.add.Tensor"; "" if the node calls no operator."""
+    """Returns the operator name, such as "aten.add.Tensor"; "" if the node calls no operator."""
     target = getattr(node.target, "_op", node.target)
     return str(target) if isinstance(target, torch._ops.OpOverload) else ""
 
 
 def convert(graph: Graph, constants: Mapping[str, torch.Tensor]) -> openvino.Model:
-    """Converts a graph to an openvino.Model; placeholders in `constants` become constants of the model.
+    """Converts a graph to a model of OpenVINO.
 
-    The function raises CompileError with OpenVINO's message.
+    Args:
+        graph: the graph of a partition.
+        constants: the tensors of the placeholders that become constants of the model, by name.
+
+    Raises:
+        CompileError: OpenVINO is not installed or cannot convert the graph. The message contains OpenVINO's
+            reason.
     """
     try:
         from openvino.frontend import FrontEndManager
@@ -56,11 +63,12 @@ def convert(graph: Graph, constants: Mapping[str, torch.Tensor]) -> openvino.Mod
     module = _module(graph, constants)
     frontend = FrontEndManager().load_by_framework("pytorch")
     types = [str(meta.get_val(node).dtype) for node in module.graph.nodes if node.op == "placeholder"]
-    decoder = TorchFXPythonDecoder(module, input_types=types)  # the frontend holds no reference to it
+    # The frontend has no reference to the decoder; the variable keeps it alive.
+    decoder = TorchFXPythonDecoder(module, input_types=types)
     try:
         return frontend.convert(frontend.load(decoder))
     except RuntimeError as error:
-        raise CompileError(f"OpenVINO cannot convert a part: {_reason(str(error))}") from error
+        raise CompileError(f"{CANNOT_CONVERT}{_reason(str(error))}") from error
 
 
 def _reason(text: str) -> str:
@@ -70,7 +78,7 @@ def _reason(text: str) -> str:
 
 
 def serialize(model: openvino.Model) -> tuple[bytes, bytes]:
-    """The XML and the weights of a model."""
+    """Returns the XML and the weights of a model, as bytes."""
     import openvino
 
     with tempfile.TemporaryDirectory() as folder:
@@ -110,8 +118,8 @@ def _clone_dim_order(graph: Graph, node: Node, values: Mapping[Node, Node]) -> N
     return graph.call_function(aten.clone.default, (values[node.args[0]],))  # type: ignore[index]
 
 
-def pairs(node: Node) -> list[Node]:
-    """The dequantize nodes of a quantize node, if all its users dequantize; otherwise empty."""
+def paired_dequantizes(node: Node) -> list[Node]:
+    """Returns the users of a quantize node if all of them dequantize its result; otherwise an empty list."""
     users = list(node.users)
     if not users or quantize_params(node, *INTEGERS) is None:
         return []
@@ -120,14 +128,14 @@ def pairs(node: Node) -> list[Node]:
 
 def _literal(params: QuantParams | None, node: Node) -> QuantParams:
     if params is None:
-        raise CompileError(f"OpenVINO cannot convert a part: {node.name} has parameters that are no literals")
+        raise CompileError(f"{CANNOT_CONVERT}the quantization parameters of {node.name} are not constant")
     return params
 
 
 def _quantize(graph: Graph, node: Node, values: Mapping[Node, Node]) -> Node:
     params = _literal(quantize_params(node, *INTEGERS), node)
     x = values[node.args[0]]  # type: ignore[index]
-    if pairs(node):
+    if paired_dequantizes(node):
         return graph.call_function(qd.quantize_per_tensor.default, (x, *node.args[1:6]))
     x = graph.call_function(aten.round.default, (graph.call_function(aten.div.Tensor, (x, params.scale)),))
     x = graph.call_function(aten.add.Tensor, (x, params.zero_point))
@@ -138,7 +146,7 @@ def _quantize(graph: Graph, node: Node, values: Mapping[Node, Node]) -> Node:
 def _dequantize(graph: Graph, node: Node, values: Mapping[Node, Node]) -> Node:
     params, source = _literal(dequantize_params(node, *INTEGERS), node), node.args[0]
     x = values[source]  # type: ignore[index]
-    if isinstance(source, Node) and pairs(source):
+    if isinstance(source, Node) and paired_dequantizes(source):
         return x
     x = graph.call_function(aten._to_copy.default, (x,), {"dtype": torch.float32})
     if params.zero_point:
@@ -171,5 +179,5 @@ _REWRITES: dict[str, _Rewrite] = {
 
 
 def is_item(node: Node) -> bool:
-    """Returns whether a node selects one of several results."""
+    """Returns whether a node is a getitem node, which selects one of several results."""
     return node.target is operator.getitem

@@ -10,7 +10,7 @@ from torch.export import ExportedProgram
 from torch.fx import Graph, Node
 
 from rushlight.backends.openvino.backend import OpenvinoBackend
-from rushlight.backends.openvino.convert import aten_name, is_item, pairs
+from rushlight.backends.openvino.convert import aten_name, is_item, paired_dequantizes
 from rushlight.backends.openvino.support import Support
 from rushlight.delegate.backend import CompileSpec
 from rushlight.delegate.constants import tag_constant_data
@@ -31,15 +31,15 @@ PRESERVED_OPS = (
 
 @final
 class OpenvinoPartitioner(Partitioner):
-    """Assigns to OpenVINO every node that its PyTorch frontend converts, in as few partitions as possible.
+    """Delegates each node that OpenVINO's PyTorch frontend converts, in as few partitions as possible.
 
-    After `partition`, `report` has the reason for every refused node.
+    After `partition`, the attribute `report` contains the reason for every node that is not delegated.
 
     Args:
-        compile_spec: `device` (by default CPU) and properties of OpenVINO, such as INFERENCE_PRECISION_HINT,
-            as text.
-        op_types_to_skip: operators to leave out, such as "aten.add.Tensor".
-        op_names_to_skip: names of nodes to leave out.
+        compile_spec: options whose values are text: `device` (by default CPU), and properties of OpenVINO
+            such as INFERENCE_PRECISION_HINT.
+        op_types_to_skip: operators that are not delegated, such as "aten.add.Tensor".
+        op_names_to_skip: names of nodes that are not delegated.
     """
 
     def __init__(
@@ -63,23 +63,23 @@ class OpenvinoPartitioner(Partitioner):
             ep: the ATen program of a method, before decomposition.
 
         Returns:
-            The operators, and a function that returns whether OpenVINO takes a node of one of them. Nodes
-            inside control flow are not taken.
+            The operators, and a function that returns whether OpenVINO supports a node that calls one of
+            them. It returns False for nodes inside control flow, which are not delegated.
         """
         support = Support(constant_inputs(ep))
         is_own: dict[Graph, bool] = {}
 
         def accepts(node: Node) -> bool:
             if node.graph not in is_own:
-                is_own[node.graph] = is_graph_of(ep, node.graph)  # control flow bodies are not delegated
+                is_own[node.graph] = is_graph_of(ep, node.graph)
             return is_own[node.graph] and support.unsupported_reason(node) is None
 
         return list(PRESERVED_OPS), accepts
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tags the nodes that OpenVINO supports. Graphs inside control flow are not tagged.
+        """Tags the nodes that OpenVINO supports, except nodes inside control flow.
 
-        The attribute `report` then has the reason for every refused node.
+        The attribute `report` then contains the reason for every node without a tag.
 
         Args:
             exported_program: the edge program of a method, whose nodes get the tags.
@@ -90,17 +90,17 @@ class OpenvinoPartitioner(Partitioner):
         support = Support(constant_inputs(exported_program))
         self.report = WhyNoPartitionReporter()
         graph = exported_program.graph
-        taken: set[Node] = set()
+        supported: set[Node] = set()
         for node in graph.nodes:
             if node.op != "call_function" or is_item(node):
                 continue
             reason = self._skipped(node) or support.unsupported_reason(node)
             if reason is None:
-                taken.add(node)
+                supported.add(node)
             else:
                 self.report.report_reject(node, reason)
         tags: dict[str, DelegationSpec] = {}
-        for part in form_parts(graph, taken.__contains__, _groups(graph, taken, support)):
+        for part in form_parts(graph, supported.__contains__, _groups(graph, supported, support)):
             tag = f"openvino_{len(tags)}"
             tags[tag] = self.delegation_spec
             for node in part:
@@ -110,12 +110,16 @@ class OpenvinoPartitioner(Partitioner):
 
     def _skipped(self, node: Node) -> str | None:
         if aten_name(node) in self._types or node.name in self._names:
-            return "it is to be skipped"
+            return "the options of the partitioner exclude it"
         return None
 
 
-def _groups(graph: Graph, taken: set[Node], support: Support) -> list[list[Node]]:
-    """Nodes that must be in one partition: quantize with dequantize nodes; computed constants with users."""
+def _groups(graph: Graph, supported: set[Node], support: Support) -> list[list[Node]]:
+    """Returns groups of nodes that must be in the same partition.
+
+    A quantize node is in the group of the nodes that dequantize its result. A node that depends only on
+    constants is in the group of its users.
+    """
     of: dict[Node, list[Node]] = {}
     fixed: set[Node] = set()
     for node in graph.nodes:
@@ -123,8 +127,8 @@ def _groups(graph: Graph, taken: set[Node], support: Support) -> list[list[Node]
             s in fixed or support.is_constant(s) for s in node.all_input_nodes
         ):
             fixed.add(node)
-        users = list(node.users) if node in fixed else pairs(node)
-        if node in taken and users and all(user in taken for user in users):
+        users = list(node.users) if node in fixed else paired_dequantizes(node)
+        if node in supported and users and all(user in supported for user in users):
             members = [member for item in (node, *users) for member in of.get(item, [item])]
             together = list(dict.fromkeys(members))
             of.update(dict.fromkeys(together, together))

@@ -1,9 +1,9 @@
 """The payload of OpenvinoBackend: a model in OpenVINO's intermediate representation.
 
 The format is: u8[4] "RLOV", u32 version 1, u32 CRC-32 of all following bytes, u32 0, u64 size of the XML in
-bytes, u64 size of the weights in bytes; the XML, zeros up to a multiple of 64, the weights. Numbers are
-little-endian. ExecuTorch's payload is a compiled model that OpenVINO exports, without such a header; the
-runtime accepts both.
+bytes, u64 size of the weights in bytes; the XML, zeros up to a multiple of 64 bytes, the weights. Numbers are
+little-endian. The payload of ExecuTorch is a compiled model that OpenVINO exports, without such a header. The
+runtime accepts both formats.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decides which nodes OpenVINO supports: it converts each distinct node alone, once."""
+"""Determines which nodes OpenVINO supports: converts each node by itself, and equal nodes only once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from collections.abc import Mapping
 import torch
 from torch.fx import Graph, Node
 
-from rushlight.backends.openvino.convert import MISSING, aten_name, convert, is_item, pairs
+from rushlight.backends.openvino.convert import (
+    CANNOT_CONVERT,
+    MISSING,
+    aten_name,
+    convert,
+    is_item,
+    paired_dequantizes,
+)
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
 
@@ -24,7 +31,7 @@ _DTYPES = {
 
 
 class Support:
-    """Decides which nodes of one program OpenVINO supports.
+    """Determines which nodes of one program OpenVINO supports.
 
     Args:
         constants: the tensors of constant placeholders, by name.
@@ -32,34 +39,34 @@ class Support:
 
     def __init__(self, constants: Mapping[str, torch.Tensor]) -> None:
         self._constants = constants
-        self._answers: dict[object, str | None] = {}
+        self._reasons: dict[object, str | None] = {}
 
     def is_constant(self, node: Node) -> bool:
         """Returns whether a node is a placeholder of a constant."""
         return node.op == "placeholder" and node.name in self._constants
 
     def unsupported_reason(self, node: Node) -> str | None:
-        """Returns the reason why OpenVINO cannot run a call_function node; None if it can."""
+        """Returns the reason why OpenVINO does not support a call_function node; None if it does."""
         if not aten_name(node):
-            return "it is no operator"
-        if reason := self._refuse(node):
+            return "it does not call an operator"
+        if reason := self._type_reason(node):
             return reason
         key = self._key(node)
-        if key not in self._answers:
-            self._answers[key] = self._ask(node)
-        return self._answers[key]
+        if key not in self._reasons:
+            self._reasons[key] = self._conversion_reason(node)
+        return self._reasons[key]
 
-    def _refuse(self, node: Node) -> str | None:
+    def _type_reason(self, node: Node) -> str | None:
         schema = getattr(node.target, "_op", node.target)._schema  # type: ignore[union-attr]
         if schema.is_mutable:
             return "it writes into its arguments"
         for item in (node, *node.all_input_nodes):
             if item is not node and isinstance(meta.get_val(item), torch.SymInt):
-                return "it takes sizes that are known at run time alone"
+                return f"{item.name} is a symbolic integer"
             value = meta.get_val(item)
             for tensor in value if isinstance(value, (list, tuple)) else (value,):
                 if not isinstance(tensor, torch.Tensor):
-                    return f"{item.name} is no tensor"
+                    return f"{item.name} is not a tensor"
                 if tensor.dtype not in _DTYPES:
                     return f"{item.name} is {str(tensor.dtype).removeprefix('torch.')}"
                 if not tensor.is_contiguous():
@@ -75,9 +82,9 @@ class Support:
 
         arguments = torch.fx.node.map_aggregate((node.args, tuple(node.kwargs.items())), lambda item: item)
         leaves = torch.utils._pytree.tree_leaves(arguments)
-        return aten_name(node), bool(pairs(node)), tuple(map(shape, leaves))
+        return aten_name(node), bool(paired_dequantizes(node)), tuple(map(shape, leaves))
 
-    def _ask(self, node: Node) -> str | None:
+    def _conversion_reason(self, node: Node) -> str | None:
         graph, constants = Graph(), {}
         values: dict[Node, Node] = {}
         for source in node.all_input_nodes:
@@ -94,9 +101,9 @@ class Support:
         except CompileError as error:
             if str(error) == MISSING:
                 raise
-            return str(error).removeprefix("OpenVINO cannot convert a part: ")
+            return str(error).removeprefix(CANNOT_CONVERT)
         for output, port in zip(outputs, model.outputs, strict=False):
             tensor = meta.get_tensor(output)
             if tensor is not None and port.get_partial_shape().rank.get_length() != tensor.dim():
-                return "OpenVINO gives its result another rank"
+                return "its result has another number of dimensions in OpenVINO"
         return None

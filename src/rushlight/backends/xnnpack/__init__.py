@@ -1,6 +1,7 @@
-"""XNNPACK: float and int8 operators on CPUs, in files that ExecuTorch can run too.
+"""The backend for XNNPACK, which runs float and int8 operators on CPUs. ExecuTorch can run its files too.
 
-Names are imported lazily: reading payloads needs no torch, and only the quantizer needs torchao.
+Names are imported lazily, because code that only reads payloads needs no torch, and only the quantizer needs
+torchao.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ __all__ = [
     "get_symmetric_quantization_config",
 ]
 
-_HOMES = {
+_MODULES = {
     "ConfigPrecisionType": "rushlight.backends.xnnpack.nodes",
     "XNNPACKQuantizer": "rushlight.backends.xnnpack.quantizer",
     "XnnpackBackend": "rushlight.backends.xnnpack.backend",
@@ -43,6 +44,6 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(_MODULES[name]), name)

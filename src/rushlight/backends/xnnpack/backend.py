@@ -20,10 +20,10 @@ from rushlight.ir.errors import CompileError
 
 @final
 class XnnpackBackend(BackendDetails):
-    """Compiles partitions for XNNPACK; constants become named data, equal constants only once.
+    """Compiles partitions for XNNPACK. Constants become named data, and equal constants are stored once.
 
-    The identifiers in the debug handle map are the debug handles of the payload's nodes; each maps to the
-    debug handles of the operators that the node computes.
+    The identifiers in the debug handle map are the debug handles of the nodes in the payload. Each identifier
+    maps to the debug handles of the operators that the node computes.
     """
 
     @staticmethod
@@ -43,7 +43,7 @@ class XnnpackBackend(BackendDetails):
                 builder.file = files.of((node,))
                 emit(builder, node)
             else:
-                raise CompileError(f"{node.name} ({node.op}) cannot be in an XNNPACK delegate")
+                raise CompileError(f"a delegate of XNNPACK cannot contain node {node.name} of kind {node.op}")
         graph = builder.finish(outputs)
         handles = builder.debug_handles(edge_program.graph.nodes)
         return PreprocessResult(write_payload(graph), handles, store.get_named_data_store_output())

@@ -1,4 +1,4 @@
-"""Builds a payload's graph: values with memory layouts, constants, and operators."""
+"""Builds the graph of a payload: values with memory layouts, constants, and operators."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from rushlight.ir.errors import CompileError
 from rushlight.ir.quantization import QuantizedWeight, QuantParams
 
 NO_HANDLE = 65535
-MOST_BIAS = 2.0**30  # leaves room for the sums of products
+MOST_BIAS = 2.0**30  # the largest quantized bias; the sum of products and bias must fit int32
 TO_NHWC = CHANNELS_LAST
 TO_NCHW = (0, 3, 1, 2)
 DATATYPES = {
@@ -47,45 +47,61 @@ DATATYPES = {
 
 
 class Layout(enum.Enum):
-    """The memory order of a value: the order of its dimensions, or channels last for an image."""
+    """The memory order of a value: row-major (PLAIN), or channels last for an image (NHWC)."""
 
     PLAIN = "plain"
     NHWC = "nhwc"
 
 
 def bytes_of(tensor: torch.Tensor) -> bytes:
-    """The bytes of a tensor's elements in row-major order."""
+    """Returns the bytes of a tensor's elements in row-major order."""
     return tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()
 
 
 def int4_bytes(values: torch.Tensor) -> bytes:
-    """Packs integers in [-8, 7] plus 8, two in a byte, the first one low. Each row starts at a byte."""
+    """Packs integers in [-8, 7] plus 8, two in a byte, the first in the low half.
+
+    The numbers of a row start in a new byte.
+    """
     rows = (values.reshape(-1, values.shape[-1]).to(torch.int16) + 8).to(torch.uint8)
     rows = torch.nn.functional.pad(rows, (0, rows.shape[1] % 2))
     return bytes_of(rows[:, 0::2] | rows[:, 1::2] << 4)
 
 
 class GraphBuilder:
-    """Builds one value for each node and layout; transposes are added where another layout is needed."""
+    """Builds the graph of a payload.
+
+    There is one value for each node and layout. If an operator needs a value in another layout, a transpose
+    is added.
+
+    Args:
+        context: the program, and the options of the partitioner.
+        store: the store that gets the constants.
+
+    Attributes:
+        graph: the graph.
+        skipped: for each node that is not emitted: the earlier node whose operator also computes it.
+        quantized_op: the int8 operator that is being emitted, or None.
+        file: the file with the constants of the current node; None for the program file.
+    """
 
     def __init__(self, context: SupportContext, store: NamedDataStore) -> None:
         self.context = context
         self.store = store
         self.graph = g.XNNGraph(version="0", constant_data=[g.ConstantDataOffset(0, 0, "")])
-        # by node: the earlier node whose operator also computes this node
         self.skipped: dict[Node, Node] = {}
-        self.quantized_op: QuantizedOp | None = None  # the int8 operator that is being emitted
+        self.quantized_op: QuantizedOp | None = None
         self._ids: dict[tuple[Node, Layout], int] = {}
         self._dynamic_ids: dict[tuple[Node, Layout, int], int] = {}
         self._constant_ids: dict[tuple[str, tuple[int, ...]], int] = {}
         self._entries: dict[str, int] = {}  # index of each constant by digest
         self._inputs: list[Node] = []
-        self.file: str | None = None  # the file with the constants of the current node
+        self.file: str | None = None
 
     # ---- Values ----
 
     def add_input(self, node: Node) -> None:
-        """Adds an argument of the delegate; the value is made when it is first read."""
+        """Adds an argument of the delegate. Its value is added when an operator first reads it."""
         self._inputs.append(node)
 
     def _new_value(
@@ -102,7 +118,7 @@ class GraphBuilder:
         return self._new_value(g.XNNDatatype.xnn_datatype_qint8, dims, scales)
 
     def tensor_value(self, index: int) -> g.XNNTensorValue:
-        """The tensor value with an index."""
+        """Returns the tensor value with an index."""
         value = self.graph.xvalues[index].xvalue_union
         if isinstance(value, g.XNNQuantizedTensorValue):
             value = value.tensor_value
@@ -115,7 +131,7 @@ class GraphBuilder:
 
     @staticmethod
     def tensor(node: Node) -> torch.Tensor:
-        """The fake tensor of a node; the first one if the node has several."""
+        """Returns the fake tensor of a node; the first one if the node has several."""
         tensor = tensor_of(node)
         if tensor is None and isinstance(meta.find_val(node), (tuple, list)):
             tensor = meta.get_val(node)[0]
@@ -123,11 +139,11 @@ class GraphBuilder:
         return tensor
 
     def dtype_of(self, node: Node) -> g.XNNDatatype:
-        """The XNNPACK datatype of a node's float tensor."""
+        """Returns the XNNPACK datatype of a node's float tensor."""
         return DATATYPES[self.tensor(node).dtype]
 
     def define(self, node: Node, layout: Layout = Layout.PLAIN) -> int:
-        """Makes a new value, which an operator computes for `node`."""
+        """Adds a value that the current operator computes for `node`, and returns its id."""
         result = self._quantized_result
         if result is not None and self.quantized_op is not None and node in self.quantized_op.computed:
             node = result
@@ -135,7 +151,10 @@ class GraphBuilder:
         if self.tensor(node).dtype is torch.int8:
             params = params_of_value(node)
             if params is None:
-                raise CompileError(f"nothing says how the int8 tensor {node.name} is quantized")
+                raise CompileError(
+                    f"the quantization parameters of the int8 tensor {node.name} are unknown, because no "
+                    "quantize node computes it and no dequantize node reads it"
+                )
             index = self._new_quantized(params, dims)
         else:
             index = self._new_value(self.dtype_of(node), dims)
@@ -143,7 +162,7 @@ class GraphBuilder:
         return index
 
     def temporary(self, like: Node, dims: list[int]) -> int:
-        """Makes a value without a node, with the type of `like`."""
+        """Adds a value without a node, with the datatype of `like`, and returns its id."""
         result = self._quantized_result
         if result is not None:
             params = dequantize_params(like) or params_of_value(result)
@@ -159,11 +178,11 @@ class GraphBuilder:
         return None if self.quantized_op is None else self.quantized_op.result
 
     def is_lazy(self, node: Node) -> bool:
-        """Whether a node is computed only at its users: it dequantizes, or chooses parameters."""
+        """Returns whether a node is emitted only for its users: it dequantizes, or chooses parameters."""
         return dequantize_params(node) is not None or self.context.is_weight(node) or is_dynamic_part(node)
 
     def quantize(self, node: Node) -> None:
-        """Quantizes a float value, unless the previous operator has computed the quantized result."""
+        """Emits a quantize node, unless an int8 operator has already computed its result."""
         if self.layouts_of(node):
             return
         source = node.args[0]
@@ -183,7 +202,10 @@ class GraphBuilder:
         return out
 
     def _quantize_dynamically(self, source: Node, layout: Layout, dims: int) -> int:
-        """The id of `source` quantized at run time, with a common scale for the last `dims` dimensions."""
+        """Returns the id of the dynamically quantized value of `source`.
+
+        The last `dims` dimensions have a common scale.
+        """
         key = (source, layout, dims)
         if key not in self._dynamic_ids:
             in_id = self.value(source, layout)
@@ -194,7 +216,7 @@ class GraphBuilder:
         return self._dynamic_ids[key]
 
     def _entry(self, data: bytes) -> int:
-        """The index of constant data with these bytes, stored once as named data under their digest."""
+        """Returns the index of the entry for constant data; the data are stored once, as named data."""
         key = self.store.add_by_content(data, ALIGNMENT, external_tag=self.file)
         if key not in self._entries:
             self._entries[key] = len(self.graph.constant_data)
@@ -202,7 +224,7 @@ class GraphBuilder:
         return self._entries[key]
 
     def _weight(self, values: torch.Tensor, stored: QuantizedWeight, axis: int | None) -> int:
-        """The id of an int8 constant with channels along `axis`."""
+        """Returns the id of an int8 constant with channels along `axis`."""
         dims = list(values.shape)
         data, scale = bytes_of(values), stored.scale
         if not isinstance(scale, torch.Tensor) or axis is None:
@@ -226,20 +248,28 @@ class GraphBuilder:
     def weight_and_bias(
         self, values: torch.Tensor, stored: QuantizedWeight, axis: int | None, bias: object, source: Node
     ) -> tuple[int, int]:
-        """The ids of a weight and a bias with channels along `axis`.
+        """Returns the ids of a weight and a bias.
 
-        If the weights are so small, or all zero, that the bias does not fit 32 bits, the weights are scaled
-        down: they hardly matter beside such a bias.
+        The scale of a quantized bias is the product of the scales of input and weight. If this scale is so
+        small that the bias does not fit int32, the scale of the weight is increased. The loss of precision of
+        the weight is then small in comparison with the bias.
+
+        Args:
+            values: the int8 weight.
+            stored: the quantization parameters of the weight.
+            axis: the dimension of the output channels; None for a weight with a single scale.
+            bias: the node of the bias, or None.
+            source: the node of the input.
         """
         params = dequantize_params(source)
         if params is not None and isinstance(bias, Node):
             least = (self.context.constant(bias).double().abs() / (params.scale * MOST_BIAS)).float()
             old = stored.scale
             if not isinstance(old, torch.Tensor):
-                roomy = max(old, float(least.max()))
-                stored = replace(stored, scale=roomy)
-                if roomy > old:
-                    values = torch.round(values * (old / roomy)).to(values.dtype)
+                new = max(old, float(least.max()))
+                stored = replace(stored, scale=new)
+                if new > old:
+                    values = torch.round(values * (old / new)).to(values.dtype)
             elif bool((least > old).any()):
                 shape = [-1 if dim == axis else 1 for dim in range(values.dim())]
                 factor = torch.where(least > old, old / least, 1).reshape(shape)
@@ -248,7 +278,11 @@ class GraphBuilder:
         return self._weight(values, stored, axis), self._bias(bias, source, stored)
 
     def _bias(self, node: object, source: Node, weight: QuantizedWeight) -> int:
-        """The id of a bias: float for inputs with scales by row, else quantized by the scales' product."""
+        """Returns the id of a bias.
+
+        The bias is float for dynamically quantized inputs. Otherwise it is int32, and its scale is the
+        product of the scales of input and weight.
+        """
         if not isinstance(node, Node):
             return NONE
         bias = self.context.constant(node).float()
@@ -270,13 +304,13 @@ class GraphBuilder:
     # ---- Values by layout ----
 
     def same(self, node: Node, other: Node) -> None:
-        """Gives `node` the values of `other` in all existing layouts."""
+        """Records that `node` has the values of `other` in all existing layouts."""
         for layout in Layout:
             if (other, layout) in self._ids:
                 self._ids[node, layout] = self._ids[other, layout]
 
     def layouts_of(self, node: Node) -> set[Layout]:
-        """The layouts in which a value exists without a transpose."""
+        """Returns the layouts in which a value exists without a transpose."""
         node = self._read_node(node)
         self._read_input(node)
         if dequantize_params(node) is not None:
@@ -286,7 +320,10 @@ class GraphBuilder:
         return {layout for layout in Layout if (node, layout) in self._ids}
 
     def _read_node(self, node: Node) -> Node:
-        """The node that the current operator reads for an input: the quantized node if it runs on int8."""
+        """Returns the node that the current operator reads for an input.
+
+        If the operator runs on int8 and the input is dequantized, this is the quantized node.
+        """
         is_int8 = self._quantized_result is not None
         source = node.args[0] if is_int8 and dequantize_params(node) is not None else node
         assert isinstance(source, Node)
@@ -302,7 +339,7 @@ class GraphBuilder:
         self.graph.input_ids.append(value.id_out)
 
     def value(self, node: Node, layout: Layout = Layout.PLAIN) -> int:
-        """The id of the value of `node` in a layout."""
+        """Returns the id of the value of `node` in a layout."""
         op = self.quantized_op
         if op is not None and op.dynamic is not None and node is op.dynamic.dequantize:
             is_image = operation(op.node) is torch.ops.aten.convolution.default
@@ -332,7 +369,10 @@ class GraphBuilder:
         return target
 
     def _reshaped_image(self, node: Node, layout: Layout) -> list[int] | None:
-        """The shape by which a reshape replaces the transpose of an image of one pixel; otherwise None."""
+        """Returns the shape for a reshape that replaces the transpose of an image of one pixel.
+
+        The result is None if the image has more pixels, or several dynamic sizes.
+        """
         tensor = self.tensor(node)
         if self._dims(node, Layout.PLAIN)[2:] != [1, 1] or len(dynamic_axes(tensor)) > 1:
             return None
@@ -340,7 +380,7 @@ class GraphBuilder:
         return [sizes[axis] for axis in TO_NHWC] if layout is Layout.NHWC else sizes
 
     def constant(self, tensor: torch.Tensor, dtype: torch.dtype | None = None) -> int:
-        """The id of a constant, stored as named data under its digest; equal constants share an id."""
+        """Returns the id of a constant, which is stored as named data; equal constants have the same id."""
         tensor = tensor if dtype is None else tensor.to(dtype)
         entry = self._entry(bytes_of(tensor))
         dims = list(tensor.shape) or [1]
@@ -362,7 +402,7 @@ class GraphBuilder:
         self.graph.xnodes.append(g.XNode(node, handle, bounds))
 
     def debug_handles(self, nodes: Iterable[Node]) -> dict[int, tuple[int, ...]]:
-        """For each operator, by its own debug handle: the debug handles of all nodes that it computes."""
+        """Returns, by the debug handle of each operator, the debug handles of all nodes that it computes."""
         found: dict[int, tuple[int, ...]] = {}
         for node in nodes:
             owner = node
@@ -376,7 +416,11 @@ class GraphBuilder:
     # ---- Outputs ----
 
     def finish(self, outputs: list[Node]) -> g.XNNGraph:
-        """Marks the delegate's outputs, which follow the inputs in the arguments."""
+        """Marks the outputs of the delegate, which follow the inputs in its arguments.
+
+        Returns:
+            The finished graph.
+        """
         for position, node in enumerate(outputs):
             layout = Layout.NHWC if is_channels_last(self.tensor(node)) else Layout.PLAIN
             index = self.value(node, layout)

@@ -1,6 +1,6 @@
 """Classes for XNNPACK's operators, which `XnnpackPartitioner(configs=[...])` accepts.
 
-The names are those of ExecuTorch's classes. `support.py` has the conditions that a node must fulfil.
+The names are those of ExecuTorch's classes. `support.py` contains the conditions that a node must fulfil.
 """
 
 from __future__ import annotations
@@ -91,4 +91,4 @@ UpsampleBilinear2dConfig = _config("UpsampleBilinear2dConfig", "upsample_bilinea
 ViewCopyConfig = _config("ViewCopyConfig", "view_copy.default", _FLOAT_AND_STATIC)
 
 ALL_PARTITIONER_CONFIGS: list[type[XNNPartitionerConfig]] = XNNPartitionerConfig.__subclasses__()
-"""All operator classes."""
+"""The classes of all operators."""

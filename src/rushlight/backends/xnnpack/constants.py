@@ -15,6 +15,6 @@ OUTPUT = 2
 TRANSPOSE_WEIGHTS = 1
 """Flag of products: the second operand is stored transposed."""
 ALIGN_CORNERS = 8
-"""Flag of resize nodes: the corner pixels of both images have the same centers."""
+"""Flag of resize nodes: the centers of the corner pixels of input and output coincide."""
 KEEP_DIMS = 0x40
-"""Flag of reductions: reduced dimensions stay, with a size of 1."""
+"""Flag of reductions and pooling: reduced dimensions are kept with size 1."""

@@ -35,7 +35,7 @@ GROUP_UNIT = 32
 
 
 class UnsupportedGroupError(CompileError, AssertionError):
-    """The weights of a product are quantized in groups whose size XNNPACK does not support."""
+    """The group size of the quantized weights of a product is not supported by XNNPACK."""
 
 
 def _place(node: Node) -> str:
@@ -79,14 +79,14 @@ def _product(
 
 
 def emit_linear(builder: GraphBuilder, node: Node) -> None:
-    """Emits a product with a weight [out, in]."""
+    """Emits a linear layer with a weight [outputs, inputs]."""
     source, weight, bias = node.args[0], node.args[1], argument(node, 2)
     assert isinstance(source, Node) and isinstance(weight, Node)
     _product(builder, node, source, weight, bias, True)
 
 
 def emit_addmm(builder: GraphBuilder, node: Node) -> None:
-    """Emits a product with a bias."""
+    """Emits a matrix product with a bias."""
     bias, source, weight = node.args[:3]
     assert isinstance(bias, Node) and isinstance(source, Node) and isinstance(weight, Node)
     _product(builder, node, source, weight, bias, False)
@@ -107,11 +107,11 @@ def emit_bmm(builder: GraphBuilder, node: Node) -> None:
     builder.add(g.XNNBatchMatrixMultiply(first, second, builder.define(node), 0), node)
 
 
-# ---- Convolutions, and nodes that become convolutions ----
+# ---- Convolutions and batch norms ----
 
 
 def _spatial(values: Any, is_flat: bool, filler: int) -> tuple[int, int]:
-    """Returns (height, width) of a list; a 1-d convolution gets `filler` as its width."""
+    """Returns an option of a convolution as (height, width); the width of a 1-d convolution is `filler`."""
     items = list(values)
     if is_flat:
         return int(items[0]), filler
@@ -188,12 +188,12 @@ def emit_convolution(builder: GraphBuilder, node: Node) -> None:
         bounds,
     )
     if is_flat:
-        _as_line(builder, result, out)
+        _from_image(builder, result, out)
     builder.same(node, result)
 
 
 def _as_image(builder: GraphBuilder, source: Node) -> int:
-    """Converts a line [n, c, l] to the image [n, l, 1, c] in memory."""
+    """Emits the conversion of a tensor [n, c, l] to an image in memory order [n, l, 1, c]."""
     dims = upper_dims(builder.tensor(source))
     transposed = builder.temporary(source, [dims[0], dims[2], dims[1]])
     builder.add(g.XNNStaticTranspose(3, [0, 2, 1], builder.value(source), transposed, 0), source)
@@ -203,7 +203,8 @@ def _as_image(builder: GraphBuilder, source: Node) -> int:
     return image
 
 
-def _as_line(builder: GraphBuilder, result: Node, image: int) -> None:
+def _from_image(builder: GraphBuilder, result: Node, image: int) -> None:
+    """Emits the conversion of an image in memory order [n, l, 1, c] to the tensor [n, c, l] of `result`."""
     dims = upper_dims(builder.tensor(result))
     line = builder.temporary(result, [dims[0], dims[2], dims[1]])
     shape = sizes_of_reshape(builder, result, [0, 2, 1])
@@ -213,7 +214,7 @@ def _as_line(builder: GraphBuilder, result: Node, image: int) -> None:
 
 
 def _following_norm(builder: GraphBuilder, node: Node) -> Node | None:
-    """The getitem node of a batch norm that is the only user of `node`; otherwise None."""
+    """Returns the getitem node of a batch norm that is the only user of `node`; otherwise None."""
     users = list(node.users)
     if len(users) != 1 or operation(users[0]) != aten._native_batch_norm_legit_no_training.default:
         return None
@@ -225,7 +226,7 @@ def _following_norm(builder: GraphBuilder, node: Node) -> Node | None:
 
 
 def _norm_factors(builder: GraphBuilder, norm: Node) -> tuple[torch.Tensor, torch.Tensor]:
-    """(w, b) such that the batch norm is x * w + b per channel, in float64."""
+    """Returns the scale and the shift of a batch norm by channel, in float64."""
 
     def value(node: object, default: float) -> torch.Tensor:
         if isinstance(node, Node):
@@ -261,7 +262,7 @@ def _fold_norm(
 
 
 def emit_batch_norm(builder: GraphBuilder, node: Node) -> None:
-    """Emits a batch norm as a multiplication and an addition per channel."""
+    """Emits a batch norm as a multiplication and an addition by channel."""
     source = node.args[0]
     assert isinstance(source, Node)
     tensor = builder.tensor(source)

@@ -1,4 +1,4 @@
-"""Emits pooling, and operators that move or resize tensors."""
+"""Emits pooling, resizing, and operators that only move elements."""
 
 from __future__ import annotations
 
@@ -122,13 +122,16 @@ def emit_reshape(builder: GraphBuilder, node: Node) -> None:
 
 
 def emit_permute(builder: GraphBuilder, node: Node) -> None:
-    """Emits a permute from any layout of the input to a plain result."""
+    """Emits a permute whose result has the layout PLAIN.
+
+    Nothing is emitted for a transposed constant that only products read as their weight.
+    """
     source = node.args[0]
     assert isinstance(source, Node)
     rank = rank_of(source)
     perm = [int(axis) % rank for axis in node.args[1]]  # type: ignore[union-attr, arg-type]
-    is_taken_along = all(is_weight_alone(node, user) for user in node.users)
-    if is_taken_along and transposed_constant(builder.context, node) is not None:
+    is_only_weight = all(is_weight_alone(node, user) for user in node.users)
+    if is_only_weight and transposed_constant(builder.context, node) is not None:
         return
     layout = Layout.PLAIN
     if not builder.context.is_constant(source) and builder.layouts_of(source) == {Layout.NHWC}:
@@ -146,7 +149,7 @@ def emit_cat(builder: GraphBuilder, node: Node) -> None:
     axis = int(argument(node, 1, 0)) % rank
     axis = _IN_NHWC[axis] if layout is Layout.NHWC else axis
     if layout is Layout.NHWC and any(rank_of(source) != 4 for source in sources):
-        raise CompileError(f"{node.name} joins tensors of different ranks")
+        raise CompileError(f"{node.name} concatenates tensors with different numbers of dimensions")
     ids = [builder.value(source, layout) for source in sources]
     kinds: dict[int, Callable[..., object]] = {
         2: g.XNNConcatenate2,

@@ -14,7 +14,7 @@ from rushlight.backends.xnnpack.nodes import (
     rank_of,
 )
 from rushlight.backends.xnnpack.quantized import (
-    activation_behind,
+    following_activation,
 )
 from rushlight.ir.edge_ops import argument
 
@@ -23,7 +23,7 @@ INFINITY = float("inf")
 
 
 def common_layout(builder: GraphBuilder, nodes: Sequence[Node]) -> Layout:
-    """NHWC if all inputs are images and at least one exists only in NHWC; otherwise PLAIN."""
+    """Returns NHWC if all inputs are images and at least one exists only in NHWC; otherwise PLAIN."""
     computed = [node for node in nodes if not builder.context.is_constant(node)]
     if not all(rank_of(node) == 4 for node in computed):
         return Layout.PLAIN
@@ -32,7 +32,7 @@ def common_layout(builder: GraphBuilder, nodes: Sequence[Node]) -> Layout:
 
 
 def activation_bounds(node: Node) -> g.OutputMinMax | None:
-    """The bounds of a clamping activation; None for any other node."""
+    """Returns the bounds of a clamping activation; None for any other node."""
     op = operation(node)
     if op == aten.relu.default:
         return g.OutputMinMax(0.0, INFINITY)
@@ -47,8 +47,13 @@ def activation_bounds(node: Node) -> g.OutputMinMax | None:
 
 
 def fused_activation(builder: GraphBuilder, node: Node) -> tuple[Node, g.OutputMinMax | None]:
-    """The node whose value the fused operator computes, and the bounds of the activation fused into it."""
-    activation = activation_behind(node)
+    """Fuses the activation after an operator into the operator.
+
+    Returns:
+        The node whose value the operator then computes, and the bounds of the activation. Without an
+        activation, these are `node` and None.
+    """
+    activation = following_activation(node)
     if activation is not None:
         builder.skipped[activation] = node
         return activation, activation_bounds(activation)
@@ -56,7 +61,10 @@ def fused_activation(builder: GraphBuilder, node: Node) -> tuple[Node, g.OutputM
 
 
 def sizes_of_reshape(builder: GraphBuilder, node: Node, axes: Sequence[int]) -> list[int]:
-    """The sizes of the given axes; 1 for axis -1, and 0 (inferred) for a dynamic axis."""
+    """Returns the target shape of a reshape: the sizes of the given axes of a node.
+
+    The size is 1 for axis -1, and 0, which XNNPACK infers, for a dynamic axis.
+    """
     shape = builder.tensor(node).shape
     return [1 if axis < 0 else shape[axis] if isinstance(shape[axis], int) else 0 for axis in axes]
 

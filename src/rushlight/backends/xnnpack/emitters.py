@@ -58,7 +58,11 @@ Emit = Callable[[GraphBuilder, Node], None]
 
 
 def emit(builder: GraphBuilder, node: Node) -> None:
-    """Emits `node`. Raises CompileError if its operator has no row."""
+    """Emits a node, unless another node's operator computes it.
+
+    Raises:
+        CompileError: there is no emitter for the operator.
+    """
     if node in builder.skipped or builder.context.is_cast(node):
         return
     if builder.is_lazy(node):

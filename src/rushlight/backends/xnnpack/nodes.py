@@ -29,7 +29,7 @@ WEIGHT_POSITIONS = {
 
 
 class ConfigPrecisionType(enum.Enum):
-    """The nodes that a partitioner accepts: float, statically quantized or dynamically quantized."""
+    """The kind of nodes that a partitioner accepts: float, statically or dynamically quantized."""
 
     FP32 = 1
     STATIC_QUANT = 2
@@ -60,32 +60,32 @@ class SupportContext:
         return self._constants[graph]
 
     def is_constant(self, node: object) -> bool:
-        """Whether a node is a constant, or converts a constant to another dtype."""
+        """Returns whether a node is a constant, or converts a constant to another dtype."""
         return isinstance(node, Node) and self._constants_of(node.graph).is_constant(node)
 
     def is_cast(self, node: Node) -> bool:
-        """Whether a node converts a constant to another dtype."""
+        """Returns whether a node converts a constant to another dtype."""
         return node.op == "call_function" and self.is_constant(node)
 
     def constant(self, node: Node) -> torch.Tensor:
-        """The tensor of a node for which is_constant() holds."""
+        """Returns the value of a node for which `is_constant` returns True."""
         value = self.constant_value(node)
         assert value is not None
         return value
 
     def constant_value(self, node: object) -> torch.Tensor | None:
-        """The tensor of a constant; None for any other value."""
+        """Returns the value of a constant; None for any other argument."""
         return self._constants_of(node.graph).value(node) if isinstance(node, Node) else None
 
     def is_same(self, first: object, second: object) -> bool:
-        """Whether two arguments are equal, or are constants with equal elements."""
+        """Returns whether two arguments are equal, or are constants with equal elements."""
         if first is second or not (isinstance(first, Node) and isinstance(second, Node)):
             return first is second or first == second
         values = self.constant_value(first), self.constant_value(second)
         return values[0] is not None and values[1] is not None and torch.equal(values[0], values[1])
 
     def is_weight(self, node: object) -> bool:
-        """Whether the node is a constant, or dequantizes a constant."""
+        """Returns whether the node is a constant, or dequantizes a constant."""
         if not isinstance(node, Node) or self.is_constant(node):
             return isinstance(node, Node)
         return is_op(node, *DEQUANTIZE_WEIGHT) and self.is_constant(node.args[0])
@@ -98,43 +98,43 @@ class SupportContext:
 
 
 def _is_dense_cast(node: Node) -> bool:
-    """Whether a node converts a tensor to another dtype, with a contiguous result."""
+    """Returns whether a node converts a tensor to another dtype, with a contiguous result."""
     result = tensor_of(node)
     return str(aten_op(node.target)) == CAST and result is not None and result.is_contiguous()
 
 
 def operation(node: Node) -> Any:
-    """The table key of a node: its ATen operator, or the name of a dim order operator."""
+    """Returns the table key of a node: its ATen operator, or the name of a dim order operator."""
     op = aten_op(node.target) or node.target
     name = str(op)
     return name if name.startswith("dim_order_ops.") else op
 
 
 def tensor_of(node: object) -> torch.Tensor | None:
-    """The fake tensor of an argument; None if it is no node or has several results."""
+    """Returns the fake tensor of an argument; None if it is not a node or has several results."""
     return meta.get_tensor(node) if isinstance(node, Node) else None
 
 
 def rank_of(node: object) -> int:
-    """The number of dimensions of an argument's tensor; -1 for any other value."""
+    """Returns the number of dimensions of an argument's tensor; -1 for any other value."""
     tensor = tensor_of(node)
     return -1 if tensor is None else tensor.dim()
 
 
 def upper_dims(tensor: torch.Tensor) -> list[int]:
-    """The sizes or their upper bounds; 0 for an unbounded size. A scalar has one dimension."""
+    """Returns the sizes or their upper bounds; 0 for an unbounded size; [1] for a scalar."""
     return [upper_bound(size) or 0 for size in tensor.shape] or [1]
 
 
 def is_static(tensor: torch.Tensor) -> bool:
-    """Whether all sizes of a tensor are integers."""
+    """Returns whether all sizes of a tensor are integers."""
     return all(isinstance(size, int) for size in tensor.shape)
 
 
 def is_channels_last(tensor: torch.Tensor) -> bool:
-    """Whether the memory of an image is [n, h, w, c], according to its dim order in the program file.
+    """Returns whether the memory of an image is [n, h, w, c], according to its dim order in the program file.
 
-    The executor reads the same dim order. It decides if sizes of 1 make both layouts possible.
+    The executor also uses this dim order, which is necessary if sizes of 1 make both layouts possible.
     """
     return (
         tensor.dim() == 4
@@ -144,22 +144,27 @@ def is_channels_last(tensor: torch.Tensor) -> bool:
 
 
 def is_dense(tensor: torch.Tensor) -> bool:
-    """Whether XNNPACK can read the memory layout: contiguous or channels last."""
+    """Returns whether XNNPACK can read the memory layout: contiguous or channels last."""
     return is_channels_last(tensor) or tensor.is_contiguous()
 
 
 def dynamic_axes(tensor: torch.Tensor) -> list[int]:
-    """The axes with dynamic sizes."""
+    """Returns the axes with dynamic sizes."""
     return [axis for axis, size in enumerate(tensor.shape) if not isinstance(size, int)]
 
 
 def lower_dims(tensor: torch.Tensor) -> list[int]:
-    """The lower bounds of the sizes; 0 for a size without a lower bound."""
+    """Returns the lower bounds of the sizes; 0 for a size without a lower bound."""
     return [max(bounds(size)[0], 0) for size in tensor.shape]
 
 
 def pair(value: Any, default: Sequence[int] = (1, 1)) -> tuple[int, int]:
-    """Returns (height, width) of an argument, which may be one number for both, or empty."""
+    """Returns an argument as (height, width). A single number is used for both.
+
+    Args:
+        value: the argument.
+        default: the result if the argument is None or empty.
+    """
     if value is None or value == []:
         return int(default[0]), int(default[1])
     if isinstance(value, int):
@@ -168,29 +173,30 @@ def pair(value: Any, default: Sequence[int] = (1, 1)) -> tuple[int, int]:
 
 
 def is_row(node: object, context: SupportContext) -> bool:
-    """Whether a node is a constant of shape [1, n], which can be used as a bias like [n]."""
+    """Returns whether a node is a constant of shape [1, n], which can be used as a bias like [n]."""
     tensor = tensor_of(node)
     return tensor is not None and tensor.dim() == 2 and tensor.shape[0] == 1 and context.is_constant(node)
 
 
 def transposed_constant(context: SupportContext, node: object) -> Node | None:
-    """The constant matrix (or its dequantize node) that `node` transposes; None for any other node."""
+    """Returns the constant matrix, or its dequantize node, that `node` transposes; None for other nodes."""
     matrix = transposed(node)
     return matrix if context.is_weight(matrix) else None
 
 
 def is_weight_alone(node: Node, user: Node) -> bool:
-    """Whether a product reads the node only as its weight."""
+    """Returns whether `user` is a product that reads the node only as its weight."""
     position = WEIGHT_POSITIONS.get(operation(user))
     return position is not None and [i for i, arg in enumerate(user.args) if arg is node] == [position]
 
 
 def folded_padding(conv: Node) -> tuple[Node, tuple[int, int, int, int]] | None:
-    """The zero padding in front of a convolution that can be fused into it; None if there is none.
+    """Finds zero padding of the input of a convolution that can be fused into the convolution.
 
     Returns:
-        The padding node, which has no other user, and its padding (top, right, bottom, left) of an image. The
-        start and end of a line are top and bottom.
+        The padding node, which has no other user, and its padding (top, right, bottom, left). For a 1-d
+        convolution, the padding at the start and end is top and bottom. The result is None if there is no
+        such padding.
     """
     if conv.op != "call_function" or operation(conv) is not torch.ops.aten.convolution.default:
         return None

@@ -24,9 +24,9 @@ from rushlight.backends.xnnpack.quantized import (
     WEIGHTED,
     QuantizedOp,
     QuantizedOps,
-    activation_behind,
     check_scales,
     dequantize_params,
+    following_activation,
     is_dynamic,
     is_dynamic_part,
     quantize_params,
@@ -52,7 +52,7 @@ aten = torch.ops.aten
 
 logger = logging.getLogger(__name__)
 
-
+_NOT_SELECTED = "configs does not include the operator"
 _OPTIONS = frozenset({"force_non_static_weights_for_f32_linear", "enable_bf16"})
 _UNUSED_OPTIONS = {
     "force_fp32_dynamic_linear": ", which has no effect in ExecuTorch 1.x: leave it out, or pass weights as "
@@ -61,24 +61,27 @@ _UNUSED_OPTIONS = {
 
 
 class XnnpackPartitioner(Partitioner):
-    """Assigns to XNNPACK every node that it supports, in as few partitions as possible.
+    """Delegates each node that XNNPACK supports, in as few partitions as possible.
 
-    After `partition`, `report` has the reason for every refused node.
+    After `partition`, the attribute `report` contains the reason for every node that is not delegated.
 
     Args:
-        configs: the operators to accept, as ATen overloads, names such as "add.Tensor", or classes of
-            `rushlight.backends.xnnpack.configs`; None or an empty list means all.
-        config_precisions: the precisions to accept; None means all. Matrix products and convolutions are
-            accepted in any precision, with one exception: if FP32 is the only precision, quantized linear
-            layers run in float, with weights dequantized in front of the delegate, and other quantized
-            operators are refused.
-        per_op_mode: make a separate partition for every node.
-        verbose: log the reason for every refused node.
-        kwargs: `force_non_static_weights_for_f32_linear` passes the weights and biases of float matrix
-            products as arguments of the delegate; `enable_bf16` accepts bfloat16 matrix products.
+        configs: the operators to delegate, as ATen overloads, names such as "add.Tensor", or classes of
+            `rushlight.backends.xnnpack.configs`. None or an empty list means all operators.
+        config_precisions: the precisions to delegate; None means all. Matrix products and convolutions are
+            delegated in any precision, with one exception: if FP32 is the only precision, quantized linear
+            layers run in float, with weights that kernels dequantize before the delegate runs, and other
+            quantized operators are not delegated.
+        per_op_mode: whether to make a separate partition for every node.
+        verbose: whether to log the reason for every node that is not delegated.
+        kwargs: `force_non_static_weights_for_f32_linear` (bool) passes the weights and biases of float matrix
+            products as arguments of the delegate; `enable_bf16` (bool) delegates bfloat16 matrix products.
+
+    Raises:
+        TypeError: there is no such option.
     """
 
-    changes_graph = True  # decomposed linear layers are restored
+    changes_graph = True  # partition() restores decomposed linear layers
 
     def __init__(
         self,
@@ -116,7 +119,7 @@ class XnnpackPartitioner(Partitioner):
             ep: the ATen program of a method, before decomposition.
 
         Returns:
-            The operators, and a function that returns whether XNNPACK takes a node of one of them.
+            The operators, and a function that returns whether XNNPACK supports a node that calls one of them.
         """
         context = self._context(ep)
         quantized: dict[Graph, QuantizedOps] = {}
@@ -131,9 +134,9 @@ class XnnpackPartitioner(Partitioner):
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         """Tags the nodes that XNNPACK supports.
 
-        Linear layers that were decomposed with views around them are restored, if XNNPACK supports the whole
-        layer. This is done in a copy of the program, which the result contains. The attribute `report` then
-        has the reason for every refused node.
+        Linear layers that were decomposed into a product with views around it are restored, if XNNPACK
+        supports the whole layer. They are restored in a copy of the program, which is then in the result. The
+        attribute `report` then contains the reason for every node without a tag.
 
         Args:
             exported_program: the edge program of a method.
@@ -141,20 +144,20 @@ class XnnpackPartitioner(Partitioner):
         Returns:
             The tagged program, and the backend of each tag.
         """
-        exported_program = self._with_whole_linears(exported_program)
+        exported_program = self._with_restored_linears(exported_program)
         context = self._context(exported_program)
         self.report = WhyNoPartitionReporter()
         tags: dict[str, DelegationSpec] = {}
         self._tag(exported_program.graph_module, context, tags)
         tag_constant_data(exported_program)
         if self._weights_as_arguments:
-            self._release_weights(exported_program.graph, context)
+            self._untag_weights(exported_program.graph, context)
         return PartitionResult(exported_program, tags)
 
     def _context(self, program: ExportedProgram) -> SupportContext:
         return SupportContext(program, enable_bf16=self._bf16, dynamic_weights=self._weights_as_arguments)
 
-    def _with_whole_linears(self, program: ExportedProgram) -> ExportedProgram:
+    def _with_restored_linears(self, program: ExportedProgram) -> ExportedProgram:
         """Returns the program, or a copy with restored linear layers if XNNPACK supports them."""
         modules = graph_modules(program.graph_module)
         nodes = [node for module in modules for node in module.graph.nodes]
@@ -165,18 +168,18 @@ class XnnpackPartitioner(Partitioner):
         context = self._context(whole)
         graphs = dict.fromkeys(layer.graph for layer in layers.values())
         quantized = {graph: self._quantized_ops(graph, context) for graph in graphs}
-        taken = {
+        supported = {
             name
             for name, layer in layers.items()
             if self._unsupported_reason(layer, context, quantized[layer.graph]) is None
             and (layer in quantized[layer.graph].accepted or context.is_constant(layer.args[1]))
         }
-        if not taken:
+        if not supported:
             return program
-        return whole if len(taken) == len(layers) else _restored(program, taken)[0]
+        return whole if len(supported) == len(layers) else _restored(program, supported)[0]
 
     def _tag(self, module: GraphModule, context: SupportContext, tags: dict[str, DelegationSpec]) -> None:
-        taken: set[Node] = set()
+        supported: set[Node] = set()
         groups: list[list[Node]] = []
         log = WhyNoPartition(logger)
         quantized = self._quantized_ops(module.graph, context)
@@ -189,7 +192,7 @@ class XnnpackPartitioner(Partitioner):
                 self.report.report_reject(node, reason)
                 log(node, reason)
                 continue
-            taken.add(node)
+            supported.add(node)
             position = WEIGHT_POSITIONS.get(operation(node))
             weight = argument(node, position) if position is not None else None
             if weight is not None and transposed_constant(context, weight) is not None:
@@ -199,14 +202,14 @@ class XnnpackPartitioner(Partitioner):
             parts = [list(op.nodes) for op in quantized.accepted.values()]
             parts += [
                 [node, *(user for user in node.users if _is_item(user))]
-                for node in taken - quantized.nodes
+                for node in supported - quantized.nodes
                 if not _is_conversion(node)
             ]
         else:
-            parts = form_parts(module.graph, taken.__contains__, joined(groups))
+            parts = form_parts(module.graph, supported.__contains__, joined(groups))
         for part in parts:
             if all(context.is_constant(node) or _is_transposed_in(part, node, context) for node in part):
-                continue  # the delegate would have nothing left to compute
+                continue  # the delegate would compute nothing
             for node in part:
                 check_scales(node, context)
             tag = f"xnnpack_{len(tags)}"
@@ -222,7 +225,8 @@ class XnnpackPartitioner(Partitioner):
             graph, context, lambda op: self._unsupported_quantized_reason(op, context) is None
         )
 
-    def _is_asked_for(self, node: Node) -> bool:
+    def _is_selected(self, node: Node) -> bool:
+        """Returns whether the option `configs` contains the operator of a node."""
         return self._names is None or _name_of(operation(node)) in self._names
 
     def _unsupported_quantized_reason(self, op: QuantizedOp, context: SupportContext) -> str | None:
@@ -230,9 +234,9 @@ class XnnpackPartitioner(Partitioner):
         is_forced = operation(op.node) in WEIGHTED and self.precisions != {ConfigPrecisionType.FP32}
         if precision not in self.precisions and not is_forced:
             kind = "statically" if op.result else "dynamically"
-            return f"{kind} quantized nodes are not asked for"
-        if not self._is_asked_for(op.node):
-            return "the operator is not asked for"
+            return f"config_precisions does not include {kind} quantized nodes"
+        if not self._is_selected(op.node):
+            return _NOT_SELECTED
         return unsupported_reason(op.node, context)
 
     def _unsupported_reason(self, node: Node, context: SupportContext, quantized: QuantizedOps) -> str | None:
@@ -240,24 +244,24 @@ class XnnpackPartitioner(Partitioner):
             return None
         if node in quantized.found and not self._reads_dequantized_weight(node):
             reason = self._unsupported_quantized_reason(quantized.found[node], context)
-            return reason or "something else reads its quantized weight or the scales of its input"
+            return reason or "another operator reads its quantized weight or the dynamic scales of its input"
         if node in quantized.nodes:
             return None
         if quantize_params(node) is not None or (
             dequantize_params(node) is not None and not context.is_constant(node.args[0])
         ):
-            is_asked_for = ConfigPrecisionType.STATIC_QUANT in self.precisions
-            return None if is_asked_for else "statically quantized nodes are not asked for"
+            is_included = ConfigPrecisionType.STATIC_QUANT in self.precisions
+            return None if is_included else "config_precisions does not include statically quantized nodes"
         if context.is_weight(node) and not context.is_constant(node):
-            return "nothing takes the weight quantized"
+            return "no operator in the delegate reads the quantized weight"
         if is_dynamic_part(node):
-            return "nothing takes its result quantized"
+            return "no operator in the delegate reads the quantized result"
         if ConfigPrecisionType.FP32 not in self.precisions and operation(node) not in WEIGHTED:
             product = _fused_product(node)
             if product is None or self._unsupported_reason(product, context, quantized) is not None:
-                return "floating point nodes are not asked for"
-        if not self._is_asked_for(node):
-            return "the operator is not asked for"
+                return "config_precisions does not include floating-point nodes"
+        if not self._is_selected(node):
+            return _NOT_SELECTED
         if operation(node) is aten.slice_copy.Tensor and requantizes(node, context):
             return "its input and its result are quantized with different parameters"
         if operation(node) in WEIGHTED and not self._reads_dequantized_weight(node):
@@ -266,20 +270,20 @@ class XnnpackPartitioner(Partitioner):
             if stored is not None and stored.axis is None and is_dynamic(node):
                 return "its input is quantized dynamically, so its weight needs a scale for each channel"
             if stored is not None:
-                return "its weight is quantized, but not its input and result"
+                return "its weight is quantized, but its input or its result is not"
         return unsupported_reason(node, context)
 
     def _reads_dequantized_weight(self, node: Node) -> bool:
-        """Whether a quantized linear layer runs in float, because FP32 is the only accepted precision.
+        """Returns whether a quantized linear layer runs in float, because FP32 is the only precision.
 
-        Its weight is then dequantized in front of the delegate.
+        Kernels then dequantize its weight before the delegate runs.
         """
-        taken = WEIGHT_POSITIONS if self._weights_as_arguments else (aten.linear.default,)
-        return self.precisions == {ConfigPrecisionType.FP32} and operation(node) in taken
+        products = WEIGHT_POSITIONS if self._weights_as_arguments else (aten.linear.default,)
+        return self.precisions == {ConfigPrecisionType.FP32} and operation(node) in products
 
     @staticmethod
-    def _release_weights(graph: Graph, context: SupportContext) -> None:
-        """Removes the tags from weights and biases of float products, so that they stay in the program."""
+    def _untag_weights(graph: Graph, context: SupportContext) -> None:
+        """Removes the tags of weights and biases of float products; they become arguments of the delegate."""
         for node in graph.nodes:
             if node.op != "call_function" or meta.get_delegation_tag(node) is None:
                 continue
@@ -298,21 +302,21 @@ class XnnpackPartitioner(Partitioner):
 
 
 class XnnpackFloatingPointPartitioner(XnnpackPartitioner):
-    """Accepts only float nodes."""
+    """Delegates only float nodes."""
 
     def __init__(self) -> None:
         super().__init__(config_precisions=ConfigPrecisionType.FP32)
 
 
 class XnnpackQuantizedPartitioner(XnnpackPartitioner):
-    """Accepts only statically quantized nodes."""
+    """Delegates only statically quantized nodes."""
 
     def __init__(self) -> None:
         super().__init__(config_precisions=ConfigPrecisionType.STATIC_QUANT)
 
 
 class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
-    """Accepts only dynamically quantized nodes.
+    """Delegates only dynamically quantized nodes.
 
     Args:
         kwargs: the arguments of `XnnpackPartitioner` by name, without `config_precisions`.
@@ -324,12 +328,20 @@ class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
 
     def __init__(self, **kwargs: Any) -> None:
         if "config_precisions" in kwargs:
-            raise ValueError("XnnpackDynamicallyQuantizedPartitioner is for DYNAMIC_QUANT alone")
+            raise ValueError(
+                "XnnpackDynamicallyQuantizedPartitioner has no option config_precisions: its only precision "
+                "is DYNAMIC_QUANT"
+            )
         super().__init__(config_precisions=ConfigPrecisionType.DYNAMIC_QUANT, **kwargs)
 
 
 def _restored(program: ExportedProgram, names: Collection[str]) -> tuple[ExportedProgram, dict[str, Node]]:
-    """Returns a copy of a program with restored linear layers, and these layers by product name."""
+    """Returns a copy of a program with restored linear layers, and these layers by the names of the products.
+
+    Args:
+        program: the program.
+        names: the names of the products to restore as linear layers.
+    """
     copied = copy_program(program)
     copied._verifiers = [accepting(program.verifier, [aten.linear.default])]
     layers = {}
@@ -353,20 +365,20 @@ def _restored(program: ExportedProgram, names: Collection[str]) -> tuple[Exporte
 
 
 def _name_of(config: object) -> str:
-    """The name of an operator without its library."""
+    """Returns the name of an operator without its library."""
     return ".".join(str(getattr(config, "target_name", config)).split(".")[-2:])
 
 
 def _fused_product(node: Node) -> Node | None:
-    """The matrix product or convolution into which an activation is fused; None if there is none."""
+    """Returns the matrix product or convolution into which an activation is fused; None if there is none."""
     source = node.args[0] if node.args else None
-    if isinstance(source, Node) and operation(source) in WEIGHTED and activation_behind(source) is node:
+    if isinstance(source, Node) and operation(source) in WEIGHTED and following_activation(source) is node:
         return source
     return None
 
 
 def _is_transposed_in(part: list[Node], node: Node, context: SupportContext) -> bool:
-    """Whether a node transposes a constant, or a weight that is dequantized in the same partition."""
+    """Returns whether a node transposes a constant, or a weight that is dequantized in the same partition."""
     matrix = transposed_constant(context, node)
     return matrix is not None and (context.is_constant(matrix) or matrix in part)
 

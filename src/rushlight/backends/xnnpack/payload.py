@@ -1,4 +1,4 @@
-"""Payloads as bytes: a header, the tables, and the constants that are stored in the payload."""
+"""Reads and writes payloads: a header, the tables, and the constants that are stored in the payload."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ def _binding() -> Binding:
 
 
 def write_payload(tables: XNNGraph, constants: bytes = b"") -> bytes:
-    """Writes the payload of a graph. Offsets in the graph's constant data are relative to `constants`."""
+    """Returns the payload of a graph.
+
+    Args:
+        tables: the graph.
+        constants: the constants in the payload. Offsets in the constant data of the graph are relative to
+            their start.
+    """
     encoded = encode(_binding(), tables)
     start = align_up(HEADER.size, ALIGNMENT)
     size = align_up(len(encoded), ALIGNMENT)
@@ -35,7 +41,14 @@ def write_payload(tables: XNNGraph, constants: bytes = b"") -> bytes:
 
 
 def read_payload(data: bytes) -> tuple[XNNGraph, memoryview]:
-    """Reads the graph and the constants stored in the payload. Raises MalformedError."""
+    """Reads a payload.
+
+    Returns:
+        The graph, and the constants that are stored in the payload.
+
+    Raises:
+        MalformedError: the payload is damaged.
+    """
     view = byte_view(data)
     if len(view) < 8:
         raise MalformedError(f"a payload of {len(view)} bytes has no header")
@@ -45,7 +58,9 @@ def read_payload(data: bytes) -> tuple[XNNGraph, memoryview]:
         raise MalformedError(f"a payload of {len(view)} bytes has no header")
     _, length, start, size, constants, constants_size = HEADER.unpack_from(view)
     if not HEADER.size <= length <= len(view):
-        raise MalformedError(f"the header claims {length} bytes", offset=8)
+        raise MalformedError(
+            f"the length of the header is {length} bytes, but the payload has {len(view)}", offset=8
+        )
     if start + size > len(view) or constants + constants_size > len(view):
         raise MalformedError("tables or constants are outside of the payload", offset=10)
     return decode(_binding(), view[start : start + size]), view[constants : constants + constants_size]

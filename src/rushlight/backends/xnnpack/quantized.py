@@ -1,4 +1,4 @@
-"""Finds operators that XNNPACK runs on int8, and the nodes that belong to them."""
+"""Finds operators that XNNPACK runs on int8, and the quantize and dequantize nodes that belong to them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MOVING = frozenset(
         aten.clone.default,
     }
 )
-"""Operators whose results have elements and quantization parameters of their inputs."""
+"""Operators whose results have the elements and the quantization parameters of their inputs."""
 CLAMPS = (aten.relu.default, aten.hardtanh.default, aten.clamp.default)
 INT8_OPS = MOVING | WEIGHTED.keys() | set(CLAMPS)
 INT8_OPS |= {aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.mean.dim}
@@ -62,30 +62,31 @@ _FUSING = WEIGHTED.keys() | {aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor}
 
 
 def quantize_params(node: object) -> QuantParams | None:
-    """The parameters of a node that quantizes to int8, the only 8-bit dtype of payloads."""
+    """Returns the parameters of a node that quantizes to int8, the only 8-bit dtype of payloads."""
     return quantization.quantize_params(node, torch.int8)
 
 
 def dequantize_params(node: object) -> QuantParams | None:
-    """The parameters of a node that dequantizes int8."""
+    """Returns the parameters of a node that dequantizes int8."""
     return quantization.dequantize_params(node, torch.int8)
 
 
 def params_of_value(node: Node) -> QuantParams | None:
-    """The quantization parameters of an int8 node, taken from the node or one of its users."""
+    """Returns the quantization parameters of an int8 node, taken from the node or one of its users."""
     found = quantize_params(node)
     return found or next(filter(None, (dequantize_params(user) for user in node.users)), None)
 
 
 def is_packed_int4(weight: QuantizedWeight) -> bool:
-    """Whether XNNPACK stores a weight as int4, two elements in a byte."""
+    """Returns whether a payload contains a weight as int4, with two elements in a byte."""
     return weight.axis is not None and (weight.quant_min, weight.quant_max) == (-8, 7)
 
 
 def stored_weight(node: object, context: SupportContext) -> QuantizedWeight | None:
-    """The weight that a node dequantizes, if XNNPACK supports it: no zero points; int4 only in groups.
+    """Returns the quantized weight that a node dequantizes; None if XNNPACK does not support it.
 
-    A group of a whole row does not count as a group: its scale is the channel's scale.
+    XNNPACK supports no zero points, and supports groups only in int4 weights. If a group is a whole row, its
+    scale is returned as the scale of an output channel.
     """
     weight = quantized_weight(node, context.constant_value)
     if weight is None or weight.zero_points is not None:
@@ -98,7 +99,10 @@ def stored_weight(node: object, context: SupportContext) -> QuantizedWeight | No
 
 
 def dynamic_input(node: object) -> DynamicQuantization | None:
-    """The dynamic quantization that ends with a node, if XNNPACK supports it: to int8, asymmetric."""
+    """Returns the dynamic quantization whose dequantize node is `node`.
+
+    The result is None if XNNPACK does not support it: it supports only asymmetric quantization to int8.
+    """
     found = dynamic_quantization(node)
     if found is None or found.dtype is not torch.int8 or found.params.scheme is DynamicScheme.SYMMETRIC:
         return None
@@ -106,19 +110,19 @@ def dynamic_input(node: object) -> DynamicQuantization | None:
 
 
 def is_dynamic(node: Node) -> bool:
-    """Whether the input of a product is quantized dynamically."""
+    """Returns whether the input of a product is quantized dynamically."""
     return dynamic_input(argument(node, WEIGHTED[operation(node)][0])) is not None
 
 
 def is_dynamic_part(node: Node) -> bool:
-    """Whether a node belongs to a dynamic quantization: it chooses, reads or applies parameters."""
+    """Returns whether a node is part of a dynamic quantization: it chooses, reads or applies parameters."""
     if node.target is operator.getitem:
         return is_op(node.args[0], *CHOOSE_QPARAMS)
     return is_op(node, *CHOOSE_QPARAMS, *DYNAMIC_QUANTIZE, *DYNAMIC_DEQUANTIZE)
 
 
 def requantizes(node: Node, context: SupportContext) -> bool:
-    """Whether a node between dequantize and quantize nodes changes the quantization parameters."""
+    """Returns whether a node between dequantize and quantize nodes changes the quantization parameters."""
     source = node.args[0] if node.args else None
     if not isinstance(source, Node) or not quantization.dequantizes(source):
         return False
@@ -136,10 +140,11 @@ class InvalidParametersError(CompileError, ValueError):
 
 
 def check_scales(node: Node, context: SupportContext) -> None:
-    """Checks the literal or constant parameters of a quantize or dequantize node.
+    """Checks the constant parameters of a quantize or dequantize node.
 
     Raises:
-        InvalidParametersError: a scale is not a finite, normal, positive float32, or a zero point is no int8.
+        InvalidParametersError: a scale is not a finite, normal, positive float32, or a zero point is not an
+            int8.
     """
     params = quantize_params(node) or dequantize_params(node)
     weight = None if params else quantized_weight(node, context.constant_value)
@@ -151,7 +156,7 @@ def check_scales(node: Node, context: SupportContext) -> None:
     if bool(bad.any()):
         index = int(bad.nonzero()[0])
         value = float(torch.as_tensor(found, dtype=torch.float64).flatten()[index])
-        reason = f"its scale {index} is {value}, and XNNPACK takes finite, normal, positive ones; "
+        reason = f"its scale {index} is {value}, but XNNPACK supports only finite, normal, positive scales; "
         reason += "calibrate with data that is not constant"
     elif params and not -128 <= params.zero_point <= 127:
         reason = f"its zero point {params.zero_point} is not an int8"
@@ -169,13 +174,13 @@ def check_scales(node: Node, context: SupportContext) -> None:
 class QuantizedOp:
     """A node that XNNPACK runs on int8.
 
-    Args:
+    Attributes:
         node: the operator.
-        nodes: the nodes that must be in the same delegate: they dequantize its inputs and weights, pad the
-            input of a convolution, compute an activation and quantize the result.
-        result: the node that quantizes the result; None for the float result of a dynamically quantized
-            input.
-        dynamic: the quantization of the input at run time; None if all parameters are literals.
+        nodes: the nodes that must be in the same delegate: the operator, and the nodes that dequantize its
+            inputs and weights, pad the input of a convolution, compute an activation and quantize the result.
+        result: the node that quantizes the result; None if the input is quantized dynamically and the result
+            is float.
+        dynamic: the dynamic quantization of the input; None for static quantization.
     """
 
     node: Node
@@ -190,8 +195,11 @@ class QuantizedOp:
         return self.nodes[at:] if self.result is None else self.nodes[at:-1]
 
 
-def activation_behind(node: Node) -> Node | None:
-    """The activation that is fused into the operator: its only user, with lower bound < upper bound."""
+def following_activation(node: Node) -> Node | None:
+    """Returns the activation that can be fused into the operator; None if there is none.
+
+    It must be the only user of the operator, and its lower bound must be less than its upper bound.
+    """
     users = list(node.users)
     if len(users) != 1 or operation(node) not in _FUSING:
         return None
@@ -202,7 +210,7 @@ def activation_behind(node: Node) -> Node | None:
 
 
 def quantized_op(node: Node, context: SupportContext) -> QuantizedOp | None:
-    """How XNNPACK runs an operator on int8; None if it does not."""
+    """Returns the int8 operator of a node; None if XNNPACK does not run the node on int8."""
     if node.op != "call_function" or operation(node) not in INT8_OPS:
         return None
     if operation(node) in WEIGHTED:
@@ -212,7 +220,7 @@ def quantized_op(node: Node, context: SupportContext) -> QuantizedOp | None:
         return None
     if any(context.is_constant(source.args[0]) for source in sources):
         return None
-    tail = _tail(node)
+    tail = _nodes_to_quantize(node)
     if tail is None:
         return None
     params = quantize_params(tail[-1])
@@ -224,15 +232,18 @@ def quantized_op(node: Node, context: SupportContext) -> QuantizedOp | None:
     return QuantizedOp(node, (*sources, node, *tail), tail[-1], None)
 
 
-def _tail(node: Node) -> tuple[Node, ...] | None:
-    """The nodes behind an operator up to the only quantize node of its result; None for other users."""
+def _nodes_to_quantize(node: Node) -> tuple[Node, ...] | None:
+    """Returns the nodes after an operator up to the quantize node of its result.
+
+    The result is None if any other node uses one of the results in between.
+    """
     nodes: list[Node] = []
     last = node
     users = list(node.users)
     if len(users) == 1 and users[0].target is operator.getitem and users[0].args[1] == 0:
         last = users[0]
         nodes.append(last)
-    elif (activation := activation_behind(node)) is not None:
+    elif (activation := following_activation(node)) is not None:
         last = activation
         nodes.append(last)
     users = list(last.users)
@@ -242,7 +253,7 @@ def _tail(node: Node) -> tuple[Node, ...] | None:
 
 
 def weight_nodes(node: object) -> tuple[Node, ...]:
-    """The nodes that compute a weight: transposes of a matrix, and the node that they transpose."""
+    """Returns the transposes that compute a weight, and as last node the matrix that they transpose."""
     nodes: list[Node] = []
     while (matrix := transposed(node)) is not None:
         assert isinstance(node, Node)
@@ -270,7 +281,7 @@ def _weighted_op(node: Node, context: SupportContext) -> QuantizedOp | None:
             return None
     dynamic = dynamic_input(source)
     if dynamic is not None and stored.axis is None:
-        return None  # XNNPACK has no such product
+        return None  # for dynamic inputs, XNNPACK supports only weights with a scale for each channel
     if dynamic is not None:
         if is_convolution and tensor_of(source).dim() != 4:  # type: ignore[union-attr]
             return None
@@ -279,7 +290,7 @@ def _weighted_op(node: Node, context: SupportContext) -> QuantizedOp | None:
         return None
     if context.is_constant(source.args[0]):
         return None
-    tail = _tail(node)
+    tail = _nodes_to_quantize(node)
     return None if tail is None else QuantizedOp(node, (source, *pads, *weights, node, *tail), tail[-1], None)
 
 
@@ -287,9 +298,18 @@ def _weighted_op(node: Node, context: SupportContext) -> QuantizedOp | None:
 
 
 class QuantizedOps:
-    """The int8 operators of a graph that `accepts` allows, and their nodes.
+    """The int8 operators of a graph.
 
-    An operator is left out if another node reads its quantized weight or the dynamic scales of its input.
+    Args:
+        graph: the graph.
+        context: the program, and the options of the partitioner.
+        accepts: whether the partitioner accepts an int8 operator.
+
+    Attributes:
+        found: all int8 operators, by node.
+        accepted: the int8 operators that `accepts` allows, by node. An operator is not accepted if a node of
+            another operator reads its quantized weight or the dynamic scales of its input.
+        nodes: the nodes of all accepted operators.
     """
 
     def __init__(self, graph: Graph, context: SupportContext, accepts: Callable[[QuantizedOp], bool]) -> None:

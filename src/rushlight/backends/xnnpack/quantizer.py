@@ -50,13 +50,17 @@ _SHARING = frozenset(
         p.aten.dropout_.default,
     }
 )
-"""Operators whose results have the quantization parameters of their input."""
+"""Operators whose results have the same quantization parameters as their inputs."""
 
 _CONV = (p.CONV - {p.aten.convolution.default}) | {p.aten.conv3d.default, p.aten.conv3d.padding}
 
 
 def _conv(node: Node, dynamic: bool) -> bool:
-    """Accepts any convolution with calibration; with dynamic ranges only 2-d ones without a ReLU behind."""
+    """Returns whether a convolution is quantized.
+
+    With static ranges, all convolutions are quantized. With dynamic ranges, only 2-d convolutions that are
+    not depthwise and are not followed by a ReLU are quantized.
+    """
     if not dynamic:
         return True
     weight = meta.get_tensor(node.args[1])  # type: ignore[arg-type]
@@ -75,11 +79,13 @@ def _is_followed_by_relu(node: Node) -> bool:
 
 
 class XNNPACKQuantizer(PatternQuantizer):
-    """Quantizes models to int8 for `XnnpackBackend`, with ranges from calibration, training or at run time.
+    """Quantizes models to int8 for `XnnpackBackend`.
+
+    The ranges of activations come from calibration or training, or are computed at run time.
 
     It quantizes the same operators as ExecuTorch's quantizer of this name: linear layers and convolutions
     (with batch norm in training, and ReLU), transposed convolutions, additions and multiplications (with
-    ReLU), concatenations, adaptive average pooling, and operators behind these that only move values.
+    ReLU), concatenations, adaptive average pooling, and operators after these that only move values.
     """
 
     name: ClassVar[str] = "XNNPACKQuantizer"
@@ -104,8 +110,8 @@ class XNNPACKQuantizer(PatternQuantizer):
     def annotate(self, model: GraphModule) -> GraphModule:
         """Writes the quantization annotation of each operator to `node.meta["quantization_annotation"]`.
 
-        Operators with weights come first, then pooling, binary operators and concatenations, which may share
-        the parameters of the operators before them. Last come operators that move the results of these.
+        Operators with weights are annotated first. Pooling, binary operators and concatenations follow, which
+        may share the quantization parameters of their inputs. Operators that only move values are last.
         """
         for kind in (Kind.WEIGHTED, Kind.SHARED, Kind.BINARY, Kind.CONCAT):
             self._annotate_kind(model, kind)
@@ -132,7 +138,7 @@ class XNNPACKQuantizer(PatternQuantizer):
         if len(parameters) == 0 or config.weight is None or not is_float32(act):
             return
         if any(is_annotated(parameter) for parameter in parameters):
-            # Only a linear layer may share its weight with another layer; it is then not fused.
+            # Only a linear layer may share its weight with another layer. Its activation is then not fused.
             if match.pattern.name != "linear":
                 return
             match = Match(match.pattern, node, node, ())
@@ -182,21 +188,21 @@ class XNNPACKQuantizer(PatternQuantizer):
         """Returns the operators that a configuration quantizes, each with the operators fused into it.
 
         Args:
-            quantization_config: the configuration; None means all.
+            quantization_config: the configuration; None means all configurations.
         """
         found = []
         for pattern in cls.patterns:
             if quantization_config is None:
-                wanted = True
+                is_quantized = True
             elif specs.is_dynamic(quantization_config):
-                wanted = pattern.dynamic
+                is_quantized = pattern.dynamic
             elif specs.is_weight_only(quantization_config):
-                wanted = pattern.weight_only
+                is_quantized = pattern.weight_only
             else:
-                wanted = pattern.static
-            for target in sorted(pattern.targets, key=str) if wanted else ():
+                is_quantized = pattern.static
+            for target in sorted(pattern.targets, key=str) if is_quantized else ():
                 found.append([target])
-                found += [[target, behind] for behind in sorted(pattern.activations, key=str)]
+                found += [[target, activation] for activation in sorted(pattern.activations, key=str)]
         return found
 
     @classmethod
@@ -210,11 +216,11 @@ class XNNPACKQuantizer(PatternQuantizer):
     def check(self, quantization_config: QuantizationConfig) -> None:
         """Checks that a configuration is supported.
 
-        XNNPACK supports only 8-bit activations: operators between int16 activations stay outside its
-        delegates, and kernels run them.
+        XNNPACK supports only 8-bit activations. Operators with int16 activations are accepted too, but they
+        are not delegated; kernels run them.
 
         Raises:
-            QuantizationError: activations have more than 16 bits.
+            QuantizationError: the dtype of activations is not int8, uint8 or int16.
         """
         spec = quantization_config.input_activation
         if spec is not None and spec.dtype not in (torch.int8, torch.uint8, torch.int16):
@@ -225,7 +231,7 @@ class XNNPACKQuantizer(PatternQuantizer):
 
 
 def _has_parameters(node: Node) -> bool:
-    """Whether a node's value has quantization parameters, its own or those of the value that it moves."""
+    """Returns whether a node's value has its own quantization parameters, or those of the value it moves."""
     while output_spec(node) is None:
         source = node.args[0] if node.op == "call_function" and node.target in _SHARING else None
         if not isinstance(source, Node):

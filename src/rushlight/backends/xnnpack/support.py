@@ -1,4 +1,7 @@
-"""Decides which nodes XNNPACK supports: one row for each operator, with a check that returns the reason."""
+"""Determines which nodes XNNPACK supports.
+
+Each operator has a check, which returns the reason why a node is not supported; None if it is.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +36,9 @@ Check = Callable[[Node, SupportContext], str | None]
 
 
 def unsupported_reason(node: Node, context: SupportContext) -> str | None:
-    """Returns the reason why XNNPACK cannot run a node; None if it can."""
+    """Returns the reason why XNNPACK does not support a node; None if it does."""
     if node.op != "call_function":
-        return "it calls no operator"
+        return "it does not call an operator"
     op = operation(node)
     if op not in CHECKS:
         return "XNNPACK has no such operator"
@@ -60,7 +63,7 @@ def _unsupported_tensors(node: Node, context: SupportContext) -> str | None:
         return "the result is not a tensor"
     dtypes = {tensor.dtype for tensor in [*inputs, *outputs] if isinstance(tensor, torch.Tensor)}
     if len(dtypes) > 1:
-        return f"element types are mixed: {', '.join(sorted(map(str, dtypes)))}"
+        return f"its tensors have different dtypes: {', '.join(sorted(map(str, dtypes)))}"
     if not dtypes <= context.dtypes:
         return f"{dtypes.pop()} is not supported"
     reasons = (_unsupported_shape(tensor) for tensor in [*inputs, *outputs] if tensor is not None)
@@ -92,25 +95,29 @@ def _is_image(node: Node, context: SupportContext) -> str | None:
 def _convolution(node: Node, context: SupportContext) -> str | None:
     rank = rank_of(node.args[1])
     if rank not in (3, 4):
-        return f"a convolution over {rank - 2} dimensions"
+        return f"it is a convolution over {rank - 2} dimensions, not 1 or 2"
     if rank_of(node.args[0]) != rank:
-        return "the input has no batch"
+        return "the input has no batch dimension"
     if not context.is_weight(node.args[1]):
         return "the weight is not constant"
     if node.args[2] is not None and not context.is_constant(node.args[2]):
         return "the bias is not constant"
     paddings: Any = node.args[4]
     if min(paddings) < 0:
-        return "padding is negative"
+        return "the padding is negative"
     source = tensor_of(node.args[0])
     assert source is not None
     if rank == 3 and len(dynamic_axes(source)) > 1:
-        return "more than one size of a line is dynamic"
+        return "more than one size of the input of a 1-d convolution is dynamic"
     return _transposed(node, source) if node.args[6] else None
 
 
 def _transposed(node: Node, source: torch.Tensor) -> str | None:
-    """Refuses transposed convolutions that XNNPACK computes wrongly: strides within the window split it."""
+    """Refuses transposed convolutions for which XNNPACK returns wrong results.
+
+    If the strides are not larger than the kernel, XNNPACK splits the convolution into subconvolutions.
+    Results that are smaller than a stride are then wrong.
+    """
     weight = tensor_of(node.args[1])
     assert weight is not None
     stride, padding, dilation, extra = (
@@ -158,9 +165,9 @@ def _mm(node: Node, context: SupportContext) -> str | None:
 
 def _batch_norm(node: Node, context: SupportContext) -> str | None:
     if any(user.target is not operator.getitem or user.args[1] != 0 for user in node.users):
-        return "more than its first result is used"
+        return "a result other than the first one is used"
     if rank_of(node.args[0]) not in (2, 3, 4):
-        return f"a batch norm over {rank_of(node.args[0])} dimensions"
+        return f"the input has {rank_of(node.args[0])} dimensions, not 2, 3 or 4"
     known = all(source is None or context.is_constant(source) for source in node.args[1:5])
     return None if known else "weight, bias, mean or variance is not constant"
 
@@ -175,11 +182,11 @@ def _max_pool(node: Node, context: SupportContext) -> str | None:
     if stride[0] > kernel[0] or stride[1] > kernel[1]:
         return f"the stride {stride} is larger than the window {kernel}"
     if kernel == (1, 1):
-        return "the window is one element"
+        return "the window has one element"
     source = tensor_of(node.args[0])
     assert source is not None
     if argument(node, 5, False) and not is_static(source):
-        return "ceil mode with dynamic sizes"
+        return "ceil_mode is True and a size is dynamic"
     if operation(node) == aten.max_pool2d_with_indices.default and not _first_item_only(node):
         return "the indices are used"
     return _is_image(node, context)
@@ -188,13 +195,13 @@ def _max_pool(node: Node, context: SupportContext) -> str | None:
 def _avg_pool(node: Node, context: SupportContext) -> str | None:
     kernel, padding = pair(node.args[1]), pair(argument(node, 3), (0, 0))
     if argument(node, 4, False):
-        return "ceil mode"
+        return "ceil_mode is True"
     if argument(node, 5, True) and padding != (0, 0):
-        return "padding counts in the average"
+        return "count_include_pad is True and there is padding"
     if argument(node, 6) not in (None, kernel[0] * kernel[1]):
-        return "the divisor is not the window's size"
+        return "the divisor is not the number of elements of the window"
     if kernel == (1, 1):
-        return "the window is one element"
+        return "the window has one element"
     return _is_image(node, context)
 
 
@@ -203,8 +210,8 @@ def _mean(node: Node, context: SupportContext) -> str | None:
     if rank_of(node.args[0]) != 4 or not dims or sorted(d % 4 for d in dims) != [2, 3]:
         return "only means over height and width of images are supported"
     if not argument(node, 2, False):
-        return "the reduced dimensions are removed: only keepdim=True is supported"
-    return None if argument(node, 3) is None else "the element type changes"
+        return "only keepdim=True is supported"
+    return None if argument(node, 3) is None else "the dtype changes"
 
 
 def _max_dim(node: Node, context: SupportContext) -> str | None:
@@ -223,11 +230,12 @@ def _max_dim(node: Node, context: SupportContext) -> str | None:
 
 def _softmax(node: Node, context: SupportContext) -> str | None:
     rank = rank_of(node.args[0])
-    return None if rank > 0 and node.args[1] in (-1, rank - 1) else "the dimension is not the last"
+    return None if rank > 0 and node.args[1] in (-1, rank - 1) else "the dimension is not the last dimension"
 
 
 def _cat(node: Node, context: SupportContext) -> str | None:
-    return None if len(node.args[0]) >= 2 else "fewer than two tensors"  # type: ignore[arg-type]
+    is_supported = len(node.args[0]) >= 2  # type: ignore[arg-type]
+    return None if is_supported else "it concatenates fewer than two tensors"
 
 
 def _reshape(node: Node, context: SupportContext) -> str | None:
@@ -245,12 +253,12 @@ def _slice(node: Node, context: SupportContext) -> str | None:
     assert source is not None and result is not None
     if argument(node, 4, 1) != 1:
         return "the step is not 1"
-    return None if is_static(source) and is_static(result) else "sizes are dynamic"
+    return None if is_static(source) and is_static(result) else "a size is dynamic"
 
 
 def _pad(node: Node, context: SupportContext) -> str | None:
     sizes: Any = node.args[1]
-    return "padding is negative" if min(sizes, default=0) < 0 else None
+    return "the padding is negative" if min(sizes, default=0) < 0 else None
 
 
 def _square(node: Node, context: SupportContext) -> str | None:
@@ -259,8 +267,9 @@ def _square(node: Node, context: SupportContext) -> str | None:
 
 def _gelu(node: Node, context: SupportContext) -> str | None:
     if argument(node, 1, "none") != "none":
-        return "the tanh approximation is asked for"
-    return "float16" if tensor_of(node).dtype == torch.float16 else None  # type: ignore[union-attr]
+        return "the tanh approximation is not supported"
+    is_half = tensor_of(node).dtype == torch.float16  # type: ignore[union-attr]
+    return "float16 is not supported for gelu" if is_half else None
 
 
 def _elu(node: Node, context: SupportContext) -> str | None:
@@ -285,7 +294,7 @@ def _resize(node: Node, context: SupportContext) -> str | None:
         exact = [result.shape[2 + i] / source.shape[2 + i] for i in range(2)]
         if not is_static(source) or any(abs(f - e) > 1e-6 for f, e in zip(factors, exact, strict=True)):
             return "the scale factors are not the ratios of the sizes"
-    return None if is_static(result) else "sizes are dynamic"
+    return None if is_static(result) else "a size is dynamic"
 
 
 def _clone(node: Node, context: SupportContext) -> str | None:
@@ -354,4 +363,4 @@ PRESERVED_OPS = (
     aten.hardswish.default,
     aten.elu.default,
 )
-"""Operators that are not decomposed for the edge dialect, because the checks above accept them."""
+"""Operators that are not decomposed, because XNNPACK supports them."""

@@ -1,4 +1,4 @@
-"""Lowers attention, as a single operator or as its decomposition."""
+"""Lowers attention: a single operator, or the operators of its decomposition."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ def _tensor(lowering: Lowering, item: object) -> Tensor:
     return item if isinstance(item, Tensor) else lowering.tensor(item)
 
 
-def _joined(lowering: Lowering, node: Node) -> list[Tensor] | None:
-    """Drops concatenations of keys and values that only `node` reads, and returns their parts.
+def _parts_of_cache(lowering: Lowering, node: Node) -> list[Tensor] | None:
+    """Removes concatenations of keys and values that only `node` reads, and returns their inputs.
 
-    The result is [keys, values, further keys, further values], or None if the step cannot read the parts.
-    With a few queries, the step reads both parts without a concatenation.
+    An attention step with at most FEW_QUERIES queries can read keys and values in two parts.
+
+    Returns:
+        [keys, values, further keys, further values]; None if the step cannot read the inputs.
     """
     query = lowering.tensor(node.args[0])
     sources: list[Tensor] = []
@@ -48,8 +50,8 @@ def _joined(lowering: Lowering, node: Node) -> list[Tensor] | None:
     queries = query.sizes[-2]
     if not isinstance(queries, int) or queries > FEW_QUERIES or any(t.rank != query.rank for t in sources):
         return None
-    joined = [item for item in node.args[1:3] if isinstance(item, Node)]
-    copies = [step for item in joined for step in lowering.aliases.writers_of(item)]
+    concatenations = [item for item in node.args[1:3] if isinstance(item, Node)]
+    copies = [step for item in concatenations for step in lowering.aliases.writers_of(item)]
     if not all(step.of(Copy) and lowering.aliases.may_run_later(step) for step in copies):
         return None
     for step in copies:
@@ -58,21 +60,22 @@ def _joined(lowering: Lowering, node: Node) -> list[Tensor] | None:
 
 
 def four(tensor: Tensor) -> Tensor:
-    """The tensor with four dimensions; new dimensions come first."""
+    """Returns the tensor with four dimensions; new dimensions come first."""
     while tensor.rank < 4:
         tensor = tensor.with_one(0)
     return tensor
 
 
 def _three(tensor: Tensor) -> Tensor:
-    """The tensor with at least three dimensions; a new dimension comes first."""
+    """Returns the tensor with at least three dimensions; a new dimension comes first."""
     return tensor.with_one(0) if tensor.rank == 2 else tensor
 
 
 def _with_heads(tensor: Tensor, axis: int) -> Tensor | None:
-    """The tensor as [b, h, t, d]; h is the leading dimension `axis`, b all other leading dimensions.
+    """Returns the tensor as a view [b, h, t, d].
 
-    The result is None if this is not possible as a view.
+    h is the leading dimension `axis`; b are all other leading dimensions. The result is None if no strides
+    express this view.
     """
     others = [i for i in range(tensor.rank - 2) if i != axis]
     sizes, strides = ([values[i] for i in others] for values in (tensor.sizes, tensor.strides))
@@ -88,11 +91,11 @@ def _with_heads(tensor: Tensor, axis: int) -> Tensor | None:
 
 
 def _heads_axis(tensors: Sequence[Tensor], are_grouped: bool) -> int:
-    """The best leading dimension for the heads: with it, most tensors need no copy.
+    """Returns the leading dimension to use as heads: the one with which the fewest tensors need a copy.
 
     Args:
         tensors: tensors of one rank, at least 3, with the same leading dimensions.
-        are_grouped: whether several query heads share a key head; then the result is the last leading
+        are_grouped: whether several query heads share a key head. The result is then the last leading
             dimension.
     """
     last = tensors[0].rank - 3
@@ -102,9 +105,9 @@ def _heads_axis(tensors: Sequence[Tensor], are_grouped: bool) -> int:
 
 
 def _new_output(lowering: Lowering, node: Node, axis: int = -3) -> Tensor:
-    """Allocates the result of `node` with at least three dimensions.
+    """Allocates the result of `node`, with at least three dimensions.
 
-    For each index of the other leading dimensions, the memory is [t, h, e]; h is the leading dimension
+    For each index of the other leading dimensions, the memory is [t, h, e], where h is the leading dimension
     `axis`.
     """
     sizes = lowering.sizes(node)
@@ -121,11 +124,11 @@ def _set_output(lowering: Lowering, node: Node, out: Tensor) -> None:
 def attention(lowering: Lowering, node: Node) -> None:
     """Lowers scaled_dot_product_attention.
 
-    All leading dimensions except the heads are merged into one. A mask with only True values is dropped. If
-    keys and values are concatenations of two parts and there are only a few queries, the step reads both
-    parts without a concatenation.
+    All leading dimensions except the heads are merged into one. A mask with only True values is removed. If
+    keys and values are concatenations of two tensors and there are only a few queries, the step reads both
+    tensors without a concatenation.
     """
-    pieces: list[object] = [*(_joined(lowering, node) or (*node.args[1:3], None, None))]
+    pieces: list[object] = [*(_parts_of_cache(lowering, node) or (*node.args[1:3], None, None))]
     query, key, value, key_tail, value_tail = (
         None if n is None else _three(lowering.with_inner(_tensor(lowering, n), -1, node))
         for n in (node.args[0], *pieces)
@@ -168,8 +171,16 @@ def attention(lowering: Lowering, node: Node) -> None:
     _set_output(lowering, node, out)
 
 
-def written_out_attention(lowering: Lowering, node: Node) -> bool:
-    """Fuses softmax(scale * (q @ k) + masks) @ v, which was decomposed, into one attention step."""
+def decomposed_attention(lowering: Lowering, node: Node) -> bool:
+    """Fuses softmax(scale * (q @ k) + masks) @ v into one attention step.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: a matrix product, which may be the product with v.
+
+    Returns:
+        Whether the steps were fused.
+    """
     reader = lowering.sole_writer(node.args[0], node)
     softmax = None if reader is None else reader.of(Softmax)
     shares = four(lowering.tensor(node.args[0]))
@@ -190,7 +201,7 @@ def written_out_attention(lowering: Lowering, node: Node) -> bool:
     query, key, value = (lowering.with_inner(t, -1, node) for t in (query, key, value))
     first, second = (*masks, None, None)[:2]
     out = _new_output(lowering, node)
-    joined = Attention(
+    fused = Attention(
         query=query,
         key=key,
         value=value,
@@ -202,7 +213,7 @@ def written_out_attention(lowering: Lowering, node: Node) -> bool:
     parts = [reader, *replaced, scores, *scalings]
     for step in parts:
         lowering.drop(step)
-    lowering.emit(joined, node, [item for step in parts for item in step.nodes])
+    lowering.emit(fused, node, [item for step in parts for item in step.nodes])
     _set_output(lowering, node, out)
     return True
 
@@ -210,10 +221,18 @@ def written_out_attention(lowering: Lowering, node: Node) -> bool:
 def _scores(
     lowering: Lowering, reader: PlanNode, source: Tensor, sizes: tuple[Size, ...]
 ) -> tuple[PlanNode, tuple[Tensor, Tensor], list[PlanNode], float, list[Tensor]] | None:
-    """Finds the product q @ k behind masked and scaled scores.
+    """Finds the product q @ k from which masked and scaled scores are computed.
 
-    Returns the product's step, its operands, the steps in between, their scale, and at most two masks, which
-    are added to the scaled scores. `sizes` are the sizes of `source` as scores.
+    Args:
+        lowering: the steps emitted so far.
+        reader: the step that reads the scores.
+        source: the scores, as an operand of `reader`.
+        sizes: the sizes of the scores.
+
+    Returns:
+        The step of the product, its operands, the steps between the product and `reader`, the scale, and at
+        most two masks, which are added to the scaled scores. The result is None if other steps compute the
+        scores.
     """
     replaced: list[PlanNode] = []
     masks: list[Tensor] = []
@@ -226,7 +245,7 @@ def _scores(
         product = step.of(MatMul)
         if product is not None:
             operands = (product.a, product.b)
-            return (step, operands, replaced, scale, masks) if step.output.lies_as(view) else None
+            return (step, operands, replaced, scale, masks) if step.output.has_layout_of(view) else None
         chain = step.of(Chain)
         if chain is None:
             return None
@@ -235,7 +254,7 @@ def _scores(
         if parts is None:
             return None
         for factor, mask in reversed(parts):
-            # The walk goes backwards: scales that are applied first are found last.
+            # Steps are visited from the last to the first. A scale before a mask does not scale the mask.
             if mask is None:
                 scale *= factor
                 continue
@@ -248,7 +267,10 @@ def _scores(
 
 
 def _read_chain(chain: Chain, scores: Tensor) -> list[tuple[float, Tensor | None]] | None:
-    """The factors and masks that a chain applies to one operand; None if the chain does anything else."""
+    """Returns the factors and masks that a chain applies to one operand.
+
+    The result is None if the chain computes anything else.
+    """
     parts: list[tuple[float, Tensor | None]] = []
     current = chain.inputs.index(scores)
     for index, instruction in enumerate(chain.code):
@@ -282,7 +304,11 @@ def _single(constant: Tensor) -> float | None:
 def _unscaled(
     lowering: Lowering, product: PlanNode, operands: tuple[Tensor, Tensor]
 ) -> tuple[list[Tensor], float, list[PlanNode]]:
-    """Skips chains that only scale the product's operands; returns operands, factor, and these chains."""
+    """Finds chains that only scale the operands of a product.
+
+    Returns:
+        The unscaled operands, the product of the scales, and the steps of these chains.
+    """
     tensors: list[Tensor] = []
     scale, chains = 1.0, list[PlanNode]()
     for tensor in operands:
@@ -296,7 +322,7 @@ def _unscaled(
         if parts is None or any(mask is not None for _, mask in parts):
             continue
         for order in ((0, 1, 2, 3), (0, 1, 3, 2)):
-            if four(chain.output).permute(order).lies_as(tensor):
+            if four(chain.output).permute(order).has_layout_of(tensor):
                 tensors[-1] = four(source).permute(order)
                 chains.append(step)
                 for factor, _ in parts:
@@ -311,10 +337,10 @@ def _unscaled(
 def check_attention(node: Node, constants: Constants) -> str | None:
     """Refuses attention with dropout or with shapes that the step does not support."""
     if argument(node, 4, 0.0) != 0.0:
-        return "it drops out"
+        return "it has dropout"
     ranks = {rank_of(n) for n in (*node.args[:3], node)}
     if len(ranks) != 1:
-        return "its operands differ in the number of dimensions"
+        return "its operands have different numbers of dimensions"
     query, key, value = (meta.get_tensor(n) for n in node.args[:3])  # type: ignore[arg-type]
     assert query is not None and key is not None and value is not None
     if not all(isinstance(size, int) for size in (query.shape[-1], value.shape[-1])):
@@ -323,7 +349,7 @@ def check_attention(node: Node, constants: Constants) -> str | None:
         return "its operands are broadcast"
     heads, *shared = (t.shape[-3:-2] for t in (query, key, value))
     if not _are_same(*shared) or not (_are_same(heads, shared[0]) or _divides(shared[0], heads)):
-        return "its heads do not fit"
+        return "its number of query heads is not a multiple of its number of key and value heads"
     return None
 
 

@@ -45,7 +45,7 @@ ARITHMETIC = frozenset(
 
 
 def compare(lowering: Lowering, node: Node, comparison: Comparison, a: object, b: object) -> None:
-    """Lowers node = a (comparison) b; a number gets the dtype of the other operand."""
+    """Lowers `node` to the comparison of a with b; a number gets the dtype of the other operand."""
     dtype = dtype_of(a) or dtype_of(b)
     assert dtype is not None
     sizes = lowering.sizes(node)
@@ -78,7 +78,7 @@ def where(lowering: Lowering, node: Node) -> None:
 
 
 def choose(lowering: Lowering, node: Node, condition: object, a: object, b: object) -> None:
-    """node = condition ? a : b."""
+    """Lowers `node` to the elements of `a` where `condition` is True, and of `b` elsewhere."""
     sizes, dtype = lowering.sizes(node), dtype_of(node)
     assert dtype is not None
     chosen = lowering.tensor(condition).expand(sizes)
@@ -92,18 +92,25 @@ def choose(lowering: Lowering, node: Node, condition: object, a: object, b: obje
 
 
 def check_same_types(node: Node, result: Node | None = None) -> str | None:
-    """Refuses operands of different dtypes, where a number takes the other dtype, or another result dtype."""
+    """Refuses a node whose tensors do not have one dtype, or whose number does not fit this dtype.
+
+    Args:
+        node: the node; all its tensor arguments must have the same dtype.
+        result: a further node that must have this dtype, or None.
+    """
     if argument(node, 2, 1) != 1 and aten_op(node.target) in ARITHMETIC:
-        return "it multiplies integers as it adds them"
+        return "it adds integers with a factor alpha"
     types = {dtype_of(item) for item in node.all_input_nodes} | {
         dtype_of(item) for item in (result,) if item is not None
     }
     if len(types) != 1 or None in types:
-        return "its operands have several types"
-    is_whole = types != {torch.float32}
+        return "its operands have different dtypes"
+    is_integer = types != {torch.float32}
     numbers = [item for item in node.args[:2] if not isinstance(item, Node)]
-    if any(not isinstance(item, int) if is_whole else not isinstance(item, (int, float)) for item in numbers):
-        return "it compares integers with a number that is no integer"
+    if any(
+        not isinstance(item, int) if is_integer else not isinstance(item, (int, float)) for item in numbers
+    ):
+        return "it combines integers with a number that is not an integer"
     return None
 
 
@@ -115,15 +122,15 @@ def check_comparison(node: Node, constants: Constants) -> str | None:
 def check_logic(node: Node, constants: Constants) -> str | None:
     """Refuses the node if an operand is not bool."""
     types = {dtype_of(item) for item in node.all_input_nodes}
-    return None if types == {torch.bool} else "its operands are no truth values"
+    return None if types == {torch.bool} else "its operands are not bool"
 
 
 def check_where(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the condition is not bool, or the operands do not have one dtype."""
     types = [dtype_of(item) for item in node.args]
     if types[0] is not torch.bool:
-        return "its condition is no truth value"
-    return None if types[1] is types[2] else "its operands have several types"
+        return "its condition is not bool"
+    return None if types[1] is types[2] else "its operands have different dtypes"
 
 
 ROWS: dict[object, Row] = {

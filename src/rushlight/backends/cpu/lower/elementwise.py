@@ -1,4 +1,4 @@
-"""Lowers elementwise operators: they are fused into the previous step or into chains."""
+"""Lowers elementwise operators: they are fused into convolutions or into elementwise chains."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def _clamp(lowering: Lowering, node: Node, low: float, high: float) -> None:
         return
     step, convolution = found
     e = convolution.epilogue
-    # Two consecutive clamps become one.
+    # Two consecutive clamps are one clamp.
     convolution.epilogue = replace(e, low=min(max(e.low, low), high), high=min(max(e.high, low), high))
     assert isinstance(source, Node)
     lowering.fused(step, source, node)
 
 
 def plain(function: UnaryFunction) -> Callable[[Lowering, Node], None]:
-    """Lowers a node that applies a function without parameters."""
+    """Returns a function that lowers nodes which apply a function without parameters."""
     return lambda lowering, node: _unary(lowering, node, function)
 
 
@@ -106,7 +106,7 @@ def hardtanh(lowering: Lowering, node: Node) -> None:
 
 
 def clamp(lowering: Lowering, node: Node) -> None:
-    """Lowers clamp; a bound that is None becomes infinite."""
+    """Lowers clamp; a bound that is None is replaced by an infinite bound."""
     low, high = argument(node, 1), argument(node, 2)
     _clamp(lowering, node, -INFINITY if low is None else low, INFINITY if high is None else high)
 
@@ -117,7 +117,7 @@ def leaky_relu(lowering: Lowering, node: Node) -> None:
 
 
 def prelu(lowering: Lowering, node: Node) -> None:
-    """Lowers prelu with one slope to leaky_relu, else to relu(x) + slope * min(x, 0) by channel."""
+    """Lowers prelu with one slope to leaky_relu, otherwise to relu(x) + slope * min(x, 0) by channel."""
     slopes = lowering.constant_value(node.args[1])
     assert slopes is not None
     if slopes.numel() == 1:
@@ -183,19 +183,19 @@ def power(lowering: Lowering, node: Node) -> None:
 
 
 def _single(lowering: Lowering, operand: object) -> float | None:
-    """The value of a constant operand with one element."""
+    """Returns the value of a constant operand with one element."""
     value = lowering.constant_value(operand)
     return float(value) if value is not None and value.numel() == 1 else None
 
 
 def _add_residual(lowering: Lowering, node: Node, source: Any, other: object) -> bool:
-    """Fuses source + other into the convolution that computes `source`."""
+    """Fuses source + other into the convolution that computes `source`; returns whether this was possible."""
     found = lowering.convolution_of(source, node)
     if found is None or found[1].residual is not None or found[1].clamps or other in lowering.constants:
         return False
     step, convolution = found
     x, y = lowering.tensor(source), lowering.tensor(other)
-    if not x.lies_as(y) or convolution.is_depthwise or convolution.has_small_groups:
+    if not x.has_layout_of(y) or convolution.is_depthwise or convolution.has_small_groups:
         return False
     out = convolution.output
     convolution.residual = replace(out, storage=y.storage, offset=y.offset + out.offset - x.offset)
@@ -209,7 +209,7 @@ _BY_NUMBER: dict[BinaryFunction, Callable[[float, float], tuple[float, float]]] 
     BinaryFunction.ADD_SCALED: lambda number, p: (1.0, p * number),
     BinaryFunction.MUL: lambda number, p: (number, -0.0),
 }
-"""The factor and the shift that replace each function with a number as operand."""
+"""For each function whose second operand is a number: the factor and the shift that replace the function."""
 
 
 def _binary(lowering: Lowering, node: Node, function: BinaryFunction, p: float = 0.0) -> None:
@@ -252,12 +252,12 @@ def sub(lowering: Lowering, node: Node) -> None:
 
 
 def mul(lowering: Lowering, node: Node) -> None:
-    """Lowers a product of elements."""
+    """Lowers the elementwise product of two tensors."""
     _binary(lowering, node, BinaryFunction.MUL)
 
 
 def div(lowering: Lowering, node: Node) -> None:
-    """Lowers a quotient of elements."""
+    """Lowers the elementwise quotient of two tensors."""
     _binary(lowering, node, BinaryFunction.DIV)
 
 
@@ -272,7 +272,7 @@ def minimum(lowering: Lowering, node: Node) -> None:
 
 
 def atan2(lowering: Lowering, node: Node) -> None:
-    """Lowers the angle of the point (b, a)."""
+    """Lowers atan2(a, b), the angle of the point (b, a)."""
     _binary(lowering, node, BinaryFunction.ATAN2)
 
 
@@ -285,11 +285,11 @@ def check_prelu(node: Node, constants: Constants) -> str | None:
 
 
 def check_elu(node: Node, constants: Constants) -> str | None:
-    """Refuses the node if a parameter is symbolic, or the input's factor is negative."""
+    """Refuses the node if a parameter is symbolic, or the factor of the input is not positive."""
     numbers = [argument(node, i, 1) for i in (1, 2, 3)]
     if not all(isinstance(n, (int, float)) for n in numbers):
         return "its parameters are symbolic"
-    return None if numbers[2] > 0 else "its input has a negative factor"
+    return None if numbers[2] > 0 else "the factor of its input is not positive"
 
 
 def check_softplus(node: Node, constants: Constants) -> str | None:
@@ -301,8 +301,8 @@ def check_softplus(node: Node, constants: Constants) -> str | None:
 def check_pow(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the exponent is not in POWERS."""
     exponent = node.args[1]
-    ok = isinstance(exponent, (int, float)) and float(exponent) in POWERS
-    return None if ok else f"its exponent is {exponent}"
+    is_supported = isinstance(exponent, (int, float)) and float(exponent) in POWERS
+    return None if is_supported else f"plans do not support its exponent {exponent}"
 
 
 def check_clamp(node: Node, constants: Constants) -> str | None:
@@ -315,7 +315,7 @@ def check_clamp(node: Node, constants: Constants) -> str | None:
 
 def check_add(node: Node, constants: Constants) -> str | None:
     """Refuses the node if alpha is symbolic."""
-    return None if isinstance(argument(node, 2, 1), (int, float)) else "its factor is symbolic"
+    return None if isinstance(argument(node, 2, 1), (int, float)) else "its factor alpha is symbolic"
 
 
 def _row(lower: Lower, check: Check | None = None) -> Row:

@@ -1,4 +1,4 @@
-"""Lowers operators that gather rows of tables, or elements, by indices."""
+"""Lowers operators that gather rows of a table, or elements of a tensor, by indices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ aten = torch.ops.aten
 
 
 def embedding(lowering: Lowering, node: Node) -> None:
-    """Lowers an embedding to a gather of rows. A constant table is stored once, in the dtype of weights."""
+    """Lowers an embedding to a gather of rows.
+
+    A constant table is stored once, in the dtype in which weights are stored.
+    """
     table = node.args[0]
     data = lowering.constant_value(table)
     if data is not None and table not in lowering.tables:
@@ -39,7 +42,10 @@ def index(lowering: Lowering, node: Node) -> None:
 
 
 def _gather(lowering: Lowering, node: Node, table: Tensor, indices: object, wraps_negative: bool) -> None:
-    """Gathers rows of a table [rows, n]; wraps_negative: negative indices count from the end of the table."""
+    """Emits a gather of rows of a table [rows, n].
+
+    If `wraps_negative` is True, negative indices count from the end of the table.
+    """
     ids = lowering.tensor(indices)
     count = product(ids.sizes)
     out = lowering.new(lowering.sizes(node))
@@ -88,7 +94,7 @@ def check_index(node: Node, constants: Constants) -> str | None:
     """Refuses the node if there are several indices, or the rows have a dynamic length."""
     source, indices = node.args
     if len(indices) != 1 or rank_of(source) < 1:  # type: ignore[arg-type]
-        return "it chooses along other than its first dimension"
+        return "it has several indices, or an index of another dimension than the first"
     fake = meta.get_tensor(source)  # type: ignore[arg-type]
     assert fake is not None
     return None if all(isinstance(size, int) for size in fake.shape[1:]) else "its rows have a dynamic length"
@@ -107,7 +113,7 @@ def check_take(node: Node, constants: Constants) -> str | None:
     if rank_of(source) < 1:
         return "its input is a scalar"
     if operation(node) is aten.gather.default and rank_of(index) != rank_of(source):
-        return "its index has other dimensions than its input"
+        return "its index and its input have different numbers of dimensions"
     return None
 
 

@@ -36,12 +36,12 @@ from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument, aten_op, is_op
 
 aten = torch.ops.aten
-MOST_WINDOW_ROWS = 256  # limit for a grouped convolution
-FEW_CHANNELS = 8  # with at most this number of channels, the step gathers windows from any memory order
+MOST_WINDOW_ROWS = 256  # the maximum height of the window of a grouped convolution
+FEW_CHANNELS = 8  # with fewer channels, the step reads inputs with any strides
 
 
 def pair(value: Any, default: object = 1) -> tuple[int, int]:
-    """Returns (height, width); a single number is the width of an image with one row."""
+    """Returns the option of a 2-d operator as (height, width); a single number is used for both."""
     if value is None or (isinstance(value, (list, tuple)) and not value):
         return pair(default)
     if isinstance(value, int):
@@ -50,7 +50,14 @@ def pair(value: Any, default: object = 1) -> tuple[int, int]:
 
 
 def image_of(lowering: Lowering, tensor: Tensor, node: Node, any_order: bool = False) -> Tensor:
-    """The batch [n, c, h, w] or [n, c, w] as a view [n, h, w, c]."""
+    """Returns a batch [n, c, h, w] or [n, c, w] as [n, h, w, c], copied if channels are not innermost.
+
+    Args:
+        lowering: the steps emitted so far.
+        tensor: the batch.
+        node: the node for which the copy is emitted.
+        any_order: whether any strides are accepted, so that no copy is needed.
+    """
     if tensor.rank == 3:
         tensor = tensor.with_one(2)
     if not any_order:
@@ -59,7 +66,10 @@ def image_of(lowering: Lowering, tensor: Tensor, node: Node, any_order: bool = F
 
 
 def output_of(lowering: Lowering, node: Node, source: Node | None = None) -> tuple[Tensor, Tensor]:
-    """Allocates the node's result; returns it, and its view as [n, h, w, c]."""
+    """Allocates the node's result; returns the result and its view [n, h, w, c].
+
+    The sizes are those of `source`, or by default those of `node`.
+    """
     sizes = lowering.sizes(node if source is None else source)
     order = (0, 2, 3, 1) if len(sizes) == 4 else (0, 2, 1)
     out = lowering.new(sizes, order)
@@ -68,7 +78,13 @@ def output_of(lowering: Lowering, node: Node, source: Node | None = None) -> tup
 
 
 def by_axis(value: Any, rank: int, fill: int) -> tuple[int, int]:
-    """Returns a convolution's option by height and width; rows have height 1."""
+    """Returns the option of a convolution as (height, width).
+
+    Args:
+        value: the option.
+        rank: 3 for a convolution of rows, 4 for images.
+        fill: the option along the height for rows.
+    """
     items = [int(v) for v in value]
     if rank == 3:
         return fill, items[0]
@@ -76,7 +92,7 @@ def by_axis(value: Any, rank: int, fill: int) -> tuple[int, int]:
 
 
 def convolution(lowering: Lowering, node: Node) -> None:
-    """Lowers a convolution, or a transposed one, of rows [n, c, w], images [n, c, h, w] or volumes."""
+    """Lowers a convolution or transposed convolution of rows [n, c, w], images [n, c, h, w] or volumes."""
     if rank_of(node.args[0]) == 5:
         convolve_volume(lowering, node)
         return
@@ -130,11 +146,10 @@ def convolution(lowering: Lowering, node: Node) -> None:
 def _unpadded(
     lowering: Lowering, source: Any, node: Node, padding: tuple[int, int], reach: tuple[int, ...]
 ) -> tuple[Tensor, tuple[int, int]] | None:
-    """Skips zero padding in front of a convolution; returns the unpadded input and the total padding.
+    """Fuses zero padding into the convolution that reads the padded image.
 
-    This applies if only the convolution reads the padded image; the copies that pad are dropped. The padding
-    at the bottom and the right follows from the size of the output. The result is None if nothing can be
-    skipped.
+    This is possible only if no other node reads the padded image. The copies that pad are then removed. The
+    padding at the bottom and the right follows from the size of the output.
 
     Args:
         lowering: the steps emitted so far.
@@ -142,6 +157,9 @@ def _unpadded(
         node: the convolution.
         padding: the convolution's own padding (height, width).
         reach: the distance from the first to the last pixel of a window (height, width).
+
+    Returns:
+        The unpadded input and the total padding; None if the padding cannot be fused.
     """
     if not isinstance(source, Node) or source in lowering.constants:
         return None
@@ -169,8 +187,8 @@ def _unpadded(
 def batch_norm(lowering: Lowering, node: Node) -> None:
     """Lowers a batch norm with constant statistics.
 
-    It is folded into the weights of the convolution in front if no other node reads the convolution's result.
-    Otherwise it becomes a multiplication by a scale and an addition of a shift for each channel.
+    It is folded into the weights of the preceding convolution if no other node reads the result of the
+    convolution. Otherwise it becomes a multiplication by a scale and an addition of a shift by channel.
     """
     source, weight, bias, mean, variance, _, eps = node.args
     mean_value, variance_value = lowering.constants[mean], lowering.constants[variance]  # type: ignore[index]
@@ -208,7 +226,7 @@ def _pool(lowering: Lowering, node: Node, pooling: Pooling, item: bool = False) 
 
 
 def max_pooling(node: Node) -> Pooling:
-    """The parameters of a max_pool2d node."""
+    """Returns the parameters of a max_pool2d node."""
     kernel = pair(node.args[1])
     stride = pair(argument(node, 2), kernel)
     window = make_window(kernel, stride, pair(argument(node, 3), 0), pair(argument(node, 4), 1))
@@ -216,7 +234,7 @@ def max_pooling(node: Node) -> Pooling:
 
 
 def average_pooling(node: Node) -> Pooling:
-    """The parameters of an avg_pool2d node."""
+    """Returns the parameters of an avg_pool2d node."""
     kernel = pair(node.args[1])
     return Pooling(
         window=make_window(kernel, pair(argument(node, 2), kernel), pair(argument(node, 3), 0)),
@@ -236,10 +254,10 @@ def max_pool2d(lowering: Lowering, node: Node) -> None:
 
 
 def _pool_before_convolution(lowering: Lowering, node: Node, window: Window) -> bool:
-    """Moves average pooling in front of the 1 x 1 convolution that computes its input, if that is less work.
+    """Moves average pooling before the 1 x 1 convolution that computes its input, if this is less work.
 
     Returns:
-        Whether the steps were exchanged.
+        Whether the pooling was moved.
     """
     found = lowering.convolution_of(node.args[0], node)
     if found is None or type(found[1]) is not Convolution or not found[1].is_pointwise:
@@ -249,7 +267,7 @@ def _pool_before_convolution(lowering: Lowering, node: Node, window: Window) -> 
         return False
     source, before = convolution.input, convolution.output
     pixels, means = source.sizes[1:3], lowering.sizes(node)[2:]
-    # The mean of a window that exceeds the image has fewer pixels, or includes zeros.
+    # The mean of a window that is partly outside the image is over fewer pixels, or includes zeros.
     inside = all(
         isinstance(count, int) and isinstance(mean, int) and (mean - 1) * stride + kernel <= count
         for count, mean, kernel, stride in zip(
@@ -277,10 +295,7 @@ def _pool_before_convolution(lowering: Lowering, node: Node, window: Window) -> 
 
 
 def avg_pool2d(lowering: Lowering, node: Node) -> None:
-    """Lowers average pooling.
-
-    If its input is a 1 x 1 convolution, the pooling runs first if that is less work.
-    """
+    """Lowers average pooling; it may be moved before a 1 x 1 convolution, see `_pool_before_convolution`."""
     pooling = average_pooling(node)
     if pooling.divisor or not _pool_before_convolution(lowering, node, pooling.window):
         _pool(lowering, node, pooling)
@@ -349,14 +364,14 @@ def check_batch_norm(node: Node, constants: Constants) -> str | None:
 def check_max_pool2d_with_indices(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the input is not [n, c, h, w], or the indices are used."""
     if rank_of(node.args[0]) != 4:
-        return "its input is no batch of images"
+        return "its input is not a batch of images"
     return check_first_result_alone(node) or check_window(*node.args[1:5])
 
 
 def check_pool(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the input is not [n, c, h, w], or the divisor of average pooling is negative."""
     if rank_of(node.args[0]) != 4:
-        return "its input is no batch of images"
+        return "its input is not a batch of images"
     divides = is_op(node, aten.avg_pool2d.default)
     divisor = argument(node, 6) if divides else None
     if divisor is not None and divisor < 0:
@@ -365,7 +380,7 @@ def check_pool(node: Node, constants: Constants) -> str | None:
 
 
 def check_adaptive_max_pool(node: Node, constants: Constants) -> str | None:
-    """Refuses the node if the indices are used, or its windows are not all of one known size."""
+    """Refuses the node if the indices are used, or its windows do not all have the same known size."""
     sizes = shape_of(node.args[0])  # type: ignore[arg-type]
     if not all(isinstance(size, int) for size in sizes[2:]):
         return "its image has a dynamic size"
@@ -373,18 +388,18 @@ def check_adaptive_max_pool(node: Node, constants: Constants) -> str | None:
 
 
 def check_adaptive_pool(node: Node, constants: Constants) -> str | None:
-    """Refuses the node if the input is not [n, c, h, w], or its windows are not all of one known size."""
+    """Refuses the node if the input is not [n, c, h, w], or its windows do not have the same known size."""
     if rank_of(node.args[0]) != 4:
-        return "its input is no batch of images"
+        return "its input is not a batch of images"
     source, result = tensors_of(node.args[0])[0], tensors_of(node)[0]  # type: ignore[arg-type]
     if tuple(result.shape[2:]) == (1, 1):
         return None
     if not all(isinstance(n, int) for n in (*source.shape[2:], *result.shape[2:])):
         return "its image has a dynamic size"
     if 0 in result.shape:
-        return "it has no output"
+        return "its output is empty"
     if any(a % b for a, b in zip(source.shape[2:], result.shape[2:], strict=True)):
-        return "its windows have several sizes"
+        return "its windows have different sizes"
     return check_window([a // b for a, b in zip(source.shape[2:], result.shape[2:], strict=True)])
 
 

@@ -1,4 +1,7 @@
-"""Finds elementwise functions of one int8 tensor, of any number of operators, which become lookup tables."""
+"""Finds elementwise functions of one int8 tensor, which become lookup tables.
+
+A function can consist of several operators.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +19,26 @@ from rushlight.ir.quantization import QuantParams, dequantize_params, quantize_p
 
 MOST_NODES = 32
 aten = torch.ops.aten
-# A function of one number, which torch does not tag as pointwise.
+# Elementwise functions that torch does not tag as pointwise.
 _UNTAGGED = frozenset({aten.hardswish.default})
 
 
 @dataclass(frozen=True)
 class Int8Function:
-    """Elementwise nodes between a dequantized node and a quantize node; no other node reads their results."""
+    """Elementwise nodes between a dequantized node and a quantize node, whose results no other node reads.
+
+    Attributes:
+        source: the dequantized node.
+        nodes: the elementwise nodes in graph order.
+        result: the quantize node.
+    """
 
     source: Node
     nodes: tuple[Node, ...]
     result: Node
 
     def table(self, params: QuantParams, out: QuantParams, constants: Constants) -> torch.Tensor:
-        """The int8 results for all int8 inputs from -128 to 127."""
+        """Returns the int8 results for all int8 inputs from -128 to 127."""
         values: dict[Node, Any] = {}
         inputs = params.dequantize(INT8_VALUES)
 
@@ -47,18 +56,19 @@ class Int8Function:
 
 
 def int8_functions(graph: Graph, constants: Constants) -> dict[Node, Int8Function]:
-    """The functions by the quantize node at their end."""
+    """Returns the functions by their quantize nodes."""
     places = {node: i for i, node in enumerate(graph.nodes)}
     found = {}
     for node in graph.nodes:
         if quantize_params(node) is not None and not constants.is_constant(node):
-            function = _behind(node, constants, places)
+            function = _function_of(node, constants, places)
             if function is not None:
                 found[node] = function
     return found
 
 
-def _behind(result: Node, constants: Constants, places: dict[Node, int]) -> Int8Function | None:
+def _function_of(result: Node, constants: Constants, places: dict[Node, int]) -> Int8Function | None:
+    """Returns the function whose result a quantize node quantizes; None if there is no such function."""
     nodes: set[Node] = set()
     sources: dict[object, Node] = {}
     stack = [result.args[0]]
@@ -95,7 +105,7 @@ def _behind(result: Node, constants: Constants, places: dict[Node, int]) -> Int8
 
 
 def is_dequantized(node: object) -> bool:
-    """Whether a node dequantizes int8, or only moves a dequantized value."""
+    """Returns whether a node dequantizes int8, or only moves a dequantized tensor."""
     while is_op(node, *MOVES):
         node = node.args[0]
     return dequantize_params(node) is not None

@@ -26,12 +26,22 @@ from rushlight.backends.cpu.plan.tensor import (
 )
 from rushlight.ir import meta
 
-MOST_OPERANDS = 8  # of an elementwise chain
-MOST_INSTRUCTIONS = 24
+MOST_OPERANDS = 8  # the maximum number of inputs of an elementwise chain
+MOST_INSTRUCTIONS = 24  # the maximum number of operators of an elementwise chain
 
 
 class Lowering:
-    """The steps of a partition in order, and the tensors of its nodes."""
+    """The state of lowering a partition.
+
+    Args:
+        options: the options of the partition.
+        constants: the values of the constants that steps or outputs read.
+
+    Attributes:
+        steps: the steps emitted so far, in execution order.
+        symbols: the symbols of sizes, with their bounds.
+        aliases: the memory accesses of the steps and nodes.
+    """
 
     def __init__(self, options: Options, constants: Mapping[Node, torch.Tensor]) -> None:
         self.options = options
@@ -39,12 +49,12 @@ class Lowering:
         self.symbols = Symbols()
         self.steps: list[PlanNode] = []
         self.new_states: dict[Storage, Node] = {}
-        """For each storage of a state: the node with the state's value after a call."""
+        """For each storage of a state: the node with the value of the state after a call."""
         self.aliases = Aliases()
         self._env: dict[Node, Tensor | tuple[Tensor, ...]] = {}
         self._constant_tensors: dict[Node, Tensor] = {}
         self.tables: dict[object, Tensor] = {}
-        """The constants of which steps read rows, as stored."""
+        """The tables of embeddings, by node, in the dtype in which they are stored."""
 
     # ---- The tensors of nodes ----
 
@@ -59,13 +69,13 @@ class Lowering:
         self.aliases.name(node, tensors)
 
     def items(self, node: Node) -> tuple[Tensor, ...]:
-        """The tensors of an operator with several results, in order."""
+        """Returns the tensors of an operator with several results, in order."""
         found = self._env[node]
         assert isinstance(found, tuple)
         return found
 
     def tensor(self, node: Any) -> Tensor:
-        """The tensor of an argument; a number becomes a tensor of one element."""
+        """Returns the tensor of an argument; a number becomes a constant of one element."""
         if isinstance(node, (int, float)):
             return constant(torch.tensor(float(node)))
         if node in self.constants:
@@ -77,17 +87,17 @@ class Lowering:
         return found
 
     def stored_dtype(self, weight: torch.Tensor) -> torch.dtype:
-        """The dtype in which a float weight is stored."""
+        """Returns the dtype in which a float weight is stored."""
         return weight.dtype if weight.dtype in FLOAT16_TYPES else self.options.weights or torch.float32
 
     def constant_value(self, node: object) -> torch.Tensor | None:
-        """The value of a constant argument; None for any other argument."""
+        """Returns the value of a constant argument; None for any other argument."""
         if isinstance(node, (int, float)):
             return torch.tensor(float(node))
         return self.constants.get(node) if isinstance(node, Node) else None
 
     def sizes(self, node: Node) -> tuple[Size, ...]:
-        """The sizes of a node's tensor."""
+        """Returns the sizes of a node's tensor."""
         fake = meta.get_tensor(node)
         assert fake is not None
         return tuple(self.symbols.note(size) for size in fake.shape)
@@ -97,7 +107,13 @@ class Lowering:
     def new(
         self, sizes: Iterable[Size], order: Sequence[int] | None = None, dtype: torch.dtype = torch.float32
     ) -> Tensor:
-        """Allocates memory for a tensor; `order` lists its dimensions, outermost first."""
+        """Allocates memory for a tensor.
+
+        Args:
+            sizes: the sizes of the tensor.
+            order: the dimensions in memory order, outermost first. The default is row-major.
+            dtype: the dtype of the elements.
+        """
         sizes = tuple(sizes)
         strides = contiguous(sizes) if order is None else strides_in_order(sizes, order)
         storage = Storage(1, dtype)
@@ -110,22 +126,28 @@ class Lowering:
         return self.new(sizes, (0, 2, 3, 1), dtype)
 
     def emit(self, operation: Operation[Tensor], node: Node | None, nodes: Iterable[Node] = ()) -> None:
-        """Adds a step that computes `node`, including the fused `nodes`."""
+        """Adds a step that computes `node` and the nodes fused with it.
+
+        Args:
+            operation: the operation of the step.
+            node: the node; None if the step computes no node of its own.
+            nodes: the fused nodes.
+        """
         self.append(PlanNode(operation, list(nodes)), node)
 
     def append(self, step: PlanNode, node: Node | None) -> None:
-        """Adds a step that also computes `node`."""
+        """Adds a step, and records that it computes `node`."""
         if node is not None and node not in step.nodes:
             step.nodes.append(node)
         self.steps.append(step)
         self.aliases.add(step)
 
     def copy(self, source: Tensor, target: Tensor, node: Node | None) -> None:
-        """Adds a step that copies a tensor to another one of its shape."""
+        """Adds a step that copies a tensor to another tensor of the same shape."""
         self.emit(Copy(input=source, output=target), node)
 
     def widened(self, tensor: Tensor, node: Node) -> Tensor:
-        """Converts the tensor to the dtype in which a plan computes; other dtypes are returned unchanged."""
+        """Returns the tensor in the dtype in which plans compute: 16-bit floats are converted to float32."""
         if tensor.dtype not in FLOAT16_TYPES:
             return tensor
         result = replace(tensor, storage=Storage(tensor.storage.numel, torch.float32))
@@ -133,7 +155,7 @@ class Lowering:
         return result
 
     def contiguous(self, tensor: Tensor, node: Node) -> Tensor:
-        """The tensor in row-major memory, copied if it is not."""
+        """Returns the tensor in row-major memory, copied if necessary."""
         if tensor.is_contiguous():
             return tensor
         result = self.new(tensor.sizes, dtype=tensor.dtype)
@@ -141,7 +163,7 @@ class Lowering:
         return result
 
     def reshaped(self, tensor: Tensor, sizes: Sequence[Size], node: Node) -> Tensor:
-        """The tensor with other sizes: a view if the strides allow it, otherwise a view of a copy.
+        """Returns the tensor with other sizes: a view if the strides allow it, otherwise a view of a copy.
 
         Args:
             tensor: the tensor.
@@ -155,7 +177,7 @@ class Lowering:
         return view
 
     def with_inner(self, tensor: Tensor, axis: int, node: Node) -> Tensor:
-        """The tensor with dimension `axis` innermost in memory, copied if it is not."""
+        """Returns the tensor with dimension `axis` innermost in memory, copied if necessary."""
         axis %= tensor.rank
         if same(tensor.strides[axis], 1) or same(tensor.sizes[axis], 1):
             return tensor
@@ -164,26 +186,32 @@ class Lowering:
         self.copy(tensor, result, node)
         return result
 
-    # ---- Fusing ----
+    # ---- Fusion ----
 
     def drop(self, step: PlanNode) -> None:
         """Removes a step, because another step computes its result or its result is not needed."""
         self.steps.remove(step)
         self.aliases.remove(step)
 
-    def sole_writer(self, source: object, user: Node, corresponds: bool = False) -> PlanNode | None:
-        """The step that may be fused into the computation of `user`; see `Aliases.sole_writer`."""
-        return self.aliases.sole_writer(source, user, corresponds) if isinstance(source, Node) else None
+    def sole_writer(self, source: object, user: Node, allows_views: bool = False) -> PlanNode | None:
+        """Returns the step that may be fused into the computation of `user`; see `Aliases.sole_writer`."""
+        return self.aliases.sole_writer(source, user, allows_views) if isinstance(source, Node) else None
 
     def fused(self, step: PlanNode, source: Node, node: Node) -> None:
-        """Records that the changed step computes `node` instead of `source`, and moves it to the end."""
+        """Moves a step into which `node` was fused to the end; its output becomes the tensor of `node`.
+
+        Args:
+            step: the changed step.
+            source: the node whose tensor the step computed before.
+            node: the fused node.
+        """
         self.drop(step)
         self.append(step, node)
         tensor = self.tensor(source)
         self.set(node, tensor)
 
     def convolution_of(self, source: object, user: Node) -> tuple[PlanNode, Convolution] | None:
-        """The convolution whose result only `user` reads, if another operator can be fused into it."""
+        """Returns the convolution whose result only `user` reads, if it has no function in its epilogue."""
         step = self.sole_writer(source, user)
         convolution = None if step is None else step.of(Convolution)
         if step is None or convolution is None or convolution.has_function:
@@ -192,20 +220,26 @@ class Lowering:
 
 
 def has_channels_last(tensor: Tensor) -> bool:
-    """Whether a tensor is a batch of images or volumes in channels-last memory."""
+    """Returns whether a tensor is a batch of images or volumes in channels-last memory."""
     return tensor.rank in (4, 5) and same(tensor.strides[1], 1) and not same(tensor.sizes[1], 1)
 
 
 def _preference(tensor: Tensor) -> tuple[bool, bool]:
-    """The sort key for operands of a chain; the operand with the best output layout comes first."""
+    """Returns a sort key for operands; the operand with the best layout for the output comes first."""
     return not has_channels_last(tensor), not (tensor.rank and same(tensor.strides[-1], 1))
 
 
-_LEAST_TRANSPOSED = 4096  # elements; smaller tensors stay in the first level cache
+_LEAST_TRANSPOSED = 4096  # elements; smaller tensors fit the first level cache and are not copied
 
 
 class ChainBuilder:
-    """Builds an elementwise chain whose output has `sizes`."""
+    """Builds a chain of elementwise operators.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the node that the chain computes.
+        sizes: the sizes of the output.
+    """
 
     def __init__(self, lowering: Lowering, node: Node, sizes: tuple[Size, ...]) -> None:
         self._lowering = lowering
@@ -215,20 +249,23 @@ class ChainBuilder:
         self.code: list[ChainInstruction] = []
         self._nodes: list[Node] = []
         self._absorbed: dict[Storage, int] = {}
-        """The results of chains that were merged into this chain, by their memory."""
+        """For each storage that a merged chain would write: the source number of its result."""
 
     def take(self, source: object) -> int:
-        """Returns the source number of an operand; a chain that only this node reads is merged."""
+        """Returns the source number of an operand.
+
+        If a chain computes the operand and only this node reads it, that chain is merged into this one.
+        """
         lowering = self._lowering
         tensor = lowering.tensor(source)
         if tensor.storage in self._absorbed:
             return self._absorbed[tensor.storage]
-        step = lowering.sole_writer(source, self._node, corresponds=True)
+        step = lowering.sole_writer(source, self._node, allows_views=True)
         chain = None if step is None else step.of(Chain)
         if (
             step is not None
             and chain is not None
-            and chain.output.lies_as(tensor)
+            and chain.output.has_layout_of(tensor)
             and tensor.rank == len(self._sizes)
             and all(same(a, b) for a, b in zip(tensor.sizes, self._sizes, strict=True))
             and len(self.operands) + len(chain.inputs) + 2 <= MOST_OPERANDS
@@ -246,7 +283,7 @@ class ChainBuilder:
         return self.operand(tensor)
 
     def operand(self, tensor: Tensor) -> int:
-        """The source number of a tensor, which is broadcast to the chain's sizes."""
+        """Returns the source number of a tensor, which is broadcast to the chain's sizes."""
         expanded = tensor.expand(self._sizes)
         if expanded in self.operands:
             return self.operands.index(expanded)
@@ -259,13 +296,13 @@ class ChainBuilder:
         """Appends an instruction.
 
         Args:
-            function: what the instruction computes.
-            sources: numbers of operands (0 or more), or of earlier results (-1 is the first result).
-            p: first parameter of the function.
-            q: second parameter of the function.
+            function: the elementwise function.
+            sources: source numbers of operands (0 or more), or of earlier results (-1 is the first result).
+            p: the first parameter of the function.
+            q: the second parameter of the function.
 
         Returns:
-            The source number of its result, for later instructions.
+            The source number of the result.
         """
         self.code.append(ChainInstruction(function, sources, p, q))
         return -len(self.code)
@@ -273,8 +310,9 @@ class ChainBuilder:
     def finish(self) -> None:
         """Emits the chain.
 
-        The output has the memory layout of an operand of full size: preferably a channels-last image,
-        otherwise an operand whose last dimension is innermost. Other steps read these layouts without a copy.
+        The output has the memory layout of one of the operands that are not broadcast: preferably of a
+        channels-last image, otherwise of an operand whose last dimension is innermost. Other steps read these
+        layouts without a copy.
         """
         lowering, node = self._lowering, self._node
         order = self._order()
@@ -284,9 +322,9 @@ class ChainBuilder:
         lowering.set(node, out)
 
     def _transposed(self, tensor: Tensor, order: list[int] | None) -> Tensor:
-        """Copies a tensor to the output's dimension order if the chain would read one element per line.
+        """Copies a tensor to the dimension order of the output if the chain would read it slowly.
 
-        A copy reads whole blocks instead.
+        The chain would read only one element of each cache line at a time; a copy reads whole blocks.
         """
         sizes, strides = tensor.sizes, tensor.strides
         real = [axis for axis in order or range(tensor.rank) if not same(sizes[axis], 1)]

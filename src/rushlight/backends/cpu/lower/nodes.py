@@ -1,4 +1,4 @@
-"""Properties of nodes and their tensors, for lowering and for the checks."""
+"""Properties of nodes and their tensors, for the checks and for lowering."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ _MOST_WINDOW, _MOST_WINDOW_STEP = 4096, 65536  # bounds of the table Window in s
 
 
 def operation(node: Node) -> Any:
-    """The ATen overload of a node, or operator.getitem."""
+    """Returns the ATen overload of a node, or operator.getitem."""
     return node.target if node.target is operator.getitem else aten_op(node.target)
 
 
 def tensors_of(node: Node) -> list[torch.Tensor]:
-    """The fake tensors that a node computes: none, one, or several."""
+    """Returns the fake tensors that a node computes: none, one, or several."""
     value = meta.find_val(node)
     values = value if isinstance(value, (tuple, list)) else [value]
     return [item for item in values if isinstance(item, torch.Tensor)]
 
 
 def check_window(kernel: Any, *others: Any) -> str | None:
-    """Refuses a window that plans cannot hold: the table Window of the schema has a bound for each number.
+    """Refuses a window with a number that is larger than its bound in the schema.
 
     Args:
         kernel: the sizes of the window, or one number for all axes.
         others: strides, paddings and dilations in the same form; None and [] are defaults.
 
     Returns:
-        the reason, or None if plans can hold the window.
+        The reason; None if all numbers are within their bounds.
     """
 
     def largest(value: Any) -> int:
@@ -52,25 +52,25 @@ def check_window(kernel: Any, *others: Any) -> str | None:
 
 
 def shape_of(node: Node) -> Sequence[IntLike]:
-    """The sizes (int or SymInt) of the node's tensor; empty if the node has no single tensor."""
+    """Returns the sizes (int or SymInt) of the node's tensor; empty if the node has no single tensor."""
     fake = meta.get_tensor(node)
     return () if fake is None else fake.shape
 
 
 def rank_of(node: object) -> int:
-    """The number of dimensions of the node's tensor; -1 for any other value."""
+    """Returns the number of dimensions of the node's tensor; -1 for any other value."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
     return -1 if fake is None else fake.dim()
 
 
 def is_static(node: object) -> bool:
-    """Whether an argument is a node with a tensor whose sizes are all integers."""
+    """Returns whether an argument is a node with a tensor whose sizes are all integers."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
     return fake is not None and all(isinstance(size, int) for size in fake.shape)
 
 
 def is_empty(weight: object) -> bool:
-    """Whether an argument is a node with a tensor of no elements."""
+    """Returns whether an argument is a node with a tensor of no elements."""
     fake = meta.get_tensor(weight) if isinstance(weight, Node) else None
     return fake is not None and fake.numel() == 0
 
@@ -78,11 +78,11 @@ def is_empty(weight: object) -> bool:
 def check_first_result_alone(node: Node) -> str | None:
     """Refuses the node if a result other than the first one is used."""
     used = [user for user in node.users if user.args[1] != 0 and user.users]
-    return "more than its first result is used" if used else None
+    return "a result other than its first one is used" if used else None
 
 
 def check_slice_bounds(whole: Node, part: Node, axis: Any, start: object, step: object) -> str | None:
-    """Refuses a slice that begins at an unknown index, or that may end outside its input.
+    """Refuses a slice whose first index has no bounds, or which may end outside its input.
 
     Args:
         whole: the node with the sliced tensor.
@@ -98,15 +98,15 @@ def check_slice_bounds(whole: Node, part: Node, axis: Any, start: object, step: 
     a, b = meta.get_tensor(whole), meta.get_tensor(part)
     value = meta.find_val(start) if isinstance(start, Node) else None
     if a is None or b is None or not isinstance(value, torch.SymInt) or not is_bounded(value):
-        return "it begins at a place without bounds"
+        return "its first index has no bounds"
     size, length = a.shape[axis], b.shape[axis]
     low, high = bounds(value)
     if low < 0 or high is None or not isinstance(size, int) or not isinstance(length, int):
-        return "it begins at a place without bounds"
+        return "its first index has no bounds"
     return None if high + (length - 1) * (step or 1) < size else "it may end beyond the tensor"
 
 
 def dtype_of(node: object) -> torch.dtype | None:
-    """The dtype in which a plan stores the node's tensor; None for any other value."""
+    """Returns the dtype in which a plan stores the node's tensor; None for any other value."""
     fake = meta.get_tensor(node) if isinstance(node, Node) else None
     return None if fake is None else planned_dtype(fake.dtype)

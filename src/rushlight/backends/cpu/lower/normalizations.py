@@ -1,4 +1,4 @@
-"""Lowers norms and softmax."""
+"""Lowers layer, RMS, group and instance norms, and softmax."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ aten = torch.ops.aten
 
 
 def _rows(lowering: Lowering, node: Node, source: object, length: int) -> tuple[Tensor, Tensor]:
-    """The input and a new output of a step on rows; a row is the last `length` dimensions."""
+    """Returns the input and a new output of a step as [rows, n]; a row is the last `length` dimensions."""
     x = lowering.with_inner(lowering.tensor(source), -1, node)
     out = lowering.new(x.sizes, dtype=x.dtype)
     rows = (*x.sizes[: x.rank - length], product(x.sizes[x.rank - length :]))
@@ -40,7 +40,7 @@ def _rows(lowering: Lowering, node: Node, source: object, length: int) -> tuple[
 
 
 def _row(lowering: Lowering, item: object) -> Tensor | None:
-    """The values of a constant as a flat float32 tensor."""
+    """Returns the values of a constant as a flat float32 tensor."""
     data = lowering.constant_value(item)
     return None if data is None else constant(data.float().flatten())
 
@@ -97,7 +97,7 @@ def native_group_norm(lowering: Lowering, node: Node) -> None:
 
 
 def instance_norm(lowering: Lowering, node: Node) -> None:
-    """Lowers instance norm with statistics of its input: a group norm in which each channel is a group."""
+    """Lowers instance norm with statistics of its input to a group norm with one channel in each group."""
     source, weight, bias = node.args[:3]
     channels = lowering.tensor(source).sizes[1]
     assert isinstance(channels, int)
@@ -133,7 +133,7 @@ def _group_norm(
 
 
 def _as_image(x: Tensor) -> Tensor | None:
-    """The tensor as [n, h, w, c] if the memory is channels last; otherwise None."""
+    """Returns the tensor as a view [n, h, w, c] if its memory is channels last; otherwise None."""
     if x.rank not in (3, 4, 5) or same(x.sizes[1], 1) or not same(x.strides[1], 1):
         return None
     for inner in range(3, x.rank):
@@ -170,7 +170,7 @@ def _scale_groups(
     chain = ChainBuilder(lowering, node, x.sizes)
     while scale.rank < x.rank:
         scale, shift = scale.with_one(scale.rank), shift.with_one(shift.rank)
-    # operand() instead of take(), because the statistics read the source too
+    # take() could merge the chain that computes the source, but the statistics also read the source.
     scaled = chain.add(BinaryFunction.MUL, chain.operand(x), chain.operand(scale))
     chain.add(BinaryFunction.ADD, scaled, chain.operand(shift))
     chain.finish()
@@ -178,7 +178,7 @@ def _scale_groups(
 
 
 def softmax(lowering: Lowering, node: Node) -> None:
-    """Lowers softmax and log_softmax to rows of the given dimension."""
+    """Lowers softmax and log_softmax to a step on rows; a row is the given dimension."""
     x = lowering.tensor(node.args[0])
     axis = int(node.args[1]) % max(x.rank, 1)  # type: ignore[arg-type]
     order = [*(i for i in range(x.rank) if i != axis), axis]
@@ -200,7 +200,7 @@ def softmax(lowering: Lowering, node: Node) -> None:
 
 
 def check_native_layer_norm(node: Node, constants: Constants) -> str | None:
-    """Refuses the node for the reasons of `check_norm`, or if a result other than the first one is used."""
+    """Refuses the node if `check_norm` refuses it, or if a result other than the first one is used."""
     return check_norm(node, constants) or check_first_result_alone(node)
 
 
@@ -210,7 +210,7 @@ def check_group_norm(node: Node, constants: Constants) -> str | None:
 
 
 def check_instance_norm(node: Node, constants: Constants) -> str | None:
-    """Refuses the node for the reasons of `check_group_norm`, or if it uses stored statistics."""
+    """Refuses the node for stored statistics, a dynamic or empty image, or weights that are not constant."""
     if not argument(node, 5, True):
         return "its statistics are not those of its input"
     return _check_images(node, constants)
@@ -220,7 +220,7 @@ def _check_images(node: Node, constants: Constants) -> str | None:
     source = meta.get_tensor(node.args[0])  # type: ignore[arg-type]
     assert source is not None
     if not all(isinstance(size, int) for size in source.shape[1:]) or 0 in source.shape[1:]:
-        return "its images have a dynamic size or none"
+        return "its images are empty or have a dynamic size"
     if not all(a is None or constants.is_constant(a) for a in node.args[1:3]):
         return "its weights are not constant"
     return None

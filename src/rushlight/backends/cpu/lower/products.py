@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.lower.attention import four, written_out_attention
+from rushlight.backends.cpu.lower.attention import decomposed_attention, four
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.nodes import is_empty, rank_of
 from rushlight.backends.cpu.lower.row import Row
@@ -30,9 +30,15 @@ def product_of(
     bias: torch.Tensor | None,
     stored: torch.dtype | None = None,
 ) -> Tensor:
-    """Computes x [.., k] times the transpose of weight [n, k], plus bias [n], as a new row-major tensor.
+    """Emits x @ weight.T + bias, and returns its row-major result.
 
-    stored: the dtype in which the weight is stored; by default it follows from the weight's dtype.
+    Args:
+        lowering: the steps emitted so far.
+        node: the node that the step computes.
+        x: the LHS [.., k].
+        weight: [n, k].
+        bias: [n], or None.
+        stored: the dtype in which the weight is stored. The default is the result of `stored_dtype`.
     """
     sizes = (*x.sizes[:-1], weight.shape[0])
     rows = product(x.sizes[:-1])
@@ -78,14 +84,14 @@ def addmm(lowering: Lowering, node: Node) -> None:
 def matmul(lowering: Lowering, node: Node) -> None:
     """Lowers a matrix product with broadcast batch dimensions.
 
-    A product with a constant matrix is a linear layer without bias. A product of softmax with values becomes
-    attention if the other operators allow this.
+    A product with a constant matrix is lowered as a linear layer without bias. A product of a softmax with
+    values is lowered as attention if `decomposed_attention` finds all its parts.
     """
     weight = lowering.constant_value(node.args[1])
     if weight is not None and weight.dim() == 2:
         _product(lowering, node, node.args[0], weight.t(), None)
         return
-    if written_out_attention(lowering, node):
+    if decomposed_attention(lowering, node):
         return
     a, b = lowering.tensor(node.args[0]), lowering.tensor(node.args[1])
     sizes = lowering.sizes(node)
@@ -120,13 +126,13 @@ def check_addmm(node: Node, constants: Constants) -> str | None:
     if is_empty(weight):
         return "its weights are empty"
     if rank_of(bias) != 1 or node.kwargs.get("alpha", 1) != 1 or node.kwargs.get("beta", 1) != 1:
-        return "its bias is scaled or no row"
+        return "its bias is scaled or is not a row"
     value = constants.value(bias)
     fake = meta.get_tensor(node)
     return (
         None
         if value is not None and fake is not None and value.numel() == fake.shape[1]
-        else "its bias is no row"
+        else "its bias is not a row"
     )
 
 

@@ -1,4 +1,4 @@
-"""Lowers nodes between quantized tensors to steps on int8."""
+"""Lowers nodes with quantized operands or results to steps on int8."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ aten = torch.ops.aten
 _POOLS = (aten.max_pool2d.default, aten.max_pool2d_with_indices.default)
 _AVERAGES = (aten.avg_pool2d.default, aten.adaptive_avg_pool2d.default, aten._adaptive_avg_pool2d.default)
 _OVER_IMAGES = (aten.convolution.default, *_POOLS, *_AVERAGES)
-_MOST_AVERAGED = 1 << 22
-_MOST_POOLED = 1 << 14  # elements of a window of pooling in int8
+_MOST_AVERAGED = 1 << 22  # the maximum number of elements of a mean in int8
+_MOST_POOLED = 1 << 14  # the maximum number of elements of a window of pooling in int8
 
 
 def lower_quantized(
@@ -68,7 +68,15 @@ def lower_quantized(
 ) -> bool:
     """Lowers a node with quantized operands or a quantized result, if a step on int8 can compute it.
 
-    functions: the int8 functions by the quantize node at their end; their inner nodes are not lowered.
+    Args:
+        lowering: the steps emitted so far.
+        node: the node.
+        functions: the int8 functions by their quantize nodes. The elementwise nodes of a function are not
+            lowered by themselves.
+        constants: the constants of the graph.
+
+    Returns:
+        Whether the node was lowered.
     """
     if is_op(node, qd.quantize_per_tensor.default):
         _quantize(lowering, node, functions.get(node), constants)
@@ -163,10 +171,21 @@ def _finish_product(
     rows: tuple[Tensor, Tensor] | None,
     **options: Any,
 ) -> None:
-    """Emits a product of the image `left`; `result` returns the node's tensor and its view as an image."""
-    wanted = lowering.wanted(node) if rows is None else None
+    """Emits a product with constant int8 weights.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the product.
+        source: the LHS node.
+        weight: the weights.
+        result: allocates the result in a dtype; returns it and its view as an image.
+        left: the int8 LHS as an image.
+        rows: the scales and zero points of the rows of a dynamically quantized LHS, or None.
+        options: further attributes of the operation.
+    """
+    quantization = lowering.result_quantization(node) if rows is None else None
     params = lowering.quant_params[source] if rows is None else QuantParams(1.0, 0)
-    out, image = result(torch.float32 if wanted is None else torch.int8)
+    out, image = result(torch.float32 if quantization is None else torch.int8)
     scales, zeros = (None, None) if rows is None else rows
     step = Int8Convolution(
         input=left,
@@ -176,14 +195,14 @@ def _finish_product(
         weight=weight.values,
         scales=weight.scales * params.scale,
         zero=params.zero_point,
-        result=None if wanted is None else wanted.params,
+        result=None if quantization is None else quantization.params,
         **options,
     )
     lowering.emit(step, node)
-    if wanted is None:
+    if quantization is None:
         lowering.set(node, out)
         return
-    _done(lowering, node, out)
+    _set_result(lowering, node, out)
 
 
 def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
@@ -195,7 +214,7 @@ def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
     raw = lowering.raw(source)
     values = weight.values.unsqueeze(2) if weight.values.dim() == 3 else weight.values
     is_depthwise = groups > 1 and values.shape[1] == 1 and values.shape[0] == groups
-    if is_depthwise and lowering.wanted(node) is None:
+    if is_depthwise and lowering.result_quantization(node) is None:
         return False
     left = _dense_image(lowering, raw, node)
     if is_depthwise and left.storage.kind is not StorageKind.ARENA:
@@ -227,7 +246,7 @@ def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
 
 
 def _dense_image(lowering: QuantizedLowering, raw: Tensor, node: Node) -> Tensor:
-    """A batch of images or rows as row-major [n, h, w, c]."""
+    """Returns a batch of images or rows as [n, h, w, c] in row-major memory, copied if necessary."""
     if raw.rank == 3:
         raw = raw.with_one(2)
     return lowering.contiguous(raw.permute((0, 2, 3, 1)), node)
@@ -306,7 +325,7 @@ def _int4_product(
 
 
 def _as_image(tensor: Tensor) -> Tensor:
-    """A row-major tensor [.., columns] as [1, 1, rows, columns]."""
+    """Returns a row-major tensor [.., columns] as a view [1, 1, rows, columns]."""
     image = tensor.reshape((1, 1, product(tensor.sizes[:-1]), tensor.sizes[-1]))
     assert image is not None
     return image
@@ -342,8 +361,8 @@ def _embedding(lowering: QuantizedLowering, node: Node) -> bool:
 
 def _sum(lowering: QuantizedLowering, node: Node) -> bool:
     a, b = node.args[:2]
-    wanted = lowering.wanted(node)
-    if a not in lowering.quant_params or b not in lowering.quant_params or wanted is None:
+    quantization = lowering.result_quantization(node)
+    if a not in lowering.quant_params or b not in lowering.quant_params or quantization is None:
         return False
     if argument(node, 2, 1) != 1:
         return False
@@ -357,7 +376,7 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
         and (_add_to(lowering, node, a, b) or _add_to(lowering, node, b, a))
     ):
         return True
-    out_params = wanted.params
+    out_params = quantization.params
     multiplies = is_op(node, aten.mul.Tensor)
     factors = [p.scale / out_params.scale for p in params]
     if multiplies:
@@ -378,50 +397,62 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
         b_factor=factors[1],
     )
     lowering.emit(step, node)
-    return _done(lowering, node, out)
+    return _set_result(lowering, node, out)
 
 
 def _add_to(lowering: QuantizedLowering, node: Node, source: Node, other: Node) -> bool:
-    """Fuses the addition of two int8 tensors into the product that computes `source`."""
+    """Fuses the addition of two int8 tensors into the product that computes `source`.
+
+    Returns:
+        Whether this was possible.
+    """
     found = lowering.int8_product_of(source, node)
-    wanted = lowering.wanted(node)
+    quantization = lowering.result_quantization(node)
     x, y = lowering.raw(source), lowering.raw(other)
-    if found is None or wanted is None or not x.lies_as(y) or not _has_sizes(x, lowering.sizes(node)):
+    if (
+        found is None
+        or quantization is None
+        or not x.has_layout_of(y)
+        or not _has_sizes(x, lowering.sizes(node))
+    ):
         return False
     step, product_of_int8 = found
     own, others = lowering.quant_params[source], lowering.quant_params[other]
     if product_of_int8.result is None or not own.same_mapping(product_of_int8.result):
         return False
-    factors = (own.scale / wanted.params.scale, others.scale / wanted.params.scale)
+    factors = (own.scale / quantization.params.scale, others.scale / quantization.params.scale)
     out = product_of_int8.output
-    product_of_int8.sum = ResidualSum(others.zero_point, factors, wanted.params)
+    product_of_int8.sum = ResidualSum(others.zero_point, factors, quantization.params)
     product_of_int8.residual = replace(out, storage=y.storage, offset=y.offset + out.offset - x.offset)
     lowering.drop(step)
     lowering.append(step, node)
-    return _done(lowering, node, x)
+    return _set_result(lowering, node, x)
 
 
 def _has_sizes(tensor: Tensor, sizes: tuple[Size, ...]) -> bool:
     return tensor.rank == len(sizes) and all(same(a, b) for a, b in zip(tensor.sizes, sizes, strict=True))
 
 
-def _done(lowering: QuantizedLowering, node: Node, out: Tensor) -> bool:
-    """Sets the tensor of a node to `out`, the quantized result of the latest step."""
-    wanted = lowering.wanted(node)
-    assert wanted is not None
-    lowering.set_quantized(node, out, wanted.params)
-    lowering.clamped.update(wanted.clamps)
-    lowering.steps[-1].nodes += wanted.nodes
+def _set_result(lowering: QuantizedLowering, node: Node, out: Tensor) -> bool:
+    """Sets the tensor of a node to `out`, the quantized result of the latest step; returns True."""
+    quantization = lowering.result_quantization(node)
+    assert quantization is not None
+    lowering.set_quantized(node, out, quantization.params)
+    lowering.clamped.update(quantization.clamps)
+    lowering.steps[-1].nodes += quantization.nodes
     return True
 
 
 def _averages(lowering: QuantizedLowering, node: Node) -> tuple[Node, QuantParams, QuantParams] | None:
-    """The operand of a node that averages int8, and the quantization parameters of operand and result."""
-    source, wanted = node.args[0], lowering.wanted(node)
-    if source not in lowering.quant_params or wanted is None:
+    """Returns the operand of a mean or average pooling in int8, and the parameters of operand and result.
+
+    The result is None if the operand or the result is not quantized.
+    """
+    source, quantization = node.args[0], lowering.result_quantization(node)
+    if source not in lowering.quant_params or quantization is None:
         return None
     assert isinstance(source, Node)
-    return source, lowering.quant_params[source], wanted.params
+    return source, lowering.quant_params[source], quantization.params
 
 
 def _mean(lowering: QuantizedLowering, node: Node) -> bool:
@@ -462,11 +493,11 @@ def _mean_over(
         factor=old.scale / new.scale,
     )
     lowering.emit(step, node)
-    return _done(lowering, node, result)
+    return _set_result(lowering, node, result)
 
 
 def _is_large(pooling: Pooling) -> bool:
-    """Whether a window has too many elements for pooling in int8; it then runs in float32."""
+    """Returns whether a window has too many elements for pooling in int8; it then runs in float32."""
     return pooling.window.kernel_h * pooling.window.kernel_w > _MOST_POOLED
 
 
@@ -495,7 +526,7 @@ def _average_pool(lowering: QuantizedLowering, node: Node) -> bool:
         factor=old.scale / new.scale,
     )
     lowering.emit(step, node)
-    return _done(lowering, node, out)
+    return _set_result(lowering, node, out)
 
 
 def _max_pool(lowering: QuantizedLowering, node: Node) -> bool:
@@ -529,13 +560,13 @@ def _cat(lowering: QuantizedLowering, node: Node) -> bool:
     if any(source not in lowering.quant_params for source in sources):
         return False
     params = [lowering.quant_params[source] for source in sources]
-    wanted = lowering.wanted(node)
-    if wanted is None:
+    quantization = lowering.result_quantization(node)
+    if quantization is None:
         if not all(each.same_mapping(params[0]) for each in params):
             return False
         out_params = params[0]
     else:
-        out_params = wanted.params
+        out_params = quantization.params
     raws = [lowering.raw(source) for source in sources]
     sizes = lowering.sizes(node)
     if any(raw.rank != len(sizes) for raw in raws):
@@ -549,8 +580,8 @@ def _cat(lowering: QuantizedLowering, node: Node) -> bool:
         lowering.requantized(raw, old, out_params, part, node)
         at = at + raw.sizes[axis]
     lowering.set_quantized(node, out, out_params)
-    if wanted is not None:
-        lowering.clamped.update(wanted.clamps)
+    if quantization is not None:
+        lowering.clamped.update(quantization.clamps)
     return True
 
 

@@ -1,4 +1,4 @@
-"""Lowering with quantized tensors: keeps quantization parameters, and emits steps on int8."""
+"""Lowering with quantized tensors: records quantization parameters, and emits steps on int8."""
 
 from __future__ import annotations
 
@@ -35,22 +35,31 @@ SCHEMES = {
     DynamicScheme.SYMMETRIC: QuantizationChoice.SYMMETRIC,
     DynamicScheme.PER_TOKEN: QuantizationChoice.PER_TOKEN,
 }
-"""The quantization schemes by their names in the schema."""
+"""The name of each quantization scheme in the schema."""
 
 
 @dataclass(frozen=True)
 class StoredWeight:
-    """int8 [outputs, ...] with one scale for each output."""
+    """An int8 weight with one scale for each output.
+
+    Attributes:
+        values: int8 [outputs, ...].
+        scales: [outputs].
+    """
 
     values: torch.Tensor
     scales: torch.Tensor
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The quantization of a result that has a single reader: it is clamped, perhaps moved, then quantized.
+class ResultQuantization:
+    """The quantization of a result that is only clamped, moved and then quantized.
 
-    nodes: the clamps and the quantize node that the step computes; empty if the result is moved in between.
+    Attributes:
+        params: the quantization parameters, whose bounds include the clamps.
+        clamps: the clamps before the quantize node.
+        nodes: the clamps and the quantize node, which the step also computes. Empty if an operator moves the
+            result before it is quantized.
     """
 
     params: QuantParams
@@ -59,11 +68,18 @@ class Wanted:
 
 
 class QuantizedLowering(Lowering):
-    """The steps of a partition in which some values are stored as int8.
+    """The lowering of a partition in which some values are stored as int8.
 
-    quant_params: the quantization parameters of nodes whose float results are stored as int8. dynamic: the
-    nodes that are quantized at run time and that only products read; their tensors are the floats before
-    quantization.
+    Args:
+        options: the options of the partition.
+        constants: the values of the constants that steps or outputs read.
+        known: all constants of the partition, including weights before they are dequantized.
+
+    Attributes:
+        quant_params: the quantization parameters of nodes whose float32 results are stored as int8.
+        dynamic: the parameters of nodes that are quantized at run time and that only products read. The
+            tensors of these nodes are the float32 tensors before quantization.
+        clamped: the clamps that are already fused into a step.
     """
 
     def __init__(
@@ -72,7 +88,7 @@ class QuantizedLowering(Lowering):
         super().__init__(options, constants)
         self.quant_params: dict[Node, QuantParams] = {}
         self.dynamic: dict[Node, DynamicParams] = {}
-        self.clamped: set[Node] = set()  # clamps that are already fused into a step
+        self.clamped: set[Node] = set()
         self._known = known
         self._keeps_int8 = False
         self._dequantized: dict[tuple[Tensor, QuantParams], Tensor] = {}
@@ -83,18 +99,21 @@ class QuantizedLowering(Lowering):
     # ---- The tensors of nodes ----
 
     def tensor(self, node: object) -> Tensor:
-        """The tensor of a node in float32; an int8 tensor is dequantized once, unless in `int8_kept`."""
+        """Returns the float32 tensor of a node.
+
+        An int8 tensor is dequantized at the first call, except in the context of `int8_kept`.
+        """
         if self._keeps_int8 or not isinstance(node, Node) or node not in self.quant_params:
             return super().tensor(node)
         return self._dequantize(super().tensor(node), self.quant_params[node], node)
 
     def raw(self, node: Node) -> Tensor:
-        """The tensor of a node as it is stored."""
+        """Returns the tensor of a node as it is stored: int8 if the node has quantization parameters."""
         return super().tensor(node)
 
     @contextmanager
     def int8_kept(self) -> Iterator[None]:
-        """Context in which `tensor` returns the same as `raw`."""
+        """Returns a context in which `tensor` returns the same as `raw`."""
         self._keeps_int8 = True
         try:
             yield
@@ -106,15 +125,15 @@ class QuantizedLowering(Lowering):
         self.set(node, tensor)
         self.quant_params[node] = params
 
-    def sole_writer(self, source: object, user: Node, corresponds: bool = False) -> PlanNode | None:
-        """The step that may be fused with `user`; None if the step's result is int8."""
+    def sole_writer(self, source: object, user: Node, allows_views: bool = False) -> PlanNode | None:
+        """Returns the step that may be fused with `user`; None if the step's result is int8."""
         if isinstance(source, Node) and (source in self.quant_params or source in self.dynamic):
             return None
-        step = super().sole_writer(source, user, corresponds)
+        step = super().sole_writer(source, user, allows_views)
         return None if step is None or step.output.dtype is torch.int8 else step
 
     def int8_product_of(self, source: Node, user: Node) -> tuple[PlanNode, Int8Convolution] | None:
-        """The product whose int8 result only `user` reads, if an addition can still be fused into it."""
+        """Returns the product whose int8 result only `user` reads, if an addition can be fused into it."""
         step = super().sole_writer(source, user)
         product = None if step is None else step.of(Int8Convolution)
         if step is None or product is None or product.is_depthwise or product.sum is not None:
@@ -130,13 +149,17 @@ class QuantizedLowering(Lowering):
         return self._dequantized[key]
 
     def dequantize_into(self, out: Tensor, node: Node) -> Dequantize[Tensor]:
-        """The operation that dequantizes the tensor of a node into `out`."""
+        """Returns the operation that dequantizes the tensor of a node into `out`."""
         return _dequantize(self.raw(node), self.quant_params[node], out)
 
     # ---- Steps ----
 
     def mapped(self, tensor: Tensor, table: torch.Tensor, out: Tensor, node: Node) -> Tensor:
-        """Fills `out` with table[value + 128] for each value of `tensor`, and returns it."""
+        """Emits a step that writes table[value + 128] into `out` for each value of `tensor`.
+
+        Returns:
+            `out`.
+        """
         by_bits = torch.cat([table[128:], table[:128]]).contiguous()
         data = by_bits.numpy().tobytes()
         entries = self._entries_by_data.setdefault(data, constant(by_bits))
@@ -144,7 +167,7 @@ class QuantizedLowering(Lowering):
         return out
 
     def signed(self, tensor: Tensor, node: Node) -> Tensor:
-        """A uint8 tensor minus 128, as int8."""
+        """Returns a uint8 tensor minus 128, as int8."""
         if tensor.dtype is torch.int8:
             return tensor
         if tensor not in self._signed:
@@ -153,7 +176,7 @@ class QuantizedLowering(Lowering):
         return self._signed[tensor]
 
     def unsigned(self, tensor: Tensor, node: Node) -> Tensor:
-        """An int8 tensor plus 128, as uint8."""
+        """Returns an int8 tensor plus 128, as uint8."""
         out = self.new(tensor.sizes, order_of(self, tensor), torch.uint8)
         return self.mapped(tensor, _FLIPPED, out, node)
 
@@ -166,25 +189,27 @@ class QuantizedLowering(Lowering):
         else:
             self.mapped(tensor, new.quantize(old.dequantize(INT8_VALUES)), out, node)
 
-    def quantized_rows(self, tensor: Tensor, how: DynamicParams, node: Node) -> tuple[Tensor, Tensor, Tensor]:
+    def quantized_rows(
+        self, tensor: Tensor, dynamic: DynamicParams, node: Node
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Quantizes a tensor [.., k] dynamically; returns int8 [rows, k], scales and zero points."""
         rows: tuple[Size, Size] = (product(tensor.sizes[:-1]), tensor.sizes[-1])
         flat = self.contiguous(tensor, node).reshape(rows)
         assert flat is not None
-        key = (flat, how)
+        key = (flat, dynamic)
         if key not in self._rows:
             out = self.new(rows, dtype=torch.int8)
-            count: Size = rows[0] if how.scheme is DynamicScheme.PER_TOKEN else 1
+            count: Size = rows[0] if dynamic.scheme is DynamicScheme.PER_TOKEN else 1
             scales, zeros = self.new((count,)), self.new((count,), dtype=torch.int32)
             step = DynamicQuantize(
                 input=flat,
                 output=out,
                 scale=scales,
                 zero_point=zeros,
-                choice=SCHEMES[how.scheme],
-                low=how.quant_min,
-                high=how.quant_max,
-                epsilon=how.eps,
+                choice=SCHEMES[dynamic.scheme],
+                low=dynamic.quant_min,
+                high=dynamic.quant_max,
+                epsilon=dynamic.eps,
             )
             self.emit(step, node)
             self._rows[key] = (out, scales, zeros)
@@ -193,15 +218,15 @@ class QuantizedLowering(Lowering):
     # ---- Properties of the graph ----
 
     def weight(self, node: object) -> StoredWeight | None:
-        """The int8 weight with one scale for each output that a node dequantizes."""
+        """Returns the int8 weight that a node dequantizes, if it has one scale for each output."""
         return None if self._known is None else stored_weight(node, self._known)
 
     def grouped(self, node: object) -> GroupedWeight | None:
-        """The int8 or int4 matrix that a node dequantizes."""
+        """Returns the int8 or int4 matrix that a node dequantizes."""
         return None if self._known is None else grouped_weight(node, self._known)
 
-    def wanted(self, node: Node) -> Wanted | None:
-        """How a node's result is quantized, if it is only clamped and moved before; otherwise None."""
+    def result_quantization(self, node: Node) -> ResultQuantization | None:
+        """Returns the quantization of a node's result if it is only clamped and moved before, else None."""
         clamps: list[Node] = []
         moved = False
         low, high = -math.inf, math.inf
@@ -210,7 +235,7 @@ class QuantizedLowering(Lowering):
             params = quantize_params(user)
             if params is not None:
                 computed = () if moved else (*clamps, user)
-                return Wanted(params.as_int8().clamped(low, high), tuple(clamps), computed)
+                return ResultQuantization(params.as_int8().clamped(low, high), tuple(clamps), computed)
             bounds = clamp_bounds(user)
             if bounds is not None:
                 low, high = (min(max(bound, bounds[0]), bounds[1]) for bound in (low, high))
@@ -247,11 +272,11 @@ MOVES = (
     aten.alias_copy.default,
     torch.ops.dim_order_ops._clone_dim_order.default,
 )
-"""Operators on one tensor that only change the places of its elements."""
+"""Operators with one tensor argument that only move its elements."""
 
 
 def order_of(lowering: Lowering, tensor: Tensor) -> list[int]:
-    """The dimensions of a tensor in memory order, outermost first."""
+    """Returns the dimensions of a tensor in memory order, outermost first."""
     uppers = [
         (-float("inf") if same(size, 1) else -lowering.symbols.upper(stride), axis)
         for axis, (size, stride) in enumerate(zip(tensor.sizes, tensor.strides, strict=True))
@@ -260,7 +285,10 @@ def order_of(lowering: Lowering, tensor: Tensor) -> list[int]:
 
 
 def stored_weight(node: object, constants: Constants) -> StoredWeight | None:
-    """An int8 weight with zero points of 0 and one scale, or one scale for each output; otherwise None."""
+    """Returns the int8 weight that a node dequantizes.
+
+    The result is None if zero points are not 0, or scales are neither per tensor nor per output.
+    """
     weight = quantized_weight(node, constants.value) if constants.is_constant(node) else None
     if weight is None or weight.zero_points is not None or weight.group_size or weight.axis not in (None, 0):
         return None
@@ -270,7 +298,7 @@ def stored_weight(node: object, constants: Constants) -> StoredWeight | None:
 
 
 def grouped_weight(node: object, constants: Constants) -> GroupedWeight | None:
-    """An int8 or int4 matrix with zero points of 0; otherwise None."""
+    """Returns the int8 or int4 matrix that a node dequantizes; None if zero points are not 0."""
     stored = stored_weight(node, constants)
     if stored is not None:
         return GroupedWeight(stored.values, stored.scales[:, None], 8) if stored.values.dim() == 2 else None

@@ -1,4 +1,4 @@
-"""Lowers LSTM and GRU; one step of a plan computes all time steps of a layer."""
+"""Lowers LSTM and GRU: one step of a plan computes all time steps of one layer in one direction."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from rushlight.ir.constants import Constants
 
 aten = torch.ops.aten
 
-UNITS = 16  # units whose gates are adjacent: kUnits of runtime/microkernels/tables/f32_packed.h
+UNITS = 16  # units in a block, whose gates are adjacent: kUnits of runtime/microkernels/tables/f32_packed.h
 
 
 @dataclass(frozen=True)
 class _Layer:
-    """Weights of one layer in one direction, by gate: [gates * hidden, ..]."""
+    """The weights of one layer in one direction, [gates * hidden, ..]."""
 
     weight_ih: torch.Tensor
     weight_hh: torch.Tensor
@@ -47,12 +47,12 @@ def _in_blocks(rows: torch.Tensor, gates: int) -> torch.Tensor:
 
 
 def _biases(layer: _Layer, is_gru: bool) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-    """The bias of the product with the inputs, and the bias of the product with the state."""
+    """Returns the bias of the product with the inputs, and the bias of the product with the state."""
     if layer.bias_ih is None or layer.bias_hh is None:
         return None, None
     if not is_gru:
         return layer.bias_ih.float() + layer.bias_hh.float(), None
-    # The reset gate multiplies the last third of the state's product, including the bias.
+    # The reset gate multiplies the last third of the product of the state, and also its bias.
     split = 2 * layer.hidden
     both = layer.bias_ih.float().clone()
     both[:split] += layer.bias_hh[:split]
@@ -100,7 +100,7 @@ def _new_output(lowering: Lowering, steps: Size, batch: Size, width: int, batch_
 
 
 def _start(lowering: Lowering, node: Any) -> Tensor | None:
-    """The initial state; None for zeros."""
+    """Returns the initial state; None for zeros."""
     if node is None:
         return None
     start = lowering.tensor(node)
@@ -151,18 +151,18 @@ def _direction(
 def check_recurrent(node: Node, constants: Constants) -> str | None:
     """Refuses an unsupported module.
 
-    Weights must be constant, the module must not be in training mode or have projections, and the input must
-    be a batch [.., .., k].
+    The weights must be constant, and the input must be a batch [.., .., k]. The module must not be in
+    training mode or have projections.
     """
     arguments: Any = node.args
     weights = arguments[2]
     if not all(constants.is_constant(item) for item in weights):
         return "its weights are not constant"
     if arguments[6]:
-        return "it is in training"
+        return "it is in training mode"
     if len(weights) != (4 if arguments[3] else 2) * int(arguments[4]) * (2 if arguments[7] else 1):
         return "its states are projected"
-    return None if rank_of(arguments[0]) == 3 else "its input is no batch of sequences"
+    return None if rank_of(arguments[0]) == 3 else "its input is not a batch of sequences"
 
 
 ROWS: dict[object, Row] = {

@@ -60,7 +60,7 @@ def _axes(node: Node, rank: int) -> set[int]:
 
 
 def _reduced(lowering: Lowering, node: Node, x: Tensor, reduction: Reduction) -> Tensor:
-    """Reduces a tensor over the dimensions of the node; they have size 1 in the result."""
+    """Emits a reduction over the dimensions of the node, which have size 1 in the returned result."""
     axes = _axes(node, x.rank)
     kept = [axis for axis in range(x.rank) if axis not in axes]
     inner = next((a for a in kept if same(x.strides[a], 1) and not same(x.sizes[a], 1)), None)
@@ -69,7 +69,7 @@ def _reduced(lowering: Lowering, node: Node, x: Tensor, reduction: Reduction) ->
     order = [*outer, *sorted(axes), *([] if inner is None else [inner])]
     out = lowering.new(sizes, order)
     source = x.permute(order)
-    target = _drop(out, [*outer, *([] if inner is None else [inner])])
+    target = _without_others(out, [*outer, *([] if inner is None else [inner])])
     if inner is None:
         source, target = source.with_one(source.rank), target.with_one(target.rank)
     step = Reduce(
@@ -86,7 +86,7 @@ def _reduced(lowering: Lowering, node: Node, x: Tensor, reduction: Reduction) ->
 def variance(lowering: Lowering, node: Node) -> None:
     """Lowers a variance, or a variance and a mean, over some dimensions, or all.
 
-    The mean is subtracted before the numbers are squared, so that a large mean does not cancel.
+    The mean is subtracted before the numbers are squared, so that a large mean causes no cancellation.
     """
     x = lowering.tensor(node.args[0])
     mean = _reduced(lowering, node, x, Reduction.MEAN)
@@ -110,15 +110,15 @@ def variance(lowering: Lowering, node: Node) -> None:
 
 
 def _divisor(node: Node) -> float:
-    """The number by which a sum of squares is divided; at most 0 if it is unknown or there is no variance."""
+    """Returns the divisor of the sum of squares; 0 or less if it is unknown or the variance is undefined."""
     sizes = shape_of(node.args[0])  # type: ignore[arg-type]
     count = math.prod(sizes[axis] for axis in _axes(node, len(sizes)))
     correction = argument(node, 2)
     return count - (1 if correction is None else correction) if isinstance(count, int) else 0
 
 
-def _drop(tensor: Tensor, axes: list[int]) -> Tensor:
-    """A view of the first element of every dimension that is not in `axes`."""
+def _without_others(tensor: Tensor, axes: list[int]) -> Tensor:
+    """Returns a view with only the dimensions `axes`, at index 0 of all other dimensions."""
     return Tensor(
         tensor.storage,
         tuple(tensor.sizes[a] for a in axes),
@@ -142,7 +142,7 @@ def cumulative_sum(lowering: Lowering, node: Node) -> None:
 def check_reduce(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the result has a dtype other than float, or the input is a scalar."""
     if node.kwargs.get("dtype") not in (None, torch.float32, *FLOAT16_TYPES):
-        return "its result has another type"
+        return "the dtype of its result is not float32, float16 or bfloat16"
     return None if rank_of(node.args[0]) >= 1 else "its input is a scalar"
 
 
@@ -160,7 +160,7 @@ def check_variance(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the input is a scalar, or the number of elements is dynamic or too small."""
     if rank_of(node.args[0]) < 1:
         return "its input is a scalar"
-    return None if _divisor(node) > 0 else "the number of elements is dynamic, or not above the correction"
+    return None if _divisor(node) > 0 else "its number of elements is dynamic, or at most the correction"
 
 
 ROWS: dict[object, Row] = {

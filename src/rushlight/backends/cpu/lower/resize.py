@@ -33,7 +33,7 @@ KINDS: dict[object, tuple[Interpolation, Interpolation]] = {
 
 
 def _factors(node: Node, axes: int) -> list[float | None]:
-    """The scale factors that the user passed for each axis; None for an axis without one."""
+    """Returns the scale factors that the user passed for each axis; None for an axis without one."""
     first = 2 if aten_op(node.target) in NEAREST else 3
     if aten_op(node.target) in (NEAREST[0], NEAREST[1], BILINEAR[0], BICUBIC[0]):
         given = argument(node, first)
@@ -65,9 +65,10 @@ def resize(lowering: Lowering, node: Node) -> None:
 
 
 def _factor_in_use(node: Node, before: int, after: int, factor: float | None) -> float | None:
-    """The user's factor, or None where eager PyTorch uses the sizes instead.
+    """Returns the user's factor, or None where eager PyTorch uses the sizes instead.
 
-    PyTorch copies an axis of equal size, and nearest interpolation doubles an axis of half the size.
+    PyTorch ignores the factor if the sizes are equal, and in nearest interpolation also if the output has
+    twice the size.
     """
     op = aten_op(node.target)
     ratios = (1,) if op in BILINEAR else (1, 2) if op in (NEAREST[1], NEAREST[3]) else ()
@@ -75,7 +76,7 @@ def _factor_in_use(node: Node, before: int, after: int, factor: float | None) ->
 
 
 def _scale(before: int, after: int, factor: float | None, corners: bool) -> float:
-    """The number of inputs per output, as computed by ATen's area_pixel_compute_scale."""
+    """Returns the distance of two outputs in input pixels, as computed by ATen's area_pixel_compute_scale."""
     if corners:
         return (before - 1) / (after - 1) if after > 1 else 0.0
     return 1.0 / factor if factor is not None and factor > 0 else before / after

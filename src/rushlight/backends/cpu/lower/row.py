@@ -1,4 +1,4 @@
-"""The type of a row in the table of operators."""
+"""The type of a row in the table of operators: how an operator is checked and lowered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rushlight.ir.constants import Constants
 Check = Callable[[Node, Constants], str | None]
 """Returns the reason why a plan cannot express a node; None if it can."""
 Lower = Callable[[Lowering, Node], None]
-"""Adds the steps that compute a node, and sets the node's tensor."""
+"""Emits the steps that compute a node, and sets the node's tensor."""
 
 
 class Category(Enum):
@@ -26,15 +26,15 @@ class Category(Enum):
     MASK = auto()
     """Compares or selects, for example for masks."""
     VIEW = auto()
-    """Only changes the places of elements."""
+    """Only moves elements."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """How an operator is lowered.
+    """The check and the lowering of an operator.
 
-    Args:
-        check: returns why a node is refused; None if every node with supported dtypes is accepted.
+    Attributes:
+        check: returns the reason why a node is refused. None if no node with supported dtypes is refused.
         lower: emits the steps of a node.
         category: the kind of the operator.
     """

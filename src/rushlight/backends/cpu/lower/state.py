@@ -32,14 +32,17 @@ _PLACES = (aten.slice_copy.Tensor, aten.select_copy.int)
 
 
 def _target(lowering: Lowering, node: Node) -> Tensor:
-    """The tensor that an update writes: the state itself if its old value is not needed, otherwise a copy."""
+    """Returns the tensor that an update writes.
+
+    It is the state itself if no other node needs its old value, otherwise a copy of the first argument.
+    """
     before = node.args[0]
     assert isinstance(before, Node)
     tensor = lowering.tensor(before)
     if (
         tensor.storage.kind is StorageKind.STATE
         and tensor.is_dense()
-        and lowering.aliases.may_overwrite(before, node, _takes_shape)
+        and lowering.aliases.may_overwrite(before, node, _reads_shape)
         and _becomes(node, lowering.new_states.get(tensor.storage))
     ):
         return replace(tensor, version=tensor.version + 1)
@@ -48,16 +51,16 @@ def _target(lowering: Lowering, node: Node) -> Tensor:
     return result
 
 
-def _takes_shape(user: Node, node: Node) -> bool:
-    """Whether a user reads only the shape of a node, as `copy` does with its first argument."""
+def _reads_shape(user: Node, node: Node) -> bool:
+    """Returns whether a user reads only the shape of a node, as `copy` does with its first argument."""
     op = aten_op(user.target)
     if op in _PLACES:
-        return all(_takes_shape(reader, user) for reader in user.users)
+        return all(_reads_shape(reader, user) for reader in user.users)
     return op is aten.copy.default and user.args[1] is not node
 
 
 def _becomes(node: Node, new_value: Node | None) -> bool:
-    """Whether only further updates lie between the node and the state's new value."""
+    """Returns whether the node is the new value of the state, or further updates turn it into this value."""
     while node is not new_value:
         users = list(node.users)
         if len(users) != 1 or aten_op(users[0].target) not in UPDATES or users[0].args[0] is not node:
@@ -67,7 +70,7 @@ def _becomes(node: Node, new_value: Node | None) -> bool:
 
 
 def index_put(lowering: Lowering, node: Node) -> None:
-    """Lowers index_put with the indices of one dimension, replacing or adding, to a scatter step."""
+    """Lowers index_put with the indices of one dimension to a scatter step, which replaces or adds."""
     indices: Any = node.args[1]
     axis = next(i for i, item in enumerate(indices) if item is not None)
     _scatter(lowering, node, axis, indices[axis], node.args[2], bool(argument(node, 3, False)))
@@ -135,15 +138,19 @@ def copy(lowering: Lowering, node: Node) -> None:
 
 # ---- Checks: each returns the reason why a node is refused, or None ----
 
+_NOT_A_ROW = "its indices are not one int64 tensor of one dimension"
+_NOT_FLOAT32 = "it adds numbers that are not float32"
+_NOT_SLICES = "its indices differ within a slice"
+
 
 def check_index_put(node: Node, constants: Constants) -> str | None:
-    """Refuses the node unless it has exactly one index, int64 [n], or if it adds other dtypes than float."""
+    """Refuses the node unless it has exactly one index, int64 [n]. It may add only in float32."""
     arguments: Any = node.args
     given = [item for item in arguments[1] if item is not None]
     if len(given) != 1 or rank_of(given[0]) != 1 or dtype_of(given[0]) is not torch.int64:
-        return "its indices are not one row of integers"
+        return _NOT_A_ROW
     if argument(node, 3, False) and dtype_of(arguments[0]) is not torch.float32:
-        return "it adds other than float32"
+        return _NOT_FLOAT32
     return check_same_source(arguments[0], arguments[2])
 
 
@@ -151,34 +158,34 @@ def check_index_add(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the index is not int64 [n], the sum has a factor, or the dtype is not float32."""
     target, _, index, source = node.args[:4]
     if rank_of(target) < 1 or rank_of(index) != 1 or dtype_of(index) is not torch.int64:
-        return "its indices are not one row of integers"
+        return _NOT_A_ROW
     if argument(node, 4, 1) != 1:
-        return "its sum has a factor"
+        return "it adds with a factor alpha"
     if dtype_of(target) is not torch.float32:
-        return "it adds other than float32"
+        return _NOT_FLOAT32
     return check_same_source(target, source)  # type: ignore[arg-type]
 
 
 def check_scatter_add(node: Node, constants: Constants) -> str | None:
-    """Refuses the node if indices differ within a slice, or if the dtype is not float."""
+    """Refuses the node if the dtype is not float32, or if indices differ within a slice."""
     arguments: Any = node.args
     target, axis, index, source = arguments
     shapes = [meta.get_tensor(item) for item in (target, index, source)]
     if dtype_of(target) is not torch.float32 or any(shape is None for shape in shapes):
-        return "it adds other than float32"
+        return _NOT_FLOAT32
     rank, sizes = rank_of(target), [tuple(shape.shape) for shape in shapes if shape is not None]
     if rank < 1 or any(len(size) != rank for size in sizes):
-        return "its indices are not those of slices"
+        return _NOT_SLICES
     others = [i for i in range(rank) if i != int(axis) % rank]
     whole = all(sizes[0][i] == sizes[1][i] == sizes[2][i] for i in others)
     if not whole or sizes[1][int(axis) % rank] != sizes[2][int(axis) % rank]:
-        return "its indices are not those of slices"
+        return _NOT_SLICES
     is_row = not others or _repeats_row(index, others)
-    return None if is_row else "its indices are not those of slices"
+    return None if is_row else _NOT_SLICES
 
 
 def _repeats_row(index: Node, others: list[int]) -> bool:
-    """Whether indices are the same along the dimensions `others`."""
+    """Returns whether indices are the same along the dimensions `others`."""
     if index.op != "call_function" or aten_op(index.target) is not aten.expand_copy.default:
         return False
     source: Any = index.args[0]
@@ -191,7 +198,7 @@ def check_index_copy(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the indices are not [n], or the dtypes differ."""
     target, _, index, source = node.args
     if rank_of(target) < 1 or rank_of(index) != 1:
-        return "its indices are not one row of integers"
+        return _NOT_A_ROW
     return check_same_source(target, source)  # type: ignore[arg-type]
 
 
@@ -215,9 +222,9 @@ def check_copy(node: Node, constants: Constants) -> str | None:
 
 
 def check_same_source(target: Node, source: Node) -> str | None:
-    """Refuses the node if the plan keeps target and source in different dtypes."""
+    """Refuses the node if the plan stores target and source in different dtypes."""
     same = dtype_of(target) is dtype_of(source)
-    return None if same else "it writes elements of another type"
+    return None if same else "it writes elements of another dtype"
 
 
 ROWS: dict[object, Row] = {

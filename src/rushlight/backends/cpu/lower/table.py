@@ -38,9 +38,9 @@ ROWS: dict[object, Row] = {
     **volumes.ROWS,
     **windows.ROWS,
 }
-"""The rows by ATen overload or operator.getitem. The rows of a family are defined next to its functions."""
+"""The rows by ATen overload or operator.getitem. Each module defines the rows of its operators."""
 
 
 def is_in(op: OpOverload, *categories: Category) -> bool:
-    """Whether an operator has a row of one of these categories."""
+    """Returns whether an operator has a row of one of these categories."""
     return op in ROWS and ROWS[op].category in categories

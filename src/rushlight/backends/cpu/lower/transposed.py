@@ -1,4 +1,8 @@
-"""Lowers transposed convolutions to plain ones: each of the `stride` phases of outputs has its own taps."""
+"""Lowers transposed convolutions to convolutions.
+
+Along one axis, the outputs stride * i + r with the same r form a phase. Each phase is a convolution with its
+own taps.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +26,10 @@ from rushlight.ir.edge_ops import argument, aten_op
 
 @dataclass(frozen=True)
 class Phases:
-    """Outputs stride * i + r of one axis, for begin <= r < end.
+    """Consecutive phases of one axis: the outputs stride * i + r for begin <= r < end.
 
-    Output i of each phase reads the inputs from i + `first` below i + `first` + `taps`; the taps outside a
-    phase's own window are zeros.
+    Output i of each phase reads the `taps` inputs from index i + `first` on. A tap that a single phase does
+    not need is zero.
     """
 
     begin: int
@@ -35,7 +39,7 @@ class Phases:
 
 
 def phases(kernel: int, stride: int, padding: int) -> list[Phases]:
-    """Returns one entry for each phase."""
+    """Returns one entry for each phase of an axis."""
     found = []
     for r in range(stride):
         first = min(-((kernel - 1 - r - padding) // stride), 0)
@@ -44,28 +48,37 @@ def phases(kernel: int, stride: int, padding: int) -> list[Phases]:
     return found
 
 
-def joined(parts: list[Phases]) -> Phases:
-    """Joins neighbouring phases to one entry."""
+def merged(parts: list[Phases]) -> Phases:
+    """Merges adjacent phases into one entry."""
     first = min(part.first for part in parts)
     last = max(part.first + part.taps for part in parts)
     return Phases(parts[0].begin, parts[-1].end, first, last - first)
 
 
-def of_equal_windows(parts: list[Phases]) -> list[Phases]:
-    """Joins neighbouring phases that read the same inputs."""
+def merged_by_inputs(parts: list[Phases]) -> list[Phases]:
+    """Merges adjacent phases that read the same inputs."""
     groups: list[list[Phases]] = []
     for part in parts:
         if groups and (groups[-1][0].first, groups[-1][0].taps) == (part.first, part.taps):
             groups[-1].append(part)
         else:
             groups.append([part])
-    return [joined(group) for group in groups]
+    return [merged(group) for group in groups]
 
 
 def taps_of(
     weight: torch.Tensor, axis: int, phase: int, part: Phases, stride: int, padding: int
 ) -> torch.Tensor:
-    """The taps along `axis` for outputs at `phase`, in the order of the inputs of `part`."""
+    """Returns the taps of one phase along `axis`, in the order of the inputs that they multiply.
+
+    Args:
+        weight: the weight of the transposed convolution.
+        axis: the dimension of `weight`.
+        phase: the number r of the phase.
+        part: the entry with this phase.
+        stride: the stride along the axis.
+        padding: the padding along the axis.
+    """
     kernel = weight.shape[axis]
     places = [phase + padding - stride * (part.first + j) for j in range(part.taps)]
     inside = torch.tensor([0 <= place < kernel for place in places])
@@ -85,10 +98,10 @@ def transposed_convolution(
 ) -> None:
     """Lowers a transposed convolution of `image` [n, h, w, c] with weight [c, outputs of a group, kh, kw].
 
-    Outputs of neighbouring phases are adjacent in memory, so that one product computes them all. If a
-    concatenation puts other channels between the pixels, each phase has its own product. Source for
-    transposed convolutions as sub-pixel convolutions: Shi et al., "Is the deconvolution layer the same as a
-    convolutional layer?", 2016.
+    The outputs of adjacent phases are adjacent in memory, so that one product can compute several phases. If
+    a concatenation puts other channels between the pixels, each phase has its own product. Source: Shi et
+    al., "Is the deconvolution layer the same as a convolutional layer?", 2016, which describes transposed
+    convolutions as sub-pixel convolutions.
     """
     sizes = lowering.sizes(node)
     rows, columns = (1, sizes[2]) if len(sizes) == 3 else (sizes[2], sizes[3])
@@ -110,8 +123,8 @@ def transposed_volume_convolution(
 ) -> None:
     """Lowers a transposed convolution of volumes `x` [n, c, d, h, w] without groups.
 
-    All result frames of one phase along the depth use the same taps of the frames of `x`. They are the
-    transposed convolution of images whose channels are the channels of all these frames.
+    All output frames of one phase along the depth use the same taps. They are lowered as a transposed
+    convolution of images, whose channels are the channels of all frames that one output frame reads.
 
     Args:
         lowering: the steps emitted so far.
@@ -121,7 +134,7 @@ def transposed_volume_convolution(
         bias: [outputs], or None.
         stride: (depth, height, width).
         padding: (depth, height, width).
-        sources: converts volumes of one shape to images; their channels are read one after the other.
+        sources: converts volumes of one shape to images with consecutive channels.
     """
     n, outputs, depth, rows, columns = lowering.sizes(node)
     per_phase, width = -(-depth // stride[0]), _round_up(columns, stride[2])
@@ -131,7 +144,7 @@ def transposed_volume_convolution(
     after = max(0, *(per_phase + part.first + part.taps - 1 - x.sizes[2] for part in parts))
     frames = padded_frames(lowering, x, before, after, node)
     for part in parts:
-        under = [frames.narrow(2, before + part.first + tap, per_phase) for tap in range(part.taps)]
+        by_tap = [frames.narrow(2, before + part.first + tap, per_phase) for tap in range(part.taps)]
         taps = taps_of(weight.float(), 2, part.begin, part, stride[0], padding[0])
         joined_taps = taps.permute(2, 0, 1, 3, 4).flatten(0, 1)
         output = whole.narrow(1, part.begin, per_phase, stride[0]).reshape(
@@ -141,7 +154,7 @@ def transposed_volume_convolution(
         transpose_images(
             lowering,
             node,
-            sources(under),
+            sources(by_tap),
             output,
             joined_taps.to(weight.dtype),
             bias,
@@ -153,7 +166,7 @@ def transposed_volume_convolution(
 
 
 def padded_frames(lowering: Lowering, x: Tensor, before: int, after: int, node: Node) -> Tensor:
-    """A volume with zero frames in front of and behind its frames."""
+    """Returns a volume with `before` zero frames before and `after` zero frames after its frames."""
     if before == 0 and after == 0:
         return x
     n, c, d, h, w = x.sizes
@@ -182,8 +195,8 @@ def transpose_images(
     Args:
         lowering: the steps emitted so far.
         node: the node that the products compute.
-        images: each [n, h, w, c]; their channels are read one after the other.
-        whole: [n, h, w, outputs]; its width is a multiple of the stride.
+        images: inputs [n, h, w, c] with consecutive channels.
+        whole: the output [n, h, w, outputs]; its width is a multiple of the stride.
         weight: [channels, outputs of a group, kh, kw].
         bias: [outputs], or None.
         stride: (height, width).
@@ -197,7 +210,7 @@ def transpose_images(
     grouped = weight.float().unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
     down = phases(weight.shape[2], stride[0], padding[0])
     across = phases(weight.shape[3], stride[1], padding[1])
-    if groups == 1 and not _is_joined(node, outputs, lowering.options.target):
+    if groups == 1 and not _is_concatenated(node, outputs, lowering.options.target):
         depth = max(part.taps for part in down) * weight.shape[0]
         upper = lowering.symbols.upper(count) * rows * per_line
         across = _cheapest(across, upper, depth, outputs, lowering.options.target)
@@ -237,10 +250,10 @@ def _round_up(value: Size, step: int) -> Size:
     return -(-value // step) * step
 
 
-def _is_joined(node: Node, outputs: int, target: Target) -> bool:
-    """Whether other channels are concatenated to the result; it is then computed in the concatenation."""
-    joins = [user for user in node.users if aten_op(user.target) is torch.ops.aten.cat.default]
-    return any(argument(user, 1, 0) == 1 for user in joins) and outputs >= 2 * target.vector
+def _is_concatenated(node: Node, outputs: int, target: Target) -> bool:
+    """Returns whether the result is concatenated with other channels, and computed in its place there."""
+    concatenations = [user for user in node.users if aten_op(user.target) is torch.ops.aten.cat.default]
+    return any(argument(user, 1, 0) == 1 for user in concatenations) and outputs >= 2 * target.vector
 
 
 def _of(stride: tuple[int, int], padding: tuple[int, int], axis: int) -> tuple[int, int]:
@@ -248,22 +261,19 @@ def _of(stride: tuple[int, int], padding: tuple[int, int], axis: int) -> tuple[i
 
 
 def _cheapest(parts: list[Phases], rows: int, depth: int, outputs: int, target: Target) -> list[Phases]:
-    """The phases joined to one product, or joined by equal taps, whichever takes less time."""
+    """Returns all phases as one product, or one product for each set of inputs, whichever is faster."""
 
     def cycles(some: list[Phases]) -> float:
         return sum(product_cycles(rows, p.taps * depth, (p.end - p.begin) * outputs, target) for p in some)
 
-    return min(([joined(parts)], of_equal_windows(parts)), key=cycles)
+    return min(([merged(parts)], merged_by_inputs(parts)), key=cycles)
 
 
 # ---- Checks: each returns the reason why a node is refused, or None ----
 
 
 def check_transposed(node: Node, dilation: list[int]) -> str | None:
-    """Returns the reason why a transposed convolution is refused, or None.
-
-    Plans support no quantized weights, no dilation, and no dynamic or empty image.
-    """
+    """Refuses a transposed convolution with quantized weights, a dilation, or a dynamic or empty image."""
     weight: Any = node.args[1]
     if getattr(operation(weight), "namespace", "") == "quantized_decomposed":
         return "it is transposed and its weights are quantized"

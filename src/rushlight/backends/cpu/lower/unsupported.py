@@ -1,4 +1,4 @@
-"""Decides which nodes plans can express."""
+"""Determines which nodes plans can express."""
 
 from __future__ import annotations
 
@@ -74,20 +74,20 @@ def unsupported_reason(node: Node, constants: Constants) -> str | None:
         return None
     op = operation(node)
     if op not in ROWS and op not in QUANTIZED:
-        return f"plans have no {op}"
+        return f"plans do not support {op}"
     if op is operator.getitem:
         return None
     for tensor in (t for item in (*node.all_input_nodes, node) for t in tensors_of(item)):
         if tensor.dim() > MAX_RANK:
             return f"it has {tensor.dim()} dimensions"
         if not all(is_bounded(size) for size in tensor.shape):
-            return "a size of it has no upper bound"
+            return "one of its sizes has no upper bound"
     if op in _PRODUCTS and any(constants.is_constant(n) and 0 in shape_of(n) for n in node.all_input_nodes):
         return "its weights are empty"
     if op in QUANTIZED:
         return unsupported_quantized_reason(node, constants)
     if _computes_with_symbol(node, op):
-        return "it computes with a symbolic number"
+        return "it computes with a symbolic number, such as a dynamic size"
     moves = is_in(op, Category.VIEW, Category.MASK) or op in UPDATES or op is aten.copy.default
     if op in ARITHMETIC and dtype_of(node) in (torch.int64, torch.int32):
         return check_same_types(node, node)
@@ -113,7 +113,7 @@ def unsupported_reason(node: Node, constants: Constants) -> str | None:
 
 @cache
 def _computed_arguments(op: OpOverload) -> tuple[tuple[int, str], ...]:
-    """Positions and names of the arguments that an operator computes with: all but sizes and indices."""
+    """Returns the positions and names of arguments with numbers to compute with, not sizes or indices."""
     kinds = {"Tensor", "number", "float", "bool"}
     arguments = enumerate(op._schema.arguments)
     return tuple((i, a.name) for i, a in arguments if kinds & set(str(a.type).rstrip("]").split("[")))

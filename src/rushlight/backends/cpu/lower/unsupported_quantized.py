@@ -1,4 +1,4 @@
-"""Decides which quantized nodes plans can express."""
+"""Determines which nodes with quantized tensors plans can express."""
 
 from __future__ import annotations
 
@@ -25,50 +25,56 @@ from rushlight.ir.quantization import (
     quantize_params,
 )
 
+_SCALE_IS_READ = "an operator other than quantize and dequantize operators reads its quantization parameters"
+
 
 def unsupported_quantized_reason(node: Node, constants: Constants) -> str | None:
     """Returns the reason why a plan cannot express a quantize or dequantize node; None if it can."""
     if is_op(node, qd.quantize_per_tensor.default):
         if quantize_params(node) is None or meta.get_dtype(node.args[0]) is not torch.float32:
-            return "it gives other numbers than int8 and uint8, or takes no float32"
+            return "its input is not float32, or its result is not int8 or uint8"
         return None
     if is_op(node, qd.dequantize_per_tensor.default):
         if dequantize_params(node) is None or meta.get_dtype(node) is not torch.float32:
-            return "it takes other numbers than int8 and uint8, or gives no float32"
+            return "its input is not int8 or uint8, or its result is not float32"
         return None
-    return _unsupported_dynamic_reason(_chooser(node), constants)
+    return _unsupported_dynamic_reason(_choice_of_params(node), constants)
 
 
-def _chooser(node: Node) -> Node:
-    """The node that chooses the parameters of a dynamic quantize or dequantize node."""
+def _choice_of_params(node: Node) -> Node:
+    """Returns the node that chooses the parameters of a dynamic quantize or dequantize node."""
     arguments: Any = node.args
     if is_op(node, *DYNAMIC_DEQUANTIZE):
-        return _chooser(arguments[0])
+        return _choice_of_params(arguments[0])
     return arguments[1].args[0] if is_op(node, *DYNAMIC_QUANTIZE) else node
 
 
 def _unsupported_dynamic_reason(choose: Node, constants: Constants) -> str | None:
-    """The common reason for all nodes from the choice of parameters to the products that read the values."""
+    """Returns the reason why a plan cannot express a dynamic quantization.
+
+    It is the same for all nodes from the choice of parameters to the products that read the result.
+    """
     if not is_op(choose, *CHOOSE_QPARAMS) or meta.get_dtype(choose.args[0]) is not torch.float32:
-        return "its numbers are chosen by an operator that plans do not have"
+        return "plans do not support the operator that chooses its quantization parameters"
     if not all(user.target is operator.getitem for user in choose.users):
-        return "its scale is read by others"
+        return _SCALE_IS_READ
     quantizes = {user for item in choose.users for user in item.users if is_op(user, *DYNAMIC_QUANTIZE)}
     for item in choose.users:
         if not all(u in quantizes or is_op(u, *DYNAMIC_DEQUANTIZE) for u in item.users):
-            return "its scale is read by others"
+            return _SCALE_IS_READ
     for quantize in quantizes:
         low, high, dtype = quantize.args[3:6]
         if dtype is not torch.int8 or int(low) < -128 or int(high) > 127:  # type: ignore[arg-type]
-            return "it gives other numbers than int8"
+            return "its result is not int8"
         if quantize.args[0] is not choose.args[0]:
-            return "another tensor is quantized than the one its scale is chosen for"
+            return "its quantization parameters are chosen for another tensor"
         for user in quantize.users:
             if dynamic_quantization(user) is None or meta.get_dtype(user) is not torch.float32:
-                return "its numbers are read by others"
+                return "an operator other than its dequantize operator reads the quantized tensor"
             if not all(_is_product(node, user, constants) for node in user.users):
                 return (
-                    "something else reads it than products with int8 matrices, or 4-bit ones in groups of 32"
+                    "it is not only read by products with constant int8 matrices, or with constant 4-bit "
+                    f"matrices whose group size is a multiple of {INT4_BLOCK}"
                 )
     return None
 
@@ -94,7 +100,7 @@ def _is_product(node: Node, source: Node, constants: Constants) -> bool:
 
 
 def unsupported_product_reason(node: Node, constants: Constants) -> str | None:
-    """Returns the reason why a plan does not support the quantized weight of a product, or None."""
+    """Returns the reason why a plan does not support the quantized weight of a product; None if it does."""
     parts = linear_operands(node)
     if (
         parts is None
@@ -114,21 +120,33 @@ def unsupported_table_reason(table: Node, constants: Constants) -> str | None:
     """Returns the reason why a plan cannot read rows of a quantized table; None if it can."""
     grouped = grouped_weight(table, constants)
     if grouped is None:
-        return "its table has zero points, or no scale of its rows"
+        return "its table has zero points, or scales that are not per row"
     return "its table is empty" if grouped.values.numel() == 0 else None
 
 
-def settle(taken: set[Node], nodes: list[Node], constants: Constants) -> None:
-    """Refuses conversions next to refused nodes, because kernels compute refused nodes without them."""
+def reject_needless_conversions(supported: set[Node], nodes: list[Node], constants: Constants) -> None:
+    """Removes conversions next to nodes that are not supported.
+
+    Kernels compute such nodes from or to quantized tensors without these conversions.
+
+    Args:
+        supported: the nodes that plans support, from which the conversions are removed.
+        nodes: all nodes in graph order.
+        constants: the constants of the graph.
+    """
     for node in nodes:
-        if node in taken and is_op(node, qd.quantize_per_tensor.default) and not constants.is_constant(node):
+        if (
+            node in supported
+            and is_op(node, qd.quantize_per_tensor.default)
+            and not constants.is_constant(node)
+        ):
             source = node.args[0]
-            if isinstance(source, Node) and source.op == "call_function" and _root(source) not in taken:
-                taken.discard(node)
+            if isinstance(source, Node) and source.op == "call_function" and _root(source) not in supported:
+                supported.discard(node)
     for node in reversed(nodes):
         converts = is_op(node, *DEQUANTIZE_WEIGHT, *DYNAMIC_DEQUANTIZE) or constants.is_constant(node)
-        if node in taken and converts and not _is_read(node, taken):
-            taken.discard(node)
+        if node in supported and converts and not _is_read(node, supported):
+            supported.discard(node)
 
 
 def _root(node: Node) -> Node:
@@ -136,5 +154,5 @@ def _root(node: Node) -> Node:
     return source if node.target is operator.getitem and isinstance(source, Node) else node
 
 
-def _is_read(node: Node, taken: set[Node]) -> bool:
-    return any(user in taken or user.op == "output" for user in node.users)
+def _is_read(node: Node, supported: set[Node]) -> bool:
+    return any(user in supported or user.op == "output" for user in node.users)

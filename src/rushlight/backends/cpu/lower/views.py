@@ -1,4 +1,4 @@
-"""Lowers operators that only view or only move elements."""
+"""Lowers operators that return views, or only move elements."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten
-assert dim_order_ops  # the import defines the operators of this name
+assert dim_order_ops  # the import registers the operators of torch.ops.dim_order_ops
 
 
 def view(lowering: Lowering, node: Node) -> None:
-    """Lowers a view of another shape: a strided view, or a copy if the elements do not allow one."""
+    """Lowers a change of the shape to a strided view, or to a copy if no strides express the view."""
     lowering.set(node, lowering.reshaped(lowering.tensor(node.args[0]), lowering.sizes(node), node))
 
 
@@ -72,7 +72,7 @@ def start_of(lowering: Lowering, start: Any, size: Size) -> Size:
     """Returns the index of the first element of a slice.
 
     Args:
-        lowering: the lowering; its symbols may occur in the result.
+        lowering: the lowering, whose symbols may be part of the result.
         start: the operator's argument: None, an integer (a negative one counts from the end), or a node with
             a symbolic integer, which is never negative.
         size: the number of elements along the axis.
@@ -132,14 +132,14 @@ def getitem(lowering: Lowering, node: Node) -> None:
 
 
 def same_elements(lowering: Lowering, node: Node) -> None:
-    """Lowers an operator whose result equals its input: both share one tensor."""
+    """Lowers an operator whose result equals its input; both nodes have the same tensor."""
     lowering.set(node, lowering.tensor(node.args[0]))
 
 
 def convert(lowering: Lowering, node: Node) -> None:
-    """Lowers a conversion between dtypes that a plan stores in the same way, or from bool to numbers.
+    """Lowers a conversion from bool to another dtype, or between dtypes that a plan stores in the same way.
 
-    The former needs no step; the latter selects 1 or 0.
+    A conversion from bool selects 1 or 0. The other conversions need no step.
     """
     if dtype_of(node.args[0]) is dtype_of(node):
         same_elements(lowering, node)
@@ -172,7 +172,7 @@ def cat(lowering: Lowering, node: Node) -> None:
 
 
 def roll(lowering: Lowering, node: Node) -> None:
-    """Lowers roll to copies: each rolled dimension splits every copy in two."""
+    """Lowers roll to copies: each rolled dimension splits every copy into two copies."""
     x = lowering.tensor(node.args[0])
     shifts: Any = node.args[1]
     axes: Any = argument(node, 2)
@@ -237,7 +237,7 @@ def check_full(node: Node, constants: Constants) -> str | None:
 
 
 def check_slice(node: Node, constants: Constants) -> str | None:
-    """Refuses the node if the slice begins at an unknown place, or may end outside its input."""
+    """Refuses the node if the first index of the slice has no bounds, or the slice may exceed its input."""
     source: Any = node.args[0]
     return check_slice_bounds(source, node, argument(node, 1, 0), argument(node, 2), argument(node, 4))
 
@@ -255,7 +255,7 @@ def check_split(node: Node, constants: Constants) -> str | None:
 def check_cat(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the inputs and the result do not have one dtype."""
     types = {dtype_of(item) for item in (*node.all_input_nodes, node)}
-    return None if len(types) == 1 else "its operands have several types"
+    return None if len(types) == 1 else "its operands have different dtypes"
 
 
 def check_pad(node: Node, constants: Constants) -> str | None:
@@ -269,7 +269,7 @@ def check_pad(node: Node, constants: Constants) -> str | None:
 def check_convert(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the dtype changes and the input is not bool."""
     source, result = dtype_of(node.args[0]), dtype_of(node)
-    return None if source is result or source is torch.bool else "it converts"
+    return None if source is result or source is torch.bool else f"it converts {source} to {result}"
 
 
 def _row(lower: Lower, check: Check | None = None) -> Row:

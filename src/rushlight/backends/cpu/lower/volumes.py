@@ -1,4 +1,7 @@
-"""Lowers convolutions and pooling of volumes [n, c, d, h, w] to steps on images: a volume is d frames."""
+"""Lowers convolutions and pooling of volumes [n, c, d, h, w] to steps on images.
+
+A volume is treated as d frames, which are images.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,14 @@ from rushlight.ir.edge_ops import argument
 aten = torch.ops.aten
 
 _LAST = (0, 2, 3, 4, 1)  # the dimensions of a channels-last volume in memory order
-MOST_GROUPED_FRAMES = 7  # of a grouped convolution's window: a single chain adds their sums
+MOST_GROUPED_FRAMES = 7
+"""The maximum depth of the window of a grouped convolution; one chain adds the results of all frames."""
 
 Triple = tuple[int, int, int]
 
 
 def triple(value: Any) -> Triple:
-    """Returns an option by depth, height and width."""
+    """Returns the option of an operator as (depth, height, width)."""
     items = [value] if isinstance(value, int) else [int(v) for v in value]
     return (items[0],) * 3 if len(items) == 1 else (items[0], items[1], items[2])
 
@@ -43,13 +47,13 @@ def _channels_last(lowering: Lowering, x: Tensor, node: Node) -> Tensor:
 
 
 def _frames(lowering: Lowering, x: Tensor, node: Node) -> Tensor:
-    """A volume as images [n * d, h, w, c]."""
+    """Returns a volume as images [n * d, h, w, c]."""
     last = _channels_last(lowering, x, node)
     return lowering.reshaped(last, (product(last.sizes[:2]), *last.sizes[2:]), node)
 
 
 def _columns(lowering: Lowering, x: Tensor, node: Node) -> Tensor:
-    """A volume as images [n, d, h * w, c]."""
+    """Returns a volume as images [n, d, h * w, c]."""
     last = _channels_last(lowering, x, node)
     n, d, h, w, c = last.sizes
     return lowering.reshaped(last, (n, d, product((h, w)), c), node)
@@ -57,7 +61,7 @@ def _columns(lowering: Lowering, x: Tensor, node: Node) -> Tensor:
 
 @dataclass(frozen=True)
 class _VolumeConvolution:
-    """A convolution node on volumes, and its arguments."""
+    """A convolution of volumes, and its arguments."""
 
     lowering: Lowering
     node: Node
@@ -85,12 +89,12 @@ class _VolumeConvolution:
 
     @property
     def is_along_depth(self) -> bool:
-        """Whether a window has one pixel in each frame, at the position of the result."""
+        """Whether a window has only one pixel in each frame, at the position of the output pixel."""
         is_pixel = tuple(self.weight.shape[3:]) == (1, 1)
         return is_pixel and self.stride[1:] == (1, 1) and self.padding[1:] == (0, 0)
 
     def along_depth(self, x: Tensor, output: Tensor) -> None:
-        """Emits a convolution along the depth of images [n, d, h * w, c]."""
+        """Emits a convolution along the depth, which is the height of images [n, d, h * w, c]."""
         windows = ((self.stride[0], 1), (self.padding[0], 0), (self.dilation[0], 1))
         self._emit([x], output, self.weight[..., 0], self.bias, *windows)
 
@@ -129,9 +133,9 @@ class _VolumeConvolution:
 def convolve_volume(lowering: Lowering, node: Node) -> None:
     """Lowers a convolution of volumes, or a transposed one, to convolutions of images.
 
-    A convolution whose windows have one frame, or one pixel in each frame, is directly a convolution of
-    images. Otherwise, for each result frame, the frames of its window are the channels of one image. A
-    grouped convolution is the sum of one convolution for each frame of the window.
+    A convolution whose windows have one frame, or one pixel in each frame, is lowered to one convolution of
+    images. Otherwise, for each output frame, the frames of its window become the channels of one image. A
+    grouped convolution is lowered to the sum of one convolution for each frame of the window.
     """
     x = lowering.tensor(node.args[0])
     convolution = _VolumeConvolution.of(lowering, node)
@@ -153,20 +157,20 @@ def convolve_volume(lowering: Lowering, node: Node) -> None:
         convolution.along_depth(_columns(lowering, x, node), _columns(lowering, out, node))
         return
     weight, images = convolution.weight, _frames(lowering, out, node)
-    under = _frames_under(lowering, x, out, convolution)
-    if len(under) == 1:
-        convolution.of_frames([_frames(lowering, under[0], node)], images, weight[:, :, 0], convolution.bias)
+    by_tap = _volumes_by_tap(lowering, x, out, convolution)
+    if len(by_tap) == 1:
+        convolution.of_frames([_frames(lowering, by_tap[0], node)], images, weight[:, :, 0], convolution.bias)
     elif convolution.groups == 1:
         joined = weight.transpose(1, 2).flatten(1, 2)
-        convolution.of_frames(_sources(lowering, under, node), images, joined, convolution.bias)
+        convolution.of_frames(_sources(lowering, by_tap, node), images, joined, convolution.bias)
     else:
-        _sum_groups(lowering, under, convolution)
+        _sum_groups(lowering, by_tap, convolution)
 
 
-def _frames_under(
+def _volumes_by_tap(
     lowering: Lowering, x: Tensor, out: Tensor, convolution: _VolumeConvolution
 ) -> list[Tensor]:
-    """For each frame of a window, the volume of the frames that the window reads there for all of `out`."""
+    """Returns, for each tap along the depth, the frames of `x` that it reads for all frames of `out`."""
     padding = convolution.padding[0]
     x = padded_frames(lowering, x, padding, padding, convolution.node)
     step, dilation = convolution.stride[0], convolution.dilation[0]
@@ -174,7 +178,7 @@ def _frames_under(
 
 
 def _sources(lowering: Lowering, volumes: list[Tensor], node: Node) -> list[Tensor]:
-    """Converts volumes of one shape to images with consecutive channels, as views or by copies."""
+    """Returns volumes of one shape as images with consecutive channels, either as views or as one copy."""
     n, c, d, h, w = volumes[0].sizes
     if same(n, 1) and len(volumes) <= MOST_SOURCES and isinstance(c, int) and c >= LEAST_PIECE:
         volumes = [lowering.with_inner(volume, 1, node) for volume in volumes]
@@ -202,7 +206,7 @@ def _sum_groups(lowering: Lowering, volumes: list[Tensor], convolution: _VolumeC
 def _pool(
     lowering: Lowering, node: Node, kernel: Triple, options: tuple[Triple, ...], **kind: bool
 ) -> Tensor:
-    """Pools each frame, then pools along the depth; returns a tensor with the sizes of the result."""
+    """Pools each frame, then pools along the depth; returns the result."""
     x = lowering.tensor(node.args[0])
     stride, padding, dilation = options
     getter = next((user for user in node.users if user.args[1] == 0), None) if "is_maximum" in kind else None
@@ -240,7 +244,8 @@ def max_pool3d_with_indices(lowering: Lowering, node: Node) -> None:
 def avg_pool3d(lowering: Lowering, node: Node) -> None:
     """Lowers average pooling.
 
-    The number of values in a window is the product of the numbers along each axis, with or without padding.
+    Pooling along one axis after the other is exact, because the number of values in a window is the product
+    of the numbers along each axis, with or without padding.
     """
     kernel = triple(node.args[1])
     options = (triple(argument(node, 2) or kernel), triple(argument(node, 3, 0)), (1, 1, 1))
@@ -269,14 +274,14 @@ def check_volume_convolution(node: Node) -> str | None:
 def check_max_pool3d(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the input is not [n, c, d, h, w], or the indices are used."""
     if rank_of(node.args[0]) != 5:
-        return "its input is no batch of volumes"
+        return "its input is not a batch of volumes"
     return check_first_result_alone(node) or check_window(*node.args[1:5])
 
 
 def check_avg_pool3d(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the input is not [n, c, d, h, w], or the divisor is given."""
     if rank_of(node.args[0]) != 5:
-        return "its input is no batch of volumes"
+        return "its input is not a batch of volumes"
     return "its divisor is given" if argument(node, 6) is not None else check_window(*node.args[1:4])
 
 

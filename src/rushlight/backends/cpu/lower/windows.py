@@ -1,4 +1,4 @@
-"""Lowers windows of tensors, and padding with the tensor's own elements."""
+"""Lowers unfold and im2col, and padding by reflection or replication."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _REPLICATIONS = (
     aten.replication_pad3d.default,
 )
 _MOST_LINES = 32
-"""Reflected lines of an operator; each is a copy."""
+"""The maximum number of reflected rows and columns of an operator; each becomes a copy."""
 
 
 def unfold(lowering: Lowering, node: Node) -> None:
-    """Lowers windows along a dimension to a view, in which they overlap."""
+    """Lowers unfold to a view with overlapping windows."""
     x = lowering.tensor(node.args[0])
     axis, _, step = (int(item) for item in node.args[1:4])  # type: ignore[arg-type]
     axis %= x.rank
@@ -42,7 +42,7 @@ def unfold(lowering: Lowering, node: Node) -> None:
 
 
 def im2col(lowering: Lowering, node: Node) -> None:
-    """Lowers the windows of images to a copy of a view [n, c, kernel h, kernel w, out h, out w]."""
+    """Lowers im2col to a copy of a view [n, c, kernel h, kernel w, out h, out w]."""
     options: Any = node.args[1:5]
     kernel, dilation, padding, stride = (list(item) for item in options)
     x = _zero_padded(lowering, lowering.tensor(node.args[0]), padding, node)
@@ -77,7 +77,7 @@ def _zero_padded(lowering: Lowering, x: Tensor, padding: list[int], node: Node) 
 
 
 def _like(lowering: Lowering, x: Tensor, sizes: tuple[Any, ...]) -> Tensor:
-    """A new tensor; channels are innermost if they are in `x`."""
+    """Returns a new tensor with the dtype of `x`; it is channels last if `x` is."""
     is_image = x.rank == 4 and same(x.strides[1], 1) and not same(x.sizes[1], 1)
     return lowering.new_image(sizes, x.dtype) if is_image else lowering.new(sizes, dtype=x.dtype)
 
@@ -94,7 +94,7 @@ def pad_with_elements(lowering: Lowering, node: Node) -> None:
         size = x.sizes[axis]
         out = _like(lowering, x, tuple(n + before + after if a == axis else n for a, n in enumerate(x.sizes)))
         lowering.copy(x, out.narrow(axis, before, size), node)
-        # The first line of padding on each side, their number, and the line that the first one repeats.
+        # For each side: the first line of padding, the number of lines, and the line that the first repeats.
         for at, count, source in ((0, before, before), (before + size, after, size - 2)):
             for line in range(count if reflects else 0):
                 lowering.copy(x.narrow(axis, source - line, 1), out.narrow(axis, at + line, 1), node)
@@ -119,7 +119,7 @@ def check_unfold(node: Node, constants: Constants) -> str | None:
 def check_im2col(node: Node, constants: Constants) -> str | None:
     """Refuses the node if its input is not [n, c, h, w] of a known height and width."""
     if rank_of(node.args[0]) != 4:
-        return "its input is no batch of images"
+        return "its input is not a batch of images"
     height, width = shape_of(node.args[0])[2:]  # type: ignore[arg-type]
     return None if isinstance(height, int) and isinstance(width, int) else "its image has a dynamic size"
 

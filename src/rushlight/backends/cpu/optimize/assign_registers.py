@@ -1,4 +1,4 @@
-"""Assigns registers to the results in elementwise chains; a register is reused after its last reader."""
+"""Assigns registers to the results in elementwise chains; a register is reused after its last use."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Products of block floating-point numbers: int16 with a common scale for each block.
 
 Wilkinson, "Rounding Errors in Algebraic Processes" (1963), uses this term for numbers with a common exponent.
-Here the common factor is any float32. It is chosen so that a block's numbers use the range of int16 and sums
-of products fit int32.
+Here the common factor is a float32 number. It is chosen so that the numbers of a block use the range of int16
+and sums of products fit int32.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored
 from rushlight.backends.cpu.target import Target
 
 ERROR_BUDGET = 1e-3
-"""The error that all steps of a plan may add to an output, relative to its largest number."""
+"""The maximum error that all products of blocks in a plan may cause, relative to the largest output."""
 ERROR_OF_PRODUCT = 1e-4
-"""The approximate error of one such product; the squares of the errors of different steps add up."""
+"""The approximate error of one product of blocks. The total error is the root of the sum of the squares."""
 
-_MOST_PAIRS = 96  # pairs in a block, see runtime/microkernels/tables/block.h
+_MOST_PAIRS = 96  # the maximum number of pairs in a block; see runtime/microkernels/tables/block.h
 _NORM = 46340 - 10  # the square root of the largest int32, minus the rounding error of a norm
 _LEAST_WORK = 1 << 22  # products with fewer multiplications stay in float32
-_LARGEST = 1e17  # limit for weights, so that the sum of their squares is finite
+_LARGEST = 1e17  # the largest absolute weight for which the sum of squares of weights is finite
 
 
 def block_gemms(steps: list[PlanNode], context: Context) -> set[PlanNode]:
-    """Selects the products that use blocks: the most expensive ones within the error budget.
+    """Selects the products that use blocks: the most expensive products within the error budget.
 
-    Only linear layers are selected: convolutional networks without norms amplify the error.
+    Only linear layers are selected, because convolutional networks without norms amplify the error.
     """
     if context.options.is_highest or not context.options.target.has_block_products:
         return set()
@@ -76,11 +76,17 @@ def block_gemm(convolution: Convolution, context: Context) -> BlockGemm[Tensor]:
 
 
 def pack_blocks(matrix: torch.Tensor, blocks: int, target: Target) -> torch.Tensor:
-    """Packs a matrix [k, n] as int16 and scales in the order in which tiles read them; int32, flat.
+    """Packs a matrix as int16 numbers and scales, in the order in which microkernels read them.
 
-    Panels are consecutive. A panel has the numbers [block, pair, column] (two numbers of a column in an
-    int32, the first in the low bits), then the bits of the scales [block, column]. The last panel is as wide
-    as its vectors need.
+    Args:
+        matrix: float32 [k, n].
+        blocks: the number of blocks along k.
+        target: the instruction set.
+
+    Returns:
+        Consecutive panels as flat int32. A panel contains the numbers [block, pair, column]: an int32 is a
+        pair of int16 numbers of one column, the first in the low bits. The bits of the float32 scales
+        [block, column] follow. The last panel has only as many vectors as its columns need.
     """
     k, n = matrix.shape
     length = -(-k // blocks)
@@ -97,10 +103,16 @@ def pack_blocks(matrix: torch.Tensor, blocks: int, target: Target) -> torch.Tens
 
 
 def block_numbers(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Splits values, float32 [blocks, length, columns], into int16 numbers and scales [blocks, columns].
+    """Splits values into int16 numbers and scales.
 
-    The norm of a column in a block is at most 46340. Only 0 becomes 0, so that products with infinity keep
-    their sign.
+    The norm of the numbers of a column in a block is at most 46340, the square root of the largest int32. No
+    number except 0 becomes 0, so that products with infinity keep their sign.
+
+    Args:
+        values: float32 [blocks, length, columns].
+
+    Returns:
+        The numbers, int16 [blocks, length, columns], and the scales, float32 [blocks, columns].
     """
     exact = values.double()
     scales = torch.maximum(exact.abs().amax(1) / 32767, exact.norm(dim=1) / _NORM).clamp(min=1e-30).float()

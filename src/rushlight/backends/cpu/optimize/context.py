@@ -12,11 +12,11 @@ from rushlight.backends.cpu.plan.sizes import Symbols
 
 @dataclass(frozen=True)
 class Context:
-    """The options of a partition, and the upper bounds of its symbols."""
+    """The options of a partition, and the symbols of its sizes with their upper bounds."""
 
     options: Options
     symbols: Symbols
 
 
 Pass = Callable[[list[PlanNode], Context], list[PlanNode]]
-"""Takes the steps of a plan, and returns steps that compute the same, both in execution order."""
+"""A pass: a function from the steps of a plan to steps with the same results, both in execution order."""

@@ -1,4 +1,7 @@
-"""Fuses a depthwise convolution with its neighbours, so that large results between them are never whole."""
+"""Fuses a depthwise convolution with the convolutions before and after it.
+
+The large results between them are then computed in parts that fit the cache.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ from rushlight.backends.cpu.plan.tensor import Tensor
 def fuse_bottlenecks(steps: list[PlanNode], context: Context) -> list[PlanNode]:
     """Fuses a convolution, a depthwise convolution and a 1 x 1 convolution that follow each other.
 
-    Each must be the only reader of the result before it. The fusion is done where the first result does not
-    fit the second level cache.
+    The last convolution may be absent. Each must be the only reader of the preceding result. They are fused
+    only if the result of the first convolution does not fit the second level cache.
     """
     accesses = Accesses(steps)
     convolutions = {step: gemm for step in steps if (gemm := step.of(Gemm)) is not None}
@@ -33,40 +36,40 @@ def fuse_bottlenecks(steps: list[PlanNode], context: Context) -> list[PlanNode]:
         if is_pointwise(gemm) and gemm.prologue is None
     }
 
-    def passes(tensor: Tensor, reader: PlanNode, source: Tensor) -> bool:
-        """Whether only `reader` reads the tensor, completely, as its operand `source` in its layout."""
+    def is_only_read_by(tensor: Tensor, reader: PlanNode, source: Tensor) -> bool:
+        """Returns whether only `reader` reads the whole tensor, by its operand `source`."""
         return (
             tensor.storage.kind is StorageKind.ARENA
             and accesses.is_only_reader(reader, source.storage)
-            and source.lies_as(tensor)
+            and source.has_layout_of(tensor)
             and tensor.is_dense()
         )
 
-    joined: dict[PlanNode, PlanNode] = {}
-    gone: set[PlanNode] = set()
+    bottlenecks: dict[PlanNode, PlanNode] = {}  # by the last of the fused steps
+    removed: set[PlanNode] = set()
     for step in steps:
         depthwise = step.of(DepthwiseConv2d)
         first = None if depthwise is None else writers.get(depthwise.input.storage)
-        # `first` is already the last part of another bottleneck
-        if depthwise is None or first is None or first in joined:
+        # `first in bottlenecks`: it is already the last convolution of another bottleneck.
+        if depthwise is None or first is None or first in bottlenecks:
             continue
         expand = convolutions[first]
-        if not _may_be_first(expand, context) or not passes(expand.output, step, depthwise.input):
+        if not _may_be_first(expand, context) or not is_only_read_by(expand.output, step, depthwise.input):
             continue
         last = products.get(depthwise.output.storage)
-        if last is not None and not passes(depthwise.output, last, convolutions[last].input):
+        if last is not None and not is_only_read_by(depthwise.output, last, convolutions[last].input):
             last = None
         if not all(accesses.may_run_later(part, last or step) for part in (first, step)):
             continue
         project = None if last is None else convolutions[last]
         parts = [part for part in (first, step, last) if part is not None]
-        joined[last or step] = PlanNode(_bottleneck(expand, depthwise, project), nodes_of(parts))
-        gone |= {first, step}
-    return [joined.get(step, step) for step in steps if step in joined or step not in gone]
+        bottlenecks[last or step] = PlanNode(_bottleneck(expand, depthwise, project), nodes_of(parts))
+        removed |= {first, step}
+    return [bottlenecks.get(step, step) for step in steps if step in bottlenecks or step not in removed]
 
 
 def is_pointwise(gemm: Gemm[Tensor]) -> bool:
-    """Whether it is a product of each pixel with a matrix, with one input and one group."""
+    """Returns whether it is a 1 x 1 convolution with stride 1, one input and one group."""
     return gemm.groups == 1 and not gemm.more and _without_dilation(gemm.window) == Window()
 
 

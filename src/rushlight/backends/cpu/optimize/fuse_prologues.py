@@ -1,4 +1,4 @@
-"""Fuses scales, shifts and clamps in front of a product (such as a batch norm) into the product."""
+"""Fuses scales, shifts and clamps of the input of a product, such as a batch norm, into the product."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _STAGES = {
     (UnaryFunction, UnaryFunction.RELU): 2,
     (UnaryFunction, UnaryFunction.CLAMP): 2,
 }
-# With fewer channels, processing rows one by one is slower.
+# With fewer channels, the fused product is slower.
 _LEAST_CHANNELS = 16
 
 
 def fuse_prologues(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    """Fuses a chain clamp(x * scale + shift), by channel, into the 1 x 1 convolution that alone reads it.
+    """Fuses a chain clamp(x * scale + shift) by channel into a 1 x 1 convolution that is its only reader.
 
-    Each of the three operations may be absent. The fusion is done where the chain's result would need
-    separate memory: after it, the result is never whole in memory.
+    Each of the three operations may be absent. A chain is fused only if its result would need memory of its
+    own. The convolution then computes the chain for a few rows at a time.
     """
     accesses = Accesses(steps)
     chains: dict[object, PlanNode] = {}
-    gone: set[PlanNode] = set()
+    removed: set[PlanNode] = set()
     for step in steps:
         gemm = step.of(Gemm)
         before = None if gemm is None else chains.get(gemm.input.storage)
@@ -42,17 +42,17 @@ def fuse_prologues(steps: list[PlanNode], context: Context) -> list[PlanNode]:
             and accesses.may_run_later(before, step)
             and _fuse(before, step, gemm, accesses)
         ):
-            gone.add(before)
+            removed.add(before)
         if step.of(Chain) is not None and step.output.storage.kind is StorageKind.ARENA:
             chains[step.output.storage] = step
-    return [step for step in steps if step not in gone]
+    return [step for step in steps if step not in removed]
 
 
 def _is_in_place(step: PlanNode, chain: Chain, accesses: Accesses) -> bool:
-    """Whether the chain's result can reuse its input's memory, which is then still in the cache."""
+    """Returns whether the result of the chain can reuse the memory of an input."""
     return any(
         tensor.storage.kind is StorageKind.ARENA
-        and tensor.lies_as(chain.output)
+        and tensor.has_layout_of(chain.output)
         and accesses.is_last_reader(step, tensor.storage)
         for tensor in chain.inputs
     )
@@ -68,7 +68,7 @@ def _fuse(before: PlanNode, step: PlanNode, gemm: Gemm[Tensor], accesses: Access
         return False
     written, x = _image(chain.output), found.x
     channels = x.sizes[3]
-    if not gemm.input.lies_as(written) or not same(gemm.input.offset, written.offset):
+    if not gemm.input.has_layout_of(written) or not same(gemm.input.offset, written.offset):
         return False
     if not same(x.strides[3], 1) or not isinstance(channels, int) or channels < _LEAST_CHANNELS:
         return False
@@ -97,7 +97,7 @@ def _is_by_channel(image: Tensor) -> bool:
 
 @dataclass(frozen=True)
 class _Found:
-    """x * scale + shift, clamped as the prologue says."""
+    """The operands of clamp(x * scale + shift); `prologue` has the bounds of the clamp."""
 
     x: Tensor
     scale: Tensor | None
@@ -106,7 +106,7 @@ class _Found:
 
 
 def _read(chain: Chain) -> _Found | None:
-    """The chain as scale, shift and clamp on images; None if it computes anything else."""
+    """Returns the operands if the chain is clamp(x * scale + shift) on images or rows; otherwise None."""
     if chain.output.rank not in (3, 4):
         return None
     operands = [_image(operand) for operand in chain.inputs]

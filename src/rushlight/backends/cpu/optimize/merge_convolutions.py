@@ -1,4 +1,4 @@
-"""Merges convolutions of one input with adjacent results, such as the phases of a transposed convolution."""
+"""Merges convolutions of the same input with adjacent results, such as phases of a transposed convolution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rushlight.backends.cpu.plan.sizes import same
 
 
 def merge_convolutions(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    """Merges consecutive convolutions."""
+    """Merges consecutive convolutions whose results are adjacent channels of one tensor."""
     merged: list[PlanNode] = []
     for step in steps:
         before = merged[-1].of(Convolution) if merged else None

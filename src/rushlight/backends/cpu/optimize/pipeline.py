@@ -14,13 +14,13 @@ from rushlight.backends.cpu.optimize.write_planes import write_planes
 from rushlight.backends.cpu.plan.node import PlanNode
 
 PASSES: tuple[Pass, ...] = (
-    # On convolutions without a chosen algorithm:
+    # These passes change convolutions whose algorithm is not selected yet:
     place_concatenations,
     merge_convolutions,
     trim_kernels,
     write_planes,
     select_algorithms,
-    # On operations of the schema, and chains without registers:
+    # These passes change operations of the schema, and chains without registers:
     fuse_bottlenecks,
     fuse_prologues,
     assign_registers,
@@ -28,7 +28,7 @@ PASSES: tuple[Pass, ...] = (
 
 
 def optimize(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    """Runs all passes over the steps from lowering, and returns the steps to write."""
+    """Runs all passes over the steps from lowering, and returns the steps of the finished plan."""
     for run in PASSES:
         steps = run(steps, context)
     return steps

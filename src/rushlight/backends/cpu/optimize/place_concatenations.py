@@ -1,4 +1,4 @@
-"""Removes copies of concatenations: the inputs are computed directly in their places of the result."""
+"""Removes the copies of concatenations: steps write their results directly into the concatenated tensor."""
 
 from __future__ import annotations
 
@@ -22,20 +22,24 @@ from rushlight.backends.cpu.plan.tables import (
 )
 from rushlight.backends.cpu.plan.tensor import Storage, Tensor
 
-# Operations that accept any distance between the pixels of their operands.
+# Operations that support any stride between the pixels of all their operands.
 _BY_PIXEL = (Pool2d, Chain, Copy, Resize2d, Normalize)
 
-# If more steps lie between an input and its copy, the input waits long.
-_LONG = 8
-# Copies are used if they reduce the memory below this share.
+# An input is early if there are more steps than this between its last writer and its copy.
+_EARLY_STEPS = 8
+# Early inputs are copied if this reduces the peak memory to at most this share.
 _WORTH_COPIES = 0.95
 
+# Operations that support any stride between the pixels of the operand `input`.
 _READ_BY_PIXEL = (Reduce, GroupNormStatistics)
 
 
 @dataclass(frozen=True)
 class _Place:
-    """The place of a dense image storage in another one: pixel p's channels start at p * step + offset."""
+    """The place of a dense image storage in another storage.
+
+    The channels of pixel p start at p * step + offset in the other storage.
+    """
 
     storage: Storage
     channels: int  # of the dense storage
@@ -43,7 +47,7 @@ class _Place:
     offset: int
 
     def moved(self, tensor: Tensor) -> Tensor | None:
-        """A view of the dense storage as a view of the other storage; None if that is no strided view."""
+        """Returns a view of the dense storage as a view of the other storage; None if that is impossible."""
         numbers = (*tensor.sizes, *tensor.strides, tensor.offset)
         if not all(isinstance(number, int) for number in numbers):
             return None
@@ -67,20 +71,20 @@ class _Place:
 def place_concatenations(steps: list[PlanNode], context: Context) -> list[PlanNode]:
     """Lets steps write directly into the storage to which copies would move their whole result.
 
-    An input that is computed long before the other inputs (such as a skip connection of a U-Net) keeps the
-    whole result allocated. If that needs more memory, convolutions read such an input from its own storage,
-    or it is copied.
+    If an input of a concatenation is computed long before the other inputs, such as a skip connection of a
+    U-Net, the memory of the whole result is in use for a long time. If this increases the peak memory,
+    convolutions read such an input from its own storage, or the input is copied.
     """
     before = _Arrangement.of(steps)
     placed = _Arrangement.of(_place_all(steps, context))
     peak = _peak(placed.restored(), context)
-    apart = _place_all(read_parts(before.restored()), context)
-    return placed.restored() if _peak(apart, context) > _WORTH_COPIES * peak else apart
+    separate = _place_all(read_parts(before.restored()), context)
+    return placed.restored() if _peak(separate, context) > _WORTH_COPIES * peak else separate
 
 
 @dataclass(frozen=True)
 class _Arrangement:
-    """Steps and their operations, which `restored` restores."""
+    """Steps and their operations at one moment; `restored` gives the steps these operations again."""
 
     entries: list[tuple[PlanNode, Operation[Tensor]]]
 
@@ -97,43 +101,52 @@ class _Arrangement:
 
 def _place_all(steps: list[PlanNode], context: Context) -> list[PlanNode]:
     separate = _Arrangement.of(steps)
-    steps, waiting = _place_parts(steps, frozenset())
-    if not waiting:
+    steps, early = _place_parts(steps, frozenset())
+    if not early:
         return steps
-    joined, peak = _Arrangement.of(steps), _peak(steps, context)
-    steps, _ = _place_parts(separate.restored(), waiting)
-    return joined.restored() if _peak(steps, context) > _WORTH_COPIES * peak else steps
+    placed, peak = _Arrangement.of(steps), _peak(steps, context)
+    steps, _ = _place_parts(separate.restored(), early)
+    return placed.restored() if _peak(steps, context) > _WORTH_COPIES * peak else steps
 
 
 def _place_parts(
-    steps: list[PlanNode], left: frozenset[PlanNode]
+    steps: list[PlanNode], kept: frozenset[PlanNode]
 ) -> tuple[list[PlanNode], frozenset[PlanNode]]:
-    """Places all inputs except those of the copies `left`; returns dropped copies of long-waiting inputs."""
+    """Lets steps write into concatenations, and removes the copies.
+
+    Args:
+        steps: the steps.
+        kept: copies that are not removed.
+
+    Returns:
+        The remaining steps, and the removed copies of early inputs.
+    """
     accesses = Accesses(steps)
-    joined = dict.fromkeys(s for s in accesses.storages() if _is_joined(s, accesses))
+    concatenations = dict.fromkeys(s for s in accesses.storages() if _is_concatenation(s, accesses))
     written = {s: max(map(accesses.turn, accesses.writers(s)), default=0) for s in accesses.storages()}
-    # Elements that are written twice (padding first, then the image) are skipped: the order matters.
+    # Copies to storages with elements that are written twice (first padding, then the image) are kept,
+    # because their order is important.
     copies = [
         step
         for step in steps
-        if step.of(Copy) is not None and step not in left and step.output.storage in joined
+        if step.of(Copy) is not None and step not in kept and step.output.storage in concatenations
     ]
-    waiting = set()
+    early = set()
     for step in reversed(copies):
         (source,), target = step.operation.reads(), step.output
         if source.storage is target.storage:
             continue
         place = _place(source, target)
-        waits = accesses.turn(step) - written.get(source.storage, 0) > _LONG
-        if place is not None and _move(source.storage, place, accesses, [step]) and waits:
-            waiting.add(step)
-    for storage in joined:
-        _take_for_the_same(storage, accesses)
-    return [step for step in steps if step in accesses], frozenset(waiting)
+        is_early = accesses.turn(step) - written.get(source.storage, 0) > _EARLY_STEPS
+        if place is not None and _move(source.storage, place, accesses, [step]) and is_early:
+            early.add(step)
+    for storage in concatenations:
+        _replace_by_adjacent_inputs(storage, accesses)
+    return [step for step in steps if step in accesses], frozenset(early)
 
 
 def _peak(steps: list[PlanNode], context: Context) -> int:
-    """The peak number of bytes."""
+    """Returns the maximum number of bytes of arena storages that are in use at the same time."""
     spans: dict[Storage, tuple[int, int]] = {}
     for index, step in enumerate(steps):
         for storage in (*step.reads(), *step.writes()):
@@ -148,8 +161,8 @@ def _peak(steps: list[PlanNode], context: Context) -> int:
     return max(accumulate(changes))
 
 
-def _is_joined(storage: Storage, accesses: Accesses) -> bool:
-    """Whether only copies write the storage, each element once."""
+def _is_concatenation(storage: Storage, accesses: Accesses) -> bool:
+    """Returns whether only copies write the storage, each element once."""
     writers = accesses.writers(storage)
     return (
         storage.kind is StorageKind.ARENA
@@ -159,7 +172,7 @@ def _is_joined(storage: Storage, accesses: Accesses) -> bool:
 
 
 def _place(source: Tensor, target: Tensor) -> _Place | None:
-    """The place of the storage of `source` if a copy moves it to `target`."""
+    """Returns the place that the storage of `source` has after a copy of `source` to `target`, or None."""
     numbers = (*source.sizes, *source.strides, *target.strides, target.offset)
     is_known = all(isinstance(number, int) for number in numbers)
     if not is_known or source.dtype is not target.dtype or source.storage.kind is not StorageKind.ARENA:
@@ -176,11 +189,13 @@ def _place(source: Tensor, target: Tensor) -> _Place | None:
 
 
 def _moved(storage: Storage, place: _Place, step: PlanNode) -> Operation[Tensor] | None:
-    """The step's operation on the moved storage; None if the operation does not support its layout."""
+    """Returns the step's operation on the moved storage; None if it does not support the new layout."""
     operands = [
         (operand, tensor) for operand, tensor in step.operation.operands() if tensor.storage is storage
     ]
-    if any(place.moved(tensor) is None or not _takes(step, operand) for operand, tensor in operands):
+    if any(
+        place.moved(tensor) is None or not _supports_layout(step, operand) for operand, tensor in operands
+    ):
         return None
 
     def change(_: Operand, tensor: Tensor) -> Tensor:
@@ -191,45 +206,49 @@ def _moved(storage: Storage, place: _Place, step: PlanNode) -> Operation[Tensor]
     return step.operation.mapped(change)
 
 
-def _takes(step: PlanNode, operand: Operand) -> bool:
+def _supports_layout(step: PlanNode, operand: Operand) -> bool:
     operation = step.operation
     if isinstance(operation, Convolution):
         if type(operation) is not Convolution or operand.name == "residual":
             return False
-        # Only the plain algorithm supports a residual whose layout differs from the output's.
+        # Only a Gemm supports a residual whose layout differs from the layout of the output.
         return operand.is_read or operation.residual is None
     return isinstance(operation, _BY_PIXEL) or (
         isinstance(operation, _READ_BY_PIXEL) and operand.name == "input"
     )
 
 
-def _move(storage: Storage, place: _Place, accesses: Accesses, gone: list[PlanNode]) -> bool:
-    """Moves the storage to its place, and drops the copies that become useless."""
-    others = [step for step in accesses.users(storage) if step not in gone]
+def _move(storage: Storage, place: _Place, accesses: Accesses, removed: list[PlanNode]) -> bool:
+    """Moves the storage to its place, and removes the copies that are then unnecessary.
+
+    Returns:
+        Whether all steps support the new layout. Otherwise nothing is changed.
+    """
+    others = [step for step in accesses.users(storage) if step not in removed]
     moved = {step: _moved(storage, place, step) for step in others}
     if any(operation is None for operation in moved.values()):
         return False
     for step, operation in moved.items():
         assert operation is not None
         accesses.change(step, operation)
-    for step in gone:
+    for step in removed:
         accesses.remove(step)
     return True
 
 
-def _take_for_the_same(storage: Storage, accesses: Accesses) -> None:
-    """Drops a concatenation of inputs that are already adjacent, in the same order, in another storage."""
+def _replace_by_adjacent_inputs(storage: Storage, accesses: Accesses) -> None:
+    """Removes a concatenation of inputs that are already adjacent, in the same order, in another storage."""
     writers = accesses.writers(storage)
-    if not writers or not _is_joined(storage, accesses):
+    if not writers or not _is_concatenation(storage, accesses):
         return
-    places = {_within(step.operation.reads()[0], step.output) for step in writers}
+    places = {_place_of_target(step.operation.reads()[0], step.output) for step in writers}
     place = places.pop()
     if place is not None and not places and place.storage is not storage:
         _move(storage, place, accesses, writers)
 
 
-def _within(source: Tensor, target: Tensor) -> _Place | None:
-    """The place of the storage of `target` if its part `target` is the view `source`."""
+def _place_of_target(source: Tensor, target: Tensor) -> _Place | None:
+    """Returns the place of the storage of `target` at which `target` coincides with `source`, or None."""
     numbers = (*source.sizes, *source.strides, *target.strides, source.offset, target.offset)
     is_known = all(isinstance(number, int) for number in numbers)
     if not is_known or source.dtype is not target.dtype or source.storage.kind is not StorageKind.ARENA:
@@ -239,7 +258,7 @@ def _within(source: Tensor, target: Tensor) -> _Place | None:
     )
     if len(dims) < 2 or dims[0][0] != 1 or dims[0][2] != 1:
         return None
-    # The smallest step of the target, from pixel to pixel, is the number of channels of the whole.
+    # The smallest stride of the target between pixels is the number of channels of the whole concatenation.
     channels, _, step = dims[1]
     if target.offset % channels + dims[0][1] > channels or step < channels:
         return None

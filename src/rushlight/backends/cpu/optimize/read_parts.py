@@ -13,32 +13,32 @@ from rushlight.backends.cpu.plan.tensor import Storage, Tensor
 
 
 def read_parts(steps: list[PlanNode]) -> list[PlanNode]:
-    """Drops concatenations of channels that only convolutions read."""
+    """Removes concatenations of channels that only convolutions read; the convolutions read their inputs."""
     accesses = Accesses(steps)
-    gone: set[PlanNode] = set()
+    removed: set[PlanNode] = set()
     for storage in accesses.storages():
         copies, readers = accesses.writers(storage), accesses.readers(storage)
         if storage.kind is not StorageKind.ARENA or not 1 < len(copies) <= MOST_SOURCES or not readers:
             continue
         if any(step.of(Copy) is None for step in copies):
             continue
-        apart = {step: _sources(step, storage, copies) for step in readers}
-        if any(sources is None for sources in apart.values()):
+        sources_of = {step: _sources(step, storage, copies) for step in readers}
+        if any(sources is None for sources in sources_of.values()):
             continue
         if not all(accesses.may_run_later(copy, readers[-1]) for copy in copies):
             continue
-        for step, sources in apart.items():
+        for step, sources in sources_of.items():
             convolution = step.of(Convolution)
             assert sources is not None and convolution is not None
             accesses.change(step, replace(convolution, input=sources[0], more=sources[1:]))
         for step in copies:
-            gone.add(step)
+            removed.add(step)
             accesses.remove(step)
-    return [step for step in steps if step not in gone]
+    return [step for step in steps if step not in removed]
 
 
 def _sources(step: PlanNode, storage: Storage, copies: list[PlanNode]) -> list[Tensor] | None:
-    """The inputs that a convolution reads instead of the concatenated storage; None if it cannot."""
+    """Returns the inputs that a convolution reads instead of the concatenated storage; None if it cannot."""
     convolution = step.of(Convolution)
     if convolution is None or type(convolution) is not Convolution:
         return None
@@ -67,7 +67,16 @@ def _sources(step: PlanNode, storage: Storage, copies: list[PlanNode]) -> list[T
 
 
 def _part(image: Tensor, source: Tensor, target: Tensor) -> Tensor | None:
-    """`source`, which is copied to `target` within `image` [n, h, w, c], as an image of fewer channels."""
+    """Returns the input of a concatenation as an image with fewer channels.
+
+    Args:
+        image: the result of the concatenation [n, h, w, c].
+        source: the input.
+        target: the part of the result to which the input is copied, with the dimensions of `source`.
+
+    Returns:
+        A view [n, h, w, channels of the input]; None if the input is not such an image.
+    """
     left = [
         (size, stride, step)
         for size, stride, step in zip(target.sizes, target.strides, source.strides, strict=True)

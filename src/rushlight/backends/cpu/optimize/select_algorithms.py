@@ -15,7 +15,7 @@ from rushlight.backends.cpu.pack.panels import (
     product_weights,
     winograd_taps,
     winograd_weights,
-    winograd_weights_apart,
+    winograd_weights_stride2,
 )
 from rushlight.backends.cpu.plan.int8 import Int4Linear, Int8Convolution, WeightOnlyLinear
 from rushlight.backends.cpu.plan.node import Convolution, PlanNode, RecurrentLayer
@@ -24,9 +24,9 @@ from rushlight.backends.cpu.plan.sizes import Symbols, same
 from rushlight.backends.cpu.plan.tables import DepthwiseConv2d, Gemm, GroupedConv2d, Recurrent, Winograd
 from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored
 
-# Measured costs, in multiplications per cycle of a tile at its peak.
-_TRANSFORM = 0.55  # cycles of a transform for one vector of inputs and outputs, per point
-# weights up to this limit give finite transformed numbers for inputs up to 1e19; others are not transformed
+# The measured cycles of Winograd's input and output transforms, per point and vector of numbers.
+_TRANSFORM = 0.55
+# Larger weights are not transformed: transformed numbers must be finite for inputs up to 1e19.
 _MOST_WEIGHT = 1e8
 
 
@@ -109,7 +109,7 @@ def _winograd(convolution: Convolution, m: int, options: Options) -> Winograd[Te
     groups = convolution.groups
     keeps_taps = stores_taps(convolution, options)
     if convolution.stride == (2, 2):
-        weights = winograd_weights_apart(convolution.weight, groups, options.target)
+        weights = winograd_weights_stride2(convolution.weight, groups, options.target)
     elif keeps_taps:
         weights = winograd_taps(convolution.weight, groups, options.target)
     else:
@@ -153,44 +153,48 @@ def _gemm(convolution: Convolution, options: Options) -> Gemm[Tensor]:
 
 
 def stores_taps(convolution: Convolution, options: Options) -> bool:
-    """Whether the file stores the untransformed weights; 16-bit transformed weights would be too inexact."""
+    """Returns whether the file contains the untransformed weights of a Winograd convolution.
+
+    This is necessary for 16-bit weights, because transformed weights would be too inexact in 16 bits.
+    """
     return options.compact or convolution.stored is not torch.float32
 
 
 def winograd_size(convolution: Convolution, options: Options, symbols: Symbols) -> int:
-    """m of Winograd's F(m x m, 3 x 3) if it is faster than a plain convolution, else 0; m is 2 at stride 2.
+    """Returns m of Winograd's F(m x m, 3 x 3); 0 if a direct convolution is estimated to be faster.
 
-    The errors, relative to the largest result, are about 1e-7 for m = 2 (less than a plain sum's error), up
-    to 4e-6 for m = 3 and 1e-5 for m = 4. The precision "highest" refuses m = 3 and m = 4.
+    The errors, relative to the largest result, are about 1e-7 for m = 2 (less than the error of a direct
+    convolution), up to 4e-6 for m = 3, and up to 1e-5 for m = 4. With the precision "highest" or stride 2, m
+    is at most 2.
     """
     outputs, channels, *kernel = convolution.weight.shape
     groups = convolution.groups
     outputs //= groups
-    apart = convolution.stride == (2, 2)
+    is_strided = convolution.stride == (2, 2)
     if kernel != [3, 3] or convolution.dilation != (1, 1) or max(convolution.padding) > 2:
         return 0
-    if channels < 16 or outputs < 16 or not (convolution.stride == (1, 1) or apart):
+    if channels < 16 or outputs < 16 or not (convolution.stride == (1, 1) or is_strided):
         return 0
-    if apart and stores_taps(convolution, options):
+    if is_strided and stores_taps(convolution, options):
         return 0
     if not convolution.weight.abs().max() <= _MOST_WEIGHT:  # false for NaN too
         return 0
     source, residual = convolution.input, convolution.residual
-    if not apart and any(
+    if not is_strided and any(
         not same(out, size + 2 * padding - 2)
         for out, size, padding in zip(
             convolution.output.sizes[1:3], source.sizes[1:3], convolution.padding, strict=True
         )
     ):
         return 0
-    if residual is not None and not residual.lies_as(convolution.output):
+    if residual is not None and not residual.has_layout_of(convolution.output):
         return 0
     images, height, width = (symbols.upper(size) for size in convolution.output.sizes[:3])
     target = options.target
     costs = {0: grouped_product_cycles(groups, images * height * width, 9 * channels, outputs, target)}
-    for m in (2,) if options.is_highest or apart else (2, 3, 4):
+    for m in (2,) if options.is_highest or is_strided else (2, 3, 4):
         tiles = images * -(-height // m) * -(-width // m)
-        inputs, points = (25, 9) if apart else ((m + 2) ** 2, (m + 2) ** 2)
+        inputs, points = (25, 9) if is_strided else ((m + 2) ** 2, (m + 2) ** 2)
         products = inputs * grouped_product_cycles(groups, tiles, channels, outputs, target)
         moves = groups * tiles * (inputs * channels + points * outputs) / target.vector * _TRANSFORM
         costs[m] = products + moves * 2

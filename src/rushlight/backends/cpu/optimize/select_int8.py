@@ -19,7 +19,7 @@ from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.ir.quantization import QuantParams
 
 _WINOGRAD_PIXELS = 150
-"""With fewer pixels, reading the transformed weights takes longer than all products."""
+"""With fewer output pixels, Winograd's algorithm is slower, because it must read its larger weights."""
 
 
 def int8_operation(convolution: Int8Convolution, context: Context) -> Operation[Tensor]:
@@ -81,7 +81,7 @@ def _sum(convolution: Int8Convolution) -> Int8Sum | None:
 
 
 def _may_be_winograd(convolution: Int8Convolution, context: Context) -> bool:
-    """Whether Winograd's algorithm with int16 products may compute the step."""
+    """Returns whether the runtime may compute the step by Winograd's algorithm with int16 products."""
     pixels = math.prod(context.symbols.upper(size) for size in convolution.output.sizes[:3])
     return (
         convolution.result is not None
@@ -112,7 +112,7 @@ def weight_only_gemm(linear: WeightOnlyLinear) -> WeightOnlyGemm[Tensor]:
 
 
 def int4_gemm(linear: Int4Linear) -> Int4Gemm[Tensor]:
-    """Converts a linear layer of int8 inputs and 4-bit weights to an operation of the schema."""
+    """Converts a linear layer with int8 inputs and 4-bit weights to an operation of the schema."""
     numbers, scales = linear.grouped.values, linear.grouped.scales
     outputs, inputs = numbers.shape
     sums = (numbers.unflatten(1, (scales.shape[1], -1)).sum(2) * scales.double()).sum(1)

@@ -1,4 +1,4 @@
-"""Removes kernel rows and columns that overlap only padding, at every position of the window."""
+"""Removes rows and columns of convolution kernels that overlap only padding at every window position."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from rushlight.backends.cpu.plan.sizes import Size
 
 
 def trim_kernels(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    """Removes such rows and columns; large dilations on small images have them."""
+    """Removes rows and columns of convolution kernels that overlap only padding.
+
+    They occur with large dilations on small images.
+    """
     for step in steps:
         convolution = step.of(Convolution)
         if convolution is not None and type(convolution) is Convolution:
@@ -49,7 +52,7 @@ def _reached(
 ) -> tuple[int, int]:
     """Returns the taps [first, last) of one dimension that overlap the image for at least one output.
 
-    The remaining padding must not be negative; therefore some of the first taps may stay.
+    The remaining padding must not be negative. Therefore the range can contain further taps at its start.
     """
     first, last = 0, kernel
     if not isinstance(size, int) or not isinstance(outputs, int):

@@ -1,4 +1,4 @@
-"""Lets resize steps write planar images directly."""
+"""Lets resize steps write images in row-major memory directly."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rushlight.backends.cpu.plan.tensor import Tensor
 
 
 def write_planes(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    """Lets a Resize2d write planes [n, c, h, w] if a copy would convert its result to planes.
+    """Lets a Resize2d write memory [n, c, h, w] if a copy would convert its result to this layout.
 
-    Segmentation networks, for example, have such results.
+    For example, the result of a segmentation network can be such a copy.
     """
     accesses = Accesses(steps)
     for copy in steps:
@@ -30,15 +30,24 @@ def write_planes(steps: list[PlanNode], context: Context) -> list[PlanNode]:
         between = range(accesses.turn(writer), accesses.turn(copy))
         if any(accesses.turn(step) in between for step in accesses.users(target.storage)):
             continue
-        output = _as_in(resize.output, source, target)
+        output = _in_layout_of(resize.output, source, target)
         if output is not None and output.strides[2] == 1:
             accesses.change(writer, replace(resize, output=output))
             accesses.remove(copy)
     return [step for step in steps if step in accesses]
 
 
-def _as_in(image: Tensor, source: Tensor, target: Tensor) -> Tensor | None:
-    """The elements of `image` in the layout of `target`; None if `source` has other elements."""
+def _in_layout_of(image: Tensor, source: Tensor, target: Tensor) -> Tensor | None:
+    """Returns the elements of `image` in the layout of `target`.
+
+    Args:
+        image: the output of the resize step.
+        source: the input of the copy, which must have the same elements as `image`.
+        target: the output of the copy.
+
+    Returns:
+        A view of the storage of `target`; None if `source` has other elements.
+    """
     places = {
         (size, stride): other
         for size, stride, other in zip(source.sizes, source.strides, target.strides, strict=True)

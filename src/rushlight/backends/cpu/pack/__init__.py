@@ -1,1 +1,1 @@
-"""Packs weights in the order in which microkernels read them."""
+"""Packs weights into the order in which microkernels read them."""

@@ -1,4 +1,4 @@
-"""Packs int8 weights in the order in which tiles read them."""
+"""Packs int8 weights into the order in which microkernels read them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from rushlight.backends.cpu.plan.tables import Int8Packing
 from rushlight.backends.cpu.target import Target
 
 MOST_PAIR = 128
-"""Limit of the sum of two neighbours in a column: with two uint8, the sum of their products fits 16 bits."""
+"""The largest absolute sum of a pair of weights for which the sum of its products with uint8 fits int16."""
 
 
 def int8_packing(
     weight: torch.Tensor, groups: int, target: Target, *, is_winograd: bool = False
 ) -> Int8Packing:
-    """The packing parameters of a step's weights.
+    """Returns the packing parameters of a step's weights.
 
-    weight: [outputs, channels, kh, kw]. is_winograd: the step may transform the weights, which requires
-        int16.
+    Args:
+        weight: int8 [outputs, channels of a group, kh, kw].
+        groups: the groups of the convolution.
+        target: the instruction set.
+        is_winograd: whether the runtime may transform the weights for Winograd's algorithm, which needs
+            int16 products.
     """
     group = target.int8_group
     if target.small_pair_group and not is_winograd:
@@ -29,10 +33,16 @@ def int8_packing(
 
 
 def pack_columns(columns: torch.Tensor, packing: Int8Packing) -> torch.Tensor:
-    """Packs columns [n, k] as int32 sums and panels [panel, group of k, column, number]; int8, flat.
+    """Packs a matrix whose columns are the rows of `columns`.
 
-    The last panel is as wide as its vectors need; the sums and the result are padded to multiples of 64
-    bytes.
+    Args:
+        columns: int8 [n, k].
+        packing: the packing parameters.
+
+    Returns:
+        Flat int8: first the int32 sum of each column, then panels [panel, group of k, column, number]. The
+        last panel has only as many vectors as its columns need. Zeros pad the sums and the whole result to
+        multiples of 64 bytes.
     """
     n, k = columns.shape
     lanes, panel, group = packing.lanes, packing.panel, packing.group
@@ -60,7 +70,7 @@ def _end_at_64(data: torch.Tensor) -> torch.Tensor:
 
 
 def int8_columns(weight: torch.Tensor, groups: int) -> torch.Tensor:
-    """Weights [outputs, channels, kh, kw] as columns [groups, outputs, taps and channels]."""
+    """Returns weights [outputs, channels, kh, kw] as columns [groups, outputs, kh * kw * channels]."""
     return weight.permute(0, 2, 3, 1).reshape(groups, weight.shape[0] // groups, -1)
 
 

@@ -1,4 +1,4 @@
-"""Packs weights in the order in which tiles read them."""
+"""Packs float32 weights into the order in which microkernels read them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from rushlight.backends.cpu.target import Target
 
 
 def pack_panels(matrices: torch.Tensor, target: Target) -> torch.Tensor:
-    """Packs matrices [count, k, n] as flat panels [count, panel, k, column]; the last may be narrower."""
+    """Packs matrices [count, k, n] as flat panels [count, panel, k, column].
+
+    The last panel has only as many vectors as its columns need.
+    """
     count, k, n = matrices.shape
     whole = n // target.panel * target.panel
     rest = -(-(n - whole) // target.vector) * target.vector
@@ -26,14 +29,14 @@ def pack_panels(matrices: torch.Tensor, target: Target) -> torch.Tensor:
 
 
 def product_weights(weight: torch.Tensor, groups: int, target: Target) -> torch.Tensor:
-    """Packs convolution weights [outputs, channels, kh, kw]; matrix rows are ordered kh, kw, channel."""
+    """Packs convolution weights [outputs, channels, kh, kw] as matrices [kh * kw * channels, outputs]."""
     outputs, channels, height, width = weight.shape
     matrices = weight.view(groups, outputs // groups, channels, height, width).permute(0, 3, 4, 2, 1)
     return pack_panels(matrices.reshape(groups, height * width * channels, outputs // groups), target)
 
 
-# The matrix G of F(m x m, 3 x 3) at infinity and the first m + 1 of the points 0, 1, -1, 2, -2: Lavin and
-# Gray, "Fast Algorithms for Convolutional Neural Networks" (2016), section 4.
+# The matrix G of F(m x m, 3 x 3), by m. The interpolation points are infinity and the first m + 1 of 0, 1,
+# -1, 2, -2. Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (2016), section 4.
 WINOGRAD_G = {
     2: np.array([[1, 0, 0], [1 / 2, 1 / 2, 1 / 2], [1 / 2, -1 / 2, 1 / 2], [0, 0, 1]]),
     3: np.array(
@@ -53,10 +56,10 @@ WINOGRAD_G = {
 
 
 def winograd_taps(weight: torch.Tensor, groups: int, target: Target) -> torch.Tensor:
-    """Packs weights [groups * outputs, channels, 3, 3] untransformed.
+    """Packs untransformed weights [groups * outputs, channels, 3, 3].
 
     Returns:
-        a matrix [channels, outputs] for each of the nine taps and each group, in panels.
+        A matrix [channels, outputs] for each of the nine taps and each group, in panels.
     """
     return pack_panels(_matrices(weight.flatten(2).permute(2, 0, 1), groups), target)
 
@@ -65,7 +68,7 @@ def winograd_weights(weight: torch.Tensor, groups: int, m: int, target: Target) 
     """Transforms and packs weights [groups * outputs, channels, 3, 3].
 
     Returns:
-        a matrix [channels, outputs] for each of the (m + 2)^2 points and each group, in panels.
+        A matrix [channels, outputs] for each of the (m + 2)^2 points and each group, in panels.
     """
     g = np.kron(WINOGRAD_G[m], WINOGRAD_G[m])
     return pack_panels(_matrices(_transformed(weight, g), groups), target)
@@ -75,7 +78,7 @@ def _transformed(weight: torch.Tensor, matrix: NDArray[Any]) -> torch.Tensor:
     """Multiplies the nine taps of each filter by `matrix` [points, 9], in float64.
 
     Returns:
-        float32 [points, outputs, channels].
+        The transformed filters, float32 [points, outputs, channels].
     """
     outputs, channels = weight.shape[:2]
     points = torch.from_numpy(matrix) @ weight.reshape(outputs * channels, 9).t().double()
@@ -83,25 +86,26 @@ def _transformed(weight: torch.Tensor, matrix: NDArray[Any]) -> torch.Tensor:
 
 
 def _matrices(points: torch.Tensor, groups: int) -> torch.Tensor:
-    """[points, groups * outputs, channels] as matrices [points * groups, channels, outputs]."""
+    """Returns [points, groups * outputs, channels] as matrices [points * groups, channels, outputs]."""
     count, outputs, channels = points.shape
     return points.reshape(count * groups, outputs // groups, channels).transpose(1, 2)
 
 
-# The factors of three taps at stride 2 for the points 0, 1 and infinity of F(2, 2) over even inputs. The
-# middle tap multiplies the odd inputs; its products are added to the products at 0 and infinity.
-_APART = (((1, 0, 0), (0, 1, 0)), ((1, 0, 1),), ((0, 1, 0), (0, 0, 1)))
+# Stride 2 in one dimension: for each of the points 0, 1 and infinity, the factors of the three taps. The
+# outer taps are a filter of two taps on the even inputs, computed by F(2, 2). The middle tap multiplies the
+# odd inputs; its products are added to the products at 0 and infinity.
+_STRIDE2_FACTORS = (((1, 0, 0), (0, 1, 0)), ((1, 0, 1),), ((0, 1, 0), (0, 0, 1)))
 
 
-def winograd_weights_apart(weight: torch.Tensor, groups: int, target: Target) -> torch.Tensor:
+def winograd_weights_stride2(weight: torch.Tensor, groups: int, target: Target) -> torch.Tensor:
     """Transforms and packs weights [groups * outputs, channels, 3, 3] for stride 2.
 
     Returns:
-        a matrix [terms * channels, outputs] for each of the nine points and each group, in panels.
+        A matrix [terms * channels, outputs] for each of the nine points and each group, in panels.
     """
     outputs = weight.shape[0] // groups
     packed = []
-    for rows, columns in product(_APART, _APART):
+    for rows, columns in product(_STRIDE2_FACTORS, _STRIDE2_FACTORS):
         terms = _transformed(weight, np.kron(np.array(rows, np.float64), np.array(columns, np.float64)))
         matrices = terms.unflatten(1, (groups, outputs)).permute(1, 0, 3, 2)
         packed.append(pack_panels(matrices.flatten(1, 2), target))
@@ -109,7 +113,7 @@ def winograd_weights_apart(weight: torch.Tensor, groups: int, target: Target) ->
 
 
 def padded(bias: torch.Tensor, multiple: int = 64) -> torch.Tensor:
-    """Pads a bias with zeros, so that whole vectors can be read."""
+    """Pads a bias with zeros to a multiple of `multiple` numbers, so that kernels can read whole vectors."""
     result = torch.zeros(-(-bias.numel() // multiple) * multiple)
     result[: bias.numel()] = bias
     return result

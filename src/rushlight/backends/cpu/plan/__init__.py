@@ -1,1 +1,1 @@
-"""Plans: the tables of the payload, typed operations, and the steps on which passes work."""
+"""Plans: the tables of the payload, the types of operations, and the steps that passes change."""

@@ -1,4 +1,7 @@
-"""Which steps read and write which memory; every decision to fuse, drop, move or overwrite uses this."""
+"""Records which steps read and write which memory.
+
+Every decision to fuse, remove or move a step, or to overwrite memory, uses these records.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ from rushlight.backends.cpu.plan.tensor import Storage, Tensor
 class Accesses:
     """The steps that read and write each storage, in execution order.
 
-    Operands of a step are registered here; therefore an operation must be changed by the method `change`.
+    The operands of each step are registered here. Therefore the operation of a step must only be changed by
+    the method `change`.
     """
 
     def __init__(self, steps: Iterable[PlanNode] = ()) -> None:
@@ -40,7 +44,7 @@ class Accesses:
         self._forget(step)
 
     def change(self, step: PlanNode, operation: Operation[Tensor]) -> None:
-        """Gives a step another operation or other operands; its position in the order stays."""
+        """Replaces the operation of a step, without a change of its position in the execution order."""
         self._forget(step)
         step.operation = operation
         self._register(step)
@@ -60,38 +64,43 @@ class Accesses:
         return step in self._turns
 
     def turn(self, step: PlanNode) -> int:
-        """The position of a step: later steps have greater numbers."""
+        """Returns the position of a step in the execution order; later steps have larger numbers."""
         return self._turns[step]
 
     def readers(self, storage: Storage) -> list[PlanNode]:
-        """The steps that read the storage, in execution order."""
+        """Returns the steps that read the storage, in execution order."""
         return sorted(self._readers.get(storage, ()), key=self._turns.__getitem__)
 
     def writers(self, storage: Storage) -> list[PlanNode]:
-        """The steps that write the storage, in execution order."""
+        """Returns the steps that write the storage, in execution order."""
         return sorted(self._writers.get(storage, ()), key=self._turns.__getitem__)
 
     def users(self, storage: Storage) -> list[PlanNode]:
-        """The steps that read or write the storage, in execution order."""
+        """Returns the steps that read or write the storage, in execution order."""
         users = {**self._readers.get(storage, {}), **self._writers.get(storage, {})}
         return sorted(users, key=self._turns.__getitem__)
 
     def storages(self) -> list[Storage]:
-        """All storages that steps read or write."""
+        """Returns all storages that steps read or write."""
         return list({**self._readers, **self._writers})
 
     def is_only_reader(self, step: PlanNode, storage: Storage) -> bool:
-        """Whether the step is the only reader of the storage, with a single operand."""
+        """Returns whether no other step reads the storage, and the step reads it with only one operand."""
         return list(self._readers.get(storage, ())) == [step] and step.reads().count(storage) == 1
 
     def is_last_reader(self, step: PlanNode, storage: Storage) -> bool:
-        """Whether the step reads the storage and no step after it does."""
+        """Returns whether the step reads the storage, and no later step reads it."""
         return self.readers(storage)[-1:] == [step]
 
     def is_written_between(self, storage: Storage, first: PlanNode, last: PlanNode | None = None) -> bool:
-        """Whether a state that `first` reads may change before `last` has run, or before all steps have run.
+        """Returns whether a step after `first`, up to and including `last`, writes a state.
 
-        Other storages are never written again after the first read; check.py verifies this.
+        Only states are written again after a step has read them; check.py verifies this.
+
+        Args:
+            storage: the storage. The result is False if it is not a state.
+            first: a step that reads the storage.
+            last: the last step of the range; None for the last of all steps.
         """
         if storage.kind is not StorageKind.STATE:
             return False
@@ -100,11 +109,11 @@ class Accesses:
         return any(self._turns[first] < turn <= end for turn in turns)
 
     def may_run_later(self, step: PlanNode, last: PlanNode | None = None) -> bool:
-        """Whether the step reads the same values if it runs after `last`, or after all other steps."""
+        """Returns whether the step would read the same values after `last` (None: after all other steps)."""
         return not any(self.is_written_between(storage, step, last) for storage in step.reads())
 
     def writer_of_all(self, storage: Storage) -> PlanNode | None:
-        """The only writer of the storage, if it writes the whole storage and nothing else."""
+        """Returns the only writer of the storage, if it writes the whole storage and nothing else."""
         writers = list(self._writers.get(storage, ()))
         if len(writers) != 1 or storage.kind is not StorageKind.ARENA or len(writers[0].writes()) != 1:
             return None
@@ -115,9 +124,9 @@ class Accesses:
 class Aliases(Accesses):
     """The accesses of all steps so far, and the nodes whose tensors are views of each storage.
 
-    A node that is not lowered yet reads a storage if one of its arguments is a view of the storage. It still
-    counts as a reader after it is lowered, unless its own result is a view of the storage: a dynamically
-    quantized node, for example, may be read again under another name.
+    A node that is not lowered yet reads a storage if one of its arguments is a view of the storage. The node
+    still counts as a reader after it is lowered, unless its own result is a view of the storage. For example,
+    the tensor of a dynamically quantized node is the tensor before quantization.
     """
 
     def __init__(self) -> None:
@@ -131,12 +140,16 @@ class Aliases(Accesses):
         for view in self._views[node]:
             self._names.setdefault(view.storage, {})[node] = None
 
-    def sole_writer(self, source: Node, user: Node, corresponds: bool = False) -> PlanNode | None:
-        """The step that may be fused into `user`: it alone wrote the memory of `source`, the whole of it.
+    def sole_writer(self, source: Node, user: Node, allows_views: bool = False) -> PlanNode | None:
+        """Returns the only step that writes the memory of `source`, if it may be fused into `user`.
 
-        Only `user` reads this memory, and only once, as `source`.
+        The step must write the whole memory, and only `user` may read it, with the single argument `source`.
 
-        corresponds: `user` may read it several times, through views of the same elements in the same order.
+        Args:
+            source: a node whose tensor covers the whole memory.
+            user: the node into which the step is to be fused.
+            allows_views: whether `user` may read the memory with several arguments that are views of the same
+                elements in the same order.
         """
         view = self._view(source)
         if view is None or not view.is_dense():
@@ -147,12 +160,15 @@ class Aliases(Accesses):
         if any(reader is not user for reader in self._nodes_that_read(view.storage)):
             return None
         reads = self._reads(user, view.storage)
-        if corresponds:
+        if allows_views:
             return step if all(_is_same_view(v, view) for v in reads) else None
         return step if len(reads) == 1 else None
 
     def source_of(self, view: Tensor, reader: PlanNode) -> PlanNode | None:
-        """The step that alone wrote the memory of a view, if only `reader` reads this memory, and once."""
+        """Returns the only step that writes the memory of a view, if only `reader` reads this memory.
+
+        The step must write the whole memory, and `reader` must read it with only one operand.
+        """
         storage = view.storage
         step = self.writer_of_all(storage)
         if step is None or storage not in self._names or not self.is_only_reader(reader, storage):
@@ -162,7 +178,7 @@ class Aliases(Accesses):
         return step if not is_read and step.output.is_dense() and self.may_run_later(step) else None
 
     def is_read_by(self, source: Node, user: Node) -> bool:
-        """Whether only `user` reads the memory of `source`, once, as `source`."""
+        """Returns whether only `user` reads the memory of `source`, with the single argument `source`."""
         view = self._view(source)
         if view is None:
             return False
@@ -173,16 +189,19 @@ class Aliases(Accesses):
         )
 
     def writers_of(self, node: Node) -> list[PlanNode]:
-        """The steps that write the memory of a node's tensor."""
+        """Returns the steps that write the memory of a node's tensor."""
         return self.writers(self._views[node][0].storage)
 
     def may_overwrite(self, before: Node, update: Node, is_shape: Callable[[Node, Node], bool]) -> bool:
-        """Whether `update` may overwrite its first argument, `before`.
+        """Returns whether `update` may overwrite its first argument, `before`.
 
-        Nothing else may read this memory, neither earlier nor later, and no other argument of `update` may
-        share it.
+        No other node or step may read this memory, neither earlier nor later, and no other argument of
+        `update` may be a view of it.
 
-        is_shape: called with (user, node): whether the user reads only the shape of the node.
+        Args:
+            before: the first argument of `update`.
+            update: a node that returns a changed copy of its first argument.
+            is_shape: returns for (user, node) whether the user reads only the shape of the node.
         """
         view = self._view(before)
         if view is None or self._readers.get(view.storage):
@@ -195,23 +214,28 @@ class Aliases(Accesses):
         )
 
     def _view(self, source: Node) -> Tensor | None:
-        """The tensor of a node with a single tensor; otherwise None."""
+        """Returns the tensor of a node; None if the node has several tensors or none."""
         views = self._views.get(source, ())
         return views[0] if len(views) == 1 else None
 
     def _reads(self, node: Node, storage: Storage) -> list[Tensor]:
-        """The views of a storage that a node reads; a view that is read twice is listed twice."""
+        """Returns the views of a storage that a node reads; a view that is read twice is listed twice."""
         views = (view for item in _arguments(node) for view in self._views.get(item, ()))
         return [view for view in views if view.storage is storage]
 
     def _nodes_that_read(self, storage: Storage) -> Iterator[Node]:
-        """The readers of all nodes with views of a storage, except readers that are such nodes themselves."""
+        """Returns the users of all nodes with views of a storage, except users that are such nodes too."""
         names = self._names.get(storage, {})
         return (user for node in names for user in node.users if user not in names)
 
 
 def _arguments(node: Node, first: int = 0) -> list[Node]:
-    """The nodes in the arguments from index `first` on; a node that is read twice is listed twice."""
+    """Returns the nodes in the arguments of a node; a node that is read twice is listed twice.
+
+    Args:
+        node: the node.
+        first: the index of the first positional argument that is included.
+    """
     found: list[Node] = []
 
     def collect(item: object) -> None:
@@ -229,4 +253,4 @@ def _arguments(node: Node, first: int = 0) -> list[Node]:
 
 
 def _is_same_view(a: Tensor, b: Tensor) -> bool:
-    return a.storage is b.storage and a.lies_as(b) and same(a.offset, b.offset)
+    return a.storage is b.storage and a.has_layout_of(b) and same(a.offset, b.offset)

@@ -17,7 +17,16 @@ plan_exactly = ExactPlanner()
 def place(
     nodes: Sequence[PlanNode], sizes: Mapping[Storage, int], alignment: int
 ) -> tuple[dict[Storage, int], int]:
-    """Returns the offset of each storage in the arena, and the arena's size; all sizes are in bytes."""
+    """Plans the arena.
+
+    Args:
+        nodes: the steps in execution order.
+        sizes: the size of each storage in bytes.
+        alignment: the alignment of offsets in bytes.
+
+    Returns:
+        The offset of each storage of the arena, and the size of the arena, in bytes.
+    """
     first: dict[Storage, int] = {}
     last: dict[Storage, int] = {}
     for index, node in enumerate(nodes):
@@ -50,7 +59,10 @@ def _in_place(
     first: Mapping[Storage, int],
     last: Mapping[Storage, int],
 ) -> dict[Storage, Storage]:
-    """For each storage, the operand whose memory it reuses: its step is the last reader of the operand."""
+    """Returns, for each storage, the storage whose memory it uses: its own, or the memory of an input.
+
+    The output of a step can reuse the memory of an input if the step is the last reader of that memory.
+    """
     root = {storage: storage for storage in first}
     end = dict(last)  # by root storage: the last step that accesses its memory
     for index, node in enumerate(nodes):
@@ -63,13 +75,13 @@ def _in_place(
             if operand.storage not in first or operand.storage is out.storage:
                 continue
             head = root[operand.storage]
-            alone = sum(root.get(tensor.storage) is head for tensor in reads) == 1
+            is_only_read = sum(root.get(tensor.storage) is head for tensor in reads) == 1
             fits = sizes[operand.storage] == sizes[out.storage] == sizes[head]
             if (
-                alone
+                is_only_read
                 and fits
                 and end[head] == index
-                and operand.lies_as(out)
+                and operand.has_layout_of(out)
                 and operand.offset == out.offset
             ):
                 root[out.storage] = head

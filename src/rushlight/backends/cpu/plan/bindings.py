@@ -18,23 +18,27 @@ Source = TypeVar("Source")
 
 @dataclass(frozen=True)
 class Binding:
-    """An equation for a size of an argument: size = factor * unknown + shift."""
+    """An equation for a size of an argument, which determines an unknown: size = factor * unknown + shift."""
 
-    unknown: sympy.Expr  # a symbol; a function of symbols, such as a quotient; or a size itself
+    unknown: sympy.Expr  # a symbol; a function of symbols, such as a quotient; or the whole size
     factor: int
     shift: int
 
 
 class Bindings:
-    """The unknowns that sizes of arguments determine, with their indices."""
+    """The unknowns that the sizes of arguments determine, and their indices."""
 
     def __init__(self) -> None:
         self._index: dict[sympy.Expr, int] = {}
 
     def solve(self, sizes: Iterable[tuple[Size, Source]]) -> Iterator[tuple[Binding, Source]]:
-        """Yields a binding for each new unknown. `sizes` have their sources; symbols are solved first.
+        """Yields a binding for each new unknown, with the source of the size that determines it.
 
-        Differences are solved last: a size of 0 does not determine the operands of a difference.
+        Symbols are solved first, then functions of symbols, then whole sizes. Differences are solved last,
+        because a size of 0 does not determine the operands of a difference.
+
+        Args:
+            sizes: sizes of arguments, each with its source, such as the argument and dimension.
         """
         symbolic = [(size, source) for size, source in sizes if not isinstance(size, int)]
         listed = sorted(symbolic, key=lambda item: may_be_negative(item[0]))
@@ -46,7 +50,7 @@ class Bindings:
                     yield binding, source
 
     def knows(self, size: Size) -> bool:
-        """Whether the size can be computed."""
+        """Returns whether the unknowns so far determine the size."""
         try:
             self.code(size)
         except KeyError:
@@ -54,7 +58,12 @@ class Bindings:
         return True
 
     def code(self, size: Size) -> list[int]:
-        """The size in the encoding of payloads. Raises KeyError with a symbol that no argument determines."""
+        """Returns the size in the encoding of payloads.
+
+        Raises:
+            KeyError: no argument determines a symbol of the size.
+            UnsupportedSize: plans cannot express the size.
+        """
         return encode(size, self._index)
 
     def _symbol(self, size: sympy.Expr) -> Binding | None:
@@ -82,7 +91,7 @@ def _linear(size: sympy.Expr, unknown: sympy.Expr) -> Binding | None:
 
 
 def shapes_of(node: Node) -> list[tuple[Size, ...]]:
-    """The shapes of a node's tensors; an int is a shape of one size."""
+    """Returns the shapes of a node's tensors; an int is a shape of one size."""
     value = meta.find_val(node)
     items = value if isinstance(value, (list, tuple)) else [value]
     shapes = [item.shape if isinstance(item, torch.Tensor) else (item,) for item in items]
@@ -91,7 +100,7 @@ def shapes_of(node: Node) -> list[tuple[Size, ...]]:
 
 
 def expresses(arguments: Iterable[Size], shapes: Iterable[tuple[Size, ...]]) -> bool:
-    """Whether the shapes can be computed from the sizes of arguments."""
+    """Returns whether the sizes of arguments determine all sizes of the shapes."""
     bindings = Bindings()
     for _ in bindings.solve((size, None) for size in arguments):
         pass

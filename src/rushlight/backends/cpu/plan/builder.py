@@ -1,4 +1,4 @@
-"""Builds the tables of a plan from its steps: constants, values, arguments and arena offsets."""
+"""Builds the tables of a plan from its steps: constants, values, arguments and offsets in the arena."""
 
 from __future__ import annotations
 
@@ -33,7 +33,13 @@ DTYPES = {
 
 
 class Builder:
-    """Collects the objects that a plan refers to; each object is stored once."""
+    """Builds the tables of a plan. Equal objects are stored once.
+
+    Args:
+        target: the instruction set.
+        symbols: the bounds of the symbols of sizes.
+        store: the store that gets the constants.
+    """
 
     def __init__(self, target: Target, symbols: Symbols, store: NamedDataStore) -> None:
         self.plan = tables.Plan(target=target.name, vector_floats=target.vector, panel_floats=target.panel)
@@ -48,7 +54,7 @@ class Builder:
         self._file: str | None = None  # the file with the constants of the current step
 
     def add_argument(self, tensor: Tensor | None, is_output: bool = False) -> None:
-        """Adds an argument; None for an int."""
+        """Adds an argument of the delegate; `tensor` is None if it is not a tensor."""
         self._arguments.append(tensor)
         self.plan.arguments.append(tables.Argument(is_output=is_output))
 
@@ -58,7 +64,7 @@ class Builder:
         self.add_argument(None)
 
     def bind_symbols(self) -> None:
-        """Finds the source of every symbol that sizes depend on among the arguments."""
+        """Adds the symbols of sizes, with the argument that determines each of them."""
         sizes: list[tuple[Size, tuple[int, int]]] = [
             (size, (index, axis))
             for index, tensor in enumerate(self._arguments)
@@ -74,7 +80,7 @@ class Builder:
             )
 
     def _extent(self, size: Size) -> int:
-        """The index of the expression of a size, stride or offset, which is never negative."""
+        """Returns the index of the expression max(0, size) for a size, stride or offset."""
         code = self._code(size)
         return self._expression(not_negative(code) if may_be_negative(size) else code)
 
@@ -82,7 +88,9 @@ class Builder:
         try:
             return self._bindings.code(size)
         except KeyError as error:
-            raise CompileError(f"{error.args[0]} is no size of an argument of the delegate") from None
+            raise CompileError(
+                f"the sizes of the delegate's arguments do not determine the size {error.args[0]}"
+            ) from None
 
     def _expression(self, given: Sequence[int]) -> int:
         code = tuple(given)
@@ -100,18 +108,18 @@ class Builder:
         if storage.kind is StorageKind.ARGUMENT:
             entry.index, entry.bytes = storage.index, 0
         elif storage.data is not None:
-            entry.name = self._keep(storage)
+            entry.name = self._store_data(storage)
         index = self._storages[storage] = len(self.plan.storages)
         self.plan.storages.append(entry)
         return index
 
-    def _keep(self, storage: Storage) -> str:
+    def _store_data(self, storage: Storage) -> str:
         assert storage.data is not None
         data = storage.data.detach().contiguous().flatten().view(torch.uint8).numpy()
         return self._store.add_by_content(data.tobytes(), ALIGNMENT, "cpu/", self._file)
 
     def value(self, tensor: Tensor) -> int:
-        """The index of the value for a view."""
+        """Returns the index of the entry for a view; adds the entry if it is new."""
         offset = self._extent(tensor.offset)
         sizes = [self._extent(size) for size in tensor.sizes]
         strides = [self._extent(stride) for stride in tensor.strides]
@@ -135,6 +143,9 @@ class Builder:
         Args:
             nodes: the steps.
             file_of: returns the file for the constants of the nodes of a step; None for the program file.
+
+        Returns:
+            The finished plan.
         """
         for index, tensor in enumerate(self._arguments):
             if tensor is not None:
@@ -152,7 +163,7 @@ class Builder:
 
 
 def debug_handles(plan: tables.Plan, steps: Sequence[PlanNode]) -> dict[int, tuple[int, ...]]:
-    """For each step, by its own debug handle: the debug handles of the operators that it computes."""
+    """Returns, by the debug handle of each step, the debug handles of the operators that it computes."""
     found: dict[int, dict[int, None]] = {}
     for written, step in zip(plan.steps, steps, strict=True):
         if written.debug_handle:

@@ -1,7 +1,7 @@
 """Verifies finished plans: executes a plan symbolically, step by step, and tracks the content of all memory.
 
-The check reads only the tables. It shares no code with the planner except the schema's descriptions of
-operands. Dynamic sizes are set to their upper bounds.
+The check reads only the tables of the plan. It shares no code with the planner, except for the descriptions
+of operands from the schema. Dynamic sizes have their upper bounds.
 """
 
 from __future__ import annotations
@@ -29,30 +29,37 @@ _ITEM_BYTES = {0: 1, 1: 1, 3: 4, 4: 8, 5: 2, 6: 4, 11: 1, 15: 2}  # by dtype, as
 
 
 def check_plan(plan: Plan, versions: Sequence[Sequence[int]]) -> None:
-    """Raises InternalError with the step, the operand and its value if the plan is wrong.
+    """Checks the memory accesses of a plan.
 
-    Every element that a step reads must hold the content of its value: it belongs to an input or a constant,
-    or an earlier step wrote it and no later step overwrote it. A step may overwrite its own input only if its
-    operation allows this and both have the same layout. Elements are not written again after they were read.
-    Views must lie within their storages, and arena storages within the arena. All outputs must be written at
-    the end. A state must be updated as often as `versions` requires before it is read.
+    Every element that a step reads must belong to an input or a constant, or an earlier step must have
+    written it, and no step in between may have overwritten its memory. A step may overwrite its own input
+    only if its operation allows this and both have the same layout. An element must not be written again
+    after a step has read it. Views must be within their storages, and storages of the arena within the arena.
+    At the end, all elements of all outputs must be written. Before a step reads a state, the state must have
+    been updated as often as `versions` requires.
 
-    versions: for each operand of each step, in the order of Operation.operands(), the number of updates of
-    its state in this call up to the required content; an update counts itself. It is 0 for other operands.
+    Args:
+        plan: the plan.
+        versions: for each operand of each step, in the order of Operation.operands(), the number of updates
+            of its state in this call; an operand that updates the state counts its own update. The number is
+            0 for operands that are not states.
+
+    Raises:
+        InternalError: the plan is wrong. The message contains the step, the operand and its value.
     """
     _Replay(plan, versions).run()
 
 
 @dataclass(frozen=True)
 class _View:
-    """A value whose expressions are evaluated to numbers. Offsets and strides are in elements."""
+    """A value of the plan with numbers instead of expressions. Offsets and strides are in elements."""
 
     storage: int
     offset: int
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
     item: int
-    """The bytes of an element."""
+    """The size of an element in bytes."""
 
     @property
     def is_empty(self) -> bool:
@@ -60,7 +67,7 @@ class _View:
 
     @cached_property
     def dims(self) -> Dims:
-        """The dimensions without those of size 1; contiguous neighbours are merged."""
+        """The dimensions without those of size 1; adjacent dimensions that are contiguous are merged."""
         found: list[tuple[int, int]] = []
         pairs = zip(self.strides, self.sizes, strict=True)
         for stride, size in sorted((pair for pair in pairs if pair[0] and pair[1] != 1), reverse=True):
@@ -72,15 +79,15 @@ class _View:
 
     @property
     def end(self) -> int:
-        """The offset behind the last element."""
+        """The offset after the last element."""
         return self.offset + _reach(self.dims) + 1
 
     def is_whole(self, length: int) -> bool:
-        """Whether the view is a whole storage of `length` elements."""
+        """Returns whether the view is a whole storage of `length` elements."""
         return (self.offset, self.dims) == _whole(length)
 
-    def lies_as(self, other: _View) -> bool:
-        """Whether both views have the same elements in the same order, at the same offset."""
+    def has_layout_of(self, other: _View) -> bool:
+        """Returns whether both views have the same elements in the same order, at the same offset."""
         mine, others = (
             [pair for pair in zip(view.sizes, view.strides, strict=True) if pair[0] != 1]
             for view in (self, other)
@@ -99,10 +106,15 @@ def _whole(length: int) -> tuple[int, Dims]:
 def _within_period(
     parts: dict[int, tuple[int, Dims]], length: int
 ) -> tuple[dict[int, tuple[int, Dims]], int] | None:
-    """Reduces a storage with a repeating pattern to a single period.
+    """Reduces a storage in which all values repeat with the same period to one period.
 
-    Returns the offsets and dimensions of the values within the period, and the length of the period; None if
-    not all values repeat with the same period.
+    Args:
+        parts: the offset and the dimensions of each value.
+        length: the number of elements of the storage.
+
+    Returns:
+        The offsets and dimensions of the values within the period, and the length of the period. The result
+        is None if not all values repeat with the same period.
     """
     outermost = {dims[:1] for offset, dims in parts.values() if (offset, dims) != _whole(length)}
     if len(outermost) != 1 or outermost == {()}:
@@ -127,7 +139,7 @@ class _Elements:
 
     @staticmethod
     def of(offset: int, dims: Dims) -> _Elements:
-        """The elements of a view."""
+        """Returns the elements of a view."""
         outer, length = dims, 1
         if dims and dims[-1][1] == 1:
             outer, length = dims[:-1], dims[-1][0]
@@ -137,13 +149,15 @@ class _Elements:
             np.array([offset], np.int64),
         )
         result = _Elements()
-        result._take(begins, begins + length)
+        result._set_intervals(begins, begins + length)
         return result
 
     def add(self, other: _Elements) -> None:
-        self._take(np.concatenate((self.begins, other.begins)), np.concatenate((self.ends, other.ends)))
+        self._set_intervals(
+            np.concatenate((self.begins, other.begins)), np.concatenate((self.ends, other.ends))
+        )
 
-    def _take(self, begins: Ends, ends: Ends) -> None:
+    def _set_intervals(self, begins: Ends, ends: Ends) -> None:
         order = np.argsort(begins, kind="stable")
         begins, ends = begins[order], np.maximum.accumulate(ends[order])
         apart = np.flatnonzero(begins[1:] > ends[:-1])
@@ -151,21 +165,24 @@ class _Elements:
         self.ends = ends[np.append(apart, len(ends) - 1)]
 
     def has(self, other: _Elements) -> bool:
-        """Whether this set contains all elements of `other`."""
+        """Returns whether this set contains all elements of `other`."""
         if not len(self.begins):
             return False
         at = np.searchsorted(self.begins, other.begins, side="right") - 1
         return bool(((at >= 0) & (self.ends[at] >= other.ends)).all())
 
     def meets(self, other: _Elements) -> bool:
-        """Whether both sets have a common element."""
+        """Returns whether both sets have a common element."""
         first = np.searchsorted(self.ends, other.begins, side="right")
         last = np.searchsorted(self.begins, other.ends, side="left")
         return bool((last > first).any())
 
 
 class _Memory:
-    """The content of one storage. Intervals are computed only if a step writes a part of the storage."""
+    """The content of one storage.
+
+    Intervals of elements are computed only if a step does not write the whole storage.
+    """
 
     def __init__(self, length: int, views: dict[int, _View]) -> None:
         """`views`: all values of the storage by their indices."""
@@ -179,8 +196,8 @@ class _Memory:
     def _parts(self) -> dict[int, _Elements]:
         """The elements of each value.
 
-        If all values repeat with one period (such as the channels of pixels), the elements of one period
-        represent all.
+        If all values repeat with the same period, such as channels of pixels, only the elements of one period
+        are computed.
         """
         length = self.length
         parts = {value: (view.offset, view.dims) for value, view in self._views.items() if not view.is_empty}
@@ -189,7 +206,7 @@ class _Memory:
         return {value: _Elements.of(offset, dims) for value, (offset, dims) in parts.items()}
 
     def write(self, value: int) -> bool:
-        """Records a write of a value; returns False if elements of it had been read before."""
+        """Records a write of a value. Returns False if a step has read some of its elements before."""
         view = self._views[value]
         if view.is_empty:
             return True
@@ -201,7 +218,7 @@ class _Memory:
         return is_new
 
     def has(self, value: int) -> bool:
-        """Whether all elements of a value are written."""
+        """Returns whether all elements of a value are written."""
         return self._is_full or self._views[value].is_empty or self._written.has(self._parts[value])
 
     def read(self, value: int) -> None:
@@ -220,6 +237,8 @@ class _Access:
 
 
 class _Replay:
+    """The symbolic execution of a plan."""
+
     def __init__(self, plan: Plan, versions: Sequence[Sequence[int]]) -> None:
         self._plan = plan
         self._versions = versions
@@ -233,13 +252,13 @@ class _Replay:
             for index in range(len(plan.storages))
         ]
         self._updates: defaultdict[int, int] = defaultdict(int)  # by state
-        self._places: list[tuple[int, int, int]] = []  # sorted (begin, end, storage) of arena storages
-        self._owners: set[int] = set()  # the storages in `_places`
-        self._lost: dict[int, tuple[int, int]] = {}
-        """By storage that was overwritten in the arena: the step and the storage that overwrote it."""
+        self._allocations: list[tuple[int, int, int]] = []  # sorted (begin, end, storage) of arena storages
+        self._owners: set[int] = set()  # the storages in `_allocations`
+        self._overwritten: dict[int, tuple[int, int]] = {}
+        """For each storage of the arena that was overwritten: the step and the storage that overwrote it."""
 
     def _length(self, index: int, views: dict[int, _View]) -> int:
-        """The number of elements of a storage."""
+        """Returns the number of elements of a storage."""
         storage = self._plan.storages[index]
         if storage.kind == StorageKind.ARGUMENT:
             value = self._plan.arguments[storage.index].value
@@ -252,7 +271,7 @@ class _Replay:
             length = self._memory[view.storage].length
             if not view.is_empty and not 0 <= view.offset < view.end <= length:
                 raise InternalError(
-                    f"the plan is wrong: value {value} does not lie within the {length} elements of storage "
+                    f"the plan is wrong: value {value} is not within the {length} elements of storage "
                     f"{view.storage}"
                 )
         for index, step in enumerate(self._plan.steps):
@@ -260,7 +279,9 @@ class _Replay:
             self._run(step)
         for index, argument in enumerate(self._plan.arguments):
             if argument.is_output and (argument.value is None or not self._holds(argument.value)):
-                raise InternalError(f"the plan is wrong: no step writes some elements of argument {index}")
+                raise InternalError(
+                    f"the plan is wrong: no step writes some of the elements of output argument {index}"
+                )
 
     def _run(self, step: Step) -> None:
         operands = [
@@ -275,14 +296,14 @@ class _Replay:
                 self._fail(access, "changes elements that no step has written")
             self._write(access)
         for access in written:
-            if self._views[access.value].storage in self._lost:
-                self._fail(access, "writes an output over another")
+            if self._views[access.value].storage in self._overwritten:
+                self._fail(access, "writes one output over another output")
         for access in read:
-            if self._views[access.value].storage not in self._lost:
+            if self._views[access.value].storage not in self._overwritten:
                 continue
-            is_alike = len(written) == 1 and self._lies_as(access.value, written[0].value)
+            is_alike = len(written) == 1 and self._have_same_memory(access.value, written[0].value)
             if not access.operand.in_place or not is_alike:
-                self._fail(access, "reads what it writes over at the same time")
+                self._fail(access, "reads memory that it also overwrites")
 
     def _kind(self, value: int) -> StorageKind:
         return StorageKind(self._plan.storages[self._views[value].storage].kind)
@@ -292,21 +313,21 @@ class _Replay:
         return storage.kind == StorageKind.ARGUMENT and not self._plan.arguments[storage.index].is_output
 
     def _holds(self, value: int) -> bool:
-        """Whether each element of a value was written."""
+        """Returns whether each element of a value was written."""
         is_given = self._kind(value) in (StorageKind.CONSTANT, StorageKind.STATE) or self._is_input(value)
         return is_given or self._memory[self._views[value].storage].has(value)
 
-    def _lies_as(self, a: int, b: int) -> bool:
-        """Whether two values have the same bytes of the arena in the same order."""
+    def _have_same_memory(self, a: int, b: int) -> bool:
+        """Returns whether two values have the same bytes of the arena in the same order."""
         begins = (self._plan.storages[self._views[value].storage].offset for value in (a, b))
-        return len(set(begins)) == 1 and self._views[a].lies_as(self._views[b])
+        return len(set(begins)) == 1 and self._views[a].has_layout_of(self._views[b])
 
     def _read(self, access: _Access) -> None:
         value = access.value
         storage = self._views[value].storage
-        if storage in self._lost:
-            step, other = self._lost[storage]
-            self._fail(access, f"reads what step {step} has written over with storage {other}")
+        if storage in self._overwritten:
+            step, other = self._overwritten[storage]
+            self._fail(access, f"reads memory that step {step} has overwritten with storage {other}")
         if self._kind(value) is StorageKind.STATE:
             if self._updates[storage] != self._versions[self._step][access.place]:
                 self._fail(access, f"reads a state that has been updated {self._updates[storage]} times")
@@ -324,31 +345,33 @@ class _Replay:
         if kind is StorageKind.STATE:
             self._updates[storage] += 1
             if self._updates[storage] != self._versions[self._step][access.place]:
-                self._fail(access, f"is update {self._updates[storage]} of its state, which it should not be")
+                required = self._versions[self._step][access.place]
+                self._fail(access, f"is update {self._updates[storage]} of its state instead of {required}")
             return
         if kind is StorageKind.ARENA:
-            self._claim(access, storage)
+            self._allocate(access, storage)
         if not self._memory[storage].write(value):
-            self._fail(access, "writes over elements that an earlier step, or this one, has read")
+            self._fail(access, "writes over elements that an earlier step or the same step has read")
 
-    def _claim(self, access: _Access, storage: int) -> None:
-        """Registers a storage in the arena at its first write; overlapping storages lose their content."""
-        if storage in self._lost:
-            self._fail(access, f"writes to memory that step {self._lost[storage][0]} has given away")
+    def _allocate(self, access: _Access, storage: int) -> None:
+        """Registers a storage of the arena at its first write; overlapping storages become overwritten."""
+        if storage in self._overwritten:
+            step = self._overwritten[storage][0]
+            self._fail(access, f"writes to memory that another storage has used since step {step}")
         entry = self._plan.storages[storage]
         begin, end = entry.offset, entry.offset + entry.bytes
         if storage in self._owners or begin == end:
             return
         if end > self._plan.arena_bytes:
             self._fail(access, "writes beyond the arena")
-        first = bisect_left(self._places, (begin, 0, 0))
-        if first and self._places[first - 1][1] > begin:
+        first = bisect_left(self._allocations, (begin, 0, 0))
+        if first and self._allocations[first - 1][1] > begin:
             first -= 1
-        last = bisect_left(self._places, (end, 0, 0))
-        for _, _, other in self._places[first:last]:
-            self._lost[other] = (self._step, storage)
+        last = bisect_left(self._allocations, (end, 0, 0))
+        for _, _, other in self._allocations[first:last]:
+            self._overwritten[other] = (self._step, storage)
             self._owners.remove(other)
-        self._places[first:last] = [(begin, end, storage)]
+        self._allocations[first:last] = [(begin, end, storage)]
         self._owners.add(storage)
 
     def _fail(self, access: _Access, what: str) -> NoReturn:

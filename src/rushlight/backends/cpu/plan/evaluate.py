@@ -6,13 +6,13 @@ from rushlight.backends.cpu.plan.tables import Plan
 
 
 def numbers(plan: Plan) -> list[int]:
-    """The value of each expression, at the upper bounds of all symbols."""
+    """Returns the value of each expression, at the upper bounds of all symbols."""
     symbols = [symbol.upper for symbol in plan.symbols]
     return [_evaluate(expression.code, symbols) for expression in plan.expressions]
 
 
 def _evaluate(code: list[int], symbols: list[int]) -> int:
-    """The value of an expression: see schema/cpu_plan.fbs."""
+    """Returns the value of an expression: see schema/cpu_plan.fbs."""
     stack: list[int] = []
     at = 0
     while at < len(code):

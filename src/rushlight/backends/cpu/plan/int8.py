@@ -1,4 +1,4 @@
-"""Operations on int8 and int4 with unpacked weights."""
+"""Operations on int8 and int4 with unpacked weights, before their algorithm is selected."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from rushlight.ir.quantization import QuantParams
 class ResidualSum:
     """The addition of a residual to the int8 result of a step.
 
-    zero: the zero point of the residual. factors: the scales of result and residual divided by the scale of
-        the sum.
-    result: the quantization parameters of the sum.
+    Attributes:
+        zero: the zero point of the residual.
+        factors: the scale of the result and the scale of the residual, each divided by the scale of the sum.
+        result: the quantization parameters of the sum.
     """
 
     zero: int
@@ -29,18 +30,23 @@ class ResidualSum:
 
 
 def int8_range(params: QuantParams) -> Int8Range:
-    """The parameters of int8 results, as a step stores them."""
+    """Returns the zero point and the bounds of an int8 result as a table of the schema."""
     return Int8Range(zero_point=params.zero_point, low=params.quant_min, high=params.quant_max)
 
 
 @dataclass(kw_only=True, eq=False)
 class Int8Convolution(Convolution):
-    """An int8 convolution or product, which later becomes an Int8Gemm or an Int8DepthwiseConv2d.
+    """An int8 convolution or product, which a pass replaces by an Int8Gemm or an Int8DepthwiseConv2d.
 
-    row_scale, row_zero_point: the parameters of the input's rows if they are chosen at run time. weight:
-    int8. scales: the factors of the sums of products by output channel, without the scales of rows. zero: the
-    zero point of the input. result: the parameters of an int8 result; None for float32. sum: the addition of
-    a residual to an int8 result.
+    The weights are int8. The other attributes are those of `Convolution`.
+
+    Attributes:
+        row_scale: the scales of the rows of a dynamically quantized input; None for static quantization.
+        row_zero_point: the zero points of these rows, or None.
+        scales: [outputs], the factor of each sum of products, without the scales of rows.
+        zero: the zero point of a statically quantized input.
+        result: the quantization parameters of an int8 result; None for a float32 result.
+        sum: the addition of a residual to an int8 result, or None.
     """
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
@@ -66,7 +72,13 @@ class Int8Convolution(Convolution):
 
 @dataclass(frozen=True)
 class GroupedWeight:
-    """int8 [outputs, inputs] with scales [outputs, groups], one for each group of inputs."""
+    """An 8-bit or 4-bit matrix with one scale for each output and group of inputs.
+
+    Attributes:
+        values: int8 [outputs, inputs].
+        scales: [outputs, groups].
+        bits: 8 or 4.
+    """
 
     values: torch.Tensor
     scales: torch.Tensor
@@ -78,7 +90,10 @@ class GroupedWeight:
         return self.values.shape[1] // self.scales.shape[1]
 
     def stored(self) -> torch.Tensor:
-        """The numbers as flat int8; 4-bit numbers plus 8, two a byte, the even index in the high half."""
+        """Returns the numbers as flat int8.
+
+        A byte contains two 4-bit numbers, each plus 8; the number with the even index is in the high half.
+        """
         if self.bits == 8:
             return self.values.flatten()
         halves = (self.values + 8).to(torch.uint8)
@@ -87,7 +102,7 @@ class GroupedWeight:
 
 @dataclass(kw_only=True, eq=False)
 class WeightOnlyLinear(Convolution):
-    """A linear layer of float32 inputs and 8-bit or 4-bit weights, which later becomes a WeightOnlyGemm."""
+    """A linear layer with float32 inputs and 8-bit or 4-bit weights; a pass makes it a WeightOnlyGemm."""
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
         Operand("input", Effect.READS),
@@ -105,12 +120,12 @@ class WeightOnlyLinear(Convolution):
 
 
 INT4_BLOCK = 32
-"""The group size of a linear layer with int8 inputs and 4-bit weights must be a multiple of this."""
+"""The group size of a linear layer with int8 inputs and 4-bit weights must be a multiple of this number."""
 
 
 @dataclass(kw_only=True, eq=False)
 class Int4Linear(WeightOnlyLinear):
-    """A linear layer of int8 inputs and 4-bit weights, which later becomes an Int4Gemm."""
+    """A linear layer with int8 inputs and 4-bit weights, which a pass replaces by an Int4Gemm."""
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
         Operand("input", Effect.READS),

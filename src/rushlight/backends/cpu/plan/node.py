@@ -1,4 +1,4 @@
-"""The steps of a plan before it is written, and operations without a chosen algorithm."""
+"""The steps of a plan under construction, and operations whose algorithm is not selected yet."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ Kind = TypeVar("Kind", bound=Operation[Tensor])
 
 @dataclass(eq=False)
 class PlanNode:
-    """A step of a plan under construction. Passes replace its operation.
+    """A step of a plan under construction.
 
-    nodes: the graph nodes that the step computes.
+    Attributes:
+        operation: the operation, which passes may replace.
+        nodes: the graph nodes that the step computes.
     """
 
     operation: Operation[Tensor]
     nodes: list[Node] = field(default_factory=list)
 
     def of(self, kind: type[Kind]) -> Kind | None:
-        """The operation if it is of this type; otherwise None."""
+        """Returns the operation if it is of this type; otherwise None."""
         return self.operation if isinstance(self.operation, kind) else None
 
     @property
@@ -37,11 +39,11 @@ class PlanNode:
         return self.operation.writes()[0]
 
     def reads(self) -> list[Storage]:
-        """The storages of all operands that are read; a storage may occur several times."""
+        """Returns the storages of all operands that are read; a storage may occur several times."""
         return [tensor.storage for tensor in self.operation.reads()]
 
     def writes(self) -> list[Storage]:
-        """The storages of all operands that are written."""
+        """Returns the storages of all operands that are written."""
         return [tensor.storage for tensor in self.operation.writes()]
 
 
@@ -51,7 +53,7 @@ def make_window(
     padding: tuple[int, int] = (0, 0),
     dilation: tuple[int, int] = (1, 1),
 ) -> Window:
-    """Makes a window from (height, width) pairs."""
+    """Makes the window of a convolution or pooling from (height, width) pairs."""
     return Window(
         kernel_h=kernel[0],
         kernel_w=kernel[1],
@@ -65,30 +67,40 @@ def make_window(
 
 
 def nodes_of(parts: Iterable[PlanNode]) -> list[Node]:
-    """The graph nodes that the steps compute, without duplicates."""
+    """Returns the graph nodes that the steps compute, without duplicates."""
     return list(dict.fromkeys(node for part in parts for node in part.nodes))
 
 
-# ---- Operations whose algorithm or registers are chosen after all fusions: see optimize/pipeline.py ----
+# ---- Operations whose algorithm or registers are selected by optimize/pipeline.py ----
 
 
 MOST_SOURCES = 8
-"""The maximum number of convolution inputs with consecutive channels: Sources::kMost."""
+"""The maximum number of inputs of a convolution with several inputs; Sources::kMost in the runtime."""
 LEAST_PIECE = 16
-"""The minimum number of channels of each input; products of fewer channels are slower."""
+"""The minimum number of channels of each of several inputs; products of fewer channels are slower."""
 
 
 @dataclass(kw_only=True, eq=False)
 class Convolution(Operation[Tensor]):
-    """A convolution on images [n, h, w, c]; a product with a constant matrix is a 1 x 1 convolution.
+    """A convolution on images [n, h, w, c]. A product with a constant matrix is a 1 x 1 convolution.
 
-    It later becomes a Gemm, BlockGemm, Winograd, DepthwiseConv2d or GroupedConv2d.
+    Passes replace it by a Gemm, BlockGemm, Winograd, DepthwiseConv2d or GroupedConv2d.
 
-    more: further inputs, whose channels follow the channels of the first input. weight: [outputs, channels of
-        a group,
-    kernel h, w]. bias: [outputs]. stored: the dtype of the weights in the file. rounds_input: whether inputs
-    may be rounded to the dtype of the weights, as in the program. is_linear: whether it is a product of rows
-    [1, 1, rows, k], as in a linear layer.
+    Attributes:
+        input: the first input.
+        residual: a tensor that is added to the result, or None.
+        more: further inputs, whose channels follow the channels of the first input.
+        output: the result.
+        weight: [outputs, channels of a group, kernel height, kernel width].
+        bias: [outputs], or None.
+        stride: (height, width).
+        padding: (height, width).
+        dilation: (height, width).
+        groups: the number of groups.
+        stored: the dtype of the weights in the file.
+        rounds_input: whether inputs may be rounded to the dtype of the weights, as in the program.
+        is_linear: whether it is a product of rows [1, 1, rows, k], as in a linear layer.
+        epilogue: the clamp and the function that are applied to the result.
     """
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
@@ -115,7 +127,7 @@ class Convolution(Operation[Tensor]):
 
     @property
     def kernel(self) -> tuple[int, int]:
-        """Height and width of the weights."""
+        """The height and width of the weights."""
         return self.weight.shape[2], self.weight.shape[3]
 
     @property
@@ -130,9 +142,10 @@ class Convolution(Operation[Tensor]):
 
     @property
     def has_small_groups(self) -> bool:
-        """Whether it becomes a GroupedConv2d, because its small groups would leave vectors half empty.
+        """Whether it becomes a GroupedConv2d, because its groups are too small to fill the vectors of a Gemm.
 
-        This is faster only with several taps: for each channel of a group, inputs are permuted once.
+        A GroupedConv2d permutes its inputs once for each channel of a group. This is faster only with several
+        taps.
         """
         outputs, channels, height, width = self.weight.shape
         return (
@@ -146,7 +159,7 @@ class Convolution(Operation[Tensor]):
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether it is a product of each pixel with a matrix, with one input and one group."""
+        """Whether it is a 1 x 1 convolution with stride 1, one input and one group."""
         return (
             self.groups == 1
             and not self.more
@@ -166,7 +179,13 @@ class Convolution(Operation[Tensor]):
         return self.epilogue.function is not UnaryFunction.NONE
 
     def scale(self, scale: torch.Tensor, shift: torch.Tensor) -> None:
-        """Multiplies outputs by `scale` and adds `shift`, both by channel (repeated for sets of outputs)."""
+        """Multiplies outputs by a scale and adds a shift, by changing weights and bias.
+
+        Args:
+            scale: [channels]. If the convolution has several outputs for each channel, such as the phases of
+                a transposed convolution, the scale is repeated.
+            shift: [channels], repeated in the same way.
+        """
         sets = self.weight.shape[0] // len(scale)
         scale, shift = scale.repeat(sets), shift.repeat(sets)
         self.weight = self.weight * scale.view(-1, 1, 1, 1)
@@ -175,7 +194,22 @@ class Convolution(Operation[Tensor]):
 
 @dataclass(kw_only=True, eq=False)
 class RecurrentLayer(Operation[Tensor]):
-    """One layer of an LSTM or GRU in one direction. weight: unpacked [columns of all gates, hidden]."""
+    """One layer of an LSTM or GRU in one direction.
+
+    Attributes:
+        projected: the products of the inputs of all time steps with the input weights.
+        bias: the bias of the product of the state with `weight`, or None.
+        first_state: the initial state; None for zeros.
+        first_cell: the initial cell state of an LSTM; None for zeros.
+        output: the states of all time steps.
+        last_state: the last state.
+        last_cell: the last cell state of an LSTM.
+        is_gru: whether it is a GRU, and not an LSTM.
+        hidden: the number of hidden units.
+        is_backward: whether it runs from the last time step to the first.
+        weight: the unpacked recurrent weights [columns of all gates, hidden].
+        stored: the dtype of the weights in the file.
+    """
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
         Operand("projected", Effect.READS),
@@ -205,7 +239,12 @@ class RecurrentLayer(Operation[Tensor]):
 class ChainInstruction:
     """One operator of a chain.
 
-    sources: inputs of the chain (0 or more), or earlier results (-1 is the first result).
+    Attributes:
+        function: the elementwise function.
+        sources: indices of inputs of the chain (0 or more), or of earlier results (-1 is the first result,
+            -2 is the second).
+        p: the first parameter of the function.
+        q: the second parameter of the function.
     """
 
     function: UnaryFunction | BinaryFunction
@@ -216,7 +255,10 @@ class ChainInstruction:
 
 @dataclass(kw_only=True, eq=False)
 class Chain(Operation[Tensor]):
-    """A chain of elementwise operators, later an Elementwise. The last instruction is the output."""
+    """A chain of elementwise operators, which a pass replaces by an Elementwise.
+
+    The result of the last instruction is the output.
+    """
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
         Operand("inputs", Effect.READS, in_place=True, is_vector=True),

@@ -1,7 +1,7 @@
-"""The base class of a plan's operations: operands with names and effects.
+"""The base class of the operations of a plan, which describes operands by names and effects.
 
-The operations in `tables.py` are generated from `schema/cpu_plan.fbs`. Their operands are tensors while a
-plan is made, and indices of values in the finished plan.
+The operations in `tables.py` are generated from `schema/cpu_plan.fbs`. Their operands are tensors in a plan
+under construction, and indices of values in a finished plan.
 """
 
 from __future__ import annotations
@@ -22,15 +22,19 @@ class Effect(Enum):
     READS = "reads"
     WRITES = "writes"
     UPDATES = "updates"
-    """Writes some elements and keeps the others."""
+    """Writes some elements and keeps the other elements."""
 
 
 @dataclass(frozen=True)
 class Operand:
-    """A field of an operation that holds one or more operands.
+    """A field of an operation with one or more operands.
 
-    in_place: the output may reuse the operand's memory if both have the same layout; each element is read
-    before the output's element at its place is written. is_vector: the field is a list.
+    Attributes:
+        name: the name of the field.
+        effect: whether the operation reads, writes or updates the operand.
+        in_place: whether the output may reuse the memory of the operand if both have the same layout. The
+            kernel must read each element before it writes the output element at the same address.
+        is_vector: whether the field is a list of operands.
     """
 
     name: str
@@ -45,7 +49,10 @@ class Operand:
 
 
 class Operation(Generic[V]):
-    """The computation of a step. Subclasses are dataclasses; `OPERANDS` lists their operand fields."""
+    """The computation of a step.
+
+    Subclasses are dataclasses. `OPERANDS` lists the fields that are operands.
+    """
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = ()
 
@@ -60,15 +67,19 @@ class Operation(Generic[V]):
                 yield operand, value
 
     def reads(self) -> list[V]:
-        """The operands that are read; an operand that is read twice is listed twice."""
+        """Returns the operands that are read; an operand that is read twice is listed twice."""
         return [value for operand, value in self.operands() if operand.is_read]
 
     def writes(self) -> list[V]:
-        """The operands that are written, partly or completely."""
+        """Returns the operands that are written, partly or completely."""
         return [value for operand, value in self.operands() if not operand.is_read]
 
     def mapped(self, change: Callable[[Operand, V], W]) -> Operation[W]:
-        """The same operation on other operands."""
+        """Returns a copy of the operation with other operands.
+
+        Args:
+            change: returns the new operand for a field and its old operand.
+        """
         result: Any = copy.copy(self)
         for operand in self.OPERANDS:
             value: Any = getattr(self, operand.name)

@@ -19,12 +19,16 @@ def _binding() -> Binding:
 
 
 def write_plan(plan: Plan) -> bytes:
-    """The payload of a plan."""
+    """Returns the payload of a plan."""
     return bytes(encode(_binding(), plan))
 
 
 def read_plan(payload: bytes) -> Plan:
-    """The plan of a payload. Raises MalformedError."""
+    """Returns the plan of a payload.
+
+    Raises:
+        MalformedError: the payload is damaged, or another version wrote it.
+    """
     layout = payload[4:8]
     if layout[:3] == b"RCP" and layout != CPU_PLAN.identifier:
         raise MalformedError(

@@ -22,7 +22,7 @@ class UnsupportedSize(ValueError):
 
 
 def size_of(value: int | torch.SymInt) -> Size:
-    """The expression of a size."""
+    """Returns a size of a tensor of torch as an integer or an expression."""
     if isinstance(value, int):
         return value
     constant = value.node.maybe_as_int()
@@ -30,10 +30,13 @@ def size_of(value: int | torch.SymInt) -> Size:
 
 
 def simplify(expression: Size) -> Size:
-    """Returns an int for a constant expression; divisions without a remainder become their quotients.
+    """Simplifies an expression: divisions without a remainder become their quotients.
 
     torch's expressions may divide by a size that can be 0, as in `(s**2) // s`, although the quotient `s` is
     defined.
+
+    Returns:
+        The expression; an int if it is constant.
     """
     if isinstance(expression, int):
         return expression
@@ -44,12 +47,13 @@ def simplify(expression: Size) -> Size:
 
 
 def _quotient(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
-    exact, rest = sympy.cancel(a / b).as_numer_denom()  # not sympy.fraction, which gives (s / 2 - 1 / 2, 1)
+    # sympy.fraction would return (s / 2 - 1 / 2, 1) for (s - 1) / 2.
+    exact, rest = sympy.cancel(a / b).as_numer_denom()
     return exact if rest == 1 else FloorDiv(a, b)
 
 
 def product(sizes: Iterable[Size]) -> Size:
-    """The product of sizes, an integer if all of them are; 1 if there are none."""
+    """Returns the product of sizes; 1 if there are none."""
     result: Size = 1
     for size in sizes:
         result = result * size
@@ -57,37 +61,50 @@ def product(sizes: Iterable[Size]) -> Size:
 
 
 def same(a: Size, b: Size) -> bool:
-    """Whether two sizes are equal whatever their symbols are."""
+    """Returns whether two sizes are equal for all values of their symbols."""
     if isinstance(a, int) and isinstance(b, int):
         return a == b
     return bool(simplify(a - b) == 0)
 
 
 def divide(a: Size, b: Size) -> Size:
-    """a / b, where a is a multiple of b."""
+    """Returns a / b, where a is a multiple of b."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b
     return simplify(sympy.cancel(sympy.sympify(a) / b))
 
 
 def window_count(positions: Size, stride: int) -> Size:
-    """The number of windows that start among `positions`, at a distance of `stride`."""
+    """Returns the number of windows of a convolution or pooling along one dimension.
+
+    Args:
+        positions: the number of positions at which a window can start if the stride is 1.
+        stride: the distance of consecutive windows.
+    """
     if isinstance(positions, int):
         return (positions - 1) // stride + 1
     return simplify(FloorDiv(positions - 1, stride) + 1)
 
 
-def _falls(term: sympy.Expr) -> bool:
+def _decreases(term: sympy.Expr) -> bool:
+    """Returns whether a term becomes smaller if its symbols become larger."""
     return bool(term.free_symbols) and bool(term.could_extract_minus_sign())
 
 
 def may_be_negative(size: Size) -> bool:
-    """Whether a size is a difference; torch's length of `x[1:]` is `s - 1` even if s is 0."""
+    """Returns whether a size contains a difference.
+
+    For example, torch's length of `x[1:]` is `s - 1`, even if s is 0.
+    """
     return not isinstance(size, int) and any(t.could_extract_minus_sign() for t in sympy.Add.make_args(size))
 
 
 def not_negative(code: Sequence[int]) -> list[int]:
-    """max(0, size), in the encoding of payloads."""
+    """Returns max(0, size), in the encoding of payloads.
+
+    Args:
+        code: the size in the encoding of payloads.
+    """
     return [*code, _CONSTANT, 0, _LARGEST]
 
 
@@ -98,7 +115,11 @@ class Symbols:
         self._bounds: dict[sympy.Symbol, tuple[int, int]] = {}
 
     def note(self, value: int | torch.SymInt) -> Size:
-        """Registers a size's symbols, and returns its expression. Raises UnsupportedSize without a bound."""
+        """Registers the symbols of a size, and returns the size as an integer or an expression.
+
+        Raises:
+            UnsupportedSize: a symbol has no upper bound, or plans cannot express the size.
+        """
         size = size_of(value)
         if isinstance(size, int) or isinstance(value, int):
             return size
@@ -113,24 +134,28 @@ class Symbols:
                 raise UnsupportedSize(f"{symbol} has no upper bound") from None
             if upper > 2**31 - 1:
                 raise UnsupportedSize(f"{symbol} has no upper bound")
-            # The program checks lower bounds, and tracing adds some that do not hold; a plan needs none.
+            # A plan needs no lower bounds: the program checks them. Tracing also adds lower bounds that are
+            # not true.
             self._bounds[symbol] = (0, upper)
         encode(size, dict.fromkeys(size.free_symbols, 0))
         return size
 
     def upper(self, size: Size) -> int:
-        """The upper bound of a size; sizes grow with their symbols, except remainders and differences."""
+        """Returns the upper bound of a size.
+
+        Sizes increase with their symbols, except remainders and differences.
+        """
         if isinstance(size, int):
             return size
         largest = int(size.subs({symbol: self._bounds[symbol][1] for symbol in size.free_symbols}))
-        if not size.has(Mod, PythonMod) and not any(_falls(term) for term in sympy.Add.make_args(size)):
+        if not size.has(Mod, PythonMod) and not any(_decreases(term) for term in sympy.Add.make_args(size)):
             return largest
         ranges = {symbol: ValueRanges(*self._bounds[symbol]) for symbol in size.free_symbols}
         return max(largest, int(bound_sympy(size, ranges).upper))
 
 
 def is_bounded(value: int | torch.SymInt) -> bool:
-    """Whether plans can express the size."""
+    """Returns whether plans can express the size, and the size has an upper bound."""
     if isinstance(value, int):
         return True
     try:
@@ -141,9 +166,15 @@ def is_bounded(value: int | torch.SymInt) -> bool:
 
 
 def encode(size: Size, index_of: Mapping[sympy.Expr, int]) -> list[int]:
-    """The size in the encoding of payloads; `index_of`: indices of symbols and other known expressions.
+    """Returns the size in the encoding of payloads; schema/cpu_plan.fbs describes the encoding.
 
-    The function raises UnsupportedSize, and KeyError for a symbol that is not in `index_of`.
+    Args:
+        size: the size.
+        index_of: the indices of symbols and other known expressions.
+
+    Raises:
+        UnsupportedSize: plans cannot express the size.
+        KeyError: a symbol is not in `index_of`.
     """
     if isinstance(size, int):
         return [_CONSTANT, size]
@@ -165,7 +196,7 @@ def encode(size: Size, index_of: Mapping[sympy.Expr, int]) -> list[int]:
         return _chain(size.args, _LARGEST, index_of)
     if isinstance(size, sympy.Min) or type(size).__name__ == "Min":
         return _chain(size.args, _LEAST, index_of)
-    raise UnsupportedSize(f"{size} is no size that a plan can express")
+    raise UnsupportedSize(f"plans cannot express the size {size}")
 
 
 def _chain(items: Iterable[sympy.Expr], code: int, index_of: Mapping[sympy.Expr, int]) -> list[int]:

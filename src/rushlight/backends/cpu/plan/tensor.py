@@ -15,13 +15,21 @@ FLOAT16_TYPES = (torch.float16, torch.bfloat16)
 
 
 def planned_dtype(dtype: torch.dtype) -> torch.dtype:
-    """The dtype in which a plan stores tensors of `dtype`: float32 for 16-bit floats."""
+    """Returns the dtype in which a plan computes with tensors of `dtype`: float32 for 16-bit floats."""
     return torch.float32 if dtype in FLOAT16_TYPES else dtype
 
 
 @dataclass(eq=False)
 class Storage:
-    """A piece of memory: `numel` elements of `dtype`; `data` is for constants, `index` for arguments."""
+    """A memory area.
+
+    Attributes:
+        numel: the number of elements.
+        dtype: the dtype of the elements.
+        kind: where the memory is: in the arena, in an argument, or in a constant or state.
+        index: the index of the argument, for storages in arguments.
+        data: the value of a constant, or the initial value of a state; None for zeros.
+    """
 
     numel: Size
     dtype: torch.dtype = torch.float32
@@ -32,9 +40,14 @@ class Storage:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A view: logical sizes, strides and an offset in elements.
+    """A strided view of a storage.
 
-    version: for a state, the number of updates in this call before the view is read.
+    Attributes:
+        storage: the memory area.
+        sizes: the size of each dimension.
+        strides: the stride of each dimension in elements.
+        offset: the offset of the first element in elements.
+        version: for a state, the number of updates in this call before a step reads the view.
     """
 
     storage: Storage
@@ -55,14 +68,15 @@ class Tensor:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the storage holds a constant, whose data are known at compile time."""
+        """Whether the storage is a constant, whose value is known at compile time."""
         return self.storage.kind is StorageKind.CONSTANT
 
     def permute(self, order: Sequence[int]) -> Tensor:
-        """A view with its dimensions in another order.
+        """Returns a view with its dimensions in another order.
 
         Args:
-            order: for each new dimension, the index of the old one; negative ones count from the end.
+            order: for each new dimension, the index of the old dimension. Negative indices count from the
+                end.
         """
         order = [axis % self.rank for axis in order]
         return replace(
@@ -72,7 +86,7 @@ class Tensor:
         )
 
     def narrow(self, axis: int, start: Size, size: Size, step: int = 1) -> Tensor:
-        """A view of a range of one dimension.
+        """Returns a view of a range of one dimension.
 
         Args:
             axis: the dimension.
@@ -87,12 +101,12 @@ class Tensor:
         return replace(self, sizes=tuple(sizes), strides=tuple(strides), offset=offset)
 
     def select(self, axis: int, index: Size) -> Tensor:
-        """A view of one index of a dimension, without that dimension."""
+        """Returns a view of one index of a dimension, without that dimension."""
         narrowed = self.narrow(axis, index, 1)
         return narrowed.without(axis)
 
     def without(self, axis: int) -> Tensor:
-        """Drops a dimension of one element."""
+        """Removes a dimension of one element."""
         return replace(
             self,
             sizes=self.sizes[:axis] + self.sizes[axis + 1 :],
@@ -116,7 +130,7 @@ class Tensor:
         return replace(self, sizes=tuple(sizes), strides=tuple(strides))
 
     def is_dense(self) -> bool:
-        """Whether the view covers its whole storage, each element once, with dimensions in any order."""
+        """Returns whether the view contains each element of its storage once, in any dimension order."""
         if not same(self.offset, 0) or not same(product(self.sizes), self.storage.numel):
             return False
         expected: Size = 1
@@ -129,22 +143,28 @@ class Tensor:
             expected = simplify(expected * found[1])
         return True
 
-    def lies_as(self, other: Tensor) -> bool:
-        """Whether both have the same sizes and strides; dimensions of one element are ignored."""
+    def has_layout_of(self, other: Tensor) -> bool:
+        """Returns whether both views have the same sizes and strides.
+
+        The strides of dimensions of one element are ignored.
+        """
         return self.rank == other.rank and all(
             same(a, b) and (same(a, 1) or same(s, t))
             for a, b, s, t in zip(self.sizes, other.sizes, self.strides, other.strides, strict=True)
         )
 
     def is_contiguous(self) -> bool:
-        """Whether the view is contiguous in row-major order."""
+        """Returns whether the view is contiguous in row-major order."""
         return all(
             same(size, 1) or same(stride, expected)
             for size, stride, expected in zip(self.sizes, self.strides, contiguous(self.sizes), strict=True)
         )
 
     def reshape(self, sizes: Sequence[Size]) -> Tensor | None:
-        """The view with another shape and the same order of elements; None if it is no strided view."""
+        """Returns a view with another shape and the same order of elements.
+
+        The result is None if no strides express this view.
+        """
         if any(same(size, 0) for size in sizes):
             return replace(self, sizes=tuple(sizes), strides=contiguous(sizes))
         chunks: list[tuple[Size, Size]] = []  # (elements, stride), outermost first
@@ -158,14 +178,14 @@ class Tensor:
         strides: list[Size] = [1] * len(sizes)
         axis = len(sizes) - 1
         for elements, stride in reversed(chunks):
-            taken: Size = 1
-            while not same(taken, elements):
+            covered: Size = 1  # elements of this chunk that the new dimensions cover so far
+            while not same(covered, elements):
                 while axis >= 0 and same(sizes[axis], 1):
                     axis -= 1
-                if axis < 0 or not _divides(simplify(taken * sizes[axis]), elements):
+                if axis < 0 or not _divides(simplify(covered * sizes[axis]), elements):
                     return None
-                strides[axis] = simplify(stride * taken)
-                taken = simplify(taken * sizes[axis])
+                strides[axis] = simplify(stride * covered)
+                covered = simplify(covered * sizes[axis])
                 axis -= 1
         if any(not same(size, 1) for size in sizes[: axis + 1]):
             return None
@@ -183,7 +203,7 @@ def _divides(a: Size, b: Size) -> bool:
 
 
 def contiguous(sizes: Sequence[Size]) -> tuple[Size, ...]:
-    """Strides of a dense row-major tensor."""
+    """Returns the strides of a dense row-major tensor."""
     strides: list[Size] = []
     step: Size = 1
     for size in reversed(sizes):
@@ -193,7 +213,7 @@ def contiguous(sizes: Sequence[Size]) -> tuple[Size, ...]:
 
 
 def strides_in_order(sizes: Sequence[Size], order: Sequence[int]) -> tuple[Size, ...]:
-    """Strides of a dense tensor whose dimensions lie in `order`, outermost first."""
+    """Returns the strides of a dense tensor with the memory order `order`, outermost dimension first."""
     strides: list[Size] = [1] * len(sizes)
     step: Size = 1
     for axis in reversed(order):
@@ -203,12 +223,18 @@ def strides_in_order(sizes: Sequence[Size], order: Sequence[int]) -> tuple[Size,
 
 
 def constant(data: torch.Tensor) -> Tensor:
-    """A constant in row-major order, in a dtype in which plans compute."""
+    """Returns a constant in row-major order, in the dtype in which plans compute with it."""
     return stored(data.to(planned_dtype(data.dtype)))
 
 
 def stored(data: torch.Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    """A constant in row-major order; in `dtype` if all its numbers fit that dtype."""
+    """Returns a constant in row-major order.
+
+    Args:
+        data: the value.
+        dtype: torch.float16 or torch.bfloat16, in which the value is stored if it does not overflow. For any
+            other dtype or None, the constant keeps the dtype of `data`.
+    """
     data = data.detach().contiguous()
     if dtype in FLOAT16_TYPES and bool(data.abs().max() <= torch.finfo(dtype).max if data.numel() else True):
         data = data.to(dtype)

@@ -1,4 +1,7 @@
-"""Converts plans in the layouts of released versions to the current layout."""
+"""Converts plans in the layouts of released versions to the current layout.
+
+A layout is a version of the payload format; its identifier, such as RCP2, is in the payload.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ CURRENT = CPU_PLAN.identifier.decode()
 """The layout that this version writes and reads."""
 
 UPGRADES: dict[str, Callable[[bytes], Plan]] = {}
-"""For each older layout of a released version: the function that converts its payloads to a plan.
+"""For each older layout of a released version: the function that converts its payloads to plans.
 
-Version 0.1.0 has RCP2. RCP1 was never released, and its steps lack information that RCP2 has.
+Version 0.1.0 writes RCP2. RCP1 was never released, and its steps lack information that RCP2 needs.
 """
 
 
@@ -25,22 +28,26 @@ def layout_of(payload: bytes) -> str:
 
 
 def can_upgrade(layout: str, upgrades: Mapping[str, Callable[[bytes], Plan]] = UPGRADES) -> bool:
-    """Returns whether plans of the layout can be converted without a new compilation."""
+    """Returns whether plans in this layout can be converted to the current layout without the model."""
     return layout == CURRENT or layout in upgrades
 
 
 def upgraded(payload: bytes, upgrades: Mapping[str, Callable[[bytes], Plan]] = UPGRADES) -> bytes:
     """Returns the payload in the current layout.
 
+    Args:
+        payload: a payload in any layout.
+        upgrades: the functions that convert older layouts.
+
     Raises:
-        MalformedError: the payload is damaged, or its layout lacks information that the current one needs.
+        MalformedError: the payload is damaged, or its layout lacks information that the current layout needs.
     """
     layout = layout_of(payload)
     if layout == CURRENT:
         return payload
     if layout not in upgrades:
         raise MalformedError(
-            f"the plan has the layout {layout}, which cannot become {CURRENT} without the model: compile the "
-            "model again"
+            f"the plan has the layout {layout}, which cannot be converted to {CURRENT} without the model: "
+            "compile the model again"
         )
     return write_plan(upgrades[layout](payload))

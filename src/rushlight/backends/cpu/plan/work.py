@@ -10,16 +10,7 @@ from rushlight.backends.cpu.plan import tables as t
 from rushlight.backends.cpu.plan.evaluate import numbers
 from rushlight.backends.cpu.plan.operation import Operation
 
-_ITEM_BYTES = {
-    0: 1,
-    1: 1,
-    3: 4,
-    4: 8,
-    5: 2,
-    6: 4,
-    11: 1,
-    15: 2,
-}  # bytes by dtype, as numbered in a program file
+_ITEM_BYTES = {0: 1, 1: 1, 3: 4, 4: 8, 5: 2, 6: 4, 11: 1, 15: 2}  # by the number of a dtype in a program file
 
 Shape = tuple[int, ...]
 ShapeOf = Callable[[int], Shape]
@@ -29,10 +20,13 @@ ShapeOf = Callable[[int], Shape]
 class Work:
     """The work of a step.
 
-    operations: multiplications plus additions of the plain algorithm; 0 for steps that only move or map
-        elements.
-    bytes: the sum over all operands, each once, which is the minimum that must be moved. shape: of the last
-        output.
+    Attributes:
+        kind: the type of the operation.
+        operations: multiplications plus additions of the direct algorithm; 0 for elementwise steps and steps
+            that only move elements.
+        bytes: the sum of the sizes of all operands, each counted once. A step must move at least this number
+            of bytes.
+        shape: the shape of the last output.
     """
 
     kind: type[Operation[int]]
@@ -42,7 +36,7 @@ class Work:
 
 
 def work_of(plan: t.Plan) -> list[Work]:
-    """The work of every step, at the upper bounds of dynamic sizes."""
+    """Returns the work of every step, at the upper bounds of dynamic sizes."""
     sizes = numbers(plan)
     shapes = [tuple(sizes[index] for index in value.sizes) for value in plan.values]
     result = []
