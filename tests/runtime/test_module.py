@@ -106,8 +106,8 @@ def test_arguments_by_name(scaled: rushlight.Module) -> None:
 @pytest.mark.parametrize(
     ("args", "kwargs", "message"),
     [
-        ((X,), {"x": X, "scale": X}, "forward is given the argument 'x' twice"),
-        ((), {"y": X, "scale": X}, "forward lacks the arguments x"),
+        ((X,), {"x": X, "scale": X}, "forward got the argument 'x' twice"),
+        ((), {"y": X, "scale": X}, "forward is missing the arguments x"),
         ((X,), {"y": X}, "scale is missing"),
         ((X,), {"y": X, "scale": X, "z": X}, "z is unknown; the positional arguments are x, y"),
         ((X, X), {"scale": X, "z": X}, "z is unknown; the positional arguments are x, y"),
@@ -145,7 +145,7 @@ def test_without_a_spec(add_program: Callable[..., bytes]) -> None:
     assert module(two(1), two(2)).tolist() == [3, 3]
     with pytest.raises(InvalidArgumentError, match="takes 2 positional arguments, but 3 are given"):
         module(two(1), two(2), two(3))
-    message = "other is unknown; the program does not hold the names of its 2 positional arguments"
+    message = "other is unknown; the program does not contain the names of its 2 positional arguments"
     with pytest.raises(InvalidArgumentError, match=message):
         module(two(1), two(2), other=two(3))
 
