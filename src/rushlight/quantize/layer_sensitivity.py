@@ -225,7 +225,7 @@ class SensitivityMeters:
         self._items += 1
 
     def state(self) -> tuple[int, list[Meter]]:
-        """Returns the number of items, and the meters in an order that depends on the program alone."""
+        """Returns the number of items, and the meters in an order that depends only on the program."""
         return self._items, [
             self._whole,
             *(meter for unit in self._units for meter in (unit.own, unit.result)),

@@ -66,7 +66,14 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         """
 
     def set_global(self, quantization_config: QuantizationConfig | None) -> Self:
-        """Sets the configuration of every operator without a more specific one."""
+        """Sets the configuration of all operators without a more specific configuration.
+
+        Args:
+            quantization_config: the configuration; None keeps these operators in float.
+
+        Raises:
+            QuantizationError: the backend does not support the configuration.
+        """
         self._check(quantization_config)
         self.global_config = quantization_config
         return self
@@ -96,19 +103,39 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
     def set_module_type(
         self, module_type: str | type, quantization_config: QuantizationConfig | None
     ) -> Self:
-        """Sets the configuration of all operators in modules of a type and in their submodules."""
+        """Sets the configuration of all operators in modules of a type and in their submodules.
+
+        Args:
+            module_type: the class of the modules, or its full name.
+            quantization_config: the configuration; None keeps these operators in float.
+
+        Raises:
+            QuantizationError: the backend does not support the configuration.
+        """
         self._check(quantization_config)
         self.module_type_config[module_type] = quantization_config
         return self
 
     def set_module_name(self, module_name: str, quantization_config: QuantizationConfig | None) -> Self:
-        """Sets the configuration of all operators in the module with a name such as `blocks.0.attention`."""
+        """Sets the configuration of all operators in a module and in its submodules.
+
+        Args:
+            module_name: the name of the module, such as `blocks.0.attention`.
+            quantization_config: the configuration; None keeps these operators in float.
+
+        Raises:
+            QuantizationError: the backend does not support the configuration.
+        """
         self._check(quantization_config)
         self.module_name_config[module_name] = quantization_config
         return self
 
     def set_filter_function(self, filter_fn: Filter) -> Self:
-        """Sets a filter: only operators for which `filter_fn(node)` is True are quantized."""
+        """Sets a filter for operators.
+
+        Args:
+            filter_fn: is called with the node of an operator, and returns whether to quantize the operator.
+        """
         self.filter_fn = filter_fn
         return self
 

@@ -23,7 +23,7 @@ class Kind(enum.Enum):
     UNARY = "input and output"
     SHARED = "input and output, with the same parameters"
     CONCAT = "all inputs and output, with the same parameters"
-    TABLE = "the weight alone"
+    TABLE = "only the weight"
 
 
 @dataclass(frozen=True)

@@ -126,9 +126,9 @@ class BundledModule:
 def _bytes_of(source: BundleSource) -> bytes:
     if isinstance(source, (str, os.PathLike)):
         return Path(source).read_bytes()
-    held = source if isinstance(source, (bytes, bytearray, memoryview)) else contents(source)
-    if held is None:
+    found = source if isinstance(source, (bytes, bytearray, memoryview)) else contents(source)
+    if found is None:
         raise TypeError(
             f"a bundled program must be bytes, a path or an open file object, not {type(source).__name__}"
         )
-    return bytes(held)
+    return bytes(found)

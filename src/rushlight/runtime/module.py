@@ -312,9 +312,9 @@ def load(
         FileMissingError: a file does not exist. The error is also a FileNotFoundError.
         InvalidProgramError: the program is truncated, damaged, or not a .pte file, or its digest is wrong.
     """
-    held = contents(source)
-    if held is not None:
-        source = held
+    found = contents(source)
+    if found is not None:
+        source = found
     if isinstance(source, (bytearray, memoryview)):
         source = bytes(source)
     if isinstance(data_path, memoryview):

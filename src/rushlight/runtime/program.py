@@ -75,9 +75,9 @@ def _load_native(source: ProgramSource, data: Any, threads: int | None) -> _nati
         source = bytes(source)  # a copy, because the caller may change the bytearray
     if isinstance(source, (bytes, memoryview)):
         return _native.load_buffer(source, data, threads)
-    held = contents(source)
-    if held is not None:
-        return _native.load_buffer(held, data, threads)
+    found = contents(source)
+    if found is not None:
+        return _native.load_buffer(found, data, threads)
     raise TypeError(
         "a program must be bytes, a path, an open file object or a compiled program, "
         f"not {type(source).__name__}"

@@ -63,7 +63,7 @@ class ExecuTorchMethod:
         Args:
             inputs: the inputs. A single tensor means a sequence with one tensor.
             clone_outputs: return outputs that own their memory. If False, outputs in planned memory are
-                views of this memory: the next run overwrites them, and a write to a returned parameter
+                views of this memory. The next run overwrites them, and a write to a returned parameter
                 changes the parameter. Outputs without planned memory always own their memory.
         """
         self._inputs = inputs if isinstance(inputs, (list, tuple)) else (inputs,)

@@ -169,10 +169,10 @@ def _contents(data: ProgramSource) -> bytes | memoryview:
             return file.read()
     if isinstance(data, (bytes, memoryview)):
         return data
-    held = bytes(data) if isinstance(data, bytearray) else contents(data)
-    if held is None:
+    found = bytes(data) if isinstance(data, bytearray) else contents(data)
+    if found is None:
         raise TypeError(f"a program must be bytes, a path or a file object, not {type(data).__name__}")
-    return held
+    return found
 
 
 def _sources(data: DataSource | None) -> list[bytes | memoryview]:
