@@ -84,13 +84,13 @@ def test_report_names_layers_and_the_runtime(folder: Path, capsys: pytest.Captur
     assert main(["quantize", *arguments, "--html", "report.html"]) == 0
     out = capsys.readouterr().out
     assert "conv.conv2d" in out and "head.linear" in out and "quantized_model.py:13" in out
-    assert "compiled, in the runtime" in out and "No layer falls below 10 dB." in out
+    assert "compiled, in the runtime" in out and "No layer is below 10 dB." in out
     assert "All layers quantized" in out and "net-static_int8.pte" in out
     page = (folder / "report.html").read_text()
     assert (
         page.count("<html") == 1
         and "End to end" in page
-        and "Error of the results with one layer quantized" in page
+        and "Error of the outputs with one layer quantized" in page
     )
     images = np.random.default_rng(0).random((2, 1, 8, 8), np.float32)
     assert rushlight.load(folder / "net-static_int8.pte")(images).shape == (2, 10)

@@ -244,7 +244,7 @@ def test_dataclasses_of_operations(tmp_path: Path) -> None:
         step = scope.Step(operation=total, debug_handle=9)
         assert decode(binding, memoryview(bytes(encode(binding, step)))) == step
         total.groups = 65
-        with pytest.raises(EncodeError, match="Sum.groups: 65 is outside of 1 to 64"):
+        with pytest.raises(EncodeError, match="Sum.groups: 65 is outside the range 1 to 64"):
             encode(binding, step)
 
 

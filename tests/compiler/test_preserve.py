@@ -102,7 +102,7 @@ def test_a_partitioner_chooses_node_by_node(program: Any) -> None:
 def test_what_is_kept_and_then_left_over_is_an_error(program: Any) -> None:
     with pytest.raises(CompileError, match="aten.linear.default.* was not decomposed or delegated") as error:
         to_edge_transform_and_lower(program, partitioner=[Keep([LINEAR], [])])
-    assert "Keep asked to keep it whole in method forward" in str(error.value)
+    assert "Keep preserves this operator in method forward" in str(error.value)
     assert "test_preserve.py:" in str(error.value)
 
 

@@ -182,7 +182,7 @@ def test_observers_that_cannot_be_merged_are_refused(cluster: Cluster, net: Net,
         qscheme=spec.qscheme,
     )
     quantizer = CpuQuantizer().set_global(QuantizationConfig(other, other, config.weight, config.bias, False))
-    with pytest.raises(QuantizationError, match="HistogramObserver sees in several parts"):
+    with pytest.raises(QuantizationError, match="HistogramObserver cannot merge the statistics"):
         distributed.quantize(dataset(x), export(net, (torch.ones(1, 8),)), quantizer, ["x"])
 
 

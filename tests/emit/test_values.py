@@ -110,5 +110,5 @@ def test_a_spec_has_one_value() -> None:
 
 @pytest.mark.parametrize("value", [1j, object(), torch.device("cpu"), [object()]])
 def test_what_the_format_cannot_hold_is_refused(value: Any) -> None:
-    with pytest.raises(EmitError, match="cannot hold"):
+    with pytest.raises(EmitError, match="cannot contain"):
         Values().constant(value)

@@ -73,11 +73,14 @@ def test_writing_to_a_path_and_to_a_file(entries: dict[str, NamedDataEntry], tmp
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        (NamedDataEntry(b"1234", 1, layout(2)), "tensor 'x' of 8 bytes is given 4 bytes of data"),
+        (NamedDataEntry(b"1234", 1, layout(2)), "tensor 'x' needs 8 bytes of data, but has 4"),
         (NamedDataEntry(b"1234", 1, layout(-1)), r"tensor 'x' has a negative size: \[-1\]"),
-        (NamedDataEntry(b"1234", 1, layout(1, order=[1])), r"tensor 'x' of 1 dimensions has dim order \[1\]"),
+        (
+            NamedDataEntry(b"1234", 1, layout(1, order=[1])),
+            r"tensor 'x' of 1 dimensions has the invalid dim order \[1\]",
+        ),
         (NamedDataEntry(b"1234", 1, layout(*[1] * 17)), "tensor 'x' has 17 dimensions; at most 16"),
-        (NamedDataEntry(b"1234", -1), "named data 'x' has alignment -1"),
+        (NamedDataEntry(b"1234", -1), "named data 'x' have the alignment -1"),
         (NamedDataEntry("text"), "named data 'x': expected a buffer of bytes, got str"),
     ],
 )
@@ -90,8 +93,8 @@ def test_what_cannot_be_written(entry: NamedDataEntry, message: str) -> None:
     ("offset", "value", "message"),
     [
         (4, b"ET12", "identifier is b'ET12', not 'FT01'"),
-        (8, b"FH02", "no b'FH01' header"),
-        (12, struct.pack("<I", 32), "header's length is 32"),
+        (8, b"FH02", "header does not begin with b'FH01'"),
+        (12, struct.pack("<I", 32), "header length 32 is too small"),
         (16, struct.pack("<Q", 2**64 - 1), "do not fit"),
         (24, struct.pack("<Q", 2**64 - 1), "do not fit"),
         (32, struct.pack("<Q", 2**63), "not between the tables and the end"),
@@ -112,7 +115,7 @@ def test_a_layout_that_does_not_fit_its_segment_is_refused(entries: dict[str, Na
     sizes = struct.pack("<3I", 2, 2, 3)
     at = data.index(sizes)
     data[at : at + 12] = struct.pack("<3I", 2, 2, 2**30)
-    with pytest.raises(MalformedError, match="tensor 'weight' of 4294967296 bytes is given 12"):
+    with pytest.raises(MalformedError, match="tensor 'weight' needs 4294967296 bytes of data, but has 12"):
         read_ptd(data)
 
 
@@ -120,7 +123,7 @@ def test_layouts_are_not_checked_if_the_caller_says_so() -> None:
     entries = {"x": NamedDataEntry(b"1234", 1, layout(2, order=[1]))}
     data = write_ptd(entries, check_layouts=False)
     assert read_ptd(data, check_layouts=False)["x"].tensor_layout == layout(2, order=[1])
-    with pytest.raises(MalformedError, match=r"tensor 'x' of 1 dimensions has dim order \[1\]"):
+    with pytest.raises(MalformedError, match=r"tensor 'x' of 1 dimensions has the invalid dim order \[1\]"):
         read_ptd(data)
 
 

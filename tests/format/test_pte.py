@@ -179,7 +179,7 @@ def test_data_inside_of_the_program_stand_for_those_of_the_file(every_kind: PTEF
     )
     assert write_pte(inside) == write_pte(every_kind)
     inside.constants = every_kind.constants
-    with pytest.raises(FormatError, match="both in PTEFile and inside"):
+    with pytest.raises(FormatError, match="both in PTEFile and in the tables"):
         write_pte(inside)
 
 
@@ -282,9 +282,9 @@ def set_version(file: PTEFile) -> None:
         (shorten_constant, "method 'forward', value 4 needs 24 bytes of constant 1, which has 23"),
         (drop_constant, "value 15 uses constant 2, but there are 2"),
         (drop_mutable_data, "value 12 uses mutable data 1, but there are 0"),
-        (drop_delegate_data, "delegate 'SomeBackend' refers to .* but there are 0 delegate data"),
+        (drop_delegate_data, "delegate 'SomeBackend' refers to .* but there are 0 entries of delegate data"),
         (break_constant, "constant 1: expected a buffer of bytes, got Broken"),
-        (break_alignment, "named data 'b' has alignment 0"),
+        (break_alignment, "named data 'b' have the alignment 0"),
         (leave_offsets, "already refers to segments"),
         (set_version, "version 7"),
     ],
@@ -306,13 +306,13 @@ def test_alignments_are_powers_of_two(every_kind: PTEFile, name: str) -> None:
     ("offset", "value", "message"),
     [
         (4, b"ET99", "file identifier at byte 4|identifier is b'ET99'"),
-        (12, struct.pack("<I", 8), "header's length is 8"),
+        (12, struct.pack("<I", 8), "header length 8 is too small"),
         (16, struct.pack("<Q", 2**63), "tables of 9223372036854775808 bytes do not fit"),
         (16, struct.pack("<Q", 20), "tables of 20 bytes do not fit"),
         (24, struct.pack("<Q", 2**64 - 1), "segments at byte 18446744073709551615 are not between"),
-        (24, struct.pack("<Q", 0), "segments without a base offset"),
+        (24, struct.pack("<Q", 0), "the file has segments, but their base offset is 0"),
         (32, struct.pack("<Q", 2**64 - 1), "segments of 18446744073709551615 bytes do not fit"),
-        (32, struct.pack("<Q", 1), "segment 0 .* is not inside of the 1 bytes"),
+        (32, struct.pack("<Q", 1), "segment 0 .* is not inside the 1 bytes"),
     ],
 )
 def test_a_header_that_lies_is_refused(every_kind: PTEFile, offset: int, value: bytes, message: str) -> None:
@@ -333,7 +333,7 @@ def test_errors_name_table_field_and_offset(every_kind: PTEFile) -> None:
     at = data.index("schön".encode()) + len("schön".encode())
     data[at] = 1
     with pytest.raises(
-        MalformedError, match=r"String\.string_val at byte \d+: text is not NUL-term"
+        MalformedError, match=r"String\.string_val at byte \d+: a text is not NUL-term"
     ) as caught:
         read_pte(data)
     assert (caught.value.table, caught.value.field) == ("String", "string_val")

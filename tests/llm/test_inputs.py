@@ -97,7 +97,7 @@ def test_long_texts_are_cut_in_their_repr() -> None:
         (lambda: make_image_input(torch.ones(1, 4, 5)), InvalidArgumentError, r"not \[1, 4, 5\]"),
         (lambda: make_image_input(torch.ones(4, 5)), InvalidArgumentError, r"not \[4, 5\]"),
         (lambda: make_image_input(torch.ones(3, 4, 4).half()), InvalidTypeError, "not float16"),
-        (lambda: make_image_input([1, 2]), InvalidTypeError, "an image is a tensor, not a list"),
+        (lambda: make_image_input([1, 2]), InvalidTypeError, "an image must be a tensor, not a list"),
         (lambda: make_image_input(torch.ones(3, 4, 4).bfloat16()), InvalidTypeError, "an image"),
         (lambda: make_image_input(torch.ones(3, 4, 4, device="meta")), InvalidTypeError, "an image"),
         (lambda: make_audio_input(torch.ones(4, 5)), InvalidArgumentError, r"n_frames\], not \[4, 5\]"),
@@ -108,10 +108,10 @@ def test_long_texts_are_cut_in_their_repr() -> None:
         (lambda: make_token_input("12"), InvalidTypeError, "not a str"),  # type: ignore[arg-type]
         (lambda: make_text_input(b"x"), InvalidTypeError, "not a bytes"),  # type: ignore[arg-type]
         (lambda: MultimodalInput({"a": 1}), InvalidTypeError, "not a dict"),  # type: ignore[arg-type]
-        (lambda: Image([1, 2], 1, 1, 3), InvalidArgumentError, "does not have 2 values"),
+        (lambda: Image([1, 2], 1, 1, 3), InvalidArgumentError, "has 3 values, not 2"),
         (lambda: Image([1, 2, 300], 1, 1, 3), InvalidArgumentError, "from 0 to 255"),
-        (lambda: Image(["a"], 1, 1, 1), InvalidTypeError, "has numbers"),  # type: ignore[list-item]
-        (lambda: Audio([], -1, -1, 0), InvalidArgumentError, "does not exist"),
+        (lambda: Image(["a"], 1, 1, 1), InvalidTypeError, "must be numbers"),  # type: ignore[list-item]
+        (lambda: Audio([], -1, -1, 0), InvalidArgumentError, "cannot have the shape"),
     ],
 )
 def test_what_is_refused(call: Any, error: type[Exception], message: str) -> None:

@@ -43,10 +43,13 @@ def test_ends(ends: Any) -> None:
     ("constants", "message"),
     [
         ({}, "get_max_seq_len is missing. Compile with constant_methods="),
-        ({"get_max_seq_len": 0}, r"get_max_seq_len gives \[0\], not one integer from 1 on"),
-        ({"get_max_seq_len": 7.5}, "get_max_seq_len gives 7.5, not an integer"),
-        ({"get_max_seq_len": 7, "get_bos_id": (1, 2)}, r"get_bos_id gives \[1, 2\], not one integer"),
-        ({"get_max_seq_len": 7, "get_bos_id": "<s>"}, "get_bos_id gives '<s>', not an integer"),
+        ({"get_max_seq_len": 0}, r"get_max_seq_len returns \[0\]; it must return one integer, 1 or more"),
+        ({"get_max_seq_len": 7.5}, "get_max_seq_len returns 7.5, not an integer"),
+        (
+            {"get_max_seq_len": 7, "get_bos_id": (1, 2)},
+            r"get_bos_id returns \[1, 2\]; it must return one integer",
+        ),
+        ({"get_max_seq_len": 7, "get_bos_id": "<s>"}, "get_bos_id returns '<s>', not an integer"),
     ],
 )
 def test_what_is_refused(constants: dict[str, Any], message: str) -> None:

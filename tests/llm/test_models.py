@@ -48,7 +48,7 @@ def test_chunks_give_what_single_tokens_give(kind: str) -> None:
 def test_tokens_outside_the_vocabulary() -> None:
     model = load(text_program("started"))
     with pytest.raises(
-        InvalidArgumentError, match="token 40, but the model has 40 tokens: does the tokenizer"
+        InvalidArgumentError, match="token 40, but the model has 40 tokens: the tokenizer may belong"
     ):
         model.read_tokens([1, 40], 0)
 
@@ -95,32 +95,32 @@ def logits(tokens: Tensor, start: Tensor) -> Tensor:
         (
             lambda: program(logits, ONE, START, name="decode"),
             NotFoundError,
-            "no method 'forward', which reads tokens and gives logits; it has decode, get_max_seq_len",
+            "no method 'forward', which reads tokens and returns logits; its methods are decode, get_max",
         ),
         (
             lambda: program(lambda t, s, m: logits(t, s) + m, ONE, START, torch.ones(1)),
             NotSupportedError,
-            r"'forward' has 3 inputs and 1 outputs: a language model has forward\(tokens, position\)",
+            r"'forward' has 3 inputs and 1 outputs: a language model must have forward\(tokens, position\)",
         ),
         (
             lambda: program(logits, ONE.float(), START),
             InvalidProgramError,
-            r"input 0 of method 'forward' has tokens, but is float32\[1, 1\]: export the model with int64",
+            r"input 0 of method 'forward' has tokens, but it is float32\[1, 1\]: export the model with int64",
         ),
         (
             lambda: program(logits, ONE, START.float()),
             InvalidProgramError,
-            r"input 1 of method 'forward' has positions of tokens, but is float32\[1\]",
+            r"input 1 of method 'forward' has positions of tokens, but it is float32\[1\]",
         ),
         (
             lambda: program(lambda t, s: logits(t[None], s), ONE[0], START),
             InvalidProgramError,
-            r"int64\[1\]: tokens are \[1, count\]",
+            r"int64\[1\]: tokens must have the shape \[1, count\]",
         ),
         (
             lambda: program(lambda t, s: logits(t, s).long(), ONE, START),
             InvalidProgramError,
-            r"output 0 of method 'forward' has logits, but is int64\[1, 1, 5\]: logits are of float32",
+            r"output 0 of method 'forward' has logits, but it is int64\[1, 1, 5\]: logits must be float32",
         ),
         (
             lambda: program(lambda t: logits(t, t), ONE),
@@ -135,12 +135,12 @@ def logits(tokens: Tensor, start: Tensor) -> Tensor:
         (
             lambda: program(logits, ONE, START, enable_dynamic_shape=True),
             InvalidProgramError,
-            r"int64\[1, 1\], no dynamic number of tokens: export the model with dynamic_shapes, or without",
+            r"int64\[1, 1\], without a dynamic number of tokens: export the model with dynamic_shapes, or",
         ),
         (
             lambda: program(lambda t, s: logits(t, s[0]), ONE, torch.zeros(1, 1, dtype=torch.int64)),
             InvalidProgramError,
-            r"input 1 of method 'forward' is int64\[1, 1\]: the position is a tensor of one element",
+            r"input 1 of method 'forward' is int64\[1, 1\]: the position must be a tensor with one",
         ),
     ],
 )
@@ -161,12 +161,12 @@ def test_encoders() -> None:
     assert model.read_embeddings(np.zeros((1, 10, 32), np.float32), 0).shape == (40,)
     with pytest.raises(InvalidArgumentError, match=r"takes float32\[1, 3, 8, 8\], not an image of shape"):
         model.encode(Image([0.5] * 48, 4, 4, 3), "vision_encoder", "an image")
-    with pytest.raises(InvalidTypeError, match="an image has uint8: convert the values"):
+    with pytest.raises(InvalidTypeError, match="the values of an image are uint8: convert them"):
         model.encode(Image([1] * 192, 8, 8, 3), "vision_encoder", "an image")
     with pytest.raises(NotFoundError, match="no method 'smell_encoder', which reads sound"):
         model.encode(Audio(), "smell_encoder", "sound")
     for shape in ((1, 3, 8), (2, 3, 32), (3, 32)):
-        with pytest.raises(InvalidProgramError, match="but the encoder gives"):
+        with pytest.raises(InvalidProgramError, match="but the encoder returns"):
             model.read_embeddings(np.zeros(shape, np.float32), 0)
     with pytest.raises(InvalidProgramError, match="no embeddings"):
         model.read_embeddings(np.zeros((1, 0, 32), np.float32), 0)

@@ -137,22 +137,22 @@ def test_what_a_processor_gives() -> None:
 @pytest.mark.parametrize(
     ("inputs", "token", "error", "message"),
     [
-        ({"ids": [1]}, None, InvalidArgumentError, "inputs have no input_ids, only ids"),
+        ({"ids": [1]}, None, InvalidArgumentError, "inputs must have input_ids, but have only ids"),
         ({"input_ids": [[1], [2]]}, None, InvalidArgumentError, r"not int64 \[2, 1\]"),
         ({"input_ids": [0.5]}, None, InvalidArgumentError, r"not float64 \[1\]"),
         (
             {"input_ids": [1], "pixel_values": IMAGE},
             None,
             InvalidArgumentError,
-            "give image_token_id, the token of images",
+            "also pass image_token_id",
         ),
         (
             {"input_ids": [1, 39, 2, 39], "pixel_values": IMAGE},
             39,
             InvalidArgumentError,
-            "2 runs of the image token 39, but pixel_values have 1 images",
+            "2 sequences of the image token 39, but pixel_values have 1 images",
         ),
-        ({"input_ids": [39]}, 39, InvalidArgumentError, "1 runs of the image token 39, but .* have 0"),
+        ({"input_ids": [39]}, 39, InvalidArgumentError, "1 sequences of the image token 39, but .* have 0"),
         (3, None, InvalidTypeError, "not a int"),
     ],
 )
@@ -167,8 +167,8 @@ def test_what_a_processor_does_not_give(
     ("inputs", "error", "message"),
     [
         ([], InvalidArgumentError, "the prompt has no tokens"),
-        ("w5", InvalidTypeError, "a list of parts, not a str"),
-        (["w5"], InvalidTypeError, "is a MultimodalInput, not a str"),
+        ("w5", InvalidTypeError, "must be a list of parts, not a str"),
+        (["w5"], InvalidTypeError, "must be a MultimodalInput, not a str"),
         ([make_image_input(torch.ones(3, 4, 4))], InvalidArgumentError, "vision_encoder takes"),
         ([make_audio_input(torch.ones(1, 9, 5))], InvalidArgumentError, "audio_encoder takes"),
         ([make_token_input([99])], InvalidArgumentError, "the token 99"),

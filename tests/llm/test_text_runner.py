@@ -83,7 +83,7 @@ def test_reset_empties_the_context() -> None:
     chat.reset()
     assert chat.generate_text(words(PROMPT), config(max_new_tokens=5)) == first
     chat.reset()
-    with pytest.raises(InvalidArgumentError, match="the prompt has no tokens, and nothing was read before"):
+    with pytest.raises(InvalidArgumentError, match="the prompt has no tokens, and the context is empty"):
         chat.generate("", config())
 
 
@@ -256,10 +256,14 @@ def test_one_call_at_a_time() -> None:
 @pytest.mark.parametrize(
     ("prompt", "options", "message"),
     [
-        ([5] * 40, {}, "the prompt has 40 tokens, and 0 are in the context, but the model has room for 32"),
+        (
+            [5] * 40,
+            {},
+            "the prompt has 40 tokens, and 0 are in the context, but the context of the model has at most 32",
+        ),
         ([5], {"max_new_tokens": 0}, "no token may be generated: max_new_tokens is 0"),
-        ([5] * 32, {}, "and 32 of the 32 tokens of the context are taken"),
-        ([5] * 6, {"seq_len": 4}, "seq_len 4, and 6 of the 32 tokens"),
+        ([5] * 32, {}, "and 32 of the 32 positions of the context are occupied"),
+        ([5] * 6, {"seq_len": 4}, "seq_len 4, and 6 of the 32 positions"),
         ([77], {}, "the prompt has the token 77, but the model has 40 tokens"),
         ([5], {"temperature": -1}, "temperature is -1"),
     ],
@@ -277,7 +281,7 @@ def test_a_full_context() -> None:
     with pytest.raises(InvalidArgumentError, match="has 3 tokens, and 30 are in the context.*call reset"):
         chat.generate(words([5] * 3), config())
     chat.prefill(words([5] * 2))
-    with pytest.raises(InvalidArgumentError, match="32 of the 32 tokens of the context are taken"):
+    with pytest.raises(InvalidArgumentError, match="32 of the 32 positions of the context are occupied"):
         chat.generate("", config())
 
 

@@ -54,7 +54,7 @@ def test_a_config_beside_the_file_names_them(files: dict[str, Path], tmp_path: P
     assert (tokenizer.bos_id, tokenizer.eos_ids) == (0, {1})
     assert tokenizer.decode([0, *tokenizer.encode("once"), 1]) == "once"
     config.write_text("[")
-    with pytest.raises(InvalidTokenizerError, match="tokenizer_config.json' is no valid JSON"):
+    with pytest.raises(InvalidTokenizerError, match="tokenizer_config.json' is not a valid JSON"):
         load_tokenizer(tmp_path)
 
 
@@ -86,15 +86,18 @@ RANKS = [base64.b64encode(bytes([value])) + b" %d" % value for value in range(25
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is no tokenizer: neither"),
-        (b"\x00\x01", "is no tokenizer: neither"),
-        (b"{", "no valid tokenizer.json"),
-        (b"{}", "no valid tokenizer.json"),
-        (b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [["a", "b"]]}}', "no valid tokenizer.json"),
-        (b"\xff{", "is no tokenizer"),
-        (b"{\xff", "no valid tokenizer.json"),
-        (b"\n\x05", "no valid model of SentencePiece"),
-        (b"\n\xff\xff\xff\xff\x0f", "no valid model of SentencePiece"),
+        (b"", "is not a tokenizer: it is neither"),
+        (b"\x00\x01", "is not a tokenizer: it is neither"),
+        (b"{", "not a valid Hugging Face tokenizer.json"),
+        (b"{}", "not a valid Hugging Face tokenizer.json"),
+        (
+            b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [["a", "b"]]}}',
+            "not a valid Hugging Face tokenizer.json",
+        ),
+        (b"\xff{", "is not a tokenizer"),
+        (b"{\xff", "not a valid Hugging Face tokenizer.json"),
+        (b"\n\x05", "not a valid SentencePiece model"),
+        (b"\n\xff\xff\xff\xff\x0f", "not a valid SentencePiece model"),
         (b"YQ== 0\n", "no token for the byte 0x00"),
         (b"\n".join(RANKS[:200]), "no token for the byte 0xc8"),
         (b"\n".join([*RANKS, b"YQ== 256"]), "line 257 is not a new token with the rank 256"),

@@ -70,7 +70,7 @@ def test_every_layer_is_there_with_its_line() -> None:
     assert report.layers[2].code == lines[2].strip()
     assert all(row.accumulated.snr_db > 25 and row.own.snr_db > 25 for row in report.layers)
     assert all(row.how.startswith("int8") for row in report.layers)
-    assert report.first_wrong is None and report.verdict() == "No layer falls below 10 dB."
+    assert report.first_wrong is None and report.verdict() == "No layer is below 10 dB."
 
 
 def test_assertions_of_the_program_are_no_layers() -> None:

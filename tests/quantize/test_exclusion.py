@@ -82,7 +82,7 @@ def test_any_quantizer_will_do() -> None:
     ("how", "message"),
     [
         ({"layers": ["stem.conv2d_7"]}, "no layer 'stem.conv2d_7' .*its quantized layers are .*head.linear"),
-        ({"layers": ["head"]}, r"no layer 'head' .*say modules=\['head'\]"),
+        ({"layers": ["head"]}, r"no layer 'head' .*use modules=\['head'\]"),
         ({"modules": ["tail"]}, "no module 'tail' .*its modules are .*head"),
         ({"types": ["LSTM"]}, "no module of type 'LSTM' .*have the types .*Linear"),
     ],

@@ -106,8 +106,8 @@ def test_arguments_by_name(scaled: rushlight.Module) -> None:
 @pytest.mark.parametrize(
     ("args", "kwargs", "message"),
     [
-        ((X,), {"x": X, "scale": X}, "forward is given the argument 'x' twice"),
-        ((), {"y": X, "scale": X}, "forward lacks the arguments x"),
+        ((X,), {"x": X, "scale": X}, "forward got the argument 'x' twice"),
+        ((), {"y": X, "scale": X}, "forward is missing the arguments x"),
         ((X,), {"y": X}, "scale is missing"),
         ((X,), {"y": X, "scale": X, "z": X}, "z is unknown; the positional arguments are x, y"),
         ((X, X), {"scale": X, "z": X}, "z is unknown; the positional arguments are x, y"),
@@ -145,7 +145,7 @@ def test_without_a_spec(add_program: Callable[..., bytes]) -> None:
     assert module(two(1), two(2)).tolist() == [3, 3]
     with pytest.raises(InvalidArgumentError, match="takes 2 positional arguments, but 3 are given"):
         module(two(1), two(2), two(3))
-    message = "other is unknown; the program does not hold the names of its 2 positional arguments"
+    message = "other is unknown; the program does not contain the names of its 2 positional arguments"
     with pytest.raises(InvalidArgumentError, match=message):
         module(two(1), two(2), other=two(3))
 
@@ -158,7 +158,7 @@ def test_sources(add_program: Callable[..., bytes], tmp_path: Path) -> None:
         sources = [data, bytearray(data), memoryview(data), path, str(path), file]
         for source in sources:
             assert rushlight.load(source)(two(1), two(2)).tolist() == [3, 3]  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="not as int"):
+    with pytest.raises(TypeError, match="not int"):
         rushlight.load(3)  # type: ignore[arg-type]
 
 
@@ -243,7 +243,7 @@ def test_compiled_programs_are_loaded() -> None:
     compiled = rushlight.compile(Counter(), (torch.zeros(1),))
     for source in (compiled, compiled.manager):
         assert rushlight.load(source)(torch.zeros(1)).tolist() == [1]
-    with pytest.raises(TypeError, match="or a compiled program, not as int"):
+    with pytest.raises(TypeError, match="or a compiled program, not int"):
         rushlight.load(3)  # type: ignore[arg-type]
 
 

@@ -1,6 +1,6 @@
-"""The driver of the compiler, from exported programs to edge programs to a program file.
+"""The driver of the compiler. It converts exported programs to edge programs, and edge programs to a file.
 
-`edge.py` and `executorch.py` have the two managers, `config.py` their options.
+`edge.py` and `executorch.py` contain the two managers, and `config.py` contains their options.
 """
 
 from __future__ import annotations

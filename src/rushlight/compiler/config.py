@@ -23,19 +23,20 @@ from rushlight.target.kernel_table import KernelTable, host_kernel_table
 
 
 class DynamicMemoryPlanningMode(Enum):
-    """How memory of tensors with dynamic shapes is planned; the only mode is their upper bounds."""
+    """How memory of tensors with dynamic shapes is planned. The only mode uses the upper bounds of sizes."""
 
     UPPER_BOUND = 0
 
 
 @dataclass
 class PropagateDeviceConfig:
-    """The copies between host and device memory that a program leaves out.
+    """Which copies between host and device memory a program does not contain.
 
     Args:
-        skip_h2d_for_method_inputs: the caller passes inputs that only a delegate reads in memory of its
-            device.
-        skip_d2h_for_method_outputs: delegate results that are method outputs stay on the device.
+        skip_h2d_for_method_inputs: do not copy inputs that only a delegate reads. The caller must pass them
+            in memory of the delegate's device.
+        skip_d2h_for_method_outputs: do not copy results of delegates that are method outputs. They remain in
+            memory of the device.
     """
 
     skip_h2d_for_method_inputs: bool = False
@@ -44,12 +45,12 @@ class PropagateDeviceConfig:
 
 @dataclass
 class CaptureConfig:
-    """Options of an old capture front end of ExecuTorch, which torch.export replaces.
+    """The options of an old export function of ExecuTorch. torch.export replaces this function.
 
     Args:
-        pt2_mode, enable_functionalization: must be True, because torch.export captures programs.
-        enable_dynamic_shape: if True, `dynamic_shapes` must say which dimensions are dynamic.
-        enable_aot: parameters become inputs of the graph. They always do.
+        pt2_mode, enable_functionalization: must be True, because torch.export exports programs.
+        enable_dynamic_shape: if True, `dynamic_shapes` must define the dynamic dimensions.
+        enable_aot: has no effect. Parameters are always inputs of the graph.
         _dynamo_config: must be None.
         _unlift, _use_old_decomp_table: must be False.
     """
@@ -63,19 +64,19 @@ class CaptureConfig:
     _use_old_decomp_table: bool = False
 
     def check(self, dynamic_shapes: DynamicShapes) -> None:
-        """Checks that a capture by torch.export fulfils the options.
+        """Checks that torch.export supports the options.
 
         Args:
             dynamic_shapes: the dynamic dimensions, in the format of torch.export.
 
         Raises:
-            ValueError: torch.export cannot fulfil an option.
+            ValueError: torch.export does not support an option.
         """
         if not isinstance(self.enable_aot, bool):
-            raise ValueError(f"enable_aot={self.enable_aot!r} is no bool")
+            raise ValueError(f"enable_aot={self.enable_aot!r} must be a bool")
         if self.enable_dynamic_shape and dynamic_shapes is None:
             raise ValueError(
-                "enable_dynamic_shape=True has no effect by itself: give the dynamic dimensions as "
+                "enable_dynamic_shape=True has no effect without dynamic dimensions: pass them as "
                 "dynamic_shapes"
             )
         expected = {
@@ -85,24 +86,26 @@ class CaptureConfig:
             "_unlift": False,
             "_use_old_decomp_table": False,
         }
-        for name, only in expected.items():
+        for name, required in expected.items():
             given = getattr(self, name)
-            if given is not only:
+            if given is not required:
                 raise ValueError(
-                    f"{name}={given!r} has no effect: torch.export captures programs; leave it {only}"
+                    f"{name}={given!r} is not supported, because torch.export exports programs; use "
+                    f"{name}={required}"
                 )
 
 
 @dataclass
 class EdgeCompileConfig:
-    """The options for making edge programs.
+    """The options for the conversion to edge programs.
 
     Attributes:
-        _check_ir_validity: verify the ATen and Edge dialects.
+        _check_ir_validity: verify the ATen dialect and the Edge dialect.
         _skip_dim_order: keep operators with memory format arguments.
-        _core_aten_ops_exception_list: operators outside Core ATen to accept.
+        _core_aten_ops_exception_list: operators outside Core ATen that the verifier accepts.
         preserve_ops: operators that are not decomposed.
-        core_aten_only: refuse all other ATen operators; if False, only the target's kernel table decides.
+        core_aten_only: reject ATen operators outside Core ATen. If False, all operators are accepted for
+            which the target has kernels.
     """
 
     _check_ir_validity: bool = True
@@ -129,7 +132,7 @@ class EdgeCompileConfig:
 
 
 def _optimizes() -> bool:
-    """Whether constants and batch norm are folded by default."""
+    """The default of `optimize`."""
     return not stands_for_executorch()
 
 
@@ -140,36 +143,38 @@ class ExecutorchBackendConfig:
     Args:
         passes: passes that run over each graph before lowering.
         memory_planning_pass: the planner of all methods, or a dict of planners by method name.
-        propagate_device_config: which copies to and from devices are left out; one value for all methods, or
-            a dict by method name.
-        memories: the memories of the device, see `rushlight.memory.hierarchy.Memory`; the default planner
-            chooses the memory of each tensor.
-        to_out_var_pass: the pass that gives operators allocations for their results.
-        dynamic_memory_planning_mode: tensors of dynamic shape are planned at their upper bounds.
-        emit_stacktrace: write the source lines of the user's Python into the program.
+        propagate_device_config: which copies to and from devices the program does not contain: one value for
+            all methods, or a dict by method name.
+        memories: the memories of the device (see `rushlight.memory.hierarchy.Memory`). The default planner
+            selects the memory of each tensor.
+        to_out_var_pass: the pass that converts operators to out variants with allocated results.
+        dynamic_memory_planning_mode: the memory of tensors with dynamic shapes is planned for the upper
+            bounds of their sizes.
+        emit_stacktrace: write the lines of the model's source code to the program.
         extract_delegate_segments: write each delegate payload to a separate segment.
-        segment_alignment, constant_tensor_alignment, delegate_alignment: bytes, powers of two.
-        sym_shape_eval_pass: the pass that finds upper bounds; one pass for all methods, or a dict by method
-            name.
-        remove_view_copy: views of row-major tensors share the memory of their base.
-        external_constants: True, or a function from a constant's placeholder to the name of its file (None
-            keeps the constant in the program).
-        external_mutable_weights: trained weights stay outside the program.
+        segment_alignment, constant_tensor_alignment, delegate_alignment: alignments in bytes, powers of two.
+        sym_shape_eval_pass: the pass that computes upper bounds of sizes: one pass for all methods, or a dict
+            by method name.
+        remove_view_copy: let views of row-major tensors share the memory of their base.
+        external_constants: store constants in other files. True selects one file for all constants. A
+            function returns the name of the file for the placeholder of a constant; None keeps the constant
+            in the program.
+        external_mutable_weights: store trainable weights in another file.
         emit_mutable_buffer_names: write the names of mutable buffers.
         do_quant_fusion_and_const_prop: the same as `optimize`.
         run_reinplace_pass: replace operators that update a part of a large tensor (`index_put`) by their
-            in-place operators where no later node reads the old value. The default memory planner computes
+            in-place variants if no later node reads the old value. The default memory planner computes
             elementwise operators in place without this option.
-        enable_non_cpu_memory_planning: delegates with a device (the compile spec "target_device") get
-            arguments and results in memory of the device, with copies between host and device. If False, all
-            tensors are planned in host memory.
+        enable_non_cpu_memory_planning: plan arguments and results of delegates in memory of their device (the
+            compile spec "target_device"), and insert copies between host and device. If False, all tensors
+            are planned in host memory.
         reinplace_extra_ops: further edge operators for `run_reinplace_pass`.
-        optimize: fold constants and batch norm. It is off by default after `install_as_executorch()`, because
-            users of ExecuTorch count the operators of lowered graphs; do_quant_fusion_and_const_prop turns it
-            on.
-        digest: write a SHA-256 digest into the file; a loader verifies it on request.
-        target: the kernel table on which the program must run, by default the table of this package's
-            runtime. None checks no kernels, which is right for programs that only another runtime loads.
+        optimize: run optimizations, such as folding of constants and batch norm. The default is False after
+            `install_as_executorch()`, because users of ExecuTorch count the operators of lowered graphs.
+            do_quant_fusion_and_const_prop has the same effect.
+        digest: write a SHA-256 digest to the file. A loader checks the digest on request.
+        target: the kernels with which the program must run. The default is the kernels of this runtime. None
+            means that kernels are not checked, for programs that only another runtime loads.
     """
 
     passes: list[AnyPass] = field(default_factory=list)
@@ -201,7 +206,7 @@ class ExecutorchBackendConfig:
 
         Args:
             operator: the name of an out variant, such as "aten::add.out".
-            dtype: the dtype of the operator's first argument, such as "float32".
+            dtype: the dtype of the first argument, such as "float32".
         """
         target = self.target
         return target is not None and operator in target and target.mismatch(operator, [(0, dtype)]) is None
@@ -213,8 +218,8 @@ class ExecutorchBackendConfig:
             method: the name of the method.
 
         Returns:
-            The planner of `memory_planning_pass`, or a default planner if a dict has none for the method. It
-            is a copy if other options of this configuration change it.
+            The planner from `memory_planning_pass`, or a default planner if the dict has no entry for the
+            method. If other options of this configuration change the planner, it is a copy.
         """
         planner = for_method(self.memory_planning_pass, method, MemoryPlanningPass)
         wanted: dict[str, object] = {}
@@ -224,42 +229,45 @@ class ExecutorchBackendConfig:
             wanted["enable_non_cpu_memory_planning"] = self.enable_non_cpu_memory_planning
         changed = {name: value for name, value in wanted.items() if getattr(planner, name, None) != value}
         if changed:
-            # The planner belongs to the user; the shallow copy appends to the same reports.
+            # The planner belongs to the user and must not change. A shallow copy appends to the same reports.
             planner = copy.copy(planner)
             vars(planner).update(changed)
         return planner
 
     def may_optimize(self, signature: ExportGraphSignature) -> bool:
-        """Returns whether constants may be folded: not if their names are a contract, nor in training graphs.
+        """Returns whether optimizations such as folding of constants may run.
+
+        They must not run if constants are in other files, because their names must remain, and not in
+        training graphs.
 
         Args:
             signature: the signature of the edge program of a method.
 
         Returns:
-            True if `optimize` or `do_quant_fusion_and_const_prop` is set, constants are stored inside the
-            program, and the graph is no training graph.
+            True if `optimize` or `do_quant_fusion_and_const_prop` is set, constants are in the program, and
+            the graph is not a training graph.
 
         Raises:
             ValueError: `do_quant_fusion_and_const_prop` is set for a training graph.
         """
         if self.do_quant_fusion_and_const_prop and signature.backward_signature is not None:
             raise ValueError(
-                "do_quant_fusion_and_const_prop would change the weights of a joint graph, which is for "
-                "training; leave it False"
+                "do_quant_fusion_and_const_prop would change the weights of a joint graph for training; use "
+                "do_quant_fusion_and_const_prop=False"
             )
         wanted = self.optimize or self.do_quant_fusion_and_const_prop
         return wanted and signature.backward_signature is None and not self.external_constants
 
     def check(self) -> None:
-        """Checks that every option has an effect.
+        """Checks the options.
 
         Raises:
-            ValueError: an option would have no effect.
+            ValueError: an option is not supported or would have no effect.
         """
         if self.dynamic_memory_planning_mode is not DynamicMemoryPlanningMode.UPPER_BOUND:
             raise ValueError(
-                f"dynamic_memory_planning_mode={self.dynamic_memory_planning_mode!r} is not supported: "
-                "tensors of dynamic shape are planned at their upper bounds (UPPER_BOUND)"
+                f"dynamic_memory_planning_mode={self.dynamic_memory_planning_mode!r} is not supported: the "
+                "memory of tensors with dynamic shapes is planned for their upper bounds (UPPER_BOUND)"
             )
         planners = self.memory_planning_pass
         if self.memories and not all(
@@ -267,8 +275,8 @@ class ExecutorchBackendConfig:
             for planner in (planners.values() if isinstance(planners, dict) else (planners,))
         ):
             raise ValueError(
-                "memories has no effect with this memory planner: only the default one chooses memories; "
-                "leave memory_planning_pass as it is or memories empty"
+                "memories has no effect with this memory planner: only the default planner selects memories; "
+                "set only one of memory_planning_pass and memories"
             )
         check_memories(self.memories)
 
@@ -279,7 +287,7 @@ def for_method(choice: object, method: str, default: Callable[[], object]) -> An
     Args:
         choice: one value for all methods, or a dict of values by method name.
         method: the name of the method.
-        default: makes the value of a method that the dict does not contain.
+        default: creates the value for a method that the dict does not contain.
 
     Returns:
         The value for the method.

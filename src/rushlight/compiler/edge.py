@@ -1,4 +1,4 @@
-"""Converts exported programs to edge programs, and the manager of edge programs."""
+"""Converts exported programs to edge programs. Contains the manager of edge programs."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ def to_edge(
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
-    """Makes edge programs from exported programs.
+    """Converts exported programs to edge programs.
 
     Args:
         programs: one program, which becomes the method `forward`, or several programs by method name. They
             are not changed.
-        constant_methods: values by method name. Each becomes a method that returns the value.
-        compile_config: the options; None chooses the defaults.
-        generate_etrecord: whether the manager keeps the programs for the developer tools, as an ETRecord.
+        constant_methods: the values of constant methods, by name. A constant method returns its value.
+        compile_config: the options; None means the defaults.
+        generate_etrecord: whether the manager stores the programs in an ETRecord, for the developer tools.
 
     Returns:
         The manager of the edge programs.
 
     Raises:
-        ExportError: a program is not Core ATen after decomposition. The message names the node, the operator
-            and the source line.
+        ExportError: a program has operators outside Core ATen after decomposition. The message names the
+            node, the operator and the source line.
     """
     config = compile_config or EdgeCompileConfig()
     methods = as_programs(programs)
@@ -74,7 +74,7 @@ def to_edge(
         edge_programs[name] = core_to_edge(core, config)
     check_unchanged(methods, fingerprints)
     manager = EdgeProgramManager(edge_programs, constant_methods, config)
-    manager._etrecord = _record(methods, manager, generate_etrecord)
+    manager._etrecord = _make_etrecord(methods, manager, generate_etrecord)
     return manager
 
 
@@ -87,26 +87,27 @@ def to_edge_transform_and_lower(
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
-    """Makes edge programs from exported programs, transforms them, and lowers them with partitioners.
+    """Converts exported programs to edge programs, transforms them, and lowers them with partitioners.
 
     Args:
         programs: one program, which becomes the method `forward`, or several programs by method name. They
             are not changed.
-        transform_passes: passes over the edge programs before lowering, for all methods or by method name.
+        transform_passes: passes that run on the edge programs before lowering, for all methods or by method
+            name.
         partitioner: partitioners in the order of their use, for all methods or by method name. Operators that
-            a partitioner asks to preserve are not decomposed.
-        constant_methods: values by method name. Each becomes a method that returns the value.
-        compile_config: the options; None chooses the defaults.
-        generate_etrecord: whether the manager keeps the programs before and after lowering for the developer
-            tools, as an ETRecord.
+            a partitioner preserves are not decomposed.
+        constant_methods: the values of constant methods, by name. A constant method returns its value.
+        compile_config: the options; None means the defaults.
+        generate_etrecord: whether the manager stores the programs before and after lowering in an ETRecord,
+            for the developer tools.
 
     Returns:
         The manager of the lowered edge programs.
 
     Raises:
-        ExportError: a program is not Core ATen after decomposition. The message names the node, the operator
-            and the source line.
-        CompileError: an operator that a partitioner asked to preserve was not lowered.
+        ExportError: a program has operators outside Core ATen after decomposition. The message names the
+            node, the operator and the source line.
+        CompileError: an operator that a partitioner preserves was not lowered.
     """
     config = compile_config or EdgeCompileConfig()
     methods = as_programs(programs)
@@ -122,7 +123,7 @@ def to_edge_transform_and_lower(
         manager = _edge_manager(cores, constant_methods, config)
         if transform_passes is not None:
             manager = manager.transform(transform_passes)
-        record = manager._etrecord = _record(methods, manager, generate_etrecord)
+        record = manager._etrecord = _make_etrecord(methods, manager, generate_etrecord)
         if record is not None and transform_passes is not None:
             record.add_extra_export_modules({"edge_after_transform": manager})
         for position in range(max((len(items) for items in partitioners.values()), default=0)):
@@ -132,9 +133,9 @@ def to_edge_transform_and_lower(
         return manager
 
     manager = lower()
-    while _give_up_leftovers(manager, cores, partitioners, config):
+    while _decompose_leftovers(manager, cores, partitioners, config):
         manager = lower()
-    preserved = _kept(cores)
+    preserved = _preserved_ops(cores)
     lowered = manager._edge_programs
     for name, program in lowered.items():
         if partitioners.get(name) and config._check_ir_validity:
@@ -146,34 +147,34 @@ def to_edge_transform_and_lower(
 def _edge_manager(
     cores: Mapping[str, CoreProgram], constant_methods: Mapping[str, object] | None, config: EdgeCompileConfig
 ) -> EdgeProgramManager:
-    """Makes edge programs from decomposed programs; a program that may still change is copied first."""
+    """Converts decomposed programs to edge programs. A program that may still change is copied first."""
     edge_programs: dict[str, ExportedProgram] = {}
     for name, core in cores.items():
         program = copy_program(core.program) if core.may_change else core.program
         edge_programs[name] = core_to_edge(program, config, core.kept)
-    return EdgeProgramManager(edge_programs, constant_methods, config, preserve_ops=_kept(cores))
+    return EdgeProgramManager(edge_programs, constant_methods, config, preserve_ops=_preserved_ops(cores))
 
 
-def _kept(cores: Mapping[str, CoreProgram]) -> list[OpOverload]:
+def _preserved_ops(cores: Mapping[str, CoreProgram]) -> list[OpOverload]:
     return list(dict.fromkeys(op for core in cores.values() for op in core.kept))
 
 
-def _give_up_leftovers(
+def _decompose_leftovers(
     manager: EdgeProgramManager,
     cores: Mapping[str, CoreProgram],
     partitioners: Mapping[str, Sequence[Partitioner]],
     config: EdgeCompileConfig,
 ) -> bool:
-    """Decomposes operators that were preserved for partitioners but that the partitioners did not take.
+    """Decomposes operators that were preserved for partitioners, but that the partitioners did not lower.
 
     Returns:
         Whether a program has changed and must be lowered again.
     """
-    left = {
+    leftovers = {
         name: left_over(name, manager.exported_program(name), partitioners[name], config.preserve_ops)
         for name in cores
     }
-    return any([cores[name].give_up(ops) for name, ops in left.items()])
+    return any([cores[name].give_up(ops) for name, ops in leftovers.items()])
 
 
 def _by_method(
@@ -192,18 +193,18 @@ def _as_list(partitioners: Any) -> Sequence[Partitioner]:
 
 
 class EdgeProgramManager:
-    """Edge programs by method name, with methods to transform, lower and write them.
+    """Edge programs by method name. The manager can transform, lower and emit them.
 
     Args:
         edge_programs: one program, which becomes the method `forward`, or several programs by method name.
-        constant_methods: values by method name. Each becomes a method that returns the value.
-        compile_config: the options; None chooses the defaults.
+        constant_methods: the values of constant methods, by name. A constant method returns its value.
+        compile_config: the options; None means the defaults.
         core_aten_ops_exception_list: operators outside Core ATen that the verifier accepts.
-        preserve_ops: operators that were not decomposed, which the verifier accepts too.
+        preserve_ops: operators that were not decomposed. The verifier also accepts them.
 
     Raises:
-        DialectError: a program is not in the Edge dialect. `_check_ir_validity=False` in the options omits
-            this check.
+        DialectError: a program is not in the Edge dialect. `_check_ir_validity=False` in the options
+            disables this check.
     """
 
     def __init__(
@@ -237,7 +238,7 @@ class EdgeProgramManager:
 
     @property
     def _named_data_store(self) -> NamedDataStore:
-        """The named data of all lowered modules; the name follows ExecuTorch's manager."""
+        """The named data of all lowered modules. ExecuTorch's manager has a property with the same name."""
         store = NamedDataStore()
         for program in self._edge_programs.values():
             for graph_module in graph_modules(program.graph_module):
@@ -254,15 +255,15 @@ class EdgeProgramManager:
     def exported_program(self, method_name: str = "forward") -> ExportedProgram:
         """Returns the edge program of a method.
 
-        After `install_as_executorch()`, `to_executorch` replaces the edge program by the planned program,
-        because ExecuTorch's passes change the edge program. `transform`, `to_backend` and a second
-        `to_executorch` still start from the edge program.
+        After `install_as_executorch()` and `to_executorch`, the planned program is returned instead, because
+        ExecuTorch's passes change the edge program. `transform`, `to_backend` and a second `to_executorch`
+        still use the edge program.
 
         Args:
             method_name: the name of the method.
 
         Returns:
-            The program, which is not a copy.
+            The program. It is not a copy.
 
         Raises:
             KeyError: there is no such method. The message lists the existing names.
@@ -279,8 +280,8 @@ class EdgeProgramManager:
         """Returns a manager with transformed programs. This manager does not change.
 
         Args:
-            passes: a list for all methods, lists by method name (other methods do not change), or a pass
-                manager.
+            passes: a list of passes for all methods, lists by method name (other methods do not change), or a
+                pass manager.
             compile_config: options of the verifier; None means the options of this manager.
         """
         config = compile_config or self.compile_config
@@ -296,7 +297,7 @@ class EdgeProgramManager:
 
     @heap_frozen()
     def to_backend(self, partitioner: Partitioner | Mapping[str, Partitioner]) -> EdgeProgramManager:
-        """Returns a manager with programs in which the tagged partitions are lowered to a backend.
+        """Returns a manager whose programs have their partitions lowered to backends.
 
         Args:
             partitioner: a partitioner for all methods, or partitioners by method name.
@@ -325,7 +326,7 @@ class EdgeProgramManager:
             InternalError: after `install_as_executorch()`, an operator has a memory format argument.
         """
         if stands_for_executorch():
-            _refuse_memory_formats(self._edge_programs)
+            _check_memory_formats(self._edge_programs)
         manager = lower_programs(
             self._edge_programs,
             config or ExecutorchBackendConfig(),
@@ -345,8 +346,8 @@ class EdgeProgramManager:
         return manager
 
 
-def _refuse_memory_formats(programs: Mapping[str, ExportedProgram]) -> None:
-    """Raises InternalError for programs with channels-last memory formats, which ExecuTorch cannot write."""
+def _check_memory_formats(programs: Mapping[str, ExportedProgram]) -> None:
+    """Raises InternalError if an operator has a channels-last memory format, as ExecuTorch does."""
     plain = (None, torch.contiguous_format, torch.preserve_format)
     for name, program in programs.items():
         for module in graph_modules(program.graph_module):
@@ -354,12 +355,12 @@ def _refuse_memory_formats(programs: Mapping[str, ExportedProgram]) -> None:
                 found = node.kwargs.get("memory_format")
                 if found not in plain:
                     raise InternalError(
-                        f"method {name!r}: {node.target} ({node.name}) makes a tensor in {found}, which only "
-                        "a dim order can say: leave out _skip_dim_order=True"
+                        f"method {name!r}: {node.target} ({node.name}) creates a tensor with {found}. Only "
+                        "the operators of the dim order dialect support this: remove _skip_dim_order=True"
                     )
 
 
-def _record(
+def _make_etrecord(
     methods: Mapping[str, ExportedProgram], manager: EdgeProgramManager, wanted: bool
 ) -> ETRecord | None:
     if not wanted:

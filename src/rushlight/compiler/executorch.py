@@ -1,4 +1,4 @@
-"""Converts edge programs to a program file, and the manager of the program file."""
+"""Converts edge programs to a program file. Contains the manager of the program file."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def lower_programs(
     config_methods: Mapping[str, object] | None = None,
     dim_order: bool = True,
 ) -> ExecutorchProgramManager:
-    """Lowers, plans and emits edge programs, which are not changed.
+    """Lowers, plans and emits edge programs. The edge programs are not changed.
 
     Args:
         programs: the edge programs by method name.
-        config: the options of the backend.
+        config: the options.
         config_methods: the values of constant methods by name.
         dim_order: whether the programs use the operators of the dim order dialect.
 
     Raises:
-        ValueError: an option of `config` would have no effect.
+        ValueError: an option of `config` is not supported or would have no effect.
     """
     config.check()
     fingerprints = {name: fingerprint(program) for name, program in programs.items()}
@@ -67,19 +67,19 @@ def lower_programs(
 
 
 def check_unchanged(programs: Mapping[str, ExportedProgram], before: Mapping[str, Fingerprint]) -> None:
-    """Checks that a compile did not change the programs that it was given.
+    """Checks that the compiler did not change its input programs.
 
     Args:
-        programs: the programs by method name, after the compile.
-        before: the fingerprints of the same programs, taken before the compile.
+        programs: the programs by method name, after the compilation.
+        before: the fingerprints of the same programs before the compilation.
 
     Raises:
-        InternalError: a program differs from its fingerprint. The message says the first difference.
+        InternalError: a program differs from its fingerprint. The message names the first difference.
     """
     for name, program in programs.items():
         difference = first_difference(before[name], fingerprint(program))
         if difference is not None:
-            raise InternalError(f"the compile changed the program that it was given as {name}: {difference}")
+            raise InternalError(f"the compiler changed its input program {name!r}: {difference}")
 
 
 def _can_share(config: ExecutorchBackendConfig) -> bool:
@@ -87,7 +87,7 @@ def _can_share(config: ExecutorchBackendConfig) -> bool:
 
 
 class ExecutorchProgramManager:
-    """A program file: the planned graphs of its methods, its tables and its bytes."""
+    """A program file: the planned graphs of its methods, the tables and the bytes."""
 
     def __init__(
         self,
@@ -96,13 +96,13 @@ class ExecutorchProgramManager:
         config_methods: Mapping[str, object] | None = None,
         backend_config: ExecutorchBackendConfig | None = None,
     ) -> None:
-        """Stores the results of `to_executorch`.
+        """Creates the manager of an emitted program.
 
         Args:
             execution_programs: the planned programs by method name.
             emitter_output: the emitted program of these methods.
             config_methods: the values of constant methods by name.
-            backend_config: the layout options of the file.
+            backend_config: the options of the file, such as alignments.
         """
         config = backend_config or ExecutorchBackendConfig()
         self._execution_programs = execution_programs
@@ -155,21 +155,21 @@ class ExecutorchProgramManager:
 
     @property
     def debug_handle_map(self) -> dict[str, dict[int, DebugHandle | Sequence[DebugHandle]]]:
-        """The debug handles of instructions: method name, then instruction index."""
+        """The debug handles of instructions, by method name and instruction index."""
         return self._emitter_output.debug_handle_map
 
     @property
     def delegate_map(self) -> dict[str, dict[int, JsonObject]]:
-        """The backend name and the debug map of each delegate call: method name, then instruction index."""
+        """The backend name and the debug map of each delegate call, by method name and instruction index."""
         return self._emitter_output.method_to_delegate_debug_id_map
 
     @property
     def instruction_id_to_num_outs_map(self) -> dict[str, dict[int, int]]:
-        """The number of results of each delegate call: method name, then instruction index."""
+        """The number of results of each delegate call, by method name and instruction index."""
         return self._emitter_output.instruction_id_to_num_outs_map
 
     def locate(self, error: ExecutionError) -> list[LocatedOperator]:
-        """Returns the operators and source lines of the model at which an execution of this program failed.
+        """Returns the operators of the model, with their source lines, in which an execution failed.
 
         Args:
             error: the exception of the runtime.
@@ -183,7 +183,7 @@ class ExecutorchProgramManager:
 
     @property
     def buffer(self) -> bytes:
-        """The bytes of the .pte file. They are serialized at the first read."""
+        """The bytes of the .pte file. The program is serialized at the first access."""
         if self._buffer is None:
             self._buffer = write_pte(self._pte, **self._write_options)
         return self._buffer
@@ -197,7 +197,7 @@ class ExecutorchProgramManager:
 
     @property
     def _tensor_data(self) -> dict[str, bytes]:
-        # Users of ExecuTorch read this name.
+        # Code for ExecuTorch uses this name.
         if self._data_files is None:
             self._data_files = self.data_files
         return self._data_files
@@ -222,13 +222,13 @@ class ExecutorchProgramManager:
             write_ptd_to_file(entries, Path(outdir) / name, segment_alignment=alignment)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the .pte file. If writing fails, no incomplete file is left.
+        """Writes the .pte file. If this fails, no incomplete file remains.
 
         Args:
-            path: the path of the file; it must end with .pte.
+            path: the path of the file. It must end with .pte.
 
         Raises:
-            ValueError: the path has another ending.
+            ValueError: the path does not end with .pte.
             OSError: the file cannot be written.
         """
         if not str(path).endswith(".pte"):
@@ -246,7 +246,7 @@ class ExecutorchProgramManager:
         print(text, file=out if out is not None else sys.stdout)
 
     def get_etrecord(self) -> ETRecord:
-        """Returns the compiler's record of this program: graphs, debug handles and delegates.
+        """Returns the ETRecord of this program: graphs, debug handles and delegate maps.
 
         Raises:
             RuntimeError: `to_edge` or `to_edge_transform_and_lower` was not called with

@@ -1,4 +1,4 @@
-"""Keeps the garbage collector from scanning objects that existed before a compile."""
+"""Excludes objects that exist before a compilation from garbage collection, to compile faster."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ _is_frozen: ContextVar[bool] = ContextVar("is_frozen", default=False)
 
 @contextmanager
 def heap_frozen() -> Iterator[None]:
-    """Excludes all objects that exist now from garbage collection; also works as a decorator.
+    """A context manager or decorator that excludes all existing objects from garbage collection.
 
-    A full collection scans all objects of torch, which takes longer than the compile of a small model. New
-    objects are collected normally. If the caller has already frozen the heap (`gc.freeze`), this changes
-    nothing.
+    A full collection scans all objects of torch. This takes longer than the compilation of a small model. New
+    objects are collected normally. Nothing changes if the caller has already frozen the heap (`gc.freeze`).
     """
     if _is_frozen.get():
         yield

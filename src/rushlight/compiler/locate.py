@@ -1,4 +1,4 @@
-"""Finds the model's operators and source lines that belong to a runtime error."""
+"""Finds the operators and the source lines of a model that belong to a runtime error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rushlight.ir.meta import SourceLocation
 
 
 class ExecutionError(Protocol):
-    """The location in a runtime error of a failed execution. Unknown parts are None."""
+    """The location in a runtime error. Unknown parts are None."""
 
     @property
     def method(self) -> str | None:
@@ -29,13 +29,18 @@ class ExecutionError(Protocol):
 
     @property
     def delegate_operator(self) -> int | str | None:
-        """The operator inside a delegate, a key of its debug handle map."""
+        """The operator in a delegate, as a key of the delegate's debug handle map."""
 
 
 @dataclass(frozen=True)
 class LocatedOperator:
-    """An operator of the model: the out variant of a kernel, or an operator inside the delegate of
-    `backend`.
+    """An operator of the model.
+
+    Attributes:
+        operator: the name of the out variant, or of an operator in a delegate.
+        debug_handle: the debug handle of the operator.
+        source: the line of the model's source code, or None.
+        backend: the name of the backend for an operator in a delegate, or None.
     """
 
     operator: str
@@ -45,7 +50,7 @@ class LocatedOperator:
 
     def __str__(self) -> str:
         where = f" in {self.backend}" if self.backend else ""
-        return f"{self.operator}{where}, {self.source or 'of no known line'}"
+        return f"{self.operator}{where}, {self.source or 'source line not known'}"
 
 
 def locate(
@@ -55,18 +60,18 @@ def locate(
     delegates: Mapping[str, Mapping[int, JsonObject]],
     nodes: Mapping[str, Mapping[int, Node]],
 ) -> list[LocatedOperator]:
-    """Returns the operators at which an execution failed.
+    """Returns the operators in which an execution failed.
 
     Args:
         error: the exception of the runtime.
         modules: the graph modules of the methods.
-        debug_handles: the manager's `debug_handle_map`.
-        delegates: the manager's `delegate_map`.
+        debug_handles: the `debug_handle_map` of the manager.
+        delegates: the `delegate_map` of the manager.
         nodes: the nodes of the planned graphs, by method and instruction.
 
     Returns:
-        The operators; empty if the error names no instruction. For a delegate: the operators that the backend
-            named, or all operators of the delegate.
+        The operators. The list is empty if the error does not name an instruction. For a delegate: the
+            operators that the backend named, or all operators of the delegate.
     """
     method, instruction = error.method, error.instruction
     if method is None or instruction is None or method not in modules:
@@ -93,7 +98,7 @@ def locate(
 
 
 def _nodes(module: GraphModule) -> Iterator[Node]:
-    """The operators of a graph and of the bodies of its control flow."""
+    """The operators of a graph and of the bodies of its control-flow operators."""
     yield from (node for node in module.graph.nodes if node.op == "call_function" and _operator(node))
     for child in module.children():
         if isinstance(child, GraphModule):
@@ -119,6 +124,6 @@ def _handles(node: Node) -> set[int]:
 
 
 def _operator(node: Node) -> str:
-    """The operator name, such as `aten.add.Tensor`; "" for other nodes, such as getitem."""
+    """The name of an operator, such as `aten.add.Tensor`, or "" for other nodes such as getitem."""
     op = aten_op(node.target)
     return "" if op is None else str(op)

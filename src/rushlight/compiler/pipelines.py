@@ -1,9 +1,9 @@
-"""The complete order of the stages of a method, from the exported program to the planned program.
+"""The stages of the compilation of a method, from the exported program to the planned program.
 
-The functions of this module run in the order of their definitions. Delegation to backends lies between
-`core_to_edge` and `edge_to_planned`; `EdgeProgramManager.to_backend` calls it. The last stage,
-`planned_to_program`, writes all planned methods into one program. `compiler/edge.py` and
-`compiler/executorch.py` call these functions and change programs in no other way.
+The functions of this module run in the order of their definitions. `EdgeProgramManager.to_backend` lowers
+partitions to backends between `core_to_edge` and `edge_to_planned`. The last stage, `planned_to_program`,
+writes all planned methods to one program. `compiler/edge.py` and `compiler/executorch.py` call these
+functions. They do not change programs in other ways.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ from rushlight.passes.widen_selections import WidenSelectionsPass
 
 
 def exported_to_plain(program: ExportedProgram, shared_state: Mapping[str, str]) -> ExportedProgram:
-    """Converts tensor subclasses of an exported program to plain tensors, and adds facts about shared state.
+    """Converts tensor subclasses of an exported program to plain tensors, and records shared state.
 
     Args:
         program: the result of torch.export.
-        shared_state: the name of the state that a buffer shares with other methods, by the buffer's qualified
-            name.
+        shared_state: for the qualified name of a buffer, the name of the state that the buffer shares with
+            other methods.
     """
-    if shared_state:  # no partitioner may treat such a buffer as a constant
+    if shared_state:  # so that no partitioner treats such a buffer as a constant
         program = copy_program(program, read_facts(program, shared_state))
     if uses_quantized_tensors(program):
         program = run_passes(program, [LowerQuantizedTensorsPass()]).exported_program
@@ -95,8 +95,8 @@ def plain_to_core(
 
     Args:
         program: a program of plain tensors.
-        config: has the operators that the user preserves.
-        partitioners: are asked in order which operators they preserve.
+        config: contains the operators that the user preserves.
+        partitioners: the partitioners in the order of their use.
     """
     with working("decompose operators"):
         return CoreProgram(program, partitioners, config.preserve_ops)
@@ -105,7 +105,7 @@ def plain_to_core(
 def core_to_edge(
     core: MethodProgram, config: EdgeCompileConfig, preserve: Sequence[object] = ()
 ) -> MethodProgram:
-    """Converts a Core ATen program to the Edge dialect; the program is consumed.
+    """Converts a Core ATen program to the Edge dialect. The Core ATen program must not be used afterwards.
 
     Args:
         core: the program.
@@ -116,7 +116,7 @@ def core_to_edge(
         ExportError: the program has operators outside Core ATen.
     """
     options = config.options(preserve)
-    # The manager checks for operators outside Core ATen; no pass is responsible for them.
+    # No pass causes operators outside Core ATen. The manager checks for them later.
     rules = replace(options, core_only=False)
     core = _run(
         core,
@@ -152,19 +152,19 @@ def edge_to_planned(
     dim_order: bool,
     shared_state: Mapping[str, str],
 ) -> MethodProgram:
-    """Lowers an edge program to out variants with a memory plan; the given program is not changed.
+    """Lowers an edge program to out variants with a memory plan. The edge program is not changed.
 
     Args:
-        program: the edge program, which may call lowered modules.
-        config: the options of the backend.
+        program: the edge program. It may call lowered modules.
+        config: the options.
         method: the name of the method.
         dim_order: whether the program uses the operators of the dim order dialect.
-        shared_state: the name of the state that a buffer shares with other methods, by the buffer's qualified
-            name.
+        shared_state: for the qualified name of a buffer, the name of the state that the buffer shares with
+            other methods.
     """
     facts = replace(facts_of(program), shared_state=dict(shared_state))
     planned = copy_program(program, facts)
-    for module in graph_modules(planned.graph_module):  # users also change graphs in place
+    for module in graph_modules(planned.graph_module):  # users may have changed graphs in place
         complete_values(module)
     planner = config.planner_of(method)
     shapes = for_method(config.sym_shape_eval_pass, method, ConstraintBasedSymShapeEvalPass)
@@ -218,15 +218,15 @@ def planned_to_program(
     config: ExecutorchBackendConfig,
     constant_methods: Mapping[str, object] | None,
 ) -> EmitterOutput:
-    """Emits planned programs as the methods of one program in memory; the planned programs are not changed.
+    """Emits planned programs as the methods of one program in memory. The planned programs are not changed.
 
     Args:
         programs: the planned programs by method name.
-        config: the options of the backend.
-        constant_methods: the values that further methods return, by method name.
+        config: the options.
+        constant_methods: the values of constant methods, by name.
 
     Raises:
-        EmitError: an instruction or a value cannot be written, or the target lacks a kernel.
+        EmitError: an instruction or a value cannot be written, or the target does not have a kernel.
     """
     options = EmitOptions(
         stack_traces=config.emit_stacktrace,
@@ -240,7 +240,7 @@ def planned_to_program(
 def _run(
     program: MethodProgram, dialect: str | None, options: Options | None, passes: Sequence[AnyPass]
 ) -> MethodProgram:
-    """Runs passes over a program that has no other user."""
+    """Runs passes on a program that nothing else uses. The passes may change it."""
 
     def check(module: GraphModule) -> None:
         if dialect is not None:

@@ -1,4 +1,4 @@
-"""Memory planning as a pass over a program, for the default planner and for user-defined planners."""
+"""Memory planning as a pass, with the default planner or a planner of the user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rushlight.passes.base import ProgramPass
 
 
 class PlanMemoryPass(ProgramPass):
-    """Plans the memory of a graph of out variants, and writes the plan into the specs.
+    """Plans the memory of a graph of out variants, and writes the plan to the specs.
 
     Args:
         planner: an object with `run(graph_module, graph_signature)`, or a pass over graph modules.
@@ -33,7 +33,10 @@ class PlanMemoryPass(ProgramPass):
 
 
 def shares_state(planner: Any) -> bool:
-    """Whether the planner gives shared state one place in all methods; only the default planner does."""
+    """Returns whether the planner plans shared state at the same address in all methods.
+
+    Only the default planner does this.
+    """
     return (
         type(planner) is MemoryPlanningPass
         and planner.memory_planning_algo is None
@@ -43,10 +46,10 @@ def shares_state(planner: Any) -> bool:
 
 
 def state_is_planned(planner: Any) -> bool:
-    """Whether the planner places mutable buffers, so that operators may write them in place."""
+    """Returns whether mutable buffers have planned memory, so that operators may write them in place."""
     return bool(getattr(planner, "alloc_mutable_buffers", False))
 
 
 def caller_owns_outputs(planner: Any) -> bool:
-    """Whether the caller provides the memory of outputs."""
+    """Returns whether the caller provides the memory of outputs."""
     return not getattr(planner, "alloc_graph_output", True)

@@ -1,4 +1,4 @@
-"""Operators that partitioners ask to preserve, and the decomposition of all other operators."""
+"""Decomposes operators, except those that the user or a partitioner preserves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.errors import CompileError
 from rushlight.passes.base import graph_modules
 
-# Operators that passes must be able to rewrite, even if a partitioner asks to preserve them.
+# Passes must be able to rewrite these operators. They are decomposed even if a partitioner preserves them.
 _NEVER_PRESERVED = frozenset(
     {
         torch.ops.aten._to_copy.default,
@@ -37,14 +37,14 @@ _NEVER_PRESERVED = frozenset(
 
 
 class CoreProgram:
-    """A Core ATen program that preserves the operators which the user or the partitioners ask for.
+    """A Core ATen program with the operators that the user or the partitioners preserve.
 
-    The program is decomposed once. Preserved nodes that no partitioner accepts, and operators that are given
-    up later, are decomposed in place.
+    The program is decomposed once. Then some preserved operators are decomposed in place: nodes that no
+    partitioner accepts, and operators in a call of `give_up`.
 
     Args:
         program: the exported program. Partitioners may transform it first.
-        partitioners: are asked in order which operators they preserve.
+        partitioners: the partitioners in the order of their use.
         preserve: operators that the user preserves.
 
     Attributes:
@@ -61,76 +61,91 @@ class CoreProgram:
         self._partitioners = partitioners
         self._preserve = preserve
         self._given_up: set[OpOverload] = set()
-        wishes = self._wishes()
-        self.kept = list(dict.fromkeys(op for wish in wishes for op in wish.ops))
+        requests = self._requests()
+        self.kept = list(dict.fromkeys(op for request in requests for op in request.ops))
         self.program = decompose(program, [*preserve, *self.kept])
         if partitioners:
-            self._expand_refused(wishes)
+            self._expand_rejected(requests)
 
     @property
     def may_change(self) -> bool:
-        """Whether a later `give_up` may decompose more operators."""
+        """Whether a later call of `give_up` may decompose more operators."""
         return bool(self.kept) and any(item.decomposes_leftovers for item in self._partitioners)
 
     def give_up(self, ops: Collection[OpOverload]) -> bool:
-        """Decomposes operators that are preserved only for partitioners which decompose leftovers.
+        """Decomposes operators that are preserved only for partitioners with `decomposes_leftovers`.
+
+        Args:
+            ops: the operators.
 
         Returns:
-            Whether an operator was given up for the first time.
+            True if one of the operators was not in an earlier call.
         """
         if self._given_up.issuperset(ops):
             return False
         self._given_up.update(ops)
-        self._expand_refused(self._wishes())
+        self._expand_rejected(self._requests())
         return True
 
-    def _wishes(self) -> list[_Wish]:
-        return [_wish(partitioner, self._exported, self._given_up) for partitioner in self._partitioners]
+    def _requests(self) -> list[_PreserveRequest]:
+        return [_request(partitioner, self._exported, self._given_up) for partitioner in self._partitioners]
 
-    def _expand_refused(self, wishes: Sequence[_Wish]) -> None:
-        """Decomposes nodes that are preserved only for partitioners and that no partitioner claims."""
-        asked = {op for wish in wishes if wish.accepts is not None for op in wish.ops} | self._given_up
-        refused = [
+    def _expand_rejected(self, requests: Sequence[_PreserveRequest]) -> None:
+        """Decomposes nodes that are preserved only for partitioners, but that no partitioner accepts."""
+        requested = {
+            op for request in requests if request.accepts is not None for op in request.ops
+        } | self._given_up
+        rejected = [
             node
             for node in _calls(self.program)
-            if node.target in asked
+            if node.target in requested
             and may_keep(node.target)
             and not torch_keeps(node.target)
-            and not any(wish.claims(node) for wish in wishes)
+            and not any(request.claims(node) for request in requests)
         ]
-        targets = {node.target for node in refused}.difference(self._preserve)
-        refused = [node for node in refused if node.target in targets]
-        if refused:
+        targets = {node.target for node in rejected}.difference(self._preserve)
+        rejected = [node for node in rejected if node.target in targets]
+        if rejected:
             preserve = [*self._preserve, *(op for op in self.kept if op not in targets)]
             try:
-                self.program = expand_nodes(self.program, refused, preserve)
+                self.program = expand_nodes(self.program, rejected, preserve)
             except NeedsFallback:
-                # Then no node of these operators is preserved, even if a partitioner claims some of them.
+                # Decompose all nodes with these operators, even if a partitioner accepts some of them.
                 self.program = decompose(self._exported, preserve)
         present = {node.target for node in _calls(self.program)}
         self.kept = [op for op in self.kept if op in present]
 
 
 @dataclass(frozen=True)
-class _Wish:
-    """The operators that one partitioner preserves; `accepts` may refuse single nodes (None refuses none)."""
+class _PreserveRequest:
+    """The operators that one partitioner preserves.
 
-    ops: Mapping[OpOverload, None]  # in the partitioner's order
+    Attributes:
+        ops: the operators, in the order of the partitioner.
+        accepts: returns whether the partitioner accepts a node; None means that it accepts all nodes.
+    """
+
+    ops: Mapping[OpOverload, None]
     accepts: Callable[[Node], bool] | None
 
     def claims(self, node: Node) -> bool:
         return node.target in self.ops and (self.accepts is None or self.accepts(node))
 
 
-def _wish(partitioner: Partitioner, program: ExportedProgram, given_up: Collection[OpOverload]) -> _Wish:
+def _request(
+    partitioner: Partitioner, program: ExportedProgram, given_up: Collection[OpOverload]
+) -> _PreserveRequest:
     ops, accepts = partitioner.ops_to_not_decompose(program)
     if partitioner.decomposes_leftovers:
         ops = [op for op in ops if op not in given_up]
-    return _Wish(dict.fromkeys(op for op in ops if may_keep(op)), accepts)
+    return _PreserveRequest(dict.fromkeys(op for op in ops if may_keep(op)), accepts)
 
 
 def may_keep(op: OpOverload) -> bool:
-    """Whether an operator can be preserved: it neither writes nor aliases, and no pass must rewrite it."""
+    """Returns whether an operator can be preserved.
+
+    It must not write to its arguments or return aliases of them, and no pass may need to rewrite it.
+    """
     return isinstance(op, OpOverload) and op not in _NEVER_PRESERVED and is_functional(op)
 
 
@@ -147,9 +162,17 @@ def left_over(
     partitioners: Sequence[Partitioner],
     preserve: Collection[OpOverload],
 ) -> set[OpOverload]:
-    """Returns preserved operators that were not fully lowered and whose partitioners decompose leftovers.
+    """Returns preserved operators that were not completely lowered, and that can be decomposed instead.
 
-    The function raises CompileError if the partitioner of such an operator does not decompose leftovers.
+    Args:
+        method: the name of the method.
+        program: the edge program after lowering.
+        partitioners: the partitioners of the method.
+        preserve: the operators that the user preserves. They are not returned.
+
+    Raises:
+        CompileError: such an operator was not lowered, and its partitioner does not set
+            `decomposes_leftovers`.
     """
     found: set[OpOverload] = set()
     for partitioner in partitioners:
@@ -165,8 +188,8 @@ def left_over(
                 where = meta.source_of(node)
                 raise CompileError(
                     f"Node {node.name} with op {node.target} was not decomposed or delegated.\n"
-                    f"{type(partitioner).__name__} asked to keep it whole in method {method}"
-                    + (f"; it comes from {where}" if where else "")
+                    f"{type(partitioner).__name__} preserves this operator in method {method}"
+                    + (f"; the source line is {where}" if where else "")
                 )
     return found.difference(preserve)
 

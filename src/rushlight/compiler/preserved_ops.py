@@ -1,4 +1,4 @@
-"""Operators that `rushlight.compile` preserves: one kernel replaces the many of their decomposition."""
+"""The operators that `rushlight.compile` preserves. One kernel replaces the kernels of the decomposition."""
 
 from __future__ import annotations
 
@@ -28,4 +28,7 @@ PRESERVED_OPS: tuple[OpOverload, ...] = (
     aten.index_add.default,
     aten.index_copy.default,
 )
-"""Operators whose kernels support all dtypes of ATen; their results equal eager results more often."""
+"""Operators whose kernels support all dtypes of ATen.
+
+The results of their kernels are equal to eager PyTorch in more cases than those of the decompositions.
+"""

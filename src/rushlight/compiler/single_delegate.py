@@ -1,4 +1,4 @@
-"""Makes a program whose only instruction calls a lowered module."""
+"""Creates programs whose only instruction calls a lowered module."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ NAME = "lowered_module_0"
 
 
 def write_lowered(lowered: LoweredBackendModule, **options: Any) -> ExecutorchProgramManager:
-    """Makes the program whose only instruction calls a lowered module.
+    """Compiles a program whose only instruction calls a lowered module.
 
     Args:
         lowered: the module.
-        options: `memory_planning`, a memory planner (None is the default planner), and fields of
+        options: `memory_planning`, a memory planner (None means the default planner), and fields of
             `ExecutorchBackendConfig`.
     """
     planning = options.pop("memory_planning", None)
@@ -38,7 +38,7 @@ def write_lowered(lowered: LoweredBackendModule, **options: Any) -> ExecutorchPr
 def program_around(lowered: LoweredBackendModule) -> ExportedProgram:
     """Returns an edge program that calls the lowered module and returns its results.
 
-    Constants and state belong to the lowered module.
+    The program has no constants and no state. They are in the lowered module.
     """
     original = lowered.original_module
     specs = [spec for spec in original.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]

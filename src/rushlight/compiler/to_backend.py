@@ -1,4 +1,4 @@
-"""`to_backend` lowers a whole program, tagged partitions, or the partitions of several methods."""
+"""The function `to_backend`. It lowers a whole program, or partitions of one or several methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from rushlight.delegate.partitioner import Partitioner
 
 @singledispatch
 def to_backend(args: object, *rest: object) -> Any:
-    """Lowers to a backend; the type of the first argument selects the variant. Programs are not changed.
+    """Lowers programs to backends. The type of the first argument selects the variant.
+
+    The given programs are not changed. The variants are:
 
     - `to_backend(backend_id, edge_program, compile_specs)` lowers the whole program and returns a
       `LoweredBackendModule`.
@@ -30,7 +32,7 @@ def to_backend(args: object, *rest: object) -> Any:
         rest: the other arguments of the variant, by position.
 
     Returns:
-        What the variant returns.
+        The result of the variant.
 
     Raises:
         NotImplementedError: no backend with this name has been imported.
@@ -38,7 +40,8 @@ def to_backend(args: object, *rest: object) -> Any:
         TypeError: the first argument has another type.
     """
     raise TypeError(
-        f"to_backend takes a backend id, an ExportedProgram or a spec of methods, not {type(args).__name__}"
+        "the first argument of to_backend must be a backend id, an ExportedProgram or a "
+        f"MethodProgramsPartitionerSpec, not {type(args).__name__}"
     )
 
 

@@ -1,1 +1,1 @@
-"""Emission: makes a program in memory from planned graphs."""
+"""Emission: converts planned graphs to a program in memory."""

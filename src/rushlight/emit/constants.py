@@ -1,4 +1,4 @@
-"""The constant data of a program; equal data is stored once."""
+"""The constant data of a program. Equal data are stored once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Data = memoryview
 
 
 def tensor_bytes(tensor: torch.Tensor) -> Data:
-    """The elements of a dense tensor in memory order; a CPU tensor is not copied."""
+    """Returns the elements of a dense tensor in memory order. A CPU tensor is not copied."""
     if tensor.numel() == 0:
         return memoryview(b"")
     tensor = tensor.detach().cpu()
@@ -25,13 +25,13 @@ def tensor_bytes(tensor: torch.Tensor) -> Data:
 
 @dataclass(slots=True)
 class Pool:
-    """Byte strings by index; equal strings are stored once. Index 0 is reserved for "no data"."""
+    """A list of byte strings without duplicates. Index 0 is reserved for "no data"."""
 
     items: list[Data] = field(default_factory=lambda: [memoryview(b"")])
     _known: Deduplicator = field(default_factory=Deduplicator)
 
     def add(self, data: Data) -> int:
-        """Returns the index of `data`; new data is appended."""
+        """Returns the index of `data`. New data are appended to the list."""
         index = self._known.find(data, len(self.items))
         if index == len(self.items):
             self.items.append(data)
@@ -42,8 +42,12 @@ class Pool:
 class ConstantBuffers:
     """All constant data of a program.
 
-    `file` has the data in the program file, `state` the initial values of mutable buffers, `external` the
-    data in other files by file and tensor name, and `named` the named data of delegates.
+    Attributes:
+        file: the constants in the program file.
+        state: the initial values of mutable buffers.
+        external: the tensors in other files, by file and tensor name.
+        named: the named data.
+        delegates: the payloads of delegates.
     """
 
     file: Pool = field(default_factory=Pool)
@@ -54,7 +58,7 @@ class ConstantBuffers:
     _known_delegates: Deduplicator = field(default_factory=Deduplicator)
 
     def add_delegate(self, processed: Data) -> int:
-        """Returns the index of a delegate's payload; equal payloads are stored once."""
+        """Returns the index of a delegate's payload. Equal payloads are stored once."""
         index = self._known_delegates.find(processed, len(self.delegates))
         if index == len(self.delegates):
             self.delegates.append(processed)

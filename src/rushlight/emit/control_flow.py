@@ -1,7 +1,8 @@
-"""Emits control flow as jumps, moves and copies; bodies become part of the single list of instructions.
+"""Emits control flow as jumps, moves and copies. A method has one list of instructions, which includes
+bodies.
 
-`cond`, `map` and `scan` have the form that ExecuTorch's runtime also supports. In a loop the carried values
-have separate memory. The initial values are copied there, and then the results of each iteration.
+ExecuTorch's runtime also supports the instructions of `cond`, `map` and `scan`. In a loop, the carried values
+have separate memory. The initial values, and later the results of each iteration, are copied to this memory.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rushlight.memory.timeline import bodies_of
 
 
 class BodyEmitter(Protocol):
-    """The interface of the surrounding graph's emitter that control flow uses."""
+    """The emitter of the graph that contains the control-flow operator."""
 
     state: MethodState
 
@@ -32,11 +33,11 @@ class BodyEmitter(Protocol):
         """Returns the emitted value of a node's argument."""
 
     def run_body(self, body: GraphModule, inputs: Sequence[Emitted]) -> list[Ref]:
-        """Emits a body for the values of its inputs; returns the values of its outputs."""
+        """Emits a body with the given inputs. Returns the values of its outputs."""
 
 
 def emit_control_flow(emitter: BodyEmitter, node: Node) -> Emitted:
-    """Emits a `cond`, `while_loop`, `map` or `scan` node; returns its results."""
+    """Emits a `cond`, `while_loop`, `map` or `scan` node. Returns its results."""
     target = node.target
     if target is COND:
         return _cond(emitter, node)
@@ -84,7 +85,11 @@ def _while_loop(emitter: BodyEmitter, node: Node) -> Emitted:
     outputs = emitter.run_body(body, [*carried, *captured])
     for position, output in enumerate(outputs):
         if output in carried and output != carried[position]:
-            raise at_node(node, "the body returns a carried value in another's place; return a clone of it")
+            raise at_node(
+                node,
+                "the body returns a carried value at the position of another carried value; return a clone "
+                "of it",
+            )
     for output, value in zip(outputs, carried, strict=True):
         _assign(emitter, output, value, node)
     state.jump_if_false(state.values.constant(False), start, node)
@@ -129,7 +134,7 @@ def _scan(emitter: BodyEmitter, node: Node) -> Emitted:
     captured = _refs(emitter, node.args[3] if len(node.args) > 3 else ())
     carried, stacked = results[: len(first)], results[len(first) :]
     if not xs:
-        raise at_node(node, "scans over no tensor")
+        raise at_node(node, "scan needs at least one tensor to scan over")
     _iterate(emitter, node, xs, list(zip(first, carried, strict=True)), captured, stacked)
     return _as_node_value(node, results)
 
@@ -142,7 +147,11 @@ def _iterate(
     captured: list[Emitted],
     stacked: list[Ref],
 ) -> None:
-    """Emits a loop over dim 0 of `xs`: slice, run the body, copy carried results, stack other results."""
+    """Emits a loop over dimension 0 of `xs`.
+
+    An iteration selects a slice of each tensor, runs the body, copies the carried results and stacks the
+    other results.
+    """
     state, values = emitter.state, emitter.state.values
     (body,) = bodies_of(node)
     index, count = values.fresh(Int(0)), values.fresh(Int(0))
@@ -151,7 +160,7 @@ def _iterate(
         _assign(emitter, values.constant(first), value, node)
     for ref in stacked:
         tensor = values.tensor(ref)
-        # The copies let the stacked result grow by one slice in each iteration.
+        # et_copy_index adds one slice to the stacked result in each iteration.
         if tensor is not None and tensor.shape_dynamism == TensorShapeDynamism.STATIC:
             tensor.shape_dynamism = TensorShapeDynamism.DYNAMIC_BOUND
     start = len(state.instructions)
@@ -174,7 +183,7 @@ def _iterate(
     state.call("executorch_prim::add", "Scalar", [index, values.constant(1), index], node)
     state.call("executorch_prim::eq", "Scalar", [index, count, done], node)
     state.jump_if_false(done, start, node)
-    # The next execution starts at index 0 again.
+    # Reset the index to 0 for the next execution.
     state.call("executorch_prim::sub", "Scalar", [index, count, index], node)
 
 
@@ -199,7 +208,7 @@ def _refs(emitter: BodyEmitter, arguments: object) -> list[Emitted]:
 
 
 def _results(emitter: BodyEmitter, node: Node) -> list[Ref]:
-    """Makes one value for each result of the node."""
+    """Creates a value for each result of the node."""
     spec, value = meta.get_spec(node), meta.get_val(node)
     specs = list(spec) if isinstance(spec, (list, tuple)) else [spec]
     vals = list(value) if isinstance(value, (list, tuple)) else [value]

@@ -39,13 +39,13 @@ class LoweredModule(Protocol):
 
     @property
     def compile_specs(self) -> Sequence[CompileSpec]:
-        """The options of the partitioner."""
+        """The options of the backend, from the partitioner."""
 
 
 def emit_delegate(state: MethodState, node: Node, module: object, lookup: Lookup) -> Emitted:
-    """Emits a delegate call: the inputs, then the results."""
+    """Emits a delegate call. Its arguments are the inputs, then the results."""
     if not isinstance(module, LoweredModule):
-        raise at_node(node, f"calls {module!r}, which is no lowered module")
+        raise at_node(node, f"calls {module!r}, which is not a lowered module")
     results = _results(state, node)
     arguments = [state.values.constant(lookup(argument)) for argument in node.args[1:]]
     arguments += [ref for ref in pytree.tree_leaves(results) if isinstance(ref, Ref)]
@@ -69,7 +69,7 @@ def _results(state: MethodState, node: Node) -> Emitted:
     if isinstance(spec, TensorSpec):
         return state.values.of_spec(spec)
     if not isinstance(spec, (list, tuple)):
-        raise at_node(node, f"a delegate call whose results have the specs {spec!r}")
+        raise at_node(node, f"the results of the delegate call must have TensorSpecs, not {spec!r}")
     values = value if isinstance(value, (list, tuple)) else [value]
     return [
         state.values.of_spec(item)
@@ -102,11 +102,11 @@ def _record(state: MethodState, index: int, module: LoweredModule) -> None:
 
 
 def _add_named(known: dict[str, NamedDataEntry], buffers: Sequence[Any], entries: Mapping[str, Any]) -> None:
-    """Adds a backend's entries. Raises EmitError if a name already has other data."""
+    """Adds the named data of a backend. Raises EmitError if a name already has different data."""
     for key, entry in entries.items():
         data = buffers[entry.buffer_index]
         previous = known.get(key)
         if previous is not None and bytes(previous.data) != bytes(data):
-            raise EmitError(f"two delegates name different data {key!r}")
+            raise EmitError(f"two delegates have different named data with the name {key!r}")
         alignment = math.lcm(entry.alignment, previous.alignment if previous else 1)
         known[key] = NamedDataEntry(data, alignment, entry.tensor_layout)

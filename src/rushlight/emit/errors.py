@@ -1,4 +1,4 @@
-"""Errors of emission."""
+"""The errors of emission."""
 
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ class EmitError(InternalError):
 
 
 def at_node(node: Node, reason: str) -> EmitError:
-    """Makes an error that names the node, its operator and the user's source line."""
+    """Returns an error that names the node, its operator and the line in the model's source code."""
     source = meta.source_of(node)
     where = f" from {source}: {source.code}" if source is not None else ""
     return EmitError(f"{node.name} ({node.target}){where}: {reason}")
 
 
 class UnsupportedOperatorsError(EmitError):
-    """The target lacks kernels that the program needs; `refusals` lists all uses of the missing kernels."""
+    """The target does not have kernels that the program needs.
+
+    Attributes:
+        method: the name of the method.
+        refusals: all uses of missing kernels.
+    """
 
     def __init__(self, method: str, refusals: Sequence[Refusal]) -> None:
         self.method = method

@@ -1,4 +1,4 @@
-"""Constant methods: plans without instructions that return given values."""
+"""Emits constant methods: plans without instructions that return given values."""
 
 from __future__ import annotations
 
@@ -15,9 +15,15 @@ from rushlight.ir.spec import TensorSpec
 
 
 def emit_getter(name: str, value: object, constants: ConstantBuffers) -> ExecutionPlan:
-    """Makes the plan of a method that returns `value`: scalars, text and tensors, in any containers.
+    """Emits a method that returns a constant value.
 
-    The function raises EmitError for a value of another type.
+    Args:
+        name: the name of the method.
+        value: scalars, texts and tensors, in any containers (pytree).
+        constants: receives the data of the tensors.
+
+    Raises:
+        EmitError: the value contains an object of another type.
     """
     leaves, tree = pytree.tree_flatten(value)
     values = Values()

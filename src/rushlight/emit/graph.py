@@ -1,4 +1,7 @@
-"""Emits the nodes of one graph (of a method or a control flow body) as instructions."""
+"""Emits the nodes of one graph as instructions.
+
+The graph is a method or the body of a control-flow operator.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,13 @@ from rushlight.ir.sym_ops import PYTHON_TO_PRIM
 
 
 class GraphEmitter:
-    """Emits a graph in order; `inputs` are the values of its placeholders."""
+    """Emits the nodes of a graph in order.
+
+    Args:
+        state: the state of the method, which receives the instructions.
+        graph_module: the graph.
+        inputs: the values of the placeholders.
+    """
 
     def __init__(self, state: MethodState, graph_module: GraphModule, inputs: Sequence[Emitted] = ()) -> None:
         self.state = state
@@ -38,7 +47,7 @@ class GraphEmitter:
         self._environment: dict[Node, Any] = {}
 
     def run(self) -> None:
-        """Emits every node. Raises EmitError with the node that cannot be emitted."""
+        """Emits all nodes. Raises EmitError if a node cannot be emitted. The message names the node."""
         for node in self.graph_module.graph.nodes:
             try:
                 self._environment[node] = self._emit(node)
@@ -56,13 +65,16 @@ class GraphEmitter:
         return argument
 
     def run_body(self, body: GraphModule, inputs: Sequence[Emitted]) -> list[Ref]:
-        """Emits a control flow body for the values of its inputs; returns the values of its outputs."""
+        """Emits the body of a control-flow operator with the given inputs.
+
+        Returns the values of its outputs.
+        """
         inner = GraphEmitter(self.state, body, inputs)
         inner.run()
         return [self.state.values.constant(output) for output in inner.outputs]
 
     def placeholder(self, node: Node) -> Emitted:
-        """Returns the value of an input of a control flow body."""
+        """Returns the value of an input of the graph."""
         return next(self._inputs)
 
     def _emit(self, node: Node) -> Any:
@@ -75,14 +87,14 @@ class GraphEmitter:
             return self._attribute(node)
         if node.op == "call_function":
             return self._call(node)
-        raise at_node(node, f"a program has no instruction for {node.op}")
+        raise at_node(node, f"programs have no instruction for nodes of the kind {node.op}")
 
     def _call(self, node: Node) -> Any:
         target = node.target
         if target is operator.getitem:
             source, index = self.lookup(node.args[0]), node.args[1]
             if not isinstance(source, list) or not isinstance(index, int):
-                raise at_node(node, f"takes item {index} of what is no sequence")
+                raise at_node(node, f"selects item {index} of a value that is not a sequence")
             return source[index]
         if target is memory_ops.alloc:
             spec = meta.get_spec(node)
@@ -109,10 +121,10 @@ class GraphEmitter:
             return self.state.values.of_spec(spec)
         if isinstance(spec, (list, tuple)):
             return [self._results_of(node, item) for item in spec]
-        raise at_node(node, "an allocation without a TensorSpec")
+        raise at_node(node, "the allocation has no TensorSpec")
 
     def _view(self, node: Node) -> Ref:
-        """Emits a view as a separate tensor value, without an instruction if its memory is planned."""
+        """Emits a view as a separate tensor value. If its memory is planned, it needs no instruction."""
         base, size = self.lookup(node.args[0]), self.lookup(node.args[1])
         spec = meta.get_spec(node)
         assert isinstance(base, Ref) and isinstance(spec, TensorSpec)
@@ -141,12 +153,14 @@ class GraphEmitter:
             )
             return self.state.values.fresh(tensor)
         if isinstance(value, torch.ScriptObject):
-            raise at_node(node, "custom class objects cannot be written to a program")
+            raise at_node(
+                node, "objects of custom classes (torch.ScriptObject) cannot be written to a program"
+            )
         return value
 
 
 def _why_no_instruction(node: Node) -> str:
-    """Explains why a program cannot call the function of a node."""
+    """Returns the reason why a program cannot call the function of a node."""
     op = node.args[0] if node.args else None
     if not isinstance(node.target, HigherOrderOperator) or not isinstance(op, OpOverload):
         return "calls a function that is not an operator"

@@ -1,4 +1,4 @@
-"""Emits operators as kernel calls: arguments in the order of the schema, then the results."""
+"""Emits operators as kernel calls. Their arguments are those of the schema in order, then the results."""
 
 from __future__ import annotations
 
@@ -23,15 +23,25 @@ Lookup = Callable[[object], Emitted]
 
 _DTYPE_NAMES = {number: str(dtype).removeprefix("torch.") for dtype, number in SCALAR_TYPES.items()}
 
-# Range hints for the compiler; the runtime ignores them.
-_HINTS = frozenset(
+# Operators that tell the compiler the range of an integer. The runtime does not need them.
+_RANGE_HINTS = frozenset(
     {torch.ops.aten.sym_constrain_range.default, torch.ops.aten.sym_constrain_range_for_size.default}
 )
 
 
 def emit_operator(state: MethodState, node: Node, op: OpOverload, lookup: Lookup) -> Emitted:
-    """Emits a call of `op`; `lookup` returns the emitted value of an argument."""
-    if op in _HINTS:
+    """Emits a call of an operator.
+
+    Args:
+        state: the state of the method, which receives the instruction.
+        node: the node that calls the operator.
+        op: the operator.
+        lookup: returns the emitted value of an argument of the node.
+
+    Returns:
+        The results.
+    """
+    if op in _RANGE_HINTS:
         return None
     schema = op._schema
     arguments: list[Ref] = []
@@ -45,18 +55,18 @@ def emit_operator(state: MethodState, node: Node, op: OpOverload, lookup: Lookup
         else:
             value = argument.default_value
         if value is None and isinstance(argument.type, torch.TensorType):
-            # Kernels require the same dtype for all results, including results that are not computed.
+            # This result is not computed, but kernels require the same dtype for all results.
             dtypes = [spec.dtype for spec in meta.tensor_specs(node)]
             value = state.values.fresh(empty_tensor(dtypes[0] if dtypes else torch.uint8))
         arguments.append(state.values.constant(value, argument.type))
         if argument.name in written_names:
             written.append(value)
     results = _results(state, node, op, written)
-    own = len(arguments)
+    schema_count = len(arguments)
     arguments.extend(_result_arguments(state, results))
     overload = "" if op._overloadname == "default" else op._overloadname
-    # A result that is also an argument appears twice in the call.
-    _check_target(state, node, op, arguments[:own] if written else arguments)
+    # A result that is also an argument is twice in the call. The check needs it only once.
+    _check_target(state, node, op, arguments[:schema_count] if written else arguments)
     state.call(schema.name, overload, arguments, node)
     return results
 
@@ -78,11 +88,11 @@ def _results(state: MethodState, node: Node, op: OpOverload, written: list[Emitt
 def _result(state: MethodState, node: Node, spec: object) -> Emitted:
     if isinstance(spec, TensorSpec):
         return state.values.of_spec(spec)
-    raise at_node(node, f"a result without a TensorSpec: {spec!r}")
+    raise at_node(node, f"a result must have a TensorSpec, not {spec!r}")
 
 
 def _result_arguments(state: MethodState, results: Emitted) -> list[Ref]:
-    """The argument appended for the results: the single result, or a list of all results."""
+    """The arguments of a call after those of the schema: the single result, or a list of all results."""
     if results is None:
         return []
     if isinstance(results, Ref):
@@ -92,7 +102,7 @@ def _result_arguments(state: MethodState, results: Emitted) -> list[Ref]:
 
 
 def scalar_placeholder(value: object) -> KernelTypes:
-    """The value of a scalar result before the kernel computes it."""
+    """Returns the value of a scalar result before the kernel computes it."""
     if isinstance(value, (bool, torch.SymBool)):
         return Bool(False)
     if isinstance(value, (float, torch.SymFloat)):
@@ -101,7 +111,7 @@ def scalar_placeholder(value: object) -> KernelTypes:
 
 
 def _check_target(state: MethodState, node: Node, op: OpOverload, arguments: Sequence[Ref]) -> None:
-    """Records a refusal if the target has no kernel for the operator and the dtypes of its arguments."""
+    """Records a `Refusal` if the target has no kernel for the operator with these dtypes."""
     table = state.options.target
     if table is None:
         return
@@ -117,14 +127,14 @@ def _check_target(state: MethodState, node: Node, op: OpOverload, arguments: Seq
         return
     outs = len(schema.arguments) <= found.argument
     argument = "result" if outs else schema.arguments[found.argument].name
-    taken = ", ".join(sorted(found.taken))
+    supported = ", ".join(sorted(found.taken))
     state.refusals.append(
-        Refusal(name, f"{argument}: {found.dtype}", _where(node), f"cast to one of {taken}")
+        Refusal(name, f"{argument}: {found.dtype}", _where(node), f"cast to one of {supported}")
     )
 
 
 def _dtypes(state: MethodState, arguments: Sequence[Ref]) -> list[tuple[int, str]]:
-    """The positions and dtypes of all tensor arguments, including tensors in lists."""
+    """The positions and dtypes of all tensors in the arguments, including tensors in lists."""
     found = []
     for position, ref in enumerate(arguments):
         value = state.values.items[ref.index].val
@@ -144,7 +154,7 @@ def _where(node: Node) -> str:
 def _remedy(name: str) -> str:
     if not name.startswith(("aten::", "dim_order_ops::", "executorch_prim::")):
         return (
-            "load the library of its kernel with rushlight.load_library before compiling, or declare it: "
-            f"ExecutorchBackendConfig(target=host_kernel_table().with_operators([{name!r}]))"
+            "load the library with its kernel with rushlight.load_library before compiling, or declare the "
+            f"kernel: ExecutorchBackendConfig(target=host_kernel_table().with_operators([{name!r}]))"
         )
     return "delegate it, decompose it in the model, or choose a target with more kernels"

@@ -1,4 +1,4 @@
-"""Emits one method: its inputs, parameters, state and graph become an execution plan."""
+"""Emits one method. Its inputs, parameters, state and graph are converted to an execution plan."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from rushlight.memory.outputs import MUTATIONS
 
 
 class MethodEmitter(GraphEmitter):
-    """Emits an ExportedProgram with a memory plan."""
+    """Emits an ExportedProgram that has a memory plan."""
 
     def __init__(self, state: MethodState, name: str, program: ExportedProgram) -> None:
         super().__init__(state, program.graph_module)
@@ -59,10 +59,16 @@ class MethodEmitter(GraphEmitter):
         self._named_buffers: Mapping[str, torch.Tensor] | None = None
 
     def plan(self) -> ExecutionPlan:
-        """Emits the method. Raises UnsupportedOperatorsError with all kernels that the target lacks."""
+        """Emits the method.
+
+        Raises:
+            EmitError: the method has no memory plan, or a node cannot be emitted.
+            UnsupportedOperatorsError: the target does not have all kernels. The message lists the missing
+                kernels.
+        """
         sizes = meta.get_planned_sizes(self.graph_module)
         if sizes is None:
-            raise EmitError(f"method {self.name!r} has no memory plan; plan its memory before emitting it")
+            raise EmitError(f"method {self.name!r} has no memory plan; plan its memory before emission")
         self.run()
         state = self.state
         if state.refusals:
@@ -106,7 +112,7 @@ class MethodEmitter(GraphEmitter):
         )
 
     def _computed_integers(self) -> list[tuple[Node, int]]:
-        """Nodes that read an integer from a tensor, with the index of its value."""
+        """The nodes with an integer result, each with the index of its value."""
         found = []
         for node in self.graph_module.graph.nodes:
             if (
@@ -120,14 +126,14 @@ class MethodEmitter(GraphEmitter):
         return found
 
     def placeholder(self, node: Node) -> Emitted:
-        """Emits an input, constant or buffer."""
+        """Emits an input, a constant or a buffer."""
         spec = meta.get_spec(node)
         name = self._tensor_name(node)
         if name is None:
             return self._user_input(node, spec)
         if not isinstance(spec, TensorSpec):
             raise at_node(node, f"the tensor {name!r} has no TensorSpec")
-        # A planned buffer that this method only reads is written by another method.
+        # If this method only reads a planned buffer, another method writes it.
         if name in self.changed or (node.name in self.buffers and is_planned(spec)):
             return self._state(node, spec, name)
         return self._constant(node, spec, name) if node.users else None
@@ -138,7 +144,7 @@ class MethodEmitter(GraphEmitter):
             ref = values.of_spec(spec)
         else:
             value = meta.get_val(node) if meta.has_val(node) else spec
-            ref = values.fresh(scalar_value(_example(value)))
+            ref = values.fresh(scalar_value(_placeholder_value(value)))
         self.user_inputs.append(ref.index)
         self._input_nodes.append(node)
         return ref
@@ -151,7 +157,9 @@ class MethodEmitter(GraphEmitter):
         stored.dim_order = dim_order_from_strides(tensor.stride())
         data = tensor_bytes(tensor)
         if len(data) != spec.nbytes():
-            raise at_node(node, f"{name!r} holds {len(data)} bytes, its spec asks for {spec.nbytes()}")
+            raise at_node(
+                node, f"{name!r} has {len(data)} bytes of data, but its TensorSpec needs {spec.nbytes()}"
+            )
         tag = self.facts.constant_files.get(name)
         if tag is not None:
             value = self._external(stored, name, tag, data)
@@ -163,8 +171,8 @@ class MethodEmitter(GraphEmitter):
     def _external(
         self, stored: TensorSpec, name: str, tag: str, data: Data, *, planned: bool = False
     ) -> Tensor:
-        """Moves the data of a tensor to the file `tag`, and returns a tensor that refers to the file."""
-        info = _named(stored.extra_tensor_info, name)
+        """Stores the data of a tensor in the file `tag`, and returns a tensor that refers to this file."""
+        info = _with_name(stored.extra_tensor_info, name)
         stored.extra_tensor_info = replace(info, location=TensorDataLocation.EXTERNAL)
         value = make_tensor(stored, planned=planned)
         layout = TensorLayout(value.scalar_type, value.sizes, value.dim_order)
@@ -176,19 +184,20 @@ class MethodEmitter(GraphEmitter):
         options = self.state.options
         stored = copy.copy(spec)
         if options.state_names:
-            stored.extra_tensor_info = _named(spec.extra_tensor_info, name)
+            stored.extra_tensor_info = _with_name(spec.extra_tensor_info, name)
         elif not is_planned(spec):
             raise at_node(
                 node,
-                f"{name!r}, which the program writes, has no planned memory and no name; plan mutable "
-                "buffers or emit their names",
+                f"the program writes the buffer {name!r}, which has neither planned memory nor a name; plan "
+                "the memory of mutable buffers (alloc_mutable_buffers), or set "
+                "emit_mutable_buffer_names=True",
             )
         index = 0
         if options.state_values and is_planned(spec):
             tensor = self._real_tensor(node, name)
             real = not isinstance(tensor, torch._subclasses.FakeTensor)
             if real and (name in self.facts.kept_initial_state or bool(tensor.ne(0).any())):
-                data = tensor_bytes(_in_order(tensor, spec.dim_order))
+                data = tensor_bytes(_elements_in_order(tensor, spec.dim_order))
                 tag = self.facts.constant_files.get(name)
                 if tag is not None:
                     value = self._external(stored, name, tag, data, planned=True)
@@ -197,7 +206,7 @@ class MethodEmitter(GraphEmitter):
         return self.state.values.bind(spec, self.state.values.fresh(make_tensor(stored, index)))
 
     def _tensor_name(self, node: Node) -> str | None:
-        """The qualified name of a parameter, buffer or lifted constant; None for a user input."""
+        """The qualified name of a parameter, buffer or lifted constant, or None for a user input."""
         for names in (self.parameters, self.buffers, self.lifted):
             if node.name in names:
                 return str(names[node.name])
@@ -211,13 +220,13 @@ class MethodEmitter(GraphEmitter):
         raise at_node(node, f"the exported program has no tensor named {name!r}")
 
 
-def _named(info: ExtraTensorInfo | None, name: str) -> ExtraTensorInfo:
-    """Sets the qualified name in the extra information of a tensor."""
+def _with_name(info: ExtraTensorInfo | None, name: str) -> ExtraTensorInfo:
+    """Returns the extra information of a tensor with its qualified name."""
     return replace(info or ExtraTensorInfo(), fully_qualified_name=name)
 
 
-def _example(value: object) -> object:
-    """A plain scalar for an input that may be symbolic."""
+def _placeholder_value(value: object) -> object:
+    """Returns a placeholder for a symbolic scalar, and other values unchanged."""
     if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         kind = {torch.SymInt: 0, torch.SymFloat: 0.0, torch.SymBool: False}
         return kind[type(value)]
@@ -225,7 +234,7 @@ def _example(value: object) -> object:
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    """Returns a dense copy of the tensor, row-major unless the tensor is channels last."""
+    """Returns a dense form of a tensor: row-major, or channels last if the tensor is channels last."""
     if tensor.is_contiguous():
         return tensor
     if tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
@@ -235,6 +244,6 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous()
 
 
-def _in_order(tensor: torch.Tensor, dim_order: tuple[int, ...]) -> torch.Tensor:
-    """The elements of a dense tensor in the memory order of `dim_order`, as a flat tensor."""
+def _elements_in_order(tensor: torch.Tensor, dim_order: tuple[int, ...]) -> torch.Tensor:
+    """Returns a contiguous tensor with the elements in the memory order of `dim_order`."""
     return tensor.detach().permute(tuple(dim_order)).contiguous()

@@ -33,13 +33,17 @@ SCHEMA_VERSION = 0
 
 @dataclass
 class EmitterOutput:
-    """A program, and the maps that tools need to read its traces.
+    """A program, and the maps that tools need to read its event traces.
 
-    The maps are by method name, then by instruction index. `debug_handle_map` has the debug handle of the
-    node, a list for a delegate. `method_to_delegate_debug_id_map` has the backend's name and debug map.
-    `instruction_id_to_num_outs_map` has the number of results of a delegate call. `nodes` has the planned
-    graph's node of a kernel call. `external_constants` are the tensors outside the program, by file and
-    qualified name.
+    The keys of the maps are the method name, then the instruction index.
+
+    Attributes:
+        pte: the program.
+        debug_handle_map: the debug handle of the instruction's node, or a list for a delegate call.
+        method_to_delegate_debug_id_map: the name and the debug map of a delegate call's backend.
+        instruction_id_to_num_outs_map: the number of results of a delegate call.
+        nodes: the node of a kernel call in the planned graph.
+        external_constants: the tensors outside the program, by file and qualified name.
     """
 
     pte: PTEFile
@@ -51,7 +55,7 @@ class EmitterOutput:
 
     @cached_property
     def program(self) -> Program:
-        """The program with the bytes of its constants and delegates, which are copied at the first read."""
+        """The program with copies of its constants and payloads. They are copied at the first access."""
         return replace(
             self.pte.program,
             constant_buffer=[Buffer(storage=bytes(data)) for data in self.pte.constants],
@@ -62,7 +66,7 @@ class EmitterOutput:
 
     @cached_property
     def external_constant_buffer(self) -> list[bytes]:
-        """The distinct tensors of `external_constants`."""
+        """The data of `external_constants`, without duplicates."""
         return list(
             {bytes(entry.data): None for file in self.external_constants.values() for entry in file.values()}
         )
@@ -78,7 +82,7 @@ class EmitterOutput:
 
     @property
     def mutable_data(self) -> list[Any] | None:
-        """The initial values of mutable buffers (entry 0 is reserved); None if there are none."""
+        """The initial values of mutable buffers, or None if there are none. Entry 0 is reserved."""
         return self.pte.mutable_data or None
 
 
@@ -92,21 +96,35 @@ def emit_program(
 ) -> EmitterOutput:
     """Emits planned programs as methods of one program, ordered by name.
 
-    `prim_getters` maps the names of constant methods to values. `options`, if given, replaces the flags. The
-    function raises EmitError with the node that failed, and UnsupportedOperatorsError with all kernels that
-    the target lacks.
+    Args:
+        methods: a planned program, which becomes the method `forward`, or planned programs by method name.
+        emit_stacktrace: write the source lines of the model.
+        prim_getters: the values of constant methods, by name.
+        emit_mutable_buffer_names: write the names of mutable buffers.
+        options: the options. They replace the two flags.
+
+    Returns:
+        The program.
+
+    Raises:
+        EmitError: a node cannot be emitted. The message names the node.
+        UnsupportedOperatorsError: the target does not have all kernels. The message lists the missing
+            kernels.
     """
     if isinstance(methods, ExportedProgram):
         methods = {"forward": methods}
     wrong = [name for name, program in methods.items() if not isinstance(program, ExportedProgram)]
     if wrong:
-        raise EmitError(f"the methods {', '.join(wrong)} are not given as exported programs")
+        raise EmitError(f"the methods {', '.join(wrong)} are not exported programs")
     if options is None:
         options = EmitOptions(stack_traces=emit_stacktrace, state_names=emit_mutable_buffer_names)
     getters = {**training_getters(methods), **(prim_getters or {})}
     twice = sorted(methods.keys() & getters.keys())
     if twice:
-        raise EmitError(f"the names {', '.join(twice)} are given both to methods and to constant methods")
+        raise EmitError(
+            f"the names {', '.join(twice)} are names of methods and also of constant methods; use different "
+            "names"
+        )
     constants = ConstantBuffers()
     output = EmitterOutput(PTEFile(_empty_program()))
     plans = output.pte.program.execution_plan
@@ -139,7 +157,11 @@ def _emit_method(
 
 
 def training_getters(methods: Mapping[str, ExportedProgram]) -> dict[str, object]:
-    """Constant methods with the positions of a joint graph's gradients and parameters among its outputs."""
+    """Returns constant methods that describe the outputs of joint graphs.
+
+    Their values are the indices of the first gradient and the first parameter, and the names of the
+    parameters.
+    """
     getters: dict[str, object] = {}
     for name, program in methods.items():
         names: list[str] = []

@@ -1,7 +1,8 @@
-"""The nesting of a method's inputs and outputs, as the JSON text of torch's `treespec_dumps`.
+"""Encodes the structure (pytree) of a method's inputs and outputs as the JSON text of torch's
+`treespec_dumps`.
 
-A container type that only a library defines is replaced by a plain container with the same children, so that
-a program runs without this library. The text for a method's inputs also has the names of the positional
+Container types of other libraries are replaced by built-in containers with the same children, so that the
+program runs without these libraries. The text for the inputs also contains the names of the positional
 arguments, in a field that torch ignores.
 """
 
@@ -21,14 +22,14 @@ PROTOCOL = 1
 
 
 def encode_treespec(spec: pytree.TreeSpec | None, names: Sequence[str] = ()) -> str:
-    """Writes a tree as text.
+    """Encodes a tree as text.
 
     Args:
-        spec: the tree, or None for no text.
+        spec: the tree, or None.
         names: the names of the positional arguments, if the tree describes a method's inputs.
 
     Returns:
-        The text, empty for None.
+        The text. It is empty if `spec` is None.
     """
     if spec is None:
         return ""
@@ -37,7 +38,7 @@ def encode_treespec(spec: pytree.TreeSpec | None, names: Sequence[str] = ()) -> 
 
 
 def argument_names(program: ExportedProgram) -> list[str]:
-    """Returns the names of an exported program's positional arguments; empty if they are unknown."""
+    """Returns the names of an exported program's positional arguments. Empty if they are not known."""
     signature = next((e.signature for e in program.module_call_graph if e.fqn == ""), None)
     if signature is None or not signature.forward_arg_names:
         return []
@@ -53,7 +54,7 @@ def _encode(spec: pytree.TreeSpec) -> JsonObject:
 
 
 def _container(spec: pytree.TreeSpec) -> tuple[str | None, Any]:
-    """The name of the container type, and the context that distinguishes its children."""
+    """The name of the container type, and its context, such as the keys of a dict."""
     kind, context = spec.type, spec.context
     if spec.is_leaf():
         return None, None
@@ -80,7 +81,7 @@ def _container(spec: pytree.TreeSpec) -> tuple[str | None, Any]:
 
 
 def _string_keys(context: object, count: int) -> list[str] | None:
-    """The field names in the context of a registered dataclass or mapping; None if there are none."""
+    """The field names in the context of a registered dataclass or mapping, or None."""
     candidates = [context, *(context if isinstance(context, (list, tuple)) else ())]
     for keys in candidates:
         if isinstance(keys, (list, tuple)) and len(keys) == count:

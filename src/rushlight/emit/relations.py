@@ -1,12 +1,15 @@
-"""Encodes relations between a method's integers, such as `u0 <= u1`, as named data that the runtime checks.
+"""Encodes relations between the integers of a method, such as `u0 <= u1`, as named data.
 
-A runtime that does not know this named data ignores it. All numbers are little-endian. The header is uint32
-version, number of relations, number of steps, 0. For each relation follow six uint32: the index of the value
-after whose computation the relation is checked (0xFFFFFFFF for before the execution), the index of its first
-step, the number of its steps, the byte offset of its text, the byte offset of the user's source line, and 0.
-For each step follow four uint32 (operation, index of the input or value, dim, byte offset of the name of the
-pushed value) and an int64 constant. Then follow the texts, each terminated by a zero byte. The steps are a
-program for a stack machine.
+The runtime checks the relations. A runtime that does not support this named data ignores it. The steps of a
+relation are a program for a stack machine. All numbers are little-endian. The data consist of:
+
+- The header, four uint32: version, number of relations, number of steps, 0.
+- For each relation, six uint32: the index of the value after which the relation is checked (0xFFFFFFFF
+  means before the execution), the index of the first step, the number of steps, the byte offset of the text
+  of the relation, the byte offset of the source line in the model, and 0.
+- For each step, four uint32 and an int64: operation, index of the input or value, dimension, byte offset of
+  the name of the pushed value, constant.
+- The texts. Each of them ends with a zero byte.
 """
 
 from __future__ import annotations
@@ -40,17 +43,17 @@ _INT64 = range(-(2**63), 2**63)
     _MINIMUM, _LESS, _LESS_EQUAL, _EQUAL, _AND, _OR, _NOT,
 ) = range(17)  # fmt: skip
 
-# Classes of sympy and of torch; their functions of many arguments become chains of binary operations.
+# Class names of sympy and torch. Functions of many arguments are converted to chains of binary operations.
 _CHAINS = {
     "Add": _ADD, "Mul": _MULTIPLY, "Max": _MAXIMUM, "Min": _MINIMUM, "And": _AND, "Or": _OR,
     "FloorDiv": _FLOOR_DIVIDE, "CleanDiv": _FLOOR_DIVIDE, "Mod": _MODULO, "PythonMod": _MODULO,
     "LessThan": _LESS_EQUAL, "StrictLessThan": _LESS, "Equality": _EQUAL,
 }  # fmt: skip
-_TURNED = {"GreaterThan": _LESS_EQUAL, "StrictGreaterThan": _LESS}
+_SWAPPED = {"GreaterThan": _LESS_EQUAL, "StrictGreaterThan": _LESS}
 
 
 class _NotEncoded(Exception):
-    """The relation has a function or a symbol that the runtime does not support."""
+    """A relation contains a function or a symbol that the runtime does not support."""
 
 
 # Operation, index of the input or value, dim, name of the pushed value, constant.
@@ -58,8 +61,8 @@ _Step = tuple[int, int, int, str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Leaf:
-    """The source of a symbol's value: an input size or integer equal to scale * symbol + offset."""
+class _Origin:
+    """The origin of a symbol's value: a size or an integer that is equal to scale * symbol + offset."""
 
     op: int
     index: int
@@ -67,12 +70,12 @@ class _Leaf:
     name: str
     scale: int = 1
     offset: int = 0
-    order: int = -1  # the position of a computed integer among the computed integers
+    order: int = -1  # the position in the list of computed integers, or -1
 
 
 @dataclass(slots=True)
 class _Texts:
-    """Zero-terminated strings; equal strings are stored once."""
+    """Zero-terminated texts. Equal texts are stored once."""
 
     start: int
     data: bytearray = field(default_factory=bytearray)
@@ -90,22 +93,28 @@ def encode_relations(
     inputs: Sequence[Node],
     computed: Sequence[tuple[Node, int]],
 ) -> bytes:
-    """Encodes the relations of a method's user inputs and computed integers.
+    """Encodes the relations of a method.
 
-    The result is empty if there are no relations. Relations with symbols that are unknown at run time are
-    left out.
+    Args:
+        relations: the relations, with their source lines.
+        inputs: the nodes of the user inputs.
+        computed: the nodes with an integer result, each with the index of its value.
+
+    Returns:
+        The bytes. They are empty if there are no relations. They do not contain relations that the runtime
+        cannot compute.
     """
-    leaves = _leaves(inputs, computed)
+    origins = _origins(inputs, computed)
     programs: list[tuple[list[_Step], int, str, str]] = []
     for relation, line in relations:
         try:
-            steps, used = _steps(relation, leaves)
+            steps, used = _steps(relation, origins)
         except _NotEncoded:
             continue
-        last = max(used, key=lambda leaf: leaf.order)
+        last = max(used, key=lambda origin: origin.order)
         trigger = last.index if last.order >= 0 else START
         source = f"{PurePath(line.file).name}:{line.line}" if line is not None else ""
-        programs.append((steps, trigger, _text(relation, leaves), source))
+        programs.append((steps, trigger, _text(relation, origins), source))
     if not programs:
         return b""
     total = sum(len(steps) for steps, *_ in programs)
@@ -120,10 +129,10 @@ def encode_relations(
     return _HEADER.pack(VERSION, len(programs), total, 0) + bytes(records + encoded + texts.data)
 
 
-def _leaves(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]]) -> dict[sympy.Symbol, _Leaf]:
-    leaves: dict[sympy.Symbol, _Leaf] = {}
+def _origins(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]]) -> dict[sympy.Symbol, _Origin]:
+    origins: dict[sympy.Symbol, _Origin] = {}
 
-    def offer(size: object, make: Callable[[int, int], _Leaf]) -> None:
+    def offer(size: object, make: Callable[[int, int], _Origin]) -> None:
         if not isinstance(size, torch.SymInt):
             return
         expression = size.node.expr
@@ -134,34 +143,36 @@ def _leaves(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]]) -> dic
         offset = expression - scale * symbols[0]
         if not (scale.is_Integer and offset.is_Integer and scale > 0):
             return
-        leaf = make(int(scale), int(offset))
-        known = leaves.get(symbols[0])
-        if known is None or (leaf.scale, abs(leaf.offset)) < (known.scale, abs(known.offset)):
-            leaves[symbols[0]] = leaf
+        origin = make(int(scale), int(offset))
+        known = origins.get(symbols[0])
+        if known is None or (origin.scale, abs(origin.offset)) < (known.scale, abs(known.offset)):
+            origins[symbols[0]] = origin
 
     for index, node in enumerate(inputs):
         value = meta.get_val(node) if meta.has_val(node) else None
         name = str(node.target)
-        offer(value, lambda s, o, i=index, n=name: _Leaf(_INTEGER, i, 0, n, s, o))  # type: ignore[misc]
+        offer(value, lambda s, o, i=index, n=name: _Origin(_INTEGER, i, 0, n, s, o))  # type: ignore[misc]
         if isinstance(value, torch.Tensor):
             sizes: tuple[IntLike, ...] = tuple(value.shape)
             for dim, size in enumerate(sizes):
                 offer(
                     size,
-                    lambda s, o, i=index, d=dim, n=name: _Leaf(_SIZE, i, d, f"{n}.shape[{d}]", s, o),  # type: ignore[misc]
+                    lambda s, o, i=index, d=dim, n=name: _Origin(_SIZE, i, d, f"{n}.shape[{d}]", s, o),  # type: ignore[misc]
                 )
-    given = set(leaves)
+    given = set(origins)
     for order, (node, index) in enumerate(computed):
         size = meta.get_val(node)
         if size.node.expr.is_Symbol and size.node.expr not in given:
-            leaves.setdefault(size.node.expr, _Leaf(_VALUE, index, 0, str(size.node.expr), order=order))
-    return leaves
+            origins.setdefault(size.node.expr, _Origin(_VALUE, index, 0, str(size.node.expr), order=order))
+    return origins
 
 
-def _steps(relation: sympy.Expr, leaves: Mapping[sympy.Symbol, _Leaf]) -> tuple[list[_Step], list[_Leaf]]:
-    """The relation in postfix order, and the sources that it reads."""
+def _steps(
+    relation: sympy.Expr, origins: Mapping[sympy.Symbol, _Origin]
+) -> tuple[list[_Step], list[_Origin]]:
+    """The steps of a relation in postfix order, and the origins of the symbols in the relation."""
     steps: list[_Step] = []
-    used: list[_Leaf] = []
+    used: list[_Origin] = []
 
     def constant(value: int) -> None:
         if value not in _INT64:
@@ -175,16 +186,16 @@ def _steps(relation: sympy.Expr, leaves: Mapping[sympy.Symbol, _Leaf]) -> tuple[
         if expression.is_Integer:
             return constant(int(expression))
         if expression.is_Symbol:
-            leaf = leaves.get(expression)
-            if leaf is None:
+            origin = origins.get(expression)
+            if origin is None:
                 raise _NotEncoded
-            used.append(leaf)
-            steps.append((leaf.op, leaf.index, leaf.dim, leaf.name, 0))
-            if leaf.offset:
-                constant(leaf.offset)
+            used.append(origin)
+            steps.append((origin.op, origin.index, origin.dim, origin.name, 0))
+            if origin.offset:
+                constant(origin.offset)
                 operation(_SUBTRACT)
-            if leaf.scale != 1:
-                constant(leaf.scale)
+            if origin.scale != 1:
+                constant(origin.scale)
                 operation(_FLOOR_DIVIDE)
             return None
         kind, args = type(expression).__name__, expression.args
@@ -197,8 +208,8 @@ def _steps(relation: sympy.Expr, leaves: Mapping[sympy.Symbol, _Leaf]) -> tuple[
                 operation(_EQUAL)
             return operation(_NOT)
         op = _CHAINS.get(kind)
-        if kind in _TURNED:
-            op, args = _TURNED[kind], tuple(reversed(args))
+        if kind in _SWAPPED:
+            op, args = _SWAPPED[kind], tuple(reversed(args))
         if op is None:
             raise _NotEncoded
         visit(args[0])
@@ -215,9 +226,9 @@ def _steps(relation: sympy.Expr, leaves: Mapping[sympy.Symbol, _Leaf]) -> tuple[
     return steps, used
 
 
-def _text(relation: sympy.Expr, leaves: Mapping[sympy.Symbol, _Leaf]) -> str:
-    """The text of the relation, with names of sizes and integers in place of symbols."""
+def _text(relation: sympy.Expr, origins: Mapping[sympy.Symbol, _Origin]) -> str:
+    """The text of a relation, with the names of sizes and integers instead of symbols."""
     text = {"Equality": "{} == {}", "Unequality": "{} != {}"}.get(type(relation).__name__, "")
     text = text.format(*relation.args) if text else str(relation)
-    names = {str(s): leaf.name for s, leaf in leaves.items() if leaf.scale == 1 and leaf.offset == 0}
+    names = {str(s): origin.name for s, origin in origins.items() if origin.scale == 1 and origin.offset == 0}
     return re.sub(r"\b[a-z]+[0-9]+\b", lambda found: names.get(found[0], found[0]), text)

@@ -1,14 +1,18 @@
-"""Encodes conditions on input sizes and on integers read from tensors, as named data.
+"""Encodes conditions on input sizes and on computed integers as named data.
 
-The runtime checks input sizes before an execution, and integers when they are read.
+The runtime checks input sizes before an execution, and integers after they are computed. A runtime that does
+not support this named data ignores it, and checks only upper bounds. All numbers are little-endian. The data
+consist of:
 
-A runtime that does not know this named data ignores it and checks only upper bounds. All numbers are
-little-endian: uint32 version, uint32 count, then one guard for each dim of an input that has dynamic dims. A
-guard has four int64 (smallest size, largest size or -1 for no bound, scale, offset) and four uint32 (index of
-the input, dim, index of the first guard of the same symbol, byte offset of the input's name). Then follow the
-names, each terminated by a zero byte. A size is scale * symbol + offset, and a symbol has one value in all
-guards that share it. For an integer input, dim is 0xFFFFFFFF. For an integer that the method computes, dim is
-0xFFFFFFFE, the index is the index of the value, and the name is the name of the tensor that it is read from.
+- The header, two uint32: version, number of guards.
+- A guard for each dimension of each input with dynamic dimensions. A guard has four int64: the smallest
+  size, the largest size (-1 means no bound), scale, offset. Four uint32 follow: the index of the input, the
+  dimension, the index of the first guard with the same symbol, the byte offset of the input's name.
+- The names. Each of them ends with a zero byte.
+
+A size is scale * symbol + offset. A symbol has the same value in all its guards. For an integer input, the
+dimension is 0xFFFFFFFF. For an integer that the method computes, the dimension is 0xFFFFFFFE, the index is
+the index of the value, and the name is the name of the tensor from which the integer is read.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ VERSION = 1
 INTEGER = 0xFFFFFFFF
 VALUE = 0xFFFFFFFE
 
-_LEAST = -(2**63)
+_SMALLEST = -(2**63)
 _HEADER = struct.Struct("<II")
 _GUARD = struct.Struct("<qqqqIIII")
 
@@ -48,11 +52,16 @@ class _Guard:
 
 
 def shape_guards(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]], ranges: Ranges) -> bytes:
-    """The guards of a method's user inputs and computed integers; empty if there is nothing to check.
+    """Encodes the guards of a method.
 
-    `computed` are nodes with an integer result, each with the index of its value. `ranges` are the program's
-    range constraints by symbol. They take precedence over the ranges found during tracing, which often
-    exclude size 1 although the network treats it like any other size.
+    Args:
+        inputs: the nodes of the user inputs.
+        computed: the nodes with an integer result, each with the index of its value.
+        ranges: the range constraints of the program, by symbol. They have precedence over the ranges from
+            tracing, which often exclude the size 1 although the model supports it.
+
+    Returns:
+        The bytes. They are empty if there is nothing to check.
     """
     guards: list[_Guard] = []
     firsts: dict[sympy.Expr, int] = {}
@@ -73,9 +82,9 @@ def shape_guards(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]], r
         low, high = _range_of(meta.get_val(node), ranges)
         if low is not None or high is not None:
             names = [argument.name for argument in node.all_input_nodes] or [node.name]
-            least = _LEAST if low is None else low
+            smallest = _SMALLEST if low is None else low
             guards.append(
-                _Guard(names[0], least, -1 if high is None else high, 1, 0, index, VALUE, len(guards))
+                _Guard(names[0], smallest, -1 if high is None else high, 1, 0, index, VALUE, len(guards))
             )
     return _encode(guards) if guards else b""
 
@@ -86,7 +95,7 @@ def _plain(size: IntLike) -> IntLike:
 
 
 def _range_of(value: torch.SymInt, ranges: Ranges) -> tuple[int | None, int | None]:
-    """The bounds of a data-dependent symbol; None for no bound."""
+    """The bounds of a data-dependent symbol. None means no bound."""
     expression = value.node.expr
     if expression not in ranges or not free_unbacked_symbols(value):
         return None, None
@@ -115,13 +124,16 @@ def _guard(
         high = high if highest is None else scale * highest + offset
     first = firsts.setdefault(symbol, position)
     name = str(node.target)
-    # An integer input may be negative, a size may not.
+    # An integer input may be negative. A size cannot be negative.
     low = low if dim == INTEGER else max(low, 0)
     return _Guard(name, low, -1 if high is None else high, scale, offset, index, dim, first)
 
 
 def _linear(expression: sympy.Expr) -> tuple[sympy.Expr, int, int]:
-    """Returns (symbol, scale, offset) of scale * symbol + offset; any other expression counts as a symbol."""
+    """Returns (symbol, scale, offset) of scale * symbol + offset.
+
+    Any other expression is treated as a symbol.
+    """
     symbols = list(expression.free_symbols)
     if len(symbols) == 1:
         scale = expression.coeff(symbols[0])

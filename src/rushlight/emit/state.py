@@ -1,4 +1,4 @@
-"""The state of emission for one method, collected over all its graphs."""
+"""The state of the emission of one method. All graphs of the method share it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,13 @@ from rushlight.target.kernel_table import KernelTable
 class EmitOptions:
     """The options of emission.
 
-    `target` is the kernel table on which the program must run; None checks no kernels. `state_names` writes
-    the names of mutable buffers. `state_values` writes the initial values of mutable buffers that are not all
-    zeros; planned memory is initialized with zeros.
+    Attributes:
+        stack_traces: write the source lines of the model.
+        target: the kernels of the target, with which the program must run. None means that kernels are not
+            checked.
+        state_names: write the names of mutable buffers.
+        state_values: write the initial values of mutable buffers, unless all values are zero. The runtime
+            initializes planned memory with zeros.
     """
 
     stack_traces: bool = False
@@ -44,7 +48,7 @@ class EmitOptions:
 
 @dataclass(slots=True)
 class MethodState:
-    """The parts of one execution plan under construction."""
+    """The parts of an execution plan during its construction."""
 
     options: EmitOptions
     constants: ConstantBuffers
@@ -61,7 +65,7 @@ class MethodState:
     _operator_index: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def append(self, arguments: InstructionArguments, node: Node | None) -> int:
-        """Adds an instruction for `node`; returns the instruction's index."""
+        """Adds an instruction for `node`. Returns the index of the instruction."""
         index = len(self.instructions)
         self.instructions.append(Instruction(arguments))
         if self.options.stack_traces:
@@ -70,7 +74,10 @@ class MethodState:
         return index
 
     def call(self, name: str, overload: str, arguments: list[Ref], node: Node | None) -> int:
-        """Adds a kernel call; `overload` is empty for the default overload."""
+        """Adds a kernel call.
+
+        `overload` is empty for the default overload. Returns the index of the instruction.
+        """
         key = (name, overload)
         operator = self._operator_index.get(key)
         if operator is None:
@@ -85,12 +92,16 @@ class MethodState:
         return index
 
     def move(self, source: Ref, target: Ref, node: Node) -> None:
-        """Adds a move of one value to another, unless both are the same."""
+        """Adds a move of a value to another value. Adds nothing if both are the same value."""
         if source != target:
             self.append(MoveCall(source.index, target.index), node)
 
     def jump_if_false(self, condition: Ref, destination: int, node: Node) -> int:
-        """Adds a conditional jump; `land` sets a destination that is not yet known."""
+        """Adds a conditional jump. If the destination is not known yet, `land` sets it later.
+
+        Returns:
+            The index of the instruction.
+        """
         return self.append(JumpFalseCall(condition.index, destination), node)
 
     def land(self, jump: int) -> None:

@@ -28,21 +28,27 @@ MEMORY_FORMATS = {torch.contiguous_format: 0, torch.preserve_format: 1, torch.ch
 
 
 def is_planned(spec: TensorSpec) -> bool:
-    """Whether the memory plan places the tensor."""
+    """Returns whether the tensor has planned memory."""
     return spec.mem_id is not None and spec.mem_offset is not None
 
 
 def allocation_of(spec: TensorSpec) -> AllocationDetails | None:
-    """The tensor's planned memory; None if it has none."""
+    """Returns the position of the tensor in planned memory, or None."""
     if spec.mem_id is None or spec.mem_offset is None:
         return None
     return AllocationDetails(spec.mem_id, spec.mem_offset & 0xFFFFFFFF, spec.mem_offset >> 32)
 
 
 def make_tensor(spec: TensorSpec, data_buffer_idx: int = 0, planned: bool = True) -> Tensor:
-    """Makes the tensor value of a spec; symbolic dims are set to their upper bounds, or 0 without a bound.
+    """Returns the tensor value of a spec. A symbolic size becomes its upper bound, or 0 if it has no bound.
 
-    With `planned` False, the planned memory is left out. Raises EmitError for a dtype that the format lacks.
+    Args:
+        spec: the spec.
+        data_buffer_idx: the index of the tensor's data; 0 means no data.
+        planned: whether the tensor has the planned memory of the spec.
+
+    Raises:
+        EmitError: the file format does not support the dtype.
     """
     scalar_type = SCALAR_TYPES.get(spec.dtype)
     if scalar_type is None:
@@ -69,5 +75,5 @@ def make_tensor(spec: TensorSpec, data_buffer_idx: int = 0, planned: bool = True
 
 
 def empty_tensor(dtype: torch.dtype) -> Tensor:
-    """A tensor without elements, for a result that nobody reads."""
+    """Returns a tensor without elements, for a result that no instruction reads."""
     return Tensor(SCALAR_TYPES[dtype], 0, [0], [0], False, 0, 0, None, TensorShapeDynamism.STATIC)

@@ -1,4 +1,4 @@
-"""The values of a method: tensors, scalars and lists, which instructions reference by index."""
+"""The values of a method: tensors, scalars and lists. Instructions refer to them by index."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Ref:
 Scalar = TypeVar("Scalar")
 
 Emitted: TypeAlias = Union[Ref, None, bool, int, float, str, "list[Emitted]"]
-"""The emitted form of a node: a value, a sequence of values, or a scalar that is not in the table yet."""
+"""The emitted form of a node: a value, a list of values, or a scalar that is not in the table."""
 
 
 class Values:
-    """The value table of one method. Equal constants that no instruction writes are stored once."""
+    """The table of a method's values. Equal constants are stored once."""
 
     def __init__(self) -> None:
         self.items: list[EValue] = []
@@ -51,17 +51,17 @@ class Values:
         self._specs: dict[TensorSpec, Ref] = {}
 
     def fresh(self, value: KernelTypes) -> Ref:
-        """Adds a separate value, which instructions may write."""
+        """Adds a value that is not shared with other uses. Instructions may write it."""
         self.items.append(EValue(value))
         return Ref(len(self.items) - 1)
 
     def tensor(self, ref: Ref) -> Tensor | None:
-        """The tensor of a value; None for any other kind of value."""
+        """Returns the tensor of a value, or None if the value is not a tensor."""
         value = self.items[ref.index].val
         return value if isinstance(value, Tensor) else None
 
     def of_spec(self, spec: TensorSpec) -> Ref:
-        """Returns the value of a tensor spec; the first call makes it."""
+        """Returns the value of a tensor spec. The first call creates the value."""
         ref = self._specs.get(spec)
         if ref is None:
             ref = self.bind(spec, self.fresh(make_tensor(spec)))
@@ -77,9 +77,14 @@ class Values:
         return ref
 
     def constant(self, value: object, kind: torch._C.JitType | None = None) -> Ref:
-        """Returns the value of an argument of schema type `kind`; with None, the Python type decides.
+        """Returns the value of an argument, and adds it to the table if necessary.
 
-        The method raises EmitError for a value that the format cannot store.
+        Args:
+            value: the argument.
+            kind: the type of the argument in the schema. None means that the Python type of `value` decides.
+
+        Raises:
+            EmitError: the file format cannot store the value.
         """
         if isinstance(value, Ref):
             return value
@@ -125,7 +130,7 @@ def _all_of(values: Sequence[object], kind: type) -> bool:
 
 def _plain(value: object, kinds: type[Scalar] | tuple[type[Scalar], ...]) -> Scalar:
     if not isinstance(value, kinds):
-        raise EmitError(f"a list of constants cannot hold {value!r}")
+        raise EmitError(f"a list of constants cannot contain {value!r}")
     return value
 
 
@@ -147,12 +152,12 @@ def scalar_value(value: object, kind: torch._C.JitType | None = None) -> KernelT
         return Int(LAYOUTS[value])
     if isinstance(value, torch.memory_format) and value in MEMORY_FORMATS:
         return Int(MEMORY_FORMATS[value])
-    raise EmitError(f"a program cannot hold the constant {value!r} of type {type(value).__name__}")
+    raise EmitError(f"a program cannot contain the constant {value!r} of type {type(value).__name__}")
 
 
 def _key(value: KernelTypes) -> object:
     if isinstance(value, Double):
-        # The bytes distinguish 0.0 from -0.0, and make a NaN equal to itself.
+        # As bytes, 0.0 and -0.0 are different, and a NaN is equal to itself.
         return Double, struct.pack("<d", value.double_val)
     if isinstance(value, DoubleList):
         return DoubleList, struct.pack(f"<{len(value.items)}d", *value.items)

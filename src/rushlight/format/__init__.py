@@ -1,1 +1,1 @@
-"""Bytes to dataclasses and back: the `.pte` and `.ptd` files. Needs neither torch nor the compiler."""
+"""Reads and writes `.pte` and `.ptd` files. Needs neither torch nor the compiler."""

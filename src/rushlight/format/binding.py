@@ -1,4 +1,4 @@
-"""Ties the tables of a schema to the dataclasses that hold them."""
+"""Binds the tables of a schema to the dataclasses that represent them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,18 @@ from rushlight.format.wire import Field, Kind, Schema
 
 @dataclass(frozen=True, eq=False)
 class FieldBinding:
-    """A field and how Python holds it.
+    """A field of a table, and the form of its value in Python.
 
-    optional: absence is None; otherwise it is an empty value. as_bytes: a vector of bytes, not a list.
-    members: enum members by value. table: of the field or its elements. tags: members of a union by tag,
-    and `tag_of` by class. position: in the dataclass's constructor.
+    Attributes:
+        table_name: the name of the table.
+        wire: the field in the schema.
+        optional: whether an absent field is None. Otherwise an absent field is an empty value.
+        as_bytes: whether a vector of numbers is bytes instead of a list.
+        position: the position of the argument in the constructor of the dataclass.
+        members: the members of the enum, by value.
+        table: the table of the field or of its elements, or None.
+        tags: the tables of a union, by tag.
+        tag_of: the tags of a union, by dataclass.
     """
 
     table_name: str
@@ -36,20 +43,25 @@ class FieldBinding:
 
 
 class TableBinding:
-    """A table, its dataclass, and its fields in the schema's order. make: the dataclass of some values."""
+    """A table, its dataclass, and its fields in the order of the schema.
+
+    Attributes:
+        make: a function that creates the dataclass from the values of its fields, in the order of the
+            dataclass.
+    """
 
     def __init__(self, name: str, cls: type) -> None:
         self.name = name
         self.cls = cls
         self.fields: tuple[FieldBinding, ...] = ()
         self.make: Callable[..., Any] = cls
-        given = [field for field in fields(cls) if field.init]
-        if any(field.kw_only for field in given):
-            names = [field.name for field in given]
+        arguments = [field for field in fields(cls) if field.init]
+        if any(field.kw_only for field in arguments):
+            names = [field.name for field in arguments]
             self.make = lambda *values: cls(**dict(zip(names, values, strict=True)))
 
     def getter(self, names: list[str]) -> Callable[[Any], tuple[object, ...]]:
-        """A fast function from an instance to the values of the named attributes."""
+        """Returns a fast function that returns the values of the named attributes of an instance."""
         if len(names) == 1:
             only = operator.attrgetter(names[0])
             return lambda instance: (only(instance),)
@@ -58,7 +70,7 @@ class TableBinding:
 
 @dataclass(frozen=True)
 class Binding:
-    """A schema whose tables are all bound."""
+    """A schema with the bindings of all its tables."""
 
     schema: Schema
     root: TableBinding
@@ -66,9 +78,16 @@ class Binding:
 
 
 def bind(schema: Schema, classes: Mapping[str, type]) -> Binding:
-    """Binds each table to the dataclass and each enum to the IntEnum of its name.
+    """Binds each table to the dataclass with its name, and each enum to the IntEnum with its name.
 
-    A union member is bound by its tag's name. Raises TypeError if fields or enum members differ.
+    A member of a union is bound to the dataclass with the name of its tag.
+
+    Args:
+        schema: the schema.
+        classes: the dataclasses and enums, by name.
+
+    Raises:
+        TypeError: a class does not have the fields or members of the schema.
     """
     tables = {name: TableBinding(name, _find(classes, name)) for name in schema.tables}
     enums = {name: _enum_members(_find(classes, name), members) for name, members in schema.enums.items()}
@@ -79,15 +98,15 @@ def bind(schema: Schema, classes: Mapping[str, type]) -> Binding:
 
 def _find(classes: Mapping[str, type], name: str) -> type:
     if name not in classes:
-        raise TypeError(f"no Python class for {name}")
+        raise TypeError(f"there is no Python class for {name} of the schema")
     return classes[name]
 
 
 def _enum_members(cls: type, members: Mapping[str, int]) -> dict[int, enum.IntEnum]:
     if not issubclass(cls, enum.IntEnum):
-        raise TypeError(f"{cls.__name__} is not an IntEnum")
+        raise TypeError(f"{cls.__name__} must be an IntEnum")
     if {member.name: member.value for member in cls} != dict(members):
-        raise TypeError(f"the members of {cls.__name__} differ from the schema's")
+        raise TypeError(f"the members of {cls.__name__} differ from those of the schema")
     return {member.value: member for member in cls}
 
 
@@ -103,7 +122,7 @@ def _bind_fields(
     positions = {field.name: i for i, field in enumerate(fields(table.cls)) if field.init}
     wires = schema.tables[table_name]
     if positions.keys() != {wire.name for wire in wires}:
-        raise TypeError(f"the fields of {table.cls.__name__} differ from the schema's")
+        raise TypeError(f"the fields of {table.cls.__name__} differ from those of the schema")
     bound = []
     for wire in wires:
         alternatives = _alternatives(annotated[wire.name])
@@ -131,7 +150,7 @@ def _bind_fields(
 
 
 def _annotations(cls: type) -> dict[str, object]:
-    """The types of the attributes of a class, as `typing.get_type_hints` gives them, but quicker."""
+    """The types of the attributes of a class. Equal to `typing.get_type_hints`, but faster."""
     return {
         name: _type_of(base.__module__, hint) if isinstance(hint, str) else hint
         for base in reversed(cls.__mro__)

@@ -1,4 +1,4 @@
-"""Returns the bytes of buffer objects."""
+"""Access to the bytes of buffer objects."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def byte_view(data: Any) -> memoryview:
         raise TypeError(f"expected a buffer of bytes, got {type(data).__name__}") from error
     if not view.c_contiguous:
         raise TypeError("expected a contiguous buffer; make a contiguous copy of the array")
-    # Unlike memoryview.cast, takes any element format and empty arrays. Unlike pickle.PickleBuffer, keeps
-    # the view as an object, not as an exported buffer: that crashes CPython before 3.12.6 (gh-77894).
+    # np.frombuffer supports all element formats and empty arrays; memoryview.cast does not.
+    # pickle.PickleBuffer keeps an exported buffer, which crashes CPython before 3.12.6 (gh-77894).
     return np.frombuffer(view, np.uint8).data.toreadonly()

@@ -1,6 +1,6 @@
-"""Checks the indices of a program, which a schema cannot express.
+"""Checks the indices in a program. A schema cannot express these checks.
 
-The runtime makes the same checks when it loads a file. Here the errors name the place in the Program.
+The runtime does the same checks when it loads a file. These checks name the position in the Program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rushlight.format.program import (
     TensorShapeDynamism,
 )
 
-# The limit of the runtime: it cannot load a tensor with more dimensions.
+# The runtime cannot load a tensor with more dimensions.
 MAX_RANK = 16
 
 
@@ -37,12 +37,12 @@ def check_program(program: Program) -> None:
     """Checks that all indices of a program are valid.
 
     Raises:
-        FormatError: an index is invalid; the message names the method and the place.
+        FormatError: an index is invalid. The message names the method and the position.
     """
     names = set()
     for plan in program.execution_plan:
         if plan.name in names:
-            raise FormatError(f"two methods are named {plan.name!r}")
+            raise FormatError(f"two methods have the name {plan.name!r}")
         names.add(plan.name)
         _PlanChecker(plan).run()
 
@@ -55,11 +55,11 @@ class _PlanChecker:
     def _error(self, message: str) -> FormatError:
         return FormatError(f"{self._where}: {message}")
 
-    def _values(self, what: str, indices: Sequence[int]) -> None:
+    def _check_indices(self, what: str, indices: Sequence[int]) -> None:
         count = len(self._plan.values)
         if indices and not (0 <= min(indices) and max(indices) < count):
             bad = next(index for index in indices if not 0 <= index < count)
-            raise self._error(f"{what} refers to value {bad} of {count}")
+            raise self._error(f"{what} refers to value {bad}, but there are {count} values")
 
     def run(self) -> None:
         plan = self._plan
@@ -67,33 +67,36 @@ class _PlanChecker:
             raise self._error("a planned buffer has a negative size")
         for i, value in enumerate(plan.values):
             self._value(i, value)
-        self._values("an input", plan.inputs)
-        self._values("an output", plan.outputs)
+        self._check_indices("an input", plan.inputs)
+        self._check_indices("an output", plan.outputs)
         for device in plan.non_const_buffer_device or []:
             if not 0 <= device.buffer_idx < len(plan.non_const_buffer_sizes):
-                raise self._error(f"a device is given for buffer {device.buffer_idx}, which does not exist")
+                raise self._error(
+                    f"a device is set for planned buffer {device.buffer_idx}, which does not exist"
+                )
         for number, chain in enumerate(plan.chains):
             self._chain(number, chain)
 
     def _value(self, index: int, value: EValue) -> None:
-        held = value.val
+        found = value.val
         what = f"value {index}"
-        if isinstance(held, Tensor):
-            self._tensor(what, held)
-        elif isinstance(held, IntList):
-            self._list(what, held.items, (Int,))
-        elif isinstance(held, TensorList):
-            self._list(what, held.items, (Tensor,))
-        elif isinstance(held, OptionalTensorList):
-            self._list(what, [item for item in held.items if item != -1], (Tensor, Null))
+        if isinstance(found, Tensor):
+            self._tensor(what, found)
+        elif isinstance(found, IntList):
+            self._list(what, found.items, (Int,))
+        elif isinstance(found, TensorList):
+            self._list(what, found.items, (Tensor,))
+        elif isinstance(found, OptionalTensorList):
+            self._list(what, [item for item in found.items if item != -1], (Tensor, Null))
 
     def _list(self, what: str, items: Sequence[int], allowed: tuple[type, ...]) -> None:
-        self._values(what, items)
+        self._check_indices(what, items)
         for item in items:
-            held = self._plan.values[item].val
-            if not isinstance(held, allowed):
+            found = self._plan.values[item].val
+            if not isinstance(found, allowed):
                 raise self._error(
-                    f"{what} expects value {item} to be {allowed[0].__name__}, it is {type(held).__name__}"
+                    f"{what} expects value {item} to be {allowed[0].__name__}, but it is "
+                    f"{type(found).__name__}"
                 )
 
     def _tensor(self, what: str, tensor: Tensor) -> None:
@@ -103,7 +106,7 @@ class _PlanChecker:
         if any(size < 0 for size in tensor.sizes):
             raise self._error(f"{what} has a negative size: {tensor.sizes}")
         if sorted(tensor.dim_order) != list(range(rank)):
-            raise self._error(f"{what} of {rank} dimensions has dim order {tensor.dim_order}")
+            raise self._error(f"{what} of {rank} dimensions has the invalid dim order {tensor.dim_order}")
         place = tensor.allocation_info
         if place is None or tensor.shape_dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND:
             return
@@ -119,8 +122,8 @@ class _PlanChecker:
 
     def _chain(self, number: int, chain: Chain) -> None:
         plan = self._plan
-        self._values(f"an input of chain {number}", chain.inputs)
-        self._values(f"an output of chain {number}", chain.outputs)
+        self._check_indices(f"an input of chain {number}", chain.inputs)
+        self._check_indices(f"an output of chain {number}", chain.outputs)
         count = len(chain.instructions)
         if chain.stacktrace is not None and len(chain.stacktrace) not in (0, count):
             raise self._error(
@@ -131,32 +134,41 @@ class _PlanChecker:
             what = f"instruction {i}"
             if isinstance(call, KernelCall):
                 if not 0 <= call.op_index < len(plan.operators):
-                    raise self._error(f"{what} calls operator {call.op_index} of {len(plan.operators)}")
-                self._values(what, call.args)
+                    raise self._error(
+                        f"{what} calls operator {call.op_index}, but there are {len(plan.operators)}"
+                    )
+                self._check_indices(what, call.args)
             elif isinstance(call, DelegateCall):
                 if not 0 <= call.delegate_index < len(plan.delegates):
-                    raise self._error(f"{what} calls delegate {call.delegate_index} of {len(plan.delegates)}")
-                self._values(what, call.args)
+                    raise self._error(
+                        f"{what} calls delegate {call.delegate_index}, but there are {len(plan.delegates)}"
+                    )
+                self._check_indices(what, call.args)
             elif isinstance(call, MoveCall):
-                self._values(what, (call.move_from, call.move_to))
+                self._check_indices(what, (call.move_from, call.move_to))
             elif isinstance(call, JumpFalseCall):
                 self._jump(what, call, count)
             elif isinstance(call, FreeCall):
-                self._values(what, (call.value_index,))
+                self._check_indices(what, (call.value_index,))
                 self._kind(what, call.value_index, Tensor)
 
     def _jump(self, what: str, call: JumpFalseCall, count: int) -> None:
-        self._values(what, (call.cond_value_index,))
-        held = self._plan.values[call.cond_value_index].val
-        if not isinstance(held, (Bool, Tensor)):
-            raise self._error(f"{what} jumps on value {call.cond_value_index}, a {type(held).__name__}")
+        self._check_indices(what, (call.cond_value_index,))
+        found = self._plan.values[call.cond_value_index].val
+        if not isinstance(found, (Bool, Tensor)):
+            raise self._error(
+                f"{what} has the condition value {call.cond_value_index}, a {type(found).__name__}; it must "
+                "be a Bool or a Tensor"
+            )
         # A jump to the end of the chain is valid.
         if not 0 <= call.destination_instruction <= count:
-            raise self._error(f"{what} jumps to instruction {call.destination_instruction} of {count}")
+            raise self._error(
+                f"{what} jumps to instruction {call.destination_instruction}, but its chain has {count}"
+            )
 
     def _kind(self, what: str, index: int, expected: type) -> None:
-        held = self._plan.values[index].val
-        if not isinstance(held, expected):
+        found = self._plan.values[index].val
+        if not isinstance(found, expected):
             raise self._error(
-                f"{what} expects value {index} to be {expected.__name__}, it is {type(held).__name__}"
+                f"{what} expects value {index} to be {expected.__name__}, but it is {type(found).__name__}"
             )

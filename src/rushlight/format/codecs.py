@@ -1,4 +1,4 @@
-"""The schemas of the formats that this package reads and writes, bound to dataclasses."""
+"""The schemas of `.pte` and `.ptd` files, bound to dataclasses."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rushlight.format.wire_tables import FLAT_TENSOR, PROGRAM
 
 @cache
 def program_binding() -> Binding:
-    """Returns schema `program.fbs`, bound to `rushlight.format.program`."""
+    """Returns the schema `program.fbs`, bound to the dataclasses in `rushlight.format.program`."""
     return bind(PROGRAM, vars(program))
 
 
 @cache
 def flat_tensor_binding() -> Binding:
-    """Returns schema `flat_tensor.fbs`, bound to `rushlight.format.flat_tensor`."""
+    """Returns the schema `flat_tensor.fbs`, bound to the dataclasses in `rushlight.format.flat_tensor`."""
     return bind(FLAT_TENSOR, vars(flat_tensor))

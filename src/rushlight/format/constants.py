@@ -1,4 +1,4 @@
-"""Finds the tensors that use each constant, and the place of each constant in its segment."""
+"""Finds the tensors that use each constant, and the position of each constant in its segment."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def constant_users(program: Program, *, is_mutable: bool = False) -> dict[int, t
 
     Args:
         program: the program.
-        is_mutable: find the initial values of planned tensors instead of constants.
+        is_mutable: return the users of initial values of planned tensors instead of constants.
 
     Returns:
-        For each constant in use, by index: the value that needs the most bytes of it, as text, and the number
-        of bytes, or None for elements smaller than a byte.
+        For each used constant, by index: a description of the value that needs most bytes of the constant,
+        and the number of these bytes. The number is None for elements smaller than a byte.
     """
     users: dict[int, tuple[str, int | None]] = {}
     for plan in program.execution_plan:
@@ -34,7 +34,10 @@ def constant_users(program: Program, *, is_mutable: bool = False) -> dict[int, t
                 continue
             if is_mutable and extra is not None and extra.mutable_data_segments_idx:
                 segment = extra.mutable_data_segments_idx
-                raise FormatError(f"method {plan.name!r}: value {i} has its initial value in list {segment}")
+                raise FormatError(
+                    f"method {plan.name!r}: value {i} has its initial value in mutable data segment "
+                    f"{segment}; only segment 0 is supported"
+                )
             nbytes = tensor_nbytes(tensor.scalar_type, tensor.sizes)
             known = users.get(tensor.data_buffer_idx)
             if known is None or nbytes is None or (known[1] is not None and nbytes > known[1]):
@@ -54,8 +57,8 @@ def locate(
         what: the name of the constants in error messages.
 
     Returns:
-        A view for each offset: as long as its users need, or up to the next offset if no user is known. Entry
-        0 is empty.
+        A view for each offset. A view has the length that its users need; without users, it ends at the next
+        offset. Entry 0 is empty.
 
     Raises:
         MalformedError: a constant is not inside the segment.
@@ -69,7 +72,7 @@ def locate(
     views = []
     for i, offset in enumerate(offsets):
         if offset > segment.nbytes:
-            reason = f"{what} {i} at {offset} is not inside of the segment's {segment.nbytes} bytes"
+            reason = f"{what} {i} at {offset} is not inside the segment of {segment.nbytes} bytes"
             raise MalformedError(reason, table=table, field="offsets")
         after = bisect.bisect_right(ordered, offset)
         end = ordered[after] if after < len(ordered) else segment.nbytes
@@ -80,8 +83,8 @@ def locate(
             if nbytes is not None:
                 end = offset + nbytes
             if end > segment.nbytes:
-                left = segment.nbytes - offset
-                reason = f"{user} needs {nbytes} bytes of {what} {i}, the segment ends after {left}"
+                available = segment.nbytes - offset
+                reason = f"{user} needs {nbytes} bytes of {what} {i}, but the segment ends after {available}"
                 raise MalformedError(reason, table=table, field="offsets")
         views.append(segment[offset : min(end, segment.nbytes)])
     return views

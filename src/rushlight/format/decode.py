@@ -1,7 +1,7 @@
-"""FlatBuffers to dataclasses. Every byte is hostile: all is checked before it is used.
+"""Converts FlatBuffers to dataclasses. The bytes are not trusted: they are checked before use.
 
-The checks are those of the C++ verifier, and that fields do not overlap, that text is UTF-8 and that
-enum values are known.
+The checks are those of the C++ verifier of FlatBuffers, and these: fields do not overlap, texts are UTF-8,
+and enum values are known.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from rushlight.format.errors import MalformedError
 from rushlight.format.wire import Kind
 
 _MAX_SIZE = 0x7FFFFFFF
-# Children may be shared by several parents. What all of them expand to is bounded by this multiple of the
-# size of the file, each table counting at least TABLE_COST bytes.
+# Several parents may share a child, so that the decoded objects can be larger than the file. Their total size
+# is limited to this multiple of the file size. Each table counts at least _TABLE_COST bytes.
 _EXPANSION = 16
 _TABLE_COST = 32
 
@@ -28,7 +28,15 @@ _VTABLE = struct.Struct("<HH").unpack_from
 
 
 class _Step(NamedTuple):
-    """One field that is present. at: its offset in the table. raw: its index among the unpacked numbers."""
+    """How to decode one field that is present.
+
+    Attributes:
+        field: the field.
+        position: the position of the argument in the constructor of the dataclass.
+        raw: the index of the field's number among the unpacked numbers.
+        tag: the index of a union's tag among the unpacked numbers.
+        at: the offset of the field in the table, in bytes.
+    """
 
     field: FieldBinding
     position: int
@@ -38,9 +46,15 @@ class _Step(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """A vtable, checked. phase: what a table's address must be modulo 8, or None if any multiple of 4.
+    """A checked vtable.
 
-    defaults: constructor arguments, those of absent immutable fields filled in. absent: the others.
+    Attributes:
+        size: the size of a table in bytes.
+        unpack: a function that unpacks the numbers of all present fields.
+        phase: the required address of a table modulo 8, or None if any multiple of 4 is valid.
+        steps: how to decode the present fields.
+        defaults: the constructor arguments, with the values of absent fields that are immutable.
+        absent: the absent fields with mutable values, which are created for each table.
     """
 
     size: int
@@ -52,9 +66,18 @@ class _Layout(NamedTuple):
 
 
 def decode(binding: Binding, data: memoryview, *, start: int = 0) -> Any:
-    """The root of `data`, a view of bytes.
+    """Decodes the root table.
 
-    start: where the offset of the root is. Alignment counts from the first byte. Raises MalformedError.
+    Args:
+        binding: the schema and its dataclasses.
+        data: the bytes. Alignment is relative to the first byte.
+        start: the position of the offset of the root table.
+
+    Returns:
+        The dataclass of the root table.
+
+    Raises:
+        MalformedError: the bytes are invalid.
     """
     return _Reader(binding, data).run(start)
 
@@ -67,13 +90,13 @@ class _Reader:
         self._budget = _EXPANSION * self._size + 4096
         self._layouts: dict[tuple[TableBinding, int], _Layout] = {}
         self._strings: dict[int, str] = {}
-        self._place: FieldBinding | None = None
+        self._field: FieldBinding | None = None
 
     def run(self, start: int) -> Any:
         if self._size < start + 8:
-            self._fail("shorter than the smallest file", 0)
+            self._fail("the file is too short", 0)
         if self._size > _MAX_SIZE:
-            self._fail("tables longer than 2 GiB", 0)
+            self._fail("the tables are larger than 2 GiB", 0)
         identifier = self._data[start + 4 : start + 8].tobytes()
         if identifier != self._binding.schema.identifier:
             expected = self._binding.schema.identifier.decode()
@@ -81,7 +104,7 @@ class _Reader:
         return self._table(self._binding.root, self._follow(start))
 
     def _fail(self, reason: str, offset: int) -> NoReturn:
-        field = self._place
+        field = self._field
         raise MalformedError(
             reason,
             table=field.table_name if field else None,
@@ -89,31 +112,34 @@ class _Reader:
             offset=offset,
         )
 
-    def _spend(self, cost: int, at: int) -> None:
+    def _charge(self, cost: int, at: int) -> None:
         self._budget -= cost
         if self._budget < 0:
-            self._fail("children are shared too often", at)
+            self._fail("too many tables share the same children", at)
 
     def _follow(self, at: int) -> int:
-        """Target of the offset at `at`, which must be inside; four bytes can be read from the target."""
+        """Returns the target of the offset at `at`. Four bytes can be read at the target.
+
+        `at` must be inside the data.
+        """
         (offset,) = _U32(self._data, at)
         target: int = at + offset
         if offset == 0:
-            self._fail("null offset", at)
+            self._fail("the offset is 0", at)
         if target + 4 > self._size:
-            self._fail("offset leads out of the file", at)
+            self._fail("the offset points outside the file", at)
         if target % 4:
-            self._fail("offset leads to an unaligned object", at)
+            self._fail("the offset points to an object that is not aligned", at)
         return target
 
     def _table(self, table: TableBinding, at: int) -> Any:
-        self._spend(_TABLE_COST, at)
+        self._charge(_TABLE_COST, at)
         vtable = at - _I32(self._data, at)[0]
         layout = self._layouts.get((table, vtable))
         if layout is None:
             layout = self._layouts[table, vtable] = self._layout(table, vtable, at)
         if at + layout.size > self._size:
-            self._fail(f"{table.name} runs out of the file", at)
+            self._fail(f"{table.name} extends beyond the end of the file", at)
         if layout.phase is not None and at % 8 != layout.phase:
             self._fail(f"a field of {table.name} is not aligned", at)
         raw = layout.unpack(self._data, at)
@@ -130,8 +156,8 @@ class _Reader:
                 values[step.position] = self._member(field, int(raw[step.raw]), at + step.at)
             elif kind is Kind.BOOL:
                 if raw[step.raw] not in (0, 1):
-                    self._place = field
-                    self._fail("bool is neither 0 nor 1", at + step.at)
+                    self._field = field
+                    self._fail("a bool is neither 0 nor 1", at + step.at)
                 values[step.position] = raw[step.raw] == 1
             else:
                 values[step.position] = self._reference(field, int(raw[step.tag]), at + step.at)
@@ -143,22 +169,23 @@ class _Reader:
         assert field.wire.bounds is not None
         low, high = field.wire.bounds
         if not low <= value <= high:
-            self._place = field
-            self._fail(f"{value} is outside of {low} to {high}", at)
+            self._field = field
+            self._fail(f"{value} is outside the range {low} to {high}", at)
         return value
 
     def _layout(self, table: TableBinding, vtable: int, at: int) -> _Layout:
         if vtable < 0 or vtable % 2 or vtable + 4 > self._size:
-            self._fail(f"the vtable of {table.name} is out of the file or unaligned", at)
+            self._fail(f"the vtable of {table.name} is outside the file or not aligned", at)
         length, size = _VTABLE(self._data, vtable)
         if length < 4 or length % 2 or vtable + length > self._size or size < 4:
-            self._fail(f"the vtable of {table.name} has a bad size", vtable)
+            self._fail(f"the vtable of {table.name} has an invalid size", vtable)
         slots = struct.unpack_from(f"<{length // 2 - 2}H", self._data, vtable + 4)
 
         def offset_of(slot: int) -> int:
             return int(slots[slot]) if slot < len(slots) else 0
 
-        # (offset, code, field, whether it is a union's tag) of the fields that are present
+        # For each present field: its offset, its code, the field, and whether the entry is the tag of a
+        # union.
         found: list[tuple[int, str, FieldBinding, bool]] = []
         defaults: list[object] = [None] * len(table.fields)
         absent = []
@@ -168,7 +195,7 @@ class _Reader:
             if offset_of(wire.slot):
                 found.append((offset_of(wire.slot), wire.code if is_scalar else "I", field, False))
             elif wire.required:
-                self._place = field
+                self._field = field
                 self._fail("the field is missing", vtable)
             elif not field.optional and (wire.is_vector or wire.kind is Kind.TABLE):
                 absent.append(field)
@@ -177,18 +204,18 @@ class _Reader:
             if wire.kind is Kind.UNION:
                 tag_at = offset_of(wire.slot - 1)
                 if bool(tag_at) != bool(offset_of(wire.slot)):
-                    self._place = field
-                    self._fail("a union's type and value are not both present", vtable)
+                    self._field = field
+                    self._fail("only one of the type and the value of a union is present", vtable)
                 if tag_at:
                     found.append((tag_at, "B", field, True))
         found.sort(key=lambda item: item[0])
         codes, end = "<", 4
         phases = set()
         for offset, code, field, _ in found:
-            self._place = field
+            self._field = field
             width = struct.calcsize(code)
             if offset < end or offset + width > size:
-                self._fail("the field is out of its table or overlaps another", vtable)
+                self._fail("the field is outside its table or overlaps another field", vtable)
             if offset % min(width, 4):
                 self._fail("the field is not aligned", vtable)
             if width == 8:
@@ -196,8 +223,8 @@ class _Reader:
             codes += f"{offset - end}x{code}"
             end = offset + width
         if len(phases) > 1:
-            self._fail("the fields cannot all be aligned", vtable)
-        self._place = None
+            self._fail("no address of the table aligns all fields", vtable)
+        self._field = None
         raw_of_tag = {item[2].wire.slot: i for i, item in enumerate(found) if item[3]}
         steps = tuple(
             _Step(field, field.position, i, raw_of_tag.get(field.wire.slot, 0), offset)
@@ -210,12 +237,12 @@ class _Reader:
     def _member(self, field: FieldBinding, value: int, at: int) -> enum.IntEnum:
         member = field.members.get(value)
         if member is None:
-            self._place = field
-            self._fail(f"{value} is no {field.wire.target}", at)
+            self._field = field
+            self._fail(f"{value} is not a member of {field.wire.target}", at)
         return member
 
     def _reference(self, field: FieldBinding, tag: int, at: int) -> Any:
-        self._place = field
+        self._field = field
         target = self._follow(at)
         if field.wire.kind is Kind.STRING:
             return self._string(target)
@@ -223,8 +250,8 @@ class _Reader:
         if table is None:
             table = field.tags.get(tag)
             if table is None:
-                self._fail(f"{tag} is no member of {field.wire.target}", at)
-        self._place = field
+                self._fail(f"the tag {tag} is not a member of {field.wire.target}", at)
+        self._field = field
         return self._table(table, target)
 
     def _string(self, at: int) -> str:
@@ -233,43 +260,43 @@ class _Reader:
             return known
         (length,) = _U32(self._data, at)
         if at + 4 + length >= self._size:
-            self._fail("text runs out of the file", at)
+            self._fail("a text extends beyond the end of the file", at)
         if self._data[at + 4 + length]:
-            self._fail("text is not NUL-terminated", at)
-        self._spend(length, at)
+            self._fail("a text is not NUL-terminated", at)
+        self._charge(length, at)
         try:
             text = str(self._data[at + 4 : at + 4 + length], "utf-8")
         except UnicodeDecodeError as error:
-            self._fail(f"text is not UTF-8: {error.reason}", at + 4 + error.start)
+            self._fail(f"a text is not UTF-8: {error.reason}", at + 4 + error.start)
         self._strings[at] = text
         return text
 
     def _vector(self, field: FieldBinding, source: int) -> Any:
         wire = field.wire
-        self._place = field
+        self._field = field
         at = self._follow(source)
         (count,) = _U32(self._data, at)
         width = struct.calcsize(wire.code or "I")
         first = at + 4
         if count * width > self._size - first:
-            self._fail(f"a vector of {count} runs out of the file", at)
+            self._fail(f"a vector of {count} elements extends beyond the end of the file", at)
         if count and first % width:
-            self._fail("vector elements are not aligned", at)
-        self._spend(count * width, at)
+            self._fail("the elements of a vector are not aligned", at)
+        self._charge(count * width, at)
         if wire.kind is Kind.SCALAR:
             if field.as_bytes:
                 return self._data[first : first + count].tobytes()
             return list(struct.unpack_from(f"<{count}{wire.code}", self._data, first))
         if wire.kind is Kind.BOOL:
             if count and max(self._data[first : first + count]) > 1:
-                self._fail("bool is neither 0 nor 1", at)
+                self._fail("a bool is neither 0 nor 1", at)
             return [byte == 1 for byte in self._data[first : first + count]]
         if wire.kind is Kind.ENUM:
             numbers = struct.unpack_from(f"<{count}{wire.code}", self._data, first)
             return [self._member(field, number, at) for number in numbers]
         elements = []
         for source in itertools.islice(itertools.count(first, 4), count):
-            self._place = field
+            self._field = field
             target = self._follow(source)
             if field.table is None:
                 elements.append(self._string(target))
@@ -278,7 +305,7 @@ class _Reader:
         return elements
 
     def _absent(self, field: FieldBinding) -> Any:
-        """What Python holds for an absent field: None if it may, else an empty value."""
+        """Returns the value of an absent field: None if it is optional, else an empty or default value."""
         wire = field.wire
         if field.optional or wire.kind is Kind.UNION:
             return None

@@ -1,4 +1,4 @@
-"""The names of element types, as torch and numpy have them."""
+"""The names of element types in torch and numpy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DTYPE_NAMES: dict[ScalarType, str] = {
     ScalarType.UINT32: "uint32",
     ScalarType.UINT64: "uint64",
 }
-"""All types that torch can hold in a tensor and the format can write."""
+"""The names of all types that both torch tensors and the file format support."""
 
 SCALAR_TYPE_OF = {name: scalar_type for scalar_type, name in DTYPE_NAMES.items()}
-"""The number of an element type by its name."""
+"""The element types, by name."""

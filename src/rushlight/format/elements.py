@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rushlight.format.program import ScalarType
 
-# Sub-byte types, two or four elements to a byte, are not listed.
+# Types with two or four elements in a byte are not in this table.
 ELEMENT_SIZES: Mapping[ScalarType, int] = {
     ScalarType.BYTE: 1,
     ScalarType.CHAR: 1,
@@ -37,6 +37,11 @@ ELEMENT_SIZES: Mapping[ScalarType, int] = {
 
 
 def tensor_nbytes(scalar_type: ScalarType, sizes: Sequence[int]) -> int | None:
-    """Returns the bytes of a dense tensor of non-negative sizes, or None for a type smaller than a byte."""
+    """Returns the size in bytes of a dense tensor, or None for elements smaller than a byte.
+
+    Args:
+        scalar_type: the element type.
+        sizes: the sizes of the dimensions, which must not be negative.
+    """
     element_size = ELEMENT_SIZES.get(scalar_type)
     return None if element_size is None else element_size * math.prod(sizes)

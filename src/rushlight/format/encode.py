@@ -1,7 +1,7 @@
-"""Dataclasses to FlatBuffers.
+"""Converts dataclasses to FlatBuffers.
 
-Tables are written in depth-first order. Strings and vectors of numbers come after all tables, so that
-equal ones are written once. The bytes depend on the values alone.
+Tables are written in depth-first order. Texts and vectors of numbers follow after all tables, so that equal
+ones are written once. The bytes depend only on the values.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from rushlight.format.errors import EncodeError
 from rushlight.format.wire import Kind
 
 _MAX_SIZE = 0x7FFFFFFF
-# Vectors above this size are not shared, which bounds what a reader must expand per reference.
+# Larger vectors are not shared. This limits the size of the objects that a reader creates for a reference.
 MAX_SHARED_BYTES = 64
 
 _OFFSET = struct.Struct("<I")
 
 
 class _Entry(NamedTuple):
-    """A value inside of a table; a union has two, its tag and its offset."""
+    """A number in a table. A union has two entries: its tag and its offset."""
 
     field: FieldBinding
     is_tag: bool
@@ -34,7 +34,7 @@ class _Entry(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """How a table is written; entries are ordered by falling size, so that no padding is needed."""
+    """How to write a table. Entries are sorted by decreasing size, so that no padding is needed."""
 
     table: TableBinding
     get: Callable[[Any], tuple[object, ...]]
@@ -42,7 +42,14 @@ class _Plan(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """A table with a certain set of fields present. phase: the table's address modulo 8, or None."""
+    """The layout of a table for one set of present fields.
+
+    Attributes:
+        pack: a function that packs the numbers of the entries.
+        offsets: the offsets of the entries in the table, in bytes.
+        vtable: the bytes of the vtable.
+        phase: the required address of the table modulo 8, or None if any multiple of 4 is valid.
+    """
 
     pack: Callable[..., bytes]
     offsets: tuple[int, ...]
@@ -86,10 +93,21 @@ def _layout(entries: tuple[_Entry, ...]) -> _Layout:
 def encode(
     binding: Binding, root: object, *, start: int = 0, header_size: int = 0, align: int = 0
 ) -> bytearray:
-    """The root's bytes after `start` zero bytes, with `header_size` zero bytes after the file identifier.
+    """Encodes the root table.
 
-    align: at least this alignment for the vectors that the schema aligns, counted from the first byte.
-    Raises EncodeError if a value does not fit the schema.
+    Args:
+        binding: the schema and its dataclasses.
+        root: the dataclass of the root table.
+        start: the number of zero bytes before the encoded bytes.
+        header_size: the number of zero bytes after the file identifier, which the caller replaces.
+        align: the smallest alignment in bytes of the vectors for which the schema sets an alignment.
+            Alignment is relative to the first byte.
+
+    Returns:
+        The bytes.
+
+    Raises:
+        EncodeError: a value does not fit the schema.
     """
     return _Writer(binding, start, header_size, align).run(root)
 
@@ -101,7 +119,7 @@ class _Writer:
         self._out = bytearray(bytes(start + _OFFSET.size) + binding.schema.identifier + bytes(header_size))
         self._align = align
         self._vtables: dict[bytes, int] = {}
-        # Leaves in the order of first use: alignment, bytes, addresses of the offsets that lead to them.
+        # Texts and vectors in the order of first use: alignment, bytes, addresses of the offsets to them.
         self._leaves: list[tuple[int, tuple[bytes | memoryview, ...], list[int]]] = []
         self._shared: dict[tuple[int, bytes], list[int]] = {}
         self._layouts: dict[tuple[TableBinding, int], _Layout] = {}
@@ -118,17 +136,21 @@ class _Writer:
                 self._point(source, at)
         self._pad(8, 0)
         if len(out) > _MAX_SIZE:
-            raise EncodeError(f"the tables take {len(out)} bytes; a file holds at most {_MAX_SIZE}")
+            raise EncodeError(
+                f"the size of the tables is {len(out)} bytes; at most {_MAX_SIZE} are supported"
+            )
         return out
 
     def _pad(self, align: int, ahead: int) -> None:
-        """Pads so that `ahead` bytes further is a multiple of `align`."""
+        """Adds padding so that the position `ahead` bytes after the end is a multiple of `align`."""
         self._out += bytes(-(len(self._out) + ahead) % align)
 
     def _point(self, source: int, target: int) -> None:
         distance = target - source
         if distance > _MAX_SIZE:
-            raise EncodeError(f"the tables take more than {_MAX_SIZE} bytes")
+            raise EncodeError(
+                f"the tables are larger than {_MAX_SIZE} bytes, which is the largest supported size"
+            )
         _OFFSET.pack_into(self._out, source, distance)
 
     def _table(self, value: object, table: TableBinding) -> int:
@@ -156,11 +178,11 @@ class _Writer:
                     present |= bit
             elif item != wire.default or (item == 0 and wire.code in "fd" and math.copysign(1, item) < 0):
                 if wire.kind is Kind.ENUM and not (isinstance(item, int) and item in field.members):
-                    raise _error(field, f"{item!r} is no {wire.target}")
+                    raise _error(field, f"{item!r} is not a member of {wire.target}")
                 if wire.kind is Kind.BOOL:
                     item = bool(item)
                 elif wire.bounds and isinstance(item, int) and not wire.bounds[0] <= item <= wire.bounds[1]:
-                    raise _error(field, f"{item} is outside of {wire.bounds[0]} to {wire.bounds[1]}")
+                    raise _error(field, f"{item} is outside the range {wire.bounds[0]} to {wire.bounds[1]}")
                 inline.append(item)
                 present |= bit
             bit += bit
@@ -191,7 +213,7 @@ class _Writer:
     def _tag(self, field: FieldBinding, item: object) -> int:
         tag = field.tag_of.get(type(item))
         if tag is None:
-            raise _error(field, f"a {type(item).__name__} is no {field.wire.target}")
+            raise _error(field, f"a {type(item).__name__} is not a member of {field.wire.target}")
         return tag
 
     def _reference(self, source: int, field: FieldBinding, item: object) -> None:
@@ -275,7 +297,7 @@ def _error(field: FieldBinding, message: str) -> EncodeError:
 
 
 def _explain(plan: _Plan, value: object, error: struct.error) -> EncodeError:
-    """Finds the number that could not be packed."""
+    """Returns the error for the number that could not be packed."""
     for field in plan.table.fields:
         item = getattr(value, field.wire.name)
         if field.wire.code and not field.wire.is_vector:

@@ -1,14 +1,14 @@
-"""Errors of reading and writing files."""
+"""The errors of reading and writing files."""
 
 from __future__ import annotations
 
 
 class FormatError(ValueError):
-    """A file, or a value to be written to a file, is not valid. The message names what and where."""
+    """A file, or a value for a file, is not valid. The message names the value and its position."""
 
 
 class MalformedError(FormatError):
-    """Bytes that are not valid.
+    """The bytes of a file are not valid.
 
     Attributes:
         table: the table of the schema, or None.
@@ -29,4 +29,4 @@ class MalformedError(FormatError):
 
 
 class EncodeError(FormatError):
-    """A value that the file format cannot represent."""
+    """The file format cannot represent a value."""

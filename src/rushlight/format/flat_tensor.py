@@ -1,4 +1,4 @@
-"""The tables of a `.ptd` file as dataclasses, with the fields of `schema/flat_tensor.fbs`."""
+"""The tables of a `.ptd` file as dataclasses. Their fields are those of `schema/flat_tensor.fbs`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TensorLayout:
 
 @dataclass
 class NamedData:
-    """A segment with a name. Without a layout, its bytes have no known structure."""
+    """A segment with a name. If it has no layout, the structure of its bytes is not known."""
 
     key: str
     segment_index: int

@@ -1,8 +1,9 @@
-"""The headers after the file identifier, which say where tables end and data segments begin.
+"""The headers after the file identifier. They contain the positions of the tables and the data segments.
 
-`.pte`: "eh00", u32 length, u64 size of the tables, u64 segment base, u64 size of the segments (absent if the
-length is 24). `.ptd`: "FH01", u32 length, u64 start and u64 size of the tables, u64 segment base, u64 size of
-the segments. All little-endian; offsets in bytes from the start of the file.
+A `.pte` header is "eh00", u32 length, u64 size of the tables, u64 segment base, u64 size of the segments. The
+size of the segments is absent if the length is 24. A `.ptd` header is "FH01", u32 length, u64 start of the
+tables, u64 size of the tables, u64 segment base, u64 size of the segments. All numbers are little-endian.
+Positions are in bytes from the start of the file.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ START = 8
 PROGRAM_MAGIC = b"eh00"
 PROGRAM_HEADER_SIZE = 32
 FLAT_TENSOR_MAGIC = b"FH01"
-# Padded from 40, which keeps the tables aligned to 16 bytes.
+# The header has 40 bytes. The padding to 48 aligns the tables to 16 bytes.
 FLAT_TENSOR_HEADER_SIZE = 48
 
 _PROGRAM = struct.Struct("<4sIQQQ")
@@ -27,8 +28,10 @@ _TABLE = "file header"
 
 @dataclass(frozen=True)
 class FileLayout:
-    """The places of the tables, bytes [0, tables_size), and the segments, [segment_base, segment_base +
-    segment_size).
+    """The positions of the tables and the segments in a file.
+
+    The tables are the bytes [0, tables_size). The segments are the bytes
+    [segment_base, segment_base + segment_size).
     """
 
     tables_size: int
@@ -60,10 +63,10 @@ def read_program_layout(data: memoryview) -> FileLayout:
         return FileLayout(len(data), 0, 0)
     length = int.from_bytes(head[4:8], "little")
     if length < _PROGRAM_WITHOUT_SIZE.size:
-        raise MalformedError(f"the header's length is {length}", table=_TABLE, offset=START + 4)
+        raise MalformedError(f"the header length {length} is too small", table=_TABLE, offset=START + 4)
     form = _PROGRAM if length >= _PROGRAM.size else _PROGRAM_WITHOUT_SIZE
     if len(head) < form.size:
-        raise MalformedError("the file ends inside of its header", table=_TABLE, offset=START)
+        raise MalformedError("the file ends inside its header", table=_TABLE, offset=START)
     _, _, tables_size, base, *size = form.unpack(head[: form.size])
     return _checked(FileLayout(tables_size, base, size[0] if size else 0), length, len(data))
 
@@ -76,28 +79,34 @@ def read_flat_tensor_layout(data: memoryview) -> FileLayout:
     """
     head = data[START : START + _FLAT_TENSOR.size]
     if head[:4] != FLAT_TENSOR_MAGIC:
-        raise MalformedError(f"no {FLAT_TENSOR_MAGIC!r} header", table=_TABLE, offset=START)
+        raise MalformedError(
+            f"the header does not begin with {FLAT_TENSOR_MAGIC!r}", table=_TABLE, offset=START
+        )
     if len(head) < _FLAT_TENSOR.size:
-        raise MalformedError("the file ends inside of its header", table=_TABLE, offset=START)
+        raise MalformedError("the file ends inside its header", table=_TABLE, offset=START)
     _, length, start, size, base, segment_size = _FLAT_TENSOR.unpack(head)
     if length < _FLAT_TENSOR.size:
-        raise MalformedError(f"the header's length is {length}", table=_TABLE, offset=START + 4)
+        raise MalformedError(f"the header length {length} is too small", table=_TABLE, offset=START + 4)
     return _checked(FileLayout(start + size, base, segment_size), length, len(data))
 
 
 def _checked(layout: FileLayout, header_length: int, file_size: int) -> FileLayout:
     if not START + header_length <= layout.tables_size <= file_size:
-        reason = f"tables of {layout.tables_size} bytes do not fit in {file_size}"
+        reason = f"tables of {layout.tables_size} bytes do not fit in the file of {file_size} bytes"
         raise MalformedError(reason, table=_TABLE, offset=START + 8)
     if layout.segment_base == 0:
         if layout.segment_size:
-            raise MalformedError("segments without a base offset", table=_TABLE, offset=START + 16)
+            raise MalformedError(
+                "the file has segments, but their base offset is 0", table=_TABLE, offset=START + 16
+            )
         return layout
     if not layout.tables_size <= layout.segment_base <= file_size:
         reason = f"segments at byte {layout.segment_base} are not between the tables and the end of the file"
         raise MalformedError(reason, table=_TABLE, offset=START + 16)
     rest = file_size - layout.segment_base
     if layout.segment_size > rest:
-        reason = f"segments of {layout.segment_size} bytes do not fit in {rest}"
+        reason = (
+            f"segments of {layout.segment_size} bytes do not fit in the remaining {rest} bytes of the file"
+        )
         raise MalformedError(reason, table=_TABLE, offset=START + 24)
     return FileLayout(layout.tables_size, layout.segment_base, layout.segment_size or rest)

@@ -1,6 +1,6 @@
-"""The tables of a `.pte` program as dataclasses, with the fields of `schema/program.fbs`.
+"""The tables of a `.pte` program as dataclasses. Their fields are those of `schema/program.fbs`.
 
-The schema explains each field. Names and constructor signatures are those of `executorch.exir.schema`.
+The schema describes each field. Names and constructor signatures are those of `executorch.exir.schema`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 
 class ScalarType(IntEnum):
-    """Element types; the numbers equal c10::ScalarType's."""
+    """Element types. The numbers are those of c10::ScalarType."""
 
     BYTE = 0
     CHAR = 1
@@ -42,7 +42,7 @@ class ScalarType(IntEnum):
 
 
 class TensorShapeDynamism(IntEnum):
-    """Whether a tensor's sizes are exact, upper bounds, or only a rank."""
+    """Whether the sizes of a tensor are exact, are upper bounds, or only define the rank."""
 
     STATIC = 0
     DYNAMIC_BOUND = 1
@@ -64,7 +64,7 @@ class DeviceType(IntEnum):
 
 
 class DataLocation(IntEnum):
-    """Whether delegate data are among the tables or in a segment."""
+    """Whether delegate data are in the tables or in a segment."""
 
     INLINE = 0
     SEGMENT = 1
@@ -72,7 +72,7 @@ class DataLocation(IntEnum):
 
 @dataclass
 class AllocationDetails:
-    """The place of a tensor in a planned arena. The offset is split into its low and high 32 bits."""
+    """The position of a tensor in a planned arena. The offset is stored as its low and high 32 bits."""
 
     memory_id: int
     memory_offset_low: int
@@ -86,7 +86,7 @@ class AllocationDetails:
 
 @dataclass
 class ExtraTensorInfo:
-    """Information of few tensors: a name for external data, the place of an initial value, a device."""
+    """Rare properties of a tensor: the name of external data, the position of an initial value, a device."""
 
     mutable_data_segments_idx: int = 0
     fully_qualified_name: str | None = None
@@ -99,7 +99,7 @@ class ExtraTensorInfo:
 class Tensor:
     """A tensor value.
 
-    `schema/program.fbs` explains which fields make it a constant, a planned tensor or an input.
+    `schema/program.fbs` describes which fields define a constant, a planned tensor or an input.
     """
 
     scalar_type: ScalarType
@@ -140,9 +140,9 @@ class Double:
     double_val: float
 
     def __post_init__(self) -> None:
-        given: object = self.double_val
-        if isinstance(given, str):
-            self.double_val = float(given)
+        value: object = self.double_val
+        if isinstance(value, str):
+            self.double_val = float(value)
 
 
 @dataclass
@@ -162,7 +162,7 @@ class ContainerMetadata:
 
 @dataclass
 class IntList:
-    """A list of integers, by the indices of their values."""
+    """A list of integers. The items are indices of values."""
 
     items: list[int]
 
@@ -183,14 +183,14 @@ class BoolList:
 
 @dataclass
 class TensorList:
-    """A list of tensors, by the indices of their values."""
+    """A list of tensors. The items are indices of values."""
 
     items: list[int]
 
 
 @dataclass
 class OptionalTensorList:
-    """A list of tensors, by the indices of their values; -1 means None."""
+    """A list of tensors. The items are indices of values; -1 means None."""
 
     items: list[int]
 
@@ -219,14 +219,14 @@ class EValue:
 
 @dataclass
 class Buffer:
-    """Constant data among the tables."""
+    """Constant data in the tables."""
 
     storage: bytes
 
 
 @dataclass
 class BackendDelegateInlineData:
-    """Delegate data among the tables."""
+    """Delegate data in the tables."""
 
     data: bytes
 
@@ -282,7 +282,7 @@ class Instruction:
 
 @dataclass
 class Frame:
-    """A line of the user's Python code."""
+    """A line of the model's Python code."""
 
     filename: str
     lineno: int
@@ -299,7 +299,7 @@ class FrameList:
 
 @dataclass
 class BackendDelegateDataReference:
-    """The index of a delegate's data, among the inline data or the segments."""
+    """The index of a delegate's data in the inline data or in the segments."""
 
     location: DataLocation
     index: int
@@ -315,7 +315,7 @@ class CompileSpec:
 
 @dataclass
 class BackendDelegate:
-    """A part of a method that a backend runs."""
+    """A partition of a method that a backend runs."""
 
     id: str
     processed: BackendDelegateDataReference
@@ -324,7 +324,7 @@ class BackendDelegate:
 
 @dataclass
 class Chain:
-    """Instructions that run in order. `stacktrace` is empty or has one entry for each instruction."""
+    """Instructions that run in order. `stacktrace` is empty, or has an entry for each instruction."""
 
     inputs: list[int]
     outputs: list[int]
@@ -351,7 +351,10 @@ class NonConstBufferDevice:
 
 @dataclass
 class ExecutionPlan:
-    """One method. `non_const_buffer_sizes` has the bytes of each memory id; entry 0 is unused."""
+    """One method.
+
+    `non_const_buffer_sizes` contains the size in bytes of the arena with each memory id. Entry 0 is not used.
+    """
 
     name: str
     container_meta_type: ContainerMetadata
@@ -367,7 +370,7 @@ class ExecutionPlan:
 
 @dataclass
 class DataSegment:
-    """A range of bytes after the tables. `offset` counts from the segment base in the file header."""
+    """A range of bytes after the tables. `offset` is relative to the segment base in the file header."""
 
     offset: int
     size: int
@@ -375,7 +378,7 @@ class DataSegment:
 
 @dataclass
 class SubsegmentOffsets:
-    """Offsets in bytes inside one segment."""
+    """Offsets in bytes in one segment."""
 
     segment_index: int
     offsets: list[int]

@@ -1,4 +1,4 @@
-"""`.ptd` files: tensors and bytes that programs refer to by name."""
+"""Reads and writes `.ptd` files. They contain tensors and bytes to which programs refer by name."""
 
 from __future__ import annotations
 
@@ -35,22 +35,23 @@ from rushlight.format.segments import (
 __all__ = ["NamedDataEntry", "read_ptd", "write_ptd", "write_ptd_to_file"]
 
 VERSION = 0
-"""The version of the format that is written, and the newest that is read."""
+"""The format version of written files, and the newest version that can be read."""
 
 
 def write_ptd(
     entries: Mapping[str, NamedDataEntry], *, segment_alignment: int = 128, check_layouts: bool = True
 ) -> bytes:
-    """Makes the bytes of a `.ptd` file. They depend only on the entries and their order.
+    """Returns the bytes of a `.ptd` file. They depend only on the entries and their order.
 
-    Equal data are stored once. Data are copied once.
+    Equal data are stored once. The data are copied once.
 
     Args:
         entries: the data by name. An entry with a `tensor_layout` is a dense tensor; other entries are bytes
             without a known structure.
-        segment_alignment: the alignment of every entry in bytes, a power of two; an entry may ask for more.
-        check_layouts: whether layouts must fit each other and their data. Without it a file is written that
-            the runtime may refuse.
+        segment_alignment: the alignment of each entry in bytes, a power of two. An entry may have a larger
+            alignment.
+        check_layouts: check that the layout of each tensor is valid and fits its data. Without this check,
+            the runtime may reject the file.
 
     Raises:
         FormatError: an entry cannot be written.
@@ -64,15 +65,15 @@ def write_ptd_to_file(
     *,
     segment_alignment: int = 128,
 ) -> int:
-    """Writes a `.ptd` file. A path is replaced in one step; no incomplete file is left.
+    """Writes a `.ptd` file. A file at the path is replaced atomically, so that no incomplete file remains.
 
     Args:
-        entries: as for `write_ptd`.
+        entries: see `write_ptd`.
         target: a path, or an open binary file.
-        segment_alignment: as for `write_ptd`.
+        segment_alignment: see `write_ptd`.
 
     Returns:
-        The number of bytes.
+        The number of written bytes.
 
     Raises:
         FormatError: an entry cannot be written.
@@ -86,7 +87,7 @@ def read_ptd(data: object, *, check_layouts: bool = True) -> dict[str, NamedData
 
     Args:
         data: a buffer object.
-        check_layouts: whether a file is invalid whose layouts do not fit their data.
+        check_layouts: check that the layout of each tensor is valid and fits its data.
 
     Returns:
         The entries by name. Their data are views of `data`.
@@ -101,14 +102,18 @@ def read_ptd(data: object, *, check_layouts: bool = True) -> dict[str, NamedData
     layout = read_flat_tensor_layout(view)
     root: FlatTensor = decode(flat_tensor_binding(), view[: layout.tables_size])
     if root.version > VERSION:
-        raise FormatError(f"the file has version {root.version}; this reader knows up to {VERSION}")
+        raise FormatError(f"the file has version {root.version}; versions up to {VERSION} are supported")
     segments = read_segments(view, layout.segment_base, layout.segment_size, root.segments, "FlatTensor")
     entries: dict[str, NamedDataEntry] = {}
     for named in root.named_data:
         if named.key in entries:
-            raise MalformedError(f"{named.key!r} is there twice", table="FlatTensor", field="named_data")
+            raise MalformedError(
+                f"the name {named.key!r} exists twice", table="FlatTensor", field="named_data"
+            )
         if named.segment_index >= len(segments):
-            reason = f"{named.key!r} is in segment {named.segment_index} of {len(segments)}"
+            reason = (
+                f"{named.key!r} is in segment {named.segment_index}, but there are {len(segments)} segments"
+            )
             raise MalformedError(reason, table="NamedData", field="segment_index")
         segment = segments[named.segment_index]
         if named.tensor_layout is not None and check_layouts:
@@ -148,7 +153,7 @@ def _check_layout(key: str, layout: TensorLayout, nbytes: int) -> None:
     if any(size < 0 for size in layout.sizes):
         raise EncodeError(f"tensor {key!r} has a negative size: {layout.sizes}")
     if sorted(layout.dim_order) != list(range(rank)):
-        raise EncodeError(f"tensor {key!r} of {rank} dimensions has dim order {layout.dim_order}")
+        raise EncodeError(f"tensor {key!r} of {rank} dimensions has the invalid dim order {layout.dim_order}")
     needed = tensor_nbytes(layout.scalar_type, layout.sizes)
     if needed is not None and needed != nbytes:
-        raise EncodeError(f"tensor {key!r} of {needed} bytes is given {nbytes} bytes of data")
+        raise EncodeError(f"tensor {key!r} needs {needed} bytes of data, but has {nbytes}")

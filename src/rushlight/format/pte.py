@@ -1,4 +1,6 @@
-"""`.pte` files: the tables of a program, then segments with constants, initial values, delegate data and
+"""Reads and writes `.pte` files.
+
+A file contains the tables of a program, and then segments with constants, initial values, delegate data and
 named data.
 """
 
@@ -61,27 +63,33 @@ __all__ = [
     "write_pte_to_file",
 ]
 
-# The newest known schema version.
+# The newest supported version of the schema.
 MAX_VERSION = 0
 
 SHARED_MEMORY_KEY = "rushlight.shared_memory"
-"""Names the data that lists, as uint32, the planned memories which the methods of a program share."""
+"""The name of the data that list the memory ids that the methods of a program share, as uint32."""
 
 DIGEST_KEY = "rushlight.sha256"
-"""The name of the digest among the named data. It is the last segment, and covers all bytes before it."""
+"""The name of the digest in the named data. Its segment is the last one; it covers all bytes before it."""
 
 
 @dataclass
 class PTEFile:
     """A program and its data, before the data are placed in segments.
 
-    In `program`, `data_buffer_idx` of a constant is an index of `constants`, and that of a planned tensor
-    with an initial value is an index of `mutable_data`. Entry 0 of both lists is reserved and empty.
-    `processed.index` of a delegate is an index of `delegate_data`. The segment fields of `program` are empty.
-    `constant_buffer` and `backend_delegate_data` are normally empty too; if they are not, they replace
-    `constants` and `delegate_data`. Data are buffer objects, such as bytes, memoryviews and numpy arrays.
-    `digest` says whether the file carries a SHA-256 digest of its bytes, which is computed when the file is
-    written.
+    All data are buffer objects, such as bytes, memoryviews and numpy arrays.
+
+    Attributes:
+        program: the tables. Their segment fields are empty. `constant_buffer` and `backend_delegate_data` are
+            usually empty; if they are not, they replace `constants` and `delegate_data`.
+        constants: the constants. `data_buffer_idx` of a constant tensor is an index in this list. Entry 0 is
+            reserved and empty.
+        mutable_data: the initial values. `data_buffer_idx` of a planned tensor with an initial value is an
+            index in this list. Entry 0 is reserved and empty.
+        delegate_data: the payloads. `processed.index` of a delegate is an index in this list.
+        named_data: the named data.
+        digest: whether the file contains a SHA-256 digest of its bytes. It is computed when the file is
+            written.
     """
 
     program: Program
@@ -100,9 +108,9 @@ def write_pte(
     delegate_alignment: int | None = None,
     extract_delegate_segments: bool = True,
 ) -> bytes:
-    """Makes the bytes of a `.pte` file. They depend only on the contents.
+    """Returns the bytes of a `.pte` file. They depend only on the contents.
 
-    Equal constants are stored once. Data are copied once. `file` is not changed.
+    Equal constants are stored once. The data are copied once. `file` is not changed.
 
     Args:
         file: the contents.
@@ -137,18 +145,18 @@ def write_pte_to_file(
 ) -> int:
     """Writes a `.pte` file without copying the data.
 
-    A path is replaced in one step; no incomplete file is left.
+    A file at the path is replaced atomically, so that no incomplete file remains.
 
     Args:
         file: the contents.
         target: a path, or an open binary file.
-        constant_tensor_alignment: as for `write_pte`.
-        segment_alignment: as for `write_pte`.
-        delegate_alignment: as for `write_pte`.
-        extract_delegate_segments: as for `write_pte`.
+        constant_tensor_alignment: see `write_pte`.
+        segment_alignment: see `write_pte`.
+        delegate_alignment: see `write_pte`.
+        extract_delegate_segments: see `write_pte`.
 
     Returns:
-        The number of bytes.
+        The number of written bytes.
 
     Raises:
         FormatError: the contents are invalid.
@@ -161,15 +169,15 @@ def write_pte_to_file(
 
 
 BUNDLE_IDENTIFIER = b"BP08"
-"""Bytes 4 to 8 of a bundled program."""
+"""The file identifier of a bundled program, in the bytes [4, 8)."""
 
 
 def refuse_bundled_program(path: Path, data: bytes) -> None:
-    """Checks that a file is no bundled program, which `executor_runner` runs.
+    """Checks that a file is not a bundled program. Only `executor_runner` runs these.
 
     Args:
         path: the name of the file, for the message.
-        data: its first 8 bytes, or more.
+        data: the first 8 or more bytes of the file.
 
     Raises:
         FormatError: the file is a bundled program.
@@ -199,7 +207,7 @@ def read_pte_file(path: Path) -> PTEFile:
 
 
 def read_pte(data: object) -> PTEFile:
-    """Reads a `.pte` file, also an old one that keeps constants among the tables.
+    """Reads a `.pte` file. Old files, which have constants in the tables, are supported.
 
     Args:
         data: a buffer object.
@@ -217,7 +225,9 @@ def read_pte(data: object) -> PTEFile:
     layout = read_program_layout(view)
     program: Program = decode(program_binding(), view[: layout.tables_size])
     if program.version > MAX_VERSION:
-        raise FormatError(f"the file has version {program.version}; this reader knows up to {MAX_VERSION}")
+        raise FormatError(
+            f"the file has version {program.version}; versions up to {MAX_VERSION} are supported"
+        )
     segments = read_segments(view, layout.segment_base, layout.segment_size, program.segments, "Program")
     check_program(program)
     file = PTEFile(
@@ -239,13 +249,13 @@ def read_pte(data: object) -> PTEFile:
             file.digest = True
             continue
         if entry.key in file.named_data:
-            raise MalformedError(f"{entry.key!r} is there twice", table="Program", field="named_data")
+            raise MalformedError(f"the name {entry.key!r} exists twice", table="Program", field="named_data")
         file.named_data[entry.key] = NamedDataEntry(_segment(segments, entry.segment_index, "named_data"))
     return file
 
 
 def has_data_among_tables(data: object) -> bool:
-    """Returns whether a `.pte` file keeps constants or payloads among its tables, as old files do.
+    """Returns whether a `.pte` file has constants or payloads in its tables. Old files have them there.
 
     Args:
         data: a buffer object with a `.pte` file.
@@ -260,10 +270,11 @@ def has_data_among_tables(data: object) -> bool:
 
 
 def program_fingerprint(data: object) -> int:
-    """Returns a number that tells programs apart, which the runtime writes into event traces.
+    """Returns a number that identifies a program. The runtime writes this number to event traces.
 
-    It is the CRC-32 of the program's tables, with the number of their bytes in the upper 32 bits. The data
-    segments do not count, so that programs that differ in weights alone may have the same fingerprint.
+    The lower 32 bits are the CRC-32 of the program's tables. The upper 32 bits are the size of the tables in
+    bytes. The data segments are not included: programs that differ only in weights may have the same
+    fingerprint.
 
     Args:
         data: a buffer object with a `.pte` file.
@@ -292,13 +303,15 @@ def _assemble(
         check_alignment("delegate_alignment", delegate_alignment)
     program = file.program
     if not 0 <= program.version <= MAX_VERSION:
-        raise EncodeError(f"version {program.version} cannot be written, only up to {MAX_VERSION}")
+        raise EncodeError(
+            f"version {program.version} cannot be written; versions up to {MAX_VERSION} are supported"
+        )
     if program.segments or program.constant_segment.offsets or program.mutable_data_segments:
-        raise EncodeError("the program already refers to segments; give its data in PTEFile instead")
+        raise EncodeError("the program already refers to segments; pass its data in PTEFile instead")
     if program.named_data:
-        raise EncodeError("the program already has named data; give them in PTEFile.named_data instead")
+        raise EncodeError("the program already has named data; pass them in PTEFile.named_data instead")
     check_program(program)
-    # Plans belong to the caller: they are replaced, never changed.
+    # The plans belong to the caller. They are replaced by copies, and not changed.
     program = copy.copy(program)
     program.execution_plan = list(program.execution_plan)
     writer = SegmentWriter(segment_alignment)
@@ -306,7 +319,7 @@ def _assemble(
     _add_mutable_data(file, program, writer)
     _add_delegates(file, program, writer, extract_delegate_segments, delegate_alignment or 1)
     if DIGEST_KEY in file.named_data:
-        raise EncodeError(f"the named data {DIGEST_KEY!r} are the digest; set PTEFile.digest instead")
+        raise EncodeError(f"the name {DIGEST_KEY!r} is reserved for the digest; set PTEFile.digest instead")
     places = add_named(writer, file.named_data)
     digest = bytearray(32 if file.digest else 0)
     if file.digest:
@@ -333,7 +346,7 @@ def _assemble(
 
 def _either(name: str, given: list[Any], inside: list[Any]) -> list[Any]:
     if given and inside:
-        raise EncodeError(f"{name} are given both in PTEFile and inside of the program")
+        raise EncodeError(f"{name} are both in PTEFile and in the tables of the program; remove one of them")
     return given or inside
 
 
@@ -365,11 +378,15 @@ def _add_constants(file: PTEFile, program: Program, writer: SegmentWriter, align
 def _renumbered(plan: ExecutionPlan, numbers: Sequence[int]) -> ExecutionPlan:
     values = []
     for value in plan.values:
-        held = value.val
-        if isinstance(held, Tensor) and held.allocation_info is None and held.data_buffer_idx < len(numbers):
-            number = numbers[held.data_buffer_idx]
-            if number != held.data_buffer_idx:
-                value = EValue(replace(held, data_buffer_idx=number))
+        tensor = value.val
+        if (
+            isinstance(tensor, Tensor)
+            and tensor.allocation_info is None
+            and tensor.data_buffer_idx < len(numbers)
+        ):
+            number = numbers[tensor.data_buffer_idx]
+            if number != tensor.data_buffer_idx:
+                value = EValue(replace(tensor, data_buffer_idx=number))
         values.append(value)
     return replace(plan, values=values)
 
@@ -400,7 +417,7 @@ def _add_delegates(
     data = _either("delegate data", file.delegate_data, inside)
     program.backend_delegate_data = []
     known = Deduplicator()
-    # The place of each used entry of `data`, by its index.
+    # The reference to each used entry of `data`, by its index.
     places: dict[int, BackendDelegateDataReference] = {}
 
     def place(index: int) -> BackendDelegateDataReference:
@@ -428,7 +445,7 @@ def _add_delegates(
             if delegate.processed.location != DataLocation.INLINE or not 0 <= index < len(data):
                 raise EncodeError(
                     f"method {plan.name!r}: delegate {delegate.id!r} refers to {delegate.processed}, but "
-                    f"there are {len(data)} delegate data"
+                    f"there are {len(data)} entries of delegate data"
                 )
             delegates.append(replace(delegate, processed=place(index)))
         plans.append(replace(plan, delegates=delegates) if delegates else plan)
@@ -437,7 +454,7 @@ def _add_delegates(
 
 def _segment(segments: Sequence[memoryview], index: int, field_name: str) -> memoryview:
     if index >= len(segments):
-        reason = f"segment {index} of {len(segments)}"
+        reason = f"segment {index} does not exist; there are {len(segments)} segments"
         raise MalformedError(reason, table="Program", field=field_name)
     return segments[index]
 
@@ -448,7 +465,7 @@ def _read_constants(program: Program, segments: Sequence[memoryview]) -> list[An
     if place.offsets:
         if program.constant_buffer:
             raise MalformedError(
-                "constants both in a segment and among the tables", table="Program", field="constant_buffer"
+                "constants are both in a segment and in the tables", table="Program", field="constant_buffer"
             )
         segment = _segment(segments, place.segment_index, "constant_segment")
         return locate(segment, place.offsets, users, "constant")
@@ -463,7 +480,7 @@ def _read_constants(program: Program, segments: Sequence[memoryview]) -> list[An
 def _read_mutable_data(program: Program, segments: Sequence[memoryview]) -> list[Any]:
     places = program.mutable_data_segments or []
     if len(places) > 1:
-        reason = f"{len(places)} segments of initial values; one is supported"
+        reason = f"there are {len(places)} segments of initial values; only one is supported"
         raise MalformedError(reason, table="Program", field="mutable_data_segments")
     users = constant_users(program, is_mutable=True)
     segment = (
@@ -475,7 +492,10 @@ def _read_mutable_data(program: Program, segments: Sequence[memoryview]) -> list
 def _read_delegates(
     program: Program, inline: Sequence[BackendDelegateInlineData], segments: Sequence[memoryview]
 ) -> list[Any]:
-    """Returns delegate data in the order of first use, and makes all references of `program` inline ones."""
+    """Returns the delegate data in the order of first use.
+
+    Also changes all references in `program` to inline references.
+    """
     data: list[object] = []
     places: dict[tuple[DataLocation, int], int] = {}
     for plan in program.execution_plan:
@@ -489,7 +509,7 @@ def _read_delegates(
                 elif reference.index < len(inline):
                     data.append(inline[reference.index].data)
                 else:
-                    reason = f"delegate {delegate.id!r} refers to {reference} of {len(inline)}"
+                    reason = f"delegate {delegate.id!r} refers to {reference}, but there are {len(inline)}"
                     raise MalformedError(reason, table="BackendDelegate", field="processed")
             delegate.processed = BackendDelegateDataReference(DataLocation.INLINE, places[key])
     return data

@@ -1,4 +1,4 @@
-"""Data segments: bytes after the tables, each at an aligned offset from the segment base."""
+"""Data segments: ranges of bytes after the tables, at aligned offsets from the segment base."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_alignment(name: str, alignment: int) -> None:
     """Checks that an alignment is a power of two.
 
     Raises:
-        EncodeError: it is not.
+        EncodeError: the alignment is not a power of two.
     """
     if alignment <= 0 or alignment & (alignment - 1):
         raise EncodeError(f"{name} must be a power of two, got {alignment}")
@@ -37,7 +37,7 @@ def view_of(what: str, data: object) -> memoryview:
     """Returns the bytes of a buffer object.
 
     Raises:
-        EncodeError: `data` is not a buffer object; the message has the name `what`.
+        EncodeError: `data` is not a buffer object. The message contains `what`.
     """
     try:
         return byte_view(data)
@@ -51,8 +51,8 @@ class NamedDataEntry:
 
     Attributes:
         data: a buffer object.
-        alignment: the alignment in bytes when the data are written; 1 for data that were read.
-        tensor_layout: the layout of a tensor in a `.ptd` file, or None.
+        alignment: the alignment of the data in a written file, in bytes; 1 for data that were read.
+        tensor_layout: the layout if the data are a tensor in a `.ptd` file, or None.
     """
 
     data: Any
@@ -61,7 +61,7 @@ class NamedDataEntry:
 
 
 class Deduplicator:
-    """Finds equal buffers. It computes hashes only of buffers with equal length, start and end."""
+    """Finds equal buffers. Hashes are computed only of buffers with equal length, start and end."""
 
     def __init__(self) -> None:
         self._candidates: dict[tuple[int, bytes, bytes], list[tuple[memoryview, int]]] = {}
@@ -85,7 +85,7 @@ class Deduplicator:
 
 
 class SegmentWriter:
-    """Collects segments and chooses their places. It keeps views of the data, not copies."""
+    """Collects segments and assigns their offsets. It keeps views of the data, not copies."""
 
     def __init__(self, alignment: int) -> None:
         check_alignment("segment_alignment", alignment)
@@ -125,12 +125,12 @@ class SegmentWriter:
             self.size += size
 
     def pieces(self) -> list[Piece]:
-        """Returns all segments with their padding, from the segment base on."""
+        """Returns the bytes from the segment base on: all segments with their padding."""
         return list(self._pieces)
 
 
 def add_named(writer: SegmentWriter, entries: Mapping[str, NamedDataEntry]) -> dict[str, int]:
-    """Adds each entry as a segment; equal data are stored once.
+    """Adds each entry as a segment. Equal data are stored once.
 
     Returns:
         The index of the segment for each name.
@@ -141,7 +141,9 @@ def add_named(writer: SegmentWriter, entries: Mapping[str, NamedDataEntry]) -> d
     alignments: dict[int, int] = {}
     for i, (key, entry) in enumerate(entries.items()):
         if entry.alignment <= 0:
-            raise EncodeError(f"named data {key!r} has alignment {entry.alignment}")
+            raise EncodeError(
+                f"the named data {key!r} have the alignment {entry.alignment}; it must be positive"
+            )
         first[key] = known.find(views[key], i)
         alignments[first[key]] = math.lcm(alignments.get(first[key], 1), entry.alignment)
     places: dict[int, int] = {}
@@ -164,8 +166,8 @@ def read_segments(
     for i, segment in enumerate(segments):
         if segment.offset + segment.size > size:
             reason = (
-                f"segment {i} (offset {segment.offset}, {segment.size} bytes) is not inside of the "
-                f"{size} bytes of segments"
+                f"segment {i} (offset {segment.offset}, {segment.size} bytes) is not inside the "
+                f"{size} bytes of the segments"
             )
             raise MalformedError(reason, table=table, field="segments")
         views.append(data[base + segment.offset : base + segment.offset + segment.size])
@@ -175,10 +177,10 @@ def read_segments(
 def write_pieces(pieces: Iterable[Piece], target: str | os.PathLike[str] | BinaryIO) -> int:
     """Writes pieces to a path, or to an open binary file at its position.
 
-    A path is replaced only after everything is written; the old file stays intact until then.
+    A file at the path is replaced only after all bytes have been written.
 
     Returns:
-        The number of bytes.
+        The number of written bytes.
     """
     if not isinstance(target, (str, os.PathLike)):
         return _write_all(pieces, target)

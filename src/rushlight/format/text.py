@@ -1,4 +1,4 @@
-"""Prints a program as text for people. No function reads this text."""
+"""Formats a program as text for people. No function parses this text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from rushlight.format.pte import PTEFile
 
 
 def format_pte(file: PTEFile) -> str:
-    """Returns the methods with their memory, values and instructions, then the data, one in each line."""
+    """Returns a program as text: the memory, values and instructions of each method, then the data."""
     lines = [f"program, version {file.program.version}"]
     for plan in file.program.execution_plan:
         lines += ["", *format_method(plan)]
@@ -45,7 +45,7 @@ def format_pte(file: PTEFile) -> str:
 
 
 def format_method(plan: ExecutionPlan) -> Iterator[str]:
-    """Yields the lines of one method. A value is written as % and its index, such as %0."""
+    """Yields the lines of one method. A value is written as % and its index, for example %0."""
     yield f"method {plan.name}({_values(plan.inputs)}) -> ({_values(plan.outputs)})"
     devices = {device.buffer_idx: device for device in plan.non_const_buffer_device or []}
     for number, size in enumerate(plan.non_const_buffer_sizes):

@@ -1,4 +1,4 @@
-"""What a codec needs to know of a schema. The tables themselves are generated: `wire_tables.py`."""
+"""The description of a schema for the encoder and decoder. `wire_tables.py` has the generated schemas."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 class Kind(enum.Enum):
-    """Type of a field, or of its elements."""
+    """The type of a field, or of its elements."""
 
     SCALAR = "scalar"
     BOOL = "bool"
@@ -22,12 +22,17 @@ class Kind(enum.Enum):
 class Field:
     """A field of a table.
 
-    slot: position in the vtable; a union's tag has the slot before it.
-    code: `struct` code of a number, of the number behind an enum, or of one element.
-    target: name of the enum, table or union.
-    default: None of a number that may be absent.
-    align: bytes, if the elements ask for more than their own size.
-    bounds: the least and the largest number, or the values of an enum that has no others.
+    Attributes:
+        name: the name of the field.
+        slot: the position in the vtable. The tag of a union has the slot before it.
+        kind: the type of the field, or of its elements.
+        code: the code in `struct` of a number, of an enum, or of one element.
+        target: the name of the enum, table or union.
+        is_vector: whether the field is a vector.
+        default: the default value of a number, or None if the number is optional.
+        required: whether the field must be present.
+        align: the alignment of a vector in bytes, if it is larger than that of its elements; else 0.
+        bounds: the smallest and the largest valid number, or None.
     """
 
     name: str
@@ -46,7 +51,12 @@ class Field:
 class Schema:
     """A schema without cycles between its tables.
 
-    unions: per union, (tag name, table name); the first has tag 1. enums: member values by name.
+    Attributes:
+        root: the name of the root table.
+        identifier: the file identifier.
+        tables: the fields of each table.
+        unions: the members of each union, as pairs of tag name and table name. The first member has tag 1.
+        enums: the values of each enum, by member name.
     """
 
     root: str

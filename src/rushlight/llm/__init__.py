@@ -1,4 +1,4 @@
-"""Runs language models: text from text, images and sound. This package does not import torch."""
+"""Runs language models: generates text from text, images and audio. Does not import torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model has read and written so far: `Conversation`."""
+"""The context of a model: `Conversation`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rushlight.runtime.errors import InvalidArgumentError
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a prompt as the model reads it: tokens, or the embeddings of an image or of sound.
+    """A part of a prompt, as input of the model: tokens, or the embeddings of an image or of audio.
 
     Attributes:
         tokens: the tokens; empty if there are embeddings.
-        embeddings: [1, count, size], or None.
+        embeddings: float [1, count, size], or None.
     """
 
     tokens: Sequence[int] = ()
@@ -31,10 +31,10 @@ class Part:
 
 
 class Conversation:
-    """The context of a model.
+    """The context of a model: all tokens that it has read.
 
-    The last generated token is not in the context, until the model reads more. A call that fails or that is
-    stopped leaves the context as it was before the part that it could not finish.
+    The last generated token is added to the context when the model reads the next token. If a call fails or
+    is stopped, the context does not include the part that was not finished.
 
     Args:
         model: the model.
@@ -45,51 +45,51 @@ class Conversation:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._forget()
+        self._clear()
 
     def reset(self) -> None:
-        """Begins with an empty context, and with the first contents of the model's state."""
-        self._forget()
+        """Empties the context, and restores the initial state of the model."""
+        self._clear()
         self._model.reset()
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self.position = 0
-        self._pending: int | None = None  # the last generated token
-        self._logits: np.ndarray | None = None  # of the next token
+        self._pending: int | None = None  # the last generated token, not yet in the context
+        self._logits: np.ndarray | None = None  # the logits of the next token
 
     def occupied(self, count: int) -> int:
-        """Returns the number of positions after a prompt with so many."""
+        """Returns the number of positions in the context after a prompt with `count` positions."""
         return self.position + count + (self._pending is not None)
 
     def read(self, parts: Sequence[Part], stats: Stats) -> None:
-        """Reads a prompt, after the token that was generated last.
+        """Reads a prompt. If there is a last generated token, it is read before the prompt.
 
         Args:
-            parts: the prompt, which may be empty if there is something in the context.
-            stats: gets the times of the runs.
+            parts: the prompt. It may be empty if the context is not empty.
+            stats: receives the times of the runs.
 
         Raises:
             InvalidArgumentError: the prompt and the context are empty, or the prompt is too long.
-            CancelledError: another thread called `cancel` of the model.
+            CancelledError: another thread called the model's method `cancel`.
         """
         count = sum(map(len, parts))
         if not self.occupied(count):
-            raise InvalidArgumentError("the prompt has no tokens, and nothing was read before")
+            raise InvalidArgumentError("the prompt has no tokens, and the context is empty")
         length = self._model.context_length
         if self.occupied(count) > length:
             raise InvalidArgumentError(
-                f"the prompt has {count} tokens, and {self.occupied(0)} are in the context, but the model "
-                f"has room for {length}: shorten the prompt, or call reset() to begin with an empty context. "
-                "get_max_context_len of the program says the room"
+                f"the prompt has {count} tokens, and {self.occupied(0)} are in the context, but the context "
+                f"of the model has at most {length} tokens (its method get_max_context_len): shorten "
+                "the prompt, or call reset() to empty the context"
             )
-        todo = [part for part in parts if len(part)]
+        unread = [part for part in parts if len(part)]
         if self._pending is not None:
-            if todo and todo[0].embeddings is None:
-                todo[0] = Part([self._pending, *todo[0].tokens])
+            if unread and unread[0].embeddings is None:
+                unread[0] = Part([self._pending, *unread[0].tokens])
             else:
-                todo.insert(0, Part([self._pending]))
+                unread.insert(0, Part([self._pending]))
         position, logits = self.position, self._logits
-        for part in todo:
+        for part in unread:
             start = _begin(stats)
             if part.embeddings is None:
                 logits = self._model.read_tokens(part.tokens, position)
@@ -101,16 +101,16 @@ class Conversation:
         self.position, self._logits, self._pending = position, logits, None
 
     def write(self, count: int, sampler: Sampler, ends: frozenset[int], stats: Stats) -> Iterator[int]:
-        """Generates tokens behind what was read.
+        """Generates tokens after the context.
 
         Args:
             count: the largest number of tokens.
             sampler: chooses tokens.
-            ends: tokens behind which nothing is generated.
-            stats: gets the times and the number of tokens.
+            ends: the tokens that end the generation.
+            stats: receives the times and the number of tokens.
 
         Raises:
-            CancelledError: another thread called `cancel` of the model.
+            CancelledError: another thread called the model's method `cancel`.
         """
         logits = self._logits
         assert logits is not None

@@ -1,4 +1,4 @@
-"""The parts of a prompt: text, tokens, images and sound."""
+"""The parts of a prompt: text, tokens, images and audio."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rushlight.runtime.errors import InvalidArgumentError, InvalidTypeError
 
 
 def _array(tensor: Any, what: str, dtypes: tuple[str, ...]) -> np.ndarray:
-    """Returns a tensor (numpy, torch, DLPack) as an array of one of the dtypes."""
+    """Converts a tensor (numpy, torch, DLPack) to an array, and checks that its dtype is one of `dtypes`."""
     if not hasattr(tensor, "__dlpack__"):
-        raise InvalidTypeError(f"{what} is a tensor, not a {type(tensor).__name__}")
+        raise InvalidTypeError(f"{what} must be a tensor, not a {type(tensor).__name__}")
     if hasattr(tensor, "detach"):
         tensor = tensor.detach()
     try:
@@ -22,32 +22,36 @@ def _array(tensor: Any, what: str, dtypes: tuple[str, ...]) -> np.ndarray:
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise InvalidTypeError(f"{what} cannot be read as a numpy array: {error}") from None
     if str(array.dtype) not in dtypes:
-        raise InvalidTypeError(f"{what} is of {' or '.join(dtypes)}, not {array.dtype}: convert it")
+        raise InvalidTypeError(
+            f"{what} must have the dtype {' or '.join(dtypes)}, not {array.dtype}: convert it"
+        )
     return array
 
 
 def _filled(data: Sequence[float], shape: tuple[int, ...], what: str) -> np.ndarray:
-    """Returns numbers as an array: uint8 if all are integers, else float32."""
+    """Returns numbers as an array of the given shape: uint8 if all are integers, else float32."""
     if any(size < 0 for size in shape):
-        raise InvalidArgumentError(f"{what} of shape {list(shape)} does not exist")
+        raise InvalidArgumentError(f"{what} cannot have the shape {list(shape)}: a size is negative")
     values = np.asarray(data)
     if values.size == 0:
         values = values.astype(np.uint8)
     if values.dtype.kind in "iu":
         if values.size and not 0 <= int(values.min()) <= int(values.max()) <= 255:
-            raise InvalidArgumentError(f"integers of {what} are from 0 to 255")
+            raise InvalidArgumentError(f"the integers of {what} must be from 0 to 255")
         values = values.astype(np.uint8)
     elif values.dtype.kind == "f":
         values = values.astype(np.float32)
     else:
-        raise InvalidTypeError(f"{what} has numbers, not {values.dtype}")
+        raise InvalidTypeError(f"the values of {what} must be numbers, not {values.dtype}")
     if values.size != int(np.prod(shape)):
-        raise InvalidArgumentError(f"{what} of shape {list(shape)} does not have {values.size} values")
+        raise InvalidArgumentError(
+            f"{what} of shape {list(shape)} has {int(np.prod(shape))} values, not {values.size}"
+        )
     return values.reshape(shape)
 
 
-class _Samples:
-    """An array with ExecuTorch's questions about its dtype."""
+class _ArrayInput:
+    """An array with the accessors of ExecuTorch's input classes."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -65,7 +69,7 @@ class _Samples:
         """The values in the order of the array.
 
         Raises:
-            InvalidTypeError: they are float32.
+            InvalidTypeError: the values are float32.
         """
         return self._values("uint8")
 
@@ -74,7 +78,7 @@ class _Samples:
         """The values in the order of the array.
 
         Raises:
-            InvalidTypeError: they are uint8.
+            InvalidTypeError: the values are uint8.
         """
         return self._values("float32")
 
@@ -85,20 +89,21 @@ class _Samples:
         return values
 
 
-class Image(_Samples):
+class Image(_ArrayInput):
     """An image.
 
     Args:
         data: the values of all channels, one channel after another; integers from 0 to 255, or floats.
-        width: in pixels.
-        height: in pixels.
+        width: the width in pixels.
+        height: the height in pixels.
         channels: 3 (RGB) or 4 (RGBA).
 
     Attributes:
         array: uint8 or float32 [channels, height, width].
 
     Raises:
-        InvalidArgumentError: there are more or fewer values, or an integer is not from 0 to 255.
+        InvalidArgumentError: the number of values does not match the sizes, or an integer is not from 0 to
+            255.
         InvalidTypeError: the values are not numbers.
     """
 
@@ -127,20 +132,21 @@ class Image(_Samples):
         )
 
 
-class Audio(_Samples):
-    """Sound as an encoder takes it, such as a spectrogram.
+class Audio(_ArrayInput):
+    """Audio in the form that an encoder reads, such as a spectrogram.
 
     Args:
         data: the values; integers from 0 to 255, or floats.
-        batch_size: the first dim.
-        n_bins: the second dim, of frequencies.
-        n_frames: the third dim, of times.
+        batch_size: the size of dimension 0.
+        n_bins: the size of dimension 1: the number of frequency bins.
+        n_frames: the size of dimension 2: the number of time frames.
 
     Attributes:
         array: uint8 or float32 [batch_size, n_bins, n_frames].
 
     Raises:
-        InvalidArgumentError: there are more or fewer values, or an integer is not from 0 to 255.
+        InvalidArgumentError: the number of values does not match the sizes, or an integer is not from 0 to
+            255.
         InvalidTypeError: the values are not numbers.
     """
 
@@ -151,17 +157,17 @@ class Audio(_Samples):
 
     @property
     def batch_size(self) -> int:
-        """The size of the first dim."""
+        """The size of dimension 0."""
         return int(self.array.shape[0])
 
     @property
     def n_bins(self) -> int:
-        """The number of frequencies."""
+        """The number of frequency bins."""
         return int(self.array.shape[1])
 
     @property
     def n_frames(self) -> int:
-        """The number of times."""
+        """The number of time frames."""
         return int(self.array.shape[2])
 
     def __repr__(self) -> str:
@@ -171,20 +177,21 @@ class Audio(_Samples):
         )
 
 
-class RawAudio(_Samples):
-    """Samples of sound.
+class RawAudio(_ArrayInput):
+    """Audio as samples.
 
     Args:
         data: the values; integers from 0 to 255, or floats.
-        batch_size: the first dim.
-        n_channels: the second dim: 1 (mono) or 2 (stereo).
-        n_samples: the third dim, of times.
+        batch_size: the size of dimension 0.
+        n_channels: the size of dimension 1: 1 (mono) or 2 (stereo).
+        n_samples: the size of dimension 2: the number of samples of each channel.
 
     Attributes:
         array: uint8 or float32 [batch_size, n_channels, n_samples].
 
     Raises:
-        InvalidArgumentError: there are more or fewer values, or an integer is not from 0 to 255.
+        InvalidArgumentError: the number of values does not match the sizes, or an integer is not from 0 to
+            255.
         InvalidTypeError: the values are not numbers.
     """
 
@@ -200,7 +207,7 @@ class RawAudio(_Samples):
 
     @property
     def batch_size(self) -> int:
-        """The size of the first dim."""
+        """The size of dimension 0."""
         return int(self.array.shape[0])
 
     @property
@@ -219,7 +226,7 @@ class RawAudio(_Samples):
         )
 
 
-_SHOWN = 50  # characters of a text in its repr
+_SHOWN = 50  # the largest number of characters of a text in its repr
 
 
 class MultimodalInput:
@@ -253,31 +260,31 @@ class MultimodalInput:
         return isinstance(self.content, Image)
 
     def is_audio(self) -> bool:
-        """Returns whether this is sound as an encoder takes it."""
+        """Returns whether this is audio in the form that an encoder reads (`Audio`)."""
         return isinstance(self.content, Audio)
 
     def is_raw_audio(self) -> bool:
-        """Returns whether this is samples of sound."""
+        """Returns whether this is audio as samples (`RawAudio`)."""
         return isinstance(self.content, RawAudio)
 
     def get_text(self) -> str | None:
-        """Returns the text, or None if this is no text."""
+        """Returns the text, or None if this is not a text."""
         return self.content if isinstance(self.content, str) else None
 
     def get_tokens(self) -> list[int] | None:
-        """Returns the tokens, or None if these are no tokens."""
+        """Returns the tokens, or None if this is not a list of tokens."""
         return self.content if isinstance(self.content, list) else None
 
     def get_image(self) -> Image | None:
-        """Returns the image, or None if this is no image."""
+        """Returns the image, or None if this is not an image."""
         return self.content if isinstance(self.content, Image) else None
 
     def get_audio(self) -> Audio | None:
-        """Returns the sound as an encoder takes it, or None if this is none."""
+        """Returns the `Audio`, or None if this is not one."""
         return self.content if isinstance(self.content, Audio) else None
 
     def get_raw_audio(self) -> RawAudio | None:
-        """Returns the samples of sound, or None if these are none."""
+        """Returns the `RawAudio`, or None if this is not one."""
         return self.content if isinstance(self.content, RawAudio) else None
 
     @property
@@ -289,16 +296,16 @@ class MultimodalInput:
     def __repr__(self) -> str:
         shown = ""
         if isinstance(self.content, str):
-            cut = self.content if len(self.content) <= _SHOWN else self.content[:_SHOWN] + "..."
-            shown = f' content="{cut}"'
+            text = self.content if len(self.content) <= _SHOWN else self.content[:_SHOWN] + "..."
+            shown = f' content="{text}"'
         return f"<MultimodalInput type={self.kind}{shown}>"
 
 
 def _tokens(tokens: Any) -> list[int]:
-    """Returns tokens as a list of integers."""
+    """Converts tokens to a list of integers."""
     if isinstance(tokens, (str, bytes, bytearray)) or not isinstance(tokens, Sequence):
         raise InvalidTypeError(
-            "a part of a prompt is a text, a list of tokens, or an Image, Audio or RawAudio, not a "
+            "a part of a prompt must be a text, a list of tokens, an Image, an Audio or a RawAudio, not a "
             f"{type(tokens).__name__}"
         )
     result: list[int] = []
@@ -306,9 +313,9 @@ def _tokens(tokens: Any) -> list[int]:
         try:
             result.append(operator.index(token))
         except TypeError:
-            raise InvalidTypeError(f"a token is an integer, not {token!r}") from None
+            raise InvalidTypeError(f"a token must be an integer, not {token!r}") from None
         if result[-1] < 0:
-            raise InvalidArgumentError(f"a token is 0 or more, not {token}")
+            raise InvalidArgumentError(f"a token must be 0 or more, not {token}")
     return result
 
 
@@ -319,10 +326,10 @@ def make_text_input(text: str) -> MultimodalInput:
         text: the text.
 
     Raises:
-        InvalidTypeError: it is no text.
+        InvalidTypeError: `text` is not a str.
     """
     if not isinstance(text, str):
-        raise InvalidTypeError(f"a text is a str, not a {type(text).__name__}")
+        raise InvalidTypeError(f"a text must be a str, not a {type(text).__name__}")
     return MultimodalInput(text)
 
 
@@ -333,13 +340,13 @@ def make_token_input(tokens: Sequence[int]) -> MultimodalInput:
         tokens: the numbers of the tokens.
 
     Raises:
-        InvalidTypeError: a token is no integer.
+        InvalidTypeError: a token is not an integer.
         InvalidArgumentError: a token is negative.
     """
     return MultimodalInput(_tokens(tokens))
 
 
-_COLOURS = (3, 4)  # RGB, RGBA
+_COLOR_CHANNELS = (3, 4)  # RGB, RGBA
 
 
 def make_image_input(image_tensor: Any) -> MultimodalInput:
@@ -347,25 +354,27 @@ def make_image_input(image_tensor: Any) -> MultimodalInput:
 
     Args:
         image_tensor: uint8 or float32 [channels, height, width] or [height, width, channels], with 3 or 4
-            channels, and with or without a first dim of 1. Where both orders are possible, the channels come
-            first. A torch tensor, a numpy array or another object with DLPack.
+            channels. A batch dimension of size 1 may come first. If both orders are possible, dimension 0 is
+            the channels. A torch tensor, a numpy array or another object that supports DLPack.
 
     Raises:
-        InvalidTypeError: it is no tensor of these dtypes.
-        InvalidArgumentError: it has another shape.
+        InvalidTypeError: the argument is not a tensor of these dtypes.
+        InvalidArgumentError: the tensor has another shape.
     """
     array = _array(image_tensor, "an image", ("uint8", "float32"))
     shape = list(array.shape)
     if array.ndim == 4:
         if array.shape[0] != 1:
-            raise InvalidArgumentError(f"an image of shape {shape} is {shape[0]} images: give one at a time")
+            raise InvalidArgumentError(
+                f"a tensor of shape {shape} is {shape[0]} images: use one part of the prompt for each image"
+            )
         array = array[0]
-    if array.ndim != 3 or not (array.shape[0] in _COLOURS or array.shape[2] in _COLOURS):
+    if array.ndim != 3 or not (array.shape[0] in _COLOR_CHANNELS or array.shape[2] in _COLOR_CHANNELS):
         raise InvalidArgumentError(
-            f"an image is [channels, height, width] or [height, width, channels], with 3 or 4 channels, not "
-            f"{shape}"
+            f"an image must have the shape [channels, height, width] or [height, width, channels], with 3 or "
+            f"4 channels, not {shape}"
         )
-    if array.shape[0] not in _COLOURS:
+    if array.shape[0] not in _COLOR_CHANNELS:
         array = array.transpose(2, 0, 1)
     image = Image([], 0, 0, 0)
     image.array = np.array(array, order="C")
@@ -373,39 +382,39 @@ def make_image_input(image_tensor: Any) -> MultimodalInput:
 
 
 def make_audio_input(audio_tensor: Any) -> MultimodalInput:
-    """Returns sound as an encoder takes it, such as a spectrogram, as a part of a prompt.
+    """Returns audio in the form that an encoder reads, such as a spectrogram, as a part of a prompt.
 
     Args:
         audio_tensor: uint8 or float32 [batch_size, n_bins, n_frames]: a torch tensor, a numpy array or
-            another object with DLPack.
+            another object that supports DLPack.
 
     Raises:
-        InvalidTypeError: it is no tensor of these dtypes.
-        InvalidArgumentError: it has another number of dims.
+        InvalidTypeError: the argument is not a tensor of these dtypes.
+        InvalidArgumentError: the tensor does not have 3 dimensions.
     """
     audio = Audio()
-    audio.array = _sound(audio_tensor, "audio", ["batch_size", "n_bins", "n_frames"])
+    audio.array = _audio_array(audio_tensor, "audio", ["batch_size", "n_bins", "n_frames"])
     return MultimodalInput(audio)
 
 
 def make_raw_audio_input(audio_tensor: Any) -> MultimodalInput:
-    """Returns samples of sound as a part of a prompt.
+    """Returns audio samples as a part of a prompt.
 
     Args:
         audio_tensor: uint8 or float32 [batch_size, n_channels, n_samples]: a torch tensor, a numpy array or
-            another object with DLPack.
+            another object that supports DLPack.
 
     Raises:
-        InvalidTypeError: it is no tensor of these dtypes.
-        InvalidArgumentError: it has another number of dims.
+        InvalidTypeError: the argument is not a tensor of these dtypes.
+        InvalidArgumentError: the tensor does not have 3 dimensions.
     """
     audio = RawAudio()
-    audio.array = _sound(audio_tensor, "raw audio", ["batch_size", "n_channels", "n_samples"])
+    audio.array = _audio_array(audio_tensor, "raw audio", ["batch_size", "n_channels", "n_samples"])
     return MultimodalInput(audio)
 
 
-def _sound(tensor: Any, what: str, dims: list[str]) -> np.ndarray:
+def _audio_array(tensor: Any, what: str, dims: list[str]) -> np.ndarray:
     array = _array(tensor, what, ("uint8", "float32"))
     if array.ndim != 3:
-        raise InvalidArgumentError(f"{what} is [{', '.join(dims)}], not {list(array.shape)}")
+        raise InvalidArgumentError(f"{what} must have the shape [{', '.join(dims)}], not {list(array.shape)}")
     return np.array(array, order="C")

@@ -1,4 +1,4 @@
-"""What a program of a language model says about itself: its constant methods."""
+"""The metadata of a language model's program, which are the results of its constant methods."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from rushlight.runtime.errors import InvalidProgramError
 
 @dataclass(frozen=True)
 class Metadata:
-    """The constant methods of a program of a language model.
+    """The results of the constant methods of a language model's program.
 
     Attributes:
-        max_seq_len: the most tokens of one run of the model.
-        max_context_len: the most tokens that the model can have in its context.
-        bos_id: the token for the beginning of a text, or None.
-        eos_ids: the tokens that end a text.
-        vocab_size: the number of tokens, or -1.
-        use_kv_cache: the model keeps the keys and values of earlier tokens, and reads new tokens alone.
-        use_sdpa_with_kv_cache: attention and the update of the cache are one operator.
-        enable_dynamic_shape: the model takes several tokens at once.
+        max_seq_len: the largest number of tokens in one run of the model.
+        max_context_len: the largest number of tokens in the context of the model.
+        bos_id: the beginning-of-text (BOS) token, or None.
+        eos_ids: the end-of-text (EOS) tokens.
+        vocab_size: the number of tokens in the vocabulary, or -1 if it is not known.
+        use_kv_cache: whether the model stores the keys and values of earlier tokens, so that it reads only
+            new tokens.
+        use_sdpa_with_kv_cache: whether one operator computes attention and updates the cache.
+        enable_dynamic_shape: whether one run of the model can read several tokens.
     """
 
     max_seq_len: int
@@ -43,13 +44,13 @@ def read_metadata(program: Program) -> Metadata:
         program: the program.
 
     Raises:
-        InvalidProgramError: get_max_seq_len is missing, or a method gives no number that it could mean.
+        InvalidProgramError: get_max_seq_len is missing, or a method returns an invalid value.
     """
     max_seq_len = _number(program, "get_max_seq_len", 1)
     if max_seq_len is None:
         raise InvalidProgramError(
-            "the program does not say how many tokens it takes: the constant method get_max_seq_len is "
-            'missing. Compile with constant_methods={"get_max_seq_len": 128, ...}'
+            "the maximum number of tokens of the program is not known: the constant method get_max_seq_len "
+            'is missing. Compile with constant_methods={"get_max_seq_len": 128, ...}'
         )
     eos = _numbers(program, "get_eos_ids") or _numbers(program, "get_eos_id") or []
     vocab_size = _number(program, "get_vocab_size", 1)
@@ -66,27 +67,27 @@ def read_metadata(program: Program) -> Metadata:
 
 
 def _numbers(program: Program, name: str) -> list[int] | None:
-    """Returns the integers that a constant method gives; None if there is no such method."""
+    """Returns the integers that a constant method returns, or None if there is no such method."""
     if name not in program.method_names:
         return None
     meta = program.metadata(name)
     if meta.num_inputs():
-        raise InvalidProgramError(f"{name} takes {meta.num_inputs()} inputs: a constant method takes none")
+        raise InvalidProgramError(f"{name} takes {meta.num_inputs()} inputs: a constant method has no inputs")
     values: list[Any] = []
     for output in program.load_method(name).execute([]):
         values += np.asarray(output).reshape(-1).tolist()
     for value in values:
         if not isinstance(value, int):
-            raise InvalidProgramError(f"{name} gives {value!r}, not an integer")
+            raise InvalidProgramError(f"{name} returns {value!r}, not an integer")
     return values
 
 
-def _number(program: Program, name: str, least: int) -> int | None:
+def _number(program: Program, name: str, minimum: int) -> int | None:
     values = _numbers(program, name)
     if values is None:
         return None
-    if len(values) != 1 or values[0] < least:
-        raise InvalidProgramError(f"{name} gives {values}, not one integer from {least} on")
+    if len(values) != 1 or values[0] < minimum:
+        raise InvalidProgramError(f"{name} returns {values}; it must return one integer, {minimum} or more")
     return int(values[0])
 
 

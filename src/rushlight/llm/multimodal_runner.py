@@ -1,4 +1,4 @@
-"""Generation of text from text, images and sound: `MultimodalRunner`."""
+"""Generation of text from text, images and audio: `MultimodalRunner`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from rushlight.runtime.errors import InvalidArgumentError, InvalidTypeError
 
 
 class MultimodalRunner(Runner):
-    """Generates text with a program that has the methods `token_embedding` and `text_decoder`, and
-    `vision_encoder` and `audio_encoder` if it takes images and sound.
+    """Generates text from prompts with text, images and audio.
 
-    Calls continue the text of earlier ones, until `reset`.
+    The program must have the methods `token_embedding` and `text_decoder`. Prompts with images need the
+    method `vision_encoder`, and prompts with audio need `audio_encoder`. A call continues the text of
+    earlier calls, until `reset` is called.
 
     See `Runner` for the arguments.
     """
@@ -41,19 +42,19 @@ class MultimodalRunner(Runner):
         """Reads the parts of a prompt in order, and generates text.
 
         Args:
-            inputs: the parts of the prompt. If the configuration asks for an echo, the last part is given
-                first if it is a text.
-            config: how to generate; None means the defaults of `GenerationConfig`.
-            token_callback: gets each piece of text. Without it, the text is printed.
-            stats_callback: gets the times and counts at the end.
+            inputs: the parts of the prompt. If `config.echo` is True and the last part is a text, the
+                callback receives this text first.
+            config: the options; None means the defaults of `GenerationConfig`.
+            token_callback: receives each piece of text. Without it, the text is printed.
+            stats_callback: receives the times and counts at the end.
 
         Raises:
-            InvalidArgumentError: the prompt is empty or too long, a part has a wrong shape, or the
-                configuration has no meaning.
-            InvalidTypeError: a part has a wrong dtype, or is no part of a prompt.
+            InvalidArgumentError: the prompt is empty or too long, a part has a wrong shape, or an option is
+                invalid.
+            InvalidTypeError: a part has a wrong dtype, or is not a MultimodalInput.
             NotFoundError: the program has no encoder for a part.
             InvalidStateError: another call uses the runner.
-            RushlightError: the model failed.
+            RushlightError: the execution of the model failed.
         """
         config = config or GenerationConfig()
         _check_parts(inputs)
@@ -63,14 +64,14 @@ class MultimodalRunner(Runner):
         )
 
     def generate_text(self, inputs: Sequence[MultimodalInput], config: GenerationConfig | None = None) -> str:
-        """Returns what `generate` gives to its callback.
+        """Returns the text that `generate` would pass to its callback.
 
         Args:
             inputs: the parts of the prompt.
-            config: how to generate; None means the defaults of `GenerationConfig`.
+            config: the options; None means the defaults of `GenerationConfig`.
 
         Raises:
-            RushlightError: as `generate`.
+            RushlightError: see `generate`.
         """
         pieces: list[str] = []
         self.generate(inputs, config, pieces.append)
@@ -83,7 +84,7 @@ class MultimodalRunner(Runner):
             inputs: the parts of the prompt.
 
         Raises:
-            RushlightError: as `generate`.
+            RushlightError: see `generate`.
             CancelledError: another thread called `stop`.
         """
         _check_parts(inputs)
@@ -97,18 +98,20 @@ class MultimodalRunner(Runner):
         token_callback: TokenCallback | None = None,
         stats_callback: StatsCallback | None = None,
     ) -> None:
-        """As `generate`, for what a processor of the package transformers gives.
+        """Like `generate`, with the output of a processor of the package transformers as prompt.
 
         Args:
             inputs: a mapping with `input_ids` [count] or [1, count] and, for images, `pixel_values`
                 [images, channels, height, width]; or the parts of the prompt.
-            config: how to generate; None means the defaults of `GenerationConfig`.
-            image_token_id: the token that stands for images. Each run of it is an image.
-            token_callback: gets each piece of text. Without it, the text is printed.
-            stats_callback: gets the times and counts at the end.
+            config: the options; None means the defaults of `GenerationConfig`.
+            image_token_id: the placeholder token of images. Each sequence of consecutive placeholders is one
+                image.
+            token_callback: receives each piece of text. Without it, the text is printed.
+            stats_callback: receives the times and counts at the end.
 
         Raises:
-            RushlightError: as `generate`; and the images are not as many as runs of their token.
+            RushlightError: see `generate`. Also, the number of images and the number of placeholder sequences
+                differ.
         """
         self.generate(_from_processor(inputs, image_token_id), config, token_callback, stats_callback)
 
@@ -118,15 +121,15 @@ class MultimodalRunner(Runner):
         config: GenerationConfig | None = None,
         image_token_id: int | None = None,
     ) -> str:
-        """Returns what `generate_hf` gives to its callback.
+        """Returns the text that `generate_hf` would pass to its callback.
 
         Args:
-            inputs: what a processor gives, or the parts of the prompt.
-            config: how to generate; None means the defaults of `GenerationConfig`.
-            image_token_id: the token that stands for images.
+            inputs: the output of a processor, or the parts of the prompt.
+            config: the options; None means the defaults of `GenerationConfig`.
+            image_token_id: the placeholder token of images.
 
         Raises:
-            RushlightError: as `generate_hf`.
+            RushlightError: see `generate_hf`.
         """
         return self.generate_text(_from_processor(inputs, image_token_id), config)
 
@@ -144,65 +147,70 @@ class MultimodalRunner(Runner):
             case Image():
                 return Part((), self._model.encode(given.content, "vision_encoder", "an image"))
             case Audio():
-                return Part((), self._model.encode(given.content, "audio_encoder", "sound"))
-        return Part((), self._model.encode(given.content, "audio_encoder", "raw sound"))
+                return Part((), self._model.encode(given.content, "audio_encoder", "audio"))
+        return Part((), self._model.encode(given.content, "audio_encoder", "raw audio"))
 
 
 def _check_parts(inputs: Sequence[MultimodalInput]) -> None:
     if isinstance(inputs, (str, MultimodalInput)):
-        raise InvalidTypeError(f"a prompt is a list of parts, not a {type(inputs).__name__}")
+        raise InvalidTypeError(f"a prompt must be a list of parts, not a {type(inputs).__name__}")
     for given in inputs:
         if not isinstance(given, MultimodalInput):
             raise InvalidTypeError(
-                f"a part of a prompt is a MultimodalInput, not a {type(given).__name__}: make_text_input and "
-                "its relatives make one"
+                f"a part of a prompt must be a MultimodalInput, not a {type(given).__name__}: use "
+                "make_text_input, make_image_input or a similar function"
             )
 
 
 def _from_processor(
     inputs: Mapping[str, Any] | Sequence[MultimodalInput], image_token_id: int | None
 ) -> Sequence[MultimodalInput]:
-    """Returns what a processor of transformers gives as the parts of a prompt."""
+    """Converts the output of a processor of transformers to the parts of a prompt."""
     if not isinstance(inputs, Mapping):
         if isinstance(inputs, Sequence):
             return inputs
         raise InvalidTypeError(
-            "inputs are a mapping with input_ids, or a list of the parts of a prompt, not a "
+            "inputs must be a mapping with input_ids, or a list of the parts of a prompt, not a "
             f"{type(inputs).__name__}"
         )
     if "input_ids" not in inputs:
         raise InvalidArgumentError(
-            f"inputs have no input_ids, only {', '.join(map(str, inputs)) or 'nothing'}"
+            f"inputs must have input_ids, but have only {', '.join(map(str, inputs)) or 'nothing'}"
         )
     ids = np.asarray(inputs["input_ids"])
     if ids.ndim == 2 and ids.shape[0] == 1:
         ids = ids[0]
     if ids.ndim != 1 or ids.dtype.kind not in "iu":
         raise InvalidArgumentError(
-            f"input_ids are integers of shape [count] or [1, count], not {ids.dtype} {list(ids.shape)}"
+            f"input_ids must be integers of shape [count] or [1, count], not {ids.dtype} {list(ids.shape)}"
         )
     tokens = ids.tolist()
-    runs = _split(tokens, image_token_id)
-    images = [run for run, is_image in runs if is_image]
+    sequences = _split(tokens, image_token_id)
+    images = [part for part, is_image in sequences if is_image]
     pixels = inputs.get("pixel_values")
     if pixels is not None and image_token_id is None:
-        raise InvalidArgumentError("inputs have pixel_values: give image_token_id, the token of images")
+        raise InvalidArgumentError(
+            "inputs have pixel_values: also pass image_token_id, the placeholder token of images"
+        )
     found = [] if pixels is None else list(pixels) if len(pixels.shape) == 4 else [pixels]
     if len(found) != len(images):
         raise InvalidArgumentError(
-            f"input_ids have {len(images)} runs of the image token {image_token_id}, but pixel_values have "
-            f"{len(found)} images"
+            f"input_ids have {len(images)} sequences of the image token {image_token_id}, but pixel_values "
+            f"have {len(found)} images"
         )
-    left = iter(found)
-    return [make_image_input(next(left)) if is_image else make_token_input(run) for run, is_image in runs]
+    remaining = iter(found)
+    return [
+        make_image_input(next(remaining)) if is_image else make_token_input(part)
+        for part, is_image in sequences
+    ]
 
 
 def _split(tokens: list[int], image: int | None) -> list[tuple[list[int], bool]]:
-    """Returns runs of tokens, and whether they are those of an image."""
-    runs: list[tuple[list[int], bool]] = []
+    """Splits tokens into sequences, and returns for each whether it consists of image tokens."""
+    sequences: list[tuple[list[int], bool]] = []
     for token in tokens:
         is_image = token == image
-        if not runs or runs[-1][1] != is_image:
-            runs.append(([], is_image))
-        runs[-1][0].append(token)
-    return runs
+        if not sequences or sequences[-1][1] != is_image:
+            sequences.append(([], is_image))
+        sequences[-1][0].append(token)
+    return sequences

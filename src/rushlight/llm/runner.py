@@ -1,4 +1,4 @@
-"""What the runners of text and of multimodal models share: `Runner`."""
+"""The base class of the runners of text models and of multimodal models: `Runner`."""
 
 from __future__ import annotations
 
@@ -29,26 +29,27 @@ StatsCallback = Callable[[Stats], object]
 class Runner(ABC):
     """A language model with its tokenizer and context.
 
-    One thread at a time uses a runner; another one may call `stop`.
+    Only one thread at a time may use a runner. Another thread may call `stop`.
 
     Args:
         model_path: the .pte file of the model: a path, bytes, or a compiled program.
-        tokenizer_path: the file of the tokenizer, see `load_tokenizer`; or an object with encode and decode.
-        data_path: .ptd files with data that the program keeps in other files, or the bytes of one.
+        tokenizer_path: the file of the tokenizer (see `load_tokenizer`), or an object with encode and decode.
+        data_path: the .ptd files with the external data of the program, or the bytes of one such file.
         threads: the number of threads that a run may use, as in `rushlight.load`.
         backend_options: options of backends, as in `rushlight.load`.
 
     Attributes:
-        metadata: what the program says about itself.
+        metadata: the metadata of the program.
         tokenizer: the tokenizer.
 
     Raises:
         FileMissingError: a file does not exist.
         InvalidTokenizerError: the file of the tokenizer is damaged, or has an unknown format.
-        NotSupportedError: the package that reads the tokenizer is not installed, or the program has another
-            number of inputs than a language model.
-        NotFoundError: the program lacks a method.
-        InvalidProgramError: the program is damaged, is no language model, or lacks metadata.
+        NotSupportedError: the package that reads the tokenizer is not installed, or the program does not have
+            the inputs of a language model.
+        NotFoundError: the program does not have a required method.
+        InvalidProgramError: the program is damaged, is not a language model, or does not have the required
+            metadata.
     """
 
     def __init__(
@@ -75,27 +76,27 @@ class Runner(ABC):
 
     @abstractmethod
     def _load_model(self, program: Program, metadata: Metadata) -> Model:
-        """Returns the program as a model."""
+        """Creates the model from the program."""
 
     def stop(self) -> None:
-        """Ends the call of `generate` or `prefill` on another thread, or from its callback.
+        """Ends a call of `generate` or `prefill`. Call it on another thread, or in the callback of the call.
 
-        `generate` returns after what it has generated. If the prompt was not read completely, the context
-        stays as it was before the call.
+        `generate` then returns normally, and keeps the text that it has generated. If the prompt was not read
+        completely, the context is the same as before the call.
         """
         self._model.cancel()
 
     def reset(self) -> None:
-        """Begins with an empty context; caches and other state of the program get their first contents.
+        """Empties the context, and restores the initial contents of caches and other state of the program.
 
         Raises:
             InvalidStateError: another call uses the runner.
         """
-        with self._used():
+        with self._exclusive():
             self._conversation.reset()
 
     def get_vocab_size(self) -> int:
-        """Returns the number of tokens that the program states, else that of the tokenizer, else -1."""
+        """Returns the size of the vocabulary from the program, else from the tokenizer, else -1."""
         size = self.metadata.vocab_size
         return self.tokenizer.vocab_size if size == -1 else size
 
@@ -103,7 +104,7 @@ class Runner(ABC):
         return f"<{type(self).__name__}>"
 
     @contextmanager
-    def _used(self) -> Iterator[None]:
+    def _exclusive(self) -> Iterator[None]:
         if not self._busy.acquire(blocking=False):
             raise InvalidStateError("another call uses this runner: wait until it has ended, or call stop()")
         try:
@@ -113,7 +114,7 @@ class Runner(ABC):
             self._busy.release()
 
     def _framed(self, tokens: list[int], num_bos: int, num_eos: int) -> list[int]:
-        """Returns tokens with those for the beginning and the end of a text around them."""
+        """Returns tokens with `num_bos` BOS tokens before them and `num_eos` EOS tokens after them."""
         begin = self.metadata.bos_id if self.metadata.bos_id is not None else self.tokenizer.bos_id
         ends = self.tokenizer.eos_ids or self.metadata.eos_ids
         for count, token, option, method in (
@@ -122,13 +123,13 @@ class Runner(ABC):
         ):
             if count and token is None:
                 raise InvalidArgumentError(
-                    f"{option} is {count}, but neither the program ({method}) nor the tokenizer says the "
-                    "token"
+                    f"{option} is {count}, but neither the program ({method}) nor the tokenizer defines "
+                    "the token"
                 )
         return [*[begin or 0] * num_bos, *tokens, *[min(ends, default=0)] * num_eos]
 
     def _prefill(self, prompt: Callable[[], Sequence[Part]]) -> None:
-        with self._used():
+        with self._exclusive():
             self._conversation.read(prompt(), Stats())
 
     def _generate(
@@ -142,22 +143,22 @@ class Runner(ABC):
         """Reads a prompt and generates text.
 
         Args:
-            prompt: makes the prompt.
-            echo: the text of the prompt, which is given first if the configuration asks for it.
-            config: how to generate.
-            token_callback: gets each piece of text; None prints it.
-            stats_callback: gets the times and counts at the end.
+            prompt: creates the prompt.
+            echo: the text of the prompt. The callback receives it first if `config.echo` is True.
+            config: the options.
+            token_callback: receives each piece of text; None prints the text.
+            stats_callback: receives the times and counts at the end.
         """
         config.check()
-        give = token_callback or (_ignore if config.warming else _print)
+        callback = token_callback or (_ignore if config.warming else _print)
         stats = Stats(self._load_start_ms, self._load_end_ms, inference_start_ms=now_ms())
-        with self._used():
+        with self._exclusive():
             try:
-                self._write(prompt, echo, config, give, stats)
+                self._write(prompt, echo, config, callback, stats)
             except CancelledError:
-                pass  # stopped
+                pass  # `stop` was called
             stats.inference_end_ms = now_ms()
-        if give is _print:
+        if callback is _print:
             _print("\n")
         if stats_callback is not None:
             stats_callback(stats)
@@ -167,7 +168,7 @@ class Runner(ABC):
         prompt: Callable[[], Sequence[Part]],
         echo: str,
         config: GenerationConfig,
-        give: TokenCallback,
+        callback: TokenCallback,
         stats: Stats,
     ) -> None:
         parts = prompt()
@@ -179,13 +180,13 @@ class Runner(ABC):
         if not count and occupied <= length:
             raise InvalidArgumentError(
                 f"no token may be generated: max_new_tokens is {config.max_new_tokens}, seq_len "
-                f"{config.seq_len}, and {occupied} of the {length} tokens of the context are taken. "
-                "prefill() reads a prompt alone; reset() empties the context"
+                f"{config.seq_len}, and {occupied} of the {length} positions of the context are occupied. "
+                "To read a prompt without generating text, use prefill(). To empty the context, use reset()"
             )
         self._conversation.read(parts, stats)
         stats.prompt_eval_end_ms = now_ms()
         if config.echo and echo:
-            give(echo)
+            callback(echo)
         last = next((part.tokens for part in reversed(parts) if len(part)), ())
         stream = TextStream(self.tokenizer, last)
         sampler = Sampler(config.temperature, config.top_p, config.seed)
@@ -193,12 +194,12 @@ class Runner(ABC):
             for token in self._conversation.write(count, sampler, self._ends, stats):
                 piece = "" if token in self._ends else stream.push(token)
                 if piece:
-                    give(piece)
+                    callback(piece)
         except CancelledError:
-            pass  # stopped
+            pass  # `stop` was called
         piece = stream.finish()
         if piece:
-            give(piece)
+            callback(piece)
 
 
 def _print(piece: str) -> None:

@@ -1,4 +1,4 @@
-"""The choice of the next token: `Sampler`."""
+"""The selection of the next token: `Sampler`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from rushlight.runtime.errors import InvalidArgumentError
 
 
 class Sampler:
-    """Chooses tokens from logits.
+    """Selects tokens from logits (nucleus sampling).
 
     Args:
-        temperature: the logits are divided by it; 0 takes the most probable token.
-        top_p: tokens are drawn from the most probable ones, which together have this probability.
-        seed: of the random numbers; None takes one of the system.
+        temperature: the logits are divided by this number; 0 selects the most probable token.
+        top_p: tokens are sampled from the smallest set of most probable tokens whose total probability is at
+            least this number.
+        seed: the seed of the random numbers; None uses a seed from the operating system.
     """
 
     def __init__(self, temperature: float = 0.0, top_p: float = 1.0, seed: int | None = None) -> None:
@@ -28,7 +29,7 @@ class Sampler:
         """Returns a token.
 
         Args:
-            logits: float [vocabulary], which stay unchanged.
+            logits: float [vocabulary]. They are not changed.
 
         Raises:
             InvalidArgumentError: a logit is NaN, or the largest one is infinite.
@@ -36,53 +37,55 @@ class Sampler:
         if logits.dtype != np.float32:
             logits = logits.astype(np.float32)
         best = int(logits.argmax())
-        top = float(logits[best])  # NaN if one of the logits is
+        top = float(logits[best])  # NaN if any logit is NaN
         if math.isnan(top) or (self._random is not None and math.isinf(top)):
-            raise InvalidArgumentError(f"the logit of token {best} is {top}, so that no token can be chosen")
+            raise InvalidArgumentError(f"the logit of token {best} is {top}; sampling needs finite logits")
         if self._random is None:
             return best
-        odds = logits / np.float32(self._temperature) if self._temperature != 1 else logits.copy()
-        softmax_in_place(odds)
-        if self._top_p >= _DRAWN:
-            # Draws among all tokens, until one is among the most probable ones, need no selection. Sums of
-            # blocks are faster than running sums over all tokens.
-            blocks = np.add.reduceat(odds, np.arange(0, odds.size, _BLOCK)).cumsum(dtype=np.float64)
+        probabilities = logits / np.float32(self._temperature) if self._temperature != 1 else logits.copy()
+        softmax_in_place(probabilities)
+        if self._top_p >= _LEAST_REJECTION_TOP_P:
+            # Rejection sampling: draw from all tokens until the token is in the set of most probable tokens.
+            # This avoids the selection of the set. A draw first selects a block by its sum, then a token.
+            blocks = np.add.reduceat(probabilities, np.arange(0, probabilities.size, _BLOCK)).cumsum(
+                dtype=np.float64
+            )
             for _ in range(_DRAWS):
                 start = _pick(blocks, self._random.random()) * _BLOCK
-                shares = odds[start : start + _BLOCK].cumsum(dtype=np.float64)
-                token = start + _pick(shares, self._random.random())
-                if self._top_p >= 1 or _share_before(odds, token) < self._top_p * blocks[-1]:
+                sums = probabilities[start : start + _BLOCK].cumsum(dtype=np.float64)
+                token = start + _pick(sums, self._random.random())
+                if self._top_p >= 1 or _probability_before(probabilities, token) < self._top_p * blocks[-1]:
                     return token
-        tokens = _most_probable(odds, self._top_p)
-        return int(tokens[_pick(odds[tokens].cumsum(dtype=np.float64), self._random.random())])
+        tokens = _most_probable(probabilities, self._top_p)
+        return int(tokens[_pick(probabilities[tokens].cumsum(dtype=np.float64), self._random.random())])
 
 
-_DRAWN = 0.25
-_DRAWS = 4
-_BLOCK = 1024
-_SORTED = 4096  # fewer tokens than this are sorted
-_SAMPLE = 512
+_LEAST_REJECTION_TOP_P = 0.25  # a smaller top_p would reject most draws
+_DRAWS = 4  # the largest number of draws of rejection sampling
+_BLOCK = 1024  # tokens in a block
+_SORTED = 4096  # up to this number of tokens, a sort is used
+_SAMPLE = 512  # the approximate number of tokens from which a pivot is selected
 
 
-def _most_probable(odds: np.ndarray, top_p: float) -> np.ndarray:
-    """Returns the fewest tokens that together have a share of the odds, in any order.
+def _most_probable(probabilities: np.ndarray, top_p: float) -> np.ndarray:
+    """Returns the smallest set of most probable tokens with a total probability of `top_p`, in any order.
 
-    Of tokens that are as probable, the first ones are taken. Odds are divided at pivots, as in a quickselect,
-    so that the time is linear in their number.
+    Among tokens with equal probability, those with lower indices are selected. The tokens are partitioned at
+    pivots, as in quickselect, so that the time is linear in the number of tokens.
 
     Args:
-        odds: float32 [vocabulary], of the sum 1.
-        top_p: the share, below 1.
+        probabilities: float32 [vocabulary], with the sum 1.
+        top_p: the total probability, below 1.
     """
-    needed = top_p * float(odds.sum())
-    tokens = _candidates(odds, needed)
-    values = odds[tokens]
-    taken: list[np.ndarray] = []
-    is_above = False  # whether the next pivot is to be above the last token that is needed
+    needed = top_p * float(probabilities.sum())
+    tokens = _candidates(probabilities, needed)
+    values = probabilities[tokens]
+    selected: list[np.ndarray] = []
+    is_above = False  # whether the next pivot should be above the smallest selected probability
     while tokens.size > _SORTED:
         sample = np.sort(values[:: tokens.size // _SAMPLE])[::-1]
-        shares = sample.cumsum(dtype=np.float64)
-        place = int(np.searchsorted(shares, needed * shares[-1] / values.sum(dtype=np.float64)))
+        sums = sample.cumsum(dtype=np.float64)
+        place = int(np.searchsorted(sums, needed * sums[-1] / values.sum(dtype=np.float64)))
         place += -len(sample) // 32 if is_above else len(sample) // 32
         is_above = not is_above
         pivot = sample[min(max(place, 0), len(sample) - 1)]
@@ -91,42 +94,42 @@ def _most_probable(odds: np.ndarray, top_p: float) -> np.ndarray:
             is_more = values == pivot
             if is_more.all():
                 break
-        share = float(values[is_more].sum(dtype=np.float64))
-        if share < needed:
-            taken.append(tokens[is_more])
-            needed -= share
+        total = float(values[is_more].sum(dtype=np.float64))
+        if total < needed:
+            selected.append(tokens[is_more])
+            needed -= total
             np.logical_not(is_more, out=is_more)
         tokens, values = tokens[is_more], values[is_more]
     order = np.argsort(-values, kind="stable")
-    shares = values[order].cumsum(dtype=np.float64)
-    return np.concatenate([*taken, tokens[order[: int(np.searchsorted(shares, needed)) + 1]]])
+    sums = values[order].cumsum(dtype=np.float64)
+    return np.concatenate([*selected, tokens[order[: int(np.searchsorted(sums, needed)) + 1]]])
 
 
-def _candidates(odds: np.ndarray, needed: float) -> np.ndarray:
-    """Returns the tokens from some odds on, which together have at least the needed odds."""
-    sample = np.sort(odds[:: odds.size // 2048 + 1])[::-1]
-    shares = sample.cumsum(dtype=np.float64) * (odds.size / sample.size)
-    place = int(np.searchsorted(shares, 1.25 * needed)) + 16
+def _candidates(probabilities: np.ndarray, needed: float) -> np.ndarray:
+    """Returns all tokens above some probability. Their total probability is at least `needed`."""
+    sample = np.sort(probabilities[:: probabilities.size // 2048 + 1])[::-1]
+    sums = sample.cumsum(dtype=np.float64) * (probabilities.size / sample.size)
+    place = int(np.searchsorted(sums, 1.25 * needed)) + 16
     if place < sample.size:
-        is_candidate = odds >= sample[place]
-        if float(odds @ is_candidate.astype(np.float32)) > 1.001 * needed:
+        is_candidate = probabilities >= sample[place]
+        if float(probabilities @ is_candidate.astype(np.float32)) > 1.001 * needed:
             return np.flatnonzero(is_candidate)
-    return np.flatnonzero(odds > 0)
+    return np.flatnonzero(probabilities > 0)
 
 
-def _share_before(odds: np.ndarray, token: int) -> float:
-    """Returns the sum of the odds of tokens that are more probable, or as probable and before it."""
-    own = odds[token]
-    more = odds @ (odds > own).astype(np.float32)
-    return float(more + own * np.count_nonzero(odds[:token] == own))
+def _probability_before(probabilities: np.ndarray, token: int) -> float:
+    """Returns the total probability of the tokens before `token` in the order of `_most_probable`."""
+    own = probabilities[token]
+    more = probabilities @ (probabilities > own).astype(np.float32)
+    return float(more + own * np.count_nonzero(probabilities[:token] == own))
 
 
-def _pick(shares: np.ndarray, draw: float) -> int:
-    """Returns an index with a probability in proportion to its odds.
+def _pick(sums: np.ndarray, draw: float) -> int:
+    """Returns a random index. The weight of an index is its increment in the cumulative sums.
 
     Args:
-        shares: the sums of the odds up to each index.
-        draw: from 0 up to 1.
+        sums: the cumulative sums of the weights.
+        draw: a random number, 0 <= draw < 1.
     """
-    index = int(np.searchsorted(shares, draw * shares[-1], side="right"))
-    return min(index, shares.size - 1)
+    index = int(np.searchsorted(sums, draw * sums[-1], side="right"))
+    return min(index, sums.size - 1)

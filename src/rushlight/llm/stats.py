@@ -1,4 +1,4 @@
-"""What a runner measures while it generates: `Stats`."""
+"""The times and counts of text generation: `Stats`."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ def now_ms() -> int:
 class Stats:
     """Times and counts of one call of a runner.
 
-    Times are milliseconds since the epoch, durations milliseconds.
+    Points in time are in milliseconds since the epoch. Durations are in nanoseconds.
 
     Attributes:
         model_load_start_ms: when loading the program began.
         model_load_end_ms: when loading the program ended.
         inference_start_ms: when the call began.
-        token_encode_end_ms: when the prompt had become tokens.
+        token_encode_end_ms: when the encoding of the prompt ended.
         model_execution_start_ms: when the last run of the model began.
         model_execution_end_ms: when the last run of the model ended.
-        prompt_eval_end_ms: when the model had read the prompt.
-        first_token_ms: when the first token was drawn.
+        prompt_eval_end_ms: when the prefill of the prompt ended.
+        first_token_ms: when the first token was sampled.
         inference_end_ms: when the call ended.
-        num_prompt_tokens: the positions that the prompt takes.
-        num_generated_tokens: the tokens that were generated.
-        execution_ns: nanoseconds in runs of the model, prompt included.
-        sampling_ns: nanoseconds in choosing tokens.
+        num_prompt_tokens: the number of positions of the prompt.
+        num_generated_tokens: the number of generated tokens.
+        execution_ns: the total time of the runs of the model, including the prefill.
+        sampling_ns: the total time of sampling.
     """
 
     SCALING_FACTOR_UNITS_PER_SECOND: ClassVar[int] = 1000
@@ -56,27 +56,27 @@ class Stats:
 
     @property
     def aggregate_sampling_time_ms(self) -> int:
-        """The milliseconds in choosing tokens."""
+        """The total time of sampling, in milliseconds."""
         return self.sampling_ns // 1_000_000
 
     @property
     def aggregate_model_execution_time_ms(self) -> int:
-        """The milliseconds in runs of the model, prompt included."""
+        """The total time of the runs of the model, including the prefill, in milliseconds."""
         return self.execution_ns // 1_000_000
 
     def on_sampling_begin(self) -> None:
-        """Begins to measure the choice of a token."""
+        """Starts the measurement of a sampling."""
         self._sampling_start_ns = time.perf_counter_ns()
 
     def on_sampling_end(self) -> None:
-        """Adds the time since `on_sampling_begin` to the time in choosing tokens."""
+        """Adds the time since `on_sampling_begin` to the total time of sampling."""
         self.sampling_ns += time.perf_counter_ns() - self._sampling_start_ns
 
     def reset(self, all_stats: bool = False) -> None:
         """Sets the numbers to 0.
 
         Args:
-            all_stats: also the times of loading.
+            all_stats: also set the times of loading to 0.
         """
         for field in fields(self):
             if all_stats or field.name not in _LOAD:
@@ -85,7 +85,7 @@ class Stats:
     def to_json_string(self) -> str:
         """Returns times, counts and rates as a JSON object.
 
-        A rate is left out if its time is below a millisecond.
+        The object does not contain rates whose time is less than a millisecond.
         """
         facts: dict[str, float] = {}
         prompt_ms = self.prompt_eval_end_ms - self.inference_start_ms

@@ -11,9 +11,9 @@ from rushlight.runtime import Program
 
 
 class TextLLMRunner(Runner):
-    """Generates text with a program whose method `forward(tokens, position)` gives logits.
+    """Generates text with a program whose method `forward(tokens, position)` returns logits.
 
-    Calls continue the text of earlier ones, until `reset`.
+    A call continues the text of earlier calls, until `reset` is called.
 
     See `Runner` for the arguments.
     """
@@ -31,28 +31,29 @@ class TextLLMRunner(Runner):
         """Reads a prompt and generates text.
 
         Args:
-            prompt: the text to continue; empty to go on behind what was read or generated before.
-            config: how to generate; None means the defaults of `GenerationConfig`.
-            token_callback: gets each piece of text. Without it, the text is printed.
-            stats_callback: gets the times and counts at the end.
+            prompt: the text to continue. An empty prompt continues the text in the context.
+            config: the options; None means the defaults of `GenerationConfig`.
+            token_callback: receives each piece of text. Without it, the text is printed.
+            stats_callback: receives the times and counts at the end.
 
         Raises:
-            InvalidArgumentError: the prompt is empty or too long, or the configuration has no meaning.
+            InvalidArgumentError: the prompt is too long, the prompt and the context are empty, or an option
+                is invalid.
             InvalidStateError: another call uses the runner.
-            RushlightError: the model failed.
+            RushlightError: the execution of the model failed.
         """
         config = config or GenerationConfig()
         self._generate(lambda: self._parts(prompt, config), prompt, config, token_callback, stats_callback)
 
     def generate_text(self, prompt: str, config: GenerationConfig | None = None) -> str:
-        """Returns what `generate` gives to its callback.
+        """Returns the text that `generate` would pass to its callback.
 
         Args:
             prompt: the text to continue.
-            config: how to generate; None means the defaults of `GenerationConfig`.
+            config: the options; None means the defaults of `GenerationConfig`.
 
         Raises:
-            RushlightError: as `generate`.
+            RushlightError: see `generate`.
         """
         pieces: list[str] = []
         self.generate(prompt, config, pieces.append)
@@ -63,10 +64,10 @@ class TextLLMRunner(Runner):
 
         Args:
             prompt: the text.
-            config: the tokens for the beginning and the end of the text; None adds none.
+            config: `num_bos` and `num_eos` are the numbers of BOS and EOS tokens to add; None adds none.
 
         Raises:
-            RushlightError: as `generate`.
+            RushlightError: see `generate`.
             CancelledError: another thread called `stop`.
         """
         config = config or GenerationConfig()

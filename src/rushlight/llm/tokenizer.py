@@ -1,4 +1,4 @@
-"""Tokenizers: files of the usual formats, and objects of other packages."""
+"""Tokenizers, from files in common formats or from objects of other packages."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from rushlight.runtime.errors import (
 
 
 class InvalidTokenizerError(RushlightError, ValueError):
-    """A file is no tokenizer: it is truncated, damaged, or has another format."""
+    """A file is not a valid tokenizer: it is truncated or damaged, or it has another format."""
 
 
 class Tokenizer:
-    """Turns text into tokens and back.
+    """Converts text to tokens, and tokens to text.
 
     Args:
-        implementation: an object with `encode(text)` and `decode(tokens)`, such as those of the packages
-            tokenizers, transformers, sentencepiece, tiktoken and pytorch_tokenizers.
-        bos: the token for the beginning of a text; None takes that of the object, if it names one.
-        eos: the tokens that end a text; empty takes that of the object, if it names one.
+        implementation: an object with `encode(text)` and `decode(tokens)`. The packages tokenizers,
+            transformers, sentencepiece, tiktoken and pytorch_tokenizers have such objects.
+        bos: the beginning-of-text (BOS) token; None uses the token of the object, if it has one.
+        eos: the end-of-text (EOS) tokens; if empty, the token of the object is used, if it has one.
 
     Raises:
         InvalidTypeError: the object has no `encode` or no `decode`.
@@ -44,11 +44,11 @@ class Tokenizer:
         for name in ("encode", "decode"):
             if not callable(getattr(implementation, name, None)):
                 raise InvalidTypeError(
-                    f"a tokenizer is the path of a file or an object with encode and decode, but "
+                    f"a tokenizer must be the path of a file, or an object with encode and decode, but "
                     f"{type(implementation).__name__} has no {name}"
                 )
         self._implementation = implementation
-        # A runner adds the tokens for the beginning and the end itself.
+        # The runner adds the BOS and EOS tokens itself.
         self._encode_options = _known_options(
             implementation.encode,
             {"add_special_tokens": False, "bos": False, "eos": False, "allowed_special": "all"},
@@ -60,7 +60,7 @@ class Tokenizer:
 
     @property
     def vocab_size(self) -> int:
-        """The number of tokens, or -1 if the object does not say it."""
+        """The size of the vocabulary, or -1 if the object does not have this number."""
         for name in ("vocab_size", "get_vocab_size", "n_vocab", "n_words"):
             value = _value(self._implementation, name)
             if isinstance(value, int):
@@ -68,13 +68,13 @@ class Tokenizer:
         return -1
 
     def encode(self, text: str) -> list[int]:
-        """Returns the tokens of a text, without those for its beginning and end.
+        """Returns the tokens of a text, without BOS and EOS tokens.
 
         Args:
             text: the text, which may contain the names of special tokens.
 
         Raises:
-            InvalidArgumentError: the tokenizer refuses the text.
+            InvalidArgumentError: the tokenizer cannot encode the text.
         """
         try:
             tokens = self._implementation.encode(text, **self._encode_options)
@@ -83,10 +83,10 @@ class Tokenizer:
         return [int(token) for token in getattr(tokens, "ids", tokens)]
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Returns the text of tokens, without special tokens if the tokenizer knows which these are.
+        """Returns the text of tokens. Special tokens are skipped if the tokenizer supports this.
 
         Args:
-            tokens: the numbers of the tokens.
+            tokens: the token IDs.
 
         Raises:
             InvalidArgumentError: the tokenizer has no such token.
@@ -95,19 +95,19 @@ class Tokenizer:
             text = self._implementation.decode(list(tokens), **self._decode_options)
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # a panic of a Rust extension is no Exception
+        except BaseException as error:  # a panic of a Rust extension is not an Exception
             shown = ", ".join(map(str, list(tokens)[-4:]))
             raise InvalidArgumentError(
-                f"the tokenizer cannot decode the tokens {shown} ({error}): does it belong to the model?"
+                f"the tokenizer cannot decode the tokens {shown} ({error}); it may belong to another model"
             ) from error
         return str(text)
 
 
 def _known_options(function: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Returns the options that a function has."""
+    """Returns the options that are parameters of a function."""
     try:
         known = inspect.signature(function).parameters
-    except (TypeError, ValueError):  # a function of an extension without a signature
+    except (TypeError, ValueError):  # an extension function without a signature
         return {}
     return {name: value for name, value in options.items() if name in known}
 
@@ -116,12 +116,12 @@ def _value(thing: Any, name: str) -> Any:
     try:
         value = getattr(thing, name, None)
         return value() if callable(value) else value
-    except Exception:  # a property of an object that has no such token may raise any error
+    except Exception:  # the property may raise any error if the object has no such token
         return None
 
 
 def _id(thing: Any, *names: str) -> int | None:
-    """Returns the first of the attributes (or results of methods) that is a token."""
+    """Returns the value of the first attribute or method that is a token ID, or None."""
     for name in names:
         value = _value(thing, name)
         if isinstance(value, int) and value >= 0:
@@ -133,14 +133,14 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
     """Loads the file of a tokenizer.
 
     Args:
-        path: a tokenizer.json of Hugging Face, a model of SentencePiece, a file of ranks of tiktoken, or a
-            folder with tokenizer.json or tokenizer.model. The content says which it is. A
-            tokenizer_config.json beside a tokenizer.json names the tokens for the beginning and the end.
+        path: a Hugging Face tokenizer.json, a SentencePiece model, a tiktoken rank file, or a folder with
+            tokenizer.json or tokenizer.model. The format is detected from the content. If the folder of a
+            tokenizer.json also has a tokenizer_config.json, the BOS and EOS tokens are read from it.
 
     Raises:
-        FileMissingError: there is no such file.
+        FileMissingError: the file does not exist.
         InvalidTokenizerError: the file is damaged, or has another format.
-        NotSupportedError: the package that reads the format is not installed; the message names it.
+        NotSupportedError: the package that reads the format is not installed. The message names the package.
     """
     path = Path(path)
     if path.is_dir():
@@ -151,7 +151,7 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        raise FileMissingError(f"the file of the tokenizer does not exist: {str(path)!r}") from None
+        raise FileMissingError(f"the tokenizer file does not exist: {str(path)!r}") from None
     if content.lstrip()[:1] == b"{":
         return _hugging_face(path, content)
     if _RANK.match(content):
@@ -159,8 +159,8 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
     if content[:1] == b"\n":  # the first field of a SentencePiece model: a list of pieces
         return _sentencepiece(path, content)
     raise InvalidTokenizerError(
-        f"{str(path)!r} is no tokenizer: neither a tokenizer.json of Hugging Face, nor a model of "
-        "SentencePiece, nor a file of ranks of tiktoken"
+        f"{str(path)!r} is not a tokenizer: it is neither a Hugging Face tokenizer.json, nor a SentencePiece "
+        "model, nor a tiktoken rank file"
     )
 
 
@@ -169,25 +169,25 @@ def _package(name: str, path: Path, what: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError:
         raise NotSupportedError(
-            f"{str(path)!r} is {what}, which the package {name} reads: pip install {name}, or "
+            f"{str(path)!r} is {what}, which needs the package {name}: pip install {name}, or "
             "pip install 'rushlight[llm]' for all formats"
         ) from None
 
 
 def _damaged(path: Path, what: str, why: object) -> InvalidTokenizerError:
-    return InvalidTokenizerError(f"{str(path)!r} is no valid {what}: {why}")
+    return InvalidTokenizerError(f"{str(path)!r} is not a valid {what}: {why}")
 
 
 def _hugging_face(path: Path, content: bytes) -> Tokenizer:
-    tokenizers = _package("tokenizers", path, "a tokenizer.json of Hugging Face")
+    tokenizers = _package("tokenizers", path, "a Hugging Face tokenizer.json")
     try:
         found = tokenizers.Tokenizer.from_str(content.decode())
         found.no_truncation()
         found.no_padding()
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # a panic of a Rust extension is no Exception
-        raise _damaged(path, "tokenizer.json of Hugging Face", error) from None
+    except BaseException as error:  # a panic of a Rust extension is not an Exception
+        raise _damaged(path, "Hugging Face tokenizer.json", error) from None
     config = path.with_name("tokenizer_config.json")
     names = _special_names(config) if config.is_file() else {}
     ids = {key: found.token_to_id(name) for key, name in names.items()}
@@ -196,7 +196,7 @@ def _hugging_face(path: Path, content: bytes) -> Tokenizer:
 
 
 def _special_names(path: Path) -> dict[str, str]:
-    """Returns the names of the special tokens in a tokenizer_config.json, by their keys."""
+    """Returns the names of the BOS and EOS tokens in a tokenizer_config.json, by their keys."""
     try:
         facts = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -211,19 +211,20 @@ def _special_names(path: Path) -> dict[str, str]:
 
 
 def _sentencepiece(path: Path, content: bytes) -> Tokenizer:
-    sentencepiece = _package("sentencepiece", path, "a model of SentencePiece")
+    sentencepiece = _package("sentencepiece", path, "a SentencePiece model")
     try:
         processor = sentencepiece.SentencePieceProcessor()
         processor.LoadFromSerializedProto(content)
     except Exception as error:
-        raise _damaged(path, "model of SentencePiece", error) from None
+        raise _damaged(path, "SentencePiece model", error) from None
     return Tokenizer(processor)
 
 
 _RANK = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?(\n|$)")
 
-# Llama 3's, whose ranks are the ones that are in use without a file that names the special tokens: words with
-# one character before them, at most three digits, punctuation, line ends and spaces.
+# The pre-tokenization pattern of Llama 3. A tiktoken rank file has no pattern and no special tokens, and the
+# rank files in common use are those of Llama 3. The alternatives are: contractions, words with at most one
+# character before them, one to three digits, punctuation, line breaks, spaces.
 _LLAMA_3_WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -241,11 +242,11 @@ _LLAMA_3_NAMED = (
     "eot_id",
     "python_tag",
 )
-_LLAMA_3_SPECIAL = 256  # special tokens in all
+_LLAMA_3_SPECIAL = 256  # the total number of special tokens
 
 
 def _tiktoken(path: Path, content: bytes) -> Tokenizer:
-    tiktoken = _package("tiktoken", path, "a file of ranks of tiktoken")
+    tiktoken = _package("tiktoken", path, "a tiktoken rank file")
     ranks = _ranks(path, content)
     names = [f"<|{name}|>" for name in _LLAMA_3_NAMED]
     names += [f"<|reserved_special_token_{i}|>" for i in range(2, _LLAMA_3_SPECIAL - len(names) + 2)]
@@ -258,10 +259,13 @@ def _tiktoken(path: Path, content: bytes) -> Tokenizer:
 
 
 def _ranks(path: Path, content: bytes) -> dict[bytes, int]:
-    """Returns the rank of each token. All bytes are tokens, and the ranks are 0, 1, 2, ..., so that the
-    package encodes every text."""
+    """Returns the rank of each token.
+
+    Checks that each byte is a token, and that the ranks are 0, 1, 2 and so on. Then the package can encode
+    every text.
+    """
     ranks: dict[bytes, int] = {}
-    what = "file of ranks of tiktoken"
+    what = "tiktoken rank file"
     for number, line in enumerate(content.splitlines(), 1):
         if not line.strip():
             continue

@@ -20,7 +20,7 @@ from rushlight.quantize.measures import Agreement, Meter, tensors_of
 from rushlight.quantize.report import EndToEnd, LayerRow, Report
 
 FLOOR_DB = 10.0
-"""A layer goes wrong where its signal is less than 10 dB above its error, an error of 32 %."""
+"""The default limit of the signal-to-noise ratio of a layer: an error of 32 % of the signal."""
 
 Runner = Callable[..., Any]
 
@@ -33,28 +33,28 @@ def compare(
     floor_db: float = FLOOR_DB,
     also: Mapping[str, Runner] | None = None,
 ) -> Report:
-    """Runs both programs over `data`, and measures every layer and the outputs.
+    """Runs both programs on `data`, and measures the error of each layer and of the outputs.
 
     Args:
-        reference: the float program, exported or a graph module.
-        quantized: the result of `quantize` or `convert_pt2e` for `reference`, exported again or not.
+        reference: the float program, as a program of torch.export or a graph module.
+        quantized: the quantized form of `reference`: the result of `quantize` or `convert_pt2e`.
         data: inputs; each item is a tuple of arguments or one tensor.
         floor_db: the signal-to-noise ratio in dB below which a layer counts as wrong.
-        also: further forms of the program by name, such as a loaded `.pte` file. They are called with the
-            arguments of an item, and only their outputs are compared.
+        also: further forms of the program by name, such as a loaded `.pte` file. They must be callable with
+            the arguments of an item. Only their outputs are compared.
 
     Returns:
         The report.
 
     Raises:
-        QuantizationError: there are no data, the data do not fit the model, or the programs do not belong
-            together.
+        QuantizationError: there are no data, the data do not fit the model, or the programs have no common
+            operator.
     """
     pair = Pair(reference, quantized)
     runners = dict(also or {})
     accumulated = [Meter() for _ in pair.layers]
     own = [Meter() for _ in pair.layers]
-    ends: dict[str, _End] = {}
+    ends: dict[str, _OutputMeter] = {}
     items = 0
     for inputs in counted("compare with the float program", data):
         arguments = as_arguments(inputs)
@@ -68,7 +68,7 @@ def compare(
         with torch.no_grad():
             results |= {name: run(*arguments) for name, run in runners.items()}
         for name, result in results.items():
-            ends.setdefault(name, _End()).add(expected, result)
+            ends.setdefault(name, _OutputMeter()).add(expected, result)
         items += 1
     if items == 0:
         raise QuantizationError("comparison: no data was given; pass a few representative inputs")
@@ -97,8 +97,8 @@ class Pair:
         found = pair_layers(self.reference, self.quantized)
         if not found:
             raise QuantizationError(
-                "comparison: the two programs share no operator; the second must have been made from the "
-                "first, by prepare_pt2e and convert_pt2e"
+                "comparison: the two programs share no operator; make the second program from the first with "
+                "prepare_pt2e and convert_pt2e"
             )
         self._all = {layer.node: layer for layer in found}
         self.layers = [layer for layer in found if not layer.moves_only]
@@ -110,13 +110,16 @@ class Pair:
     def own(
         self, layer: Layer, floats: NodeValues, values: NodeValues, inside: frozenset[Node] = frozenset()
     ) -> Any:
-        """Computes a layer on inputs of the float program.
+        """Computes a quantized layer on the inputs that the layer has in the float program.
 
         Args:
             layer: the layer.
             floats: the values of the float program.
             values: the values of the quantized program.
             inside: further nodes of the quantized program that are computed as part of the layer.
+
+        Returns:
+            The value of the layer.
         """
 
         def known(node: Node) -> tuple[Any] | None:
@@ -130,7 +133,9 @@ class Pair:
         return self.quantized.part(layer.result, known)
 
 
-class _End:
+class _OutputMeter:
+    """Accumulates the difference of the outputs of one form of the program."""
+
     def __init__(self) -> None:
         self._meter, self._agreement = Meter(), Agreement()
 
@@ -144,6 +149,6 @@ class _End:
 
 
 def _as_tensors(value: object) -> list[torch.Tensor]:
-    """The floating results, also of a runner that gives numpy arrays."""
+    """The floating-point results of a runner. Numpy arrays become tensors."""
     leaves = torch.utils._pytree.tree_leaves(value)
     return tensors_of([torch.as_tensor(leaf) if hasattr(leaf, "__array__") else leaf for leaf in leaves])

@@ -1,4 +1,4 @@
-"""Gives each user of a dynamically quantized value its own chain of operators."""
+"""A pass that copies the operators of dynamic quantization for each user of the value."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _DEQUANTIZE = (_qd.dequantize_per_tensor.tensor, _qd.dequantize_per_tensor.defau
 
 
 class DuplicateDynamicQuantChainPass(PassBase):
-    """Copies the chain that quantizes a value dynamically, so that each annotated user has its own.
+    """Copies the operators that quantize a value dynamically, so that each annotated user has its own chain.
 
-    Backends that quantize activations at run time take a chain and its user as one operator. Run this pass on
-    the result of `convert_pt2e`.
+    Backends that quantize activations at run time fuse such a chain with its user. Run this pass on the
+    result of `convert_pt2e`.
 
     Before: s, z = choose_qparams(x); y = dequantize(quantize(x, s, z), s, z); a = f(y); b = g(y)
-    Expected: the first line once for f and once for g
+    After: f and g each have their own s, z and y
     """
 
     def call(self, graph_module: GraphModule) -> PassResult:
@@ -35,7 +35,7 @@ class DuplicateDynamicQuantChainPass(PassBase):
             users = [user for user in node.users if is_valid_annotation(meta.get_annotation(user))]
             if chain is None:
                 continue
-            # Users that are not annotated, such as a size of the value, stay with the first chain.
+            # Users without annotations, such as sym_size, keep the first chain.
             for user in users[1:]:
                 user.replace_input_with(node, _copy_chain(graph_module.graph, chain, user))
                 changed = True
@@ -45,7 +45,10 @@ class DuplicateDynamicQuantChainPass(PassBase):
 
 
 def _chain_of(dequantize: Node) -> list[Node] | None:
-    """choose_qparams, its two items, quantize, dequantize, if the last is the end of such a chain."""
+    """The nodes of a chain that ends at `dequantize`, or None.
+
+    They are choose_qparams, two getitem nodes, quantize and dequantize.
+    """
     quantize = dequantize.args[0] if dequantize.target in _DEQUANTIZE else None
     if not isinstance(quantize, Node) or quantize.target not in _QUANTIZE:
         return None
@@ -59,7 +62,7 @@ def _chain_of(dequantize: Node) -> list[Node] | None:
 
 
 def _copy_chain(graph: Graph, chain: list[Node], user: Node) -> Node:
-    """A copy of the chain in front of `user`; its last node."""
+    """Copies a chain in front of `user`, and returns the last node of the copy."""
     copies: dict[Node, Node] = {}
     with graph.inserting_before(user):
         for node in chain:

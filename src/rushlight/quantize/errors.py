@@ -4,8 +4,14 @@ from __future__ import annotations
 
 
 class QuantizationError(ValueError):
-    """A model cannot be quantized as requested. The message says what, where and what would help."""
+    """A model cannot be quantized as requested.
+
+    The message names the layer and the cause, and suggests a solution.
+    """
 
 
 class QuantizationWarning(UserWarning):
-    """A model is quantized, but not as one may expect. The message says where, why and what would help."""
+    """A model is quantized, but the result may be unexpected.
+
+    The message names the layer and the cause, and suggests a solution.
+    """

@@ -22,12 +22,12 @@ from rushlight.quantize.pattern_quantizer import nothing_reason, type_name
 class ExcludeFromQuantization(Quantizer):  # type: ignore[misc]
     """Wraps another quantizer and keeps the given layers in float.
 
-    An operator that fuses with a given one stays with it, and so do operators that share its parameters.
+    Operators that fuse with such a layer, or share its quantization parameters, also stay in float.
 
     Args:
         quantizer: the other quantizer.
-        layers: names of nodes (`conv2d_3`), or of layers as reports print them (`features.2.conv2d_3`).
-        modules: names of modules (`features.2`), with everything inside them.
+        layers: names of nodes (`conv2d_3`), or names of layers from reports (`features.2.conv2d_3`).
+        modules: names of modules (`features.2`). Their submodules also stay in float.
         types: classes of modules, or their names (`Linear`, `torch.nn.modules.linear.Linear`).
     """
 
@@ -71,23 +71,23 @@ class ExcludeFromQuantization(Quantizer):  # type: ignore[misc]
         """
         model = self.quantizer.annotate(model)
         self._check_names(model)
-        dropped = {
+        removed = {
             node for unit in units_of(model) if any(self._is_named(node) for node in unit) for node in unit
         }
-        while dropped:
-            for node in dropped:
+        while removed:
+            for node in removed:
                 meta.set_annotation(node, None)
             annotated = [node for node in model.graph.nodes if meta.get_annotation(node) is not None]
-            dropped = {
+            removed = {
                 node
                 for unit in units_of(model)
-                if any(_refers_to_lost(node, annotated) for node in unit)
+                if any(_refers_to_removed(node, annotated) for node in unit)
                 for node in unit
             }
         return model
 
     def validate(self, model: GraphModule) -> None:
-        """Runs the validation of the other quantizer, which raises its own errors.
+        """Runs the validation of the other quantizer.
 
         Args:
             model: the annotated model.
@@ -101,7 +101,7 @@ class ExcludeFromQuantization(Quantizer):  # type: ignore[misc]
             model: the graph of a program of torch.export.
 
         Returns:
-            The reason of the other quantizer, as the text of an error message.
+            The text of an error message, from the other quantizer.
         """
         return nothing_reason(self.quantizer, model)
 
@@ -127,15 +127,15 @@ class ExcludeFromQuantization(Quantizer):  # type: ignore[misc]
                 if name not in known:
                     shown = self._layers[name] if what == "layer" else name
                     raise QuantizationError(
-                        f"the model has no {what} {shown!r} to leave in float; "
+                        f"the model has no {what} {shown!r} to keep in float; "
                         + self._advice(what, shown, paths, model)
                     )
 
     def _advice(self, what: str, name: str, paths: set[str], model: GraphModule) -> str:
-        """The advice in an error message: the names that exist in the model."""
+        """A text for an error message: the names that exist in the model."""
         if what == "layer":
             if name in paths:
-                return f"a module has this name: say modules=[{name!r}]"
+                return f"a module has this name: use modules=[{name!r}]"
             layers = [layer_name(unit[0]) for unit in units_of(model)]
             return f"its quantized layers are {listed(layers)}"
         if what == "module":
@@ -158,7 +158,7 @@ def modules_of(node: Node) -> tuple[list[str], list[str]]:
 
 
 def units_of(model: GraphModule) -> list[list[Node]]:
-    """Returns the groups of nodes that a quantizer annotated as one.
+    """Returns the groups of nodes that a quantizer annotated as one unit.
 
     Args:
         model: the annotated model.
@@ -167,20 +167,21 @@ def units_of(model: GraphModule) -> list[list[Node]]:
         The groups in the order of the graph. A group is an operator with quantized inputs, followed by the
         operators that fuse with it.
     """
-    units, behind = [], set()
+    units, fused = [], set()
     for node in model.graph.nodes:
         annotation = meta.get_annotation(node)
-        if annotation is None or node in behind or node.op != "call_function":
+        if annotation is None or node in fused or node.op != "call_function":
             continue
         unit = [node]
-        while (after := _fused_behind(unit[-1])) is not None:
+        while (after := _fused_after(unit[-1])) is not None:
             unit.append(after)
-        behind.update(unit)
+        fused.update(unit)
         units.append(unit)
     return units
 
 
-def _fused_behind(node: Node) -> Node | None:
+def _fused_after(node: Node) -> Node | None:
+    """The user of a node that fuses with it, or None."""
     annotation: QuantizationAnnotation = meta.get_annotation(node)
     users = [user for user in node.users if user.target is not torch.ops.aten.sym_size.int]
     if annotation.output_qspec is not None or len(users) != 1 or is_quantization(users[0]):
@@ -191,8 +192,8 @@ def _fused_behind(node: Node) -> Node | None:
     return users[0]
 
 
-def _refers_to_lost(node: Node, annotated: list[Node]) -> bool:
-    """Whether a node shares the parameters of a node that is no longer annotated."""
+def _refers_to_removed(node: Node, annotated: list[Node]) -> bool:
+    """Whether a node shares the quantization parameters of a node that is not in `annotated`."""
     annotation: QuantizationAnnotation = meta.get_annotation(node)
     specs = [annotation.output_qspec, *annotation.input_qspec_map.values()]
     for spec in specs:

@@ -1,6 +1,6 @@
 """The steps of quantization: prepare, calibrate or train, convert, export.
 
-They check more than torchao's functions.
+The functions call those of torchao, and check more of their arguments.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from rushlight.quantize.observers import Checked
 from rushlight.quantize.pattern_quantizer import nothing_reason, quantizes
 
 
-class _Strict(Quantizer):  # type: ignore[misc]
-    """Wraps a quantizer, and refuses a model in which this quantizer quantizes nothing."""
+class _StrictQuantizer(Quantizer):  # type: ignore[misc]
+    """Wraps a quantizer, and raises QuantizationError if it quantizes nothing."""
 
     def __init__(self, quantizer: Quantizer) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class _Strict(Quantizer):  # type: ignore[misc]
         return annotated
 
     def validate(self, model: GraphModule) -> None:
-        self._quantizer.validate(model)  # first: a quantizer knows best why it found nothing
+        self._quantizer.validate(model)  # first, because its error is more specific
         if not quantizes(model):
             raise QuantizationError(nothing_reason(self._quantizer, model))
 
@@ -59,16 +59,19 @@ _OBSERVERS = (ObserverBase, FakeQuantizeBase, AffineQuantizedObserverBase)
 def prepare_pt2e(model: GraphModule | ExportedProgram, quantizer: Quantizer) -> GraphModule:
     """Inserts observers into a model, for calibration.
 
-    The observers of weights have already seen their values.
+    The observers of weights read the weights immediately. They need no calibration.
 
     Args:
         model: a program of torch.export, or its module.
-        quantizer: the quantizer, which selects what is quantized.
+        quantizer: selects the operators that are quantized, and their configurations.
+
+    Returns:
+        The module with observers, for `calibrate` and `convert_pt2e`.
 
     Raises:
         QuantizationError: the quantizer finds nothing to quantize.
     """
-    return _prepared(quantize_pt2e.prepare_pt2e(_module(model), _Strict(quantizer)))
+    return _prepared(quantize_pt2e.prepare_pt2e(_module(model), _StrictQuantizer(quantizer)))
 
 
 def prepare_qat_pt2e(model: GraphModule | ExportedProgram, quantizer: Quantizer) -> GraphModule:
@@ -76,17 +79,21 @@ def prepare_qat_pt2e(model: GraphModule | ExportedProgram, quantizer: Quantizer)
 
     Args:
         model: a program of torch.export, or its module.
-        quantizer: the quantizer, which selects what is quantized.
+        quantizer: selects the operators that are quantized, and their configurations.
+
+    Returns:
+        The module with observers, for `calibrate` and `convert_pt2e`.
 
     Raises:
         QuantizationError: the quantizer finds nothing to quantize.
     """
-    return _prepared(quantize_pt2e.prepare_qat_pt2e(_module(model), _Strict(quantizer)))
+    return _prepared(quantize_pt2e.prepare_qat_pt2e(_module(model), _StrictQuantizer(quantizer)))
 
 
 def convert_pt2e(model: GraphModule, *, fold_quantize: bool = True) -> GraphModule:
-    """Converts a prepared model to a quantized model with integer weights, and quantize and dequantize
-    operators.
+    """Converts a prepared model to a quantized model.
+
+    The quantized model has integer weights, and operators that quantize and dequantize.
 
     Args:
         model: the prepared model, after calibration or training.
@@ -124,7 +131,7 @@ def calibrate(model: GraphModule, data: Iterable[Inputs]) -> int:
             count += 1
     if count == 0:
         raise QuantizationError(
-            "calibration: no data was given; a few hundred representative inputs are usual"
+            "calibration: no data was given; pass some representative inputs, for example a few hundred"
         )
     return count
 
@@ -142,16 +149,16 @@ def quantize(
     Args:
         model: a module, or a program of torch.export.
         example_inputs: the positional inputs of a module; None for a program.
-        quantizer: the quantizer, which selects what is quantized.
-        data: inputs for calibration; each item is a tuple of arguments or one tensor. Configurations without
-            calibration need none.
+        quantizer: selects the operators that are quantized, and their configurations.
+        data: inputs for calibration; each item is a tuple of arguments or one tensor. Dynamic and weight-only
+            configurations need no data.
         dynamic_shapes: the dynamic dimensions, in the format of torch.export.
 
     Returns:
         The quantized program, for `rushlight.compile` or `to_edge`.
 
     Raises:
-        QuantizationError: a step fails; the message says why.
+        QuantizationError: a step fails. The message has the reason.
     """
     program = export_float(model, example_inputs, dynamic_shapes)
     example = program.example_inputs[0] if example_inputs is None else as_arguments(example_inputs)
@@ -166,7 +173,7 @@ def quantized_module(
 
     Args:
         program: a program of torch.export. It is not changed.
-        quantizer: describes which operators are quantized, and how.
+        quantizer: selects the operators that are quantized, and their configurations.
         data: the arguments of the program, one tuple for each calibration run. None means no calibration,
             which dynamic and weight-only configurations allow.
 
@@ -181,8 +188,8 @@ def quantized_module(
         calibrate(prepared, data)
     elif needs_data(prepared):
         raise QuantizationError(
-            "calibration: no data was given, and this configuration takes the ranges of activations from "
-            "data; pass data=, or use a dynamic or weight-only configuration"
+            "calibration: no data was given, and this configuration needs data for the ranges of "
+            "activations; pass data=, or use a dynamic or weight-only configuration"
         )
     return convert_pt2e(prepared)
 
@@ -209,7 +216,7 @@ def export_float(
 def _export(
     model: torch.nn.Module, example: tuple[object, ...], dynamic_shapes: DynamicShapes
 ) -> ExportedProgram:
-    """Context in which a model is in evaluation mode; the modes of its modules are restored."""
+    """Exports a model in evaluation mode, and then restores the modes of its modules."""
     modes = {part: part.training for part in model.modules()}
     model.eval()
     try:
@@ -245,10 +252,10 @@ def _module(model: GraphModule | ExportedProgram) -> GraphModule:
 
 
 def _prepared(model: GraphModule) -> GraphModule:
-    """Names the places of observers, and runs the observers of weights on the weights."""
+    """Sets `place` of the observers, and runs the observers of weights on the weights."""
     modules = dict(model.named_modules(remove_duplicate=False))
     if not any(isinstance(part, _OBSERVERS) for part in modules.values()):
-        raise QuantizationError("there is nothing to quantize: the quantizer has asked for no operator")
+        raise QuantizationError("there is nothing to quantize: the quantizer has annotated no operator")
     for node in model.graph.nodes:
         if node.op != "call_module":
             continue
@@ -265,6 +272,7 @@ def _prepared(model: GraphModule) -> GraphModule:
 
 
 def _place(node: object) -> str:
+    """A description of a value for messages, such as "the result of conv2d of features.0"."""
     if not isinstance(node, Node):
         return ""
     if node.op == "placeholder":

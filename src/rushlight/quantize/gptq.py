@@ -1,8 +1,8 @@
-"""Rounds weights so that the outputs of the layer change least on its inputs.
+"""Rounds weights so that the error of the layer's outputs is small for its typical inputs.
 
 Source: Frantar, Ashkboos, Hoefler, Alistarh, "GPTQ: Accurate Post-Training Quantization for Generative
-Pre-trained Transformers", 2022. Columns are rounded one after the other, and the columns after a rounded one
-compensate its error as far as the correlations of the inputs allow.
+Pre-trained Transformers", 2022. Columns are rounded one after the other. After each column, the
+remaining columns are changed to compensate its rounding error, as far as the inputs are correlated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DAMPING = 0.01
 def round_by_inputs(
     weight: torch.Tensor, gram: torch.Tensor, group: int, low: int, high: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rounds a weight with GPTQ. The weight is approximately the product of the two results.
+    """Rounds a weight with GPTQ. Each scale times the integers of its group approximates the weight.
 
     Args:
         weight: float [R, C].
@@ -60,7 +60,7 @@ def _damped(gram: torch.Tensor) -> torch.Tensor:
 
 
 def _inverse_factor(gram: torch.Tensor) -> torch.Tensor:
-    """Upper triangular U with U^T U the inverse of the Gram matrix."""
+    """The upper triangular matrix U for which U^T U is the inverse of the Gram matrix."""
     inverse = torch.cholesky_inverse(torch.linalg.cholesky(gram))
     factor: torch.Tensor = torch.linalg.cholesky(inverse, upper=True)
     return factor

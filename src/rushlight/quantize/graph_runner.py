@@ -1,4 +1,4 @@
-"""Runs graphs node by node. It keeps every value, and can replace any of them."""
+"""Runs graphs node by node. All values are kept, and each of them can be replaced."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ NodeValues = dict[Node, Any]
 
 
 class GraphRunner:
-    """A float or quantized program that can be run in parts.
+    """Runs a float or quantized program, or parts of it.
 
-    An operator that writes to an argument works on a copy of it, and later users of the argument read the
-    operator's result. The value of a node is therefore the value at the time when the node ran. State does
-    not carry over from one run to the next.
+    An operator that writes to an argument gets a copy of the argument. Later users of the argument read the
+    result of the operator. The value of a node is therefore the value at the time when the node ran. Each run
+    begins with the initial state of the program.
     """
 
     def __init__(self, program: ExportedProgram | GraphModule) -> None:
@@ -32,7 +32,7 @@ class GraphRunner:
         self._output = next(node for node in reversed(self.nodes) if node.op == "output")
 
     def run(self, inputs: Sequence[object]) -> NodeValues:
-        """Computes the value of every node.
+        """Computes the values of all nodes.
 
         Args:
             inputs: the positional arguments of the model.
@@ -53,7 +53,7 @@ class GraphRunner:
 
         Args:
             node: the node.
-            known: returns (value,) for nodes whose value is known, else None.
+            known: a function that returns (value,) for a node with a known value, else None.
         """
         values: NodeValues = {}
         stack = [node]
@@ -75,13 +75,16 @@ class GraphRunner:
         return values[node]
 
     def again(self, values: NodeValues, replaced: NodeValues) -> NodeValues:
-        """Computes a run in which some nodes have other values.
+        """Repeats a run with new values for some nodes.
 
-        Only nodes that depend on them are computed again.
+        Only nodes that depend on the replaced values are computed again.
 
         Args:
             values: the values of a run.
-            replaced: the new values by node.
+            replaced: the new values, by node.
+
+        Returns:
+            The values of all nodes.
         """
         changed: NodeValues = dict(replaced)
         view = _Overlay(changed, values)
@@ -110,6 +113,8 @@ class GraphRunner:
 
 
 class _Overlay:
+    """A mapping that reads from `first`, and from `second` if `first` has no such node."""
+
     def __init__(self, first: NodeValues, second: NodeValues) -> None:
         self._first, self._second = first, second
 
@@ -118,7 +123,7 @@ class _Overlay:
 
 
 def _written(node: Node) -> set[Node]:
-    """The arguments that an operator writes to and returns."""
+    """The arguments that an operator writes to, for an operator that also returns them."""
     op = node.target
     if not isinstance(op, OpOverload) or not op._schema.is_mutable or not op._schema.returns:
         return set()
@@ -130,15 +135,15 @@ def _written(node: Node) -> set[Node]:
 
 
 def _after_writes(node: Node, order: dict[Node, int]) -> dict[Node, Node]:
-    """Each argument, and the node with its current value: the argument itself, or its last writer."""
+    """For each argument, the node with its current value: the argument or the last operator that wrote it."""
     arguments = {}
     for source in node.all_input_nodes:
-        current, moved = source, True
-        while moved:
-            moved = False
+        current, found = source, True
+        while found:
+            found = False
             for user in current.users:
                 if user is not node and order[user] < order[node] and current in _written(user):
-                    current, moved = user, True
+                    current, found = user, True
                     break
         arguments[source] = current
     return arguments

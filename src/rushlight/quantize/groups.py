@@ -1,4 +1,4 @@
-"""Weights in groups along their rows; each group has its own scale."""
+"""Observers for weights in groups along their rows. Each group has its own scale."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rushlight.quantize.scales import group_for, quantize_groups
 qd = torch.ops.quantized_decomposed
 
 
-class _Sum(AffineQuantizedObserverBase):  # type: ignore[misc]
-    """Sums x^T x over the vectors x of the last dim (the Gram matrix); the base of `GramMatrixObserver`."""
+class _GramMatrixSum(AffineQuantizedObserverBase):  # type: ignore[misc]
+    """Sums x^T x over the vectors x of the last dimension. The sum is the Gram matrix."""
 
     def __init__(self, **_ignored: object) -> None:
         super().__init__(MappingType.SYMMETRIC, torch.int8, PerGroup(1), -8, 7)
@@ -32,20 +32,20 @@ class _Sum(AffineQuantizedObserverBase):  # type: ignore[misc]
         self.gram = found if self.gram is None else self.gram + found
         return input
 
-    def absorb(self, other: _Sum) -> None:
+    def absorb(self, other: _GramMatrixSum) -> None:
         """Adds the sum of another observer."""
         if other.gram is not None:
             self.gram = other.gram if self.gram is None else self.gram + other.gram
 
     def calculate_qparams(self) -> tuple[torch.Tensor, torch.Tensor]:
-        raise QuantizationError("inputs that stay float have no parameters")
+        raise QuantizationError("inputs that stay float have no quantization parameters")
 
     def convert(self, model: GraphModule, observer_node: Node) -> None:
         """Passes the Gram matrix to the operators that read the tensor; the tensor stays float."""
         if self.gram is None:
             place = getattr(self, "place", "") or "an input"
             raise QuantizationError(
-                f"calibration: no data was seen at {place}; weights rounded by their inputs need some"
+                f"calibration: no data was seen at {place}; GPTQ (by_inputs=True) needs data"
             )
         for user in observer_node.users:
             meta.set_input_gram_matrix(user, self.gram)
@@ -55,7 +55,7 @@ class _Sum(AffineQuantizedObserverBase):  # type: ignore[misc]
         model.graph.erase_node(observer_node)
 
 
-class GramMatrixObserver(Checked, _Sum):
+class GramMatrixObserver(Checked, _GramMatrixSum):
     """Observes the inputs of a layer whose weights are rounded with GPTQ. The inputs stay float."""
 
 
@@ -63,8 +63,8 @@ class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
     """Quantizes weights in groups along their last dimension, symmetrically, with one scale for each group.
 
     The scale of a group minimizes its squared error. If a `GramMatrixObserver` observes the inputs of the
-    weight, or a norm computes them, the values are rounded with GPTQ. The result is
-    `quantized_decomposed.dequantize_per_channel_group` over stored integers.
+    layer, or a normalization layer computes them, the weights are rounded with GPTQ. The converted graph has
+    stored integers and `quantized_decomposed.dequantize_per_channel_group`.
     """
 
     def __init__(
@@ -79,14 +79,18 @@ class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
 
     def calculate_qparams(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Raises QuantizationError: the parameters are computed when the model is converted."""
-        raise QuantizationError("a weight by groups has its parameters when it is converted")
+        raise QuantizationError(
+            "the parameters of a weight in groups are computed when the model is converted"
+        )
 
     def convert(self, model: GraphModule, observer_node: Node) -> None:
         """Replaces the observer by stored integers and their dequantization."""
         source = observer_node.args[0]
         assert isinstance(source, Node)
         if source.op != "get_attr":
-            raise QuantizationError(f"{source.name} is no stored weight, so it cannot be quantized by groups")
+            raise QuantizationError(
+                f"{source.name} is not a stored weight, and only stored weights are quantized in groups"
+            )
         weight = operator.attrgetter(str(source.target))(model).detach()
         group = group_for(self.group_size, weight.shape[-1])
         gram = _gram_matrix(model, observer_node, weight.shape[-1])
@@ -116,7 +120,10 @@ class GroupWeightObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
 
 
 def _gram_matrix(model: GraphModule, weight: Node, width: int) -> torch.Tensor | None:
-    """The observed Gram matrix of the inputs of the single operator that reads an observed weight."""
+    """The Gram matrix of the inputs of the operator that reads an observed weight.
+
+    None if several operators read the weight, or if nothing is known about the inputs.
+    """
     users = list(weight.users)
     if len(users) != 1:
         return None

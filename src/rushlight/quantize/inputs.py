@@ -15,17 +15,19 @@ Inputs = Sequence[object] | torch.Tensor
 
 
 def as_arguments(inputs: Inputs) -> tuple[object, ...]:
-    """Returns the positional arguments of an item of data."""
+    """Returns an item of data as a tuple of positional arguments."""
     return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
 
 
 def check_arguments(model: GraphModule, arguments: Sequence[object], what: str) -> None:
-    """Checks the number, dtypes and sizes of arguments. The model's own guards check dynamic sizes.
+    """Checks the number, dtypes and sizes of arguments.
+
+    Dynamic sizes are not checked here; the guards of the model check them.
 
     Args:
         model: a module of torch.export, or the result of prepare_pt2e.
         arguments: the arguments.
-        what: the start of the error message.
+        what: the first words of the error message, such as "calibration: item 3 of the data".
 
     Raises:
         QuantizationError: the arguments do not fit the model.

@@ -33,13 +33,13 @@ class LayerSensitivity:
     """How quantizing one layer alone changes the model.
 
     Args:
-        name: the layer, as reports print it.
-        operator: what the layer computes.
-        how: how it is quantized.
-        source: the user's line, None if it is not known.
-        weights: the elements of its stored weights.
-        result: the difference of the model's results.
-        own: the difference of the layer's own result.
+        name: the name of the layer, such as `features.2.conv2d_3`.
+        operator: the name of the operator.
+        how: the dtypes, such as "int8, weights int8".
+        source: "file:line" in the source code of the model, or None.
+        weights: the number of weights.
+        result: the difference of the outputs of the model.
+        own: the difference of the result of the layer.
     """
 
     name: str
@@ -65,12 +65,12 @@ class LayerSensitivity:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How quantizing each layer alone changes the model's results.
+    """How quantizing each layer alone changes the outputs of the model.
 
     Args:
-        layers: one row for each layer, the greatest error first.
-        whole: the difference of the results with all layers quantized.
-        items: the inputs that were measured.
+        layers: one row for each layer, the largest error first.
+        whole: the difference of the outputs with all layers quantized.
+        items: the number of inputs that were measured.
     """
 
     layers: list[LayerSensitivity]
@@ -89,7 +89,7 @@ class Sensitivity:
         return [row.name for row in self.layers[:count]]
 
     def text(self) -> str:
-        """A ranked table for a terminal, with bars."""
+        """Returns a table for a terminal, with bars. The most sensitive layer is first."""
         noise = [_noise(row.result) for row in self.layers]
         longest = max(noise, default=0.0) or 1.0
         plots = ["#" * round(24 * amount / longest) for amount in noise]
@@ -114,7 +114,7 @@ class Sensitivity:
         return f"All layers quantized: {decibels(self.whole.snr_db)} dB over {self.items} inputs."
 
     def to_dict(self) -> JsonObject:
-        """Plain data for JSON."""
+        """Returns plain data for JSON."""
         return {
             "items": self.items,
             "whole": self.whole.to_dict(),
@@ -122,25 +122,25 @@ class Sensitivity:
         }
 
     def svg(self) -> str:
-        """The plot: for each layer, the signal-to-noise ratio of the results if only it is quantized."""
+        """Returns an SVG chart: the signal-to-noise ratio of the outputs if only one layer is quantized."""
         return bars(
             [row.name for row in self.layers],
             {
-                "results, this layer alone": [row.result.snr_db for row in self.layers],
-                "the layer itself": [row.own.snr_db for row in self.layers],
+                "outputs, only this layer quantized": [row.result.snr_db for row in self.layers],
+                "result of this layer": [row.own.snr_db for row in self.layers],
             },
             "signal to noise, dB: a short bar is a large error",
             line=self.whole.snr_db if math.isfinite(self.whole.snr_db) else None,
         )
 
     def html(self) -> str:
-        """The plot and the table, in an HTML page without external files."""
+        """Returns an HTML page without external files, with the chart and the table."""
         return page("Sensitivity to quantization", self.sections())
 
     def sections(self) -> Sections:
-        """The content of the HTML page."""
+        """Returns the sections of the HTML page."""
         return [
-            ("Error of the results with one layer quantized", f"<p>{self._whole()}</p>{self.svg()}"),
+            ("Error of the outputs with one layer quantized", f"<p>{self._whole()}</p>{self.svg()}"),
             ("", Table(_HEAD, self._cells(), _RIGHT)),
         ]
 
@@ -150,7 +150,7 @@ _RIGHT = {0, 4, 5, 6}
 
 
 def _noise(found: Difference) -> float:
-    """The amplitude of the error relative to the signal."""
+    """The amplitude of the error, relative to the amplitude of the signal."""
     if math.isinf(found.snr_db):
         return 0.0 if found.snr_db > 0 else 1.0
     return float(10 ** (-found.snr_db / 20))
@@ -165,18 +165,18 @@ def sensitivity(
     dynamic_shapes: DynamicShapes = None,
     items: int = 8,
 ) -> Sensitivity:
-    """Measures how quantizing each layer alone changes the results of the float program.
+    """Measures how quantizing each layer alone changes the outputs of the float program.
 
     Args:
         model: a module, or a program of torch.export.
-        example_inputs: arguments of the module; None for a program.
-        quantizer: describes how layers are quantized.
-        data: inputs that calibrate; the first `items` of them are measured.
-        dynamic_shapes: as torch.export takes them.
+        example_inputs: the positional inputs of a module; None for a program.
+        quantizer: selects the operators that are quantized, and their configurations.
+        data: inputs for calibration. The first `items` of them are also measured.
+        dynamic_shapes: the dynamic dimensions, in the format of torch.export.
         items: the number of inputs to measure.
 
     Raises:
-        QuantizationError: as `quantize` raises it, and without data.
+        QuantizationError: there are no data, or a step of `quantize` fails.
     """
     inputs = [as_arguments(item) for item in data]
     if not inputs:
@@ -207,7 +207,8 @@ class SensitivityMeters:
     def add(self, arguments: tuple[object, ...]) -> None:
         """Measures the layers on one item of data.
 
-        Both programs run once, and the float program runs again from each layer on.
+        Both programs run once. Then, for each layer, the float program runs again from this layer on, with
+        the result of the quantized layer.
 
         Args:
             arguments: the arguments of the program, with the shapes and dtypes of its inputs.
@@ -224,7 +225,7 @@ class SensitivityMeters:
         self._items += 1
 
     def state(self) -> tuple[int, list[Meter]]:
-        """Returns the number of items, and the meters in an order that depends on the program alone."""
+        """Returns the number of items, and the meters in an order that depends only on the program."""
         return self._items, [
             self._whole,
             *(meter for unit in self._units for meter in (unit.own, unit.result)),
@@ -234,17 +235,17 @@ class SensitivityMeters:
         """Adds the state of meters for other items of the same program.
 
         Args:
-            state: what `state()` of the other meters returned.
+            state: the result of `state()` of the other meters.
 
         Raises:
-            ValueError: the state has another number of meters, so that it belongs to another program.
+            ValueError: the number of meters is different, because the state belongs to another program.
         """
         self._items += state[0]
         for mine, other in zip(self.state()[1], state[1], strict=True):
             mine.absorb(other)
 
     def result(self) -> Sensitivity:
-        """Returns the layers, the greatest error first."""
+        """Returns the layers, the largest error first."""
         rows = sorted((unit.row() for unit in self._units), key=lambda row: row.result.snr_db)
         return Sensitivity(rows, self._whole.result(), self._items)
 
@@ -255,6 +256,8 @@ def _add(meter: Meter, expected: list[torch.Tensor], actual: list[torch.Tensor])
 
 
 class _Unit:
+    """The nodes that a quantizer annotated as one unit, and the meters of their errors."""
+
     def __init__(self, first: Layer, last: Layer, nodes: frozenset[Node]) -> None:
         self.first, self.last, self.nodes = first, last, nodes
         self.own, self.result = Meter(), Meter()
@@ -280,7 +283,10 @@ class _Unit:
 
 
 def _weights(node: Node) -> int:
-    """The number of weights of an operator; for a batch norm, of the operator into which it is folded."""
+    """The number of weights of an operator.
+
+    A batch norm is folded into the operator before it. The weights of that operator are counted.
+    """
     if node.target in BATCH_NORM and isinstance(node.args[0], Node):
         node = node.args[0]
     return sum(
@@ -292,12 +298,12 @@ def _weights(node: Node) -> int:
 
 @dataclass(frozen=True)
 class Hybrid:
-    """A quantized program, its layers in float, and its distance from the float program.
+    """A quantized program with some layers in float.
 
     Attributes:
         program: the quantized program.
         left: the names of the layers that stay in float, the most sensitive one first.
-        difference: the difference of the outputs from those of the float program.
+        difference: the difference between its outputs and the outputs of the float program.
     """
 
     program: ExportedProgram
@@ -316,22 +322,22 @@ def hybrid(
     dynamic_shapes: DynamicShapes = None,
     items: int = 8,
 ) -> Hybrid:
-    """Keeps as few of the most sensitive layers in float as needed to reach `min_snr_db`.
+    """Quantizes a model, and keeps the most sensitive layers in float until the outputs reach `min_snr_db`.
 
-    The number of layers is found by bisection; each step quantizes the model again.
+    The smallest sufficient number of layers is found by bisection. Each step quantizes the model again.
 
     Args:
         model: a module, or a program of torch.export.
-        example_inputs: arguments of the module; None for a program.
-        quantizer: describes how layers are quantized.
-        data: inputs that calibrate; the first `items` of them are measured.
-        min_snr_db: the least signal-to-noise ratio of the results, in dB.
-        found: what `sensitivity` gave, measured here if None.
-        dynamic_shapes: as torch.export takes them.
+        example_inputs: the positional inputs of a module; None for a program.
+        quantizer: selects the operators that are quantized, and their configurations.
+        data: inputs for calibration. The first `items` of them are also measured.
+        min_snr_db: the required signal-to-noise ratio of the outputs, in dB.
+        found: the result of `sensitivity`; None measures it.
+        dynamic_shapes: the dynamic dimensions, in the format of torch.export.
         items: the number of inputs to measure.
 
     Raises:
-        QuantizationError: leaving all but one layer in float does not suffice.
+        QuantizationError: the outputs do not reach `min_snr_db` even if only one layer is quantized.
     """
     inputs = [as_arguments(item) for item in data]
     program = export_float(model, example_inputs, dynamic_shapes)
@@ -356,9 +362,9 @@ def hybrid(
     best = attempt(high)
     if best.difference.snr_db < min_snr_db:
         raise QuantizationError(
-            f"with all layers but {found.layers[-1].name} in float the results are "
-            f"{decibels(best.difference.snr_db)} dB above their error, not {min_snr_db:g}: ask for less, or "
-            "for wider numbers"
+            f"with all layers but {found.layers[-1].name} in float, the outputs are "
+            f"{decibels(best.difference.snr_db)} dB above their error, not {min_snr_db:g}; reduce "
+            "min_snr_db, or use a configuration with more bits"
         )
     while high - low > 1:
         middle = (low + high) // 2

@@ -21,8 +21,10 @@ class Layer:
     """An operator that both programs have.
 
     Attributes:
+        reference: the node in the float program.
         node: the node in the quantized program.
-        result: the node that the readers see: `node`, or its quantized and dequantized value.
+        result: the node in the quantized program whose value the users read: `node`, or the dequantized value
+            if the result is quantized.
     """
 
     reference: Node
@@ -31,7 +33,7 @@ class Layer:
 
     @property
     def name(self) -> str:
-        """The path of the module and the name of the node."""
+        """The path of the module and the name of the node, such as `features.2.conv2d_3`."""
         return f"{self.path}.{self.node.name}" if self.path else self.node.name
 
     @property
@@ -42,13 +44,13 @@ class Layer:
 
     @property
     def operator(self) -> str:
-        """The name of the operator without its library."""
+        """The name of the operator without its namespace."""
         op = self.node.target
         return op._schema.name.split("::")[-1] if isinstance(op, OpOverload) else str(op)
 
     @property
     def source(self) -> meta.SourceLocation | None:
-        """The line of the model that the layer comes from, or None."""
+        """The line of the model's source code that calls the operator, or None."""
         return meta.source_of(self.reference) or meta.source_of(self.node)
 
     @property
@@ -64,7 +66,7 @@ def layer_name(node: Node) -> str:
 
 
 def listed(names: Sequence[str], limit: int = 12) -> str:
-    """Returns the names as text, only the first of them if there are many."""
+    """Returns at most `limit` names as text, and the number of further names."""
     rest = f" and {len(names) - limit} more" if len(names) > limit else ""
     return (", ".join(names[:limit]) or "none") + rest
 
@@ -81,8 +83,8 @@ def _is(node: Node, word: str) -> bool:
 def pair_layers(reference: GraphRunner, quantized: GraphRunner) -> list[Layer]:
     """Returns the operators that both programs have, in the order of the quantized program.
 
-    Nodes correspond if they have the same origin in `node.meta["from_node"]`, which torch.export and pt2e
-    keep. A convolution with a folded batch norm corresponds to the batch norm.
+    Two nodes correspond if `node.meta["from_node"]`, which torch.export and pt2e write, contains the same
+    origin. A convolution with a folded batch norm corresponds to the batch norm.
     """
     by_name = {node.name: node for node in reference.nodes}
     found: dict[Node, Node] = {}
@@ -111,13 +113,13 @@ def _same(candidate: Node | None, node: Node) -> bool:
 
 def _is_tensor(node: Node) -> bool:
     if isinstance(node.target, OpOverload) and not node.target._schema.returns:
-        return False  # assertions
+        return False  # an assertion, which has no result
     value = meta.find_val(node)
     return value is None or (isinstance(value, torch.Tensor) and value.is_floating_point())
 
 
 def _result(node: Node) -> Node:
-    """The node, or its dequantized result if all its users read the same quantized result."""
+    """The dequantized result of a node if all users read the quantized result, else the node."""
     users = list(node.users)
     if len(users) != 1 or not _is(users[0], "quantize_per"):
         return node
@@ -140,14 +142,14 @@ def how(layer: Layer) -> str:
             activations = activations or text
     if layer.result is not layer.node:
         activations = activations or _describe(layer.result)[0]
-    elif not weights and not _goes_on_quantized(layer.node):
+    elif not weights and not _feeds_quantized_user(layer.node):
         return "float"
     parts = [activations, f"weights {weights}" if weights else ""]
     return ", ".join(part for part in parts if part)
 
 
-def _goes_on_quantized(node: Node) -> bool:
-    """Whether the only user of the node (such as an activation) computes the quantized result."""
+def _feeds_quantized_user(node: Node) -> bool:
+    """Whether the result of the only user, such as an activation function, is quantized."""
     users = list(node.users)
     if len(users) != 1 or is_quantization(users[0]) or users[0].op != "call_function":
         return False
@@ -155,7 +157,7 @@ def _goes_on_quantized(node: Node) -> bool:
 
 
 def _describe(dequantize: Node) -> tuple[str, bool]:
-    """The dtype that a dequantize node reads, and whether it reads a stored weight."""
+    """The dtype of the input of a dequantize node as text, and whether the input is a stored weight."""
     name = str(dequantize.target).split(".")[1]
     stored = dequantize.args[0]
     if isinstance(stored, Node) and _is(stored, "quantize_per"):

@@ -1,4 +1,4 @@
-"""Measures the difference of two tensors: signal-to-noise ratio, cosine, largest error."""
+"""Measures the difference between two tensors: signal-to-noise ratio, cosine, largest error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Difference:
     Attributes:
         snr_db: 10 log10(expected² / error²). It is infinite for equal values, and minus infinite if the
             actual value has NaN or infinity and the expected one does not.
-        cosine: the cosine of both values, flattened.
+        cosine: the cosine similarity of the flattened values.
         max_error: the largest absolute error.
         peak: the largest absolute expected value.
     """
@@ -27,12 +27,12 @@ class Difference:
     peak: float
 
     def to_dict(self) -> dict[str, float | None]:
-        """Returns plain data for JSON. Infinite numbers, which JSON lacks, are None."""
+        """Returns plain data for JSON. NaN and infinity are None, because JSON has no such numbers."""
         return {key: value if math.isfinite(value) else None for key, value in vars(self).items()}
 
 
 class Meter:
-    """Accumulates the difference of many pairs of tensors."""
+    """Accumulates the difference over many pairs of tensors."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -83,7 +83,7 @@ class Meter:
 
 
 def tensors_of(value: object) -> list[torch.Tensor]:
-    """Returns the floating-point tensors of a model's outputs, in order."""
+    """Returns the floating-point tensors among the outputs of a model, in order."""
     return [
         leaf
         for leaf in pytree.tree_leaves(value)
@@ -92,7 +92,7 @@ def tensors_of(value: object) -> list[torch.Tensor]:
 
 
 def difference(expected: object, actual: object) -> Difference:
-    """Returns the difference of two outputs of a model, over all their floating-point tensors."""
+    """Returns the difference between two outputs of a model, over all floating-point tensors."""
     meter = Meter()
     for a, b in zip(tensors_of(expected), tensors_of(actual), strict=True):
         meter.add(a, b)
@@ -100,13 +100,13 @@ def difference(expected: object, actual: object) -> Difference:
 
 
 class Agreement:
-    """Counts how often the largest entry along the last dimension is the same."""
+    """Counts how often the index of the largest entry along the last dimension is equal (top-1)."""
 
     def __init__(self) -> None:
         self.same = self.rows = 0
 
     def add(self, expected: torch.Tensor, actual: torch.Tensor) -> None:
-        """Adds two tensors of the same shape [..., N]. Nothing is counted if N is below 2."""
+        """Adds two tensors of the same shape [..., N]. Nothing is counted if N is less than 2."""
         if expected.dim() < 2 or expected.shape[-1] < 2:
             return
         equal = expected.argmax(-1) == actual.argmax(-1)
@@ -114,5 +114,5 @@ class Agreement:
         self.rows += equal.numel()
 
     def share(self) -> float | None:
-        """The share of equal entries from 0 to 1, or None if nothing was counted."""
+        """Returns the fraction of equal indices from 0 to 1, or None if nothing was counted."""
         return self.same / self.rows if self.rows else None

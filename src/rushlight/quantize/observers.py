@@ -1,4 +1,4 @@
-"""torchao's observers with additional checks, and an observer for the range of each token."""
+"""The observers of torchao with additional checks, and an observer for one range per token."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ qd = torch.ops.quantized_decomposed
 
 
 class Checked:
-    """A mixin for observers that refuses NaN and infinity, and parameters without data.
+    """A mixin for observers that rejects NaN and infinity, and rejects quantization parameters without data.
 
     Attributes:
-        place: the name of the observed value in messages, set by `rushlight.quantize`.
-        strict: whether parameters without data are an error, as in this package's flow, or only a warning.
+        place: the name of the observed value, for messages. `prepare_pt2e` sets it.
+        strict: whether parameters without data are an error, or only a warning. `convert_pt2e` sets it.
+        seen: the number of observed values.
     """
 
     place: str = ""
@@ -48,7 +49,7 @@ class Checked:
             bad = "NaN" if bool(torch.isnan(x).any()) else "infinity"
             raise QuantizationError(
                 f"calibration: {int((~finite).sum())} of {x.numel()} values{self._where()} are not finite "
-                f"({bad}), in a tensor of shape {tuple(x.shape)}; remove such data, or leave this layer "
+                f"({bad}), in a tensor of shape {tuple(x.shape)}; remove such data, or keep this layer "
                 "in float"
             )
         self.seen += x.numel()
@@ -56,17 +57,17 @@ class Checked:
         return result
 
     def absorb(self, other: Checked) -> None:
-        """Adds the data of another observer of the same value."""
+        """Adds the statistics of another observer of the same value."""
         self.seen += other.seen
         super().absorb(other)  # type: ignore[misc]
 
     def calculate_qparams(self) -> Any:
         """Returns the scale and the zero point.
 
-        Without data they are 1 and 0, and a warning says so.
+        If the observer has seen no data, it returns 1 and 0 and warns.
 
         Raises:
-            QuantizationError: there were no data, and the observer is strict.
+            QuantizationError: the observer has seen no data, and it is strict.
         """
         if self.strict and not self.seen:
             raise QuantizationError(
@@ -104,13 +105,13 @@ class CheckedTorchaoHistogramObserver(Checked, TorchaoHistogramObserver):  # typ
         self.max_val.copy_(high)
 
 
-class _Range:
-    """Joins the ranges of torchao's observers."""
+class _MergeableRange:
+    """A mixin that merges the ranges of torchao's observers."""
 
     min_val: torch.Tensor
     max_val: torch.Tensor
 
-    def absorb(self, other: _Range) -> None:
+    def absorb(self, other: _MergeableRange) -> None:
         """Extends the range to include the range of another observer."""
         if self.min_val.numel() == 0:
             self.min_val, self.max_val = other.min_val.clone(), other.max_val.clone()
@@ -119,21 +120,25 @@ class _Range:
             self.max_val = torch.maximum(self.max_val, other.max_val)
 
 
-class CheckedMinMaxObserver(Checked, _Range, MinMaxObserver):  # type: ignore[misc]
+class CheckedMinMaxObserver(Checked, _MergeableRange, MinMaxObserver):  # type: ignore[misc]
     """Chooses the whole range of the observed values."""
 
 
-class CheckedPerChannelMinMaxObserver(Checked, _Range, PerChannelMinMaxObserver):  # type: ignore[misc]
+class CheckedPerChannelMinMaxObserver(Checked, _MergeableRange, PerChannelMinMaxObserver):  # type: ignore[misc]
     """Chooses the whole range of each channel."""
 
 
 class SmallSumsPerChannelMinMaxObserver(CheckedPerChannelMinMaxObserver):
-    """The whole range of each channel of a weight, and of the sums of neighbours along its input.
+    """Chooses the range of each channel of a weight so that sums of four quantized weights are small.
 
-    So the products with four neighbours add up to 16 bits where processors without 8-bit dot products take
-    two or four at once: for bell-shaped weights scales grow by up to 1.7, for those with outliers they
-    hardly do. Neighbours are, in a column in the order of taps, then channels, two pairs four numbers apart:
-    0, 1, 4 and 5, then 2, 3, 6 and 7, and so on; depthwise filters have none.
+    Processors without 8-bit dot products multiply pairs of 8-bit numbers and add the products in 16 bits.
+    The range therefore covers each channel, and also the sums of the positive and of the negative weights
+    among four neighbours along the input. Then four products with activations do not overflow 16 bits. For
+    weights with a normal distribution, the scales grow by a factor of up to 1.7; for weights with outliers
+    they hardly grow.
+
+    The weights of a channel are ordered by kernel position, then by input channel. The groups of four
+    neighbours have the indices (0, 1, 4, 5), (2, 3, 6, 7) and so on. Depthwise filters have no neighbours.
     """
 
     def forward(self, x_orig: torch.Tensor) -> torch.Tensor:
@@ -144,32 +149,33 @@ class SmallSumsPerChannelMinMaxObserver(CheckedPerChannelMinMaxObserver):
             columns = weight.movedim(1, -1).flatten(1)
             padded = torch.nn.functional.pad(columns, (0, -columns.shape[1] % 8))
             neighbours = padded.unflatten(1, (-1, 2, 2, 2)).transpose(2, 3).flatten(3).flatten(1, 2)
-            # 126 steps, and what rounding adds to four numbers, are 128.
-            most = torch.stack([neighbours.clamp(max=0), neighbours.clamp(min=0)]).sum(3) * (127 / 126)
-            self.min_val.copy_(torch.minimum(self.min_val, most[0].amin(1)))
-            self.max_val.copy_(torch.maximum(self.max_val, most[1].amax(1)))
+            # 126 steps, plus at most 2 for the rounding of four weights, are 128.
+            sums = torch.stack([neighbours.clamp(max=0), neighbours.clamp(min=0)]).sum(3) * (127 / 126)
+            self.min_val.copy_(torch.minimum(self.min_val, sums[0].amin(1)))
+            self.max_val.copy_(torch.maximum(self.max_val, sums[1].amax(1)))
         return x_orig
 
 
 class CheckedFakeQuantize(Checked, FakeQuantize):  # type: ignore[misc]
-    """Rounds in training as the quantized model does, with the range of each input."""
+    """Simulates the rounding of the quantized model in training, with the range of the current input."""
 
 
 class CheckedMovingFakeQuantize(Checked, FusedMovingAvgObsFakeQuantize):  # type: ignore[misc]
-    """Rounds in training as the quantized model does, with a moving average of ranges."""
+    """Simulates the rounding of the quantized model in training, with a moving average of ranges."""
 
 
 class CheckedPerChannelMovingFakeQuantize(CheckedMovingFakeQuantize):
-    """Rounds in training as the quantized model does, with a moving average of ranges for each channel."""
+    """Like `CheckedMovingFakeQuantize`, with one moving average for each channel along axis 0."""
 
 
 class CheckedPerChannelFakeQuantize(CheckedFakeQuantize):
-    """Like CheckedPerChannelMovingFakeQuantize, but for channels of any axis instead of axis 0 only."""
+    """Like `CheckedPerChannelMovingFakeQuantize`, with channels along any axis."""
 
 
 class PerTokenObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
-    """Quantizes to int8 with the range of each vector along the last dimension, which is computed at run
-    time.
+    """Quantizes to int8 with one range for each vector along the last dimension.
+
+    The ranges are computed at run time.
     """
 
     def __init__(self, **_ignored: object) -> None:
@@ -183,7 +189,9 @@ class PerTokenObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
 
     def calculate_qparams(self) -> Any:
         """Raises QuantizationError: the ranges are computed at run time."""
-        raise QuantizationError("ranges of tokens are found when the program runs")
+        raise QuantizationError(
+            "per-token quantization has no parameters at conversion: the program computes them at run time"
+        )
 
     def convert(self, model: GraphModule, observer_node: Node) -> None:
         """Replaces the observer by operators that compute the parameters, quantize and dequantize."""

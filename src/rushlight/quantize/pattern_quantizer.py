@@ -1,5 +1,6 @@
-"""The base class of the backends' quantizers: patterns of operators, and configurations by name, type or
-operator.
+"""The base class of the quantizers of the backends.
+
+A quantizer has patterns of operators. Its configurations are set by module name, module type or operator.
 """
 
 from __future__ import annotations
@@ -34,9 +35,13 @@ Filter = Callable[[Node], bool]
 class PatternQuantizer(Quantizer):  # type: ignore[misc]
     """Annotates the operators of `patterns`.
 
-    The configuration of an operator is, in this order: that of the innermost module named with
-    `set_module_name`, that of the types of its modules, that of the type of the operator, the global one.
-    None keeps the operator in float.
+    The configuration of an operator is the first of these that exists: the configuration of the innermost
+    module name, of a module type, of the operator, the global configuration. The configuration None keeps the
+    operator in float.
+
+    Attributes:
+        name: the name of the quantizer, for messages.
+        patterns: the operators that the backend can run quantized.
     """
 
     name: ClassVar[str] = "this quantizer"
@@ -54,14 +59,21 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
     # ---- Configurations ----
 
     def check(self, quantization_config: QuantizationConfig) -> None:
-        """Checks that the backend can run operators with a configuration.
+        """Checks that the backend supports a configuration.
 
         Raises:
-            QuantizationError: it can run none.
+            QuantizationError: the backend can run no operator with this configuration.
         """
 
     def set_global(self, quantization_config: QuantizationConfig | None) -> Self:
-        """Sets the configuration of every operator without a more specific one."""
+        """Sets the configuration of all operators without a more specific configuration.
+
+        Args:
+            quantization_config: the configuration; None keeps these operators in float.
+
+        Raises:
+            QuantizationError: the backend does not support the configuration.
+        """
         self._check(quantization_config)
         self.global_config = quantization_config
         return self
@@ -72,8 +84,8 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         """Sets the configuration of an operator.
 
         Args:
-            operator_type: an overload such as `torch.ops.aten.linear.default`, or a packet for all its
-                overloads.
+            operator_type: an overload such as `torch.ops.aten.linear.default`, or an overload packet such as
+                `torch.ops.aten.linear`.
             quantization_config: the configuration; None keeps the operator in float.
 
         Raises:
@@ -83,7 +95,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         if quantization_config is not None and not self._overloads(operator_type):
             raise QuantizationError(
                 f"{self.name} cannot quantize {operator_type}: its backend has no quantized form of it. "
-                f"It quantizes {', '.join(sorted(str(target) for target in self._by_target))}"
+                f"The quantizer supports {', '.join(sorted(str(target) for target in self._by_target))}"
             )
         self.operator_type_config[operator_type] = quantization_config
         return self
@@ -91,19 +103,39 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
     def set_module_type(
         self, module_type: str | type, quantization_config: QuantizationConfig | None
     ) -> Self:
-        """Sets the configuration of all operators in modules of a type, nested modules included."""
+        """Sets the configuration of all operators in modules of a type and in their submodules.
+
+        Args:
+            module_type: the class of the modules, or its full name.
+            quantization_config: the configuration; None keeps these operators in float.
+
+        Raises:
+            QuantizationError: the backend does not support the configuration.
+        """
         self._check(quantization_config)
         self.module_type_config[module_type] = quantization_config
         return self
 
     def set_module_name(self, module_name: str, quantization_config: QuantizationConfig | None) -> Self:
-        """Sets the configuration of all operators in a module, such as `blocks.0.attention`."""
+        """Sets the configuration of all operators in a module and in its submodules.
+
+        Args:
+            module_name: the name of the module, such as `blocks.0.attention`.
+            quantization_config: the configuration; None keeps these operators in float.
+
+        Raises:
+            QuantizationError: the backend does not support the configuration.
+        """
         self._check(quantization_config)
         self.module_name_config[module_name] = quantization_config
         return self
 
     def set_filter_function(self, filter_fn: Filter) -> Self:
-        """Quantizes only operators for whose node `filter_fn` returns True."""
+        """Sets a filter for operators.
+
+        Args:
+            filter_fn: is called with the node of an operator, and returns whether to quantize the operator.
+        """
         self.filter_fn = filter_fn
         return self
 
@@ -132,7 +164,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         return self.global_config
 
     def _named_config(self, node: Node) -> QuantizationConfig | None:
-        """The configuration that `set_operator_type` gave the operator."""
+        """The configuration of the operator from `set_operator_type`, or None."""
         for operator_type, config in self.operator_type_config.items():
             if self._is_of_type(node, operator_type):
                 return config
@@ -144,7 +176,10 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
     # ---- The quantizer's interface ----
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
-        """Replaces numbers that are added or multiplied by constant tensors, which can be quantized."""
+        """Replaces Python numbers in additions and multiplications by constant tensors.
+
+        Only tensors can be quantized.
+        """
         binary = {t for p in self.patterns if p.kind is Kind.BINARY for t in p.targets}
         for node in list(model.graph.nodes):
             if node.op != "call_function" or node.target not in binary or not _is_float(node):
@@ -170,8 +205,9 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         return model
 
     def validate(self, model: GraphModule) -> None:
-        """Warns if nothing in the model is quantized, which is an error in this package's flow, and of what
-        `concerns` says.
+        """Warns if nothing in the model is quantized, and gives the warnings of `concerns`.
+
+        `rushlight.quantize.prepare_pt2e` raises an error if nothing is quantized.
         """
         if not quantizes(model):
             warnings.warn(self.explain_nothing(model), QuantizationWarning, stacklevel=3)
@@ -180,8 +216,9 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
             warnings.warn(concern, QuantizationWarning, stacklevel=3)
 
     def concerns(self, model: GraphModule) -> Iterator[str]:
-        """Gives what users should know about an annotated model, such as the layers that stay in float
-        because their configuration does not apply to them.
+        """Yields warnings about an annotated model.
+
+        An example is a list of layers that stay in float because their configuration does not apply to them.
         """
         left: dict[str, list[str]] = {}
         for node, pattern, config in self.weighted(model):
@@ -191,12 +228,12 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
             yield (
                 f"{self.name} leaves {len(layers)} layer{'s' * (len(layers) > 1)} in float, because "
                 f"{mode} configurations do not apply to them: {listed(layers)}. static_int8() with "
-                "calibration data quantizes them; set_operator_type(operator, None) says that they stay in "
-                "float"
+                "calibration data quantizes them; set_operator_type(operator, None) removes this "
+                "warning"
             )
 
     def weighted(self, model: GraphModule) -> Iterator[tuple[Node, Pattern, QuantizationConfig]]:
-        """Gives the linear layers and convolutions with constant weights that have a configuration."""
+        """Yields the linear layers and convolutions that have constant weights and a configuration."""
         for node in model.graph.nodes:
             pattern = self._by_target.get(node.target) if node.op == "call_function" else None
             if pattern is None or pattern.kind is not Kind.WEIGHTED or not is_float32(node):
@@ -217,8 +254,8 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
                 "set_module_type, set_module_name or set_operator_type first"
             )
         return (
-            f"there is nothing to quantize: the model's operators are {what or 'none'}; with the "
-            f"configurations given, {self.name} quantizes {known}"
+            f"there is nothing to quantize: the model's operators are {what or 'none'}; "
+            f"{self.name} can quantize {known}; check the configurations that were set"
         )
 
     def _configs(self) -> list[QuantizationConfig]:
@@ -227,22 +264,23 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         return [config for config in configs if config is not None]
 
     def _warn_of_idle(self, model: GraphModule) -> None:
-        """Raises QuantizationError for module names that the model does not have."""
+        """Warns about configured module names that the model does not have."""
         if not self.module_name_config:
             return
         names = {path for node in model.graph.nodes for path, _ in meta.module_types_of(node)}
         for name in self.module_name_config:
             if name not in names:
                 warnings.warn(
-                    f"{self.name}: the model has no module named {name!r}; it is left out", stacklevel=4
+                    f"{self.name}: the model has no module named {name!r}; its configuration is ignored",
+                    stacklevel=4,
                 )
 
     # ---- Annotation ----
 
     def _annotate(self, node: Node, pattern: Pattern, config: QuantizationConfig, model: GraphModule) -> None:
         if pattern.kind is Kind.TABLE:
-            ranges_from_data = specs.mode(config) == "static"
-            if not ranges_from_data and pattern.weight_only and config.weight is not None:
+            is_static = specs.mode(config) == "static"
+            if not is_static and pattern.weight_only and config.weight is not None:
                 write_annotation(node, {node.args[0]: specs.without_sums(config.weight)}, None)
             return
         if not _applies(node, pattern, config):
@@ -265,7 +303,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         if weight.op != "get_attr" or (config.input_activation is not None and not is_float32(act)):
             return
         weight_spec = weight_specification(weight, config.weight, match.pattern.weight_axis)
-        # pt2e takes the first for the input where it folds batch norm in training.
+        # pt2e uses the first entry as the input when it folds batch norms in training.
         inputs: dict[Node, object] = {act: config.input_activation}
         if specs.is_weight_only(config) and not specs.is_grouped(weight_spec):
             inputs = {}
@@ -289,7 +327,7 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         )
 
     def _follow(self, match: Match, config: QuantizationConfig) -> None:
-        """Annotates operators that share the parameters of their input, or follow a quantized operator."""
+        """Annotates an operator of the kind UNARY, SHARED or CONCAT."""
         node, kind = match.anchor, match.pattern.kind
         sources = _sources(match)
         if not sources or not all(isinstance(source, Node) and is_float32(source) for source in sources):
@@ -326,7 +364,7 @@ def _applies(node: Node, pattern: Pattern, config: QuantizationConfig) -> bool:
 
 
 def _sources(match: Match) -> list[Any]:
-    """The nodes that provide the input of a match's first operator."""
+    """The nodes that compute the first argument of a match."""
     first = match.anchor.args[0]
     return list(first) if isinstance(first, (list, tuple)) else [first]
 
@@ -338,10 +376,10 @@ def quantizes(model: GraphModule) -> bool:
 
 
 def nothing_reason(quantizer: Quantizer, model: GraphModule) -> str:
-    """Returns why a quantizer quantizes nothing in a model."""
+    """Returns the reason why a quantizer quantizes nothing in a model, for an error message."""
     explain = getattr(quantizer, "explain_nothing", None)
     if explain is None:
-        return "there is nothing to quantize: the quantizer has asked for no operator"
+        return "there is nothing to quantize: the quantizer has annotated no operator"
     return str(explain(model))
 
 
@@ -358,13 +396,25 @@ def output_spec(node: object) -> Any:
 
 
 def write_annotation(node: Node, inputs: Mapping[Any, object], output: object) -> None:
-    """Writes the quantization of a node: of its inputs, by the nodes that give them, and of its result."""
+    """Writes the annotation of a node.
+
+    Args:
+        node: the node.
+        inputs: the specifications of the inputs, by the nodes that compute them.
+        output: the specification of the result, or None.
+    """
     annotation = QuantizationAnnotation(input_qspec_map=inputs, output_qspec=output, _annotated=True)
     meta.set_annotation(node, annotation)
 
 
 def write_match_annotation(match: Match, inputs: Mapping[Any, object], output: object) -> None:
-    """Writes the quantization of a match: of the inputs to its first node, of the result to its last one."""
+    """Writes the annotations of a match: inputs at its first node, the output at its last node.
+
+    Args:
+        match: the match.
+        inputs: the specifications of the inputs, by the nodes that compute them.
+        output: the specification of the result, or None.
+    """
     if match.output is match.anchor:
         write_annotation(match.anchor, inputs, output)
         return
@@ -375,9 +425,9 @@ def write_match_annotation(match: Match, inputs: Mapping[Any, object], output: o
 
 
 def weight_specification(weight: Node, spec: QuantizationSpec, axis: int) -> QuantizationSpec:
-    """Returns the specification on the axis of output channels.
+    """Returns the specification of a weight with output channels along `axis`.
 
-    Groups are for matrices; other weights get 8 bits and one scale for each channel.
+    Only matrices are quantized in groups. Other weights get 8 bits and one scale for each channel.
     """
     val = meta.get_tensor(weight)
     if specs.is_grouped(spec) and (val is None or val.dim() != 2):
@@ -402,7 +452,10 @@ def is_float32(node: Node) -> bool:
 
 
 def _is_huge(node: Node, model: GraphModule) -> bool:
-    """Whether a node is a constant number so large that it stands for infinity, as in masks."""
+    """Whether a node is a constant scalar that represents infinity, as in attention masks.
+
+    torch.histc, which observers call, does not support such values.
+    """
     if node.op != "get_attr":
         return False
     value: object = model
@@ -412,7 +465,7 @@ def _is_huge(node: Node, model: GraphModule) -> bool:
 
 
 def _constant(model: GraphModule, user: Node, number: Any) -> Node:
-    """A node that reads a new constant tensor of no dims."""
+    """Adds a constant tensor with zero dimensions, and returns the node that reads it."""
     index = 0
     while hasattr(model, f"_tensor_constant_{index}"):
         index += 1
@@ -427,6 +480,6 @@ def _constant(model: GraphModule, user: Node, number: Any) -> Node:
 
 
 def is_depthwise(conv: Node) -> bool:
-    """Returns whether each input channel of a convolution has its own outputs."""
+    """Returns whether a convolution is depthwise: each output channel reads one input channel."""
     weight = meta.get_tensor(conv.args[1])  # type: ignore[arg-type]
     return weight is not None and groups_of(conv) > 1 and weight.shape[1] == 1

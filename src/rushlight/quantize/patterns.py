@@ -16,14 +16,14 @@ aten = torch.ops.aten
 
 
 class Kind(enum.Enum):
-    """The arguments of an operator that are quantized."""
+    """Which values of an operator are quantized."""
 
     WEIGHTED = "input, weight and output"
     BINARY = "two inputs and output"
     UNARY = "input and output"
-    SHARED = "input and output, by the same parameters"
-    CONCAT = "all inputs and output, by the same parameters"
-    TABLE = "the weight alone"
+    SHARED = "input and output, with the same parameters"
+    CONCAT = "all inputs and output, with the same parameters"
+    TABLE = "only the weight"
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,19 @@ class Pattern:
     """Operators that are quantized in one way, and the operators that fuse with them.
 
     Attributes:
+        name: the name for messages.
+        targets: the operators.
+        kind: which of their values are quantized.
+        activations: the activation functions that may follow and fuse.
         static: whether static configurations apply.
         dynamic: whether dynamic configurations apply.
         weight_only: whether weight-only configurations apply.
-        always: quantize the operator also after an operator in float. Without it, UNARY, SHARED and CONCAT
-            follow only quantized operators.
-        named: quantize the operator only where `set_operator_type` names it.
-        output: the parameters of the output, for operators whose range is known.
-        accept: a further condition on the operator, and on whether the configuration is dynamic.
+        weight_axis: the axis of the output channels in the weight.
+        always: also quantize the operator after an operator in float. If False, operators of the kinds UNARY,
+            SHARED and CONCAT are quantized only after quantized operators.
+        named: quantize the operator only if `set_operator_type` has its type.
+        output: the fixed parameters of the output, for operators with a known range.
+        accept: a further condition. Its arguments are the operator, and whether the configuration is dynamic.
     """
 
     name: str
@@ -80,7 +85,7 @@ MUL = frozenset({aten.mul.Tensor, aten.mul_.Tensor})
 CAT = frozenset({aten.cat.default})
 EMBEDDING = frozenset({aten.embedding.default})
 SOFTMAX = frozenset({aten.softmax.int, aten._softmax.default})
-# Numbers from 0 to 1, which softmax gives.
+# The range from 0 to 1, for the output of softmax.
 PROBABILITIES = FixedQParamsQuantizationSpec(
     dtype=torch.int8, scale=1 / 256, zero_point=-128, quant_min=-128, quant_max=127
 )
@@ -88,7 +93,7 @@ BATCH_NORM = frozenset(
     {aten.batch_norm.default, aten._native_batch_norm_legit.default, aten.cudnn_batch_norm.default}
 )
 
-# The result has only values of the inputs.
+# Operators whose result consists of values of the input.
 MOVEMENT = frozenset(
     {
         aten.view.default,
@@ -121,7 +126,14 @@ MEANS = frozenset({aten.mean.default, aten.mean.dim, aten.adaptive_avg_pool2d.de
 
 @dataclass
 class Match:
-    """A match of a pattern in a graph: the operator, and the last operator that fuses with it."""
+    """A match of a pattern in a graph.
+
+    Attributes:
+        pattern: the pattern.
+        anchor: the operator.
+        output: the last operator that fuses with `anchor`, or `anchor` itself.
+        between: the nodes between both.
+    """
 
     pattern: Pattern
     anchor: Node
@@ -135,7 +147,10 @@ class Match:
 
 
 def find_match(anchor: Node, pattern: Pattern, batch_norm: bool) -> Match:
-    """Returns the match at `anchor`, with one activation and, if `batch_norm`, a batch norm."""
+    """Returns the match that begins at `anchor`.
+
+    The match has one activation function if it can fuse. If `batch_norm`, it may also have a batch norm.
+    """
     chain = [anchor]
     if batch_norm and pattern.kind is Kind.WEIGHTED:
         _extend(chain, BATCH_NORM)
@@ -151,7 +166,7 @@ def _extend(chain: list[Node], targets: frozenset[object]) -> None:
 
 
 def groups_of(conv: Node) -> int:
-    """Returns the groups of a convolution of the ATen dialect."""
+    """Returns the number of groups of a convolution in the ATen dialect."""
     op = conv.target
     assert isinstance(op, OpOverload)
     for index, argument in enumerate(op._schema.arguments):

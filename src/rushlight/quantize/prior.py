@@ -1,4 +1,4 @@
-"""Estimates the inputs of a layer from the model alone, without data."""
+"""Estimates the statistics of the inputs of a layer without data."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _PASSED = {
     qd.quantize_per_tensor.tensor,
     qd.quantize_per_token.default,
 }
-"""Operators that approximately keep the vectors in their first argument."""
+"""Operators that keep the vectors of their first argument unchanged, or change them only by rounding."""
 
 _NORMS = {aten.layer_norm.default, aten.rms_norm.default}
 
 
 def expected_gram_matrix(model: GraphModule, node: object, width: int) -> torch.Tensor | None:
-    """Returns the expected Gram matrix of a layer's inputs if a norm computes them.
+    """Returns the expected Gram matrix of a layer's inputs if a normalization layer computes them.
 
-    A norm over the last dimension gives vectors with mean 0 and variance 1, times its weight, plus its bias.
-    Their Gram matrix has the squared weight on the diagonal, and the products of the bias everywhere.
+    Layer norm and RMS norm compute vectors x * weight + bias. x has approximately mean 0 and variance 1. The
+    expected Gram matrix is diag(weight^2) + bias^T bias.
 
     Args:
         model: the graph.
-        node: the node of the inputs.
+        node: the node that computes the inputs.
         width: the size of their last dimension.
 
     Returns:

@@ -15,14 +15,16 @@ from rushlight.quantize.tables import Sections, Table, bars, page
 
 @dataclass(frozen=True)
 class LayerRow:
-    """A layer of a quantized program.
+    """The differences of one layer of a quantized program.
 
     Attributes:
+        name: the name of the layer, such as `features.2.conv2d_3`.
+        operator: the name of the operator.
         how: the dtypes, or "float".
-        source: "file:line" of the model, or None.
+        source: "file:line" in the source code of the model, or None.
         code: the text of this line.
-        accumulated: the difference if all layers before are quantized too.
-        own: the difference on inputs of the float program.
+        accumulated: the difference in the quantized program, where all earlier layers are quantized too.
+        own: the difference if only this layer is quantized: its inputs are those of the float program.
     """
 
     name: str
@@ -48,10 +50,13 @@ class LayerRow:
 
 @dataclass(frozen=True)
 class EndToEnd:
-    """The outputs of one form of the program.
+    """The difference of the outputs of one form of the program.
 
     Attributes:
-        top1: how often the largest entry is the same, or None if the outputs have no such meaning.
+        name: the form of the program, such as "quantized".
+        difference: the difference from the outputs of the float program.
+        top1: the fraction of vectors whose largest entry has the same index, or None if the outputs have
+            fewer than two entries along the last dimension.
     """
 
     name: str
@@ -65,13 +70,13 @@ class EndToEnd:
 
 @dataclass(frozen=True)
 class Report:
-    """The layers in execution order, and the outputs. A layer below `floor_db` counts as wrong.
+    """The result of a comparison. A layer with a signal-to-noise ratio below `floor_db` counts as wrong.
 
     Attributes:
-        layers: a row for each compared layer.
+        layers: a row for each compared layer, in execution order.
         results: the outputs of each form of the program, compared with those of the float program.
-        items: the number of inputs that were measured.
-        floor_db: the least signal-to-noise ratio of a layer that is not wrong, in dB.
+        items: the number of items of data.
+        floor_db: the smallest signal-to-noise ratio in dB of a layer that is not wrong.
     """
 
     layers: list[LayerRow]
@@ -94,20 +99,21 @@ class Report:
         return min(upto, key=lambda row: row.own.snr_db)
 
     def verdict(self) -> str:
-        """Returns a text that names the first wrong layer and its line in the model."""
+        """Returns a text that names the first wrong layer and its line in the source code of the model."""
         wrong, blame = self.first_wrong, self.blame
         if wrong is None or blame is None:
-            return f"No layer falls below {self.floor_db:g} dB."
+            return f"No layer is below {self.floor_db:g} dB."
         text = (
             f"First layer below {self.floor_db:g} dB: {_where(wrong)}: "
-            f"{decibels(wrong.accumulated.snr_db)} dB with all before it, "
-            f"{decibels(wrong.own.snr_db)} dB by itself."
+            f"{decibels(wrong.accumulated.snr_db)} dB with all layers before it quantized, "
+            f"{decibels(wrong.own.snr_db)} dB with only this layer quantized."
         )
         if wrong.code:
             text += f"\n    {wrong.code}"
         if blame is not wrong:
             text += (
-                f"\nOf the layers up to it, {_where(blame)} does most harm: {decibels(blame.own.snr_db)} dB."
+                f"\nOf the layers up to it, {_where(blame)} has the largest error of its own: "
+                f"{decibels(blame.own.snr_db)} dB."
             )
         return text
 
@@ -136,17 +142,17 @@ class Report:
         }
 
     def html(self) -> str:
-        """Returns a page that needs no other file."""
+        """Returns an HTML page without external files."""
         return page("Quantized and float", self.sections())
 
     def sections(self) -> Sections:
-        """Returns the sections of the page."""
+        """Returns the sections of the HTML page."""
         labels = [row.name for row in self.layers]
         chart = bars(
             labels,
             {
-                "with all before it": [row.accumulated.snr_db for row in self.layers],
-                "by itself": [row.own.snr_db for row in self.layers],
+                "all layers before it quantized": [row.accumulated.snr_db for row in self.layers],
+                "only this layer quantized": [row.own.snr_db for row in self.layers],
             },
             "signal to noise, dB",
             line=self.floor_db,
@@ -198,8 +204,8 @@ def decibels(value: float) -> str:
     """Formats a signal-to-noise ratio.
 
     Args:
-        value: the ratio in dB. Infinity means no error; minus infinity stands for results with NaN or
-            infinity.
+        value: the ratio in dB. Infinity means no error. Minus infinity means that the actual value
+            has NaN or infinity.
 
     Returns:
         A text such as "31.4", or "exact" for infinity and "broken" for minus infinity.

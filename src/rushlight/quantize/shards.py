@@ -22,7 +22,7 @@ class ShardCalibration:
         prepared: the result of `prepare_pt2e`, which has seen no data.
 
     Raises:
-        QuantizationError: what an observer of the model has seen cannot be merged.
+        QuantizationError: the statistics of an observer of the model cannot be merged.
     """
 
     def __init__(self, prepared: GraphModule) -> None:
@@ -30,13 +30,13 @@ class ShardCalibration:
         self._empty = {name: copy.deepcopy(part) for name, part in observers(prepared).items()}
 
     def observe(self, data: Iterable[Inputs]) -> dict[str, torch.nn.Module]:
-        """Returns the observers, by name, after they have seen only these data.
+        """Returns the observers by name. They have seen these data only.
 
         Args:
             data: inputs; each item is a tuple of arguments or one tensor.
 
         Raises:
-            QuantizationError: as `calibrate` raises it.
+            QuantizationError: see `calibrate`.
         """
         for name, observer in self._empty.items():
             self._prepared.set_submodule(name, copy.deepcopy(observer))
@@ -45,11 +45,11 @@ class ShardCalibration:
 
 
 def absorb(prepared: GraphModule, seen: Mapping[str, object]) -> None:
-    """Adds the data that observers saw in a part to the observers of a prepared model.
+    """Adds the statistics of one part of the data to the observers of a prepared model.
 
     Args:
         prepared: the same model, prepared with the same quantizer.
-        seen: what `ShardCalibration.observe` returned.
+        seen: the result of `ShardCalibration.observe`.
     """
     for name, observer in observers(prepared).items():
         observer.absorb(seen[name])
@@ -59,7 +59,7 @@ def observers(prepared: GraphModule) -> dict[str, Any]:
     """Returns the observers of activations that collect data, by name.
 
     Raises:
-        QuantizationError: what an observer has seen cannot be merged with what another one has.
+        QuantizationError: the statistics of an observer cannot be merged.
     """
     found: dict[str, object] = {}
     for node in prepared.graph.nodes:
@@ -71,7 +71,7 @@ def observers(prepared: GraphModule) -> dict[str, Any]:
             found[str(node.target)] = observer
         elif set(dict(observer.named_buffers())) - {"eps"}:
             raise QuantizationError(
-                f"what a {type(observer).__name__} sees in several parts of the data cannot be merged; "
-                "take a configuration of rushlight.quantize"
+                f"{type(observer).__name__} cannot merge the statistics of several parts of the data; "
+                "use a configuration of rushlight.quantize"
             )
     return found

@@ -1,4 +1,4 @@
-"""Quantization configurations, made of torchao's `QuantizationSpec`.
+"""Quantization configurations, which consist of torchao's `QuantizationSpec`.
 
 A `QuantizationConfig` states how the input, the output, the weight and the bias of an operator are quantized;
 None means float. All weights are symmetric.
@@ -39,7 +39,7 @@ WEIGHT_EPS = 2.0**-40
 
 
 def activation(*, bits: int = 8, qat: bool = False, low: int = -128, high: int = 127) -> QuantizationSpec:
-    """Returns the quantization of activations with one scale for each tensor, by calibration or training.
+    """Returns the specification of activations: one scale for each tensor, from calibration or training.
 
     Args:
         bits: 8 for affine int8, 16 for symmetric int16.
@@ -60,7 +60,7 @@ def activation(*, bits: int = 8, qat: bool = False, low: int = -128, high: int =
             else CheckedMinMaxObserver.with_args(eps=2.0**-24),
         )
     if bits != 8:
-        raise ValueError(f"activations have 8 or 16 bits, not {bits}")
+        raise ValueError(f"quantized activations have 8 or 16 bits, not {bits}")
     return QuantizationSpec(
         dtype=torch.int8,
         quant_min=low,
@@ -75,10 +75,10 @@ def activation(*, bits: int = 8, qat: bool = False, low: int = -128, high: int =
 def dynamic_activation(
     *, per_token: bool = False, qat: bool = False, low: int = -128, high: int = 127
 ) -> QuantizationSpec:
-    """Returns affine int8 quantization with the range of each input.
+    """Returns the specification of affine int8 activations. Their ranges are computed at run time.
 
     Args:
-        per_token: use the range of each vector along the last dimension.
+        per_token: one range for each vector along the last dimension, instead of one for the tensor.
         qat: for quantization-aware training.
         low: the smallest integer.
         high: the largest integer.
@@ -96,7 +96,7 @@ def dynamic_activation(
         quant_min=low,
         quant_max=high,
         qscheme=torch.per_tensor_affine,
-        # pt2e looks for choose_qparams.tensor behind specs that say they are dynamic.
+        # If is_dynamic is true, pt2e requires choose_qparams.tensor in the converted graph.
         is_dynamic=not per_token,
         observer_or_fake_quant_ctr=constructor,
     )
@@ -113,7 +113,7 @@ def weight(
     small_sums: bool = False,
     least_scale: float = WEIGHT_EPS,
 ) -> QuantizationSpec:
-    """Returns the quantization of weights to 8- or 4-bit integers, stored as int8.
+    """Returns the specification of weights: 8-bit or 4-bit integers, stored as int8.
 
     Args:
         bits: 8 or 4.
@@ -122,16 +122,20 @@ def weight(
         qat: for quantization-aware training.
         low: the smallest integer, or None for the default.
         high: the largest integer, or None for the default.
-        small_sums: choose the scale of each channel with `SmallSumsPerChannelMinMaxObserver`.
+        small_sums: choose the scale of each channel with `SmallSumsPerChannelMinMaxObserver`, which limits
+            the sums of neighbouring weights.
         least_scale: the smallest scale.
     """
     if bits not in (4, 8):
-        raise ValueError(f"weights have 4 or 8 bits, not {bits}")
+        raise ValueError(f"quantized weights have 4 or 8 bits, not {bits}")
     low = low if low is not None else (-127 if bits == 8 else -8)
     high = high if high is not None else (127 if bits == 8 else 7)
     if group_size is not None:
         if qat:
-            raise ValueError("weights by groups cannot be trained for; use per_channel")
+            raise ValueError(
+                "quantization-aware training does not support weights in groups; use per_channel without a "
+                "group_size"
+            )
         constructor = GroupWeightObserver.with_args(group_size=group_size)
     elif qat:
         moving = MovingAveragePerChannelMinMaxObserver if per_channel else MovingAverageMinMaxObserver
@@ -139,8 +143,8 @@ def weight(
             CheckedPerChannelMovingFakeQuantize if per_channel else CheckedMovingFakeQuantize
         ).with_args(eps=least_scale, observer=moving)
     else:
-        whole = SmallSumsPerChannelMinMaxObserver if small_sums else CheckedPerChannelMinMaxObserver
-        observer = whole if per_channel else CheckedMinMaxObserver
+        channels = SmallSumsPerChannelMinMaxObserver if small_sums else CheckedPerChannelMinMaxObserver
+        observer = channels if per_channel else CheckedMinMaxObserver
         constructor = observer.with_args(eps=least_scale)
     return QuantizationSpec(
         dtype=torch.int8,
@@ -154,7 +158,7 @@ def weight(
 
 @functools.cache
 def static_int8(*, per_channel: bool = True, qat: bool = False) -> QuantizationConfig:
-    """Returns the configuration of int8 activations, with ranges from data, and int8 weights.
+    """Returns the configuration of int8 activations, with ranges from calibration data, and int8 weights.
 
     Args:
         per_channel: one scale for each output channel of a weight.
@@ -166,7 +170,7 @@ def static_int8(*, per_channel: bool = True, qat: bool = False) -> QuantizationC
 
 @functools.cache
 def static_int16(*, per_channel: bool = True, qat: bool = False) -> QuantizationConfig:
-    """Returns the configuration of int16 activations, with ranges from data, and int8 weights.
+    """Returns the configuration of int16 activations, with ranges from calibration data, and int8 weights.
 
     Args:
         per_channel: one scale for each output channel of a weight.
@@ -184,7 +188,7 @@ def dynamic_int8(
     outputs.
 
     Args:
-        per_token: use the range of each vector along the last dimension.
+        per_token: one range for each vector along the last dimension, instead of one for the tensor.
         per_channel: one scale for each output channel of a weight.
         qat: for quantization-aware training.
     """
@@ -194,7 +198,9 @@ def dynamic_int8(
 
 @functools.cache
 def dynamic_int8_weight_int4(*, group_size: int = 32) -> QuantizationConfig:
-    """Returns the configuration of int8 inputs, with the range of each token, and 4-bit weights in groups.
+    """Returns the configuration of int8 inputs, with one range for each token, and 4-bit weights in groups.
+
+    The ranges of inputs are computed at run time. Outputs are float.
 
     Args:
         group_size: the number of weights along the input that share a scale.
@@ -223,14 +229,18 @@ def weight_only_int4(*, group_size: int = 32, by_inputs: bool = False) -> Quanti
 
     Args:
         group_size: the number of weights along the input that share a scale.
-        by_inputs: round weights so that the outputs of the layer change least on the calibration data (GPTQ).
+        by_inputs: round the weights with GPTQ, which minimizes the error of the layer's outputs on the
+            calibration data.
     """
-    watched = _watched() if by_inputs else None
-    return QuantizationConfig(watched, None, weight(bits=4, group_size=group_size), None, False)
+    observed = _gram_matrix() if by_inputs else None
+    return QuantizationConfig(observed, None, weight(bits=4, group_size=group_size), None, False)
 
 
-def _watched() -> QuantizationSpec:
-    """Marks an input that stays float and is observed; pt2e ignores its dtype and range."""
+def _gram_matrix() -> QuantizationSpec:
+    """The specification of an input that stays float, but has a `GramMatrixObserver`.
+
+    Nothing uses the dtype and the range.
+    """
     return QuantizationSpec(
         dtype=torch.int8,
         quant_min=-128,
@@ -260,8 +270,8 @@ def mode(config: QuantizationConfig) -> str:
         config: the configuration of an operator.
 
     Returns:
-        "static" (from data), "dynamic" (computed at run time) or "weight-only" (nowhere, because activations
-        stay float).
+        "static" (from calibration data), "dynamic" (computed at run time) or "weight-only" (there are no
+        ranges, because activations stay float).
     """
     return "dynamic" if is_dynamic(config) else "weight-only" if is_weight_only(config) else "static"
 
@@ -279,14 +289,16 @@ def is_grouped(spec: QuantizationSpec) -> bool:
 
 
 def without_sums(spec: QuantizationSpec) -> QuantizationSpec:
-    """Returns the specification for the table of an embedding. No sums of its numbers are computed.
+    """Returns the specification for the weight of an embedding.
+
+    An embedding only reads rows of its weight. It therefore needs no limit on the sums of weights.
 
     Args:
         spec: the specification of a weight.
 
     Returns:
-        A specification without the limit on sums that weights of matrix products have; the given one if it
-        has no such limit.
+        The specification without `SmallSumsPerChannelMinMaxObserver`; the given one if it has another
+        observer.
     """
     if _class_of(spec) is not SmallSumsPerChannelMinMaxObserver:
         return spec
@@ -299,7 +311,7 @@ def on_axis(spec: QuantizationSpec, axis: int) -> QuantizationSpec:
 
     Args:
         spec: the specification of a weight.
-        axis: the dimension of the weight that counts its channels.
+        axis: the dimension of the weight that its channels index.
 
     Returns:
         The new specification; the given one if it has no channels or has them along `axis` already.
@@ -340,8 +352,9 @@ def get_symmetric_quantization_config(
     weight_qmin: int = -127,
     weight_qmax: int = 127,
 ) -> QuantizationConfig:
-    """Returns a configuration for `XNNPACKQuantizer`, with ExecuTorch's arguments: symmetric weights and
-    affine activations.
+    """Returns a configuration for `XNNPACKQuantizer`: symmetric weights and affine activations.
+
+    The arguments are those of ExecuTorch's function with the same name.
 
     Args:
         is_per_channel: one scale for each output channel of a weight.
@@ -365,9 +378,9 @@ def _symmetric(
     weight_qmin: int,
     weight_qmax: int,
 ) -> QuantizationConfig:
-    """Caches configurations: equal settings return the same object, however they are written.
+    """Caches the configurations. The cache needs positional arguments, so that equal settings have one key.
 
-    The observers are torchao's, with the settings of ExecuTorch, so that the numbers are equal to its.
+    The observers are those of torchao with ExecuTorch's settings, so that the quantized numbers are equal.
     """
     if is_dynamic:
         observed: object = dynamic_activation(qat=is_qat, low=act_qmin, high=act_qmax)

@@ -21,7 +21,13 @@ svg text { font: 12px system-ui, sans-serif }
 
 @dataclass(frozen=True)
 class Table:
-    """A head and rows of cells. `right` has the indices of right-aligned columns."""
+    """A table of text.
+
+    Attributes:
+        head: the titles of the columns.
+        rows: the cells of each row.
+        right: the indices of right-aligned columns.
+    """
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -29,19 +35,19 @@ class Table:
 
 
 Sections = Sequence[tuple[str, str | Table]]
-"""Headings, and markup or a table under each."""
+"""Pairs of a heading and its content: HTML or a table."""
 
 
 def bars(
     labels: Sequence[str], series: Mapping[str, Sequence[float]], unit: str, *, line: float | None = None
 ) -> str:
-    """Draws horizontal bars as SVG. Infinite values fill the width; minus infinite values have no bar.
+    """Draws horizontal bars as SVG. An infinite value has a bar of full width; minus infinity has no bar.
 
     Args:
         labels: the labels of the groups of bars.
         series: for each name, one value for each label.
         unit: the unit of the values.
-        line: a value at which a line crosses all bars, or None.
+        line: a value at which a vertical line is drawn, or None.
     """
     finite = [value for values in series.values() for value in values if math.isfinite(value)]
     top = max([1.0, *finite, *([line] if line is not None else [])]) * 1.08
@@ -85,7 +91,10 @@ def bars(
 
 
 def page(title: str, sections: Sections) -> str:
-    """Makes an HTML page that needs no other file. A section without a heading continues the one before."""
+    """Returns an HTML page without external files.
+
+    A section without heading continues the previous section.
+    """
     body = [f"<h1>{html.escape(title)}</h1>"]
     for heading, content in sections:
         if heading:

@@ -1,4 +1,4 @@
-"""The native runtime, which loads and runs .pte files. This package does not import torch."""
+"""The native runtime, which loads and runs .pte files. Does not import torch."""
 
 from __future__ import annotations
 

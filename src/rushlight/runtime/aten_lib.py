@@ -1,4 +1,7 @@
-"""ExecuTorch's `extension.pybindings.aten_lib`: the functions of `portable_lib`, on torch's kernels."""
+"""The functions of ExecuTorch's `extension.pybindings.aten_lib`.
+
+They are the functions of `portable_lib`, but the programs run on torch's kernels.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,8 @@ class _Program(ExecuTorchProgram):
 def _open(source: ProgramSource, data: DataSource | None, trace: tuple[int, int] | None) -> _Program:
     if trace is not None:
         raise NotSupportedError(
-            "ATen mode records no event traces; a hook of rushlight.runtime.aten sees all"
+            "ATen mode does not record event traces; use a hook of rushlight.runtime.aten, which receives "
+            "all values"
         )
     return _Program(aten.Runtime.get().load_program(source, data_path=data))
 
@@ -80,40 +84,42 @@ _load_program_from_buffer = _LOADERS.program_of_bytes
 
 
 class BundledModule(bundled.BundledModule):
-    """A bundled program whose methods run on their test cases with torch's kernels."""
+    """A bundled program. Its test cases run on torch's kernels."""
 
     def __init__(self, source: bundled.BundleSource) -> None:
         super().__init__(source)
         self._loaded = aten.Runtime.get().load_program(self.program)
 
     def execute(self, method_name: str, testset_idx: int) -> list[Any]:
-        """Runs a method on the inputs of a test case, like the method of the base class."""
+        """Runs a method on the inputs of a test case. See the method of the base class."""
         inputs = [_as_torch(value) for value in self.inputs(method_name, testset_idx)]
         return list(self._loaded.load_method(method_name).execute(inputs))
 
     def verify_result_with_bundled_expected_output(
         self, method_name: str, testset_idx: int, rtol: float = 1e-5, atol: float = 1e-8
     ) -> Sequence[Any]:
-        """Runs a method on a test case and compares the outputs, like the method of the base class."""
+        """Runs a method on a test case and compares the outputs. See the method of the base class."""
         expected = self.expected_outputs(method_name, testset_idx)
         where = f"test case {testset_idx} of method {method_name!r}"
         if not expected:
             raise NotFoundError(f"{where} has no expected outputs")
         outputs = self.execute(method_name, testset_idx)
         if len(outputs) != len(expected):
-            raise InvalidTypeError(f"{where} has {len(expected)} outputs, but {len(outputs)} were computed")
+            raise InvalidTypeError(
+                f"{where} has {len(expected)} expected outputs, but the method returned {len(outputs)}"
+            )
         for index, (output, value) in enumerate(zip(outputs, expected, strict=True)):
             _check_output(f"output {index} of {where}", output, _as_torch(value), rtol, atol)
         return outputs
 
 
 def _as_torch(value: Any) -> Any:
-    """Turns an array into a tensor; other values stay as they are."""
+    """Converts an array to a tensor. Other values are returned unchanged."""
     return torch.from_numpy(value) if hasattr(value, "__array_interface__") else value
 
 
 def _check_output(where: str, output: Any, expected: Any, rtol: float, atol: float) -> None:
-    """Compares an output with the expected one.
+    """Compares an output with the expected output.
 
     Raises:
         InvalidStateError: a number differs by more than `atol + rtol * abs(expected)`.
@@ -131,9 +137,9 @@ def _check_output(where: str, output: Any, expected: Any, rtol: float, atol: flo
     if pair:
         is_close = torch.isclose(pair[0], pair[1], rtol=rtol, atol=atol, equal_nan=True).flatten()
         if not bool(is_close.all()):
-            at = int(torch.argmin(is_close.to(torch.uint8)))
-            values = [value.flatten()[at].item() for value in pair]
-            raise InvalidStateError(f"{where}: element {at} is {values[0]}, and {values[1]} is expected")
+            index = int(torch.argmin(is_close.to(torch.uint8)))
+            values = [value.flatten()[index].item() for value in pair]
+            raise InvalidStateError(f"{where}: element {index} is {values[0]}, and {values[1]} is expected")
     elif output != expected:
         raise InvalidStateError(f"{where} is {output!r}, and {expected!r} is expected")
 
@@ -143,7 +149,7 @@ def _load_bundled_program_from_buffer(buffer: bytes, non_const_pool_size: int = 
 
     Args:
         buffer: the bytes of the .bpte file.
-        non_const_pool_size: has no effect: torch takes the memory that the methods need.
+        non_const_pool_size: has no effect, because torch allocates the memory that the methods need.
     """
     return BundledModule(buffer)
 
@@ -159,7 +165,8 @@ def _load_for_executorch_from_bundled_program(
     Args:
         module: the bundled program.
         data_map_buffer: the path or the bytes of a .ptd file with the program's external data.
-        enable_etdump: only False is taken; a hook of `rushlight.runtime.aten` sees all values.
+        enable_etdump: must be False, because ATen mode does not record event traces. A hook of
+            `rushlight.runtime.aten` receives all values.
         debug_buffer_size: has no effect without an event trace.
     """
     return ExecuTorchModule(

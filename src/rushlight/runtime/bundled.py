@@ -14,7 +14,7 @@ BundleSource = Union[bytes, bytearray, memoryview, BinaryIO, str, "os.PathLike[s
 
 
 class BundledModule:
-    """A bundled program whose methods run on their test cases.
+    """A bundled program: a program with test cases for its methods.
 
     Tensors are torch tensors if torch is loaded in this process, else numpy arrays.
 
@@ -31,7 +31,7 @@ class BundledModule:
 
     @property
     def program(self) -> bytes:
-        """The bytes of the .pte file inside."""
+        """The bytes of the .pte file in the bundled program."""
         return self._module.program()
 
     @property
@@ -96,7 +96,7 @@ class BundledModule:
             The outputs of the method.
 
         Raises:
-            InvalidArgumentError: there is no such test case, or the method does not take its inputs.
+            InvalidArgumentError: there is no such test case, or its inputs do not fit the method.
             NotFoundError: the method has no test cases.
         """
         return self._module.execute(method_name, testset_idx)
@@ -104,13 +104,12 @@ class BundledModule:
     def verify_result_with_bundled_expected_output(
         self, method_name: str, testset_idx: int, rtol: float = 1e-5, atol: float = 1e-8
     ) -> Sequence[Any]:
-        """Runs a method on the inputs of a test case and compares the outputs with the expected ones.
+        """Runs a method on the inputs of a test case, and compares the outputs with the expected outputs.
 
         Args:
             method_name: the name of the method.
             testset_idx: the index of the test case.
-            rtol: the relative tolerance. A number is as expected if it differs by at most
-                `atol + rtol * abs(expected)`.
+            rtol: the relative tolerance. A number may differ by at most `atol + rtol * abs(expected)`.
             atol: the absolute tolerance.
 
         Returns:
@@ -127,10 +126,9 @@ class BundledModule:
 def _bytes_of(source: BundleSource) -> bytes:
     if isinstance(source, (str, os.PathLike)):
         return Path(source).read_bytes()
-    held = source if isinstance(source, (bytes, bytearray, memoryview)) else contents(source)
-    if held is None:
+    found = source if isinstance(source, (bytes, bytearray, memoryview)) else contents(source)
+    if found is None:
         raise TypeError(
-            "a bundled program is given as bytes, a path or an open file object, "
-            f"not as {type(source).__name__}"
+            f"a bundled program must be bytes, a path or an open file object, not {type(source).__name__}"
         )
-    return bytes(held)
+    return bytes(found)

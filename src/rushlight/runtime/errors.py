@@ -1,6 +1,6 @@
 """The exceptions of the runtime.
 
-Each derives from RushlightError and from the built-in exception of its kind.
+Each exception derives from RushlightError, and most also from a related built-in exception.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 class RushlightError(RuntimeError):
     """An error of the runtime.
 
-    `ExecutorchProgramManager.locate(error)` returns the lines of the model that belong to the error.
+    `ExecutorchProgramManager.locate(error)` returns the lines of the model's source code that belong to the
+    error.
 
     Args:
         message: the text of the error.
@@ -69,13 +70,13 @@ class OperatorMissingError(RushlightError, NotImplementedError):
 
 
 class NotFoundError(RushlightError, KeyError):
-    """There is no method, buffer or backend of this name."""
+    """There is no method, buffer or backend with this name."""
 
     code = 0x20
 
 
 class OutOfMemoryError(RushlightError, MemoryError):
-    """An allocation failed, or a tensor needs more memory than was planned."""
+    """An allocation failed, or a tensor needs more memory than the memory plan allows."""
 
     code = 0x21
 
@@ -107,13 +108,13 @@ class BackendMissingWarning(RuntimeWarning):
 
 
 class DelegateError(RushlightError):
-    """A backend refused its part of the program, or failed while it ran it."""
+    """A backend rejected its partition of the program, or failed in its execution."""
 
     code = 0x30
 
 
 class LimitError(OutOfMemoryError):
-    """A call reached a limit: of instructions or of memory, see `load`."""
+    """A call reached the limit of instructions or of memory. See `load` for the limits."""
 
     code = 0x25
 
@@ -145,7 +146,7 @@ _BY_CODE: dict[int, type[RushlightError]] = {
 
 
 def error_for(code: int, message: str) -> RushlightError:
-    """Makes the exception for an error number of the native runtime.
+    """Returns the exception for an error number of the native runtime.
 
     Args:
         code: the error number.

@@ -1,4 +1,4 @@
-"""The kernels of this runtime, and a function that calls one of them."""
+"""Lists the kernels of this runtime, and calls them."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ Written = Shape | list[Shape] | bool | int | float
 def call_kernel(
     name: str, args: Sequence[object], library: str | None = None, threads: int = 1
 ) -> list[Written]:
-    """Calls one kernel, which writes its results into the given out tensors.
+    """Calls one kernel. The kernel writes its results to the out arguments.
 
     Args:
-        name: operator and overload, such as "aten::add.out".
-        args: the arguments in the order of the operator's schema, with the outs at the end. Tensors are torch
-            tensors, numpy arrays or other objects with DLPack, and are dense in some dim order. If an out
-            tensor is larger than the result, its first elements hold the result. Dtypes and memory formats
-            are those of torch or their numbers.
-        library: the kernel library: "portable", "optimized", "quantized" or the name of a loaded one. None
-            searches loaded libraries first, then the faster kernels first.
+        name: the operator and overload, such as "aten::add.out".
+        args: the arguments in the order of the operator's schema, with the out arguments at the end. Tensors
+            are torch tensors, numpy arrays or other objects that support DLPack. They must be dense in some
+            dim order. If an out tensor is larger than the result, its first elements contain the result.
+            Dtypes and memory formats are objects of torch, or their numbers.
+        library: the kernel library: "portable", "optimized", "quantized" or the name of a loaded library.
+            None searches loaded libraries first, then the other libraries from the fastest to the slowest.
         threads: the number of threads that the kernel may use.
 
     Returns:
-        For each out argument, in order: the shape of a tensor, a list of shapes for a list of tensors, or the
-        value of a number.
+        An item for each out argument, in order: the shape of a tensor, a list of shapes for a list of
+        tensors, or the value of a number.
 
     Raises:
         OperatorMissingError: there is no such kernel.
         NotSupportedError: the kernel does not support the dtype of a tensor.
-        RushlightError: the kernel failed, with the message of the kernel.
+        RushlightError: the kernel failed. The message is that of the kernel.
     """
     return _native.call_kernel(name, args, library, threads)
 
@@ -41,21 +41,21 @@ def kernel_names(library: str | None = None) -> list[str]:
     """Returns the sorted names of the kernels, such as "aten::add.out".
 
     Args:
-        library: the name of a kernel library; None means all.
+        library: the name of a kernel library; None means all libraries.
     """
     return _native.kernel_names(library)
 
 
 def kernel_table(library: str | None = None) -> str:
-    """Returns a table of kernels and dtypes, one kernel in each line, such as `aten::gather.out
-    float32,float64 2:int64`.
+    """Returns a table of kernels and dtypes as text.
 
-    The dtypes are those that all tensors of a call may have, outs included. Arguments that may have other
-    dtypes follow with their positions, which begin at 0. A kernel that takes any dtype has none. If several
-    libraries have kernels for other dtypes of an operator, it has several lines.
+    Each line has one kernel, such as `aten::gather.out float32,float64 2:int64`. The first dtypes apply to
+    all tensors of a call, including out arguments. Arguments with different dtypes follow, with their
+    positions from 0. A kernel that supports any dtype has no dtypes. If several libraries have kernels for
+    different dtypes of an operator, the operator has several lines.
 
     Args:
-        library: the name of a kernel library; None means all.
+        library: the name of a kernel library; None means all libraries.
     """
     return "".join(
         " ".join([name, *(word for word in map(_dtypes, row) if word)]) + "\n"

@@ -1,4 +1,4 @@
-"""Shared libraries of kernels and backends, and the folders that are needed to build one."""
+"""Loads shared libraries of kernels and backends, and finds the folders for building them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Library:
 
     Attributes:
         name: the name of the library.
-        path: its file.
-        operators: the names of the operators that it has kernels for.
-        backends: the names of its backends.
+        path: the file of the library.
+        operators: the names of the operators for which the library has kernels.
+        backends: the names of the backends of the library.
     """
 
     name: str
@@ -37,9 +37,9 @@ class Library:
 def load_library(path: PathLike) -> Library:
     """Loads a shared library of kernels or backends for the rest of the process.
 
-    Methods that are loaded later use its kernels, in preference to the runtime's kernels of the same name,
-    and its backends. Programs that are compiled later may use its operators. A library that is already loaded
-    is not loaded again.
+    Methods that are loaded later use the kernels and backends of the library. If the runtime has a kernel
+    with the same name, the kernel of the library is used. Programs that are compiled later may use the
+    operators of the library. A library that is already loaded is not loaded again.
 
     Args:
         path: the path of the library.
@@ -51,7 +51,7 @@ def load_library(path: PathLike) -> Library:
         AccessFailedError: the file does not exist, or the system cannot load it. The error is also an
             OSError.
         NotSupportedError: the file has no table of kernels or backends, or was built for another version.
-        InvalidArgumentError: a row of the table is wrong, or another library has a row of the same name.
+        InvalidArgumentError: a row of the table is invalid, or another library has a row with the same name.
     """
     return _library(_native.load_library(os.fspath(path)))
 
@@ -88,14 +88,15 @@ def library_dir() -> Path:
     """Returns the folder of the static libraries.
 
     Raises:
-        NotFoundError: the package has sources instead, as wheels have; `find_package(rushlight)` compiles
-            them.
+        NotFoundError: the package contains the sources instead of static libraries, as wheels do.
+            `find_package(rushlight)` compiles the sources.
     """
     folder = _existing("lib")
     if not (folder / "librushlight_core.a").is_file():
         raise NotFoundError(
-            f"{folder} has no libraries: wheels have the sources of the runtime, which "
-            "find_package(rushlight) compiles (rushlight config --cmake-dir)"
+            f"{folder} has no static libraries: wheels contain the sources of the runtime instead, and "
+            "find_package(rushlight) compiles them (rushlight config --cmake-dir prints the folder of the "
+            "CMake package)"
         )
     return folder
 
@@ -103,10 +104,10 @@ def library_dir() -> Path:
 def runtime_sources(folder: Path) -> Path:
     """Returns the folder of the runtime's C++ sources, which selective builds compile.
 
-    An installed package has them as an archive, which is unpacked once.
+    An installed package contains the sources as an archive. The archive is unpacked once.
 
     Args:
-        folder: where the folder `runtime` of an archive is written.
+        folder: the archive is unpacked to the folder `runtime` in this folder.
 
     Raises:
         NotFoundError: the package was installed without its sources.
@@ -124,14 +125,17 @@ def runtime_sources(folder: Path) -> Path:
 
 
 def _unpacked(archive: Path, headers: Path, target: Path) -> Path:
-    """Unpacks an archive and copies the headers, unless `target` has them, as a file there says."""
+    """Unpacks an archive and copies the headers, unless `target` already contains them.
+
+    A file in `target` contains the digest of the unpacked archive.
+    """
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     mark = target / ".archive"
     if mark.is_file() and mark.read_text(encoding="utf-8") == digest:
         return target
     target.mkdir(parents=True, exist_ok=True)
     with tarfile.open(archive) as files:
-        if hasattr(tarfile, "data_filter"):  # in the later ones of the releases of a Python
+        if hasattr(tarfile, "data_filter"):  # older patch releases of Python do not have this filter
             files.extraction_filter = tarfile.data_filter
         files.extractall(target)
     shutil.copytree(headers, target / "include", dirs_exist_ok=True)
@@ -140,7 +144,7 @@ def _unpacked(archive: Path, headers: Path, target: Path) -> Path:
 
 
 def _existing(*parts: str) -> Path:
-    # The folders lie next to the extension module; an editable installation keeps the sources elsewhere.
+    # The folders are next to the extension module. An editable installation has the sources in another place.
     path = Path(_native.__file__).parents[1].joinpath(*parts)
     if not path.is_dir():
         raise NotFoundError(

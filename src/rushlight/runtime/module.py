@@ -21,11 +21,12 @@ from rushlight.runtime.pytree import LEAF, Tree, parse_names, parse_tree
 
 
 class ModuleMethod:
-    """A method with the signature of the model: it takes and returns nested tuples, lists and dicts of
-    tensors.
+    """A method with the signature of the model.
+
+    Arguments and results may be nested tuples, lists and dicts of tensors.
 
     Args:
-        method: the loaded method, which takes and returns flat lists.
+        method: the loaded method, whose inputs and outputs are flat lists.
     """
 
     def __init__(self, method: Method) -> None:
@@ -42,7 +43,7 @@ class ModuleMethod:
             outputs = LEAF
         self._outputs = outputs
         self._is_plain = not self._keywords and all(tree.is_leaf for tree in self._positional)
-        self._gives_one = outputs is not None and outputs.is_leaf
+        self._has_single_output = outputs is not None and outputs.is_leaf
         paths = [
             path for i, tree in enumerate(self._positional) for path in tree.paths(f"positional argument {i}")
         ]
@@ -54,14 +55,14 @@ class ModuleMethod:
 
         Args:
             args: the positional arguments of the model. Tensors are numpy arrays, torch tensors or other
-                objects with DLPack.
-            kwargs: arguments by name. An argument that was a keyword argument when the model was exported is
-                always given by name. Programs that ExecuTorch compiled do not hold the names of positional
-                arguments.
+                objects that support DLPack.
+            kwargs: arguments by name. An argument that was a keyword argument when the model was exported
+                must be passed by name. Positional arguments can be passed by name if the program contains
+                their names. Programs that ExecuTorch compiled do not contain these names.
 
         Returns:
-            The outputs in the structure of the model. Tensors are torch tensors if an input is one, else
-            numpy arrays. They own their memory.
+            The outputs, in the structure that the model returns. Tensors are torch tensors if an input is a
+            torch tensor, else numpy arrays. They own their memory.
 
         Raises:
             InvalidArgumentError: an argument is missing or unexpected, or has another structure, shape or
@@ -72,13 +73,13 @@ class ModuleMethod:
             outputs = self._method.execute(args)
         else:
             outputs = self._method.execute(self._flatten(args, kwargs))
-        if self._gives_one:
+        if self._has_single_output:
             return outputs[0]
         return outputs if self._outputs is None else self._outputs.unflatten(iter(outputs))
 
     @property
     def metadata(self) -> MethodMeta:
-        """The names, types and sizes that the program states for the method."""
+        """The metadata of the method: names, types and sizes of inputs, outputs and planned memory."""
         return self._method.metadata
 
     def _flatten(self, args: tuple[object, ...], kwargs: dict[str, object]) -> list[object]:
@@ -117,35 +118,35 @@ class ModuleMethod:
             return args, kwargs
         for key in kwargs:
             if key in self._names[: len(args)]:
-                raise InvalidArgumentError(f"{self.__name__} is given the argument {key!r} twice")
+                raise InvalidArgumentError(f"{self.__name__} got the argument {key!r} twice")
         missing = [name for name in names if name not in kwargs]
         if missing:
-            raise InvalidArgumentError(f"{self.__name__} lacks the arguments {', '.join(missing)}")
-        rest = {key: value for key, value in kwargs.items() if key not in names}
-        return (*args, *(kwargs[name] for name in names)), rest
+            raise InvalidArgumentError(f"{self.__name__} is missing the arguments {', '.join(missing)}")
+        remaining = {key: value for key, value in kwargs.items() if key not in names}
+        return (*args, *(kwargs[name] for name in names)), remaining
 
     def _order(self, unknown: list[str]) -> str:
-        """Returns what a message about unknown names adds: the names that there are, if any."""
+        """Returns the end of the message about unknown names: the names of the positional arguments."""
         if not unknown or not self._positional:
             return ""
         if self._names:
             return f"; the positional arguments are {', '.join(self._names)}"
         return (
-            f"; the program does not hold the names of its {len(self._positional)} positional arguments: "
-            "give them by position"
+            f"; the program does not contain the names of its {len(self._positional)} positional arguments: "
+            "pass them by position"
         )
 
     def cancel(self) -> None:
-        """Ends the call that runs on another thread, before its next instruction, with CancelledError.
+        """Cancels the call that runs on another thread. It raises CancelledError before its next instruction.
 
-        A call that is not running yet is not affected.
+        Calls that begin later are not cancelled.
         """
         self._method.cancel()
 
     def reset_state(self) -> None:
-        """Gives the buffers that the method changes the contents that they had when it was loaded.
+        """Restores the mutable buffers of the method to their contents at load.
 
-        Buffers that methods of a program share change for all of them.
+        A buffer that several methods of the program share is restored for all of them.
 
         Raises:
             InvalidStateError: the method is running on another thread.
@@ -157,7 +158,7 @@ class ModuleMethod:
 
 
 def _signature(inputs: Tree | None, meta: MethodMeta) -> tuple[tuple[Tree, ...], dict[str, Tree]]:
-    """Returns the structures of the positional and of the keyword arguments."""
+    """Returns the structures of the positional arguments, and of the keyword arguments by name."""
     if inputs is None or inputs.count() != meta.num_inputs():
         return (LEAF,) * meta.num_inputs(), {}
     match inputs.children:
@@ -167,18 +168,19 @@ def _signature(inputs: Tree | None, meta: MethodMeta) -> tuple[tuple[Tree, ...],
 
 
 class Module:
-    """A loaded program. Calling it runs `forward`, or the only method. Each method is an attribute too.
+    """A loaded program. A call of the module runs `forward`, or the only method of the program.
 
-    A copy or an unpickled module is loaded from the file again, so that its buffers have their first values.
+    Each method is also an attribute. A copied or unpickled module is loaded from its source again, so that
+    its buffers have their initial values.
 
     Args:
         program: the program.
-        origin: the arguments of `load`, with which copies are loaded.
+        origin: the arguments of `load`, for loading copies; None means that the module cannot be copied.
     """
 
     def __init__(self, program: Program, origin: tuple[Any, ...] | None = None) -> None:
         self._program = program
-        self._origin = origin  # the arguments of `load`
+        self._origin = origin
         self._loaded: dict[str, ModuleMethod] = {}
         names = sorted(program.method_names)
         self._default = names[0] if len(names) == 1 else "forward"
@@ -191,7 +193,7 @@ class Module:
 
     @property
     def program(self) -> Program:
-        """The program, whose methods take and return flat lists."""
+        """The program. The inputs and outputs of its methods are flat lists."""
         return self._program
 
     def method(self, name: str) -> ModuleMethod:
@@ -220,18 +222,19 @@ class Module:
         return self.method(name)(*args, **kwargs)
 
     def reset_state(self) -> None:
-        """Gives the buffers of all methods the contents that they had when the methods were loaded."""
+        """Restores the mutable buffers of all methods to their contents at load."""
         for method in self._loaded.values():
             method.reset_state()
 
     def write_etdump_result_to_file(
         self, etdump_path: PathLike, debug_buffer_path: PathLike | None = None
     ) -> None:
-        """Writes the event trace so far, see `Program.write_etdump_result_to_file`.
+        """Writes the events that were recorded so far. See `Program.write_etdump_result_to_file`.
 
         Args:
             etdump_path: the path of the ETDump.
-            debug_buffer_path: the path of the elements of recorded tensors; None writes no such file.
+            debug_buffer_path: the path of the file with the elements of recorded tensors; None writes no such
+                file.
 
         Raises:
             NotFoundError: the program was not loaded with `enable_etdump=True`.
@@ -259,7 +262,7 @@ class Module:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._origin is None:
-            raise TypeError(f"{self!r} was not made by rushlight.load, so that it cannot be copied")
+            raise TypeError(f"{self!r} cannot be copied, because rushlight.load did not create it")
         return _load, self._origin
 
     def __dir__(self) -> list[str]:
@@ -286,19 +289,21 @@ def load(
 
     Args:
         source: a path, bytes, a file object, or a compiled program.
-        data_path: .ptd files with data that the program keeps in other files, or the bytes of one.
+        data_path: the .ptd files with the external data of the program, or the bytes of one such file.
         threads: the number of threads that a call may use. The default is RUSHLIGHT_NUM_THREADS, or the
             number of CPUs that the process may use.
         backend_options: options of backends for all methods: a dict from backend name to a dict of options.
-        enable_etdump: record the events of loads and runs, which `write_etdump_result_to_file` writes.
-        debug_buffer_size: the bytes for the outputs of instructions in the event trace; 0 records none.
-        etdump_buffer_size: the bytes for events. Events that do not fit are dropped and counted.
-        max_instructions: the instructions that a call may run, of which the call of a delegate is one; None
-            means no limit. A call beyond it raises LimitError.
-        max_memory: the bytes that a method may use for planned memory, structures, workspaces, scratch and
-            outputs; None means no limit. What needs more raises LimitError.
-        verify_digest: compare the bytes of the program with the SHA-256 digest that it carries, and refuse a
-            program that differs or carries none. `rushlight.compile(..., digest=True)` writes a digest.
+        enable_etdump: record the events of loads and runs. `write_etdump_result_to_file` writes them.
+        debug_buffer_size: the size in bytes of the buffer for the outputs of instructions in the event trace;
+            0 does not record outputs.
+        etdump_buffer_size: the size in bytes of the buffer for events. Events that do not fit are dropped and
+            counted.
+        max_instructions: the largest number of instructions of a call; None means no limit. The call of a
+            delegate is one instruction. A call that reaches the limit raises LimitError.
+        max_memory: the largest number of bytes of planned memory, structures, workspaces, scratch memory and
+            outputs of a method; None means no limit. A method that needs more raises LimitError.
+        verify_digest: check the SHA-256 digest in the program, and reject a program whose digest is wrong or
+            missing. `rushlight.compile(..., digest=True)` writes a digest.
 
     Returns:
         The module.
@@ -307,9 +312,9 @@ def load(
         FileMissingError: a file does not exist. The error is also a FileNotFoundError.
         InvalidProgramError: the program is truncated, damaged, or not a .pte file, or its digest is wrong.
     """
-    held = contents(source)
-    if held is not None:
-        source = held
+    found = contents(source)
+    if found is not None:
+        source = found
     if isinstance(source, (bytearray, memoryview)):
         source = bytes(source)
     if isinstance(data_path, memoryview):

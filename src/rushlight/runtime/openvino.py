@@ -1,4 +1,4 @@
-"""Finds the library of the installed `openvino` package, which OpenvinoBackend loads on demand."""
+"""Finds the C library of the installed package `openvino`. OpenvinoBackend loads it on demand."""
 
 from __future__ import annotations
 

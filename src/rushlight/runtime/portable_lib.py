@@ -55,7 +55,7 @@ def _load_bundled_program_from_buffer(buffer: bytes, non_const_pool_size: int = 
 
     Args:
         buffer: the bytes of the .bpte file.
-        non_const_pool_size: has no effect: the runtime takes the memory that the methods need.
+        non_const_pool_size: has no effect, because the runtime allocates the memory that the methods need.
     """
     return BundledModule(buffer)
 
@@ -72,7 +72,7 @@ def _load_for_executorch_from_bundled_program(
         module: the bundled program.
         data_map_buffer: the path or the bytes of a .ptd file with the program's external data.
         enable_etdump: record an event trace.
-        debug_buffer_size: the bytes for recorded tensors.
+        debug_buffer_size: the size in bytes of the buffer for recorded tensors.
     """
     return ExecuTorchModule(
         _open(module.program, data_map_buffer, trace_of(enable_etdump, debug_buffer_size))
@@ -95,10 +95,10 @@ def _get_registered_backend_names() -> list[str]:
 
 
 def _unsafe_reset_threadpool(num_threads: int) -> None:
-    """Sets the number of threads of the process's pool, also for programs that are already loaded."""
+    """Sets the number of threads of the process's thread pool, also for programs that are already loaded."""
     _native.set_thread_count(num_threads)
 
 
 def _threadpool_get_thread_count() -> int:
-    """Returns the number of threads of the process's pool."""
+    """Returns the number of threads of the process's thread pool."""
     return _native.get_thread_count()

@@ -18,11 +18,11 @@ from rushlight.runtime.errors import BackendMissingWarning, FileMissingError
 PathLike = Union[str, "os.PathLike[str]"]
 
 ETDUMP_BUFFER_SIZE = 64 << 20
-"""The default size of the event buffer in bytes. The system allocates only the used part."""
+"""The default size of the event buffer in bytes. The operating system allocates only the used part."""
 
 
 MAX_INSTRUCTIONS = 1 << 30
-"""The instructions that a call may run unless another limit is given."""
+"""The default limit of the number of instructions of a call."""
 
 
 class Compiled(Protocol):
@@ -35,24 +35,25 @@ class Compiled(Protocol):
 
 ProgramSource = Union[bytes, bytearray, memoryview, BinaryIO, str, "os.PathLike[str]", Compiled]
 BackendOptions = Mapping[str, Mapping[str, bool | int | str]]
-"""Values by name of the option, by backend id."""
+"""For each backend id, the values of the options by name."""
 DataSource = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], bytes, memoryview]
 
 
 class Verification(Enum):
-    """How much of a program is checked at load. Rushlight always checks all of it."""
+    """Which checks of a program run at load. Rushlight always runs all checks."""
 
     Minimal = 0
     InternalConsistency = 1
 
 
 def load_native(source: ProgramSource, data: DataSource | None, threads: int | None) -> _native.Program:
-    """Loads a program, and warns with BackendMissingWarning about each backend that it needs and does not
-    find.
+    """Loads a program.
+
+    Warns with BackendMissingWarning about each backend that the program needs and this runtime does not have.
 
     Args:
         source: a path, bytes (used without a copy), a file object or a compiled program.
-        data: .ptd files, or the bytes of one.
+        data: the .ptd files, or the bytes of one such file.
         threads: the number of threads that a call may use; None means the default.
 
     Raises:
@@ -62,7 +63,7 @@ def load_native(source: ProgramSource, data: DataSource | None, threads: int | N
     """
     program = _load_native(source, _data(data), threads)
     for backend, method, provision in program.missing_backends():
-        message = f"method {method!r} needs {backend}, which is missing here: {provision}"
+        message = f"method {method!r} needs {backend}, which this runtime does not have: {provision}"
         warnings.warn(message, BackendMissingWarning, stacklevel=3)
     return program
 
@@ -71,15 +72,15 @@ def _load_native(source: ProgramSource, data: Any, threads: int | None) -> _nati
     if isinstance(source, (str, os.PathLike)):
         return _native.load_file(_existing(source), data, threads)
     if isinstance(source, bytearray):
-        source = bytes(source)  # its owner may change it
+        source = bytes(source)  # a copy, because the caller may change the bytearray
     if isinstance(source, (bytes, memoryview)):
         return _native.load_buffer(source, data, threads)
-    held = contents(source)
-    if held is not None:
-        return _native.load_buffer(held, data, threads)
+    found = contents(source)
+    if found is not None:
+        return _native.load_buffer(found, data, threads)
     raise TypeError(
-        "a program is given as bytes, a path, an open file object or a compiled program, "
-        f"not as {type(source).__name__}"
+        "a program must be bytes, a path, an open file object or a compiled program, "
+        f"not {type(source).__name__}"
     )
 
 
@@ -116,7 +117,7 @@ def _existing(path: PathLike) -> str:
 
 
 def read_etdump(program: _native.Program) -> tuple[bytes, bytes]:
-    """Returns the event trace of a native program, see `Program.etdump`.
+    """Returns the event trace of a native program. See `Program.etdump`.
 
     Warns with RuntimeWarning if events did not fit in the buffer.
 
@@ -132,18 +133,22 @@ def read_etdump(program: _native.Program) -> tuple[bytes, bytes]:
     """
     dump, debug, dropped = program.etdump()
     if dropped:
-        message = f"{dropped} events did not fit in the event trace; a larger etdump_buffer_size, or a larger"
-        warnings.warn(f"{message} debug_buffer_size if tensors are recorded, takes more", RuntimeWarning, 3)
+        message = (
+            f"{dropped} events did not fit in the event trace; increase etdump_buffer_size, or "
+            "debug_buffer_size if tensors are recorded"
+        )
+        warnings.warn(message, RuntimeWarning, 3)
     return dump, debug
 
 
 def write_etdump(program: _native.Program, etdump_path: PathLike, debug_buffer_path: PathLike | None) -> None:
-    """Writes the event trace of a native program, see `Program.write_etdump_result_to_file`.
+    """Writes the event trace of a native program. See `Program.write_etdump_result_to_file`.
 
     Args:
         program: the native program.
         etdump_path: the path of the ETDump.
-        debug_buffer_path: the path of the elements of recorded tensors; None writes no such file.
+        debug_buffer_path: the path of the file with the elements of recorded tensors; None writes no such
+            file.
 
     Raises:
         NotFoundError: the program was not loaded with `enable_etdump=True`.
@@ -157,9 +162,7 @@ def write_etdump(program: _native.Program, etdump_path: PathLike, debug_buffer_p
 
 
 class Program:
-    """A program and its loaded methods.
-
-    Methods keep the program and its bytes alive.
+    """A program and its loaded methods. A method keeps the program and its bytes alive.
 
     Args:
         program: the native program.
@@ -181,8 +184,8 @@ class Program:
 
         Args:
             name: the name of the method.
-            backend_options: options of the method's backends, added to those of the program, such as
-                {"XnnpackBackend": {"own_kernels": True}}. With options, every call loads the method again.
+            backend_options: options of the method's backends, in addition to those of the program, such as
+                {"XnnpackBackend": {"own_kernels": True}}. With options, each call loads the method again.
 
         Raises:
             NotFoundError: the program has no such method, or needs a backend that does not exist. The error
@@ -208,18 +211,18 @@ class Program:
             name: the name of the method.
 
         Raises:
-            RushlightError: as `load_method`.
+            RushlightError: see `load_method`.
         """
         return Method(self._program, name, is_timed=True)
 
     def metadata(self, method_name: str) -> MethodMeta:
-        """Returns the names, types and sizes that the program states for a method, without loading it.
+        """Returns the metadata of a method, without loading the method.
 
         Args:
             method_name: the name of the method.
 
         Returns:
-            The description of the inputs, the outputs and the planned memory of the method.
+            The names, types and sizes of the inputs, the outputs and the planned memory.
 
         Raises:
             NotFoundError: the program has no such method.
@@ -227,11 +230,11 @@ class Program:
         return self._program.method_meta(method_name)
 
     def named_data(self) -> list[str]:
-        """Returns the names of the data that the program stores by name."""
+        """Returns the names of the program's named data."""
         return self._program.named_data()
 
     def etdump(self) -> tuple[bytes, bytes]:
-        """Returns the event trace so far: the bytes of an ETDump, and the elements of recorded tensors.
+        """Returns the events that were recorded so far: an ETDump, and the elements of recorded tensors.
 
         Warns with RuntimeWarning if events did not fit in the buffer.
 
@@ -244,14 +247,14 @@ class Program:
     def write_etdump_result_to_file(
         self, etdump_path: PathLike, debug_buffer_path: PathLike | None = None
     ) -> None:
-        """Writes the event trace so far.
+        """Writes the events that were recorded so far.
 
         Warns with RuntimeWarning if events did not fit in the buffer.
 
         Args:
             etdump_path: the path of the ETDump.
-            debug_buffer_path: the path of the elements of recorded tensors. They are recorded if the program
-                was loaded with a `debug_buffer_size`.
+            debug_buffer_path: the path of the file with the elements of recorded tensors. Tensors are
+                recorded if the program was loaded with a `debug_buffer_size`.
 
         Raises:
             NotFoundError: the program was not loaded with `enable_etdump=True`.
@@ -290,7 +293,7 @@ class BackendRegistry:
         Args:
             backend_name: the name of the backend.
             key: the name of the option.
-            value: its value.
+            value: the value of the option.
 
         Raises:
             NotFoundError: there is no such backend.
@@ -306,7 +309,7 @@ class BackendRegistry:
             key: the name of the option.
 
         Returns:
-            The value that methods get which are loaded later.
+            The value for methods that are loaded later.
 
         Raises:
             NotFoundError: there is no such backend.
@@ -316,16 +319,16 @@ class BackendRegistry:
 
 
 class OperatorRegistry:
-    """The operators that this runtime has kernels for."""
+    """The operators for which this runtime has kernels."""
 
     @property
     def operator_names(self) -> set[str]:
-        """The names of the operators with overload, such as "aten::add.out"."""
+        """The names of the operators with their overloads, such as "aten::add.out"."""
         return set(_native.kernel_names())
 
 
 class Runtime:
-    """Loads programs. There is one runtime, `Runtime.get()`.
+    """Loads programs. `Runtime.get()` returns the only runtime of the process.
 
     Attributes:
         backend_registry: the backends.
@@ -362,18 +365,20 @@ class Runtime:
             data: a path (the file is mapped), bytes (used without a copy), a file object, or a compiled
                 program.
             verification: has no effect: the whole program is always checked.
-            enable_etdump: record the events of loads and runs, which `write_etdump_result_to_file` writes.
-            debug_buffer_size: the bytes for the outputs of instructions in the event trace; 0 records none.
-            data_path: .ptd files with data that the program keeps in other files, or the bytes of one.
+            enable_etdump: record the events of loads and runs. `write_etdump_result_to_file` writes them.
+            debug_buffer_size: the size in bytes of the buffer for the outputs of instructions in the event
+                trace; 0 does not record outputs.
+            data_path: the .ptd files with the external data of the program, or the bytes of one such file.
             threads: the number of threads that a call may use. The default is RUSHLIGHT_NUM_THREADS, or the
                 number of CPUs that the process may use.
             backend_options: options of backends for all methods: a dict from backend name to a dict of
                 options.
-            etdump_buffer_size: the bytes for events. Events that do not fit are dropped and counted.
-            max_instructions: the instructions that a call may run, of which the call of a delegate is one;
-                None means no limit. A call beyond it raises LimitError.
-            max_memory: the bytes that a method may use for planned memory, structures, workspaces, scratch
-                and outputs; None means no limit. What needs more raises LimitError.
+            etdump_buffer_size: the size in bytes of the buffer for events. Events that do not fit are dropped
+                and counted.
+            max_instructions: the largest number of instructions of a call; None means no limit. The call of
+                a delegate is one instruction. A call that reaches the limit raises LimitError.
+            max_memory: the largest number of bytes of planned memory, structures, workspaces, scratch memory
+                and outputs of a method; None means no limit. A method that needs more raises LimitError.
 
         Returns:
             The program.

@@ -1,4 +1,4 @@
-"""The classes and loaders of ExecuTorch's `extension.pybindings`, shared by `portable_lib` and `aten_lib`."""
+"""The classes and loaders of ExecuTorch's `extension.pybindings`, for `portable_lib` and `aten_lib`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rushlight.runtime.program import (
 
 
 class ExecuTorchMethod:
-    """A method for which setting inputs, execution and reading outputs are separate steps."""
+    """A method with separate steps: set the inputs, execute, get the outputs."""
 
     def __init__(self, method: Method) -> None:
         self._method = method
@@ -40,7 +40,7 @@ class ExecuTorchMethod:
         self._inputs = inputs
 
     def execute(self) -> None:
-        """Runs the method on the stored inputs, or without inputs if none are stored."""
+        """Runs the method on the stored inputs. If there are none, it runs without inputs."""
         self._run(True)
 
     def get_outputs(self, clone_outputs: bool = True) -> list[Any]:
@@ -61,22 +61,22 @@ class ExecuTorchMethod:
         """Runs the method and returns its outputs.
 
         Args:
-            inputs: the inputs; a single tensor means a sequence of one.
-            clone_outputs: return outputs that own their memory. Otherwise those in the planned memory of the
-                method are tensors over this memory: the next run overwrites them, and writing to a parameter
-                that the method returns changes it. Outputs without planned memory always own theirs.
+            inputs: the inputs. A single tensor means a sequence with one tensor.
+            clone_outputs: return outputs that own their memory. If False, outputs in planned memory are
+                views of this memory. The next run overwrites them, and a write to a returned parameter
+                changes the parameter. Outputs without planned memory always own their memory.
         """
         self._inputs = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
         return list(self._run(clone_outputs))
 
     def output_view(self, index: int) -> Any:
-        """Returns a tensor over the planned memory of an output, such as a parameter that the method returns.
+        """Returns a view of the planned memory of an output, such as a parameter that the method returns.
 
         Args:
             index: the index of the output.
 
         Raises:
-            NotSupportedError: the output is no tensor in planned memory.
+            NotSupportedError: the output is not a tensor in planned memory.
         """
         return self._method.output_view(index)
 
@@ -94,7 +94,7 @@ class ExecuTorchMethod:
     __call__ = call
 
     def method_meta(self) -> MethodMeta:
-        """Returns the names, types and sizes that the program states for the method."""
+        """Returns the metadata of the method: names, types and sizes of inputs, outputs and memory."""
         return self._method.metadata
 
     def get_attribute(self, name: str) -> Any:
@@ -128,7 +128,7 @@ class ExecuTorchProgram:
         return ExecuTorchMethod(Method(self._program, method_name))
 
     def method_meta(self, method_name: str) -> MethodMeta:
-        """Returns the names, types and sizes that the program states for a method."""
+        """Returns the metadata of a method: names, types and sizes of inputs, outputs and planned memory."""
         return self._program.method_meta(method_name)
 
     def has_etdump(self) -> bool:
@@ -141,7 +141,7 @@ class ExecuTorchProgram:
 
 
 class ExecuTorchModule:
-    """A program that loads a method when the method first runs."""
+    """A program. A method is loaded when it runs for the first time."""
 
     def __init__(self, program: ExecuTorchProgram) -> None:
         self._program = program
@@ -160,7 +160,7 @@ class ExecuTorchModule:
 
         Args:
             method_name: the name of the method.
-            inputs: the inputs; a single tensor means a sequence of one.
+            inputs: the inputs. A single tensor means a sequence with one tensor.
             clone_outputs: return outputs that own their memory; see `ExecuTorchMethod.call`.
         """
         return self._method(method_name).call(inputs, clone_outputs)
@@ -178,20 +178,19 @@ class ExecuTorchModule:
         return method.get_outputs(clone_outputs)
 
     def output_view(self, method_name: str, index: int) -> Any:
-        """Returns a tensor over the planned memory of an output of a method, which is loaded if it is not
-        yet.
+        """Returns a view of the planned memory of an output. Loads the method if it is not loaded.
 
         Args:
             method_name: the name of the method.
             index: the index of the output.
 
         Raises:
-            NotSupportedError: the output is no tensor in planned memory.
+            NotSupportedError: the output is not a tensor in planned memory.
         """
         return self._method(method_name).output_view(index)
 
     def method_meta(self, method_name: str) -> MethodMeta:
-        """Returns the names, types and sizes that the program states for a method."""
+        """Returns the metadata of a method: names, types and sizes of inputs, outputs and planned memory."""
         return self._program.method_meta(method_name)
 
     def method_names(self) -> list[str]:
@@ -208,17 +207,17 @@ class ExecuTorchModule:
 
 
 def trace_of(enable_etdump: bool, debug_buffer_size: int) -> tuple[int, int] | None:
-    """Returns the bytes for events and for recorded tensors, or None if no events are recorded."""
+    """Returns the sizes of the buffers for events and for recorded tensors, or None without event trace."""
     return (ETDUMP_BUFFER_SIZE, debug_buffer_size) if enable_etdump else None
 
 
 @dataclass(frozen=True)
 class Loaders:
-    """The four functions that load a program or module, from a file or from bytes.
+    """Functions that load a program or a module, from a file or from bytes.
 
     Attributes:
-        open: a function of the program, its external data, and the bytes for events and for recorded tensors
-            (None records no events); it returns the program.
+        open: a function that loads a program. Its arguments are the program, the external data, and the
+            result of `trace_of`.
     """
 
     open: Callable[[ProgramSource, DataSource | None, tuple[int, int] | None], ExecuTorchProgram]
@@ -244,7 +243,7 @@ class Loaders:
         debug_buffer_size: int = 0,
         program_verification: Verification = Verification.InternalConsistency,
     ) -> ExecuTorchModule:
-        """Loads a module from bytes, and its external data from other bytes."""
+        """Loads a module from bytes. The external data are also bytes."""
         return ExecuTorchModule(
             self.open(buffer, data_map_buffer, trace_of(enable_etdump, debug_buffer_size))
         )

@@ -1,6 +1,7 @@
-"""The nesting of a method's inputs and outputs, read without torch from the JSON text of torch.utils._pytree.
+"""The structure (pytree) of a method's inputs and outputs, from the JSON text of torch.utils._pytree.
 
-A container type of another library becomes a tuple, or a dict if its keys are known.
+This module does not import torch. A container type of another library becomes a tuple, or a dict if its keys
+are known.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from rushlight.runtime.errors import InvalidArgumentError, InvalidProgramError
 
 PROTOCOL = 1
+"""The version of the JSON text."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,12 @@ class Tree:
 
     Attributes:
         kind: "leaf", "sequence" or "mapping".
-        build: makes the container from a list of its children.
+        build: a function that creates the container from a list of its children.
         children: the trees of the children.
         keys: the keys of a mapping, in the order of the children.
     """
 
-    kind: str  # "leaf", "sequence" or "mapping"
+    kind: str
     build: Callable[[list[object]], object]
     children: tuple[Tree, ...] = ()
     keys: tuple[Any, ...] = ()
@@ -41,7 +43,7 @@ class Tree:
         """Returns the path to each leaf, such as "[0]['mask']".
 
         Args:
-            prefix: a text before each path.
+            prefix: the first part of each path.
         """
         if self.is_leaf:
             return [prefix]
@@ -61,7 +63,8 @@ class Tree:
             where: the name of the value in error messages.
 
         Raises:
-            InvalidArgumentError: the value has another structure; the message says where.
+            InvalidArgumentError: the value has another structure. The message contains the path of the
+                difference.
         """
         if self.is_leaf:
             leaves.append(value)
@@ -75,13 +78,13 @@ class Tree:
             is_sequence = isinstance(value, (Sequence, deque)) and not isinstance(value, (str, bytes))
             if not is_sequence or len(value) != len(self.children):
                 raise InvalidArgumentError(
-                    f"{where} must be a list or tuple of {len(self.children)}, not {_describe(value)}"
+                    f"{where} must be a list or tuple of length {len(self.children)}, not {_describe(value)}"
                 )
             for index, child in enumerate(self.children):
                 child.flatten(value[index], leaves, f"{where}[{index}]")
 
     def unflatten(self, leaves: Iterator[object]) -> Any:
-        """Makes a value of this structure.
+        """Creates a value of this structure from its leaves.
 
         Args:
             leaves: the leaves in order.
@@ -102,7 +105,7 @@ def _describe(value: object) -> str:
     if isinstance(value, Mapping):
         return f"a dict with the keys {', '.join(map(repr, value)) or '(none)'}"
     if isinstance(value, (list, tuple)):
-        return f"a {type(value).__name__} of {len(value)}"
+        return f"a {type(value).__name__} of length {len(value)}"
     return f"a value of type {type(value).__name__}"
 
 
@@ -116,33 +119,33 @@ def parse_tree(text: str) -> Tree | None:
         The tree, or None for an empty text.
 
     Raises:
-        InvalidProgramError: the text has another form.
+        InvalidProgramError: the text has another format.
     """
     if not text:
         return None
     try:
         protocol, node = json.loads(text)
         if protocol != PROTOCOL:
-            raise ValueError(f"protocol {protocol}, not {PROTOCOL}")
+            raise ValueError(f"the protocol is {protocol}, not {PROTOCOL}")
         return _parse(node)
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise InvalidProgramError(f"the program's pytree is damaged: {error}") from error
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Returns the names of a method's positional arguments, none if the text of the inputs holds none.
+    """Returns the names of a method's positional arguments. The tuple is empty if the text has no names.
 
     Args:
-        text: a text that `parse_tree` has read.
+        text: the JSON text of the inputs, which `parse_tree` accepts.
 
     Raises:
-        InvalidProgramError: the names are no distinct texts.
+        InvalidProgramError: a name is not a text, or two names are equal.
     """
     names = json.loads(text)[1].get("names", []) if text else []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise InvalidProgramError("the program's pytree is damaged: names of arguments are texts")
+        raise InvalidProgramError("the program's pytree is damaged: a name of an argument is not a text")
     if len(set(names)) != len(names):
-        raise InvalidProgramError("the program's pytree is damaged: two arguments have one name")
+        raise InvalidProgramError("the program's pytree is damaged: two arguments have the same name")
     return tuple(names)
 
 
@@ -190,7 +193,7 @@ def _is_keys(context: object, children: Sequence[Tree]) -> bool:
 
 def _keys(context: Any, children: Sequence[Tree]) -> tuple[object, ...]:
     if not _is_keys(context, children):
-        raise ValueError(f"{len(children)} children, but the keys {context!r}")
+        raise ValueError(f"a container has {len(children)} children, but the keys {context!r}")
     keys = tuple(context)
     if len(set(keys)) != len(keys):
         raise ValueError(f"the keys {context!r} are not distinct")

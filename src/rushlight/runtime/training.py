@@ -1,7 +1,7 @@
 """Trains programs whose methods return a loss, the gradients and the parameters.
 
-`torch.export.experimental._export_forward_backward` makes such a program: a joint graph of the forward and
-backward passes. This module imports no torch.
+`torch.export.experimental._export_forward_backward` exports such a program: a joint graph of the forward and
+backward passes. This module does not import torch.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from rushlight.runtime.program import DataSource, ProgramSource, load_native
 from rushlight.runtime.pybindings import ExecuTorchModule, ExecuTorchProgram
 
 GRADIENTS_INDEX = "__et_training_gradients_index_"
-"""With the name of a method: the method that returns the index of its first gradient."""
+"""The prefix of the name of the method that returns the index of the first gradient of a method."""
 PARAMETERS_INDEX = "__et_training_parameters_index_"
-"""With the name of a method: the method that returns the index of its first parameter."""
+"""The prefix of the name of the method that returns the index of the first parameter of a method."""
 PARAMETER_NAMES = "__et_training_fqn_"
-"""With the name of a method: the method that returns the names of its parameters."""
+"""The prefix of the name of the method that returns the names of the parameters of a method."""
 
 
 @dataclass(frozen=True)
 class _JointGraph:
-    """What the outputs of a method are: results, then gradients, then parameters, in the order of the names.
+    """The layout of a method's outputs: results, then gradients, then parameters, in the order of `names`.
 
     Attributes:
         gradients: the index of the first gradient.
@@ -41,11 +41,11 @@ class _JointGraph:
 class TrainingModule:
     """A program with joint graphs of forward and backward passes.
 
-    The parameters are tensors over the memory of the program: what an optimizer writes to them, the next
-    call reads.
+    The parameters are views of the memory of the program. If an optimizer changes them, the next call uses
+    the new values.
 
     Args:
-        module: the loaded program, as `portable_lib` returns it.
+        module: the loaded program, from a function of `portable_lib`.
 
     Attributes:
         model: the loaded program.
@@ -68,14 +68,14 @@ class TrainingModule:
         """Computes the loss and the gradients of all parameters.
 
         Args:
-            method_name: the name of a joint graph.
+            method_name: the name of a method with a joint graph.
             inputs: the inputs of the model, such as a batch and its labels.
 
         Returns:
-            The outputs of the model: the loss, and what else its `forward` returns. They own their memory.
+            The outputs of the model: the loss and all other results of its `forward`. They own their memory.
 
         Raises:
-            InvalidArgumentError: the method is no joint graph, or an input does not fit.
+            InvalidArgumentError: the method has no joint graph, or an input has a wrong shape or dtype.
         """
         graph = self._graph(method_name)
         shared = self.model.run_method(method_name, inputs, clone_outputs=False)
@@ -86,18 +86,18 @@ class TrainingModule:
         return outputs[: graph.gradients]
 
     def named_parameters(self, method_name: str | None = None) -> dict[str, Any]:
-        """Returns the parameters by name, as tensors over the memory of the program.
+        """Returns the parameters by name, as views of the memory of the program.
 
         Args:
-            method_name: the name of a joint graph. The default is that of the last `forward_backward`, else
-                the only one.
+            method_name: the name of a method with a joint graph. The default is the method of the last
+                `forward_backward`, else the only such method.
 
         Returns:
-            The parameters: torch tensors if torch is loaded, else numpy arrays. Reading and writing them
-            reads and writes the parameters of the program.
+            The parameters: torch tensors if torch is loaded, else numpy arrays. A write to a view
+            changes the parameter of the program.
 
         Raises:
-            InvalidArgumentError: the method is no joint graph, or there are several.
+            InvalidArgumentError: the method has no joint graph, or no name is given and there are several.
         """
         if method_name is None:
             method_name = self._last or self._only()
@@ -115,7 +115,8 @@ class TrainingModule:
         """Returns the gradients of the last `forward_backward` by the names of their parameters.
 
         Args:
-            method_name: the name of a joint graph. The default is that of the last `forward_backward`.
+            method_name: the name of a method with a joint graph. The default is the method of the last
+                `forward_backward`.
 
         Raises:
             InvalidStateError: `forward_backward` has not been called.
@@ -123,18 +124,19 @@ class TrainingModule:
         name = self._last if method_name is None else method_name
         if name is None or name not in self._gradients:
             raise InvalidStateError(
-                "there are no gradients yet: call forward_backward before named_gradients"
-                + (f", with the method {name!r}" if name is not None else "")
+                "there are no gradients"
+                + (f" of the method {name!r}" if name is not None else "")
+                + ": call forward_backward before named_gradients"
             )
         return self._gradients[name]
 
     def load_parameters(self, parameters: Mapping[str, Any], method_name: str | None = None) -> None:
-        """Writes values into parameters, such as those of a former run.
+        """Sets parameters to values, such as the values of an earlier training run.
 
         Args:
-            parameters: values by the name of the parameter, of the same shape. Parameters without a value
-                stay.
-            method_name: the name of a joint graph, as for `named_parameters`.
+            parameters: the values by parameter name, with the shapes of the parameters. Parameters without a
+                value do not change.
+            method_name: the name of a method with a joint graph. See `named_parameters`.
 
         Raises:
             InvalidArgumentError: there is no such parameter, or a value has another shape.
@@ -142,11 +144,13 @@ class TrainingModule:
         own = self.named_parameters(method_name)
         for name, value in parameters.items():
             if name not in own:
-                raise InvalidArgumentError(f"there is no parameter {name!r}; there are {', '.join(own)}")
+                raise InvalidArgumentError(
+                    f"there is no parameter {name!r}; the parameters are {', '.join(own)}"
+                )
             if tuple(value.shape) != tuple(own[name].shape):
                 raise InvalidArgumentError(
-                    f"parameter {name!r} has shape {list(own[name].shape)}, but a value of shape "
-                    f"{list(value.shape)} is given"
+                    f"parameter {name!r} has the shape {list(own[name].shape)}, but its new value has the "
+                    f"shape {list(value.shape)}"
                 )
         for name, value in parameters.items():
             own[name][...] = value
@@ -155,7 +159,7 @@ class TrainingModule:
         names = self.method_names
         if len(names) != 1:
             raise InvalidArgumentError(
-                f"name a method: the program has {len(names)} joint graphs"
+                f"method_name is needed: the program has {len(names)} methods with a joint graph"
                 + (f" ({', '.join(names)})" if names else "; export it with _export_forward_backward")
             )
         return names[0]
@@ -172,8 +176,8 @@ class TrainingModule:
         for needed in (method_name, *(prefix + method_name for prefix in prefixes)):
             if needed not in names:
                 raise InvalidArgumentError(
-                    f"method {method_name!r} is no joint graph of forward and backward passes: the program "
-                    f"has no method {needed!r}; export it with "
+                    f"method {method_name!r} has no joint graph of forward and backward passes: the program "
+                    f"has no method {needed!r}; export the model with "
                     "torch.export.experimental._export_forward_backward"
                 )
         first, second, named = (self.model.run_method(prefix + method_name) for prefix in prefixes)
@@ -192,30 +196,31 @@ class TrainingModule:
 
 
 def _copy(value: Any) -> Any:
-    """Returns a tensor or array that owns its memory; other values as they are."""
+    """Returns a copy of a tensor or array. Other values are returned unchanged."""
     copy = getattr(value, "clone", None) or getattr(value, "copy", None)
     return value if copy is None else copy()
 
 
 class SGD:
-    """Stochastic gradient descent, with the terms of `torch.optim.SGD`. It updates parameters in place.
+    """Stochastic gradient descent, with the options of `torch.optim.SGD`. It updates parameters in place.
 
-    With the gradient g of a parameter p, a step computes `d = g + weight_decay * p` and the direction `m =
-    d` at the first step, `m = momentum * m + (1 - dampening) * d` later. It subtracts `lr * m` from p, or
-    `lr * (d + momentum * m)` with Nesterov's method. float16 and bfloat16 are computed in float32.
+    For a parameter p with gradient g, a step computes `d = g + weight_decay * p`. The direction m is `d` in
+    the first step, and `momentum * m + (1 - dampening) * d` in later steps. The step subtracts `lr * m` from
+    p; with Nesterov's method, it subtracts `lr * (d + momentum * m)`. float16 and bfloat16 are computed in
+    float32.
 
     Args:
-        named_parameters: the parameters by name, as `TrainingModule.named_parameters` returns them: tensors
-            of float32, float64, float16 or bfloat16, of torch, numpy or DLPack.
+        named_parameters: the parameters by name, from `TrainingModule.named_parameters`: float32, float64,
+            float16 or bfloat16 tensors of torch, numpy or DLPack.
         lr: the learning rate.
-        momentum: the factor of the last direction.
-        dampening: the part of the gradient that does not enter the direction.
+        momentum: the factor of the previous direction.
+        dampening: the fraction of the gradient that is not added to the direction.
         weight_decay: the factor of the L2 penalty.
         nesterov: use Nesterov's method.
 
     Raises:
-        InvalidArgumentError: a number is negative or not finite; or Nesterov's method has no momentum, or a
-            dampening.
+        InvalidArgumentError: a number is negative or not finite, or Nesterov's method is used with a momentum
+            of 0 or with dampening.
         NotSupportedError: a parameter has another dtype.
     """
 
@@ -232,7 +237,7 @@ class SGD:
 
     @property
     def lr(self) -> float:
-        """The learning rate. It can be set, such as by a schedule."""
+        """The learning rate. It can be changed between steps, for example by a schedule."""
         return self._sgd.lr
 
     @lr.setter
@@ -240,14 +245,15 @@ class SGD:
         self._sgd.lr = value
 
     def step(self, named_gradients: Mapping[str, Any]) -> None:
-        """Moves each parameter that has a gradient.
+        """Updates each parameter that has a gradient.
 
         Args:
-            named_gradients: gradients by the name of their parameter, of its shape and dtype. Gradients of
-                parameters that the optimizer does not have are left out.
+            named_gradients: the gradients by parameter name, with the shapes and dtypes of the parameters.
+                Gradients of parameters that the optimizer does not have are ignored.
 
         Raises:
-            InvalidArgumentError: a gradient does not fit its parameter, or none belongs to a parameter.
+            InvalidArgumentError: a gradient has a wrong shape or dtype, or no gradient belongs to a
+                parameter.
         """
         self._sgd.step(dict(named_gradients))
 
@@ -265,8 +271,8 @@ def get_sgd_optimizer(
     Args:
         named_parameters: the parameters by name.
         lr: the learning rate.
-        momentum: the factor of the last direction.
-        dampening: the part of the gradient that does not enter the direction.
+        momentum: the factor of the previous direction.
+        dampening: the fraction of the gradient that is not added to the direction.
         weight_decay: the factor of the L2 penalty.
         nesterov: use Nesterov's method.
     """
@@ -278,7 +284,7 @@ def load_for_training(source: ProgramSource, *, data_path: DataSource | None = N
 
     Args:
         source: a path, bytes, a file object, or a compiled program.
-        data_path: .ptd files with data that the program keeps in other files, or the bytes of one.
+        data_path: the .ptd files with the external data of the program, or the bytes of one such file.
 
     Raises:
         FileMissingError: a file does not exist.

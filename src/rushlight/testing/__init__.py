@@ -1,4 +1,4 @@
-"""Tests of backends: a tester with stages, and a suite of operators for any backend.
+"""Tools that test backends: a tester that runs stages, and a suite of operator tests for any backend.
 
 See docs/testing-a-backend.md.
 """

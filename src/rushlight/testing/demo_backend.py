@@ -1,6 +1,7 @@
-"""Small backends and partitioners for tests of delegation, with the names and payloads of ExecuTorch's.
+"""Small backends and partitioners for tests of delegation.
 
-`examples/demo_backend` has the run-time part of `BackendWithCompilerDemo`.
+The names and payloads are those of ExecuTorch's demo backends. `examples/demo_backend` contains the runtime
+part of `BackendWithCompilerDemo`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rushlight.ir import meta
 from rushlight.ir.control_flow import get_control_flow_submodules
 from rushlight.ir.edge_ops import ops
 
-_TAKEN = (
+_DEMO_OPERATORS = (
     ops.edge.aten.sin.default,
     ops.edge.aten.mm.default,
     ops.edge.aten.add.Tensor,
@@ -39,7 +40,7 @@ ops_not_to_decompose = [
     torch.ops.aten.scaled_dot_product_attention.default,
     torch.ops.aten.upsample_nearest2d.vec,
 ]
-"""Operators that `NonDecompTestPartitioner` takes whole."""
+"""Operators that `NonDecompTestPartitioner` delegates without decomposition."""
 
 edge_ops_non_decomposed = [
     ops.edge.aten.linear.default,
@@ -70,23 +71,23 @@ class DemoOp(NamedTuple):
 class BackendWithCompilerDemo(BackendDetails):
     """A backend whose payload lists its operators as text.
 
-    The payload begins with the number of instructions and "version:0", and each instruction ends with its
-    debug handle; "#" separates them. It does not say which values an instruction reads.
+    The payload begins with the number of instructions and "version:0". Each instruction ends with its debug
+    handle, and "#" separates the instructions. The payload does not contain the inputs of instructions.
     """
 
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
-        """Lists the operators of a part.
+        """Lists the operators of a partition.
 
         Raises:
-            RuntimeError: the backend does not have an operator.
+            RuntimeError: the backend does not support an operator.
         """
         instructions: list[str] = []
         handles: dict[int, tuple[int, ...]] = {}
         for node in edge_program.graph.nodes:
             if node.op in ("placeholder", "output", "get_attr"):
                 continue
-            if node.op != "call_function" or node.target not in _TAKEN:
+            if node.op != "call_function" or node.target not in _DEMO_OPERATORS:
                 name = getattr(node.target, "__name__", node.target)
                 raise RuntimeError(f"{node.op} {name} is not supported in backend BackendWithCompilerDemo")
             value, handle = meta.get_val(node), meta.get_debug_handle(node)
@@ -100,12 +101,14 @@ class BackendWithCompilerDemo(BackendDetails):
 
 @final
 class ExecutorBackend(BackendDetails):
-    """A backend whose payload is a program file of the part. The option "external_constants" leaves its
-    constants out."""
+    """A backend whose payload is a program file of the partition.
+
+    With the compile spec "external_constants", the program file does not contain its constants.
+    """
 
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
-        """Compiles a part as a program of its own."""
+        """Compiles a partition to a separate program."""
         outside = any(spec.key == "external_constants" for spec in compile_specs)
         program = EdgeProgramManager(edge_program).to_executorch(
             ExecutorchBackendConfig(external_constants=outside)
@@ -113,8 +116,8 @@ class ExecutorBackend(BackendDetails):
         return PreprocessResult(program.buffer)
 
 
-class _Supported(OperatorSupportBase):
-    """The calls of some operators."""
+class _ListedOperatorSupport(OperatorSupportBase):
+    """Supports calls of the operators in `operators`."""
 
     operators: tuple[object, ...] = ()
 
@@ -124,7 +127,7 @@ class _Supported(OperatorSupportBase):
 
 
 class AllOperatorSupport(OperatorSupportBase):
-    """All calls of operators."""
+    """Supports calls of all operators."""
 
     def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> bool:
         """Returns whether the node calls an operator."""
@@ -132,10 +135,10 @@ class AllOperatorSupport(OperatorSupportBase):
 
 
 class AnyDelegateSupport(OperatorSupportBase):
-    """All calls of lowered modules of `BackendWithCompilerDemo`."""
+    """Supports calls of lowered modules of `BackendWithCompilerDemo`."""
 
     def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> bool:
-        """Returns whether the node calls a lowered module of that backend."""
+        """Returns whether the node calls a lowered module of `BackendWithCompilerDemo`."""
         if node.op != "call_function" or node.target is not executorch_call_delegate:
             return False
         module = node.args[0]
@@ -143,44 +146,44 @@ class AnyDelegateSupport(OperatorSupportBase):
         return getattr(lowered, "backend_id", None) == BackendWithCompilerDemo.__name__
 
 
-class AddOperatorSupport(_Supported):
-    """Additions."""
+class AddOperatorSupport(_ListedOperatorSupport):
+    """Supports additions."""
 
     operators = (ops.edge.aten.add.Tensor,)
 
 
-class MatmulOperatorSupport(_Supported):
-    """Products of matrices."""
+class MatmulOperatorSupport(_ListedOperatorSupport):
+    """Supports matrix multiplications."""
 
     operators = (ops.edge.aten.mm.default,)
 
 
-class OpsToNotDecomposeOperatorSupport(_Supported):
-    """The operators of `edge_ops_non_decomposed`."""
+class OpsToNotDecomposeOperatorSupport(_ListedOperatorSupport):
+    """Supports the operators in `edge_ops_non_decomposed`."""
 
     operators = tuple(edge_ops_non_decomposed)
 
 
-def _tag_parts(
+def _tag_partitions(
     graph_module: GraphModule, support: OperatorSupportBase, spec: DelegationSpec
 ) -> dict[str, DelegationSpec]:
-    """Tags the supported nodes of a graph, one tag for each part."""
+    """Tags the supported nodes of a graph. Each partition has its own tag."""
     tags: dict[str, DelegationSpec] = {}
-    for part in generate_pattern_op_partitions(graph_module, op_support=support):
-        tag = f"tag{part.id}"
+    for partition in generate_pattern_op_partitions(graph_module, op_support=support):
+        tag = f"tag{partition.id}"
         tags[tag] = spec
-        for node in part.nodes:
+        for node in partition.nodes:
             meta.set_delegation_tag(node, tag)
     return tags
 
 
-def _in_control_flow(
+def _tag_with_control_flow(
     graph_module: GraphModule, tag: Callable[[GraphModule], dict[str, DelegationSpec]]
 ) -> dict[str, DelegationSpec]:
-    """Tags a graph and the graphs of its control flow."""
+    """Tags a graph and the graphs of its control-flow operators."""
     tags = tag(graph_module)
     for _, submodule, _ in get_control_flow_submodules(graph_module):
-        tags.update(_in_control_flow(submodule, tag))
+        tags.update(_tag_with_control_flow(submodule, tag))
     return tags
 
 
@@ -202,21 +205,21 @@ def _tag_data(program: ExportedProgram) -> None:
 
 
 class _DemoPartitioner(Partitioner):
-    """Gives the nodes of `op_support` to the backend of `delegation_spec`, in the main graph."""
+    """Delegates nodes of the main graph that `op_support` supports to the backend of `delegation_spec`."""
 
     op_support: OperatorSupportBase
     delegation_spec: DelegationSpec
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tags the nodes that the backend takes, and the data that they read."""
-        tags = _tag_parts(exported_program.graph_module, self.op_support, self.delegation_spec)
+        """Tags the supported nodes, and the data that these nodes read."""
+        tags = _tag_partitions(exported_program.graph_module, self.op_support, self.delegation_spec)
         _tag_data(exported_program)
         return PartitionResult(exported_program, tags)
 
 
 @final
 class AddMulPartitionerDemo(Partitioner):
-    """Gives additions and products of matrices to `BackendWithCompilerDemo`, also inside control flow."""
+    """Delegates additions and matrix multiplications to `BackendWithCompilerDemo`, also in control flow."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -226,17 +229,17 @@ class AddMulPartitionerDemo(Partitioner):
         )
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tags additions and products; the data that they read stay inputs of the delegates."""
+        """Tags additions and multiplications. The data that they read remain inputs of the delegates."""
 
         def tag(graph_module: GraphModule) -> dict[str, DelegationSpec]:
-            return _tag_parts(graph_module, self.op_support, self.delegation_spec)
+            return _tag_partitions(graph_module, self.op_support, self.delegation_spec)
 
-        return PartitionResult(exported_program, _in_control_flow(exported_program.graph_module, tag))
+        return PartitionResult(exported_program, _tag_with_control_flow(exported_program.graph_module, tag))
 
 
 @final
 class AddAttributePartitionerDemo(_DemoPartitioner):
-    """Gives additions and the data that they read to `BackendWithCompilerDemo`."""
+    """Delegates additions and the data that they read to `BackendWithCompilerDemo`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -246,7 +249,7 @@ class AddAttributePartitionerDemo(_DemoPartitioner):
 
 @final
 class AllNodesPartitionerDemo(_DemoPartitioner):
-    """Gives all operators and data to `ExecutorBackend`."""
+    """Delegates all operators and data to `ExecutorBackend`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -256,7 +259,7 @@ class AllNodesPartitionerDemo(_DemoPartitioner):
 
 @final
 class ExecutorBackendPartitioner(Partitioner):
-    """Gives all operators to `ExecutorBackend`, calls of delegates included."""
+    """Delegates all operators to `ExecutorBackend`, including calls of other delegates."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -266,7 +269,7 @@ class ExecutorBackendPartitioner(Partitioner):
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         """Tags all operators, and the lowered modules that they call."""
         graph_module = exported_program.graph_module
-        tags = _tag_parts(graph_module, self.op_support, self.delegation_spec)
+        tags = _tag_partitions(graph_module, self.op_support, self.delegation_spec)
         for node in graph_module.graph.nodes:
             tag = meta.get_delegation_tag(node)
             if tag is None or not node.args:
@@ -279,8 +282,10 @@ class ExecutorBackendPartitioner(Partitioner):
 
 @final
 class NonDecompTestPartitioner(Partitioner):
-    """Gives each linear layer with a bias, attention and upsampling to a delegate of its own,
-    undecomposed."""
+    """Lowers each linear layer with a bias, each attention and each upsampling to a separate delegate.
+
+    The operators are not decomposed.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -293,15 +298,15 @@ class NonDecompTestPartitioner(Partitioner):
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
-        """Returns the operators that stay whole: of those with three arguments alone."""
+        """Returns the operators that are not decomposed, and a filter: they must have three arguments."""
 
-        def stays_whole(node: Node) -> bool:
+        def is_kept(node: Node) -> bool:
             return node.target not in ops_not_to_decompose or len(node.args) == 3
 
-        return ops_not_to_decompose, stays_whole
+        return ops_not_to_decompose, is_kept
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tags each of the operators with a tag of its own."""
+        """Tags each supported operator with a different tag."""
 
         def tag(graph_module: GraphModule) -> dict[str, DelegationSpec]:
             nodes = [n for n in graph_module.graph.nodes if self.op_support.is_node_supported({}, n)]
@@ -309,4 +314,4 @@ class NonDecompTestPartitioner(Partitioner):
                 meta.set_delegation_tag(node, f"tag{index}")
             return {f"tag{index}": self.delegation_spec for index in range(len(nodes))}
 
-        return PartitionResult(exported_program, _in_control_flow(exported_program.graph_module, tag))
+        return PartitionResult(exported_program, _tag_with_control_flow(exported_program.graph_module, tag))

@@ -1,4 +1,4 @@
-"""How far the results of a program are from the reference."""
+"""Statistics of the error of a program's results."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class TensorStatistics:
     """A summary of one tensor.
 
     Attributes:
-        shape: the sizes.
+        shape: the shape.
         numel: the number of elements.
-        median: the median, NaN of a tensor without elements, as all that follow.
+        median: the median. The statistics of a tensor without elements are NaN.
         mean: the mean.
         max: the largest element.
         min: the smallest element.
@@ -44,7 +44,7 @@ class TensorStatistics:
 
 @dataclass
 class ErrorStatistics:
-    """The difference of a result from its reference. All errors are None if the shapes differ.
+    """The difference between a result and its reference. All errors are None if the shapes differ.
 
     Attributes:
         reference_stats: the summary of the reference.
@@ -53,7 +53,7 @@ class ErrorStatistics:
         error_mae: the mean of absolute differences.
         error_max: the largest absolute difference.
         error_msd: the mean of signed differences, result minus reference.
-        sqnr: the ratio of the norms of result and difference in decibels, infinite for equal tensors.
+        sqnr: the ratio of the norms of the result and of the difference, in dB; infinite for equal tensors.
     """
 
     reference_stats: TensorStatistics

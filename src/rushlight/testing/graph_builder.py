@@ -1,4 +1,4 @@
-"""Graph modules made operator by operator, for tests of passes."""
+"""Builds graph modules operator by operator, for tests of passes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from rushlight.passes.export_pass import Argument, ExportPass, NodeMetadata, Pro
 
 
 class GraphBuilder(ExportPass):
-    """Makes a graph module of calls: placeholders, then operators, then outputs.
+    """Builds a graph module from calls: first placeholders, then operators, then outputs.
 
-    Every operator is computed on fake tensors, so that the nodes have values.
+    Each operator runs on fake tensors, so that the nodes have values.
 
     Args:
-        fake_tensor_mode: the mode of these fake tensors; None means a new one.
+        fake_tensor_mode: the mode of these fake tensors; None creates a mode.
     """
 
     def __init__(self, fake_tensor_mode: FakeTensorMode | None = None) -> None:
@@ -40,15 +40,16 @@ class GraphBuilder(ExportPass):
         """Adds an input.
 
         Args:
-            target: its name.
-            fake_tensor: a tensor of its dtype and shape; a real one is made fake.
+            target: the name of the input.
+            fake_tensor: a tensor with the dtype and shape of the input. A real tensor is converted to a fake
+                tensor.
         """
         if not isinstance(fake_tensor, FakeTensor):
             fake_tensor = self.fake_tensor_mode.from_tensor(fake_tensor)
         return super().placeholder(target, fake_tensor, NodeMetadata({}))
 
     def output(self, results: Sequence[ProxyValue]) -> ProxyValue:  # type: ignore[override]
-        """Adds the outputs. Call it once, last."""
+        """Adds the outputs. This must be the last call."""
         return super().output(list(results), NodeMetadata({}))
 
     def call_operator(
@@ -62,14 +63,14 @@ class GraphBuilder(ExportPass):
 
         Args:
             op: an operator of torch or of the edge dialect.
-            args: its arguments; tensors are results of earlier calls.
-            kwargs: its keyword arguments.
-            meta: metadata of the node.
+            args: the arguments; tensors must be results of earlier calls.
+            kwargs: the keyword arguments.
+            meta: the metadata of the node.
         """
         return super().call_operator(op, args, kwargs or {}, meta or NodeMetadata({}))
 
     def call_getitem(self, value: ProxyValue, key: int, meta: NodeMetadata | None = None) -> ProxyValue:
-        """Adds a getitem call for one of several results of an operator."""
+        """Adds a getitem call that selects one of several results of an operator."""
         return super().call_getitem(value, key, meta or NodeMetadata({}))
 
     def call_submodule(self, graph_module: GraphModule, inputs: tuple[Argument, ...]) -> PassResult:
@@ -105,8 +106,8 @@ def single_op_builder(
     Args:
         placeholders: tensors that become inputs, named `p_0`, `p_1` and so on.
         op: the operator.
-        args: its arguments; tensors among them are members of `placeholders`.
-        kwargs: its keyword arguments.
+        args: the arguments; tensors among them must be elements of `placeholders`.
+        kwargs: the keyword arguments.
     """
     builder = GraphBuilder()
     inputs = {

@@ -1,4 +1,4 @@
-"""Exported programs made operator by operator, for tests of passes over programs."""
+"""Builds exported programs operator by operator, for tests of passes over programs."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class IrMode(Enum):
 
 
 class ProgramBuilder(GraphBuilder):
-    """Makes an exported program of calls, with parameters, buffers and constants.
+    """Builds an exported program from calls. It can have parameters, buffers and constants.
 
     Args:
-        mode: the dialect; None means edge.
-        _core_aten_ops_exception_list: operators that the verifier accepts besides those of the dialect.
-        fake_tensor_mode: the mode of the fake tensors; None means a new one.
+        mode: the dialect; None means the edge dialect.
+        _core_aten_ops_exception_list: operators that the verifier also accepts.
+        fake_tensor_mode: the mode of the fake tensors; None creates a mode.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class ProgramBuilder(GraphBuilder):
         """Adds an input to the signature.
 
         Args:
-            target: the name of the input, and of the tensor that it stands for.
-            input_kind: what the input is.
+            target: the name of the input, and of its tensor in the state.
+            input_kind: the kind of the input.
             value: the tensor of a parameter, buffer or constant.
         """
         persistent = True if input_kind is InputKind.BUFFER else None
@@ -81,10 +81,10 @@ class ProgramBuilder(GraphBuilder):
         """Adds an input.
 
         Args:
-            target: its name.
-            fake_tensor: the tensor of a parameter, buffer or constant; else one of the input's dtype and
-                shape.
-            input_kind: what the input is.
+            target: the name of the input.
+            fake_tensor: the tensor of a parameter, buffer or constant. For other kinds, a tensor with the
+                dtype and shape of the input.
+            input_kind: the kind of the input.
         """
         placeholder = super().placeholder(target, fake_tensor)
         self.insert_input_spec(target, input_kind, fake_tensor)
@@ -96,12 +96,12 @@ class ProgramBuilder(GraphBuilder):
         output_kinds: Sequence[OutputKind] | None = None,
         output_targets: Sequence[str | None] | None = None,
     ) -> ProxyValue:
-        """Adds the outputs. Call it once, last.
+        """Adds the outputs. This must be the last call.
 
         Args:
             results: the values.
-            output_kinds: what each output is; None means outputs of the user.
-            output_targets: the buffer, parameter or input that each output is written to, or None.
+            output_kinds: the kind of each output; None means USER_OUTPUT for all.
+            output_targets: the buffer, parameter or input to which each output is written, or None.
         """
         kinds = output_kinds or [OutputKind.USER_OUTPUT] * len(results)
         targets = output_targets or [None] * len(results)
@@ -140,7 +140,7 @@ class ProgramBuilder(GraphBuilder):
         )
 
     def get_edge_program(self) -> EdgeProgramManager:
-        """Returns the program as the method `forward` of a manager."""
+        """Returns a manager with the program as its method `forward`."""
         return EdgeProgramManager(
             self.get_program(), core_aten_ops_exception_list=self._core_aten_ops_exception_list
         )

@@ -1,6 +1,7 @@
-"""The stages from a module to the bytes of a program; each stage is an object that keeps its result.
+"""The stages that convert a module to the bytes of a program. Each stage is an object with a result.
 
-`rushlight.testing.Tester` runs them in order. A backend derives from them to set its own defaults.
+`rushlight.testing.Tester` runs the stages in order. The stages of a backend derive from these classes, and
+set their own defaults.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from rushlight.quantize.dynamic_chains import DuplicateDynamicQuantChainPass
 from rushlight.runtime.portable_lib import Verification, _load_for_executorch_from_buffer
 
 Inputs = Sequence[Any]
-"""The positional inputs of a model: tensors, numbers, or trees of these."""
+"""The positional inputs of a model: tensors, numbers, or nested containers (pytrees) of these."""
 
 
 class StageType(Enum):
@@ -63,17 +64,17 @@ class Stage(ABC):
 
     @abstractmethod
     def run(self, artifact: Any, inputs: Inputs | None = None) -> None:
-        """Makes the artifact of this stage.
+        """Creates the artifact of this stage.
 
         Args:
-            artifact: the artifact of the stage before, or the module.
-            inputs: example inputs, for stages that trace or calibrate.
+            artifact: the artifact of the previous stage, or the module.
+            inputs: example inputs, for stages that export or calibrate.
         """
 
     @property
     @abstractmethod
     def artifact(self) -> Any:
-        """The artifact of the stage, which is the input of the next stage."""
+        """The artifact of the stage. It is the input of the next stage."""
 
     @property
     @abstractmethod
@@ -93,7 +94,7 @@ class Stage(ABC):
         return artifact.exported_program() if isinstance(artifact, EdgeProgramManager) else artifact
 
     def stage_banner(self) -> str:
-        """Returns the line above a printed artifact, with the name of the stage."""
+        """Returns the header line of a printed artifact. It contains the name of the stage."""
         return f"{'#' * 36} {type(self).__name__} {'#' * 36}\n"
 
     def dump_artifact(self, path_to_dump: str | None) -> None:
@@ -111,15 +112,16 @@ class Stage(ABC):
 
 
 class Quantize(Stage):
-    """Quantizes a module with a quantizer of pt2e, with ranges from the example inputs.
+    """Quantizes a module with a pt2e quantizer, and calibrates it on the example inputs.
 
     Args:
         quantizer: the quantizer.
-        quantization_config: its configuration for all operators; None means that it has its own.
+        quantization_config: the configuration for all operators; None keeps the configurations of the
+            quantizer.
         calibrate: run the prepared module, so that its observers see values.
         calibration_samples: the inputs of these runs; None means the example inputs.
         is_qat: prepare for quantization-aware training instead.
-        set_global: give the configuration to the quantizer.
+        set_global: call `quantizer.set_global` with the configuration.
         fold_quantize: store quantized weights instead of quantizing them at run time.
     """
 
@@ -156,7 +158,7 @@ class Quantize(Stage):
         if self.is_qat:
             artifact.train()
         exported = torch.export.export(artifact, tuple(inputs), strict=True)
-        # Checks of sizes in the graph would prevent the export with dynamic sizes that follows.
+        # Guards for sizes in the graph would prevent the later export with dynamic sizes.
         captured = exported.module(check_guards=False)
         prepare = prepare_qat_pt2e if self.is_qat else prepare_pt2e
         prepared = prepare(captured, self.quantizer)
@@ -190,7 +192,7 @@ class Quantize_(Stage):
 
     Args:
         config: torchao's configuration.
-        filter_fn: says for a module and its name whether it is quantized; None means linear layers.
+        filter_fn: returns for a module and its name whether to quantize it; None means linear layers.
     """
 
     def __init__(self, config: Any, filter_fn: Callable[[torch.nn.Module, str], bool] | None = None) -> None:
@@ -299,10 +301,10 @@ class ToEdge(_EdgeStage):
 
 
 class Partition(_EdgeStage):
-    """Lowers parts of an edge program to a backend.
+    """Lowers partitions of an edge program to a backend.
 
     Args:
-        partitioner: the partitioner, which selects the parts.
+        partitioner: selects the partitions.
     """
 
     def __init__(self, partitioner: Partitioner) -> None:
@@ -319,17 +321,18 @@ class Partition(_EdgeStage):
 
     @property
     def delegate_module(self) -> EdgeProgramManager | None:
-        """The artifact, by the name that it has in ExecuTorch."""
+        """The artifact, with the name from ExecuTorch."""
         return self.edge_dialect_program
 
 
 class ToEdgeTransformAndLower(_EdgeStage):
-    """Converts an exported program to an edge program and lowers parts of it to backends.
+    """Converts an exported program to an edge program, and lowers partitions of it to backends.
 
     Args:
-        default_partitioner_cls: the partitioner's class, used where `partitioners` are not given.
+        default_partitioner_cls: creates the partitioner if no `partitioners` are given.
         partitioners: the partitioners in order.
-        edge_compile_config: options of the conversion; None means that dialects are not verified.
+        edge_compile_config: options of the conversion; None means the defaults without verification of the
+            dialect.
     """
 
     def __init__(
@@ -362,10 +365,10 @@ class RunPasses(Stage):
     """Runs passes over an edge program or an exported program.
 
     Args:
-        pass_manager_cls: makes, of a program and classes of passes, an object whose `transform()` returns the
-            transformed program; for edge programs.
+        pass_manager_cls: for edge programs. It is called with a program and classes of passes, and returns an
+            object whose method `transform()` returns the transformed program.
         pass_list: the classes of the passes.
-        pass_functions: functions from program to program, which are run after the passes.
+        pass_functions: functions that are called after the passes, with a program, and return a program.
     """
 
     def __init__(
@@ -418,7 +421,8 @@ class ToExecutorch(Stage):
     """Plans memory and emits the program.
 
     Args:
-        config: options of the program file; None means that sizes are planned by their bounds.
+        config: options of the program file; None means that memory is planned for the upper bounds of
+            dynamic sizes.
     """
 
     def __init__(self, config: ExecutorchBackendConfig | None = None) -> None:
@@ -449,7 +453,7 @@ class ToExecutorch(Stage):
 
     @override
     def dump_artifact(self, path_to_dump: str | None) -> None:
-        """Appends the program's tables and instructions to a file.
+        """Appends the tables and instructions of the program to a file, as text.
 
         Args:
             path_to_dump: the file; None means standard output.
@@ -492,7 +496,7 @@ class Serialize(Stage):
         """Runs the program in the runtime.
 
         Returns:
-            The results of `forward`, a list. They own their memory.
+            The results of `forward`, as a list of tensors that own their memory.
         """
         module = _load_for_executorch_from_buffer(self.artifact, program_verification=Verification.Minimal)
         return module.run_method("forward", tuple(tree_flatten(tuple(inputs))[0]))
@@ -508,6 +512,8 @@ class Serialize(Stage):
             RuntimeError: no file is given.
         """
         if not path_to_dump:
-            raise RuntimeError("path_to_dump is needed: the bytes of a program are not printed")
+            raise RuntimeError(
+                "path_to_dump is needed: the Serialize stage writes the bytes of a program only to files"
+            )
         with open(path_to_dump, "wb") as file:
             file.write(self.artifact)

@@ -1,4 +1,4 @@
-"""Runs a module through the stages of a backend, with checks in between."""
+"""Runs a module through the stages of a backend, and checks the result of each stage."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from rushlight.testing.stages import (
 logger = logging.getLogger(__name__)
 
 LARGEST_SIZE = 1000
-"""The largest random size of a dimension whose bound is absent or larger."""
+"""The upper limit of random sizes of dynamic dimensions."""
 
 _FOLLOWERS: dict[StageType, list[StageType]] = {
     StageType.QUANTIZE: [StageType.EXPORT],
@@ -53,24 +53,24 @@ _FOLLOWERS: dict[StageType, list[StageType]] = {
 
 
 class StatisticsCallback(Protocol):
-    """Called with the errors of each output of a compared run."""
+    """A function that is called with the error statistics of each compared output."""
 
     def __call__(self, statistics: ErrorStatistics, /) -> object:
-        """Receives the errors of one output."""
+        """Receives the error statistics of one output."""
 
 
 class Tester:
-    """Takes a module through quantization, export, lowering and execution, and compares the results.
+    """Quantizes, exports, lowers and runs a module, and compares the results.
 
-    Each method runs a stage or checks the graph of the last one, and returns the tester, so that calls chain.
-    A backend derives a class with its own stages.
+    Each method runs a stage or checks the graph of the last stage. It returns the tester, so that calls can
+    be chained. The tester of a backend is a derived class with its own stages.
 
     Args:
         module: the module.
-        example_inputs: its positional inputs.
-        stage_classes: what makes the stage of each type where none is given; None means the base classes.
+        example_inputs: the positional inputs of the module.
+        stage_classes: for each type, the class of the default stage; None means the base classes.
         dynamic_shapes: the dynamic dimensions, in the format of torch.export.
-        training: leave the module in training mode.
+        training: set the module to training mode instead of evaluation mode.
     """
 
     __test__ = False  # pytest collects classes whose name starts with Test
@@ -140,7 +140,7 @@ class Tester:
         return self._run_stage(run_passes_stage or self._get_default_stage(StageType.RUN_PASSES))
 
     def partition(self, partition_stage: Stage | None = None) -> Self:
-        """Lowers parts of an edge program."""
+        """Lowers partitions of an edge program."""
         return self._run_stage(partition_stage or self._get_default_stage(StageType.PARTITION))
 
     def to_executorch(self, to_executorch_stage: Stage | None = None) -> Self:
@@ -214,7 +214,7 @@ class Tester:
         return self
 
     def visualize(self, reuse_server: bool = True, stage: StageType | None = None, **kwargs: Any) -> Self:
-        """Opens the model explorer on what a stage made; it needs the package `ai-edge-model-explorer`.
+        """Opens the artifact of a stage in the model explorer, from the package `ai-edge-model-explorer`.
 
         Args:
             reuse_server: show the graph in a running server.
@@ -263,14 +263,16 @@ class Tester:
     # ---- Execution ----
 
     def generate_random_inputs(self) -> Iterator[tuple[torch.Tensor, ...]]:
-        """Gives normally distributed inputs with the dtypes and memory formats of the example inputs.
+        """Yields normally distributed inputs with the dtypes and memory formats of the example inputs.
 
-        Dynamic dimensions get random sizes within their bounds, at most 1000.
+        Dynamic dimensions have random sizes within their bounds, at most 1000.
         """
         sizes: dict[str, int] = {}
         inputs = []
         for position, example in enumerate(self.example_inputs):
-            assert isinstance(example, torch.Tensor), f"input {position} is no tensor; pass inputs="
+            assert isinstance(example, torch.Tensor), (
+                f"input {position} is not a tensor, and random inputs are tensors; pass inputs="
+            )
             shape = list(example.shape)
             dims = self.dynamic_shapes[position] if self.dynamic_shapes is not None else None
             for axis, dim in (dims or {}).items():
@@ -299,11 +301,10 @@ class Tester:
             num_runs: the number of runs on random inputs.
             atol: the absolute tolerance.
             rtol: the relative tolerance.
-            qtol: a further absolute tolerance, in steps of the last dequantization.
-            statistics_callback: called with the errors of each output.
-            artifact_dir: a folder into which the inputs and the reference outputs of the first run are
-                written, in the order of their memory.
-            artifact_name: the beginning of the names of these files.
+            qtol: a further absolute tolerance, in units of the scale of the last dequantization.
+            statistics_callback: called with the error statistics of each output.
+            artifact_dir: a folder for files with the inputs and the reference outputs of the first run.
+            artifact_name: the prefix of the names of these files.
 
         Raises:
             AssertionError: an output differs.
@@ -345,9 +346,9 @@ class Tester:
         rtol: float = 1e-03,
         statistics_callback: StatisticsCallback | None = None,
     ) -> None:
-        """Raises AssertionError where an output differs by more than the tolerances; NaN equals NaN."""
+        """Raises AssertionError if an output differs by more than the tolerances. NaN is equal to NaN."""
         assert len(model_output) == len(ref_output), (
-            f"{len(model_output)} outputs instead of {len(ref_output)}"
+            f"the model returns {len(model_output)} outputs instead of {len(ref_output)}"
         )
         for position, (model, reference) in enumerate(zip(model_output, ref_output, strict=True)):
             statistics = ErrorStatistics.from_tensors(model, reference)
@@ -380,7 +381,7 @@ class Tester:
         qtol: float = 0,
         statistics_callback: StatisticsCallback | None = None,
     ) -> None:
-        """Compares results, each a tensor, a sequence or a dictionary of tensors."""
+        """Compares results. They are tensors, sequences of tensors or dictionaries of tensors."""
         if quantization_scale is not None:
             atol += quantization_scale * qtol
         Tester._assert_outputs_equal(
@@ -389,7 +390,7 @@ class Tester:
 
     @staticmethod
     def _calculate_reference_output(program: ExportedProgram, inputs: Inputs) -> tuple[Any, float | None]:
-        """Returns the results of a program and, if one comes from a dequantization, the scale of this."""
+        """Returns the results of a program, and the scale if a result is computed by a dequantization."""
         results = program.graph.output_node().args[0]
         dequantize = torch.ops.quantized_decomposed.dequantize_per_tensor.default
         scale = next(
@@ -404,12 +405,12 @@ class Tester:
 
 
 def _random_size(dim: Any, sizes: dict[str, int]) -> int:
-    """A size within the bounds of a `torch.export.Dim`, the same for each dim of a name."""
+    """A random size within the bounds of a `torch.export.Dim`. Dimensions with one name have one size."""
     root = getattr(dim, "root", dim)
     if not hasattr(root, "min") or not hasattr(root, "max"):
         raise RuntimeError(f"a random size needs a torch.export.Dim with bounds, not {dim!r}; pass inputs=")
     if root.__name__ not in sizes:
-        # Export fixes sizes of 0 and 1, so a dynamic one is 2 at least or may be 1.
+        # torch.export specializes sizes 0 and 1. A lower bound below 2 still allows 1.
         low = root.min if root.min >= 2 else 1
         sizes[root.__name__] = random.randint(low, min(root.max, LARGEST_SIZE))
     size = sizes[root.__name__]
@@ -423,6 +424,6 @@ def _as_list(results: Any) -> list[Any]:
 
 
 def _wide(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor of 8-bit floats as float32, which torch can compare."""
+    """Converts a tensor of 8-bit floats to float32, because torch.allclose does not support these dtypes."""
     is_narrow = tensor.dtype.is_floating_point and tensor.dtype.itemsize == 1
     return tensor.to(torch.float32) if is_narrow else tensor

@@ -1,4 +1,4 @@
-"""The stages of XnnpackBackend, with the names of ExecuTorch's `backends.xnnpack.test.tester`."""
+"""The stages of XnnpackBackend. The names are those of ExecuTorch's `backends.xnnpack.test.tester`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Quantize(stages.Quantize):
-    """Quantizes with XNNPACKQuantizer, to int8 with one scale for each tensor by default."""
+    """Quantizes with XNNPACKQuantizer. The default is int8 with one scale for each tensor."""
 
     def __init__(
         self,

@@ -1,13 +1,14 @@
 """ATen mode: runs programs in Python on torch's kernels, one instruction at a time.
 
-`Runtime`, `Program` and `Method` have the functions of `rushlight.runtime`, and `load` returns a module with
-the signature of the model. Every operator that is registered with torch is available, also without a native
-kernel. ATen mode is slow; it is a reference and a tool for debugging. A hook sees what each instruction reads
-and writes. `NativeComparison` is a hook that runs each kernel call again in the native runtime.
+`Runtime`, `Program` and `Method` have the functions of `rushlight.runtime`. `load` returns a module with the
+signature of the model. All operators that are registered with torch are available, also those without a
+native kernel. ATen mode is slow. It is a reference implementation and a debugging tool. A hook receives the
+values that each instruction reads and writes. `NativeComparison` is a hook that runs each kernel call again
+in the native runtime.
 
-Values lie in memory as the program plans it: a kernel's result is copied to its planned place after the
-kernel returns. A plan in which two live values overlap therefore gives the same wrong results as on a device.
-Parts that were lowered to a backend run on the native backend, or on the modules that they were lowered from.
+Values have the addresses of the program's memory plan: after a kernel returns, its result is copied to
+planned memory. If two live values overlap in the plan, the results are therefore as wrong as on a device.
+Delegates run on the native backend, or on the lowered modules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compares each kernel call of a run with the kernel of the native runtime."""
+"""Compares the results of torch's kernels with those of the native kernels, for each kernel call of a run."""
 
 from __future__ import annotations
 
@@ -34,18 +34,17 @@ class ComparedStep:
 class NativeComparison:
     """A hook that runs each kernel call again in the native runtime, on the inputs of torch's kernel.
 
-    Because each step starts from torch's values, an error does not propagate: the table shows the step that
-    causes it. Operators that draw random numbers always differ.
+    The inputs of each step are torch's values, so that errors do not propagate: the table shows the step that
+    causes an error. Operators that use random numbers always differ.
 
     Args:
-        library: the kernel library, as for `call_kernel`; None means the kernels that a program would use.
+        library: the kernel library (see `call_kernel`); None means the kernels that a program would use.
 
     Attributes:
-        steps: the compared instructions in order.
+        steps: the compared instructions, in order.
     """
 
     def __init__(self, library: str | None = None) -> None:
-        """Makes a hook that has compared nothing yet."""
         self.library = library
         self.steps: list[ComparedStep] = []
         self._names = set(kernel_names(library))
@@ -55,12 +54,18 @@ class NativeComparison:
         self.steps.append(self._compare(event))
 
     def worst(self) -> ComparedStep | None:
-        """Returns the step with the largest difference divided by its scale (at least 1e-6), or None."""
+        """Returns the step with the largest relative difference, or None.
+
+        The relative difference is the difference divided by the scale. A scale below 1e-6 counts as 1e-6.
+        """
         compared = [step for step in self.steps if step.difference is not None]
         return max(compared, key=_relative, default=None)
 
     def table(self) -> str:
-        """Returns a table with place, operator, results, difference and source line of each step."""
+        """Returns a table as text.
+
+        It has the position, operator, results, difference and source line of each step.
+        """
         head = ("step", "instruction", "writes", "difference", "source")
         rows: list[tuple[str, ...]] = []
         for step in self.steps:
@@ -82,7 +87,7 @@ class NativeComparison:
             results = [inputs[index] for index in event.written_inputs]
             arguments = inputs
         else:
-            results = [_blank(value) for value in event.outputs]
+            results = [_zeros_like(value) for value in event.outputs]
             arguments = [*inputs, *results]
         try:
             written = call_kernel(name, arguments, self.library)
@@ -94,7 +99,7 @@ class NativeComparison:
                 pairs += zip(result, expected, strict=True)
             elif isinstance(expected, torch.Tensor):
                 if not event.written_inputs and tuple(expected.shape) != shape:
-                    note = f"the native kernel gives the shape {list(_shape(shape))}"
+                    note = f"the result of the native kernel has the shape {list(_shape(shape))}"
                     return ComparedStep(event, float("inf"), note=note)
                 pairs.append((result, expected))
             else:
@@ -115,18 +120,18 @@ def _shape(written: object) -> tuple[object, ...]:
 
 
 def _copy(value: object) -> Any:
-    # Kernels take tensors that are dense in some dim order.
+    # Kernels support only tensors that are dense in some dim order.
     if isinstance(value, torch.Tensor):
         copied = value.clone(memory_format=torch.preserve_format)
         return copied if copied.is_contiguous() or copied.stride() == value.stride() else copied.contiguous()
     return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
-def _blank(value: Any) -> Any:
-    """Makes zeros that have the shape and type of a value, as memory for a kernel's result."""
+def _zeros_like(value: Any) -> Any:
+    """Returns zeros with the shape and type of a value, as memory for the result of a kernel."""
     if isinstance(value, torch.Tensor):
         return torch.zeros_like(value, memory_format=torch.preserve_format)
-    return [_blank(item) for item in value] if isinstance(value, list) else type(value)(0)
+    return [_zeros_like(item) for item in value] if isinstance(value, list) else type(value)(0)
 
 
 def _wide(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,6 +1,4 @@
-"""Runs a part that was lowered to a backend: on the native backend, or on the module that it was lowered
-from.
-"""
+"""Runs delegates: on the native backend, or on their lowered modules."""
 
 from __future__ import annotations
 
@@ -23,18 +21,18 @@ _ALIGNMENT = 64
 
 
 class NativeDelegate:
-    """A delegate with its state, as a native program of its own.
+    """A delegate and its state, as a separate native program.
 
-    Only the backend knows which arguments are results. All arguments are therefore inputs of the program,
-    each in memory of its own, and the values of all tensors are copied back afterwards.
+    Only the backend knows which arguments are results. All arguments are therefore inputs of the separate
+    program, and each has its own memory. After a run, the values of all tensors are copied back.
     """
 
     def __init__(self, file: PTEFile, plan: p.ExecutionPlan, call: p.DelegateCall, data: Any) -> None:
         delegate = plan.delegates[call.delegate_index]
-        values, size = _placed([plan.values[index].val for index in call.args])
+        values, size = _with_separate_memory([plan.values[index].val for index in call.args])
         self._tensors = [i for i, value in enumerate(values) if isinstance(value, p.Tensor)]
         arguments = list(range(len(values)))
-        alone = p.ExecutionPlan(
+        delegate_plan = p.ExecutionPlan(
             name=plan.name,
             container_meta_type=p.ContainerMetadata("", ""),
             values=[p.EValue(value) for value in values],
@@ -45,18 +43,25 @@ class NativeDelegate:
             delegates=[replace(delegate, processed=p.BackendDelegateDataReference(p.DataLocation.INLINE, 0))],
             non_const_buffer_sizes=[0, size],
         )
-        program = p.Program(0, [alone], [], [], [], p.SubsegmentOffsets(0, []))
+        program = p.Program(0, [delegate_plan], [], [], [], p.SubsegmentOffsets(0, []))
         payload = file.delegate_data[delegate.processed.index]
-        made = PTEFile(program, delegate_data=[payload], named_data=_without_guards(file))
+        separate_file = PTEFile(program, delegate_data=[payload], named_data=_without_guards(file))
         try:
-            self._method = _native.Method(_native.load_buffer(write_pte(made), data, None), plan.name)
+            self._method = _native.Method(
+                _native.load_buffer(write_pte(separate_file), data, None), plan.name
+            )
         except NotFoundError as error:
             raise NotFoundError(
-                f"{error}; in ATen mode load_method(..., lowered=[...]) may give the lowered modules instead"
+                f"{error}; alternatively, ATen mode can run the lowered modules: load_method(..., "
+                "lowered=[...])"
             ) from None
 
     def __call__(self, slots: list[Slot]) -> None:
-        """Runs the delegate on the values of the call, inputs and outputs."""
+        """Runs the delegate.
+
+        Args:
+            slots: the values of the call: inputs and outputs.
+        """
         given = [slot.tensor if isinstance(slot, TensorSlot) else slot for slot in slots]
         results = self._method.execute(given)
         for position, result in zip(self._tensors, results, strict=True):
@@ -67,22 +72,26 @@ class NativeDelegate:
 
 
 class LoweredDelegate:
-    """A delegate that runs as a Python callable from inputs to a pytree of outputs."""
+    """A delegate that runs as a Python callable. The callable returns a pytree of outputs."""
 
     def __init__(self, module: Callable[..., Any]) -> None:
         self._module = module
 
     def __call__(self, slots: list[Slot]) -> None:
-        """Runs the callable on the values of the call. The last values receive the results."""
+        """Runs the callable.
+
+        Args:
+            slots: the values of the call: the inputs, then the outputs.
+        """
         values = [slot.tensor if isinstance(slot, TensorSlot) else slot for slot in slots]
-        # The number of results is known only after the module has run; the number of inputs is fixed.
+        # The number of inputs is known before the run, the number of results only after it.
         count = _input_count(self._module, len(values))
         with torch.no_grad():
             results = pytree.tree_leaves(self._module(*values[:count]))
         if count + len(results) != len(values):
             raise InvalidArgumentError(
-                f"the lowered module takes {count} inputs and gives {len(results)} results, but the call of "
-                f"the delegate has {len(values)} arguments: is it of another delegate?"
+                f"the lowered module has {count} inputs and {len(results)} results, but the call of the "
+                f"delegate has {len(values)} arguments: the module may belong to another delegate"
             )
         for slot, result in zip(slots[count:], results, strict=True):
             if isinstance(slot, TensorSlot):
@@ -92,15 +101,15 @@ class LoweredDelegate:
 def _input_count(module: object, arguments: int) -> int:
     """Returns the number of inputs of a lowered module.
 
-    Without its original program, all arguments except one count as inputs.
+    If the module does not contain its original program, all arguments except the last are inputs.
     """
     program = getattr(module, "original_module", None)
     return arguments - 1 if program is None else len(program.graph_signature.user_inputs)
 
 
-def _placed(values: Sequence[p.KernelTypes]) -> tuple[list[p.KernelTypes], int]:
-    """Gives each tensor its own memory; returns the values and the size of the memory in bytes."""
-    placed: list[p.KernelTypes] = []
+def _with_separate_memory(values: Sequence[p.KernelTypes]) -> tuple[list[p.KernelTypes], int]:
+    """Assigns separate memory to each tensor. Returns the values and the size of the memory in bytes."""
+    found: list[p.KernelTypes] = []
     end = 0
     for value in values:
         if isinstance(value, p.Tensor):
@@ -109,8 +118,8 @@ def _placed(values: Sequence[p.KernelTypes]) -> tuple[list[p.KernelTypes], int]:
             size = torch.Size(value.sizes).numel() * DTYPES[value.scalar_type].itemsize
             end += -(-size // _ALIGNMENT) * _ALIGNMENT
             value = replace(value, data_buffer_idx=0, allocation_info=place, extra_tensor_info=None)
-        placed.append(value)
-    return placed, end
+        found.append(value)
+    return found, end
 
 
 def _without_guards(file: PTEFile) -> dict[str, NamedDataEntry]:

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class InstructionEvent:
-    """An instruction that has run. Its tensors are copies.
+    """An instruction that has run. The tensors are copies.
 
     Attributes:
         chain: the index of the instruction's chain in the plan.
@@ -19,9 +19,9 @@ class InstructionEvent:
         inputs: the values that the instruction read, as they were before it ran, in the order of its
             arguments.
         outputs: the values that the instruction wrote.
-        written_inputs: the indices of those `inputs` that the instruction wrote in place; `outputs` has them
-            too.
-        source: the line of the user's Python code, if the program has stack traces.
+        written_inputs: the indices of the `inputs` that the instruction changed in place. Their new values
+            are also in `outputs`.
+        source: the line of the model's source code, or None if the program has no stack traces.
     """
 
     chain: int

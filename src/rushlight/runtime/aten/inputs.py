@@ -18,16 +18,16 @@ _SCALARS = (p.Int, p.Double, p.Bool, p.String)
 
 
 class InputChecker:
-    """A native program with the inputs of a method; it only checks them and returns its tensors."""
+    """A native program with the inputs of a method. It only checks the inputs and returns the tensors."""
 
     def __init__(self, file: PTEFile, plan: p.ExecutionPlan) -> None:
-        # Guards may name integers that the program computes.
+        # Integers are kept, because guards may refer to integers that the program computes.
         values = [
             p.EValue(_as_input(item.val) if index in plan.inputs or isinstance(item.val, p.Int) else p.Null())
             for index, item in enumerate(plan.values)
         ]
         self._tensors = [i for i, index in enumerate(plan.inputs) if isinstance(values[index].val, p.Tensor)]
-        # A number that nothing reads is a constant of the program.
+        # The native runtime treats a number that no instruction reads as a constant.
         read = set(_read_values(plan))
         moves = []
         for index in plan.inputs:
@@ -52,13 +52,13 @@ class InputChecker:
 
         Args:
             inputs: the inputs of the method.
-            names: a name for each input in error messages.
+            names: the names of the inputs in error messages.
 
         Returns:
             The inputs, with each tensor as a dense torch tensor.
 
         Raises:
-            InvalidArgumentError, InvalidTypeError: as the native runtime.
+            InvalidArgumentError, InvalidTypeError: the native runtime would raise the same error.
         """
         self._method.input_names = names
         results = self._method.execute(inputs)
@@ -69,7 +69,7 @@ class InputChecker:
 
 
 def _as_input(value: p.KernelTypes) -> p.KernelTypes:
-    """Returns a value without planned memory and data."""
+    """Returns a value without its planned memory and data."""
     if not isinstance(value, p.Tensor):
         return value
     return replace(value, data_buffer_idx=0, allocation_info=None, extra_tensor_info=None)
@@ -92,8 +92,9 @@ def _read_values(plan: p.ExecutionPlan) -> Iterator[int]:
 
 
 def has_torch(inputs: Sequence[object]) -> bool:
-    """Returns whether results are torch tensors: an input is a torch tensor, or no input is a tensor of
-    another kind.
+    """Returns whether the results should be torch tensors.
+
+    This is the case if an input is a torch tensor, or if no input is another tensor, such as a numpy array.
     """
     return any(isinstance(item, torch.Tensor) for item in inputs) or not any(
         hasattr(item, "__dlpack__") for item in inputs

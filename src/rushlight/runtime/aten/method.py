@@ -1,4 +1,4 @@
-"""A method that runs instruction by instruction."""
+"""A method that runs one instruction at a time."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _COPIES = {"dim_order_ops", "et_copy"}
 
 
 class Method:
-    """A method with its memory and state. It runs one call at a time.
+    """A method with its memory and state. Only one call runs at a time.
 
     Attributes:
         hook: a function that is called after each instruction, or None. An exception of the hook ends the
             call.
-        metadata: the names, types and sizes that the program states for the method.
-        input_names: a name for each input in error messages.
+        metadata: the names, types and sizes of inputs, outputs and planned memory.
+        input_names: the names of the inputs in error messages.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class Method:
             )
         for operator in plan.operators:
             operators.check(operator.name, operator.overload)
-        self._first = ValueReader(file, plan, external).values
-        self._values = list(self._first)
+        self._initial = ValueReader(file, plan, external).values
+        self._values = list(self._initial)
         self._inputs = InputChecker(file, plan)
         self._delegates: dict[tuple[int, int], Callable[[list[Slot]], None]] = {}
         self._lock = threading.Lock()
-        self._runner: int | None = None
+        self._running_thread: int | None = None
         for chain, items in enumerate(plan.chains):
             for index, instruction in enumerate(items.instructions):
                 call = instruction.instr_args
@@ -76,17 +76,20 @@ class Method:
             clone_outputs: has no effect: outputs always own their memory.
 
         Returns:
-            The outputs. Tensors are torch tensors if an input is one, or if no input is a tensor; else numpy
-            arrays.
+            The outputs. Tensors are torch tensors if an input is a torch tensor, or if no input is a tensor.
+            Otherwise they are numpy arrays.
 
         Raises:
             InvalidArgumentError, InvalidTypeError: the inputs have a wrong number, shape, dtype or type.
-            RushlightError: an instruction failed. The message names it; the cause is torch's exception.
+            RushlightError: an instruction failed. The message names the instruction, and the cause is torch's
+                exception.
         """
-        if self._runner == threading.get_ident():
-            raise InvalidStateError("a method cannot be called from within its own call")
+        if self._running_thread == threading.get_ident():
+            raise InvalidStateError(
+                "a method cannot be called while it runs on the same thread, for example in its hook"
+            )
         with self._lock:
-            self._runner = threading.get_ident()
+            self._running_thread = threading.get_ident()
             try:
                 self._reset(inputs)
                 with torch.no_grad():
@@ -94,7 +97,7 @@ class Method:
                         self._run_chain(chain)
                     outputs = [_copy(self._get(index)) for index in self._plan.outputs]
             finally:
-                self._runner = None
+                self._running_thread = None
         if not has_torch(inputs):
             outputs = [to_numpy(item) for item in outputs]
         return outputs
@@ -102,7 +105,7 @@ class Method:
     __call__ = execute
 
     def check_inputs(self, inputs: Sequence[object]) -> None:
-        """Raises the errors of `execute` about its inputs, without running the method.
+        """Checks inputs as `execute` does, without running the method.
 
         Args:
             inputs: tensors (of torch, numpy or DLPack) and scalars.
@@ -118,7 +121,7 @@ class Method:
         Raises:
             NotFoundError: there is no such buffer.
         """
-        for value, slot in zip(self._plan.values, self._first, strict=True):
+        for value, slot in zip(self._plan.values, self._initial, strict=True):
             tensor = value.val
             if isinstance(tensor, p.Tensor) and isinstance(slot, TensorSlot) and tensor.extra_tensor_info:
                 if tensor.extra_tensor_info.fully_qualified_name == name:
@@ -126,10 +129,10 @@ class Method:
         raise NotFoundError(f"method {self._plan.name!r} has no buffer or parameter named {name!r}")
 
     def _reset(self, inputs: Sequence[object]) -> None:
-        """Sets the values to their state at the start of a call."""
+        """Sets all values to their state at the start of a call."""
         checked = self._inputs.check(inputs, self.input_names)
-        self._values = list(self._first)
-        for slot in self._first:
+        self._values = list(self._initial)
+        for slot in self._initial:
             if isinstance(slot, TensorSlot):
                 slot.restore()
         for index, given, value in zip(self._plan.inputs, inputs, checked, strict=True):
@@ -137,7 +140,7 @@ class Method:
             if not isinstance(slot, TensorSlot):
                 self._values[index] = value
             elif slot.memory is None:
-                # The tensor uses the caller's memory, which the program may write.
+                # The tensor uses the memory of the caller. The program may write to it.
                 slot.tensor = given.detach() if isinstance(given, torch.Tensor) else value
             else:
                 slot.write(value)
@@ -145,7 +148,7 @@ class Method:
     # ---- values ----
 
     def _get(self, index: int) -> Any:
-        """Returns a value in the form that torch's kernels take."""
+        """Returns a value as an argument for torch's kernels."""
         value = self._values[index]
         if isinstance(value, TensorSlot):
             return value.tensor
@@ -163,7 +166,10 @@ class Method:
         return []
 
     def _empty(self, index: int) -> Any:
-        """Makes empty tensors that a kernel may resize and write in place of a value."""
+        """Returns empty tensors in the structure of a value.
+
+        A kernel may resize them and write its results.
+        """
         value = self._values[index]
         if isinstance(value, TensorSlot):
             return torch.empty(0, dtype=value.dtype)
@@ -227,16 +233,14 @@ class Method:
             self._torch_operator(operators.find_operator(op.name, op.overload), args)
 
     def _copy_index(self, target: int, source: int, index: int) -> None:
-        """Writes a slice at position `index` of dimension 0, and sets the size of this dimension to `index +
-        1`.
-        """
-        whole, piece, at = self._values[target], self._get(source), int(self._get(index))
-        assert isinstance(whole, TensorSlot)
-        before = whole.tensor
-        placed = whole.place((at + 1, *piece.shape))
-        if whole.memory is None and at:
-            placed[:at].copy_(before[:at])
-        placed[at].copy_(piece)
+        """Writes a slice at `index` of dimension 0, and sets the size of this dimension to `index + 1`."""
+        slot, piece, position = self._values[target], self._get(source), int(self._get(index))
+        assert isinstance(slot, TensorSlot)
+        before = slot.tensor
+        after = slot.place((position + 1, *piece.shape))
+        if slot.memory is None and position:
+            after[:position].copy_(before[:position])
+        after[position].copy_(piece)
 
     def _torch_operator(self, op: Any, args: list[int]) -> None:
         reads, writes, _ = operators.roles(op, args)
@@ -266,8 +270,11 @@ class Method:
         return "free", "free"
 
     def _roles(self, call: p.InstructionArguments) -> tuple[list[int], list[int], tuple[int, ...]]:
-        """Returns the indices of the values that an instruction reads and writes, and which of the read ones
-        it writes.
+        """Returns the values that an instruction reads and writes.
+
+        Returns:
+            The indices of the values that are read, the indices of the values that are written, and the
+            positions in the first list of values that are also written.
         """
         match call:
             case p.DelegateCall():

@@ -1,4 +1,4 @@
-"""Finds and calls torch's operators: out variants, or functional overloads instead."""
+"""Finds and calls torch's operators: out variants, or functional overloads if there is no out variant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch._ops import OpOverload
 from rushlight.ir import custom_ops, quantized_ops
 from rushlight.runtime.errors import OperatorMissingError
 
-# Arithmetic on the program's scalars.
+# Operators on scalars of the program, by name.
 PRIMS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -49,20 +49,20 @@ _DISPATCH_KEYS = (
 )
 
 
-# Importing these modules defines operators and their reference implementations.
+# The import of these modules registers operators and their reference implementations with torch.
 _DEFINING = (custom_ops, quantized_ops)
 
 
 @cache
 def find_operator(name: str, overload: str) -> OpOverload:
-    """Returns the overload to call: the named one, or the functional overload with the same arguments.
+    """Returns the given overload, or the functional overload with the same arguments.
 
     Args:
         name: the operator, such as "aten::add".
         overload: the overload, such as "out".
 
     Raises:
-        OperatorMissingError: torch has no implementation of either.
+        OperatorMissingError: torch implements neither of them.
     """
     library, _, base = name.partition("::")
     packet = getattr(getattr(torch.ops, library), base, None)
@@ -76,11 +76,15 @@ def find_operator(name: str, overload: str) -> OpOverload:
         return _overload(named)
     for candidate in packet.overloads():
         functional = getattr(packet, candidate)
-        if not _written(functional) and _has_kernel(functional) and _stands_for(functional, named, overload):
+        if (
+            not _written_arguments(functional)
+            and _has_kernel(functional)
+            and _is_functional_form(functional, named, overload)
+        ):
             return _overload(functional)
     raise OperatorMissingError(
-        f"neither {full_name} nor a functional overload of the same arguments has an implementation in "
-        f"torch: give it one with torch.library.impl"
+        f"neither {full_name} nor a functional overload with the same arguments has an implementation in "
+        f"torch: register one with torch.library.impl"
     )
 
 
@@ -93,23 +97,23 @@ def _has_kernel(op: OpOverload) -> bool:
     return any(op.has_kernel_for_dispatch_key(key) for key in _DISPATCH_KEYS)
 
 
-def _written(op: OpOverload) -> list[str]:
+def _written_arguments(op: OpOverload) -> list[str]:
     return [a.name for a in op._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
 
 
-def _stands_for(functional: OpOverload, named: OpOverload | None, overload: str) -> bool:
+def _is_functional_form(functional: OpOverload, named: OpOverload | None, overload: str) -> bool:
     if named is None:
         return functional._overloadname == (overload.removesuffix("out").removesuffix("_") or "default")
-    outs = _written(named)
+    outs = _written_arguments(named)
     wanted = [(a.name, str(a.type)) for a in named._schema.arguments if a.name not in outs]
     return wanted == [(a.name, str(a.type)) for a in functional._schema.arguments]
 
 
 def check(name: str, overload: str) -> None:
-    """Checks that an operator exists.
+    """Checks that ATen mode can run an operator.
 
     Raises:
-        OperatorMissingError: it does not exist.
+        OperatorMissingError: the operator does not exist, or has no implementation.
     """
     library, _, base = name.partition("::")
     if library == "executorch_prim":
@@ -125,18 +129,18 @@ def outs(op: OpOverload) -> list[int]:
 
 
 def roles(op: OpOverload, args: list[int]) -> tuple[list[int], list[int], tuple[int, ...]]:
-    """Returns which values a kernel call reads and writes.
+    """Returns the values that a kernel call reads and writes.
 
-    The arguments of a functional overload are followed by its results, or by the outs of the overload that it
-    replaces.
+    If `op` is a functional overload, the call has its arguments, and then its results or the out arguments of
+    the overload that it replaces.
 
     Args:
         op: the operator.
         args: the indices of the values of the call.
 
     Returns:
-        The values that are read, those that are written, and the positions of the read ones that are also
-        written.
+        The values that are read, the values that are written, and the positions in the first list of values
+        that are also written.
     """
     arguments = op._schema.arguments
     count = len(arguments)
@@ -156,12 +160,17 @@ def roles(op: OpOverload, args: list[int]) -> tuple[list[int], list[int], tuple[
 
 
 def call(op: OpOverload, given: list[object], outs: list[object]) -> Any:
-    """Calls `op` with the values of a kernel call.
+    """Calls an operator with the values of a kernel call.
 
-    given: its arguments in the schema's order, without the out arguments; dtypes, layouts and memory formats
-    as their numbers. outs: for each out argument an empty tensor, or a list of empty tensors, of the dtype
-    that the program wants; a functional overload ignores them.
-    Returns the results: of an out variant its outs, whatever it returns itself.
+    Args:
+        op: the operator.
+        given: the arguments in the order of the schema, without the out arguments. Dtypes, layouts and memory
+            formats are given as numbers.
+        outs: an empty tensor, or a list of empty tensors, for each out argument. They have the dtypes of the
+            program. A functional overload ignores them.
+
+    Returns:
+        The out arguments of an out variant, or the results of a functional overload.
     """
     positional: list[object] = []
     keywords: dict[str, object] = {}

@@ -1,4 +1,4 @@
-"""`Runtime` and `Program` of the ATen mode."""
+"""The classes `Runtime` and `Program` of ATen mode."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OperatorRegistry:
 
     @property
     def operator_names(self) -> set[str]:
-        """The names of the operators with overload, such as "aten::add.out"."""
+        """The names of the operators with their overloads, such as "aten::add.out"."""
         return set(torch._C._dispatch_get_all_op_names())
 
 
@@ -63,11 +63,11 @@ class Program:
 
         Args:
             name: the name of the method.
-            hook: the hook of the method; None keeps the present one.
-            lowered: a callable for each delegate, in the order of the plan: the module that the delegate was
-                made from (`rushlight.delegate.lowered.get_lowered_backend_modules`), or a function with one
-                result. By default the native backends run the delegates. With `lowered`, every call loads the
-                method again.
+            hook: the hook of the method; None does not change the hook.
+            lowered: a callable for each delegate, in the order of the plan: its lowered module
+                (`rushlight.delegate.lowered.get_lowered_backend_modules`), or a function with one result. By
+                default, the native backends run the delegates. With `lowered`, each call loads the method
+                again.
 
         Raises:
             NotFoundError: the program has no such method, or it needs a backend that does not exist.
@@ -88,7 +88,7 @@ class Program:
         return Method(self._file, plan, metadata, self._external, self._data, lowered=lowered)
 
     def metadata(self, method_name: str) -> MethodMeta:
-        """Returns the names, types and sizes that the program states for a method.
+        """Returns the metadata of a method: names, types and sizes of inputs, outputs and planned memory.
 
         Raises:
             NotFoundError: the program has no such method.
@@ -96,19 +96,19 @@ class Program:
         return self.native.method_meta(method_name)
 
     def named_data(self) -> list[str]:
-        """Returns the names of the data that the program stores by name."""
+        """Returns the names of the program's named data."""
         return self.native.named_data()
 
     def write_etdump_result_to_file(self, etdump_path: str, debug_buffer_path: str | None = None) -> None:
-        """Raises NotFoundError: ATen mode records no event traces. Use a hook instead."""
-        raise NotFoundError("there is no event trace in ATen mode; use a hook")
+        """Raises NotFoundError, because ATen mode does not record event traces. Use a hook instead."""
+        raise NotFoundError("there is no event trace, because ATen mode does not record events; use a hook")
 
     def __repr__(self) -> str:
         return f"Program({', '.join(self.native.method_names())})"
 
 
 class Runtime:
-    """Loads programs for torch's kernels. There is one runtime, `Runtime.get()`."""
+    """Loads programs that run on torch's kernels. `Runtime.get()` returns the only object of this class."""
 
     def __init__(self) -> None:
         self.backend_registry = BackendRegistry()
@@ -133,15 +133,14 @@ class Runtime:
         Args:
             data: a path, bytes, a file object, or a compiled program.
             verification: has no effect: the whole program is always checked.
-            data_path: .ptd files with data that the program keeps in other files, or the bytes of one.
-            threads: the number of threads for parts that were lowered to backends. torch has settings of its
-                own.
+            data_path: the .ptd files with the external data of the program, or the bytes of one such file.
+            threads: the number of threads of delegates. torch has its own setting.
 
         Returns:
             The program.
 
         Raises:
-            RushlightError: as `rushlight.runtime.Runtime.load_program`.
+            RushlightError: see `rushlight.runtime.Runtime.load_program`.
         """
         contents = _contents(data)
         native = load_native(contents, data_path, threads)
@@ -157,23 +156,23 @@ def load(source: ProgramSource, *, data_path: DataSource | None = None) -> Modul
 
     Args:
         source: a path, bytes, a file object, or a compiled program.
-        data_path: .ptd files with data that the program keeps in other files, or the bytes of one.
+        data_path: the .ptd files with the external data of the program, or the bytes of one such file.
     """
-    # Module uses only functions that the programs and methods of both modes have.
+    # Module calls only functions that the programs and methods of both modes have.
     return Module(cast(Any, Runtime.get().load_program(source, data_path=data_path)))
 
 
 def _contents(data: ProgramSource) -> bytes | memoryview:
     if isinstance(data, (str, os.PathLike)):
-        load_native(data, None, None)  # the error of a missing file
+        load_native(data, None, None)  # raises the native runtime's error if the file is missing
         with open(data, "rb") as file:
             return file.read()
     if isinstance(data, (bytes, memoryview)):
         return data
-    held = bytes(data) if isinstance(data, bytearray) else contents(data)
-    if held is None:
-        raise TypeError(f"a program is given as bytes, a path or a file object, not as {type(data).__name__}")
-    return held
+    found = bytes(data) if isinstance(data, bytearray) else contents(data)
+    if found is None:
+        raise TypeError(f"a program must be bytes, a path or a file object, not {type(data).__name__}")
+    return found
 
 
 def _sources(data: DataSource | None) -> list[bytes | memoryview]:

@@ -44,13 +44,13 @@ class TensorSlot:
     """A tensor value.
 
     Attributes:
-        dtype: its dtype.
-        sizes: its sizes; upper bounds if the shape is dynamic.
-        dim_order: the order of its dimensions, from outermost to innermost.
-        dynamism: which of its sizes may change.
+        dtype: the dtype.
+        sizes: the sizes; upper bounds if the shape is dynamic.
+        dim_order: the dimensions from outermost to innermost in memory.
+        dynamism: whether the sizes may change.
         memory: the planned memory (uint8), or None if the value owns its memory.
-        is_constant: whether the program may not write it.
-        tensor: the present tensor.
+        is_constant: whether the value is a constant, which the program must not write.
+        tensor: the current tensor.
         is_view: whether `tensor` is a view of another value.
     """
 
@@ -80,13 +80,13 @@ class TensorSlot:
             InvalidArgumentError: no memory is planned for the shape.
         """
         if self.is_constant:
-            raise InvalidProgramError("the program writes a constant")
+            raise InvalidProgramError("the program writes to a constant")
         if shape != tuple(self.tensor.shape):
             if not self.fits(shape):
                 bound = "at most " if self.dynamism else ""
                 raise InvalidArgumentError(
-                    f"a result of shape {list(shape)} does not fit what was planned: "
-                    f"{bound}{list(self.sizes)}"
+                    f"a result of shape {list(shape)} does not fit in its planned memory, which is for the "
+                    f"shape {bound}{list(self.sizes)}"
                 )
             memory = self.memory
             if memory is None:
@@ -96,7 +96,7 @@ class TensorSlot:
         return self.tensor
 
     def write(self, value: torch.Tensor) -> None:
-        """Copies a tensor into the slot, in the slot's dtype and dim order."""
+        """Copies a tensor to the slot. Converts it to the dtype and dim order of the slot."""
         self.place(tuple(value.shape)).copy_(value)
 
     def point_at(self, tensor: torch.Tensor) -> None:
@@ -104,7 +104,7 @@ class TensorSlot:
         self.tensor, self.is_view = tensor, True
 
     def restore(self) -> None:
-        """Points the slot at its own memory again after it was a view."""
+        """Makes the slot use its own memory again, if it is a view."""
         if self.is_view and self.memory is not None:
             self.tensor = over_memory(self.memory, self.dtype, self.sizes, self.dim_order)
         self.is_view = False
@@ -138,7 +138,7 @@ def strides_of(sizes: tuple[int, ...], dim_order: tuple[int, ...]) -> list[int]:
 def over_memory(
     memory: torch.Tensor, dtype: torch.dtype, shape: tuple[int, ...], dim_order: tuple[int, ...]
 ) -> torch.Tensor:
-    """Makes a dense tensor over the first bytes of `memory`."""
+    """Returns a dense tensor that is a view of the first bytes of `memory`."""
     count = math.prod(shape)
     if count == 0:
         return torch.empty(shape, dtype=dtype)
@@ -146,12 +146,12 @@ def over_memory(
 
 
 class ValueReader:
-    """Makes the values of a method from the tables and data of the file."""
+    """Creates the values of a method from the tables and data of the program file."""
 
     def __init__(self, file: PTEFile, plan: p.ExecutionPlan, external: Mapping[str, Any]) -> None:
         self.file = file
         self.external = external
-        # State without an initial value starts as zeros.
+        # State without an initial value is initialized with zeros.
         self.arenas = [torch.zeros(size, dtype=torch.uint8) for size in plan.non_const_buffer_sizes]
         self.values = [self._read(value.val) for value in plan.values]
 
@@ -184,13 +184,13 @@ class ValueReader:
             memory = self.arenas[place.memory_id][place.memory_offset : place.memory_offset + nbytes]
             if data is not None:
                 memory[: data.numel()].copy_(data)
-        held = memory if memory is not None else data
-        if held is None:
-            # An input or a result provides the memory.
+        source = memory if memory is not None else data
+        if source is None:
+            # The memory comes from an input or a result.
             shape = tuple(0 for _ in sizes) if tensor.shape_dynamism else sizes
             value = torch.zeros(shape, dtype=dtype)
         else:
-            value = over_memory(held, dtype, sizes, order)
+            value = over_memory(source, dtype, sizes, order)
         return TensorSlot(
             dtype, sizes, order, tensor.shape_dynamism, memory, data is not None and place is None, value
         )
@@ -200,12 +200,16 @@ class ValueReader:
         if extra is not None and extra.location == p.TensorDataLocation.EXTERNAL:
             name = extra.fully_qualified_name or ""
             if name not in self.external:
-                raise InvalidExternalDataError(f"the program's tensor {name!r} is in none of the data files")
+                raise InvalidExternalDataError(
+                    f"the external tensor {name!r} of the program is in none of the data files; pass its "
+                    "file as data_path"
+                )
             found = _bytes_tensor(self.external[name].data)
             wanted = math.prod(tensor.sizes) * DTYPES[tensor.scalar_type].itemsize
             if found.numel() < wanted:
                 raise InvalidExternalDataError(
-                    f"{name!r} has {found.numel()} bytes in the data file, not {wanted}"
+                    f"the external tensor {name!r} has {found.numel()} bytes in the data file, but needs "
+                    f"{wanted}"
                 )
             return found
         if not tensor.data_buffer_idx:
@@ -225,7 +229,7 @@ def _bytes_tensor(data: Any) -> torch.Tensor:
 
 
 def from_numpy(array: np.ndarray) -> torch.Tensor:
-    """Returns an array as a tensor, without a copy. It supports the dtypes of ml_dtypes."""
+    """Returns an array as a tensor, without a copy. Supports the dtypes of ml_dtypes."""
     if array.dtype.kind != "V" and array.dtype.name in _NUMPY_NAMES:
         return torch.from_numpy(array)
     bits = {1: np.uint8, 2: np.int16}[array.dtype.itemsize]
@@ -235,7 +239,8 @@ def from_numpy(array: np.ndarray) -> torch.Tensor:
 def to_numpy(tensor: object) -> Any:
     """Returns a tensor as an array, without a copy.
 
-    Other objects, and tensors whose dtype neither numpy nor ml_dtypes has, are returned as they are.
+    Other objects are returned unchanged, and so are tensors of a dtype that neither numpy nor ml_dtypes
+    supports.
     """
     if not isinstance(tensor, torch.Tensor):
         return tensor

@@ -1,5 +1,5 @@
-"""A table of operators that any backend runs, and its results as a table.
+"""A suite that tests a list of operators on any backend, and prints the results as a table.
 
-`python -m rushlight.testing.suite --backend xnnpack cpu` runs it. The parts have the names of ExecuTorch's
-`backends.test.suite`.
+`python -m rushlight.testing.suite --backend xnnpack cpu` runs the suite. The names of modules and classes are
+those of ExecuTorch's `backends.test.suite`.
 """

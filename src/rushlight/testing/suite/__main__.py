@@ -1,4 +1,4 @@
-"""Runs the table of operators: `python -m rushlight.testing.suite`."""
+"""Runs the suite of operator tests: `python -m rushlight.testing.suite`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Makes pytest tests from classes that test operators, in the form of ExecuTorch's suite.
+"""Creates pytest tests from classes that test operators, as in ExecuTorch's suite.
 
-A test gets the fixture `test_runner`, whose `lower_and_run_model` runs a model through a flow.
+A test uses the fixture `test_runner`. Its method `lower_and_run_model` lowers and runs a model with a flow.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class TestType(Enum):
 
 
 class OperatorTest(unittest.TestCase):
-    """The base class of tests of operators; `operator_test` turns its methods into tests."""
+    """The base class of operator tests. `operator_test` converts its methods to pytest tests."""
 
 
 class ModelRunner(Protocol):
-    """The runner with which tests run models."""
+    """The interface of the fixture `test_runner`."""
 
     _flow: TestFlow
 
@@ -54,12 +54,12 @@ class ModelRunner(Protocol):
 
 
 class TestRunner:
-    """Runs the models of one test through a flow.
+    """Lowers and runs the models of one test with a flow.
 
     Args:
         flow: the flow.
         test_name: the full name of the test.
-        test_base_name: its name without flow and parameters.
+        test_base_name: the name of the test without flow and parameters.
         artifact_dir: a folder for programs, inputs and reference outputs.
     """
 
@@ -84,8 +84,8 @@ class TestRunner:
         """Lowers and runs a model, and compares its results.
 
         Raises:
-            RuntimeError: the backend failed; the cause is its error.
-            unittest.SkipTest: the model could not be run for a reason outside of the backend.
+            RuntimeError: the backend failed. The cause of the exception is the error of the backend.
+            unittest.SkipTest: the test could not run, and the reason is not the backend.
         """
         summary = run_test(
             model,
@@ -103,11 +103,13 @@ class TestRunner:
         if summary.result.is_backend_failure():
             raise RuntimeError(f"{self._test_name}: {summary.result.display_name()}") from summary.error
         if not summary.result.is_success():
-            raise unittest.SkipTest(f"{self._test_name}: the model itself fails: {summary.error}")
+            raise unittest.SkipTest(
+                f"{self._test_name}: the model fails without the backend: {summary.error}"
+            )
 
 
 class TestCaseShim:
-    """The object that the methods of a test class get as `self`."""
+    """The object that is passed as `self` to the methods of a test class."""
 
     __test__ = False
 
@@ -127,7 +129,7 @@ class TestCaseShim:
 
 
 def dtype_test(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a method that runs once for each dtype; the dtype is its last argument."""
+    """Marks a method that runs once for each dtype. The dtype is the last argument of the method."""
     func.test_type = TestType.DTYPE  # type: ignore[attr-defined]
     return func
 
@@ -151,7 +153,10 @@ def wrap_test(original_func: Callable[..., None], test_type: TestType) -> Callab
 
 
 def operator_test(cls: type) -> None:
-    """Adds the test methods of a class to its module, as tests of pytest. The class itself becomes None."""
+    """A class decorator that adds the test methods of a class to its module, as pytest tests.
+
+    It returns None, so that pytest does not collect the class.
+    """
     module = sys.modules[cls.__module__]
     for name in dir(cls):
         if name.startswith("test"):

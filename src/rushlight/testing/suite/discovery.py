@@ -1,4 +1,4 @@
-"""Finds the tests of a suite, and leaves out tests that were not selected."""
+"""Finds the selected tests of a suite."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from rushlight.testing.suite.flow import TestFlow
 
 @dataclass
 class TestFilter:
-    """Which tests are taken.
+    """Selects tests.
 
     Attributes:
-        backends: the backends of their flows; None means all.
-        flows: the names of their flows; None means all.
-        name_regex: what their names contain; None means any.
+        backends: the backends of the selected tests; None means all.
+        flows: the flows of the selected tests; None means all.
+        name_regex: a pattern that the name of a test must contain; None means any name.
     """
 
     __test__ = False
@@ -32,16 +32,16 @@ class TestFilter:
 def discover_tests(root_module: ModuleType, test_filter: TestFilter) -> unittest.TestSuite:
     """Returns the tests in the folder of a module that a filter selects.
 
-    Tests that cannot be imported are taken too: they fail when they run.
+    Files that cannot be imported become tests that fail when they run.
 
     Raises:
         RuntimeError: the module has no file, or a test has no flow.
     """
     file = getattr(root_module, "__file__", None)
     if file is None:
-        raise RuntimeError(f"{root_module.__name__} has no file, so that there is no folder to search")
+        raise RuntimeError(f"{root_module.__name__} has no file, so its folder of tests is not known")
     found = unittest.TestLoader().discover(str(Path(file).parent))
-    return unittest.TestSuite(case for case in _cases(found) if _is_taken(case, test_filter))
+    return unittest.TestSuite(case for case in _cases(found) if _is_selected(case, test_filter))
 
 
 def _cases(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
@@ -52,13 +52,15 @@ def _cases(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
             yield item
 
 
-def _is_taken(case: unittest.TestCase, test_filter: TestFilter) -> bool:
+def _is_selected(case: unittest.TestCase, test_filter: TestFilter) -> bool:
     if type(case).__name__ == "_FailedTest":
         return True
     method = getattr(case, case._testMethodName)
     flow = getattr(method, "_flow", None)
     if not isinstance(flow, TestFlow):
-        raise RuntimeError(f"{case.id()} has no flow: a test of a suite gets it from the decorators")
+        raise RuntimeError(
+            f"{case.id()} has no flow; use the decorators of the suite, which add it to the test"
+        )
     wanted = ((test_filter.backends, flow.backend), (test_filter.flows, flow.name))
     if any(names is not None and name not in names for names, name in wanted):
         return False

@@ -1,4 +1,4 @@
-"""A flow: one way to lower and run a model, which the suite tests."""
+"""A flow: one way to lower and run a model. The suite runs each test with each flow."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ class TestFlow:
     Attributes:
         name: the name of the flow.
         backend: the name of the backend.
-        tester_factory: makes a tester of a module and its inputs.
+        tester_factory: creates a tester from a module and its inputs.
         quantize: whether models are quantized first.
-        quantize_stage_factory: makes the stage that quantizes; None means that of the tester.
-        is_delegated: whether the flow lowers to a delegate. A model of which nothing is delegated is not run.
+        quantize_stage_factory: creates the Quantize stage; None means the default stage of the tester.
+        is_delegated: whether the flow lowers to a delegate. If so, a model without delegates is not run.
         skip_patterns: a test is skipped if its name contains one of these texts.
         xfail_patterns: a test must fail if its name contains one of these texts.
-        param_skip_reasons: by name of a parameter and its value, why a test with this value is skipped.
+        param_skip_reasons: for the name and the value of a parameter, the reason why a test with this value
+            is skipped.
         supports_serialize: whether the program can be written as bytes and run.
     """
 
@@ -41,9 +42,9 @@ class TestFlow:
     supports_serialize: bool = True
 
     def should_skip_test(self, test_name: str, params: Mapping[str, Any] | None = None) -> tuple[bool, str]:
-        """Returns whether a test is skipped, and the reason, which is empty if not."""
+        """Returns whether a test is skipped, and the reason (an empty text if it is not skipped)."""
         if any(pattern in test_name for pattern in self.skip_patterns):
-            return True, f"{self.name} skips tests of this name"
+            return True, f"the flow {self.name} skips tests with this name"
         for name, reasons in self.param_skip_reasons.items():
             if params is not None and name in params and params[name] in reasons:
                 return True, reasons[params[name]]

@@ -1,4 +1,4 @@
-"""The flows of this package's backends: portable kernels, CpuBackend and XnnpackBackend."""
+"""The flows of Rushlight's backends: portable kernels, CpuBackend and XnnpackBackend."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ FLOWS = (
 
 
 def all_flows() -> dict[str, TestFlow]:
-    """Returns the flows of this package's backends by name."""
+    """Returns the flows of Rushlight's backends, by name."""
     return {flow.name: flow for flow in FLOWS}

@@ -1,4 +1,4 @@
-"""The table of operators: modules of one operator each, and their inputs."""
+"""The operators that the suite tests: a module with one operator for each case, and its inputs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Inputs = tuple[torch.Tensor, ...]
 
 @dataclass(frozen=True)
 class Case:
-    """A line of the table.
+    """A test case.
 
     Attributes:
-        name: the name of the operator, and what is special about the case.
-        module: makes the module.
-        inputs: makes its inputs.
+        name: the name of the operator, and a suffix for a special case.
+        module: creates the module.
+        inputs: creates the inputs of the module.
     """
 
     name: str
@@ -45,7 +45,7 @@ class _Function(nn.Module):
 
 
 class _First(nn.Module):
-    """The first result of a recurrent layer."""
+    """A module that returns the first result of a recurrent layer."""
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()

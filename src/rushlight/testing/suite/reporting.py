@@ -1,4 +1,4 @@
-"""The results of tests: results of single runs, summaries, and reports as CSV and text."""
+"""The results of tests: results of single runs, summaries, and reports in CSV and as text."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CSV_FIELD_NAMES = [
 """The columns of a CSV report."""
 
 OP_COUNT_IGNORED_OPS = {"executorch_call_delegate", "getitem"}
-"""Targets that `count_ops` leaves out: no backend takes them."""
+"""Targets that `count_ops` does not count, because they are not operators of the model."""
 
 _LONGEST_ERROR = 400
 
@@ -67,11 +67,11 @@ class TestResult(IntEnum):
     UNKNOWN_FAIL = 8
 
     def is_success(self) -> bool:
-        """Returns whether the results are right, or nothing was delegated."""
+        """Returns whether the results are correct, or nothing was delegated."""
         return self in (TestResult.SUCCESS, TestResult.SUCCESS_UNDELEGATED)
 
     def is_non_backend_failure(self) -> bool:
-        """Returns whether the test could not be run for a reason outside of the backend."""
+        """Returns whether the test could not run, and the reason is not the backend."""
         return self is TestResult.SKIPPED
 
     def is_backend_failure(self) -> bool:
@@ -116,16 +116,16 @@ class TestCaseSummary:
         base_name: the name of the test without flow and parameters.
         flow: the name of the flow.
         name: the full name of the test.
-        subtest_index: counts the runs of one test.
-        params: its parameters, such as a dtype.
-        result: what became of it.
+        subtest_index: the index of the run in its test.
+        params: the parameters of the test, such as a dtype.
+        result: the outcome.
         error: the exception if it failed.
-        tensor_error_statistics: the errors of each output.
-        quantize_time: how long quantization took.
-        lower_time: how long lowering took.
-        delegated_op_counts: the number of delegated nodes by operator.
-        undelegated_op_counts: the number of other nodes by operator.
-        pte_size_bytes: the size of the program.
+        tensor_error_statistics: the error statistics of each output.
+        quantize_time: the time of quantization.
+        lower_time: the time of lowering.
+        delegated_op_counts: the number of delegated nodes, by operator.
+        undelegated_op_counts: the number of other nodes, by operator.
+        pte_size_bytes: the size of the program file.
     """
 
     __test__ = False
@@ -152,13 +152,13 @@ class TestCaseSummary:
 
 @dataclass
 class TestSessionState:
-    """The tests of one session.
+    """The state of a test session.
 
     Attributes:
         seed: the seed of random inputs.
-        has_written_report_header: whether the report has its first line.
-        report_path: the CSV report; None means none.
-        test_case_summaries: the results so far.
+        has_written_report_header: whether the header of the report has been written.
+        report_path: the file of the CSV report, or None.
+        test_case_summaries: the results of the tests that have run.
     """
 
     __test__ = False
@@ -171,15 +171,15 @@ class TestSessionState:
 
 @dataclass
 class RunSummary:
-    """The numbers of a session.
+    """The counts of results in a session.
 
     Attributes:
-        aggregated_results: the number of runs by result.
+        aggregated_results: the number of runs, by result.
         num_test_cases: the number of runs.
         test_case_summaries: the runs.
-        total_failed: the number of those in which the backend failed.
-        total_passed: the number of those that passed.
-        total_skipped: the number of those that were skipped.
+        total_failed: the number of runs in which the backend failed.
+        total_passed: the number of runs that passed.
+        total_skipped: the number of runs that were skipped.
     """
 
     aggregated_results: dict[TestResult, int]
@@ -212,21 +212,21 @@ def begin_test_session(report_path: str | None, seed: int) -> None:
     """Begins a session.
 
     Args:
-        report_path: the CSV report, which grows with each test; None means none.
+        report_path: the file of the CSV report, or None. Each test appends a line.
         seed: the seed of random inputs.
     """
     global _session
-    assert _session is None, "a session of tests has begun already"
+    assert _session is None, "a test session has begun already; call complete_test_session first"
     _session = TestSessionState(seed=seed, report_path=report_path)
 
 
 def get_active_test_session() -> TestSessionState | None:
-    """Returns the session, None outside of one."""
+    """Returns the active session, or None."""
     return _session
 
 
 def log_test_summary(summary: TestCaseSummary) -> None:
-    """Adds a result to the session and to its report. Does nothing outside of a session."""
+    """Adds a result to the active session and to its report. Does nothing if there is no session."""
     if _session is None:
         return
     _session.test_case_summaries.append(summary)
@@ -241,9 +241,9 @@ def log_test_summary(summary: TestCaseSummary) -> None:
 
 
 def complete_test_session() -> RunSummary:
-    """Ends the session and returns its numbers."""
+    """Ends the session and returns the counts of its results."""
     global _session
-    assert _session is not None, "no session of tests has begun"
+    assert _session is not None, "there is no test session; call begin_test_session first"
     summary = RunSummary.from_session(_session)
     _session = None
     return summary
@@ -253,7 +253,7 @@ def complete_test_session() -> RunSummary:
 
 
 def count_ops(program: Mapping[str, ExportedProgram] | ExportedProgram) -> Counter[str]:
-    """Returns the number of nodes by operator, over all methods."""
+    """Returns the number of nodes in all methods, by operator."""
     programs: Iterable[ExportedProgram] = (
         [program] if isinstance(program, ExportedProgram) else program.values()
     )
@@ -273,7 +273,7 @@ def write_csv_header(output: TextIO) -> None:
 
 
 def write_csv_row(record: TestCaseSummary, output: TextIO) -> None:
-    """Writes the line of a test."""
+    """Writes the row of a test."""
     csv.DictWriter(output, CSV_FIELD_NAMES).writerow(_row(record))
 
 
@@ -329,7 +329,7 @@ def _shortened(text: str) -> str:
 def results_table(summaries: Sequence[TestCaseSummary]) -> str:
     """Formats results as a table with one line for each test and one column for each flow.
 
-    A cell says "pass"; "-" where nothing was delegated; "skip"; or the step that failed.
+    A cell contains "pass", "-" if nothing was delegated, "skip", or the step that failed.
     """
     flows = list(dict.fromkeys(summary.flow for summary in summaries))
     cells: dict[str, dict[str, TestResult]] = {}

@@ -1,4 +1,4 @@
-"""Runs models through flows, and the command that runs the table of operators."""
+"""Runs models with flows. Also has the command that runs the suite of operator tests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from rushlight.testing.suite.reporting import (
 from rushlight.testing.tester import Tester
 
 ATOL, RTOL = 1e-1, 4e-2
-"""The tolerances of results. They are wide enough for int8 values of a few units."""
+"""The tolerances of results. Outputs are small numbers, and the tolerances allow int8 quantization."""
 
 _SEEDS = 100_000_000
 
@@ -51,22 +51,22 @@ def run_test(
     generate_random_test_inputs: bool = True,
     artifact_dir: str | None = None,
 ) -> TestCaseSummary:
-    """Lowers a model, runs it and compares the results; a failure becomes part of the summary.
+    """Lowers a model, runs it and compares the results. The summary also describes failures.
 
     Args:
         model: the model.
-        inputs: its example inputs.
-        flow: how it is lowered.
+        inputs: the example inputs of the model.
+        flow: describes how the model is lowered.
         test_name: the full name of the test.
-        test_base_name: the name without flow and parameters, from which the seed of the inputs follows.
-        subtest_index: counts the runs of one test.
+        test_base_name: the name without flow and parameters. The seed of the inputs is computed from it.
+        subtest_index: the index of the run in its test.
         params: the parameters of the test.
         dynamic_shapes: the dynamic dimensions, in the format of torch.export.
         generate_random_test_inputs: compare on random inputs instead of the example inputs.
         artifact_dir: a folder for the program, its inputs and the reference outputs.
 
     Returns:
-        The summary, which the session of tests has too.
+        The summary. It is also added to the active session.
     """
     summary = TestCaseSummary(
         flow.backend,
@@ -94,7 +94,7 @@ def run_test(
 
 
 class _Failed(Exception):
-    """A step failed with an error."""
+    """An error of a step, with the result of the test that follows from it."""
 
     def __init__(self, result: TestResult, error: Exception) -> None:
         super().__init__(str(error))
@@ -102,7 +102,12 @@ class _Failed(Exception):
 
 
 class _Step:
-    """Converts an error in a step to a result of the test."""
+    """A context manager that converts an error in a step to a test result.
+
+    Args:
+        result: the test result for an error.
+        mismatch: the test result for an AssertionError; None means `result`.
+    """
 
     def __init__(self, result: TestResult, mismatch: TestResult | None = None) -> None:
         self.result, self.mismatch = result, mismatch
@@ -134,7 +139,7 @@ class _Run:
         self.artifacts: tuple[str, str] | None = None
 
     def result(self) -> TestResult:
-        """Runs all steps."""
+        """Runs all steps and returns the test result."""
         with _Step(TestResult.SKIPPED):
             self.model(*self.inputs)
         with _Step(TestResult.UNKNOWN_FAIL):
@@ -170,9 +175,9 @@ class _Run:
                 self.summary.lower_time = timedelta(seconds=time.perf_counter() - start)
             manager: EdgeProgramManager = tester.get_artifact()
             assert manager._etrecord is not None
-            left = count_ops(manager._edge_programs)
-            self.summary.undelegated_op_counts = left
-            self.summary.delegated_op_counts = count_ops(manager._etrecord.edge_programs) - left
+            undelegated = count_ops(manager._edge_programs)
+            self.summary.undelegated_op_counts = undelegated
+            self.summary.delegated_op_counts = count_ops(manager._etrecord.edge_programs) - undelegated
 
     def _compare(self, tester: Tester) -> None:
         errors: list[ErrorStatistics] = self.summary.tensor_error_statistics
@@ -191,7 +196,7 @@ class _Run:
 
 
 def _seed(name: str) -> int:
-    """The same inputs for a test with every backend, and others in every session."""
+    """The seed of a test's inputs: equal for all backends, and dependent on the seed of the session."""
     session = get_active_test_session()
     seed = random.randrange(_SEEDS) if session is None else session.seed
     digest = hashlib.sha256(name.encode()).digest()
@@ -199,7 +204,7 @@ def _seed(name: str) -> int:
 
 
 def run_cases(cases: Sequence[Case], flows: Sequence[TestFlow]) -> None:
-    """Runs each case through each flow, in the session that has begun."""
+    """Runs each case with each flow, in the active session."""
     for case in cases:
         for flow in flows:
             test_name = f"{case.name}[{flow.name}]"
@@ -211,7 +216,7 @@ def run_cases(cases: Sequence[Case], flows: Sequence[TestFlow]) -> None:
 
 
 def print_summary(summary: RunSummary) -> None:
-    """Prints the table of results, the errors of failed tests, and their numbers."""
+    """Prints the table of results, the errors of failed tests, and the counts of results."""
     print(results_table(summary.test_case_summaries))
     print()
     for case in summary.test_case_summaries:
@@ -224,21 +229,25 @@ def print_summary(summary: RunSummary) -> None:
 def parse_args(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Reads the arguments of the command."""
     parser = argparse.ArgumentParser(
-        prog="python -m rushlight.testing.suite", description="Run a table of operators on backends."
+        prog="python -m rushlight.testing.suite", description="Test a list of operators on backends."
     )
-    parser.add_argument("-b", "--backend", nargs="*", help="the backends; all by default")
-    parser.add_argument("-l", "--flow", nargs="*", help="the flows; all of the backends by default")
-    parser.add_argument("-f", "--filter", help="a regular expression for the names of operators")
+    parser.add_argument("-b", "--backend", nargs="*", help="the backends to test (default: all)")
+    parser.add_argument(
+        "-l", "--flow", nargs="*", help="the flows to test (default: all flows of the backends)"
+    )
+    parser.add_argument(
+        "-f", "--filter", help="test only operators whose name contains this regular expression"
+    )
     parser.add_argument("-r", "--report", help="write the results to this file as CSV")
     parser.add_argument("--seed", type=int, help="the seed of random inputs")
     return parser.parse_args(arguments)
 
 
 def runner_main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the table of operators.
+    """Runs the suite of operator tests.
 
     Args:
-        arguments: the arguments of the command; None means those of the process.
+        arguments: the arguments of the command; None means the arguments of the process.
 
     Returns:
         0 if no backend failed, 1 if one did, 2 if no operator or flow is selected.
@@ -252,7 +261,7 @@ def runner_main(arguments: Sequence[str] | None = None) -> int:
     ]
     cases = [case for case in CASES if args.filter is None or re.search(args.filter, case.name)]
     if not flows or not cases:
-        print(f"nothing is selected: the flows are {', '.join(all_flows())}")
+        print(f"no operator or no flow is selected; the flows are {', '.join(all_flows())}")
         return 2
     seed = random.randrange(_SEEDS) if args.seed is None else args.seed
     print(f"seed {seed}")
