@@ -1,4 +1,4 @@
-"""`method.py` and `program.py`: signatures, control flow, state, several methods, and what is refused."""
+"""`method.py`, `method_values.py` and `program.py`: signatures, control flow, state, several methods, refusals."""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from rushlight.aot_c.code import is_identifier
 from rushlight.aot_c.errors import AotCError
-from rushlight.aot_c.method import End, MethodText, MethodWriter
+from rushlight.aot_c.method import MethodText, MethodWriter
+from rushlight.aot_c.method_values import End
 from rushlight.aot_c.source import Source
 from rushlight.aot_c.values import Number, TensorValue
 from rushlight.format.program import ExecutionPlan

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from rushlight.aot_c.code import double_literal, int_literal
 from rushlight.aot_c.dtypes import C_TYPES, FLOATING, SIXTEEN, name_of
 from rushlight.aot_c.errors import AotCError
-from rushlight.aot_c.method import End, MethodText
+from rushlight.aot_c.method import MethodText
+from rushlight.aot_c.method_values import End
 from rushlight.aot_c.program import CProgram
 from rushlight.aot_c.source import array
 from rushlight.aot_c.values import Number, TensorValue
