@@ -38,16 +38,18 @@ _COMPUTE = {"int": LONG, "double": DOUBLE, "bool": BOOL}
 
 @dataclass
 class MethodText:
-    """A finished method.
+    """The C source text of a method.
 
     Attributes:
         name: the name of the method.
         function: the name of its C function.
-        inputs: what the caller gives.
-        outputs: what the caller gets.
+        inputs: the inputs of the method.
+        outputs: the outputs of the method.
         text: the definition of the function.
+        signature: the signature of the function, without a semicolon.
         state_bytes: the bytes of planned memory that keep their values between calls.
         memory_bytes: the bytes of planned memory.
+        initial: the address, the array and the number of bytes of each initial value of state.
     """
 
     name: str
@@ -119,7 +121,7 @@ class MethodWriter:
         return f"step_{position}" if chain == 0 else f"step_{chain}_{position}"
 
     def _where(self, chain: int, position: int) -> str:
-        """The place of an instruction: the operator with its tensors, and the line of the user's Python."""
+        """Describes an instruction: the operator with its tensors, and the line of the user's Python code."""
         instructions, traces = self.plan.chains[chain].instructions, self.plan.chains[chain].stacktrace
         call = instructions[position].instr_args
         text = f"method '{self.plan.name}', instruction {position}"
@@ -172,11 +174,11 @@ class MethodWriter:
         generate(k)
         self.source.operators.add(name)
         if not any(parameter.writes for parameter in k.parameters):
-            return  # all results are empty or in their places
-        apart = k.check_overlaps()
+            return  # all results are empty or already in their memory
+        no_alias = k.check_overlaps()
         body = k.code.text
         parameters = [p for p in k.parameters if is_named(body, p.name)]
-        function = self.source.function(k, parameters, apart)
+        function = self.source.function(k, parameters, no_alias)
         call_text = wrapped(f"{function}(", [p.argument for p in parameters], ");", "  ")
         if k.can_fail:
             text = wrapped(f"if ({function}(", [p.argument for p in parameters], ") != 0) return 1;", "  ")
@@ -192,7 +194,9 @@ class MethodWriter:
         self.source.operators.add(name)
         target = self.values.number(call.args[-1])
         if scalar.kind == "double" and target.kind != "double":
-            raise Unsupported(f"a {scalar.kind} is assigned to a number of kind {target.kind}")
+            raise Unsupported(
+                f"a result of type {scalar.kind} cannot be assigned to a number of type {target.kind}"
+            )
         if scalar.fails:
             self.code.add(f"if ({scalar.fails}) return 1;")
         self.code.add(f"{target.name} = {scalar.text};")
@@ -202,12 +206,14 @@ class MethodWriter:
         if isinstance(target, Tensor) and isinstance(source, Tensor):
             a, b = self.values.tensor(call.move_from), self.values.tensor(call.move_to)
             if (a.dtype, a.sizes, a.strides) != (b.dtype, b.sizes, b.strides):
-                raise Unsupported(f"the value of {b.describe()} becomes {a.describe()}")
+                raise Unsupported(
+                    f"{a.describe()} cannot replace {b.describe()}: dtype, shape or strides differ"
+                )
             cast = f"({ELEMENTS[b.dtype]} *)" if a.is_constant or call.move_from in self.values.direct else ""
             self.code.add(f"{b.pointer} = {cast}{a.pointer};")
             return
         if isinstance(target, Tensor) or isinstance(source, (Tensor, String, TensorList, IntList)):
-            raise Unsupported("a value of this kind is moved")
+            raise Unsupported("only tensors and numbers can be moved")
         number = self.values.number(call.move_to)
         self.code.add(f"{number.name} = {self.values.number(call.move_from).to(_COMPUTE[number.kind])};")
 
@@ -225,7 +231,7 @@ class MethodWriter:
     # ---- Begin and end ----
 
     def _begin(self) -> None:
-        """Declares variables, checks fixed numbers and copies inputs into planned memory."""
+        """Declares variables, checks numbers that export fixed, and copies inputs to planned memory."""
         code = self.code
         inputs = {end.index: end for end in self.values.inputs if end.name is not None}
         for index in sorted(self.values.computed):
@@ -287,7 +293,7 @@ class MethodWriter:
         self.code.add(f"memcpy({target}, {source}, {tensor.numel * tensor.item_size});")
 
     def _finish(self) -> None:
-        """Copies results to the caller."""
+        """Copies results to the memory of the caller."""
         seen: set[str] = set()
         for end in self.values.outputs:
             value = self.plan.values[end.index].val
@@ -350,12 +356,12 @@ class MethodWriter:
 
 
 def _copy_index(k: Kernel) -> None:
-    """Copies a tensor into the slice of another one at an index that a loop counts."""
+    """Writes et_copy_index: copies a tensor to one slice of another tensor. The index is the loop counter."""
     target, source, index = k.tensor(0), k.tensor(1), k.number(2)
     k.require(
-        target.rank == source.rank + 1 and target.dtype == source.dtype, "the item does not suit the tensor"
+        target.rank == source.rank + 1 and target.dtype == source.dtype, "the slice has another rank or dtype"
     )
-    k.require(list(target.sizes[1:]) == list(source.sizes), "the item does not suit the tensor")
+    k.require(list(target.sizes[1:]) == list(source.sizes), "the slice has another shape")
     k.require(target.is_row_major and source.is_row_major, "a tensor is not in row-major order")
     place = k.number_value(index, "index").to(LONG)
     k.fail_if(f"{place} < 0 || {place} >= {target.sizes[0]}")

@@ -36,15 +36,15 @@ from rushlight.format.pte import PTEFile
 
 @dataclass
 class End:
-    """An input or output in the signature.
+    """An input or output of a method.
 
     Attributes:
-        name: the name of the parameter; None if there is none.
-        index: the index of the value.
-        value: a tensor, or a number.
-        c_type: the type of the parameter's elements.
-        title: the name in the model, if there is one.
-        is_fixed: whether a number must be that of the export.
+        name: the name of the C parameter; None if the function has no parameter for it.
+        index: the index of the value in the plan.
+        value: the tensor or number; None before the function is written, or without a parameter.
+        c_type: the C type of the number, or of the elements of the tensor.
+        title: the name of the input in the model; empty if it is not known.
+        is_fixed: whether the caller must pass the number that was used at export.
     """
 
     name: str | None
@@ -96,7 +96,7 @@ class MethodValues:
         self.outputs = self._ends(plan.outputs, "out")
 
     def _read_instructions(self) -> None:
-        """Finds which values are computed, moved, views and grown."""
+        """Finds the computed numbers, the moved tensors, the views and the outputs of et_copy_index."""
         plan = self.plan
         for index in plan.inputs:
             if isinstance(plan.values[index].val, (Int, Bool, Double, Null)):
@@ -126,7 +126,9 @@ class MethodValues:
             title = self._titles[position] if word == "in" and position < len(self._titles) else ""
             if isinstance(value, Tensor):
                 if value.scalar_type not in ELEMENTS:
-                    self.refusals.append(f"{word}put {position} is of {name_of(value.scalar_type)}")
+                    self.refusals.append(
+                        f"{word}put {position}: the dtype {name_of(value.scalar_type)} is not supported"
+                    )
                     continue
                 ends.append(End(name, index, None, C_TYPES[value.scalar_type], title))
             elif isinstance(value, (Int, Double, Bool)) or (
@@ -147,7 +149,7 @@ class MethodValues:
         return ends
 
     def _numbers_in_use(self) -> set[int]:
-        """The scalar values that instructions or outputs read."""
+        """The indices of the values that instructions or outputs read."""
         found = set(self.plan.outputs)
         for chain in self.plan.chains:
             for instruction in chain.instructions:
@@ -164,7 +166,7 @@ class MethodValues:
         return found
 
     def place_ends(self) -> None:
-        """Selects the inputs and outputs that kernels use directly in the caller's memory."""
+        """Selects the inputs and outputs that kernels access directly in the caller's memory."""
         others = [
             region
             for index in self.usage.unwritten | self.usage.state
@@ -207,10 +209,10 @@ class MethodValues:
                 self.direct[end.index] = (end.name, _caller_region(end.name))
 
     def tensor(self, index: int) -> TensorValue:
-        """A tensor value.
+        """Returns a tensor value.
 
         Raises:
-            Unsupported: its shape is dynamic, or its data are not in the file.
+            Unsupported: the shape is dynamic, or the data is not in the program file.
         """
         known = self._tensors.get(index)
         if known is None:
@@ -236,7 +238,7 @@ class MethodValues:
         if index in self.views:
             viewed = self.tensor(self.views[index])
             if viewed.numel != value.numel or viewed.dtype != value.dtype:
-                raise Unsupported("a view has another number of elements than its tensor")
+                raise Unsupported("a view and its base differ in the number of elements or in the dtype")
             return replace(
                 value,
                 pointer=viewed.pointer,
@@ -265,13 +267,13 @@ class MethodValues:
         raise Unsupported(f"a tensor {value.describe()} has no planned memory")
 
     def memory(self, memory_id: int) -> str:
-        """The expression of the first byte of a planned memory."""
+        """Returns the C expression for the address of a planned memory."""
         owner = f"{self.source.name}_shared" if memory_id in self.shared else self.function
         sizes = self.plan.non_const_buffer_sizes
         return self.source.memory(f"{owner}_memory_{memory_id}", sizes[memory_id])
 
     def number(self, index: int) -> Number:
-        """A number value: a constant, or a variable if instructions compute it."""
+        """Returns a number value: a constant, or a variable if instructions compute the number."""
         value = self.plan.values[index].val
         kind = {Int: "int", Null: "int", Double: "double", Bool: "bool"}[type(value)]
         if index in self.computed:
@@ -284,7 +286,7 @@ class MethodValues:
         return Number(kind, value.bool_val)
 
     def argument(self, index: int) -> Argument:
-        """A value as an argument of a call."""
+        """Returns a value as an argument of a kernel call. A negative index means None."""
         if index < 0:
             return None
         value = self.plan.values[index].val
@@ -304,7 +306,7 @@ class MethodValues:
         return [self.tensor(item) if item >= 0 else None for item in value.items]
 
     def is_used(self, tensor: TensorValue) -> bool:
-        """Whether anything reads a result: another instruction, the caller or a later run."""
+        """Whether a result has a reader: another instruction, the caller or a later run."""
         if self.usage.users.get(tensor.index, 0) > 1 or tensor.region is None:
             return True
         return any(
@@ -315,7 +317,7 @@ class MethodValues:
         )
 
     def initial_values(self) -> list[tuple[str, str, int]]:
-        """The address, the array and the bytes of each initial value of state."""
+        """Returns the address, the array and the number of bytes of each initial value of state."""
         found = []
         for value in self.plan.values:
             tensor = value.val
