@@ -111,7 +111,7 @@ def identifier(name: str) -> str:
 
 
 def is_identifier(name: str) -> bool:
-    """Whether C programs may use a text as an identifier."""
+    """Returns whether C programs may use a text as an identifier."""
     return re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) is not None and name not in _KEYWORDS
 
 

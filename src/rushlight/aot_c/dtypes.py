@@ -90,7 +90,7 @@ def c_compute(compute: ScalarType) -> str:
 
 
 def is_integral(dtype: ScalarType) -> bool:
-    """Whether a dtype is an integer type. Bool is not an integer type."""
+    """Returns whether a dtype is an integer type. Bool is not an integer type."""
     return dtype in INTEGERS or dtype in WIDE_UNSIGNED
 
 
@@ -154,7 +154,7 @@ def float_result(dtype: ScalarType) -> ScalarType:
 
 
 def narrows(stored: ScalarType, common: ScalarType) -> bool:
-    """Whether a conversion from `stored` to `common` may change a value. Both have the same compute type."""
+    """Returns whether a conversion from `stored` to `common`, of the same compute type, may change a value."""
     if stored == common:
         return False
     if common in SIXTEEN:

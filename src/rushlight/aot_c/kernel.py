@@ -192,7 +192,7 @@ class Kernel:
         return self._pointer(tensor, name, True)
 
     def is_used(self, tensor: TensorValue) -> bool:
-        """Whether a result of the call has a reader."""
+        """Returns whether a result of the call has a reader."""
         return self._is_used(tensor)
 
     def _pointer(self, tensor: TensorValue, name: str, writes: bool) -> str:

@@ -149,7 +149,7 @@ class MethodValues:
         return ends
 
     def _numbers_in_use(self) -> set[int]:
-        """The indices of the values that instructions or outputs read."""
+        """Returns the indices of the values that instructions or outputs read."""
         found = set(self.plan.outputs)
         for chain in self.plan.chains:
             for instruction in chain.instructions:
@@ -306,7 +306,7 @@ class MethodValues:
         return [self.tensor(item) if item >= 0 else None for item in value.items]
 
     def is_used(self, tensor: TensorValue) -> bool:
-        """Whether a result has a reader: another instruction, the caller or a later run."""
+        """Returns whether a result has a reader: another instruction, the caller or a later run."""
         if self.usage.users.get(tensor.index, 0) > 1 or tensor.region is None:
             return True
         return any(
@@ -339,5 +339,5 @@ class MethodValues:
 
 
 def _caller_region(name: str) -> Region:
-    """The region of a parameter of the function. It overlaps no planned memory and no other parameter."""
+    """Returns the region of a parameter. It overlaps neither planned memory nor other parameters."""
     return Region(name, 0, 1 << 62)

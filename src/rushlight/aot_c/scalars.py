@@ -102,7 +102,7 @@ def _compare(operator: str) -> Rule:
 
 
 def _extreme(operator: str) -> Rule:
-    """The second operand if `first operator second` is true, else the first operand."""
+    """Returns the second operand if `first operator second` is true, else the first operand."""
 
     def rule(k: Kernel) -> Scalar:
         a, b = _numbers(k, 2)

@@ -196,7 +196,7 @@ class Source:
 
 
 def is_named(text: str, name: str) -> bool:
-    """Whether a C text contains a name as a whole word."""
+    """Returns whether a C text contains a name as a whole word."""
     return re.search(rf"\b{name}\b", text) is not None
 
 

@@ -27,7 +27,7 @@ class Region:
     end: int
 
     def overlaps(self, other: Region) -> bool:
-        """Whether the two regions share a byte."""
+        """Returns whether the two regions share a byte."""
         return self.space == other.space and self.start < other.end and other.start < self.end
 
 

@@ -1,4 +1,4 @@
-"""Fingerprints of programs, which show whether a step that must only read a program changed it."""
+"""Fingerprints of programs. They detect whether a step that may only read a program changed the program."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from rushlight.ir import meta
 
 Fingerprint = dict[str, tuple[object, ...]]
-"""A description of each part of a program, by the name of the part. Descriptions are compared by `==`."""
+"""A description of each part of a program, by the name of the part. Descriptions are compared with `==`."""
 
 
 def fingerprint(program: ExportedProgram) -> Fingerprint:
-    """Takes the fingerprint of a program: its graphs, signature, tables of tensors and symbols.
+    """Makes the fingerprint of a program: its graphs, signature, tables of tensors and symbols.
 
-    This takes about a microsecond for each node: the fingerprint refers to the argument objects of nodes,
-    which torch.fx replaces but never changes.
+    This takes about a microsecond for each node. The fingerprint refers to the argument objects of nodes,
+    because torch.fx replaces these objects but never changes them.
     """
     parts: Fingerprint = {}
     for path, module in _graphs(program.graph_module, ""):
@@ -37,21 +37,21 @@ def fingerprint(program: ExportedProgram) -> Fingerprint:
 
 
 def first_difference(before: Fingerprint, after: Fingerprint) -> str | None:
-    """Returns the name of a part that differs between two fingerprints; None if all parts are equal.
+    """Describes a part that differs between two fingerprints. Returns None if all parts are equal.
 
-    New symbols are no difference, because tracing creates symbols; any other new part is a difference.
+    New symbols are ignored, because tracing creates symbols. Any other new part is a difference.
     """
     for name, part in before.items():
         if name not in after:
-            return f"{name} is gone"
+            return f"{name} was removed"
         if part != after[name]:
-            return f"{name} was {_text(part)} and is {_text(after[name])}"
+            return f"{name} was {_text(part)} and is now {_text(after[name])}"
     added = [name for name in after if name not in before and not name.startswith("symbol ")]
-    return f"{added[0]} is new" if added else None
+    return f"{added[0]} was added" if added else None
 
 
 def shape_env_of(program: ExportedProgram) -> ShapeEnv | None:
-    """Returns the ShapeEnv of the program's symbols, None if all sizes are numbers."""
+    """Returns the ShapeEnv of the symbols of a program; None if all sizes are numbers."""
     for node in program.graph.nodes:
         value = meta.find_val(node)
         sizes = tuple(value.shape) if isinstance(value, torch.Tensor) else (value,)

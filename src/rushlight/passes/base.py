@@ -126,7 +126,7 @@ def eliminate_dead_code(graph: Graph) -> bool:
 
 
 def has_effect(node: Node) -> bool:
-    """Whether a node has a side effect."""
+    """Returns whether a node has a side effect."""
     if node.op != "call_function":
         return node.op in ("placeholder", "output")
     op = aten_op(node.target)

@@ -94,7 +94,7 @@ class ProxyValue:
         return Proxy(value) if isinstance(value, Node) else value
 
     def is_tensor(self) -> bool:
-        """Whether the value is a tensor."""
+        """Returns whether the value is a tensor."""
         return isinstance(self.data, torch.Tensor)
 
     def to_tensor(self) -> torch.Tensor:
@@ -108,7 +108,7 @@ class ProxyValue:
         return self.data
 
     def is_symint(self) -> bool:
-        """Whether the value is a symbolic integer."""
+        """Returns whether the value is a symbolic integer."""
         return isinstance(self.data, torch.SymInt)
 
     def __iter__(self) -> Iterator[Any]:
@@ -347,7 +347,7 @@ class ExportPass(PassBase):
         """Hook that runs for each constant that becomes an attribute of the new graph."""
 
     def should_preserve_symbolic_input_metadata(self) -> bool:
-        """Whether inputs must keep their symbolic sizes."""
+        """Returns whether inputs must keep their symbolic sizes."""
         return True
 
     # The methods that run the pass.

@@ -68,7 +68,7 @@ def _choose(constants: Constants, nodes: list[Node]) -> list[Node]:
 
 
 def is_pure(node: Node, views: bool = False) -> bool:
-    """Whether a node's result depends only on its inputs and has a static size.
+    """Returns whether a node's result depends only on its inputs and has a static size.
 
     Without `views`, the result must not share memory with an input either.
     """
@@ -95,7 +95,7 @@ def _is_static(val: object) -> bool:
 
 
 def _keeps_file_small(node: Node, foldable: dict[Node, None], constants: Constants) -> bool:
-    """Whether the file does not become larger if the result of the node is stored."""
+    """Returns whether the file does not become larger if the result of the node is stored."""
     val = meta.get_tensor(node)
     if val is None:
         return False

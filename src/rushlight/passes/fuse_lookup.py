@@ -58,7 +58,7 @@ def _cluster(rewriter: Rewriter, quantize: Node) -> tuple[list[Node], Node] | No
     shape = meta.get_shape(quantize)
 
     def visit(node: object) -> bool:
-        """Whether `node` depends only on dequantized tensors and on scalar constants."""
+        """Returns whether `node` depends only on dequantized tensors and on scalar constants."""
         if not isinstance(node, Node) or node in members:
             return True
         params = dequantize_params(node)

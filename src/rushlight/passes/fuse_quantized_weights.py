@@ -138,7 +138,7 @@ def _weight_only(
 
 
 def _packed(rewriter: Rewriter, node: Node, weight: QuantizedWeight) -> Callable[[], Node] | None:
-    """Returns a function that makes the weight with two 4-bit numbers a byte; None if packing is impossible."""
+    """Returns a function that packs the weight, two 4-bit numbers a byte; None if packing is impossible."""
     stored = rewriter.value(weight.source)
     if stored is None or stored.dim() != 2 or stored.shape[1] % 2 or not weight.is_int4:
         return None

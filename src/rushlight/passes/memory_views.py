@@ -51,7 +51,7 @@ class UseMemoryViewsPass(GraphPass):
 
 
 def is_view_copy(node: object) -> bool:
-    """Whether the node is a call of view_copy in any dialect."""
+    """Returns whether the node is a call of view_copy in any dialect."""
     return (
         isinstance(node, Node)
         and node.op == "call_function"

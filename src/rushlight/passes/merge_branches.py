@@ -172,7 +172,7 @@ def _is_constant(value: object, constants: dict[str, torch.Tensor]) -> bool:
 
 
 def _fits(branch: _Branch, largest: _Branch, constants: dict[str, torch.Tensor]) -> bool:
-    """Whether `branch` can be merged into the convolution of `largest`, whose kernel covers its kernel."""
+    """Returns whether `branch` can be merged into the convolution of `largest`."""
     if branch.source is not largest.source:
         return False
     assert largest.conv is not None

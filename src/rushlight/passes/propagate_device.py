@@ -93,7 +93,7 @@ class PropagateDevicePass(GraphPass):
                 if len(argument.users) != 1:
                     raise CompileError(
                         f"skip_h2d_for_method_inputs: the input {argument.name} has "
-                        f"{len(argument.users)} users, so that it cannot be in device memory for {call.name}; "
+                        f"{len(argument.users)} users, so it cannot be in device memory of {call.name}; "
                         "it must have exactly one user"
                     )
                 _place([spec], device)

@@ -55,7 +55,7 @@ class Rewriter:
         self.changed = False
 
     def available(self, op: Target, dtype: torch.dtype) -> bool:
-        """Whether the target has a kernel for the operator and the dtype."""
+        """Returns whether the target has a kernel for the operator and the dtype."""
         target = aten_op(op)
         variant = None if target is None else find_out_variant(target)
         if variant is None:

@@ -95,7 +95,7 @@ def _overload(op: object) -> OpOverload:
 
 
 def _writes_first(functional: torch.FunctionSchema, inplace: torch.FunctionSchema) -> bool:
-    """Whether two schemas differ only because `inplace` writes its first argument."""
+    """Returns whether two schemas differ only because `inplace` writes its first argument."""
     wanted, given = functional.arguments, inplace.arguments
     if not given or len(wanted) != len(given):
         return False
@@ -196,7 +196,7 @@ def _may_overwrite(node: Node, overwritten: Node, read: Collection[Node], writab
 
 
 def _fits(overwritten: Node, node: Node) -> bool:
-    """Whether two values have the same dtype and shape for all inputs."""
+    """Returns whether two values have the same dtype and shape for all inputs."""
     before, after = meta.get_tensor(overwritten), meta.get_tensor(node)
     if before is None or after is None:
         return True

@@ -202,7 +202,7 @@ class _Runner:
 
 
 def _is_compiler_pass(item: AnyPass) -> TypeGuard[ModulePass | Pass]:
-    """Whether a pass uses a `call` method of `base.py`, which does not change its argument."""
+    """Returns whether a pass uses a `call` method of `base.py`, which does not change its argument."""
     if isinstance(item, ModulePass):
         return type(item).call is ModulePass.call
     return isinstance(item, Pass)

@@ -124,7 +124,7 @@ def _add_product_or_quotient(divides: bool) -> Generator:
 
 
 def _checked(helper: str) -> Expression:
-    """An integer division that sets the C variable `failed` if the divisor is 0."""
+    """Returns an integer division that sets the C variable `failed` if the divisor is 0."""
 
     def expression(k: Kernel, c: ScalarType, x: str, y: str) -> str:
         k.can_fail = True

@@ -93,7 +93,7 @@ class Convolution:
         )
 
     def touches_edge(self, axis: int) -> bool:
-        """Whether a window exceeds the image in a dim, so that some taps are skipped."""
+        """Returns whether a window exceeds the image in a dim, so that some taps are skipped."""
         w = self.window
         if self.transposed:
             return True
@@ -177,7 +177,7 @@ def declare_tap_range(k: Kernel, c: Convolution, axis: int) -> None:
 
 
 def is_finite(weight: TensorValue) -> bool:
-    """Whether a weight is a constant without infinity and NaN. Integers are always finite."""
+    """Returns whether a weight is a constant without infinity and NaN. Integers are always finite."""
     if weight.dtype not in FLOATING:
         return True
     if weight.data is None:

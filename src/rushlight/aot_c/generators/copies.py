@@ -61,7 +61,7 @@ def _address(name: str, place: str) -> str:
 
 
 def is_same_memory(source: TensorValue, out: TensorValue) -> bool:
-    """Whether both tensors have the same memory, dtype and strides, so that no copy is needed."""
+    """Returns whether both tensors have the same memory, dtype and strides, so that no copy is needed."""
     return (
         source.region is not None
         and source.region == out.region

@@ -89,7 +89,7 @@ def gemm(
     alpha: Number | None = None,
     beta: Number | None = None,
 ) -> None:
-    """out[b] = beta * bias[b] + alpha * a[b] x b[b]."""
+    """Writes out[n] = beta * bias[n] + alpha * (a[n] @ b[n]) for each matrix n of a batch."""
     if batches * rows * columns == 0:
         return
     sums = Accumulator(k, a.tensor.dtype)
