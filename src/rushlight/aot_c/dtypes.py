@@ -154,7 +154,7 @@ def float_result(dtype: ScalarType) -> ScalarType:
 
 
 def narrows(stored: ScalarType, common: ScalarType) -> bool:
-    """Returns whether a conversion from `stored` to `common`, of the same compute type, may change a value."""
+    """Returns whether a conversion to `common`, which has the same compute type, may change a value."""
     if stored == common:
         return False
     if common in SIXTEEN:

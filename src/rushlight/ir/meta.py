@@ -430,7 +430,7 @@ def module_path_of(node: Node) -> str | None:
 
 
 def module_stack_of(node: Node) -> dict[str, tuple[str, type | str]]:
-    """Returns (path, class) of the modules that created a node, outermost first, by the key of torch.export."""
+    """Returns (path, class) of the modules that created a node, outermost first, by torch.export's key."""
     return dict(node.meta.get("nn_module_stack") or {})
 
 

@@ -6,7 +6,7 @@ ExecuTorch uses the same operator names in `quantized_decomposed`. The operators
 
 quantized_convolution, quantized_linear
     input: int8 or uint8 [N, C, ...] or [..., I]. weight: int8, symmetric, with the shape of aten.convolution
-    or aten.linear. weight_scales: float32 [O], or [1] for one scale. bias: float32 [O]. With exact int32 sums,
+    or aten.linear. weight_scales: float32 [O], or [1] for one scale. bias: float32 [O]. With int32 sums,
     real = sum((q - input_zero_point) * w) * (input_scale * weight_scale) + bias, and
     out = clamp(round(real / output_scale) + output_zero_point, output_min, output_max). Rounding is to
     nearest, ties to even. output_min and output_max include a fused ReLU, ReLU6 or clamp. Padding has the
