@@ -218,7 +218,9 @@ def test_relations_that_a_pass_loses_are_named(related: ExportedProgram) -> None
             with value.fake_mode:  # type: ignore[attr-defined]
                 return torch.empty(symbol, 2)
 
-    with pytest.raises(PassError, match=r"retrace removed information that later stages need: the run-time check .*<="):
+    with pytest.raises(
+        PassError, match=r"retrace removed information that later stages need: the run-time check .*<="
+    ):
         run_passes(related, [retrace])
 
 

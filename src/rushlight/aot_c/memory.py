@@ -112,7 +112,7 @@ def usage_of(plan: ExecutionPlan) -> Usage:
             if tensor.data_buffer_idx > 0 or (extra is not None and extra.fully_qualified_name):
                 usage.state.add(index)
 
-    def note(reads: set[int], writes: set[int]) -> None:
+    def record(reads: set[int], writes: set[int]) -> None:
         for index in reads | writes:
             usage.users[index] = usage.users.get(index, 0) + 1
         for index in reads:
@@ -140,8 +140,8 @@ def usage_of(plan: ExecutionPlan) -> Usage:
                 updates = {index for index in outs if arguments.count(index) > 2 or name == COPY_INDEX}
                 if name.endswith("_") and name != "aten::copy_":
                     updates |= outs & set(tensors_in(plan, call.args[0]))
-                note(set(arguments) - outs | updates, outs)
+                record(set(arguments) - outs | updates, outs)
             elif isinstance(call, MoveCall):
-                note(set(tensors_in(plan, call.move_from)), set(tensors_in(plan, call.move_to)))
-    note({index for output in plan.outputs for index in tensors_in(plan, output)}, set())
+                record(set(tensors_in(plan, call.move_from)), set(tensors_in(plan, call.move_to)))
+    record({index for output in plan.outputs for index in tensors_in(plan, output)}, set())
     return usage

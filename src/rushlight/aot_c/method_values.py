@@ -174,7 +174,7 @@ class MethodValues:
             and (region := region_of(tensor)) is not None
         ]
 
-        def is_alone(index: int) -> bool:
+        def has_exclusive_memory(index: int) -> bool:
             tensor = self.plan.values[index].val
             assert isinstance(tensor, Tensor)
             mine = region_of(tensor)
@@ -190,7 +190,12 @@ class MethodValues:
             if not isinstance(tensor, Tensor) or end.name is None:
                 continue
             is_written = end.index in self.usage.written
-            if end.index in self.direct or is_written or end.index in self.moved or not is_alone(end.index):
+            if (
+                end.index in self.direct
+                or is_written
+                or end.index in self.moved
+                or not has_exclusive_memory(end.index)
+            ):
                 if tensor.allocation_info is None and not is_written:
                     self.direct[end.index] = (end.name, _caller_region(end.name))
                 continue
@@ -204,7 +209,7 @@ class MethodValues:
             if end.index not in self.usage.written:
                 continue
             if tensor.allocation_info is None or (
-                is_alone(end.index) and end.index not in self._indexed_outputs
+                has_exclusive_memory(end.index) and end.index not in self._indexed_outputs
             ):
                 self.direct[end.index] = (end.name, _caller_region(end.name))
 

@@ -10,7 +10,7 @@ quantized_convolution, quantized_linear
     real = sum((q - input_zero_point) * w) * (input_scale * weight_scale) + bias, and
     out = clamp(round(real / output_scale) + output_zero_point, output_min, output_max). Rounding is to
     nearest, ties to even. output_min and output_max include a fused ReLU, ReLU6 or clamp. Padding has the
-    real value 0. out has the dtype of input.
+    real value 0. Sums are exact. out has the dtype of input.
 quantized_mul
     Like quantized_decomposed::add. a and b are int8 or uint8, and broadcast. out has the dtype of a.
 quantized_lookup

@@ -170,7 +170,7 @@ def not_edge(target: object, options: Options) -> str | None:
     return f"Operator torch.ops.{target} is not an Edge operator"
 
 
-def _names_layout(node: Node, options: Options) -> str | None:
+def _layout_argument_is_valid(node: Node, options: Options) -> str | None:
     op = _operator(node)
     if op is None or isinstance(node.target, BackendOpOverload):
         return None
@@ -186,7 +186,7 @@ def wrong_layout_name(op: OpOverload, options: Options) -> str | None:
     return None
 
 
-def _takes_tensors(node: Node, options: Options) -> str | None:
+def _has_tensor_arguments(node: Node, options: Options) -> str | None:
     target = node.target
     if not isinstance(target, EdgeOpOverload):
         return None
@@ -203,9 +203,9 @@ def _dtypes_agree(node: Node, options: Options) -> str | None:
     if _has_mixed_list(node) and not stands_for_executorch():
         return None  # the table supports one dtype in a list; torch and the kernels check this call
     found = list(tensor_dtypes(node, target._op))
-    if any(dtype is not None and _is_left_to_kernels(target, name, dtype) for name, dtype in found):
+    if any(dtype is not None and _is_checked_by_kernels(target, name, dtype) for name, dtype in found):
         return None
-    return _why_not(target, tuple(found))
+    return _dtype_error(target, tuple(found))
 
 
 def _has_mixed_list(node: Node) -> bool:
@@ -218,7 +218,7 @@ def _has_mixed_list(node: Node) -> bool:
     return False
 
 
-def _is_left_to_kernels(target: EdgeOpOverload, name: str, dtype: torch.dtype) -> bool:
+def _is_checked_by_kernels(target: EdgeOpOverload, name: str, dtype: torch.dtype) -> bool:
     """Returns whether torch and the kernels check the dtype of an argument, instead of the table.
 
     This is the case for dtypes that the table does not contain. Unless `install_as_executorch()` was called,
@@ -232,7 +232,7 @@ def _is_left_to_kernels(target: EdgeOpOverload, name: str, dtype: torch.dtype) -
 
 
 @cache
-def _why_not(target: EdgeOpOverload, dtypes: tuple[tuple[str, torch.dtype | None], ...]) -> str | None:
+def _dtype_error(target: EdgeOpOverload, dtypes: tuple[tuple[str, torch.dtype | None], ...]) -> str | None:
     constraint = target._schema.dtype_constraint
     if constraint.validate(dict(dtypes)):
         return None
@@ -293,8 +293,13 @@ RULES: tuple[Rule, ...] = (
     Rule(4, "operators are functional", _BOTH, _is_functional),
     Rule(5, "ATen operators belong to the Core ATen set", _BOTH, _is_core),
     Rule(6, "operators are edge operators", frozenset({EDGE}), _is_edge),
-    Rule(7, "layout arguments are all dim orders or all memory formats", frozenset({EDGE}), _names_layout),
-    Rule(8, "tensor arguments are tensors", frozenset({EDGE}), _takes_tensors),
+    Rule(
+        7,
+        "layout arguments are all dim orders or all memory formats",
+        frozenset({EDGE}),
+        _layout_argument_is_valid,
+    ),
+    Rule(8, "tensor arguments are tensors", frozenset({EDGE}), _has_tensor_arguments),
     Rule(9, "dtypes follow the operator's row of the dtype table", frozenset({EDGE}), _dtypes_agree),
 )
 

@@ -44,12 +44,12 @@ class FunctionalViewsPass(GraphPass):
             if copy is not None:
                 node.target = copy
                 changed = True
-                _move(node, map_aggregate(meta.get_val(node), evaluator.dense), moved)
+                _set_layout(node, map_aggregate(meta.get_val(node), evaluator.dense), moved)
                 continue
             val = meta.get_val(node)
             if moved and any(used in moved for used in node.all_input_nodes) and _may_refresh(node):
                 val = evaluator.value(node.target, node.args, node.kwargs)
-            _move(node, _in_memory_format(val, evaluator), moved)
+            _set_layout(node, _in_memory_format(val, evaluator), moved)
         return changed or bool(moved)
 
     def _refresh_item(self, node: Node, moved: set[Node]) -> None:
@@ -87,7 +87,7 @@ def _in_memory_format(val: object, evaluator: Evaluator) -> Any:
     return val
 
 
-def _move(node: Node, after: object, moved: set[Node]) -> None:
+def _set_layout(node: Node, after: object, moved: set[Node]) -> None:
     """Sets a value with another layout, and adds the node to `moved`."""
     before = meta.get_val(node)
     if after is not before and _layout_key(after) != _layout_key(before):

@@ -71,19 +71,19 @@ class PropagateDevicePass(GraphPass):
     def rewrite(self, module: GraphModule) -> bool:
         calls = {node: device for node in module.graph.nodes if (device := _device_of(module, node))}
         for call, device in calls.items():
-            self._place_arguments(call, device)
-            _place(_specs(call), device)
+            self._set_argument_devices(call, device)
+            _set_device(_specs(call), device)
             for item in list(call.users):
                 if item.target is operator.getitem:
-                    self._place_result(item, device)
+                    self._set_result_device(item, device)
         if calls:
             _remove_round_trips(module)
         return bool(calls)
 
-    def _place_arguments(self, call: Node, device: Device) -> None:
+    def _set_argument_devices(self, call: Node, device: Device) -> None:
         if not self.enable_non_cpu_memory_planning:
             for argument in call.args[1:]:
-                _place(_specs(argument), device)
+                _set_device(_specs(argument), device)
             return
         for index, argument in enumerate(call.args[1:], start=1):
             spec = meta.get_spec(argument) if isinstance(argument, Node) else None
@@ -96,18 +96,18 @@ class PropagateDevicePass(GraphPass):
                         f"{len(argument.users)} users, so it cannot be in device memory of {call.name}; "
                         "it must have exactly one user"
                     )
-                _place([spec], device)
+                _set_device([spec], device)
                 continue
             with call.graph.inserting_before(call):
                 copied = call.graph.call_function(_H2D, (argument,))
-            _describe(copied, argument, spec, device)
+            _set_metadata(copied, argument, spec, device)
             call.update_arg(index, copied)
 
-    def _place_result(self, item: Node, device: Device) -> None:
+    def _set_result_device(self, item: Node, device: Device) -> None:
         spec = meta.get_spec(item)
         if not isinstance(spec, TensorSpec):
             return
-        _place([spec], device)
+        _set_device([spec], device)
         if not self.enable_non_cpu_memory_planning:
             return
         if self.skip_d2h_for_method_outputs and all(user.op == "output" for user in item.users):
@@ -115,7 +115,7 @@ class PropagateDevicePass(GraphPass):
         users = list(item.users)
         with item.graph.inserting_after(item):
             copied = item.graph.call_function(_D2H, (item,))
-        _describe(copied, item, spec, _HOST)
+        _set_metadata(copied, item, spec, _HOST)
         for user in users:
             user.replace_input_with(item, copied)
 
@@ -168,17 +168,17 @@ def _specs(node: object) -> Iterator[TensorSpec]:
             yield item
 
 
-def _place(specs: Iterable[TensorSpec], device: Device) -> None:
+def _set_device(specs: Iterable[TensorSpec], device: Device) -> None:
     for spec in specs:
         spec.device, spec.device_index = device
 
 
-def _describe(copied: Node, source: Node, spec: TensorSpec, device: Device) -> None:
+def _set_metadata(copied: Node, source: Node, spec: TensorSpec, device: Device) -> None:
     """Sets the metadata of a copy: the metadata of its source, with another device."""
     new = copy.copy(spec)
     new.init_mem_planning_fields()
     new.const, new.storage, new.extra_tensor_info = False, None, None
-    _place([new], device)
+    _set_device([new], device)
     meta.copy_origin(source, copied)
     if meta.has_val(source):
         meta.set_val(copied, meta.get_val(source))

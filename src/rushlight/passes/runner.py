@@ -88,7 +88,7 @@ class _Runner:
         if prints:
             self._print(f"after {name}: {'modified' if modified else 'not modified'}")
 
-    def _own(self) -> ExportedProgram:
+    def _owned_program(self) -> ExportedProgram:
         """Returns a program that a pass may change in place. The program is copied if necessary."""
         if not self._owned:
             self.program, self._owned = copy_program(self.program), True
@@ -97,12 +97,12 @@ class _Runner:
     def _run_compiler_pass(self, item: ModulePass | Pass) -> bool:
         """Runs a pass of the compiler in place, so that the pass does not copy the program."""
         if isinstance(item, ProgramPass):
-            program = self._own()
+            program = self._owned_program()
             assert isinstance(program, MethodProgram)
             return item.rewrite_all(program)
         if isinstance(item, ModulePass):
-            return item.rewrite_all(self._own().graph_module)
-        return self._take(item(self.program))
+            return item.rewrite_all(self._owned_program().graph_module)
+        return self._accept_result(item(self.program))
 
     def _run_checked(self, item: ModulePass | Pass, name: str) -> bool:
         """Runs a pass of the compiler, and checks that it did not change its argument."""
@@ -114,7 +114,7 @@ class _Runner:
             if result.graph_module is not given.graph_module:
                 self.program, self._owned = with_graph_module(given, result.graph_module), True
         else:
-            modified = self._take(item(given))
+            modified = self._accept_result(item(given))
         difference = first_difference(before, fingerprint(given))
         if difference is not None:
             raise PassError(f"{name} changed the program that it was given: {difference}")
@@ -132,10 +132,10 @@ class _Runner:
         A pass that was constructed with the program runs on this program, because it refers to its graph.
         """
         held = any(value is self.program for value in getattr(item, "__dict__", {}).values())
-        program = self.program if held else self._own()
+        program = self.program if held else self._owned_program()
         known, before = FactsOf(program), fingerprint(program)
         if isinstance(item, ExportedProgramPassBase):
-            modified = self._take(item(program))
+            modified = self._accept_result(item(program))
         else:
             modified = self._run_on_graph(item, name, program)
         # A pass of the user may change the program in place and nevertheless return modified=False.
@@ -161,7 +161,7 @@ class _Runner:
             self.program = with_graph_module(program, result.graph_module)
         return bool(result.modified)
 
-    def _take(self, result: ExportedProgramPassResult) -> bool:
+    def _accept_result(self, result: ExportedProgramPassResult) -> bool:
         if result.exported_program is not self.program:
             self.program, self._owned = result.exported_program, True
         return bool(result.modified)
