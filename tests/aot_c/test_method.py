@@ -1,4 +1,4 @@
-"""`method.py` and `program.py`: signatures, control flow, state, several methods, and what is refused."""
+"""`method.py`, `method_values.py` and `program.py`: signatures, control flow, state, methods, refusals."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_the_header_describes_the_method() -> None:
     assert "in0: image, float32[2, 3]" in header
     assert "#define SCALED_FORWARD_IN0_SIZE 6" in header
     assert "int scaled_forward(const float *in0, int64_t in1, float *out);" in header
-    assert "in1: factor, a number, which must be the number of the export" in header
+    assert "in1: factor, a number, which must equal the number that was used at export" in header
     assert "malloc" not in text["scaled.c"]
 
 

@@ -76,7 +76,7 @@ CASES = {
     "two dtypes": (
         torch.mm,
         (X, X.T.double()),
-        "does not take self torch.float32, mat2 torch.float64 together .*: convert one",
+        "does not support self torch.float32, mat2 torch.float64 together .*: convert one",
     ),
 }
 

@@ -71,19 +71,19 @@ def test_the_transform_is_its_own_inverse() -> None:
     [
         (
             lambda: llm_ops.update_cache(rows(1, 2, 1, 2), rows(1, 4, 1, 2), 3),
-            "2 tokens from 3 do not fit",
+            "2 tokens from position 3 exceed",
         ),
-        (lambda: llm_ops.update_cache(rows(1, 2, 2, 2), rows(1, 4, 1, 2), 0), "differ but in positions"),
-        (lambda: llm_ops.update_cache(rows(1, 2, 2), rows(1, 4, 1, 2), 0), "4 dimensions and one dtype"),
+        (lambda: llm_ops.update_cache(rows(1, 2, 2, 2), rows(1, 4, 1, 2), 0), "may differ only in dim 1"),
+        (lambda: llm_ops.update_cache(rows(1, 2, 2), rows(1, 4, 1, 2), 0), "4 dimensions and the same dtype"),
         (
             lambda: llm_ops.update_cache_with_indices(
                 rows(1, 2, 1, 2), rows(1, 4, 1, 2), 0, torch.zeros(1, 3, dtype=torch.int64)
             ),
-            r"indices are int64 of shape \[1, 2\]",
+            r"indices must be int64 of shape \[1, 2\]",
         ),
         (
             lambda: llm_ops.custom_sdpa(rows(1, 2, 3, 2), rows(1, 4, 2, 2), rows(1, 4, 2, 2), 0),
-            "3 heads of 2 do not go with 2 key heads",
+            "3 heads of size 2 do not match 2 key heads",
         ),
         (
             lambda: llm_ops.custom_sdpa(rows(1, 2, 2, 2), rows(1, 4, 2, 2), rows(1, 4, 2, 2), 0, None, 0.5),

@@ -34,7 +34,7 @@ BROKEN: list[tuple[Any, ...]] = [
     (6, EDGE, aten.add.Tensor, (FLOAT, FLOAT), {}, "is not an Edge operator"),
     (7, EDGE, edge.clone.default, (FLOAT,), {}, "names layouts by dim order"),
     (8, EDGE, edge.add.Tensor, (FLOAT, 1), {}, "argument other is the number 1"),
-    (9, EDGE, edge.mm.default, (FLOAT, INT), {}, "does not take self torch.float32, mat2 torch.int64"),
+    (9, EDGE, edge.mm.default, (FLOAT, INT), {}, "does not support self torch.float32, mat2 torch.int64"),
     (9, EDGE, edge.embedding.default, (FLOAT, FLOAT), {}, "argument indices is torch.float32"),
     (9, EDGE, edge.where.self, (FLOAT, FLOAT, FLOAT), {}, "argument condition is torch.float32"),
 ]
@@ -163,7 +163,7 @@ def test_lists_of_several_dtypes_are_left_to_kernels(monkeypatch: pytest.MonkeyP
     )
     assert not violations(module, EDGE)
     monkeypatch.setattr(verifier, "stands_for_executorch", lambda: True)
-    assert "does not take tensors torch.int64 together" in str(violations(module, EDGE)[0])
+    assert "does not support tensors torch.int64 together" in str(violations(module, EDGE)[0])
 
 
 def test_rules_can_be_added(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,4 +197,4 @@ def test_dtypes_of_no_call_are_left_to_kernels_or_refused(monkeypatch: pytest.Mo
     assert not violations(module, EDGE)
     monkeypatch.setattr(verifier, "stands_for_executorch", lambda: True)
     (found,) = violations(module, EDGE)
-    assert "argument self is torch.bool, which it does not take" in str(found)
+    assert "argument self is torch.bool, which it does not support" in str(found)

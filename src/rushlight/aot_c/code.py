@@ -1,4 +1,4 @@
-"""Text of C: lines with indentation, literals and identifiers."""
+"""Builds C source text: indented lines, literals and identifiers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEYWORDS = frozenset(
 
 
 class Code:
-    """Lines of C in blocks."""
+    """C source lines, indented by their blocks."""
 
     def __init__(self, depth: int = 1) -> None:
         self.lines: list[str] = []
@@ -34,7 +34,7 @@ class Code:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Adds `head {`, what the body of the with statement adds, and `}`."""
+        """Adds `head {`, the lines that the body of the with statement adds, and `}`."""
         self.add(f"{head} {{".strip())
         self._depth += 1
         yield
@@ -43,12 +43,12 @@ class Code:
 
     @property
     def text(self) -> str:
-        """All lines."""
+        """All lines as one text."""
         return "\n".join(self.lines)
 
 
 def float32(value: float) -> float:
-    """The nearest float32, as C converts a double."""
+    """Rounds a number to the nearest float32, as a cast from double to float does in C."""
     try:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:
@@ -56,12 +56,12 @@ def float32(value: float) -> float:
 
 
 def float_literal(value: float) -> str:
-    """A constant of type float. The value is rounded to float32 first."""
+    """Writes a literal of type float. The value is rounded to float32 first."""
     return _floating(float32(value), "f", _shortest_float32)
 
 
 def double_literal(value: float) -> str:
-    """A constant of type double."""
+    """Writes a literal of type double."""
     return _floating(value, "", repr)
 
 
@@ -77,7 +77,7 @@ def _floating(value: float, suffix: str, write: object) -> str:
 
 
 def _shortest_float32(value: float) -> str:
-    """The shortest decimal text that parses to the same float32."""
+    """Writes the shortest decimal number that a C compiler reads as the same float32."""
     for digits in range(6, 10):
         text = f"{value:.{digits}g}"
         if float32(float(text)) == value:
@@ -86,14 +86,14 @@ def _shortest_float32(value: float) -> str:
 
 
 def int_literal(value: int) -> str:
-    """A constant of type int64_t, or int if it is small."""
+    """Writes an integer literal: of type int if the value fits in 16 bits, else of type int64_t."""
     if value == _INT64_MIN:
         return "INT64_MIN"
     return str(value) if -(2**15) < value < 2**15 else f"INT64_C({value})"
 
 
 def literal(value: float | int | bool, compute: ScalarType) -> str:
-    """A constant of a compute type or of bool."""
+    """Writes a literal of a compute type (int64, float32 or float64) or of bool."""
     if compute == FLOAT:
         return float_literal(float(value))
     if compute == DOUBLE:
@@ -105,21 +105,21 @@ def literal(value: float | int | bool, compute: ScalarType) -> str:
 
 
 def identifier(name: str) -> str:
-    """A C identifier that resembles a text."""
+    """Makes a C identifier from any text: other characters become `_`."""
     text = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "x"
     return f"x_{text}" if text[0].isdigit() or text in _KEYWORDS else text
 
 
 def is_identifier(name: str) -> bool:
-    """Whether a text is an identifier that C programs may use."""
+    """Returns whether C programs may use a text as an identifier."""
     return re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) is not None and name not in _KEYWORDS
 
 
 def terms(*parts: tuple[str, int] | str) -> str:
-    """A sum of indices times strides, such as `3 * i + j`.
+    """Writes a sum of indices times strides, such as `3 * i + j`.
 
     Args:
-        parts: a pair of an index and a stride, or an expression.
+        parts: the summands: each is a pair of an index and a stride, or an expression.
     """
     texts = []
     for part in parts:

@@ -1,4 +1,4 @@
-"""Element types in C, compute types, and the rules of promotion that the portable kernels have."""
+"""Element types in C, compute types, and the dtype promotion rules of the portable kernels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rushlight.aot_c.errors import Unsupported
 from rushlight.format.dtypes import DTYPE_NAMES
 from rushlight.format.program import ScalarType
 
-# The types that the functions of a header take and give. Floats of 16 bits are their bits.
+# The element types in the generated header. A float16 or bfloat16 element is passed as its 16 bits.
 C_TYPES: dict[ScalarType, str] = {
     ScalarType.BYTE: "uint8_t",
     ScalarType.CHAR: "int8_t",
@@ -25,8 +25,8 @@ C_TYPES: dict[ScalarType, str] = {
     ScalarType.UINT64: "uint64_t",
 }
 
-# The types of elements inside of the generated file. Tensors of several dtypes use the same bytes of planned
-# memory one after another, so that these types may alias.
+# The element types inside the generated file. These typedefs may alias other types, because tensors of
+# different dtypes use the same bytes of planned memory, one after another.
 ELEMENTS: dict[ScalarType, str] = {
     ScalarType.BYTE: "u8",
     ScalarType.CHAR: "i8",
@@ -60,33 +60,37 @@ _SIZES = {
 
 
 def name_of(dtype: ScalarType) -> str:
-    """The name of a dtype in messages."""
+    """Returns the name of a dtype for messages."""
     return DTYPE_NAMES.get(dtype, ScalarType(dtype).name.lower())
 
 
 def size_of(dtype: ScalarType) -> int:
-    """The bytes of an element."""
+    """Returns the size of an element in bytes."""
     return _SIZES[dtype]
 
 
 def compute_type(dtype: ScalarType) -> ScalarType:
-    """The type in which numbers of a dtype are computed: int64, float32 or float64."""
+    """Returns the type in which kernels compute on elements of a dtype: int64, float32 or float64.
+
+    Raises:
+        Unsupported: kernels do not compute on this dtype.
+    """
     if dtype in (HALF, BFLOAT16, FLOAT):
         return FLOAT
     if dtype == DOUBLE:
         return DOUBLE
     if dtype not in C_TYPES:
-        raise Unsupported(f"there is no arithmetic in {name_of(dtype)}")
+        raise Unsupported(f"arithmetic on {name_of(dtype)} is not supported")
     return LONG
 
 
 def c_compute(compute: ScalarType) -> str:
-    """The C type of a compute type or of bool."""
+    """Returns the C type of a compute type or of bool."""
     return {LONG: "int64_t", FLOAT: "float", DOUBLE: "double", BOOL: "bool"}[compute]
 
 
 def is_integral(dtype: ScalarType) -> bool:
-    """Whether a dtype is an integer type. Bool is not."""
+    """Returns whether a dtype is an integer type. Bool is not an integer type."""
     return dtype in INTEGERS or dtype in WIDE_UNSIGNED
 
 
@@ -99,7 +103,7 @@ def _wider(a: ScalarType, b: ScalarType) -> ScalarType:
 
 
 def promote(a: ScalarType, b: ScalarType) -> ScalarType:
-    """The result of torch.promote_types."""
+    """Returns the same dtype as torch.promote_types."""
     if a == b:
         return a
     if _category(a) < _category(b):
@@ -116,7 +120,7 @@ def promote(a: ScalarType, b: ScalarType) -> ScalarType:
 
 
 def result_type(tensors: Iterable[tuple[ScalarType, int]], numbers: Iterable[str] = ()) -> ScalarType:
-    """The result of torch.result_type.
+    """Returns the same dtype as torch.result_type.
 
     Args:
         tensors: the dtype and the rank of each tensor.
@@ -145,12 +149,12 @@ def result_type(tensors: Iterable[tuple[ScalarType, int]], numbers: Iterable[str
 
 
 def float_result(dtype: ScalarType) -> ScalarType:
-    """The dtype of the result of a floating-point function: float32 for integers."""
+    """Returns the result dtype of a floating-point function: float32 if the input is not floating-point."""
     return dtype if dtype in FLOATING else FLOAT
 
 
 def narrows(stored: ScalarType, common: ScalarType) -> bool:
-    """Whether numbers of `stored` may change when `common`, of the same compute type, holds them."""
+    """Returns whether a conversion to `common`, which has the same compute type, may change a value."""
     if stored == common:
         return False
     if common in SIXTEEN:

@@ -1,11 +1,11 @@
-"""Why a program cannot be written as C."""
+"""The errors of the conversion to C."""
 
 from __future__ import annotations
 
 
 class AotCError(ValueError):
-    """A program cannot be written as C; the message names operator, dtypes, shapes and source line."""
+    """A program cannot be written as C. The message names the operators, dtypes, shapes and source lines."""
 
 
 class Unsupported(Exception):
-    """The reason why a generator cannot write a call; the message of AotCError names the call."""
+    """A generator cannot write a call. The message is the reason; AotCError adds the name of the call."""

@@ -1,4 +1,4 @@
-"""C functions that kernels call. A generated file has only the functions that its kernels need."""
+"""C functions that the generated kernels call. A generated file contains only the functions that it needs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Helper:
-    """A function.
+    """A C function.
 
     Attributes:
-        text: its definition.
-        needs: the names of helpers that it calls.
-        headers: the headers of the C library that it needs.
+        text: the definition of the function.
+        needs: the names of the helpers that the function calls.
+        headers: the headers of the C library that the function needs.
     """
 
     text: str
@@ -111,7 +111,7 @@ static uint16_t float_to_bfloat16(float value) {
         needs=("trunc_div", "trunc_mod"),
     ),
     "integer_pow": Helper(
-        """/* a to the power b, which wraps around; rounded towards 0 for b < 0. */
+        """/* a to the power b. The result wraps around; for b < 0 it is rounded towards 0. */
 static int64_t integer_pow(int64_t a, int64_t b) {
   int64_t power = 1;
   if (b < 0) {
@@ -232,7 +232,7 @@ static {_type} interpolate_{_type}({_type} from, {_type} to, {_type} weight) {{
 
 
 def with_needs(names: Iterable[str]) -> list[str]:
-    """The helpers and all helpers that they call, in the order of their definitions."""
+    """Returns the helpers and all helpers that they call. Each helper follows the helpers that it calls."""
     found: set[str] = set()
 
     def visit(name: str) -> None:

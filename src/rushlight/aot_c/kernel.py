@@ -1,4 +1,4 @@
-"""The C function of one instruction under construction."""
+"""Kernel: builds the C function of one kernel call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,15 @@ from rushlight.format.program import ScalarType
 
 @dataclass
 class Parameter:
-    """A parameter of the function: a pointer to elements, or a number."""
+    """A parameter of the function: a pointer to elements, or a number.
+
+    Attributes:
+        name: the name of the parameter.
+        type: the type of the elements or of the number.
+        argument: the expression that the method passes.
+        tensor: the tensor of a pointer; None for a number.
+        writes: whether the function writes the tensor.
+    """
 
     name: str
     type: str
@@ -38,20 +46,19 @@ class Parameter:
 
 
 class Kernel:
-    """The function of a kernel call: its arguments, parameters and body.
+    """The C function of a kernel call: its arguments, parameters and body.
 
-    Generators ask for arguments by position, declare which tensors they read and write, and add lines to
-    `code`.
+    A generator reads arguments by position, declares the tensors that the function reads and writes, and adds
+    lines to `code`.
 
     Attributes:
         operator: the full name, such as `aten::add.out`.
         arguments: the arguments of the call.
-        code: the body.
-        needs: names of helpers.
-        headers: headers of the C library.
+        code: the body of the function.
+        needs: the names of the helpers that the function calls.
+        headers: the headers of the C library that the function needs.
         can_fail: whether the function returns an error code.
-        in_place: whether each element of a result may have the place of the same element of an argument.
-        comment: what stands above the function.
+        in_place: whether a result may overwrite an argument element by element.
     """
 
     def __init__(
@@ -71,104 +78,104 @@ class Kernel:
 
     def _argument(self, position: int) -> Argument:
         if position >= len(self.arguments):
-            raise Unsupported(f"the call has {len(self.arguments)} arguments, none at {position}")
+            raise Unsupported(f"the call has {len(self.arguments)} arguments; argument {position} is missing")
         return self.arguments[position]
 
     def optional_tensor(self, position: int) -> TensorValue | None:
-        """A tensor or None."""
+        """Returns an argument that is a tensor or None."""
         value = self._argument(position)
         if value is None or isinstance(value, TensorValue):
             return value
-        raise Unsupported(f"argument {position} is no tensor")
+        raise Unsupported(f"argument {position} is not a tensor")
 
     def tensor(self, position: int) -> TensorValue:
-        """A tensor."""
+        """Returns an argument that is a tensor."""
         value = self.optional_tensor(position)
         if value is None:
             raise Unsupported(f"argument {position} is None, not a tensor")
         return value
 
     def optional_tensors(self, position: int) -> list[TensorValue | None]:
-        """A list of tensors and None."""
+        """Returns an argument that is a list of tensors and None."""
         value = self._argument(position)
         if not isinstance(value, list):
-            raise Unsupported(f"argument {position} is no list of tensors")
+            raise Unsupported(f"argument {position} is not a list of tensors")
         return list(value)
 
     def tensors(self, position: int) -> list[TensorValue]:
-        """A list of tensors."""
+        """Returns an argument that is a list of tensors."""
         values = self.optional_tensors(position)
         tensors = [value for value in values if isinstance(value, TensorValue)]
         if len(tensors) != len(values):
-            raise Unsupported(f"argument {position} is no list of tensors")
+            raise Unsupported(f"argument {position} is not a list of tensors")
         return tensors
 
     def optional_number(self, position: int) -> Number | None:
-        """A number or None."""
+        """Returns an argument that is a number or None."""
         value = self._argument(position)
         if value is None or isinstance(value, Number):
             return value
-        raise Unsupported(f"argument {position} is no number")
+        raise Unsupported(f"argument {position} is not a number")
 
     def number(self, position: int) -> Number:
-        """A number, constant or not."""
+        """Returns an argument that is a number, constant or computed at run time."""
         value = self.optional_number(position)
         if value is None:
             raise Unsupported(f"argument {position} is None, not a number")
         return value
 
     def optional_int(self, position: int) -> int | None:
-        """A constant integer or None."""
+        """Returns an argument that is a constant integer or None."""
         value = self.optional_number(position)
         return None if value is None else value.to_int(f"argument {position}")
 
     def integer(self, position: int) -> int:
-        """A constant integer."""
+        """Returns an argument that is a constant integer."""
         return self.number(position).to_int(f"argument {position}")
 
     def optional_float(self, position: int) -> float | None:
-        """A constant float64 or None."""
+        """Returns an argument that is a constant float64 number or None."""
         value = self.optional_number(position)
         return None if value is None else float(value.constant(f"argument {position}"))
 
     def real(self, position: int) -> float:
-        """A constant float64."""
+        """Returns an argument that is a constant float64 number."""
         return float(self.number(position).constant(f"argument {position}"))
 
     def flag(self, position: int) -> bool:
-        """A constant truth value."""
+        """Returns an argument that is a constant bool."""
         return bool(self.number(position).constant(f"argument {position}"))
 
     def optional_ints(self, position: int) -> list[int] | None:
-        """A list of constant integers or None."""
+        """Returns an argument that is a list of constant integers or None."""
         value = self._argument(position)
         if value is None:
             return None
         if not isinstance(value, list):
-            raise Unsupported(f"argument {position} is no list of integers")
+            raise Unsupported(f"argument {position} is not a list of integers")
         return [item.to_int(f"an item of argument {position}") for item in value]
 
     def ints(self, position: int) -> list[int]:
-        """A list of constant integers."""
+        """Returns an argument that is a list of constant integers."""
         value = self.optional_ints(position)
         if value is None:
             raise Unsupported(f"argument {position} is None, not a list of integers")
         return value
 
     def optional_floats(self, position: int) -> list[float] | None:
-        """A list of constant float64 or None."""
+        """Returns an argument that is a list of constant float64 numbers or None."""
         value = self._argument(position)
         return None if value is None else [float(item) for item in value]  # type: ignore[union-attr, arg-type]
 
     def optional_text(self, position: int) -> str | None:
-        """A text or None."""
+        """Returns an argument that is a string or None."""
         value = self._argument(position)
         if value is None or isinstance(value, str):
             return value
-        raise Unsupported(f"argument {position} is no text")
+        raise Unsupported(f"argument {position} is not a string")
 
     def optional_dtype(self, position: int) -> ScalarType | None:
-        """A dtype or None."""
+        """Returns an argument that is a dtype or None."""
         number = self.optional_int(position)
         return None if number is None else ScalarType(number)
 
@@ -181,11 +188,11 @@ class Kernel:
     def write(self, tensor: TensorValue, name: str = "out") -> str:
         """Declares that the function writes a tensor. Returns the name of the pointer."""
         if tensor.is_constant:
-            raise Unsupported("the call writes a constant")
+            raise Unsupported("the call writes to a constant tensor")
         return self._pointer(tensor, name, True)
 
     def is_used(self, tensor: TensorValue) -> bool:
-        """Whether anything reads a result."""
+        """Returns whether a result of the call has a reader."""
         return self._is_used(tensor)
 
     def _pointer(self, tensor: TensorValue, name: str, writes: bool) -> str:
@@ -198,46 +205,46 @@ class Kernel:
     def value(self, c_type: str, name: str, argument: str) -> str:
         """Declares a parameter that is a number. Returns its name.
 
-        Numbers that differ between calls of the same shapes are parameters, so that calls share a function.
+        Calls that differ only in such numbers share one C function.
         """
         self.parameters.append(Parameter(name, c_type, argument))
         return name
 
     def number_value(self, number: Number, name: str) -> Number:
-        """The number within the function: a constant, or a parameter if it is computed at run time."""
+        """Returns a constant unchanged; declares a parameter for a number that is computed at run time."""
         if number.value is None:
             self.value(number.c_type, name, number.name)
         return number.named(name)
 
     def require(self, condition: bool, reason: str) -> None:
-        """Refuses the call if the condition does not hold: the portable kernel would refuse it too."""
+        """Raises Unsupported if the condition does not hold. The portable kernel rejects the same calls."""
         if not condition:
             raise Unsupported(reason)
 
     def require_shape(self, tensor: TensorValue, shape: Sequence[int]) -> None:
-        """Refuses the call if a result does not have the shape that the kernel computes."""
+        """Raises Unsupported if a result does not have the shape that the kernel computes."""
         if list(tensor.sizes) != list(shape):
             raise Unsupported(f"the result has the shape {list(tensor.sizes)}, not {list(shape)}")
 
     def fail_if(self, condition: str) -> None:
-        """Lets the function return an error at run time."""
+        """Adds a check: the function returns 1 if the C expression `condition` is true at run time."""
         self.can_fail = True
         self.code.add(f"if ({condition}) return 1;")
 
     # ---- Expressions ----
 
     def call(self, helper: str, *arguments: str) -> str:
-        """The call of a helper."""
+        """Writes a call of a helper."""
         self.needs.add(helper)
         return f"{helper}({', '.join(arguments)})"
 
     def math(self, function: str, compute: ScalarType, *arguments: str) -> str:
-        """The call of a function of math.h for float or double."""
+        """Writes a call of a function of math.h for float or double."""
         self.headers.add("math.h")
         return f"{function}{'f' if compute == FLOAT else ''}({', '.join(arguments)})"
 
     def number_in(self, number: Number, dtype: ScalarType) -> str:
-        """A number in the compute type of a dtype, after it is converted to the dtype."""
+        """Converts a number to a dtype, and then to the compute type of the dtype."""
         text, helpers = number_in(number, dtype)
         self.needs |= set(helpers)
         if "NAN" in text or "INFINITY" in text:
@@ -245,7 +252,7 @@ class Kernel:
         return text
 
     def constant(self, number: Number | int | float, compute: ScalarType) -> str:
-        """A number in a compute type, by the rules of C."""
+        """Converts a number to a compute type by the conversion rules of C."""
         if not isinstance(number, Number):
             number = Number("double" if isinstance(number, float) else "int", number)
         text = number.to(compute)
@@ -254,7 +261,7 @@ class Kernel:
         return text
 
     def load(self, element: str, dtype: ScalarType, compute: ScalarType) -> str:
-        """An element of a dtype as a number of a compute type."""
+        """Converts an element of a dtype to a compute type."""
         if dtype in SIXTEEN:
             helper = "half_to_float" if dtype == HALF else "bfloat16_to_float"
             wide = self.call(helper, element)
@@ -264,7 +271,10 @@ class Kernel:
         return f"({c_compute(compute)}){element}"
 
     def store(self, value: str, compute: ScalarType, dtype: ScalarType) -> str:
-        """A number of a compute type, or bool, as an element of a dtype. `value` is a name or in brackets."""
+        """Converts a number of a compute type, or a bool, to an element of a dtype.
+
+        `value` is a name or an expression in brackets.
+        """
         if dtype in SIXTEEN:
             wide = value if compute == FLOAT else f"(float){value}"
             return self.call("float_to_half" if dtype == HALF else "float_to_bfloat16", wide)
@@ -281,7 +291,7 @@ class Kernel:
         return f"({c_type}){value}"
 
     def narrow(self, value: str, common: ScalarType) -> str:
-        """A number in the compute type of `common`, in the range and precision of `common`."""
+        """Rounds or wraps a number to a value of dtype `common`. Its type is the compute type of `common`."""
         if common == HALF:
             return self.call("half_to_float", self.call("float_to_half", value))
         if common == BFLOAT16:
@@ -291,7 +301,7 @@ class Kernel:
         return value
 
     def convert(self, element: str, source: ScalarType, target: ScalarType) -> str:
-        """Converts an element to another dtype by the rules of the portable kernels' copies."""
+        """Converts an element to another dtype, as the portable copy kernels do."""
         if source == target:
             return element
         compute = LONG if source not in FLOATING else DOUBLE if source == DOUBLE else FLOAT
@@ -301,8 +311,15 @@ class Kernel:
     # ---- The finished function ----
 
     def check_overlaps(self) -> bool:
-        """Refuses results over arguments where this is not safe. Returns whether all memory is apart."""
-        apart = True
+        """Checks whether results overlap other tensors of the call.
+
+        Returns:
+            Whether no result overlaps another tensor, so that pointers may be `restrict`.
+
+        Raises:
+            Unsupported: a result overlaps an argument, and the function cannot work in place.
+        """
+        no_alias = True
         for result in self.parameters:
             if result.tensor is None or not result.writes:
                 continue
@@ -311,14 +328,14 @@ class Kernel:
                     continue
                 mine, yours = result.tensor, other.tensor
                 if mine.region is None or yours.region is None:
-                    apart = False
+                    no_alias = False
                 elif mine.region.overlaps(yours.region):
-                    apart = False
+                    no_alias = False
                     if not (self.in_place and _same_elements(mine, yours)):
                         raise Unsupported(
-                            f"the result {mine.describe()} lies over the argument {yours.describe()}"
+                            f"the result {mine.describe()} overlaps the argument {yours.describe()} in memory"
                         )
-        return apart
+        return no_alias
 
 
 def _same_elements(a: TensorValue, b: TensorValue) -> bool:

@@ -15,7 +15,13 @@ _VARIABLES = "ijklmnpqrstuvw"
 
 @dataclass
 class Nest:
-    """Loops, the outermost first. Strides are in elements, one list for each operand."""
+    """Nested loops, outermost first.
+
+    Attributes:
+        operands: the number of tensors that the loops access.
+        sizes: the number of iterations of each loop.
+        strides: for each loop, the stride of each operand in elements.
+    """
 
     operands: int
     sizes: list[int] = field(default_factory=list)
@@ -23,7 +29,7 @@ class Nest:
 
     @classmethod
     def over(cls, shape: Sequence[int], *tensors: TensorValue) -> Nest:
-        """Loops over a shape to which the tensors broadcast."""
+        """Makes loops over a shape to which the tensors broadcast."""
         nest = cls(len(tensors))
         lead = [len(shape) - tensor.rank for tensor in tensors]
         for axis, size in enumerate(shape):
@@ -36,34 +42,34 @@ class Nest:
         return nest
 
     def push(self, size: int, *strides: int) -> None:
-        """Adds a loop as the innermost."""
+        """Adds an innermost loop."""
         assert len(strides) == self.operands
         self.sizes.append(size)
         self.strides.append(list(strides))
 
     @property
     def numel(self) -> int:
-        """How often the body runs."""
+        """The number of times that the body runs."""
         return math.prod(self.sizes)
 
     @property
     def inner_size(self) -> int:
-        """The steps of the innermost loop."""
+        """The number of iterations of the innermost loop; 1 without loops."""
         return self.sizes[-1] if self.sizes else 1
 
     def inner_stride(self, operand: int) -> int:
-        """The stride of an operand in the innermost loop."""
+        """Returns the stride of an operand in the innermost loop, in elements."""
         return self.strides[-1][operand] if self.sizes else 1
 
     def sort_by(self, operand: int) -> Nest:
-        """Puts the loops in order of decreasing stride of an operand."""
+        """Sorts the loops by decreasing stride of an operand."""
         order = sorted(range(len(self.sizes)), key=lambda d: -self.strides[d][operand])
         self.sizes = [self.sizes[d] for d in order]
         self.strides = [self.strides[d] for d in order]
         return self
 
     def collapse(self) -> Nest:
-        """Joins neighbouring loops where all strides allow it, and removes loops of one step."""
+        """Merges adjacent loops where all strides allow it, and removes loops of one iteration."""
         sizes: list[int] = []
         strides: list[list[int]] = []
         for size, steps in zip(self.sizes, self.strides, strict=True):
@@ -79,15 +85,15 @@ class Nest:
         return self
 
     def outer(self) -> Nest:
-        """The loops without the innermost."""
+        """Returns the loops without the innermost loop."""
         return Nest(self.operands, self.sizes[:-1], self.strides[:-1])
 
     @contextmanager
     def emit(self, code: Code, prefix: str = "") -> Iterator[list[str]]:
-        """Writes loops around the code that the with statement writes.
+        """Writes loops around the code that the body of the with statement writes.
 
         Yields:
-            For each operand, the expression of its element.
+            For each operand, the index of its element as a C expression.
         """
         with ExitStack() as stack:
             names = [prefix + _VARIABLES[d] for d in range(len(self.sizes))]
@@ -100,5 +106,5 @@ class Nest:
 
 
 def plus(*parts: str) -> str:
-    """A sum of expressions without zeros."""
+    """Writes a sum of expressions; summands that are `0` or empty are left out."""
     return " + ".join(part for part in parts if part not in ("0", "")) or "0"

@@ -1,4 +1,4 @@
-"""Who reads and writes which bytes of planned memory: state, aliases and unused results."""
+"""Finds the instructions that read and write planned memory: state, aliases and unused results."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ VIEW = "executorch_prim::et_view.default"
 
 
 def full_name(plan: ExecutionPlan, index: int) -> str:
-    """The name of an operator with its overload."""
+    """Returns the name of an operator with its overload, such as `aten::add.out`."""
     operator = plan.operators[index]
     return f"{operator.name}.{operator.overload}" if operator.overload else operator.name
 
 
 def tensors_in(plan: ExecutionPlan, index: int) -> Iterator[int]:
-    """The value if it is a tensor, or the tensors in the list."""
+    """Yields the index of a tensor value, or the indices of the tensors in a list value."""
     value = plan.values[index].val if index >= 0 else None
     if isinstance(value, Tensor):
         yield index
@@ -38,7 +38,7 @@ def tensors_in(plan: ExecutionPlan, index: int) -> Iterator[int]:
 
 
 def region_of(tensor: Tensor) -> Region | None:
-    """The bytes of a planned tensor."""
+    """Returns the bytes of a tensor in planned memory; None if the tensor is not in planned memory."""
     place = tensor.allocation_info
     if place is None or tensor.scalar_type not in ELEMENTS:
         return None
@@ -53,10 +53,10 @@ class Usage:
     """The accesses of instructions to tensors.
 
     Attributes:
-        state: values whose bytes an instruction reads before any has written them in the same run.
-        unwritten: values that no instruction writes before one reads them: state, and other names of values.
-        written: values that instructions write.
-        users: for each value, the number of instructions and outputs that name it.
+        state: tensors whose bytes an instruction reads before any instruction of the same run writes them.
+        unwritten: tensors that an instruction reads although none has written them: state and aliases.
+        written: tensors that instructions write.
+        users: for each tensor, the number of instructions and outputs that refer to it.
     """
 
     state: set[int] = field(default_factory=set)
@@ -65,8 +65,8 @@ class Usage:
     users: dict[int, int] = field(default_factory=dict)
 
 
-class _Bytes:
-    """A set of bytes of the planned memories."""
+class _ByteRanges:
+    """A set of byte ranges in the planned memories."""
 
     def __init__(self) -> None:
         self._spans: dict[str, list[tuple[int, int]]] = {}
@@ -88,9 +88,9 @@ class _Bytes:
 
 
 def usage_of(plan: ExecutionPlan) -> Usage:
-    """Reads the instructions of a method in their order."""
+    """Finds which instructions of a method read and write each tensor."""
     usage = Usage()
-    known = _Bytes()
+    known = _ByteRanges()
     inputs = set(plan.inputs)
 
     def region(index: int) -> Region | None:
@@ -112,7 +112,7 @@ def usage_of(plan: ExecutionPlan) -> Usage:
             if tensor.data_buffer_idx > 0 or (extra is not None and extra.fully_qualified_name):
                 usage.state.add(index)
 
-    def note(reads: set[int], writes: set[int]) -> None:
+    def record(reads: set[int], writes: set[int]) -> None:
         for index in reads | writes:
             usage.users[index] = usage.users.get(index, 0) + 1
         for index in reads:
@@ -136,12 +136,12 @@ def usage_of(plan: ExecutionPlan) -> Usage:
                 out_value = call.args[0] if name == COPY_INDEX else call.args[-1]
                 outs = set(tensors_in(plan, out_value))
                 arguments = [index for value in call.args for index in tensors_in(plan, value)]
-                # A tensor that is written in place is read too: it stands more often than as out and result.
+                # An in-place update also reads the tensor: the call lists it as input, as out and as result.
                 updates = {index for index in outs if arguments.count(index) > 2 or name == COPY_INDEX}
                 if name.endswith("_") and name != "aten::copy_":
                     updates |= outs & set(tensors_in(plan, call.args[0]))
-                note(set(arguments) - outs | updates, outs)
+                record(set(arguments) - outs | updates, outs)
             elif isinstance(call, MoveCall):
-                note(set(tensors_in(plan, call.move_from)), set(tensors_in(plan, call.move_to)))
-    note({index for output in plan.outputs for index in tensors_in(plan, output)}, set())
+                record(set(tensors_in(plan, call.move_from)), set(tensors_in(plan, call.move_to)))
+    record({index for output in plan.outputs for index in tensors_in(plan, output)}, set())
     return usage

@@ -1,4 +1,4 @@
-"""A program as the files of a C library."""
+"""Writes a program as the source files of a C library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from rushlight.aot_c.code import is_identifier
 from rushlight.aot_c.errors import AotCError
-from rushlight.aot_c.method import End, MethodText, MethodWriter
+from rushlight.aot_c.method import MethodText, MethodWriter
+from rushlight.aot_c.method_values import End
 from rushlight.aot_c.source import Source
 from rushlight.aot_c.values import Number, TensorValue
 from rushlight.format.program import ExecutionPlan
@@ -21,11 +22,11 @@ class CProgram:
     """A program in C.
 
     Attributes:
-        files: the text of each file, by its name.
+        files: the text of each file, by the name of the file.
         methods: the methods, by name.
-        operators: the operators that the program calls.
-        constant_bytes: the bytes of weights and other constants.
-        memory_bytes: the bytes of planned memory.
+        operators: the names of the operators that the program calls.
+        constant_bytes: the size of the weights and other constants in bytes.
+        memory_bytes: the size of the planned memory in bytes.
     """
 
     files: Mapping[str, str]
@@ -40,12 +41,12 @@ def c_program(data: bytes, name: str, origin: str = "a program") -> CProgram:
 
     Args:
         data: the bytes of a `.pte` file.
-        name: the prefix of the C names, an identifier of C.
-        origin: what comments and messages call the program.
+        name: the prefix of the C names; it must be a C identifier.
+        origin: the name of the program in comments and messages.
 
     Raises:
-        AotCError: the program has parts that C cannot express; the message names all of them.
-        FormatError: the bytes are no program.
+        AotCError: parts of the program cannot be written as C; the message names them.
+        FormatError: the bytes are not a program.
     """
     if not is_identifier(name):
         raise AotCError(f"{name!r} is not a name that C programs may use")
@@ -81,7 +82,7 @@ def _shared_memories(file: PTEFile) -> set[int]:
 
 
 def _names(plan: ExecutionPlan) -> list[str]:
-    """The names of the positional inputs, if they are known and each input is one value."""
+    """Returns the names of the positional inputs; an empty list if they are unknown or an input is nested."""
     try:
         root = json.loads(plan.container_meta_type.encoded_inp_str)[1]
         names = [str(item) for item in root.get("names", [])]
@@ -109,11 +110,11 @@ def _header(name: str, methods: list[MethodText], origin: str) -> str:
     body = "\n\n".join(_grouped(parts))
     return f"""/* Written by `rushlight aot-c` from {origin}.
  *
- * Each function is a method of the model. It returns 0, or 1 if an input is not valid: a position that is out
- * of range, an integer that is divided by zero, or a number that differs from the exported one. Results are
- * then incomplete.
+ * Each function is a method of the model. It returns 0 for success. It returns 1 if an input is not valid: an
+ * index that is out of range, an integer division by zero, or a number that differs from the number that was
+ * used at export. The results are incomplete in this case.
  *
- * The functions use static memory: at most one of them may run at a time. Inputs and outputs must not
+ * The functions use static memory, so that only one call may run at a time. Inputs and outputs must not
  * overlap.
  */
 #ifndef {guard}
@@ -137,7 +138,7 @@ extern "C" {{
 
 
 def _grouped(parts: list[str]) -> list[str]:
-    """Joins definitions of sizes into one block."""
+    """Joins consecutive `#define` lines into one block."""
     grouped: list[str] = []
     for part in parts:
         if part.startswith("#define") and grouped and grouped[-1].startswith("#define"):
@@ -155,7 +156,7 @@ def _description(name: str, method: MethodText) -> str:
         lines.append(f" *   {_end_text(end)}")
     if method.state_bytes:
         lines.append(
-            f" * It keeps {method.state_bytes} bytes of state from call to call; {name}_reset() resets them."
+            f" * {method.state_bytes} bytes of state are kept between calls; {name}_reset() resets them."
         )
     return "\n".join([*lines, " */"])
 
@@ -168,13 +169,13 @@ def _end_text(end: End) -> str:
         bits = ", as bits" if tensor.dtype.name in ("HALF", "BFLOAT16") else ""
         return f"{end.name}: {title}{tensor.describe()}{order}{bits}"
     if isinstance(end.value, Number):
-        fixed = ", which must be the number of the export" if end.is_fixed else ""
+        fixed = ", which must equal the number that was used at export" if end.is_fixed else ""
         return f"{end.name}: {title}a number{fixed}"
-    return f"{end.title or 'a value'} that is no parameter: nothing reads it"
+    return f"{end.title or 'a value'}: not a parameter, because no instruction reads it"
 
 
 def _body(source: Source, methods: list[MethodText], origin: str) -> tuple[str, int, int]:
-    """The text of the C file, the bytes of its constants, and the bytes of planned memory."""
+    """Returns the text of the C file, and the sizes of its constants and of planned memory in bytes."""
     initial = [item for method in methods for item in method.initial]
     texts = []
     if _has_state(methods):
@@ -191,7 +192,7 @@ def _body(source: Source, methods: list[MethodText], origin: str) -> tuple[str, 
 
 {includes}
 
-/* No product is fused into a sum: results are those of the interpreter, bit for bit. */
+/* Without fused multiply-add, the results equal the results of the interpreter bit for bit. */
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #endif"""

@@ -1,4 +1,4 @@
-"""The files beside the C of a program: a CMake project, and a program that runs test cases."""
+"""Writes the files next to the C source of a program: a CMake project, and a program that runs test cases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from rushlight.aot_c.code import double_literal, int_literal
 from rushlight.aot_c.dtypes import C_TYPES, FLOATING, SIXTEEN, name_of
 from rushlight.aot_c.errors import AotCError
-from rushlight.aot_c.method import End, MethodText
+from rushlight.aot_c.method import MethodText
+from rushlight.aot_c.method_values import End
 from rushlight.aot_c.program import CProgram
 from rushlight.aot_c.source import array
 from rushlight.aot_c.values import Number, TensorValue
@@ -16,7 +17,7 @@ from rushlight.devtools.bundled_program import schema
 
 
 def cmake_project(name: str, has_check: bool) -> str:
-    """A CMakeLists.txt with the library, and the program `check` if there is one."""
+    """Returns the text of a CMakeLists.txt with the library and, with `has_check`, the program `check`."""
     check = (
         f"\nadd_executable(check main.c)\ntarget_link_libraries(check PRIVATE {name})\n" if has_check else ""
     )
@@ -42,15 +43,15 @@ endif()
 
 
 def check_program(program: CProgram, name: str, suites: Sequence[schema.BundledMethodTestSuite]) -> str:
-    """A C program that runs test cases, prints the bits of the results and compares them.
+    """Writes a C program that runs test cases, prints the bits of the results and checks the results.
 
     Args:
-        program: the program.
+        program: the program as C.
         name: the prefix of the C names.
-        suites: the test cases.
+        suites: the test cases of each method.
 
     Raises:
-        AotCError: a test case does not fit its method.
+        AotCError: there are no test cases, or a test case does not match the inputs or outputs of its method.
     """
     arrays: list[str] = []
     runs: list[str] = []
@@ -58,20 +59,20 @@ def check_program(program: CProgram, name: str, suites: Sequence[schema.BundledM
         method = program.methods.get(suite.method_name)
         if method is None:
             raise AotCError(
-                f"there are test cases of a method '{suite.method_name}', which the program lacks"
+                f"the file has test cases for '{suite.method_name}', but the program has no such method"
             )
         runs.append(f'  puts("method {suite.method_name}");')
         for index, case in enumerate(suite.test_cases):
             runs.append(_run(method, case, f"{method.function}_{index}", index, arrays))
     if not runs:
-        raise AotCError("the file has no test cases; give a .bpte file that has some")
+        raise AotCError("the file has no test cases; pass a .bpte file with test cases")
     return _MAIN.format(name=name, arrays="\n\n".join(arrays), runs="\n".join(runs))
 
 
 def _run(
     method: MethodText, case: schema.BundledMethodTestCase, prefix: str, index: int, arrays: list[str]
 ) -> str:
-    """The block that runs one test case; its data are added to `arrays`."""
+    """Writes the block that runs one test case. Its data is added to `arrays`."""
     if len(case.inputs) != len(method.inputs):
         raise AotCError(
             f"a test case of '{method.name}' has {len(case.inputs)} inputs, not {len(method.inputs)}"
@@ -118,7 +119,7 @@ def _run(
 
 
 def _kind(tensor: TensorValue) -> str:
-    """How the program reads an element: as float, double or bits."""
+    """Returns how the program compares elements: as float ('f'), as double ('d') or as bits ('b')."""
     if tensor.dtype in FLOATING and tensor.dtype not in SIXTEEN:
         return "'f'" if tensor.item_size == 4 else "'d'"
     return "'b'"
@@ -132,12 +133,14 @@ def _array(
     method: MethodText,
     arrays: list[str],
 ) -> str:
-    """Adds the elements of a tensor in a test case; returns the name of the array."""
+    """Adds an array with the elements of a tensor in a test case. Returns the name of the array."""
     fits = isinstance(value, schema.Tensor) and value.scalar_type == tensor.dtype
     if not isinstance(value, schema.Tensor) or not fits or tuple(value.sizes) != tensor.sizes:
-        raise AotCError(f"a test case of '{method.name}' does not fit {end.name}, {tensor.describe()}")
+        raise AotCError(
+            f"a test case of '{method.name}' does not match {end.name}, which is {tensor.describe()}"
+        )
     if tuple(value.dim_order) != tensor.dim_order and tensor.rank > 1:
-        raise AotCError(f"a test case of '{method.name}' has {end.name} in another dim order")
+        raise AotCError(f"a test case of '{method.name}' has a different dim order for {end.name}")
     data = bytes(value.data) or bytes(tensor.item_size)
     arrays.append(array(f"static const {C_TYPES[tensor.dtype]} {name}", data, tensor.dtype))
     return name
@@ -152,15 +155,15 @@ def _number(value: object) -> str:
     return double_literal(value.double_val) if math.isfinite(value.double_val) else "NAN"
 
 
-_MAIN = """/* Written by `rushlight aot-c`: runs test cases and prints the bits of each result, then OK if all
- * are as expected. */
+_MAIN = """/* Written by `rushlight aot-c`: runs test cases and prints the bits of each result. Prints OK if
+ * all results are as expected. */
 #include "{name}.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* How far a floating-point number may be from the expected one. */
+/* The largest difference between a floating-point result and the expected number. */
 #ifndef RELATIVE_TOLERANCE
 #define RELATIVE_TOLERANCE 1e-4
 #endif
@@ -181,7 +184,7 @@ static double number_at(const void *data, int index, char kind) {{
   return wide;
 }}
 
-/* Prints the bits of a tensor. Returns whether it is as expected, or nothing is expected. */
+/* Prints the bits of a tensor. Returns true if the tensor is as expected, or if `expected` is NULL. */
 static bool show(int position, const char *dtype, const void *data, const void *expected, int count, int size,
                  char kind) {{
   const unsigned char *bytes = (const unsigned char *)data;
@@ -208,7 +211,7 @@ static bool show(int position, const char *dtype, const void *data, const void *
 int main(void) {{
   bool is_ok = true;
 {runs}
-  puts(is_ok ? "OK" : "FAILED: a result is not the expected one");
+  puts(is_ok ? "OK" : "FAILED: a result differs from the expected result");
   return is_ok ? 0 : 1;
 }}
 """

@@ -1,4 +1,4 @@
-"""Instructions that compute numbers: arithmetic of sizes and loop counters, and elements as numbers."""
+"""Instructions with a number as result: arithmetic on sizes and loop counters, and elements as numbers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Scalar:
 
     Attributes:
         kind: `int`, `double` or `bool`.
-        text: the expression.
-        fails: the condition under which the method fails, or an empty text.
+        text: the C expression of the value.
+        fails: the C condition under which the method fails; empty if it cannot fail.
     """
 
     kind: str
@@ -27,7 +27,7 @@ class Scalar:
 
 
 Rule = Callable[[Kernel], Scalar]
-"""Computes the result; the kernel collects helpers and headers."""
+"""Writes the result of an instruction. The kernel collects the helpers and headers."""
 
 
 def _numbers(k: Kernel, count: int) -> list[Number]:
@@ -80,7 +80,9 @@ def _pow(k: Kernel) -> Scalar:
     a, b = _numbers(k, 2)
     if not _is_double((a, b)) and b.value is not None and b.value >= 0:
         return Scalar("int", k.call("integer_pow", k.constant(a, LONG), k.constant(b, LONG)))
-    raise Unsupported("this power of numbers is not supported")
+    raise Unsupported(
+        "a power of numbers is supported only for integers and a constant exponent of at least 0"
+    )
 
 
 def _neg(k: Kernel) -> Scalar:
@@ -100,7 +102,7 @@ def _compare(operator: str) -> Rule:
 
 
 def _extreme(operator: str) -> Rule:
-    """The first operand unless the second is ahead."""
+    """Returns the second operand if `first operator second` is true, else the first operand."""
 
     def rule(k: Kernel) -> Scalar:
         a, b = _numbers(k, 2)
@@ -135,7 +137,7 @@ def _sym_not(k: Kernel) -> Scalar:
 def _sym_ite(k: Kernel) -> Scalar:
     condition, a, b = _numbers(k, 3)
     if a.kind != b.kind:
-        raise Unsupported("both results of a choice must be of one kind")
+        raise Unsupported("both results of sym_ite must have the same type")
     compute = {"double": DOUBLE, "int": LONG, "bool": BOOL}[a.kind]
     return Scalar(a.kind, f"{condition.to(BOOL)} ? {k.constant(a, compute)} : {k.constant(b, compute)}")
 
@@ -158,7 +160,7 @@ def _numel(k: Kernel) -> Scalar:
 
 def _item(k: Kernel) -> Scalar:
     tensor = k.tensor(0)
-    k.require(tensor.numel == 1, "the tensor has not one element")
+    k.require(tensor.numel == 1, "the tensor does not have exactly one element")
     element = f"({tensor.pointer})[0]"
     if tensor.dtype in FLOATING:
         return Scalar("double", k.load(element, tensor.dtype, DOUBLE))
@@ -168,10 +170,10 @@ def _item(k: Kernel) -> Scalar:
 
 
 def is_false(k: Kernel, condition: Number | TensorValue) -> str:
-    """The condition of a jump: a tensor is true if all of its elements are."""
+    """Writes the condition under which a jump is taken. A tensor is true if all of its elements are true."""
     if isinstance(condition, Number):
         return "!" + condition.to(BOOL)
-    k.require(condition.item_size == 1, "the condition's elements are no bytes")
+    k.require(condition.item_size == 1, "the elements of the condition are not bytes")
     elements = [f"({condition.pointer})[{i}] == 0" for i in range(condition.numel)]
     if len(elements) > 16:
         raise Unsupported(f"a condition of {len(elements)} elements is not supported")
@@ -210,4 +212,4 @@ RULES: dict[str, Rule] = {
     "aten::sym_storage_offset": lambda k: Scalar("int", "0"),
     "aten::_local_scalar_dense": _item,
 }
-"""For each operator whose result is a number, the rule that computes it."""
+"""For each operator whose result is a number, the rule that writes the result."""

@@ -30,7 +30,7 @@ _FORMATS = {
     ScalarType.UINT64: "Q",
 }
 _WIDTH = 110
-_MAY_ALIAS = """/* Tensors of several types use the same bytes of planned memory, one after another. */
+_MAY_ALIAS = """/* Tensors of different types use the same bytes of planned memory, one after another. */
 #if defined(__GNUC__)
 #define MAY_ALIAS __attribute__((__may_alias__))
 #else
@@ -40,13 +40,13 @@ _MAY_ALIAS = """/* Tensors of several types use the same bytes of planned memory
 
 
 def elements_of(data: bytes, dtype: ScalarType) -> list[int] | list[float]:
-    """The elements of a tensor's bytes."""
+    """Reads the elements of a tensor from its bytes."""
     count = len(data) // size_of(dtype)
     return list(struct.unpack(f"<{count}{_FORMATS[dtype]}", data[: count * size_of(dtype)]))
 
 
 def element_literal(value: float | int, dtype: ScalarType) -> str:
-    """An element as a constant of C."""
+    """Writes an element as a C literal."""
     if dtype == FLOAT:
         return float_literal(value)
     if dtype == DOUBLE:
@@ -63,7 +63,7 @@ def element_literal(value: float | int, dtype: ScalarType) -> str:
 
 
 def array(declaration: str, data: bytes, dtype: ScalarType) -> str:
-    """The definition of an array with the elements of a tensor."""
+    """Writes the definition of an array with the elements of a tensor."""
     texts = [element_literal(value, dtype) for value in elements_of(data, dtype)]
     lines, line = [], " "
     for text in texts:
@@ -77,10 +77,17 @@ def array(declaration: str, data: bytes, dtype: ScalarType) -> str:
 
 @dataclass
 class Source:
-    """The parts of a generated file besides its methods.
+    """The parts of a generated file that its methods share.
 
     Attributes:
         name: the prefix of public names.
+        headers: the headers of the C library to include.
+        helpers: the names of the helpers that kernels call.
+        dtypes: the dtypes of the tensors.
+        kernels: the definitions of the kernel functions.
+        constants: the name of the array of each constant, by (index, dtype, bytes).
+        memories: the size of each planned memory in bytes, by name.
+        operators: the names of the operators that the program calls.
     """
 
     name: str
@@ -96,7 +103,7 @@ class Source:
     _arrays: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def constant(self, index: int, dtype: ScalarType, data: bytes) -> str:
-        """The name of the array with a constant's elements."""
+        """Adds an array with the elements of a constant. Returns the name of the array."""
         key = (index, dtype, len(data))
         name = self.constants.get(key)
         if name is None:
@@ -111,12 +118,18 @@ class Source:
         return name
 
     def memory(self, name: str, size: int) -> str:
-        """The expression of the first byte of a planned memory."""
+        """Adds a planned memory. Returns the C expression for its address."""
         self.memories[name] = max(self.memories.get(name, 0), size)
         return f"{name}.bytes"
 
-    def function(self, k: Kernel, parameters: Sequence[Parameter], apart: bool) -> str:
-        """The name of a kernel's function; calls with the same text share one."""
+    def function(self, k: Kernel, parameters: Sequence[Parameter], no_alias: bool) -> str:
+        """Adds the function of a kernel call and returns its name. Calls with equal texts share a function.
+
+        Args:
+            k: the kernel.
+            parameters: the parameters that the function uses.
+            no_alias: whether no result overlaps another tensor, so that pointers may be `restrict`.
+        """
         body = k.code.text
         self.helpers |= k.needs
         self.headers |= k.headers
@@ -127,7 +140,7 @@ class Source:
                 continue
             self.dtypes.add(parameter.tensor.dtype)
             constant = "" if parameter.writes else "const "
-            restrict = "restrict " if apart else ""
+            restrict = "restrict " if no_alias else ""
             texts.append(f"{constant}{parameter.type} *{restrict}{parameter.name}")
         result = "int" if k.can_fail else "static void"
         head = f"{'static int' if k.can_fail else result}"
@@ -143,13 +156,13 @@ class Source:
         return name
 
     def definitions(self, methods: str) -> tuple[list[str], int, int]:
-        """The text before the methods, limited to the parts that the methods use.
+        """Writes the definitions before the methods, limited to the parts that the methods use.
 
         Args:
             methods: the text of all methods.
 
         Returns:
-            The definitions, the bytes of the constants and the bytes of the planned memories.
+            The definitions, and the sizes of the constants and of the planned memories in bytes.
         """
         used = methods + "\n".join(self.kernels)
         helpers = with_needs(name for name in self.helpers if is_named(used, name))
@@ -183,12 +196,12 @@ class Source:
 
 
 def is_named(text: str, name: str) -> bool:
-    """Whether a C text contains a name."""
+    """Returns whether a C text contains a name as a whole word."""
     return re.search(rf"\b{name}\b", text) is not None
 
 
 def wrapped(head: str, items: Sequence[str], tail: str, indent: str = "") -> str:
-    """Formats a call or a signature, in several lines if it is long."""
+    """Formats a call or a signature, on several lines if it is long."""
     one = f"{indent}{head}{', '.join(items)}{tail}"
     if len(one) <= _WIDTH:
         return one

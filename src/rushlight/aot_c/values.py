@@ -1,4 +1,4 @@
-"""The values of a method as generators see them."""
+"""The values of a method: tensors, numbers and the memory of tensors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from rushlight.format.program import ScalarType
 
 @dataclass(frozen=True)
 class Region:
-    """Where the bytes of a tensor lie.
+    """The range of bytes that a tensor uses.
 
     Attributes:
-        space: a name; bytes of different spaces never overlap.
-        start: the first byte.
-        end: the byte after the last one.
+        space: the name of the memory; different memories never overlap.
+        start: the offset of the first byte.
+        end: the offset after the last byte.
     """
 
     space: str
@@ -27,23 +27,23 @@ class Region:
     end: int
 
     def overlaps(self, other: Region) -> bool:
-        """Whether both have a byte in common."""
+        """Returns whether the two regions share a byte."""
         return self.space == other.space and self.start < other.end and other.start < self.end
 
 
 @dataclass(frozen=True)
 class TensorValue:
-    """A tensor of a static shape.
+    """A tensor with a static shape.
 
     Attributes:
-        index: the index of the value.
+        index: the index of the value in the plan.
         dtype: the element type.
         sizes: the shape.
-        dim_order: the dims from outermost to innermost.
-        pointer: the expression of the first element's address.
-        region: where its bytes lie; None if a move decides this at run time.
-        is_constant: whether nothing writes it.
-        data: the bytes of a constant.
+        dim_order: the dims from the outermost to the innermost.
+        pointer: the C expression for the address of the first element.
+        region: the bytes that the tensor uses; None if a move instruction selects them at run time.
+        is_constant: whether the tensor is a constant of the program.
+        data: the bytes of a constant; None for other tensors.
     """
 
     index: int
@@ -57,7 +57,7 @@ class TensorValue:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The elements between neighbours in each dim."""
+        """The stride of each dim, in elements."""
         strides, step = [0] * len(self.sizes), 1
         for axis in reversed(self.dim_order):
             strides[axis] = step
@@ -86,11 +86,11 @@ class TensorValue:
 
     @property
     def item_size(self) -> int:
-        """The bytes of an element."""
+        """The size of an element in bytes."""
         return size_of(self.dtype)
 
     def describe(self) -> str:
-        """The dtype and the shape, such as `float32[1, 16]`."""
+        """Describes the dtype and the shape, such as `float32[1, 16]`."""
         return f"{name_of(self.dtype)}{list(self.sizes)}"
 
 
@@ -100,8 +100,8 @@ class Number:
 
     Attributes:
         kind: `int`, `double` or `bool`.
-        value: the constant; None if it is computed.
-        name: the C variable of a computed one, of type int64_t, double or bool.
+        value: the constant; None if the number is computed at run time.
+        name: the C variable of a computed number; its type is int64_t, double or bool.
     """
 
     kind: str
@@ -114,21 +114,21 @@ class Number:
         return {"int": "int64_t", "double": "double", "bool": "bool"}[self.kind]
 
     def constant(self, what: str) -> int | float | bool:
-        """The constant.
+        """Returns the value of a constant; `what` names the number in the message.
 
         Raises:
             Unsupported: the number is computed at run time.
         """
         if self.value is None:
-            raise Unsupported(f"{what} is computed at run time")
+            raise Unsupported(f"{what} is computed at run time; only a constant is supported")
         return self.value
 
     def named(self, name: str) -> Number:
-        """The same number in another variable."""
+        """Returns the same number with another variable; a constant is returned unchanged."""
         return self if self.value is not None else Number(self.kind, None, name)
 
     def to(self, compute: ScalarType) -> str:
-        """The expression of the number as int64, float32, float64 or bool, by the rules of C."""
+        """Converts the number to int64, float32, float64 or bool by the conversion rules of C."""
         if self.value is not None:
             value = self.value
             if compute == BOOL:
@@ -143,14 +143,14 @@ class Number:
         return f"({ {LONG: 'int64_t', FLOAT: 'float', DOUBLE: 'double'}[compute] }){self.name}"
 
     def to_int(self, what: str) -> int:
-        """The constant as int64."""
+        """Returns a constant as int64; `what` names the number in the message."""
         return _int64_of(self.constant(what))
 
 
 def _int64_of(value: int | float | bool) -> int:
     if isinstance(value, float):
         if not -(2.0**63) <= value < 2.0**63:
-            raise Unsupported(f"the number {value} is no 64-bit integer")
+            raise Unsupported(f"the number {value} is not a 64-bit integer")
         return int(value)
     return int(value)
 
@@ -166,7 +166,7 @@ def wrapped(value: int, dtype: ScalarType) -> int:
 
 
 def float16_value(value: float, dtype: ScalarType) -> float:
-    """The nearest number of float16 or bfloat16 to a float32."""
+    """Rounds a float32 number to the nearest float16 or bfloat16 number."""
     import struct
 
     bits = struct.unpack("<I", struct.pack("<f", value))[0]
@@ -182,10 +182,10 @@ def float16_value(value: float, dtype: ScalarType) -> float:
 
 
 def number_in(number: Number, dtype: ScalarType) -> tuple[str, tuple[str, ...]]:
-    """A number in the compute type of a dtype, after it is converted to the dtype.
+    """Converts a number to a dtype, and then to the compute type of the dtype.
 
     Returns:
-        The expression and the helpers that it calls.
+        The C expression, and the names of the helpers that it calls.
     """
     from rushlight.aot_c.code import float32
 
@@ -217,4 +217,4 @@ def number_in(number: Number, dtype: ScalarType) -> tuple[str, tuple[str, ...]]:
 
 
 Argument = TensorValue | Number | str | Sequence[object] | None
-"""An argument of a call: a tensor, a number, a text, a list of these, or nothing."""
+"""An argument of a call: a tensor, a number, a string, a list of these, or None."""

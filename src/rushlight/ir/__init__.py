@@ -1,1 +1,1 @@
-"""The vocabulary of the compiler: dialects, operators, tensor specs, metadata, verifiers and text."""
+"""The intermediate representation: dialects, operators, tensor specs, metadata, verifiers and text."""

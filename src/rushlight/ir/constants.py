@@ -1,7 +1,7 @@
 """The constants of an exported program, and the values computed from constants alone.
 
-A constant is a graph input that reads a stored tensor which the program never changes: a parameter, a
-buffer or a lifted tensor. A node whose inputs are all constants may be computed ahead of time.
+A constant is a parameter, buffer or lifted tensor that the program never changes. A placeholder reads it. A
+node whose inputs are all constants may be computed ahead of time.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _CHANGES = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKin
 
 
 def changed_targets(signature: ExportGraphSignature) -> set[str]:
-    """Qualified names of the parameters and buffers that the program writes or trains."""
+    """Returns the qualified names of the parameters and buffers that the program writes or trains."""
     return {str(spec.target) for spec in signature.output_specs if spec.kind in _CHANGES}
 
 
 def stored_tensor(program: ExportedProgram, spec: InputSpec) -> torch.Tensor | None:
-    """The tensor of an input spec, None for inputs of the user."""
+    """Returns the tensor of an input spec; None for an input of the user."""
     if spec.kind not in _STORED or spec.target is None:
         return None
     value = program.state_dict.get(spec.target)
@@ -47,7 +47,7 @@ def stored_tensor(program: ExportedProgram, spec: InputSpec) -> torch.Tensor | N
 
 
 def constant_inputs(program: ExportedProgram) -> dict[str, torch.Tensor]:
-    """The tensors of all constant placeholders, by placeholder name; no method writes a constant."""
+    """Returns the tensors of all constant placeholders, by placeholder name. No method writes them."""
     changed = changed_targets(program.graph_signature)
     others = _written_in_place(program.graph) | shared_placeholders(program).keys()
     found = {}
@@ -59,7 +59,7 @@ def constant_inputs(program: ExportedProgram) -> dict[str, torch.Tensor]:
 
 
 def _written_in_place(graph: Graph) -> set[str]:
-    """Names of placeholders that operators write, directly or through a view (in non-functional programs)."""
+    """Returns the placeholders that operators write in place, directly or through a view."""
     origins: dict[Node, frozenset[str]] = {}
     written: set[str] = set()
     for node in graph.nodes:
@@ -92,14 +92,14 @@ def _written_arguments(
 def is_graph_of(program: ExportedProgram, graph: Graph) -> bool:
     """Returns whether `graph` is the program's main graph or a copy of it.
 
-    The body of a control flow operator is neither, although its placeholders may have the same names.
+    The body of a control flow operator is not, although its placeholders may have the same names.
     """
     names = [node.name for node in graph.nodes if node.op == "placeholder"]
     return names == [spec.arg.name for spec in program.graph_signature.input_specs]
 
 
 def constants_of_graph(program: ExportedProgram, graph: Graph) -> dict[str, torch.Tensor]:
-    """The tensors of a graph's constant placeholders, by placeholder name.
+    """Returns the tensors of the constant placeholders of a graph, by placeholder name.
 
     The placeholders of a control flow body are not constants: each call may pass another tensor.
     """
@@ -110,9 +110,9 @@ class Constants:
     """The constant nodes of a graph and their values. A value is computed when it is first read.
 
     Args:
-        stored: the tensors of the graph's placeholders that are constants, by name.
+        stored: the tensors of the constant placeholders of the graph, by name.
         graph: the graph.
-        folds: returns whether a node with constant inputs is itself constant; if None, only placeholders are.
+        folds: returns whether a node with constant inputs is constant; with None, only placeholders are.
     """
 
     def __init__(
@@ -131,15 +131,15 @@ class Constants:
                     self._computed.add(node)
 
     def is_stored(self, node: object) -> bool:
-        """Whether a node is a placeholder of a stored constant."""
+        """Returns whether a node is a placeholder of a stored constant."""
         return self.is_constant(node) and node not in self._computed
 
     def is_constant(self, node: object) -> bool:
-        """Whether a node depends on constants alone."""
+        """Returns whether a node depends only on constants."""
         return isinstance(node, Node) and (node in self._values or node in self._computed)
 
     def value(self, node: object) -> torch.Tensor | None:
-        """The tensor of a constant node, None for any other value and for nodes with several results."""
+        """Returns the tensor of a constant node; None for other values and for nodes with several results."""
         if not isinstance(node, Node) or not self.is_constant(node):
             return None
         self._compute(node)
@@ -188,9 +188,17 @@ class NewConstants:
     def add(
         self, name: str, tensor: torch.Tensor, val: torch.Tensor, origin: Node, first: int | None = None
     ) -> Node:
-        """Adds a buffer and its placeholder; both are called `name` with a number that makes the name unique.
+        """Adds a buffer and its placeholder.
 
-        The number is at least `first`, by default the number of inputs in front of the placeholder.
+        Args:
+            name: the name of both; a number is appended that makes the name unique.
+            tensor: the buffer.
+            val: the fake tensor of the placeholder.
+            origin: the node whose source line the placeholder gets.
+            first: the least number to append; by default the number of inputs in front of the placeholder.
+
+        Returns:
+            The placeholder.
         """
         program = self._program
         number = self._position if first is None else first

@@ -1,4 +1,4 @@
-"""Higher-order operators: control flow operators with their body graphs, and calls of delegates."""
+"""Higher-order operators: control flow operators with their body graphs, and delegate calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHILE_LOOP = torch.ops.higher_order.while_loop
 MAP = torch.ops.higher_order.map_impl
 SCAN = torch.ops.higher_order.scan
 
-# The positions of the arguments that are graph modules.
+# The indices of the arguments that are graph modules.
 CONTROL_FLOW: Mapping[object, tuple[int, ...]] = {COND: (1, 2), WHILE_LOOP: (0, 1), MAP: (0,), SCAN: (0,)}
 
 
@@ -25,22 +25,22 @@ DELEGATE_CALL = "executorch_call_delegate"
 
 
 def is_delegate_call(node: Node) -> bool:
-    """Whether the node calls a lowered module."""
+    """Returns whether the node calls a lowered module."""
     names = getattr(node.target, "__name__", None), getattr(node.target, "_name", None)
     return node.op == "call_function" and DELEGATE_CALL in names
 
 
 def is_control_flow(node: Node) -> bool:
-    """Whether the node is a higher-order operator whose arguments are graph modules."""
+    """Returns whether the node is a higher-order operator whose arguments are graph modules."""
     return node.op == "call_function" and node.target in CONTROL_FLOW
 
 
 def control_flow_submodules(
     module: GraphModule, operators: Collection[object] = CONTROL_FLOW.keys()
 ) -> list[Submodule]:
-    """Returns (attribute name, body graph, control flow node) for the graph's control flow nodes, in order.
+    """Returns (attribute name, body graph, control flow node) for each body of a graph, in order.
 
-    Bodies inside of bodies are not listed.
+    Bodies within bodies are not included.
     """
     return list(_submodules(module, operators))
 
@@ -85,7 +85,7 @@ def bfs_trace_with_node_process(gm: GraphModule, node_op: Callable[[Node], None]
 def contains_any_call_fn_target_op(graph_module: GraphModule, ops: Collection[object]) -> bool:
     """Returns whether the graph or a control flow body in it calls one of `ops`.
 
-    An operator of a dialect counts as the torch operator that it wraps (`_op`).
+    An operator of a dialect is compared by the torch operator that it wraps (`_op`).
     """
     if any(
         node.op == "call_function"

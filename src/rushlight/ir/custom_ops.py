@@ -1,8 +1,8 @@
 """Operators that Rushlight defines because ATen has no out variant for them.
 
-`rushlight::grouped_mm(input, weight, ends)` multiplies rows of `input` [S, K], sorted by group, by the matrix
-of their group in `weight` [G, K, N]. Group g ends in front of row `ends[g]` (int32 or int64 [G]). Rows behind
-the last group give zeros. The result is [S, N].
+`rushlight::grouped_mm(input, weight, ends)` multiplies each row of `input` [S, K] by the matrix of its group
+in `weight` [G, K, N]. The rows are sorted by group. Group g ends before row `ends[g]` (int32 or int64 [G]).
+The result [S, N] has zeros in the rows after the last group.
 """
 
 from __future__ import annotations

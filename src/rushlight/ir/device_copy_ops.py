@@ -1,6 +1,6 @@
 """The operators `et_copy::_h2d_copy` and `et_copy::_d2h_copy`: copies between host and device memory.
 
-During tracing on the host both operators are clones; only the runtime knows where the memories are.
+In PyTorch, both operators are clones on the host. Only the runtime copies between memories.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operators whose layout argument is a dim order: copy with conversion, clone, empty.
+"""Operators with a dim order as layout argument: copy with dtype conversion, clone, empty.
 
 A dim order lists dims from the outermost to the innermost: (0, 1, 2, 3) is contiguous, (0, 2, 3, 1) is
 channels last.
@@ -17,7 +17,7 @@ _ORDER = "int[]? dim_order=None"
 _OUT = "Tensor(a!) out) -> Tensor(a!)"
 _OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
-# An out overload has no arguments for properties that the out tensor already has.
+# An out overload has no arguments for dtype, layout and device, because the out tensor defines them.
 _SCHEMAS = (
     f"_to_dim_order_copy(Tensor self, *, {_OPTIONS}, bool non_blocking=False, {_ORDER}) -> Tensor",
     f"_to_dim_order_copy.out(Tensor self, *, bool non_blocking=False, {_ORDER}, {_OUT}",
@@ -31,17 +31,25 @@ _CHANNELS_LAST = {4: (torch.channels_last, (0, 2, 3, 1)), 5: (torch.channels_las
 
 
 def dim_order_of(memory_format: torch.memory_format, rank: int) -> tuple[int, ...]:
-    """The dim order of a dense tensor of `rank` dims; raises ValueError for a format that has none."""
+    """Returns the dim order of a dense tensor of `rank` dims.
+
+    Raises:
+        ValueError: the memory format has no dim order.
+    """
     if memory_format == torch.contiguous_format:
         return tuple(range(rank))
     for dims, (channels_last, order) in _CHANNELS_LAST.items():
         if memory_format == channels_last and dims == rank:
             return order
-    raise ValueError(f"memory format {memory_format} names no dim order for a tensor of {rank} dims")
+    raise ValueError(f"memory format {memory_format} has no dim order for a tensor of {rank} dims")
 
 
 def memory_format_of(dim_order: Sequence[int] | None) -> torch.memory_format:
-    """The memory format of a dim order, `preserve_format` for None; raises ValueError if it has none."""
+    """Returns the memory format of a dim order; `preserve_format` for None.
+
+    Raises:
+        ValueError: the dim order has no memory format.
+    """
     if dim_order is None:
         return torch.preserve_format
     order = tuple(dim_order)
@@ -54,18 +62,18 @@ def memory_format_of(dim_order: Sequence[int] | None) -> torch.memory_format:
 
 
 def has_memory_format(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is row-major or channels last; other strides belong to no memory format."""
+    """Returns whether a tensor is row-major or channels last. No other strides have a memory format."""
     order = dim_order_from_strides(tensor.stride())
     return order == tuple(range(len(order))) or any(order == known for _, known in _CHANNELS_LAST.values())
 
 
 def is_channel_last_dim_order(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is of rank 4 and channels last."""
+    """Returns whether a tensor has rank 4 and is channels last."""
     return tensor.dim() == 4 and tuple(tensor.dim_order()) == _CHANNELS_LAST[4][1]
 
 
 def is_contiguous_dim_order(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is contiguous (row-major)."""
+    """Returns whether a tensor is contiguous (row-major)."""
     return tuple(tensor.dim_order()) == tuple(range(tensor.dim()))
 
 
@@ -100,4 +108,4 @@ DIM_ORDER_OF_MEMORY_FORMAT: dict[OpOverload, OpOverload] = {
     torch.ops.aten.empty.memory_format: torch.ops.dim_order_ops._empty_dim_order.default,
     torch.ops.aten.clone.default: torch.ops.dim_order_ops._clone_dim_order.default,
 }
-"""The dim order operator of each operator that takes a memory format."""
+"""The dim order operator that replaces each operator with a memory format argument."""

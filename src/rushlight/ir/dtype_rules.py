@@ -1,9 +1,10 @@
-"""Dtype rules of edge operators: which dtypes the tensor arguments and results of a call may have together.
+"""Dtype rules of edge operators: the valid combinations of dtypes of the arguments and results of a call.
 
-The rows follow ExecuTorch's edge dialect. A letter stands for a set of dtypes. All arguments and results with
-the same letter must have the same dtype; letter and number (as in A1) name the same set, chosen separately.
-`|` separates alternatives, of which one must hold. `promoted` is the dtype to which torch promotes `self` and
-`other`. A row continues on indented lines. An operator without a row may have any dtypes that torch accepts.
+The rows follow ExecuTorch's edge dialect. A letter is a set of dtypes. All arguments and results with the
+same letter must have the same dtype. A letter with a number (such as A2) is the same set, but the dtype may
+differ from that of the letter alone. `|` separates alternatives; a call must match one of them. `promoted` is
+the dtype to which torch promotes `self` and `other`. `divided` is the dtype of their quotient. Indented lines
+continue a row. An operator without a row may have all dtypes that torch accepts.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ANY = REAL | {torch.uint16}
 COMPLEX = frozenset({torch.complex64, torch.complex128})
 
 COVERED = ANY | COMPLEX
-"""The dtypes that the table covers. Torch and the kernels check calls with other dtypes."""
+"""The dtypes in the table. Torch and the kernels check calls with other dtypes."""
 
 LETTERS: dict[str, frozenset[torch.dtype]] = {
     "A": ANY,
@@ -53,7 +54,7 @@ LETTERS: dict[str, frozenset[torch.dtype]] = {
     "X": frozenset({torch.int32, torch.int64, torch.bool, torch.uint8}),
     "U": frozenset({torch.uint16}),
 }
-"""The dtypes that each letter of the table stands for."""
+"""The set of dtypes of each letter in the table."""
 
 _TABLE = """
 arange.default arange.start_step                              -> N
@@ -133,11 +134,11 @@ div.Tensor
 """
 
 FURTHER_RULES: dict[str, dict[str, Any]] = {}
-"""Rules of further operators by name, such as "my_ops::scale", in the format of ExecuTorch's `edge.yaml`.
+"""Rules of other operators by name, such as "my_ops::scale", in the format of ExecuTorch's `edge.yaml`.
 
-`type_alias` gives the dtype names of each set, such as `{"T0": ["Float", "Half"]}`, and `type_constraint` the
-alternatives, such as `[{"self": "T0", "__ret_0": "T0"}]`. A rule must be added before the operator is first
-used.
+`type_alias` contains the dtype names of each set, such as `{"T0": ["Float", "Half"]}`. `type_constraint`
+contains the alternatives, such as `[{"self": "T0", "__ret_0": "T0"}]`. A rule must be added before the first
+use of the operator.
 """
 
 DTYPES = {
@@ -163,14 +164,14 @@ Constraint: TypeAlias = dict[str, str]
 
 @dataclass(frozen=True)
 class DtypeRule:
-    """The alternatives of an operator, and the set of dtypes behind each name in them."""
+    """The alternatives of an operator, and the set of dtypes of each name in them."""
 
     aliases: dict[str, frozenset[torch.dtype]]
     constraints: tuple[Constraint, ...]
 
 
 class AllowedDtypeSet:
-    """The dtypes that one name in a rule allows; `reduce_to` narrows them to a single dtype.
+    """The dtypes that a name in a rule allows. `reduce_to` reduces them to a single dtype.
 
     Args:
         types: the dtypes.
@@ -181,7 +182,7 @@ class AllowedDtypeSet:
         self._only: torch.dtype | None = None
 
     def reduce_to(self, t: torch.dtype) -> bool:
-        """Narrows the set to dtype `t`, and returns whether `t` was in the set."""
+        """Reduces the set to dtype `t`. Returns whether `t` was in the set."""
         if t not in self:
             return False
         self._only = t
@@ -196,16 +197,16 @@ class AllowedDtypeSet:
 
 
 class FunctionDtypeConstraint:
-    """Which dtypes the tensors of a call may have together.
+    """The valid combinations of dtypes of the tensors of a call.
 
     Args:
-        essential_tensor_io_names: the arguments and results that every call has.
-        optional_tensor_io_names: the arguments that a call may leave out.
-        type_alias: the dtypes of each name of a set.
-        type_constraint: the alternatives, each with the name of a set for every argument and result.
+        essential_tensor_io_names: the names of the arguments and results that every call has.
+        optional_tensor_io_names: the names of the arguments that a call may omit.
+        type_alias: the dtypes of each set, by the name of the set.
+        type_constraint: the alternatives. Each has the name of a set for every argument and result.
 
     Raises:
-        RuntimeError: an alternative lacks an argument.
+        RuntimeError: an argument is missing in an alternative.
     """
 
     def __init__(
@@ -227,11 +228,11 @@ class FunctionDtypeConstraint:
                 )
 
     def validate(self, types: Mapping[str, torch.dtype | None]) -> bool:
-        """Returns whether a call may have these dtypes.
+        """Returns whether these dtypes are valid for a call.
 
         Args:
-            types: the dtype of each argument and result by its name, `__ret_0` and so on for results without
-                a name; None for an empty list, which may be of any dtype.
+            types: the dtype of each argument and result, by name. Results without a name are called `__ret_0`
+                and so on. None is the dtype of an empty list, for which all dtypes are valid.
         """
         if any(name not in self for name in types):
             return False
@@ -299,23 +300,23 @@ _MIXED = {"promoted": lambda dtype: dtype, "divided": _divided}
 
 
 def _pairs(names: Mapping[str, str], result: object) -> Iterator[dict[str, torch.dtype]]:
-    """Every choice of dtypes for the arguments, with the dtype of the result."""
+    """Yields each combination of dtypes of the arguments, with the dtype of the result."""
     for dtypes in product(*(sorted(LETTERS[letter[0]], key=str) for letter in names.values())):
         chosen = dict(zip(names, dtypes, strict=True))
         left, right = (dtype for name, dtype in chosen.items() if name != "condition")
-        # torch promotes float16 with bfloat16 to float32; no kernel of ExecuTorch computes this mix.
+        # torch promotes float16 and bfloat16 to float32. No kernel of ExecuTorch supports this combination.
         if {left, right} != HALF:
             assert callable(result)
             yield {**chosen, "__ret_0": result(torch.promote_types(left, right))}
 
 
 def result_names(schema: torch._C.FunctionSchema) -> list[str]:
-    """Returns the names of an operator's results; a result without a name is called `__ret_0` and so on."""
+    """Returns the names of the results of an operator; `__ret_0` and so on for results without a name."""
     return [item.name or f"__ret_{index}" for index, item in enumerate(schema.returns)]
 
 
 def rule_of(schema: torch._C.FunctionSchema) -> DtypeRule | None:
-    """Returns the rule of an operator, None if there is none."""
+    """Returns the rule of an operator; None if it has no rule."""
     name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
     further = FURTHER_RULES.get(name)
     if further is None:

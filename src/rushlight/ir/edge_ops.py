@@ -1,7 +1,7 @@
-"""The `ops` namespace: edge and backend operators, each wrapping a registered torch operator.
+"""The `ops` namespace: edge and backend operators. Each of them wraps a registered torch operator.
 
-`ops.edge.aten.add.Tensor` is the edge operator over `torch.ops.aten.add.Tensor`; it is callable in eager
-mode. One object exists for each operator, so identity comparison is safe.
+`ops.edge.aten.add.Tensor` is the edge operator for `torch.ops.aten.add.Tensor`. It can be called in eager
+mode. Only one object exists for each operator, so that operators can be compared with `is`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class EdgeOpOverload:
-    """An operator of the edge dialect: a torch overload whose schema carries dtype rules."""
+    """An operator of the edge dialect: a torch overload with dtype rules in its schema."""
 
-    # The text of a graph names operators by this module, as users of ExecuTorch expect.
+    # The text of a graph shows this module name for operators, for compatibility with ExecuTorch.
     graph_module_name: ClassVar[str] = "executorch.exir.dialects.edge._ops"
     dialect: ClassVar[str] = "edge"
 
@@ -41,11 +41,15 @@ class EdgeOpOverload:
         return schema
 
     def to_out_variant(self) -> OpOverload:
-        """The overload that writes into given tensors; raises MissingOutVariantError if there is none."""
+        """Returns the out variant, which writes results into given tensors.
+
+        Raises:
+            MissingOutVariantError: the operator has no out variant.
+        """
         return out_variants.out_variant(self._op).op
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        """Calls the operator of torch."""
+        """Calls the torch operator in eager mode."""
         return self._op(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -75,7 +79,7 @@ _BACKEND_KERNELS = (
 
 
 class BackendOpOverload(EdgeOpOverload):
-    """An operator that a pass may put in place of edge operators."""
+    """An operator of the backend dialect, by which a pass may replace edge operators."""
 
     graph_module_name = "executorch.exir.dialects.backend._ops"
     dialect = "backend"
@@ -91,7 +95,7 @@ class BackendOpOverload(EdgeOpOverload):
 
 
 Overload: TypeAlias = OpOverload | EdgeOpOverload
-"""An operator that a node may call: an overload of torch, or one of the edge or the backend dialect."""
+"""An operator that a node may call: a torch overload, or an operator of the edge or backend dialect."""
 
 
 class EdgeOpOverloadPacket:
@@ -124,7 +128,7 @@ class EdgeOpOverloadPacket:
         return list(self._packet.overloads())
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        """Calls the operator of torch."""
+        """Calls the torch operator in eager mode."""
         return self._packet(*args, **kwargs)
 
     def __iter__(self) -> Iterator[str]:
@@ -193,8 +197,8 @@ class _Ops:
         self.backend = DialectNamespace("backend")
 
 
-# Libraries whose operators appear only through a pass; `bind_pattern_to_op` adds libraries. The last library
-# holds operators that users' tests define.
+# The libraries of backend operators, which only passes insert. `bind_pattern_to_op` adds libraries. The last
+# library contains operators that tests of users define.
 BACKEND_LIBRARIES: set[str] = {
     "executorch_prim",
     "quantized_decomposed",
@@ -214,7 +218,7 @@ def _lookup(dialect: str, namespace: str, name: str, overload: str) -> EdgeOpOve
 
 
 def to_edge_op(op: OpOverload) -> EdgeOpOverload:
-    """The edge operator over a torch overload."""
+    """Returns the edge operator that wraps a torch overload."""
     edge = _EDGE_OF.get(op)
     if edge is None:
         name = op._schema.name.split("::")[1]
@@ -223,7 +227,7 @@ def to_edge_op(op: OpOverload) -> EdgeOpOverload:
 
 
 def to_backend_op(op: OpOverload) -> BackendOpOverload | None:
-    """The backend operator over a torch overload if one has been made, else None."""
+    """Returns the backend operator that wraps a torch overload; None if no such operator has been created."""
     namespace = ops.backend.__dict__.get(op.namespace)
     packet = namespace.__dict__.get(op._schema.name.split("::")[1]) if namespace is not None else None
     overload = packet.__dict__.get(op._overloadname) if packet is not None else None
@@ -231,7 +235,7 @@ def to_backend_op(op: OpOverload) -> BackendOpOverload | None:
 
 
 def aten_op(target: object) -> OpOverload | None:
-    """The torch overload behind a node's target, None if the target is no operator."""
+    """Returns the torch overload of the target of a node; None if the target is not an operator."""
     if isinstance(target, OpOverload):
         return target
     if isinstance(target, EdgeOpOverload):
@@ -240,17 +244,17 @@ def aten_op(target: object) -> OpOverload | None:
 
 
 def is_op(node: object, *ops: object) -> TypeGuard[Node]:
-    """Whether a value is a node that calls one of the given torch overloads, in any dialect."""
+    """Returns whether a value is a node that calls one of the given torch overloads, in any dialect."""
     return isinstance(node, Node) and node.op == "call_function" and aten_op(node.target) in ops
 
 
 def argument(node: Node, index: int, default: object = None) -> Any:
-    """Returns an argument of a call, which the call passes by position, by name or by default.
+    """Returns an argument of a call, which may be positional, a keyword argument or a default.
 
     Args:
         node: a call of an operator.
-        index: the argument's position in the operator's schema.
-        default: the result if the call does not pass the argument; None means the default of the schema.
+        index: the position of the argument in the schema of the operator.
+        default: the result if the call omits the argument; None means the default of the schema.
     """
     if index < len(node.args):
         return node.args[index]
@@ -264,10 +268,16 @@ def argument(node: Node, index: int, default: object = None) -> Any:
 
 
 def bind_pattern_to_op(library: torch.library.Library, schema_or_name: str) -> Callable[[Function], Function]:
-    """Decorator: registers the function as the meaning of a backend operator of `library`.
+    """Registers the decorated function as the implementation of a backend operator of `library`.
 
-    `schema_or_name` is a schema to define (`"fused.default(Tensor a) -> Tensor"`), or the name of an existing
-    operator. The function becomes the operator's composite kernel unless a kernel for meta tensors exists.
+    The function becomes the composite kernel of the operator, unless a kernel for meta tensors exists.
+
+    Args:
+        library: the library of the operator.
+        schema_or_name: a new schema (`"fused.default(Tensor a) -> Tensor"`), or the name of an operator.
+
+    Returns:
+        A decorator.
     """
 
     def bind(function: Function) -> Function:

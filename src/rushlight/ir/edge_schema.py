@@ -1,4 +1,4 @@
-"""Schemas of edge operators: a torch schema with the dtypes that each tensor argument allows."""
+"""Schemas of edge operators: a torch schema and the valid dtypes of each tensor argument."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rushlight.ir.dtype_rules import COVERED, FunctionDtypeConstraint, result_na
 
 
 class EdgeArgument:
-    """An argument of a torch operator with the dtypes that the edge operator allows for it."""
+    """An argument of a torch operator, and its valid dtypes in the edge operator."""
 
     def __init__(self, argument: torch._C.Argument, allowed_types: set[torch.dtype]) -> None:
         self.argument = argument
@@ -24,14 +24,14 @@ class EdgeArgument:
 
 
 class EdgeSchema:
-    """The schema of an edge operator; everything but the dtype rule comes from the torch schema."""
+    """The schema of an edge operator. All properties except the dtype rule are those of the torch schema."""
 
     def __init__(self, schema: torch._C.FunctionSchema) -> None:
         self.schema = schema
 
     @cached_property
     def dtype_constraint(self) -> FunctionDtypeConstraint:
-        """Which dtypes the tensors of a call may have together; all dtypes if the table has no row."""
+        """The valid combinations of dtypes of a call. Without a row in the table, all dtypes are valid."""
         arguments = [item for item in self.schema.arguments if takes_tensor(item.type)]
         optional = [item.name for item in arguments if _may_lack(item.type)]
         names = zip(result_names(self.schema), self.schema.returns, strict=True)
@@ -47,7 +47,7 @@ class EdgeSchema:
 
     @property
     def arguments(self) -> list[EdgeArgument | torch._C.Argument]:
-        """The arguments of the torch operator; tensor arguments also have `allowed_types`."""
+        """The arguments of the torch operator. Tensor arguments also have `allowed_types`."""
         return [
             EdgeArgument(item, self.dtype_constraint[item.name]) if takes_tensor(item.type) else item
             for item in self.schema.arguments
@@ -55,7 +55,7 @@ class EdgeSchema:
 
     @property
     def returns(self) -> list[EdgeArgument | torch._C.Argument]:
-        """The results of the torch operator; tensor results also have `allowed_types`."""
+        """The results of the torch operator. Tensor results also have `allowed_types`."""
         return [
             EdgeArgument(item, self.dtype_constraint[name]) if takes_tensor(item.type) else item
             for name, item in zip(result_names(self.schema), self.schema.returns, strict=True)
@@ -73,14 +73,14 @@ class EdgeSchema:
 
 
 def takes_tensor(kind: object) -> bool:
-    """Whether a schema type is a tensor, an optional one or a list of them."""
+    """Returns whether a schema type is a tensor, an optional tensor or a list of tensors."""
     if isinstance(kind, torch.TensorType):
         return True
     return isinstance(kind, (torch.OptionalType, torch.ListType)) and takes_tensor(kind.getElementType())
 
 
 def _may_lack(kind: object) -> bool:
-    """Whether a schema type is an optional tensor, or a list that may hold None."""
+    """Returns whether a schema type is an optional tensor, or a list that may contain None."""
     if isinstance(kind, torch.ListType):
         kind = kind.getElementType()
     return isinstance(kind, torch.OptionalType)

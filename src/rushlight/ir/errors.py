@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class ExportErrorType(Enum):
-    """The kind of mistake in the input that an ExportError reports."""
+    """The kind of error in the input that an ExportError reports."""
 
     INVALID_INPUT_TYPE = 1
     INVALID_OUTPUT_TYPE = 2
@@ -17,11 +17,11 @@ class ExportErrorType(Enum):
 
 
 class CompileError(RuntimeError):
-    """A program cannot be compiled; the message says which part, where it is, and what would help."""
+    """A program cannot be compiled. The message names the part and its source line, and suggests a fix."""
 
 
 class ExportError(CompileError):
-    """This stage does not accept the program: `ExportError(message)` or `ExportError(kind, message)`."""
+    """A stage does not accept the program: `ExportError(message)` or `ExportError(kind, message)`."""
 
     def __init__(self, kind: ExportErrorType | str, message: str | None = None) -> None:
         super().__init__(str(kind) if message is None else f"[{kind}]: {message}")
@@ -29,22 +29,22 @@ class ExportError(CompileError):
 
 
 class VerificationError(ExportError):
-    """A graph breaks the rules of its dialect."""
+    """A graph violates the rules of its dialect."""
 
 
 class MissingOutVariantError(CompileError):
-    """Operators without an out variant remain in the graph."""
+    """The graph contains operators without an out variant."""
 
 
 class PassError(CompileError):
-    """A pass broke its contract."""
+    """A pass failed or violated the rules for passes."""
 
 
 class InternalError(CompileError):
-    """An invariant of the compiler does not hold."""
+    """An invariant of the compiler is violated. This is a bug in the compiler."""
 
 
 def internal_assert(condition: bool, message: str) -> None:
-    """Raises InternalError with the message unless the condition holds."""
+    """Raises InternalError with the message if the condition is false."""
     if not condition:
         raise InternalError(message)

@@ -1,4 +1,4 @@
-"""Facts about a program that later stages need and that its graph and signature do not hold."""
+"""Facts about a program that later stages need, but that its graph and signature do not contain."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _STORED = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 @dataclass(frozen=True)
 class ProgramFacts:
-    """Facts about one method that its graph does not hold.
+    """Facts about a method that its graph does not contain.
 
-    A fact about a stored tensor names the tensor by its qualified name, as the signature does, because node
-    names may change from pass to pass.
+    Facts refer to stored tensors by their qualified names, as in the signature, because passes may rename
+    nodes.
 
     Attributes:
-        relations: sympy relations that the method's symbols must satisfy, each with the source line that
+        relations: sympy relations that the symbols of the method must satisfy. Each has the source line that
             requires it.
-        shared_state: the name of the state that a buffer shares with other methods.
-        constant_files: the file (without suffix) that holds a constant in place of the program file.
-        delegate_constant_files: the file in which a backend is to keep a constant that it takes over.
-        kept_initial_state: mutable buffers whose initial value is always written, also if it is all zeros.
+        shared_state: the name of the state of each buffer that several methods share.
+        constant_files: the data file (without suffix) of each constant that is not in the program file.
+        delegate_constant_files: the data file of each constant that a backend stores in a delegate.
+        kept_initial_state: mutable buffers whose initial value is always written, even if it is all zeros.
     """
 
     relations: tuple[Relation, ...] = ()
@@ -43,13 +43,13 @@ class ProgramFacts:
 
 
 class MethodProgram(ExportedProgram):
-    """An exported program with its facts."""
+    """An exported program together with its facts."""
 
     facts: ProgramFacts = ProgramFacts()
 
 
 def facts_of(program: ExportedProgram) -> ProgramFacts:
-    """Returns the facts of a program; a program that the compiler did not make has no facts."""
+    """Returns the facts of a program. A program that the compiler did not make has no facts."""
     return program.facts if isinstance(program, MethodProgram) else ProgramFacts()
 
 
@@ -71,10 +71,9 @@ def shared_placeholders(program: ExportedProgram) -> dict[str, str]:
 
 
 def with_marks(program: ExportedProgram, facts: ProgramFacts) -> ProgramFacts:
-    """Returns `facts` together with the marks that the user's passes have set on placeholders.
+    """Adds the marks on placeholders to `facts`. Passes of the user set these marks.
 
-    A user's pass marks nodes; the marks are read right after each pass, so that no later pass can remove
-    them.
+    The marks are read directly after each pass, because a later pass could remove them.
     """
     targets = stored_targets(program)
     files, delegate_files = dict(facts.constant_files), dict(facts.delegate_constant_files)
@@ -98,9 +97,9 @@ def with_marks(program: ExportedProgram, facts: ProgramFacts) -> ProgramFacts:
 
 
 class FactsOf:
-    """The facts of a program before a user's pass, and the parts of the program that they refer to.
+    """The facts of a program before a pass of the user, and the parts of the program to which they refer.
 
-    A pass may change the program in place; therefore this object is made before the pass runs.
+    This object must be created before the pass runs, because a pass may change the program in place.
     """
 
     def __init__(self, program: ExportedProgram) -> None:
@@ -109,13 +108,13 @@ class FactsOf:
         self._targets = set(stored_targets(program).values()) if self.facts.shared_state else set()
 
     def lost_in(self, program: ExportedProgram) -> list[str]:
-        """Returns one error text for each fact that does not hold for `program`."""
+        """Returns an error text for each fact that `program` has lost."""
         return [*self._lost_relations(program), *self._lost_state(program)]
 
     def _lost_relations(self, program: ExportedProgram) -> Iterator[str]:
-        """Yields the relations that a pass lost because it replaced the symbols of their sizes.
+        """Yields an error text for each relation that a pass lost because it replaced symbols of sizes.
 
-        A symbol that disappears without a new symbol belonged to a value without users; nothing is lost then.
+        If a symbol disappears and no new symbol appears, its value had no users, and no relation is lost.
         """
         if not self.facts.relations:
             return
@@ -126,18 +125,18 @@ class FactsOf:
             gone = sorted(str(symbol) for symbol in relation.free_symbols & (self._symbols - symbols))
             if gone:
                 where = f" ({line})" if line is not None else ""
-                yield f"the run-time check {relation}{where}: no node has the size {', '.join(gone)} any more"
+                yield f"the run-time check {relation}{where}: no node has the size {', '.join(gone)}"
 
     def _lost_state(self, program: ExportedProgram) -> Iterator[str]:
         if not self.facts.shared_state:
             return
         for target in sorted(self._targets - set(stored_targets(program).values())):
             if target in self.facts.shared_state:
-                yield f"the buffer {target}, which other methods share: it is no input any more"
+                yield f"the buffer {target}, which other methods share: the pass removed its input"
 
 
 def _symbols(graph: Graph) -> set[sympy.Symbol]:
-    """The symbols in the values of a graph."""
+    """Returns the symbols in the values of a graph."""
     found: set[sympy.Symbol] = set()
     for node in graph.nodes:
         for size in _sizes(node):

@@ -1,4 +1,4 @@
-"""Evaluates operators on fake tensors, once for each distinct combination of metadata and constants."""
+"""Evaluates operators on fake tensors. Results are cached by metadata and constants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TensorKey = tuple[object, ...]
 
 
 def tensor_key(tensor: torch.Tensor) -> TensorKey:
-    """(dtype, shape, strides, device, layout): all properties that results depend on, except the values."""
+    """Returns (dtype, shape, strides, device, layout): all metadata that affects the results of operators."""
     shape = tuple(_size_key(size) for size in tensor.shape)
     strides = tuple(_size_key(size) for size in tensor.stride())
     return tensor.dtype, shape, strides, tensor.device, tensor.layout
@@ -34,7 +34,7 @@ def _size_key(size: int | torch.SymInt) -> object:
 
 
 def constant_key(value: object) -> object:
-    """A hashable key for a non-tensor argument; the keys of 1, 1.0 and True differ."""
+    """Returns a hashable key for a non-tensor argument. The keys of 1, 1.0 and True differ."""
     if isinstance(value, (list, tuple)):
         return (type(value).__name__, *(constant_key(item) for item in value))
     if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
@@ -47,7 +47,7 @@ def constant_key(value: object) -> object:
 def signature_of(
     op: object, args: Sequence[Argument], kwargs: Mapping[str, Argument]
 ) -> tuple[list[Node], object]:
-    """The distinct tensor nodes among the arguments, and a key of their metadata and the constants."""
+    """Returns the distinct tensor nodes in the arguments, and a key of their metadata and the constants."""
     positions: dict[Node, int] = {}
 
     def key_of(item: object) -> object:
@@ -67,10 +67,14 @@ def signature_of(
 def fresh_arguments(
     nodes: list[Node], args: Sequence[Argument], kwargs: Mapping[str, Argument]
 ) -> tuple[list[torch.Tensor], tuple[object, ...], dict[str, object]]:
-    """Returns arguments with a new fake tensor in place of each tensor node; call this in the fake mode."""
+    """Replaces each tensor node in the arguments by a new fake tensor. The fake mode must be active.
+
+    Returns:
+        The new fake tensors, the positional arguments and the keyword arguments.
+    """
     fakes = {node: _fresh(get_val(node)) for node in nodes}
 
-    # Plain containers, because some decompositions write into their list arguments.
+    # New lists are made, because some decompositions change their list arguments.
     def convert(item: object) -> object:
         if isinstance(item, Node):
             return fakes[item] if item in fakes else get_val(item)
@@ -87,10 +91,10 @@ def _fresh(val: torch.Tensor) -> torch.Tensor:
 
 
 def no_new_guards(fake_mode: FakeTensorMode) -> AbstractContextManager[None]:
-    """Lets operators run on fake tensors without an effect on the symbols of the program.
+    """Runs operators on fake tensors without new guards on the symbols of the program.
 
-    Where an operator compares symbolic sizes, torch adds a guard with the result for the example sizes. The
-    exported program does not need these guards: they would narrow the ranges of its symbols and refuse legal
+    When an operator compares symbolic sizes, torch adds a guard with the result for the example sizes. The
+    exported program must not have these guards: they would reduce the ranges of its symbols and reject valid
     inputs.
     """
     return nullcontext() if fake_mode.shape_env is None else fake_mode.shape_env.suppress_guards()
@@ -105,13 +109,13 @@ class Evaluator:
 
     @classmethod
     def of(cls, owner: Graph | GraphModule) -> Evaluator:
-        """An evaluator in the fake mode of a graph's metadata."""
+        """Makes an evaluator with the fake mode of a graph."""
         return cls(fake_mode_of(owner))
 
     def value(
         self, op: Callable[..., Any], args: Sequence[Argument], kwargs: Mapping[str, Argument] | None = None
     ) -> Any:
-        """The result of `op` on the values of nodes and constants."""
+        """Returns the result of `op` on the values of nodes and constants."""
         kwargs = kwargs or {}
         nodes, key = signature_of(op, args, kwargs)
         if key not in self._known:
@@ -121,7 +125,7 @@ class Evaluator:
         return self._known[key]
 
     def dense(self, val: object) -> Any:
-        """A row-major tensor of the shape and dtype of `val`; other values are returned unchanged."""
+        """Returns a row-major tensor with the shape and dtype of `val`. Other values stay unchanged."""
         if not isinstance(val, torch.Tensor):
             return val
         static = all(type(size) is int for size in val.shape)
@@ -134,7 +138,7 @@ class Evaluator:
         return self._known[key]
 
     def like(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The fake tensor for a constant tensor."""
+        """Returns the fake tensor for a constant tensor."""
         key = ("like", tensor_key(tensor))
         if key not in self._known:
             with torch.no_grad(), self.fake_mode:
@@ -144,12 +148,12 @@ class Evaluator:
 
 
 def complete_values(module: GraphModule) -> bool:
-    """Sets the value metadata of calls that have none, such as calls that a user's pass added.
+    """Sets the value metadata of calls without a value, such as calls that a pass of the user added.
 
     A node stays without a value if one of its arguments has no value.
 
     Args:
-        module: a graph module, whose nodes get values; bodies of control flow are not visited.
+        module: the graph module. Bodies of control flow operators are not visited.
 
     Returns:
         Whether at least one node got a value.
@@ -170,7 +174,7 @@ def _lacks_value(node: Node) -> bool:
 
 
 def fake_mode_of(owner: Graph | GraphModule) -> FakeTensorMode:
-    """The fake mode of the graph's values; a new fake mode if the graph has no fake tensor."""
+    """Returns the fake mode of the values in a graph; a new fake mode if the graph has no fake tensor."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 

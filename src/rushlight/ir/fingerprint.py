@@ -1,4 +1,4 @@
-"""Fingerprints of programs, which show whether a step that must only read a program changed it."""
+"""Fingerprints of programs. They detect whether a step that may only read a program changed the program."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from rushlight.ir import meta
 
 Fingerprint = dict[str, tuple[object, ...]]
-"""A description of each part of a program, by the name of the part. Descriptions are compared by `==`."""
+"""A description of each part of a program, by the name of the part. Descriptions are compared with `==`."""
 
 
 def fingerprint(program: ExportedProgram) -> Fingerprint:
-    """Takes the fingerprint of a program: its graphs, signature, tables of tensors and symbols.
+    """Makes the fingerprint of a program: its graphs, signature, tables of tensors and symbols.
 
-    This takes about a microsecond for each node: the fingerprint refers to the argument objects of nodes,
-    which torch.fx replaces but never changes.
+    This takes about a microsecond for each node. The fingerprint refers to the argument objects of nodes,
+    because torch.fx replaces these objects but never changes them.
     """
     parts: Fingerprint = {}
     for path, module in _graphs(program.graph_module, ""):
         for index, node in enumerate(module.graph.nodes):
-            parts[f"node {index}{path}"] = _of_node(node)
+            parts[f"node {index}{path}"] = _node_parts(node)
     signature = program.graph_signature
-    parts["the inputs of the signature"] = tuple(map(_of_spec, signature.input_specs))
-    parts["the outputs of the signature"] = tuple(map(_of_spec, signature.output_specs))
-    parts["the state dict"] = _of_table(program.state_dict)
-    parts["the constants"] = _of_table(program.constants)
+    parts["the inputs of the signature"] = tuple(map(_signature_spec_parts, signature.input_specs))
+    parts["the outputs of the signature"] = tuple(map(_signature_spec_parts, signature.output_specs))
+    parts["the state dict"] = _table_parts(program.state_dict)
+    parts["the constants"] = _table_parts(program.constants)
     parts["the range constraints"] = tuple(program.range_constraints.items())
-    parts.update(_of_symbols(program))
+    parts.update(_symbol_parts(program))
     return parts
 
 
 def first_difference(before: Fingerprint, after: Fingerprint) -> str | None:
-    """Returns the name of a part that differs between two fingerprints; None if all parts are equal.
+    """Describes a part that differs between two fingerprints. Returns None if all parts are equal.
 
-    New symbols are no difference, because tracing creates symbols; any other new part is a difference.
+    New symbols are ignored, because tracing creates symbols. Any other new part is a difference.
     """
     for name, part in before.items():
         if name not in after:
-            return f"{name} is gone"
+            return f"{name} was removed"
         if part != after[name]:
-            return f"{name} was {_text(part)} and is {_text(after[name])}"
+            return f"{name} was {_shortened(part)} and is now {_shortened(after[name])}"
     added = [name for name in after if name not in before and not name.startswith("symbol ")]
-    return f"{added[0]} is new" if added else None
+    return f"{added[0]} was added" if added else None
 
 
 def shape_env_of(program: ExportedProgram) -> ShapeEnv | None:
-    """Returns the ShapeEnv of the program's symbols, None if all sizes are numbers."""
+    """Returns the ShapeEnv of the symbols of a program; None if all sizes are numbers."""
     for node in program.graph.nodes:
         value = meta.find_val(node)
         sizes = tuple(value.shape) if isinstance(value, torch.Tensor) else (value,)
@@ -69,29 +69,37 @@ def _graphs(module: GraphModule, path: str) -> Iterator[tuple[str, GraphModule]]
             yield from _graphs(child, f"{path} of {name}")
 
 
-def _of_node(node: Node) -> tuple[object, ...]:
+def _node_parts(node: Node) -> tuple[object, ...]:
     value, spec = meta.find_val(node), meta.get_spec(node)
-    return (node, node.name, node.target, node.args, node.kwargs, _Same(value), _of_specs(spec))
+    return (
+        node,
+        node.name,
+        node.target,
+        node.args,
+        node.kwargs,
+        _ByIdentity(value),
+        _tensor_spec_parts(spec),
+    )
 
 
-def _of_specs(spec: object) -> object:
+def _tensor_spec_parts(spec: object) -> object:
     if spec is None:
         return None
     if isinstance(spec, (list, tuple)):
-        return tuple(map(_of_specs, spec))
+        return tuple(map(_tensor_spec_parts, spec))
     parts = getattr(spec, "__dict__", None)
     return repr(parts) if parts is not None else spec
 
 
-def _of_spec(spec: object) -> tuple[object, ...]:
+def _signature_spec_parts(spec: object) -> tuple[object, ...]:
     return tuple(str(getattr(spec, part.name)) for part in fields(spec)) if is_dataclass(spec) else (spec,)
 
 
-def _of_table(table: Mapping[str, object]) -> tuple[object, ...]:
+def _table_parts(table: Mapping[str, object]) -> tuple[object, ...]:
     return tuple((name, id(value)) for name, value in table.items())
 
 
-def _of_symbols(program: ExportedProgram) -> Fingerprint:
+def _symbol_parts(program: ExportedProgram) -> Fingerprint:
     environment = shape_env_of(program)
     if environment is None:
         return {}
@@ -101,14 +109,14 @@ def _of_symbols(program: ExportedProgram) -> Fingerprint:
     return parts
 
 
-class _Same:
+class _ByIdentity:
     """Compares objects by identity, because `==` of fake tensors compares elements."""
 
     def __init__(self, value: object) -> None:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
+        return isinstance(other, _ByIdentity) and self.value is other.value
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -116,6 +124,6 @@ class _Same:
         return repr(self.value)
 
 
-def _text(part: tuple[object, ...]) -> str:
+def _shortened(part: tuple[object, ...]) -> str:
     text = str(part)
     return text if len(text) <= 300 else text[:300] + "..."

@@ -1,7 +1,7 @@
-"""Operators of language models, `llama::*`: attention over a cache of keys and values, and its updates.
+"""Operators of language models, `llama::*`: attention over a cache of keys and values, and cache updates.
 
-The operators are compositions of torch's operators, so that every backend and every kernel table runs them.
-The position of the first token is a number, which may be symbolic if it is read from a tensor.
+The operators are composed of torch operators, so that every backend can run them. The position of the first
+token is a number. It may be symbolic if the program reads it from a tensor.
 """
 
 from __future__ import annotations
@@ -29,20 +29,22 @@ def update_cache(value: torch.Tensor, cache: torch.Tensor, start_pos: int) -> to
 
     Args:
         value: [batch, tokens, heads, size].
-        cache: [batch, positions, heads, size] of the same dtype, which is changed.
+        cache: [batch, positions, heads, size] of the same dtype. It is changed in place.
         start_pos: the position of the first token.
 
     Returns:
-        A tensor of one element, whose value has no meaning.
+        A tensor of one element without a meaning.
 
     Raises:
-        ValueError: the shapes or dtypes do not fit, or the tokens end behind the last position.
+        ValueError: the shapes or dtypes are wrong, or the tokens exceed the last position.
     """
     _check_value(value, cache)
     tokens = value.shape[1]
     if isinstance(start_pos, int) and isinstance(tokens, int):
         if start_pos < 0 or start_pos + tokens > int(cache.shape[1]):
-            raise ValueError(f"{tokens} tokens from {start_pos} do not fit {cache.shape[1]} positions")
+            raise ValueError(
+                f"{tokens} tokens from position {start_pos} exceed the cache of {cache.shape[1]} positions"
+            )
     places = torch.add(torch.arange(tokens, device=cache.device), start_pos)
     cache.index_copy_(1, places, value)
     return value.new_zeros(1)
@@ -55,25 +57,25 @@ def update_cache_with_indices(
 
     Args:
         value: [batch, tokens, heads, size].
-        cache: [batch, positions, heads, size] of the same dtype, which is changed.
-        start_pos: not read; `indices` gives all positions.
-        indices: int64 [batch, tokens], the position of each token. A token outside the cache is left out.
+        cache: [batch, positions, heads, size] of the same dtype. It is changed in place.
+        start_pos: ignored, because `indices` contains all positions.
+        indices: int64 [batch, tokens], the position of each token. Tokens outside the cache are ignored.
 
     Returns:
-        A tensor of one element, whose value has no meaning.
+        A tensor of one element without a meaning.
 
     Raises:
-        ValueError: the shapes or dtypes do not fit.
+        ValueError: the shapes or dtypes are wrong.
     """
     _check_value(value, cache)
     if indices.dtype != torch.int64 or indices.shape != value.shape[:2]:
         raise ValueError(
-            f"indices are int64 of shape {list(value.shape[:2])}, not {indices.dtype} of "
+            f"indices must be int64 of shape {list(value.shape[:2])}, not {indices.dtype} of shape "
             f"{list(indices.shape)}"
         )
     positions = cache.shape[1]
     places = torch.where((indices < 0) | (indices >= positions), positions, indices)
-    # the last position takes the tokens that are left out
+    # Ignored tokens are written to an additional last position.
     longer = torch.cat([cache, torch.zeros_like(cache[:, :1])], 1)
     batch = torch.arange(cache.shape[0], device=cache.device)[:, None].expand(indices.shape)
     cache.copy_(longer.index_put((batch, places), value)[:, :positions])
@@ -90,23 +92,23 @@ def custom_sdpa(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> torch.Tensor:
-    """Attention of new tokens over the cache positions up to and including the new tokens.
+    """Computes attention of new tokens over the cache positions up to and including the new tokens.
 
     Args:
         query: [batch, tokens, heads, size].
         key: [batch, positions, key heads, size]; the heads are a multiple of the key heads.
         value: as `key`.
         start_pos: the position of the first token. Positions from `start_pos + tokens` are not read.
-        attn_mask: [tokens, positions] or [tokens, start_pos + tokens], added to the products, or None.
+        attn_mask: [tokens, positions] or [tokens, start_pos + tokens], added to the scores, or None.
         drpout_p: must be 0, because there is no dropout at inference.
-        is_causal: a token attends only to positions up to its own.
-        scale: factor of the products, by default 1 / sqrt(size).
+        is_causal: whether a token attends only to positions up to its own.
+        scale: the factor of the scores, by default 1 / sqrt(size).
 
     Returns:
         [batch, tokens, heads, size].
 
     Raises:
-        ValueError: the shapes or dtypes do not fit.
+        ValueError: the shapes or dtypes are wrong.
     """
     _check_attention(query, key, value, attn_mask, drpout_p)
     tokens, heads, size = query.shape[1:]
@@ -116,7 +118,7 @@ def custom_sdpa(
     if heads != key_heads:
         k, v = (item.repeat_interleave(heads // key_heads, 1) for item in (k, v))
     place = torch.arange(positions, device=query.device)[None]
-    # without causality every token attends to as many positions as the last token
+    # Without `is_causal`, every token attends to the same positions as the last token.
     first = 0 if is_causal else tokens - 1
     own = torch.arange(first, tokens, device=query.device)[:, None]
     products = q @ k.transpose(2, 3) * factor
@@ -153,11 +155,13 @@ def fast_hadamard_transform(mat: torch.Tensor) -> torch.Tensor:
         mat: [..., n], n a power of two.
 
     Raises:
-        ValueError: n is no power of two.
+        ValueError: n is not a power of two.
     """
     size = int(mat.shape[-1])
     if size < 1 or size & (size - 1):
-        raise ValueError(f"a Hadamard transform of rows of {size} is not supported, only of a power of two")
+        raise ValueError(
+            f"a Hadamard transform of rows of {size} is not supported; the size must be a power of two"
+        )
     result, half = mat.reshape(-1, size), 1
     while half < size:
         pairs = result.reshape(-1, size // (2 * half), 2, half)
@@ -170,12 +174,12 @@ def fast_hadamard_transform(mat: torch.Tensor) -> torch.Tensor:
 def _check_value(value: torch.Tensor, cache: torch.Tensor) -> None:
     if value.dim() != 4 or cache.dim() != 4 or value.dtype != cache.dtype:
         raise ValueError(
-            "new values and their cache have 4 dimensions and one dtype; they are "
+            "new values and their cache must have 4 dimensions and the same dtype; they are "
             f"{value.dtype} {list(value.shape)} and {cache.dtype} {list(cache.shape)}"
         )
     if any(value.shape[dim] != cache.shape[dim] for dim in (0, 2, 3)):
         raise ValueError(
-            f"values {list(value.shape)} and a cache {list(cache.shape)} differ but in positions"
+            f"values {list(value.shape)} and a cache {list(cache.shape)} may differ only in dim 1"
         )
 
 
@@ -184,22 +188,22 @@ def _check_attention(
 ) -> None:
     if query.dim() != 4 or key.dim() != 4 or key.shape != value.shape:
         raise ValueError(
-            "query, key and value have 4 dimensions, key and value the same; they are "
+            "query, key and value must have 4 dimensions, and key and value the same shape; they are "
             f"{list(query.shape)}, {list(key.shape)} and {list(value.shape)}"
         )
     if not query.dtype.is_floating_point or {key.dtype, value.dtype} != {query.dtype}:
         raise ValueError(
-            f"query, key and value are {query.dtype}, {key.dtype} and {value.dtype}, not one float"
+            f"query, key and value are {query.dtype}, {key.dtype} and {value.dtype}, not the same float type"
         )
     if query.shape[2] % key.shape[2] or query.shape[3] != key.shape[3]:
         raise ValueError(
-            f"{query.shape[2]} heads of {query.shape[3]} do not go with {key.shape[2]} key heads of "
-            f"{key.shape[3]}"
+            f"{query.shape[2]} heads of size {query.shape[3]} do not match {key.shape[2]} key heads of size "
+            f"{key.shape[3]}: the sizes must be equal, and heads a multiple of key heads"
         )
     if dropout:
-        raise ValueError(f"drpout_p is {dropout}; there is no dropout outside training")
+        raise ValueError(f"drpout_p is {dropout}; it must be 0, because dropout is only for training")
     if mask is not None and mask.dim() != 2:
-        raise ValueError(f"attn_mask has 2 dimensions, not {mask.dim()}")
+        raise ValueError(f"attn_mask must have 2 dimensions, not {mask.dim()}")
 
 
 for _schema in _SCHEMAS:

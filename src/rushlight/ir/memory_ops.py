@@ -1,4 +1,4 @@
-"""Functions of a planned graph that stand for memory: allocation, view that shares storage, release."""
+"""Memory functions in a planned graph: allocation, view that shares storage, release."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rushlight.ir.sym import IntLike, hint
 TensorAllocSpec = tuple[tuple[IntLike, ...], torch.dtype]
 AllocSpec = TensorAllocSpec | list[TensorAllocSpec]
 
-# The text of a graph names the functions by this module, as users of ExecuTorch expect.
+# The text of a graph shows this module name for the functions, for compatibility with ExecuTorch.
 _GRAPH_MODULE = "executorch.exir.memory"
 
 
 def alloc(spec: AllocSpec) -> Any:
-    """An uninitialised tensor of (shape, dtype), or a list of them."""
+    """Returns an uninitialized tensor of (shape, dtype), or a list of such tensors."""
     if isinstance(spec, list):
         return [alloc(item) for item in spec]
     shape, dtype = spec
@@ -26,18 +26,20 @@ def alloc(spec: AllocSpec) -> Any:
 
 
 def free(spec: TensorSpec) -> None:
-    """Marks the end of a tensor's lifetime; it does nothing in eager mode."""
+    """Marks the end of the lifetime of a tensor. It has no effect in eager mode."""
 
 
 def view(base: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
-    """Returns `base` with another shape; both share one storage."""
+    """Returns `base` with another shape. Both share one storage."""
     return base.view(size)
 
 
 def _concrete(dim: IntLike) -> int:
     value = hint(dim)
     if value is None:
-        raise ValueError(f"the dim {dim} depends on data and cannot be allocated in eager mode")
+        raise ValueError(
+            f"the size {dim} depends on data, so that the tensor cannot be allocated in eager mode"
+        )
     return value
 
 

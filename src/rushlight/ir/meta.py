@@ -1,4 +1,4 @@
-"""Typed access to `node.meta`; no other package writes the keys of `node.meta`."""
+"""Typed access to `node.meta`. Other packages do not use the keys of `node.meta` directly."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FUSED_ACTIVATION = "XNN_FUSED_ACTIVATION"
 IMPLICIT_QUANTIZATION = "IS_IMPLICIT_Q_DQ_TAG"
 CHANNELS_LAST = "XNN_NHWC_NODE"
 
-# Keys that describe the origin of a node; they are copied to the node that replaces it.
+# Keys that describe the origin of a node. A node that replaces another node gets a copy of them.
 ORIGIN_KEYS = (
     "stack_trace",
     "nn_module_stack",
@@ -57,12 +57,12 @@ ORIGIN_KEYS = (
 
 
 DebugHandle: TypeAlias = int | list[int] | tuple[int, ...]
-"""The identity of a node in records: a number, or the numbers of all nodes that were fused into the node."""
+"""Identifies a node in records: a number, or the numbers of all nodes that were fused into the node."""
 
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """A line of the user's Python."""
+    """A line of the Python code of the user."""
 
     file: str
     line: int
@@ -79,7 +79,7 @@ def has_val(node: Node) -> bool:
 
 
 def get_val(node: Node) -> Any:
-    """The value of a node: a fake tensor, a symbolic or plain scalar, or a sequence of these."""
+    """Returns the value of a node: a fake tensor, a symbolic or plain scalar, or a sequence of these."""
     try:
         return node.meta[VAL]
     except KeyError:
@@ -87,7 +87,7 @@ def get_val(node: Node) -> Any:
 
 
 def find_val(node: Node) -> Any:
-    """The value of a node, as `get_val` returns it, or None if the node has no value metadata."""
+    """Returns the value of a node, as `get_val` returns it, or None if the node has no value metadata."""
     return node.meta.get(VAL)
 
 
@@ -102,34 +102,34 @@ def set_tensor_meta(node: Node, value: object) -> None:
 
 
 def get_all(node: Node) -> Mapping[str, Any]:
-    """All metadata of a node, read-only: the keys of torch, of Rushlight and of the user."""
+    """Returns all metadata of a node, read-only: the keys of torch, of Rushlight and of the user."""
     return node.meta
 
 
 def history_of(node: Node) -> list[Any]:
-    """The steps by which torch derived a node from other nodes, the newest step last."""
+    """Returns the steps by which torch derived a node from other nodes. The newest step is last."""
     return list(node.meta.get(FROM_NODE) or ())
 
 
 def makes_symbols(node: Node) -> bool:
-    """Whether the node creates a symbolic size or number that depends on data."""
+    """Returns whether the node creates a symbolic size or number that depends on data."""
     return UNBACKED_BINDINGS in node.meta
 
 
 def get_tensor(node: Node) -> torch.Tensor | None:
-    """The fake tensor of a node with one tensor result, else None."""
+    """Returns the fake tensor of a node with one tensor result; None for other nodes."""
     val = node.meta.get(VAL)
     return val if isinstance(val, torch.Tensor) else None
 
 
 def get_dtype(node: object) -> torch.dtype | None:
-    """The dtype of a node with one tensor result, None for any other value."""
+    """Returns the dtype of a node with one tensor result; None for other values."""
     tensor = get_tensor(node) if isinstance(node, Node) else None
     return None if tensor is None else tensor.dtype
 
 
 def get_shape(node: object) -> tuple[int | torch.SymInt, ...]:
-    """The sizes of a node with one tensor result, () for any other value."""
+    """Returns the sizes of a node with one tensor result; () for other values."""
     tensor = get_tensor(node) if isinstance(node, Node) else None
     return () if tensor is None else tuple(tensor.shape)
 
@@ -140,7 +140,7 @@ def has_spec(node: Node) -> bool:
 
 
 def get_spec(node: Node) -> Any:
-    """The TensorSpec of a node, a sequence of TensorSpecs (None for an absent output), or a plain scalar."""
+    """Returns the TensorSpec of a node, a list of TensorSpecs (None for an absent output), or a scalar."""
     return node.meta.get(SPEC)
 
 
@@ -150,7 +150,7 @@ def set_spec(node: Node, spec: object) -> None:
 
 
 def tensor_specs(node: Node) -> list[TensorSpec]:
-    """All TensorSpecs of a node, in order; empty if it computes no tensor."""
+    """Returns all TensorSpecs of a node, in order; an empty list if it computes no tensor."""
     spec = node.meta.get(SPEC)
     if isinstance(spec, TensorSpec):
         return [spec]
@@ -160,7 +160,7 @@ def tensor_specs(node: Node) -> list[TensorSpec]:
 
 
 def get_debug_handle(node: Node) -> DebugHandle | None:
-    """The debug handle: an int, a sequence of ints for a fused node, or None before handles are assigned."""
+    """Returns the debug handle: an int, a sequence of ints for a fused node, or None before assignment."""
     return node.meta.get(DEBUG_HANDLE)
 
 
@@ -170,7 +170,7 @@ def set_debug_handle(node: Node, handle: DebugHandle | None) -> None:
 
 
 def join_debug_handles(node: Node, part: Node) -> None:
-    """Adds the debug handle of `part` to `node`, which now also computes the result of `part`."""
+    """Adds the debug handle of `part` to `node`, because `part` was fused into `node`."""
     joined: dict[int, None] = {}
     for handles in (get_debug_handle(node), get_debug_handle(part)):
         joined |= dict.fromkeys((handles,) if isinstance(handles, int) else handles or ())
@@ -229,7 +229,7 @@ def set_fused_activation(node: Node, bounds: object) -> None:
 
 
 def is_implicit_quantization(node: Node) -> bool:
-    """Whether a pass added this quantize or dequantize node; a backend must not execute such a node."""
+    """Returns whether a pass added this quantize or dequantize node. A backend must not execute it."""
     return bool(node.meta.get(IMPLICIT_QUANTIZATION, False))
 
 
@@ -249,38 +249,38 @@ def set_channels_last(node: Node, is_last: bool) -> None:
 
 
 def get_requested_name(node: Node) -> str | None:
-    """Returns the name requested when a placeholder was added; torch.fx may have chosen another name."""
+    """Returns the name that was requested for a new placeholder. The name in the graph may differ."""
     return node.meta.get(REQUESTED_NAME)
 
 
 def set_requested_name(node: Node, name: str) -> None:
-    """Sets the name requested when a placeholder was added."""
+    """Sets the name that was requested for a new placeholder."""
     node.meta[REQUESTED_NAME] = name
 
 
 def get_constant_tag(node: Node) -> str | None:
-    """The file (without suffix) that stores the constant of a placeholder; None for the program file."""
+    """Returns the data file (without suffix) for the constant of a placeholder; None for the program file."""
     return node.meta.get(CONSTANT_TAG)
 
 
 def set_constant_tag(node: Node, tag: str) -> None:
-    """Sets the name of the file that stores a constant."""
+    """Sets the data file (without suffix) for a constant."""
     node.meta[CONSTANT_TAG] = tag
 
 
 def set_delegate_constant_tag(node: Node, tag: str | None) -> None:
-    """Sets the file (without suffix) in which a backend stores a constant that it takes over."""
+    """Sets the data file (without suffix) in which a backend stores a constant."""
     node.meta.setdefault(CUSTOM, {})[DELEGATE_CONSTANT_TAG] = tag
 
 
 def get_delegate_constant_tag(node: Node) -> str | None:
-    """Returns the file (without suffix) in which a backend stores this constant, or None."""
+    """Returns the data file (without suffix) in which a backend stores a constant, or None."""
     tag: str | None = (node.meta.get(CUSTOM) or {}).get(DELEGATE_CONSTANT_TAG)
     return tag
 
 
 def keeps_initial_state(node: Node) -> bool:
-    """Whether the initial value of a mutable buffer is written to the program even if it is all zeros."""
+    """Returns whether the initial value of a mutable buffer is written even if it is all zeros."""
     return bool(node.meta.get(INITIAL_STATE, False))
 
 
@@ -334,7 +334,7 @@ def origin_of(node: Node) -> str:
 def add_source(node: Node, source: Node) -> None:
     """Records that `node` was derived from `source`.
 
-    The list of earlier steps is shared between nodes; torch would copy it for each node.
+    Nodes share the list of earlier steps, while torch would copy it for each node.
     """
     step = NodeSource(None)
     step.node_info = NodeSource.NodeInfo(source.name, str(source.target), id(source.graph))
@@ -343,7 +343,7 @@ def add_source(node: Node, source: Node) -> None:
 
 
 def earlier_names_of(node: Node) -> list[str]:
-    """The names of the node in earlier graphs, the newest name first."""
+    """Returns the names of the node in earlier graphs, the newest name first."""
     names: list[str] = []
     sources = node.meta.get(FROM_NODE)
     while sources:
@@ -358,7 +358,7 @@ def set_origin(node: Node, origin: str) -> None:
 
 
 def get_annotation(node: Node) -> Any:
-    """The QuantizationAnnotation (torchao) of a node; None if the node is not quantized."""
+    """Returns the QuantizationAnnotation (torchao) of a node; None if the node is not quantized."""
     return node.meta.get(ANNOTATION)
 
 
@@ -371,17 +371,17 @@ def set_annotation(node: Node, annotation: object) -> None:
 
 
 def get_input_gram_matrix(node: Node) -> torch.Tensor | None:
-    """The Gram matrix of an operator's inputs over the calibration data; None without data."""
+    """Returns the Gram matrix of the inputs of an operator over the calibration data; None without data."""
     return node.meta.get(INPUT_GRAM_MATRIX)
 
 
 def set_input_gram_matrix(node: Node, gram: torch.Tensor) -> None:
-    """Sets the Gram matrix of an operator's inputs: the sum of x^T x over the vectors x of the last dim."""
+    """Sets the Gram matrix of the inputs of an operator: the sum of x^T x over vectors x of the last dim."""
     node.meta[INPUT_GRAM_MATRIX] = gram
 
 
 def source_function_of(node: Node) -> Any:
-    """The module class or function of the model that a node comes from; None if torch did not record it."""
+    """Returns the module class or function that created a node; None if torch did not record it."""
     stack = node.meta.get("source_fn_stack")
     return stack[-1][1] if stack else None
 
@@ -400,11 +400,11 @@ _FRAME = re.compile(
     r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)(?:\n[ \t]+(?P<code>[^\n]*))?'
 )
 _TORCH_ROOT = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-_INSTALLED_TORCH = re.compile(r"[/\\]site-packages[/\\]torch[/\\]")  # also matches another environment
+_INSTALLED_TORCH = re.compile(r"[/\\]site-packages[/\\]torch[/\\]")  # matches torch in any environment
 
 
 def source_frames(node: Node) -> Iterator[SourceLocation]:
-    """The frames of the node's stack trace, outermost first."""
+    """Yields the frames of the stack trace of a node, outermost first."""
     for match in _FRAME.finditer(node.meta.get(STACK_TRACE) or ""):
         yield SourceLocation(
             match["file"], int(match["line"]), match["function"], (match["code"] or "").strip()
@@ -412,7 +412,7 @@ def source_frames(node: Node) -> Iterator[SourceLocation]:
 
 
 def source_of(node: Node) -> SourceLocation | None:
-    """The innermost source line outside torch that created the node; None if the node has no stack trace."""
+    """Returns the innermost source line outside torch that created a node; None without a stack trace."""
     frames = list(source_frames(node))
     for frame in reversed(frames):
         if not frame.file.startswith(_TORCH_ROOT) and not _INSTALLED_TORCH.search(frame.file):
@@ -421,7 +421,7 @@ def source_of(node: Node) -> SourceLocation | None:
 
 
 def module_path_of(node: Node) -> str | None:
-    """The dotted name of the innermost module whose forward created the node."""
+    """Returns the dotted name of the innermost module whose forward created the node."""
     stack = node.meta.get("nn_module_stack")
     if not stack:
         return None
@@ -430,20 +430,21 @@ def module_path_of(node: Node) -> str | None:
 
 
 def module_stack_of(node: Node) -> dict[str, tuple[str, type | str]]:
-    """The modules whose forwards created the node, outermost first: (path, class) by torch.export's key."""
+    """Returns (path, class) of the modules that created a node, outermost first, by torch.export's key."""
     return dict(node.meta.get("nn_module_stack") or {})
 
 
 def modules_of(node: Node) -> list[tuple[str, str]]:
-    """(path, qualified class name) of the modules whose forwards created the node, outermost first."""
+    """Returns (path, qualified class name) of the modules that created a node, outermost first."""
     stack = node.meta.get("nn_module_stack") or {}
     return [(str(path), str(getattr(kind, "__qualname__", kind))) for path, kind in stack.values()]
 
 
 def module_types_of(node: Node) -> list[tuple[str, type | str]]:
-    """Returns (path, class) of the modules whose forwards created the node, outermost first.
+    """Returns (path, class) of the modules that created a node, outermost first.
 
-    The paths have no prefix of torch.export. In a program loaded from a file, the class is a name.
+    The paths do not have the prefix of torch.export. In a program that was loaded from a file, a class is a
+    name.
     """
     stack = node.meta.get("nn_module_stack") or {}
     return [(str(path).removeprefix("L['self']."), kind) for path, kind in stack.values()]
@@ -455,13 +456,13 @@ def copy_graph_meta(source: torch.fx.GraphModule, target: torch.fx.GraphModule) 
 
 
 def given_arguments(graph_module: torch.fx.GraphModule) -> tuple[object, ...] | None:
-    """The input values on which a pass runs a graph; None means the values of the graph's placeholders."""
+    """Returns the input values on which a pass runs a graph; None means the values of the placeholders."""
     given = graph_module.meta.get("args")
     return None if given is None else tuple(given)
 
 
 def get_planned_sizes(graph_module: torch.fx.GraphModule) -> list[int] | None:
-    """The bytes of each planned memory, indexed by mem_id (index 0 is unused); None before planning."""
+    """Returns the bytes of each planned memory by mem_id (index 0 is unused); None before planning."""
     return graph_module.meta.get(NON_CONST_BUFFER_SIZES)
 
 
@@ -471,14 +472,14 @@ def set_planned_sizes(graph_module: torch.fx.GraphModule, sizes: list[int]) -> N
 
 
 def share_place_with_argument(node: Node, index: int) -> None:
-    """Asks the memory plan to place a result in the memory of the node's argument `index`."""
+    """Requests that the memory planner places a result in the memory of the argument `index`."""
     node.meta[SHARED_ARGUMENT] = index
 
 
 def shared_argument(node: Node) -> tuple[object, object] | None:
-    """Returns (argument index, offset in bytes): the node's result shall use the memory of that argument.
+    """Returns the argument whose memory the result reuses: (argument index, offset in bytes).
 
-    Returns None if no pass has asked for this. The values come from the user's pass and are not checked.
+    The result is None if no pass requested this. A pass of the user may set the values; they are not checked.
 
     Raises:
         ValueError: the node has an offset but no index.
@@ -486,13 +487,13 @@ def shared_argument(node: Node) -> tuple[object, object] | None:
     index, offset = node.meta.get(SHARED_ARGUMENT), node.meta.get(SHARED_OFFSET)
     if index is None:
         if offset is not None:
-            raise ValueError(f"node {node.name} has {SHARED_OFFSET} but no {SHARED_ARGUMENT}")
+            raise ValueError(f"node {node.name} has the metadata {SHARED_OFFSET} but not {SHARED_ARGUMENT}")
         return None
     return index, 0 if offset is None else offset
 
 
 def get_buffer_devices(graph_module: torch.fx.GraphModule) -> list[BufferDevice]:
-    """The devices of planned memories outside host memory."""
+    """Returns the devices of planned memories outside host memory."""
     return list(graph_module.meta.get(NON_CONST_BUFFER_DEVICE, ()))
 
 
@@ -504,10 +505,10 @@ def set_buffer_devices(graph_module: torch.fx.GraphModule, devices: list[BufferD
 
 
 def get_shared_memory(graph_module: torch.fx.GraphModule) -> int | None:
-    """The mem_id of the memory that holds state shared with other methods, or None."""
+    """Returns the mem_id of the memory with the state that methods share, or None."""
     return graph_module.meta.get(SHARED_MEMORY)
 
 
 def set_shared_memory(graph_module: torch.fx.GraphModule, mem_id: int) -> None:
-    """Sets the mem_id of the memory that holds state shared with other methods."""
+    """Sets the mem_id of the memory with the state that methods share."""
     graph_module.meta[SHARED_MEMORY] = mem_id

@@ -1,4 +1,4 @@
-"""Finds the out variant of a functional operator: the overload that writes into the caller's tensors."""
+"""Finds the out variant of a functional operator: the overload that writes into tensors of the caller."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ from torch._ops import OpOverload, OpOverloadPacket
 from rushlight.ir import quantized_ops as _quantized_ops  # noqa: F401  (defines its out variants)
 from rushlight.ir.errors import MissingOutVariantError
 
-# Properties that the out tensor of a factory function already has.
+# Arguments of factory functions that out variants do not have, because the out tensor defines them.
 _TENSOR_OPTIONS = frozenset({"dtype", "layout", "device", "pin_memory"})
 
 
 @dataclass(frozen=True)
 class OutVariant:
-    """An out overload: the written arguments in order; `is_list` if its single out is a tensor list."""
+    """An out overload.
+
+    Attributes:
+        op: the operator.
+        outs: the names of the arguments that it writes, in order.
+        is_list: whether its only out argument is a list of tensors.
+    """
 
     op: OpOverload
     outs: tuple[str, ...]
@@ -30,12 +36,12 @@ class OutVariant:
 
 
 def written_arguments(schema: torch._C.FunctionSchema) -> tuple[torch._C.Argument, ...]:
-    """The arguments that the operator writes into."""
+    """Returns the arguments that the operator writes into."""
     return tuple(arg for arg in schema.arguments if arg.alias_info is not None and arg.alias_info.is_write)
 
 
 def is_out_variant(op: OpOverload) -> bool:
-    """Whether `op` writes only into keyword-only out tensors."""
+    """Returns whether `op` writes only into keyword-only out tensors."""
     written = written_arguments(op._schema)
     return bool(written) and all(arg.kwarg_only for arg in written)
 
@@ -45,7 +51,7 @@ def _signature(args: list[torch._C.Argument]) -> list[tuple[str, str]]:
 
 
 def find_out_variant(op: OpOverload) -> OutVariant | None:
-    """The out overload of `op`, None if none is registered."""
+    """Returns the out overload of `op`; None if no out overload is registered."""
     namespace, name = op._schema.name.split("::")
     packet = getattr(getattr(torch.ops, namespace), name)
     return _search(op, packet, tuple(packet.overloads()))
@@ -53,9 +59,10 @@ def find_out_variant(op: OpOverload) -> OutVariant | None:
 
 @cache
 def _search(op: OpOverload, packet: OpOverloadPacket, overloads: tuple[str, ...]) -> OutVariant | None:
-    """The first overload that is an out variant of `op`; `overloads` is a cache key, since it may grow.
+    """Returns the first overload that is an out variant of `op`.
 
-    An overload with all arguments is preferred to one that lacks those for the dtype and the layout.
+    `overloads` is part of the cache key, because more overloads may be registered. An overload with all
+    arguments is preferred to an overload without the arguments for dtype and layout.
     """
     wanted = _signature(op._schema.arguments)
     without_options: OutVariant | None = None
@@ -78,15 +85,15 @@ def _search(op: OpOverload, packet: OpOverloadPacket, overloads: tuple[str, ...]
 
 
 def wanted_out_variant(schema: torch._C.FunctionSchema) -> str:
-    """Returns advice for the user: what must be registered to give the operator an out variant."""
+    """Returns advice for the user: the kernel and the schema to register as out variant of the operator."""
     if not schema.returns or any(str(item.type) not in ("Tensor", "List[Tensor]") for item in schema.returns):
-        return "return tensors and nothing else, so that there can be an out variant"
+        return "return only tensors; otherwise the operator cannot have an out variant"
     name, _, rest = out_schema(schema).partition("(")
     return f'register a kernel for {name}, and its schema: torch.library.define("{name}", "({rest}")'
 
 
 def out_schema(schema: torch._C.FunctionSchema) -> str:
-    """The schema that an out variant of a functional operator would have."""
+    """Returns the schema of a possible out variant of a functional operator."""
     name, _, rest = str(schema).partition("(")
     arguments = rest[: rest.rindex(") -> ")]
     returns = [str(result.type) for result in schema.returns]
@@ -108,7 +115,11 @@ def _marked(kind: str, letter: str) -> str:
 
 
 def out_variant(op: OpOverload) -> OutVariant:
-    """The out overload of `op`; raises MissingOutVariantError if none is registered."""
+    """Returns the out overload of `op`.
+
+    Raises:
+        MissingOutVariantError: no out overload is registered.
+    """
     result = find_out_variant(op)
     if result is None:
         raise MissingOutVariantError(f"operator {op} has no out variant: {wanted_out_variant(op._schema)}")

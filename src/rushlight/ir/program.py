@@ -1,4 +1,4 @@
-"""Builds exported programs from their parts, and copies programs; copies share the weights.
+"""Builds exported programs from their parts, and copies programs. Copies share the weights.
 
 The Python code of a graph is generated when it is first read.
 """
@@ -25,7 +25,7 @@ from rushlight.ir.facts import MethodProgram, ProgramFacts, facts_of
 from rushlight.ir.spec import TensorSpec
 
 DynamicShapes: TypeAlias = dict[str, Any] | tuple[Any, ...] | list[Any] | None
-"""Which dimensions of the inputs are dynamic, in torch.export's format: a description for each input."""
+"""The dynamic dims of the inputs, in the format of torch.export: a description for each input."""
 
 
 def make_program(
@@ -39,10 +39,19 @@ def make_program(
     verifiers: list[type[Verifier]] | None = None,
     facts: ProgramFacts | None = None,
 ) -> MethodProgram:
-    """Makes a program over `graph`; every part that is not given comes from `like`.
+    """Makes a program with the graph `graph`. The tables of tensors are copied; the tensors are shared.
 
-    `attributes` holds the values of `get_attr` nodes. The result is not validated; call `validate()` for
-    that. The tables of tensors are copied; the tensors are shared.
+    The result is not validated. Call `validate()` to validate it.
+
+    Args:
+        like: the program that provides the parts that are not given.
+        attributes: the values of `get_attr` nodes.
+        graph: the graph.
+        graph_signature: the signature of the graph.
+        state_dict: parameters and buffers by qualified name.
+        constants: lifted tensors and other constants by qualified name.
+        verifiers: the verifiers of the dialect.
+        facts: the facts of the program.
     """
     module = lazy_module(attributes, graph)
     module.meta.update(like.graph_module.meta)
@@ -72,7 +81,7 @@ def program_around(
     example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None,
     verifiers: list[type[Verifier]],
 ) -> MethodProgram:
-    """Makes a program over the graph of `module`; nothing is copied or validated."""
+    """Makes a program with the graph module `module`. It copies and validates nothing."""
     program = MethodProgram(
         root={},
         graph=_empty_graph(),
@@ -90,9 +99,9 @@ def program_around(
 
 
 def copy_program(program: ExportedProgram, facts: ProgramFacts | None = None) -> MethodProgram:
-    """Returns a program that may be changed without changing `program`; tensors are shared.
+    """Copies a program. Changes of the copy do not change `program`; tensors are shared.
 
-    `facts` are the facts of the copy; the default is the facts of `program`.
+    `facts` are the facts of the copy; by default, they are the facts of `program`.
     """
     module = copy_graph_module(program.graph_module)
     signature = copy_signature(program.graph_signature)
@@ -100,10 +109,10 @@ def copy_program(program: ExportedProgram, facts: ProgramFacts | None = None) ->
 
 
 def rebuild_program(program: ExportedProgram, module: GraphModule) -> MethodProgram:
-    """Returns `program` with another graph module; the result has its own signature and tensor tables.
+    """Returns `program` with another graph module. The result has its own signature and tensor tables.
 
     Raises:
-        SpecViolationError: the program's verifier refuses the graph.
+        SpecViolationError: the verifier of the program rejects the graph.
     """
     new = MethodProgram(
         root=module,
@@ -123,8 +132,8 @@ def rebuild_program(program: ExportedProgram, module: GraphModule) -> MethodProg
 def copy_graph_module(module: GraphModule, specs: dict[TensorSpec, TensorSpec] | None = None) -> GraphModule:
     """Copies a graph module with its node names, metadata and tensor specs.
 
-    Control flow branches are copied too; lowered modules, parameters and buffers are shared. `specs` maps
-    each original spec to its copy: nodes that share a spec share the copy.
+    Control flow bodies are copied. Lowered modules, parameters and buffers are shared. Nodes that share a
+    spec also share its copy. `specs` maps each original spec to its copy.
     """
     specs = {} if specs is None else specs
     graph = Graph(tracer_cls=getattr(module.graph, "_tracer_cls", None))
@@ -157,8 +166,8 @@ def _copy_spec(spec: object, specs: dict[TensorSpec, TensorSpec]) -> Any:
 def copy_node(graph: Graph, node: Node, argument: Callable[[Node], Node]) -> Node:
     """Appends a copy of `node` to `graph` under the same name, even if torch.fx would change the name.
 
-    This does the same as `Graph.node_copy` without the search for a free name and for symbolic arguments,
-    which takes most of the time of `node_copy`.
+    Unlike `Graph.node_copy`, this function does not search for a free name or for symbolic arguments. This
+    search takes most of the time of `node_copy`.
     """
     args, kwargs = map_arg(node.args, argument), map_arg(node.kwargs, argument)
     new = Node(graph, node.name, node.op, node.target, args, kwargs, node.type)
@@ -172,7 +181,7 @@ def copy_node(graph: Graph, node: Node, argument: Callable[[Node], Node]) -> Nod
 
 
 def copy_signature(signature: ExportGraphSignature) -> ExportGraphSignature:
-    """Copies a signature; lists and specs of the copy may be changed, their arguments are shared."""
+    """Copies a signature. Lists and specs of the copy may be changed; their arguments are shared."""
     return ExportGraphSignature(
         [replace(spec) for spec in signature.input_specs], [replace(spec) for spec in signature.output_specs]
     )
@@ -186,7 +195,7 @@ def rename_output(program: ExportedProgram, old: Node, new: Node) -> None:
 
 
 def copy_call_graph(entries: Iterable[ModuleCallEntry]) -> list[ModuleCallEntry]:
-    """Copies call graph entries, so that their arguments may be renamed; pytree specs are shared."""
+    """Copies call graph entries, so that their arguments may be renamed. Pytree specs are shared."""
     return [ModuleCallEntry(e.fqn, e.signature and _copy_call_signature(e.signature)) for e in entries]
 
 
@@ -199,7 +208,7 @@ def _copy_call_signature(signature: ModuleCallSignature) -> ModuleCallSignature:
 
 
 def lazy_module(attributes: torch.nn.Module | Mapping[str, object], graph: Graph) -> GraphModule:
-    """A graph module whose code is generated when it is read or called."""
+    """Makes a graph module whose Python code is generated when it is first read or called."""
     module: GraphModule = _LazyGraphModule(attributes, graph)  # type: ignore[arg-type]
     return module
 

@@ -1,4 +1,4 @@
-"""Progress of long work: stages report progress, and `show_progress` displays it on a terminal."""
+"""Progress of long tasks. Stages report progress, and `show_progress` displays it on a terminal."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Work = TypeVar("Work")
 
 
 class Listener(Protocol[Work]):
-    """Receives reports about pieces of work. A piece of work may contain further pieces."""
+    """Receives progress reports about tasks. A task may contain other tasks."""
 
     def begin(self, what: str, total: int | None) -> Work:
-        """Reports that a piece of work begins; returns an identifier for it.
+        """Reports that a task begins. Returns an identifier for the task.
 
         Args:
             what: a description, such as "calibrate".
-            total: the number of parts; None if the work has no countable parts.
+            total: the number of steps; None if it is not known.
         """
 
     def advance(self, work: Work) -> None:
-        """Reports that one part is done."""
+        """Reports that one step is done."""
 
     def end(self, work: Work) -> None:
-        """Reports that the work ended or failed."""
+        """Reports that the task ended or failed."""
 
 
 _listener: ContextVar[Listener[Any] | None] = ContextVar("listener", default=None)
@@ -49,7 +49,7 @@ def reports_to(listener: Listener[Any]) -> Iterator[None]:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Reports that the body of the context does the work `what`."""
+    """Reports the body of the with statement as the task `what`."""
     listener = _listener.get()
     if listener is None:
         yield
@@ -62,7 +62,7 @@ def working(what: str) -> Iterator[None]:
 
 
 def counted(what: str, items: Iterable[T]) -> Iterator[T]:
-    """Yields the items, and reports one finished part of the work after each item."""
+    """Yields the items, and reports one finished step of the task after each item."""
     listener = _listener.get()
     if listener is None:
         yield from items
@@ -77,7 +77,7 @@ def counted(what: str, items: Iterable[T]) -> Iterator[T]:
 
 
 class _Bars:
-    """Displays each piece of work as a line with a progress bar."""
+    """Displays each task as a line with a progress bar."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -99,7 +99,7 @@ def show_progress(delay: float = 2.0) -> Iterator[None]:
     The display is active while the context lasts, and only if standard error is a terminal.
 
     Args:
-        delay: the seconds before the display appears, so that short work displays nothing.
+        delay: the seconds before the display appears, so that short tasks display nothing.
     """
     if not sys.stderr.isatty():
         yield
@@ -116,7 +116,7 @@ def show_progress(delay: float = 2.0) -> Iterator[None]:
 
     what, elapsed = TextColumn("{task.description}"), TimeElapsedColumn()
     columns = (SpinnerColumn(), what, BarColumn(), MofNCompleteColumn(), elapsed)
-    # Standard output is not redirected, because it may go to a file.
+    # Standard output is not redirected, because it may be a file.
     progress = Progress(*columns, console=Console(file=sys.stderr), transient=True, redirect_stdout=False)
     timer = threading.Timer(delay, progress.start)
     timer.daemon = True

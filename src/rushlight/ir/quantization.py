@@ -1,8 +1,8 @@
 """Quantization in programs: parameters, arithmetic, and the quantize and dequantize nodes.
 
 A quantized tensor is an integer tensor that represents the numbers (quantized - zero_point) * scale. In a
-program it lies between two operators of `quantized_decomposed`: a quantize operator and a dequantize
-operator. The passes and all backends recognize these operators with the functions of this module.
+program, it is the result of a quantize operator and the input of a dequantize operator, both of
+`quantized_decomposed`. The passes and all backends match these operators with the functions of this module.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ qd = torch.ops.quantized_decomposed
 EIGHT_BITS = (torch.int8, torch.uint8)
 
 INTEGERS = (*EIGHT_BITS, torch.int16, torch.int32)
-"""The types of quantized tensors."""
+"""The dtypes of quantized tensors."""
 
 DYNAMIC_QUANTIZE = (qd.quantize_per_tensor.tensor, qd.quantize_per_token.default)
-"""Operators that quantize with parameters computed at run time."""
+"""Operators that quantize with parameters that are computed at run time."""
 
 DYNAMIC_DEQUANTIZE = (qd.dequantize_per_tensor.tensor, qd.dequantize_per_token.default)
 """Operators that dequantize the results of the DYNAMIC_QUANTIZE operators."""
@@ -55,14 +55,14 @@ TRANSPOSES = (
 
 @dataclass(frozen=True)
 class QuantParams:
-    """How a tensor is quantized with one scale and one zero point.
+    """Quantization parameters of a tensor with one scale and one zero point.
 
     Args:
-        scale: the difference between the real numbers of two neighbouring integers.
-        zero_point: the integer that represents 0.
+        scale: the difference between the real numbers of two consecutive integers.
+        zero_point: the integer that represents the real number 0.
         quant_min: the least integer of the quantized tensor.
         quant_max: the greatest integer of the quantized tensor.
-        dtype: the type of the quantized tensor.
+        dtype: the dtype of the quantized tensor.
     """
 
     scale: float
@@ -82,20 +82,20 @@ class QuantParams:
         return dequantize_tensor(quantized, self.scale, self.zero_point)
 
     def quantize_number(self, value: float) -> int:
-        """The integer that represents a real number."""
+        """Returns the integer that represents a real number."""
         return int(self.quantize(torch.tensor(value, dtype=torch.float32)))
 
     def clamped(self, low: float, high: float) -> QuantParams:
-        """The same parameters for numbers that are clamped to [low, high] before they are quantized."""
+        """Returns parameters with a smaller integer range, which also clamps real numbers to [low, high]."""
         quant_min, quant_max = self.quantize_number(low), self.quantize_number(high)
         return replace(self, quant_min=quant_min, quant_max=max(quant_min, quant_max))
 
     def same_mapping(self, other: QuantParams) -> bool:
-        """Whether equal integers represent equal real numbers under both parameters."""
+        """Returns whether equal integers represent equal real numbers with both parameters."""
         return (self.scale, self.zero_point) == (other.scale, other.zero_point)
 
     def as_int8(self) -> QuantParams:
-        """The parameters of an int8 tensor that stores the integers of a uint8 tensor minus 128."""
+        """Returns the parameters of the int8 tensor that equals a uint8 tensor minus 128."""
         if self.dtype is not torch.uint8:
             return self
         shifted = self.zero_point - 128, self.quant_min - 128, self.quant_max - 128
@@ -116,21 +116,21 @@ def _params(node: object, target: object, dtypes: tuple[torch.dtype, ...]) -> Qu
 
 
 def quantize_params(node: object, *dtypes: torch.dtype) -> QuantParams | None:
-    """The parameters by which a node quantizes a tensor.
+    """Returns the parameters of a node that quantizes a tensor.
 
     Args:
         node: any value; the result is None unless it calls `quantize_per_tensor` with literal parameters.
-        dtypes: the types to accept; int8 and uint8 if none is given.
+        dtypes: the dtypes to accept; int8 and uint8 by default.
     """
     return _params(node, qd.quantize_per_tensor.default, dtypes or EIGHT_BITS)
 
 
 def dequantize_params(node: object, *dtypes: torch.dtype) -> QuantParams | None:
-    """The parameters by which a node dequantizes a tensor.
+    """Returns the parameters of a node that dequantizes a tensor.
 
     Args:
         node: any value; the result is None unless it calls `dequantize_per_tensor` with literal parameters.
-        dtypes: the types to accept; int8 and uint8 if none is given.
+        dtypes: the dtypes to accept; int8 and uint8 by default.
     """
     return _params(node, qd.dequantize_per_tensor.default, dtypes or EIGHT_BITS)
 
@@ -147,33 +147,33 @@ def _schema_name(node: Node) -> str:
 
 
 def dequantizes(node: Node) -> bool:
-    """Whether a node dequantizes a tensor, with one scale or with a scale for each channel."""
+    """Returns whether a node dequantizes a tensor, with one scale or with a scale for each channel."""
     return _schema_name(node) in _INVERSES
 
 
 def quantizes(node: Node) -> bool:
-    """Whether a node quantizes a tensor, with one scale or with a scale for each channel."""
+    """Returns whether a node quantizes a tensor, with one scale or with a scale for each channel."""
     return _schema_name(node) in _INVERSES.values()
 
 
 def is_inverse(dequantize: Node, quantize: Node) -> bool:
-    """Whether `dequantize` and `quantize` use the same quantization parameters."""
+    """Returns whether `dequantize` and `quantize` have the same quantization parameters."""
     name = _INVERSES.get(_schema_name(dequantize))
     return name is not None and _schema_name(quantize) == name and quantize.args[1:] == dequantize.args[1:]
 
 
-# ---- Parameters that are chosen at run time ----
+# ---- Dynamic quantization ----
 
 
 class DynamicScheme(enum.Enum):
-    """The property of a tensor from which dynamic quantization chooses its parameters."""
+    """How dynamic quantization computes its parameters from a tensor."""
 
     AFFINE = "affine"
-    """From the least and the greatest number of the tensor."""
+    """From the minimum and the maximum of the tensor."""
     SYMMETRIC = "symmetric"
-    """From the greatest magnitude of the tensor; the zero point is 0."""
+    """From the maximum absolute value of the tensor. The zero point is 0."""
     PER_TOKEN = "per token"
-    """From the least and the greatest number of each vector along the last dimension."""
+    """From the minimum and the maximum of each vector along the last dim."""
 
 
 CHOOSE_QPARAMS: dict[object, DynamicScheme] = {
@@ -181,15 +181,15 @@ CHOOSE_QPARAMS: dict[object, DynamicScheme] = {
     qd.choose_qparams_symmetric.tensor: DynamicScheme.SYMMETRIC,
     qd.choose_qparams_per_token_asymmetric.default: DynamicScheme.PER_TOKEN,
 }
-"""The operators that choose quantization parameters at run time."""
+"""The operators that compute quantization parameters at run time."""
 
 
 @dataclass(frozen=True)
 class DynamicParams:
-    """How quantization parameters are chosen at run time.
+    """How a program computes quantization parameters at run time.
 
     Args:
-        scheme: the property of the tensor from which the parameters are chosen.
+        scheme: how the parameters are computed.
         quant_min: the least integer of the quantized tensor.
         quant_max: the greatest integer of the quantized tensor.
         eps: the least scale.
@@ -207,12 +207,12 @@ class DynamicQuantization:
 
     Args:
         source: the float tensor.
-        choose: the node that chooses the parameters.
+        choose: the node that computes the parameters.
         items: the nodes that read scale and zero point from `choose`.
         quantize: the node that quantizes `source`.
         dequantize: the node that dequantizes the result of `quantize`.
-        params: how the parameters are chosen.
-        dtype: the type of the quantized tensor.
+        params: how the parameters are computed.
+        dtype: the dtype of the quantized tensor.
     """
 
     source: Node
@@ -225,12 +225,12 @@ class DynamicQuantization:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """All nodes from `choose` to `dequantize`, in the order of the graph."""
+        """Returns all nodes from `choose` to `dequantize`, in graph order."""
         return (self.choose, *self.items, self.quantize, self.dequantize)
 
 
 def dynamic_quantization(node: object) -> DynamicQuantization | None:
-    """The dynamic quantization whose last node is `node`; None for any other node."""
+    """Returns the dynamic quantization whose last node is `node`; None for any other node."""
     if not is_op(node, *DYNAMIC_DEQUANTIZE):
         return None
     per_token = is_op(node, qd.dequantize_per_token.default)
@@ -254,7 +254,7 @@ def dynamic_quantization(node: object) -> DynamicQuantization | None:
 
 
 def _item_of(node: object, index: int) -> Node | None:
-    """The node of which `node` reads the result number `index`; None for any other node."""
+    """Returns the node whose result number `index` is read by the getitem node `node`, else None."""
     if isinstance(node, Node) and node.target is operator.getitem and node.args[1] == index:
         source = node.args[0]
         return source if isinstance(source, Node) else None
@@ -269,10 +269,10 @@ class PerChannelDequantize:
     """The arguments of a node that dequantizes a tensor with one scale for each channel.
 
     Args:
-        source: the node that gives the quantized tensor.
-        scale: the node that gives the scales, [channels].
-        zero_point: the node that gives the zero points, [channels]; None if all are 0.
-        axis: the dimension of the channels, which may be negative.
+        source: the node of the quantized tensor.
+        scale: the node of the scales, [channels].
+        zero_point: the node of the zero points, [channels]; None if all are 0.
+        axis: the dim of the channels; it may be negative.
         quant_min: the least integer that may occur.
         quant_max: the greatest integer that may occur.
     """
@@ -286,7 +286,7 @@ class PerChannelDequantize:
 
     @staticmethod
     def of(node: object) -> PerChannelDequantize | None:
-        """The arguments of a node, None unless it is quantized_decomposed.dequantize_per_channel."""
+        """Returns the arguments of a dequantize_per_channel node; None for any other node."""
         if not isinstance(node, Node) or not is_op(node, qd.dequantize_per_channel.default):
             return None
         source, scale, zero_point, axis, quant_min, quant_max = node.args[:6]
@@ -297,15 +297,15 @@ class PerChannelDequantize:
 
 @dataclass(frozen=True)
 class QuantizedWeight:
-    """A constant int8 tensor and the parameters by which a node dequantizes it.
+    """A constant int8 tensor, and the parameters of the node that dequantizes it.
 
     Args:
         dequantize: the node that dequantizes.
-        source: the node that gives the int8 tensor.
+        source: the node of the int8 tensor.
         scale: one number, or float32 [channels], or [channels, groups] for groups within the rows of a
             matrix.
         zero_points: a tensor of the shape of `scale`; None if all zero points are 0.
-        axis: the dimension of the channels; None for a single scale.
+        axis: the dim of the channels; None for a single scale.
         group_size: the number of elements of a group; None without groups.
         quant_min: the least integer that may occur.
         quant_max: the greatest integer that may occur.
@@ -322,17 +322,17 @@ class QuantizedWeight:
 
     @property
     def is_int4(self) -> bool:
-        """Whether every integer that may occur fits in 4 bits."""
+        """Whether all integers that may occur fit in 4 bits."""
         return self.quant_min >= -8 and self.quant_max <= 7
 
     @property
     def scale_node(self) -> Node | None:
-        """The node that gives the scales; None for a single scale."""
+        """The node of the scales; None for a single scale."""
         return self._parameter(1)
 
     @property
     def zero_point_node(self) -> Node | None:
-        """The node that gives the zero points; None for a single scale, or if all zero points are 0."""
+        """The node of the zero points; None for a single scale, or if all zero points are 0."""
         return None if self.zero_points is None else self._parameter(2)
 
     def _parameter(self, index: int) -> Node | None:
@@ -340,7 +340,7 @@ class QuantizedWeight:
         return given if isinstance(given, Node) else None
 
     def channel_scales(self, channels: int) -> torch.Tensor:
-        """The scales as float32 [channels] or [channels, groups]."""
+        """Returns the scales as float32 [channels] or [channels, groups]."""
         if isinstance(self.scale, torch.Tensor):
             return self.scale
         return torch.full((channels,), self.scale)
@@ -349,7 +349,7 @@ class QuantizedWeight:
 def quantized_weight(
     node: object, constant_value: Callable[[object], torch.Tensor | None]
 ) -> QuantizedWeight | None:
-    """The stored weight that a node dequantizes.
+    """Returns the constant weight that a node dequantizes.
 
     Args:
         node: any value; the result is None unless the node dequantizes an int8 constant.
@@ -393,7 +393,7 @@ def quantized_weight(
 
 
 def transposed(node: object) -> Node | None:
-    """The matrix whose transpose the node computes; None for any other node."""
+    """Returns the matrix whose transpose a node computes; None for any other node."""
     if not is_op(node, *TRANSPOSES):
         return None
     arguments: list[Any] = list(node.args)
@@ -420,7 +420,7 @@ class LinearOperands:
 
 
 def linear_operands(node: Node) -> LinearOperands | None:
-    """The operands of a linear layer; None if the node does not compute a linear layer."""
+    """Returns the operands of a linear layer; None if the node does not compute a linear layer."""
     arguments: list[Any] = list(node.args)
     if is_op(node, aten.linear.default):
         return LinearOperands(arguments[0], arguments[1], argument(node, 2))
@@ -438,7 +438,7 @@ def linear_operands(node: Node) -> LinearOperands | None:
 
 
 def clamp_bounds(node: Node) -> tuple[float, float] | None:
-    """The lower and upper bound of a clamp node; None for any other node."""
+    """Returns the lower and upper bound of a clamp node; None for any other node."""
     if is_op(node, aten.relu.default):
         return 0.0, math.inf
     if is_op(node, aten.hardtanh.default):

@@ -2,39 +2,40 @@
 
 A quantized tensor is an integer tensor with a scale and a zero point: real = (q - zero_point) * scale.
 
-ExecuTorch registers the same names in `quantized_decomposed`. The operators of `rushlight` are:
+ExecuTorch uses the same operator names in `quantized_decomposed`. The operators of `rushlight` are:
 
 quantized_convolution, quantized_linear
-    input int8 or uint8 [N, C, ...] or [..., I]; weight int8, symmetric, as aten.convolution and aten.linear
-    take it; weight_scales float32 [O], or [1] for one scale; bias float32 [O]. With exact sums in int32,
-    real = sum((q - input_zero_point) * w) * (input_scale * weight_scale) + bias and
-    out = clamp(round(real / output_scale) + output_zero_point, output_min, output_max), rounding to the
-    nearest, ties to even. output_min and output_max include a fused ReLU, ReLU6 or clamp. Padding has
-    the real value 0. out has the dtype of input.
+    input: int8 or uint8 [N, C, ...] or [..., I]. weight: int8, symmetric, with the shape of aten.convolution
+    or aten.linear. weight_scales: float32 [O], or [1] for one scale. bias: float32 [O]. With int32 sums,
+    real = sum((q - input_zero_point) * w) * (input_scale * weight_scale) + bias, and
+    out = clamp(round(real / output_scale) + output_zero_point, output_min, output_max). Rounding is to
+    nearest, ties to even. output_min and output_max include a fused ReLU, ReLU6 or clamp. Padding has the
+    real value 0. Sums are exact. out has the dtype of input.
 quantized_mul
-    Like quantized_decomposed::add: a and b are int8 or uint8 and broadcast; out has the dtype of a.
+    Like quantized_decomposed::add. a and b are int8 or uint8, and broadcast. out has the dtype of a.
 quantized_lookup
-    out[i] = table[input[i] - the least number of input's dtype]; table [256] of out's dtype. It computes any
-    function of one int8 or uint8 tensor.
+    out[i] = table[input[i] - minimum of the dtype of input]. table: [256], of the dtype of out. The operator
+    computes any elementwise function of an int8 or uint8 tensor.
 quantized_mean, quantized_avg_pool2d
-    The real mean over dims, or average pooling as in aten.avg_pool2d; the result is quantized.
+    The mean of the real numbers over dims, or average pooling as in aten.avg_pool2d. The result is quantized.
 quantized_softmax
-    exponentials int32 [256]: entry d is round(exp(-d * input_scale) * 2^23). With d = the largest number of
-    the row along dim minus the number, real = exponentials[d] * (1 / the sum of exponentials[d] along dim),
-    in float32; the result is quantized. Sums are exact.
+    exponentials: int32 [256]; entry d is round(exp(-d * input_scale) * 2^23). d is the maximum of the row
+    along dim minus the element. In float32, real = exponentials[d] * (1 / sum of exponentials[d] along dim).
+    The result is quantized. Sums are exact.
 dynamic_linear
-    input float32 [..., I]; weight int8 [O, I], symmetric; weight_scales float32 [O], [1] or [O, G] for groups
-    of I / G elements along the input; bias float32 [O]. The operator quantizes the input to int8 by the
-    input's own range, multiplies integers and returns float32. The range is the range of the whole tensor, as
-    in choose_qparams.tensor (choose_qparams_symmetric.tensor if `symmetric`), or with `per_token` the range
-    of each vector along the last dim, as in choose_qparams_per_token_asymmetric (then quant_min is -128,
-    quant_max 127 and eps that of float32).
+    input: float32 [..., I]. weight: int8 [O, I], symmetric. weight_scales: float32 [O], [1], or [O, G] for
+    groups of I / G elements of a row. bias: float32 [O]. The operator computes the range of the input,
+    quantizes the input to int8, multiplies integers and returns float32. The range is the range of the whole
+    tensor, as in choose_qparams.tensor (choose_qparams_symmetric.tensor if `symmetric`). With `per_token`, it
+    is the range of each vector along the last dim, as in choose_qparams_per_token_asymmetric; quant_min is
+    then -128, quant_max is 127, and eps is that of float32.
 dynamic_linear_4bit
-    Like dynamic_linear with weight uint8 [O, I / 2]: two 4-bit numbers a byte, each plus 8; the number of the
-    even index is in the high half, as in embedding_4bit.
+    Like dynamic_linear, with weight uint8 [O, I / 2]: a byte has two 4-bit numbers, each plus 8. The number
+    with the even index is in the upper 4 bits, as in embedding_4bit.
 linear_4bit
-    Input float32, float16 or bfloat16, not quantized; weight as in dynamic_linear_4bit; weight_scales [O, G];
-    weight_zero_points None or of the shape of weight_scales; bias of input's dtype. out has input's dtype.
+    input: float32, float16 or bfloat16; it is not quantized. weight: as in dynamic_linear_4bit.
+    weight_scales: [O, G]. weight_zero_points: None, or the shape of weight_scales. bias and out have the
+    dtype of input.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ _CONVOLUTION = (
 )
 _POOL = "int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad"
 
-# Functional schemas and their implementations; each gets an overload `out`, or `<overload>_out`.
+# Functional schemas and their implementations. Each gets an out overload, `out` or `<overload>_out`.
 _NEW: dict[str, dict[str, Callable[..., object]]] = {
     "quantized_decomposed": {
         f"add({_BINARY}) -> Tensor": reference.add,
@@ -159,7 +160,7 @@ _OUT_VARIANTS: dict[str, str] = {
 
 
 def _out_schema(schema: str) -> str:
-    """The schema of the out variant, which writes the single result into `out`."""
+    """Returns the schema of the out variant, which writes the result into `out`."""
     name, _, rest = schema.partition("(")
     arguments = rest.removesuffix(") -> Tensor")
     star = "" if "*" in arguments else "*, "
@@ -168,7 +169,7 @@ def _out_schema(schema: str) -> str:
 
 
 def _writer(functional: Callable[..., Any], outs: tuple[str, ...]) -> Callable[..., object]:
-    """An implementation that calls `functional` and copies the results into the tensors `outs`."""
+    """Returns an implementation that calls `functional` and copies the results into the tensors `outs`."""
 
     def run(*args: object, **kwargs: Any) -> object:
         targets = tuple(kwargs.pop(name) for name in outs)

@@ -1,6 +1,6 @@
 """The reference implementation of the operators of `quantized_ops`, in torch.
 
-Sums are exact, scaling is in float32, and rounding is to nearest, ties to even.
+Sums are exact. Scaling is in float32. Rounding is to nearest, ties to even.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def mul(
     return quantize_tensor(real, out_scale, out_zero_point, out_quant_min, out_quant_max, a.dtype)
 
 
-def _centred(q: Tensor, zero_point: int) -> Tensor:
-    """`q` minus the zero point in float64, so that sums are exact."""
+def _without_zero_point(q: Tensor, zero_point: int) -> Tensor:
+    """Subtracts the zero point. The result is float64, so that sums are exact."""
     return q.to(torch.float64) - zero_point
 
 
@@ -87,7 +87,7 @@ def quantized_convolution(
 ) -> Tensor:
     """Convolves a quantized input [N, C, ...] with a quantized weight and quantizes the result."""
     total = torch.ops.aten.convolution.default(
-        _centred(input, input_zero_point),
+        _without_zero_point(input, input_zero_point),
         weight.to(torch.float64),
         None,
         stride,
@@ -115,10 +115,8 @@ def quantized_linear(
     output_min: int,
     output_max: int,
 ) -> Tensor:
-    """Multiplies a quantized input [..., K] by a quantized weight [N, K], adds the bias, and quantizes the
-    result.
-    """
-    total = F.linear(_centred(input, input_zero_point), weight.to(torch.float64))
+    """Computes a linear layer of a quantized input [..., K] and weight [N, K], and quantizes the result."""
+    total = F.linear(_without_zero_point(input, input_zero_point), weight.to(torch.float64))
     real = _scaled(total, weight_scales * input_scale, -1)
     if bias is not None:
         real = real + bias
@@ -126,7 +124,7 @@ def quantized_linear(
 
 
 def quantized_lookup(input: Tensor, table: Tensor) -> Tensor:
-    """Replaces each 8-bit number by its entry in a table of 256 numbers."""
+    """Replaces each 8-bit element by its entry in a table of 256 elements."""
     return table[input.to(torch.int64) - torch.iinfo(input.dtype).min]
 
 
@@ -173,7 +171,7 @@ def quantized_avg_pool2d(
 
 
 def exponentials(scale: float) -> Tensor:
-    """Returns the table of `quantized_softmax` for an input of this scale: int32 [256]."""
+    """Returns the table `exponentials` of `quantized_softmax` for an input with this scale: int32 [256]."""
     steps = torch.arange(256, dtype=torch.float64)
     return torch.round(torch.exp(-steps * scale) * 2**23).to(torch.int32)
 
@@ -209,10 +207,10 @@ def unpack(weight: Tensor, bits: int) -> Tensor:
 
 
 def pack(weight: Tensor, bits: int) -> Tensor:
-    """Packs int8 [R, C] of 4-bit or 2-bit range to uint8 [R, C * bits / 8].
+    """Packs int8 [R, C] with 4-bit or 2-bit numbers to uint8 [R, C * bits / 8].
 
-    Half the range is added to each number. With 4 bits, the number of the even index is in the high half;
-    with 2 bits, the first number is in the lowest bits.
+    8 (4 bits) or 2 (2 bits) is added to each number. With 4 bits, the number with the even index is in the
+    upper half of a byte. With 2 bits, the first number is in the lowest bits.
     """
     raised = (weight + (1 << (bits - 1))).to(torch.uint8)
     if bits == 4:
@@ -221,7 +219,7 @@ def pack(weight: Tensor, bits: int) -> Tensor:
 
 
 def _grouped(weight: Tensor, scales: Tensor, zero_points: Tensor | None) -> Tensor:
-    """Dequantizes integers [R, C] with scales [R], [1] or [R, G]; the result has the scales' dtype."""
+    """Dequantizes integers [R, C] with scales [R], [1] or [R, G]. The result has the dtype of the scales."""
     scales = scales.reshape(-1, 1) if scales.dim() < 2 else scales
     rows, columns = weight.shape
     groups = weight.reshape(rows, scales.shape[1], columns // scales.shape[1]).to(scales.dtype)
@@ -248,7 +246,7 @@ def embedding_byte(
     *,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Selects rows of an 8-bit table and dequantizes them."""
+    """Selects and dequantizes rows of an 8-bit table."""
     return _embedding(weight, weight_scales, weight_zero_points, indices, dtype)
 
 
@@ -262,7 +260,7 @@ def embedding_4bit(
     *,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Selects rows of a table with two 4-bit numbers in each byte and dequantizes them."""
+    """Selects and dequantizes rows of a table with two 4-bit numbers in each byte."""
     return _embedding(unpack(weight, 4), weight_scales, weight_zero_points, indices, dtype)
 
 
@@ -276,7 +274,7 @@ def embedding_2bit(
     *,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Selects rows of a table with four 2-bit numbers in each byte and dequantizes them."""
+    """Selects and dequantizes rows of a table with four 2-bit numbers in each byte."""
     return _embedding(unpack(weight, 2), weight_scales, weight_zero_points, indices, dtype)
 
 
@@ -337,9 +335,7 @@ def dynamic_linear(
     quant_max: int,
     eps: float,
 ) -> Tensor:
-    """Quantizes a float input, for each tensor or token, and multiplies it by the transpose of an int8
-    weight.
-    """
+    """Quantizes a float input per tensor or token, and multiplies it by the transpose of an int8 weight."""
     scale, zero = _choose(input, per_token, symmetric, quant_min, quant_max, eps)
     scale, zero = scale.to(torch.float32), zero.to(torch.float32)
     rounded = torch.clamp(torch.round(input * (1.0 / scale)) + zero, quant_min, quant_max) - zero
@@ -359,9 +355,7 @@ def dynamic_linear_4bit(
     quant_max: int,
     eps: float,
 ) -> Tensor:
-    """Quantizes a float input, for each tensor or token, and multiplies it by the transpose of a 4-bit
-    weight.
-    """
+    """Quantizes a float input per tensor or token, and multiplies it by the transpose of a 4-bit weight."""
     return dynamic_linear(
         input, unpack(weight, 4), weight_scales, bias, per_token, symmetric, quant_min, quant_max, eps
     )

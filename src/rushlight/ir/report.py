@@ -1,4 +1,4 @@
-"""Tables of refused operators for users: the operator, its source line in the model, and advice."""
+"""Tables of rejected operators for users: the operator, its source line in the model, and advice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ _HEADINGS = ("operator", "dtypes", "source", "what would help")
 
 @dataclass(frozen=True)
 class Refusal:
-    """One operator that a stage refuses."""
+    """An operator that a compiler stage rejects.
+
+    Attributes:
+        operator: the name of the operator.
+        dtypes: the dtypes of its tensor arguments.
+        source: the source line in the model.
+        help: advice for the user.
+    """
 
     operator: str
     dtypes: str
@@ -24,7 +31,7 @@ class Refusal:
 
     @classmethod
     def of(cls, node: Node, help_text: str) -> Refusal:
-        """Makes the refusal of a node."""
+        """Makes the entry of a node."""
         name = str(getattr(node.target, "__name__", node.target))
         vals = [meta.get_tensor(used) for used in node.all_input_nodes]
         dtypes = [str(val.dtype).removeprefix("torch.") for val in vals if val is not None]
@@ -32,6 +39,6 @@ class Refusal:
 
 
 def refusal_table(refusals: Sequence[Refusal]) -> str:
-    """Formats refusals as a table; equal refusals appear once."""
+    """Formats rejected operators as a table. Equal entries appear once."""
     rows = dict.fromkeys((item.operator, item.dtypes, item.source, item.help) for item in refusals)
     return text_table(_HEADINGS, list(rows))

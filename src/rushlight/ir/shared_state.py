@@ -1,4 +1,4 @@
-"""Finds buffers of several methods that are one tensor of the model, and so one state at run time."""
+"""Finds buffers of several methods that are the same tensor of the model. They share state at run time."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torch.export.graph_signature import InputKind
 
 from rushlight.ir.constants import changed_targets
 
-# For each method: the name of the state of each buffer, by the buffer's target.
+# For each method: the name of the shared state of each buffer, by the target (qualified name) of the buffer.
 SharedState = Mapping[str, Mapping[str, str]]
 
 
 def shared_state(programs: Mapping[str, ExportedProgram]) -> SharedState:
-    """The buffers that several methods use and at least one method writes.
+    """Returns the buffers that several methods use and at least one method writes.
 
-    Two buffers are the same if they are the same part of the same storage; their names do not matter.
+    Two buffers are the same if they are the same part of the same storage. Their names are ignored.
     """
     places: dict[object, list[tuple[str, str]]] = {}
     written: set[tuple[str, str]] = set()

@@ -17,7 +17,7 @@ DEFAULT_ALIGNMENT = 16
 
 
 class TensorShapeDynamism(enum.IntEnum):
-    """How a tensor's shape may change at run time. The file format defines the numbers."""
+    """How the shape of a tensor may change at run time. The file format defines the numbers."""
 
     STATIC = 0
     DYNAMIC_BOUND = 1
@@ -25,7 +25,7 @@ class TensorShapeDynamism(enum.IntEnum):
 
 
 class DeviceType(enum.IntEnum):
-    """Where a tensor's memory lives. The file format defines the numbers."""
+    """The device whose memory contains a tensor. The file format defines the numbers."""
 
     CPU = 0
     CUDA = 1
@@ -33,7 +33,7 @@ class DeviceType(enum.IntEnum):
 
 @dataclass(frozen=True)
 class BufferDevice:
-    """The device of a planned memory; `buffer_idx` is its mem_id."""
+    """The device of a planned memory. `buffer_idx` is the mem_id of the memory."""
 
     buffer_idx: int
     device_type: DeviceType
@@ -41,12 +41,12 @@ class BufferDevice:
 
 
 def dtype_size(dtype: torch.dtype) -> int:
-    """Bytes of one element."""
+    """Returns the size of an element in bytes."""
     return dtype.itemsize
 
 
 def contiguous_strides(shape: Sequence[IntLike]) -> tuple[IntLike, ...]:
-    """Strides, in elements, of a dense row-major tensor; a dim of size 0 counts as 1."""
+    """Returns the strides, in elements, of a dense row-major tensor. A dim of size 0 is treated as size 1."""
     strides: list[IntLike] = []
     step: IntLike = 1
     for size in reversed(shape):
@@ -57,9 +57,9 @@ def contiguous_strides(shape: Sequence[IntLike]) -> tuple[IntLike, ...]:
 
 
 def dim_order_from_strides(strides: Sequence[IntLike]) -> tuple[int, ...]:
-    """Dims from the outermost to the innermost, equal strides in the order of the dims.
+    """Returns the dims from the outermost to the innermost. Dims with equal strides keep their order.
 
-    A stride of 0 (a broadcast dim) says nothing about the layout; such a tensor counts as row-major.
+    A stride of 0 (a broadcast dim) does not determine the layout. Such a tensor is treated as row-major.
     """
     if all(isinstance(stride, int) for stride in strides):
         if any(stride == 0 for stride in strides):
@@ -73,7 +73,7 @@ def dim_order_from_strides(strides: Sequence[IntLike]) -> tuple[int, ...]:
 
 
 def strides_from_dim_order(shape: Sequence[IntLike], dim_order: Sequence[int]) -> tuple[IntLike, ...]:
-    """Strides, in elements, of a dense tensor of `shape` laid out in `dim_order`."""
+    """Returns the strides, in elements, of a dense tensor with this shape and dim order."""
     strides: list[IntLike] = [1] * len(shape)
     step: IntLike = 1
     for dim in reversed(dim_order):
@@ -85,7 +85,7 @@ def strides_from_dim_order(shape: Sequence[IntLike], dim_order: Sequence[int]) -
 
 
 def shape_dynamism(shape: Sequence[IntLike]) -> TensorShapeDynamism:
-    """The dynamism of a shape: static, bounded, or unbounded if a dim has no upper bound."""
+    """Returns the dynamism of a shape: static, bounded, or unbounded if a dim has no upper bound."""
     if all(isinstance(dim, int) for dim in shape):
         return TensorShapeDynamism.STATIC
     if all(upper_bound(dim) is not None for dim in shape):
@@ -94,9 +94,9 @@ def shape_dynamism(shape: Sequence[IntLike]) -> TensorShapeDynamism:
 
 
 def _outer_first(a: Any, b: Any) -> int:
-    """Returns -1 if stride `a` is outside stride `b`, by example values if known, else by divisibility.
+    """Returns -1 if stride `a` is the outer one of two strides.
 
-    The function evaluates no condition that would make torch add a guard.
+    Example values decide if they are known, else divisibility. Torch adds no guard.
     """
     from torch.fx.experimental.symbolic_shapes import statically_known_true
 
@@ -113,7 +113,7 @@ def _outer_first(a: Any, b: Any) -> int:
 
 
 def is_order_unknown(a: IntLike, b: IntLike) -> bool:
-    """Whether neither example values nor divisibility decide which of two strides is the outer one."""
+    """Returns whether neither example values nor divisibility decide which stride is the outer one."""
     from torch.fx.experimental.symbolic_shapes import statically_known_true
 
     unknown = hint(a) is None or hint(b) is None
@@ -121,10 +121,11 @@ def is_order_unknown(a: IntLike, b: IntLike) -> bool:
 
 
 class TensorSpec:
-    """A tensor of a program: dtype, shape, layout, and its place in the memory plan.
+    """A tensor of a program: dtype, shape, layout, and its location in the memory plan.
 
-    `shape` holds ints or symbolic ints until shapes are evaluated to their upper bounds. `lifetime` is
-    [first, last] instruction, inclusive. `mem_id` 1 and above name planned memories; `mem_offset` is bytes.
+    `shape` contains ints or symbolic ints until shapes are evaluated to their upper bounds. `lifetime` is the
+    [first, last] instruction, inclusive. A `mem_id` of 1 or more is a planned memory. `mem_offset` is in
+    bytes.
     """
 
     def __init__(
@@ -155,7 +156,7 @@ class TensorSpec:
 
     @classmethod
     def from_tensor(cls, tensor: torch.Tensor, const: bool = False) -> TensorSpec:
-        """Makes the spec of a real or fake tensor; a constant is made dense and keeps its storage."""
+        """Makes the spec of a real or fake tensor. The spec of a constant also contains its dense storage."""
         if const:
             tensor = tensor.contiguous()
             if tensor.nbytes != tensor.untyped_storage().nbytes():
@@ -195,7 +196,7 @@ class TensorSpec:
     def inplace_base(self, base: TensorSpec | None) -> None:
         if self.storage_base_offset != 0:
             raise InternalError(
-                f"{self!r} can take over a base only while its storage_base_offset is 0, "
+                f"{self!r} can reuse the memory of a base only if its storage_base_offset is 0, "
                 f"not {self.storage_base_offset}"
             )
         self.storage_base = base
@@ -211,7 +212,7 @@ class TensorSpec:
         return self.allocated_memory
 
     def nbytes(self) -> int:
-        """The bytes of a dense tensor, with dynamic dims at their upper bounds (0 if a bound is missing)."""
+        """Returns the bytes of a dense tensor, with dynamic dims at their upper bounds; 0 without a bound."""
         size = dtype_size(self.scalar_type)
         for dim in self.shape:
             size *= dim if type(dim) is int else upper_bound(dim) or 0
@@ -238,7 +239,7 @@ class TensorSpec:
         return self.shape_dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
 
     def debug(self) -> str:
-        """A line of text with the fields that the memory plan sets."""
+        """Returns a line of text with the fields that the memory planner sets."""
         return (
             f"TensorSpec(id={id(self)}, const={self.const}, scalar_type={self.scalar_type}, "
             f"shape={self.shape}, shape_dynamism={self.shape_dynamism.name}, "

@@ -19,24 +19,24 @@ _UNBOUNDED = sys.maxsize - 1
 
 
 def is_symbolic(value: object) -> bool:
-    """Whether `value` is a symbolic int, float or bool."""
+    """Returns whether `value` is a symbolic int, float or bool."""
     return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))
 
 
 def has_hint(value: IntLike) -> bool:
-    """Whether `value` is concrete or a symbolic int with an example value."""
+    """Returns whether `value` is a plain int or a symbolic int with an example value."""
     return isinstance(value, int) or bool(value.node.has_hint())
 
 
 def hint(value: IntLike) -> int | None:
-    """The example value of `value`, None if it depends on data."""
+    """Returns the example value of a size; None if the size depends on data."""
     if isinstance(value, int):
         return value
     return int(value.node.hint) if value.node.has_hint() else None
 
 
 def bounds(value: IntLike) -> tuple[int, int | None]:
-    """Inclusive bounds of `value`; the upper bound is None if `value` is unbounded."""
+    """Returns the inclusive bounds of `value`. The upper bound is None if `value` is unbounded."""
     if isinstance(value, int):
         return value, value
     node = value.node
@@ -50,17 +50,17 @@ def bounds(value: IntLike) -> tuple[int, int | None]:
 
 
 def upper_bound(value: IntLike) -> int | None:
-    """Inclusive upper bound of `value`, None when it is unbounded."""
+    """Returns the inclusive upper bound of `value`; None if it is unbounded."""
     return bounds(value)[1]
 
 
 def upper_shape(shape: Iterable[IntLike]) -> tuple[int | None, ...]:
-    """The upper bound of each dim; None for an unbounded dim."""
+    """Returns the upper bound of each dim; None for an unbounded dim."""
     return tuple(upper_bound(dim) for dim in shape)
 
 
 def plain_size(size: IntLike) -> IntLike:
-    """Returns the number if a symbolic size has only one possible value, else the size unchanged."""
+    """Returns a symbolic size as an int if it has only one possible value, else unchanged."""
     if isinstance(size, int):
         return size
     known = size.node.maybe_as_int()
@@ -68,7 +68,7 @@ def plain_size(size: IntLike) -> IntLike:
 
 
 def same_size(left: IntLike, right: IntLike) -> bool:
-    """Returns whether two sizes are equal for all inputs; no guard is added."""
+    """Returns whether two sizes are equal for all inputs. No guard is added."""
     left, right = plain_size(left), plain_size(right)
     if isinstance(left, int) and isinstance(right, int):
         return left == right
@@ -76,12 +76,12 @@ def same_size(left: IntLike, right: IntLike) -> bool:
 
 
 def expression_of(size: IntLike) -> sympy.Expr:
-    """The sympy expression of a size."""
+    """Returns the sympy expression of a size."""
     return sympy.Integer(size) if isinstance(size, int) else size.node.expr
 
 
 def as_int(value: int | sympy.Expr) -> int | None:
-    """A bound as a number, None if it is infinite."""
+    """Returns a bound as an int; None if it is infinite."""
     try:
         number = int(value)
     # sympy raises AttributeError for some products with infinity.

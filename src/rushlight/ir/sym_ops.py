@@ -1,4 +1,4 @@
-"""Scalar arithmetic on sizes: the Python functions in exported graphs, and their runtime operators."""
+"""Scalar arithmetic on sizes: Python functions in exported graphs, and the matching runtime operators."""
 
 from __future__ import annotations
 
@@ -66,20 +66,20 @@ ATEN_SYM_OPS = frozenset(
         torch.ops.aten.sym_constrain_range.default,
     }
 )
-"""ATen operators that read scalars or assert their bounds; every dialect keeps them."""
+"""ATen operators that read scalars or assert bounds of scalars. All dialects allow them."""
 
 ALWAYS_ATEN = ATEN_SYM_OPS | {
     torch.ops.aten._assert_scalar.default,
     torch.ops.aten._assert_async.msg,
     torch.ops.aten.scalar_tensor.default,
 }
-"""Operators for which every dialect uses the ATen form."""
+"""Operators that are ATen operators in all dialects."""
 
 _PRIMS = frozenset(PYTHON_TO_PRIM.values())
 
 
 def is_sym_op(target: object) -> bool:
-    """Whether a node's target computes on scalars."""
+    """Returns whether the target of a node computes on scalars."""
     try:
         return target in PYTHON_TO_PRIM or target in _PRIMS or target in ATEN_SYM_OPS
     except TypeError:

@@ -1,4 +1,4 @@
-"""Graphs and programs as text: shapes, dtypes, planned memory, and lines of the user's Python."""
+"""Formats graphs and programs as text: shapes, dtypes, planned memory, and source lines of the user."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DTYPE_NAMES = {
 def format_graph(graph_module: GraphModule) -> str:
     """Formats one line for each node: name, value, call, and source line of the model.
 
-    In a planned graph each value has `@memory+offset`; control flow bodies follow, indented.
+    In a planned graph, each value has `@memory+offset`. Control flow bodies are indented.
     """
     return "\n".join(_lines(graph_module, "")) + "\n"
 
@@ -97,7 +97,7 @@ def _one_value(value: object) -> str:
 
 
 def add_cursor_to_graph(graph: Graph, finding_node: Node) -> str:
-    """The graph's text with an arrow at one node."""
+    """Returns the text of a graph with an arrow at a node."""
     lines = ["graph():"]
     for node in graph.nodes:
         text = node.format_node()
@@ -107,7 +107,7 @@ def add_cursor_to_graph(graph: Graph, finding_node: Node) -> str:
 
 
 def inspect_node(graph: Graph, node: Node) -> str:
-    """Formats one node within its graph, with the stack trace of the Python code that created the node."""
+    """Formats a node within its graph, with the stack trace of the Python code that created the node."""
     trace = meta.get_stack_trace(node) or "no stack trace"
     return (
         f"{node.name} error_msg:  Here is the failing node in the graph module:\n"
@@ -118,10 +118,14 @@ def inspect_node(graph: Graph, node: Node) -> str:
 
 
 def pretty_print(obj: object, indent: int = 0, out: TextIO | None = None) -> None:
-    """Prints a program, or any part of one, field by field. Raises TypeError for a graph module."""
+    """Prints a program, or a part of a program, field by field.
+
+    Raises:
+        TypeError: `obj` is a graph module.
+    """
     if isinstance(obj, GraphModule):
         raise TypeError(
-            "pretty_print() takes parts of a program, not a graph module; print its graph instead"
+            "pretty_print() supports parts of a program, not a graph module; print its graph instead"
         )
     print("\n".join(_pretty(obj, indent)), file=out if out is not None else sys.stdout)
 
@@ -158,11 +162,11 @@ def print_program(
     mark_dynamic_shape_tensor: bool = False,
     out: TextIO | None = None,
 ) -> None:
-    """Prints the instructions of a program, each with its operator and the values it reads and writes.
+    """Prints the instructions of a program, each with its operator and the values that it reads and writes.
 
-    A tensor is written as T (CT for a constant; where marked, UBT for a bounded and DUT for an unbounded
-    dynamic shape), then `m<memory>.<offset>`, sizes and scalar type; another value as one letter for its
-    type.
+    A tensor is shown as T, or CT for a constant, followed by `m<memory>.<offset>`, sizes and scalar type.
+    With `mark_dynamic_shape_tensor`, UBT is a tensor with a bounded dynamic shape, and DUT is a tensor with
+    an unbounded dynamic shape. Other values are shown as a letter for their type.
     """
     out = out if out is not None else sys.stdout
     for plan in program.execution_plan:

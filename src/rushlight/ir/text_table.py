@@ -1,4 +1,4 @@
-"""Tables for terminals."""
+"""Formats tables for terminals."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence, Set
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Set[int] | None = None) -> str:
-    """Formats a table for a terminal. Columns whose cells are all empty are left out.
+    """Formats a table for a terminal. Columns with only empty cells are omitted.
 
     Args:
         head: the titles of the columns.
-        rows: the cells.
+        rows: the cells of each row.
         right: the indices of right-aligned columns; None means all columns in which every cell is a number.
 
     Returns:

@@ -1,7 +1,7 @@
-"""The rules of each dialect: one numbered table of rules, which are checked node by node.
+"""Verifies the rules of each dialect: a numbered table of rules, which are checked for each node.
 
-The message of a violation describes the error, and names the node, its operator and dtypes, and the line of
-the user's Python.
+The message of a violation describes the error, and names the node, its operator and dtypes, and the source
+line of the user.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rushlight.ir.sym_ops import ALWAYS_ATEN, is_sym_op
 
 ATEN, EDGE = "ATEN", "EDGE"
 
-# Operators that torch does not call core, but that decompositions leave and runtimes support.
+# Operators that are not in the Core ATen set of torch, but that decompositions keep and runtimes support.
 _ALSO_CORE = frozenset(
     {
         torch.ops.aten.mkldnn_rnn_layer.default,
@@ -47,15 +47,18 @@ _MEMORY_FORMAT_OPS = frozenset(
 
 
 class DialectError(VerificationError, SpecViolationError):
-    """A graph breaks the rules of its dialect."""
+    """A graph violates the rules of its dialect."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options that a compile passes to the verifier.
+    """The options of the verifier.
 
-    `exceptions` are operators outside the dialect that are accepted; `preserve` are operators that the user
-    asked to keep whole. Without `core_only` all of ATen is accepted.
+    Attributes:
+        exceptions: operators outside the dialect that are accepted.
+        preserve: operators that the user asked not to decompose.
+        dim_order: whether layout arguments are dim orders instead of memory formats.
+        core_only: whether only Core ATen operators are accepted, instead of all ATen operators.
     """
 
     dim_order: bool = True
@@ -66,7 +69,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: its text, where it applies, and a check that returns the error of a node or None."""
+    """A rule: its text, the dialects to which it applies, and a check that returns an error text or None."""
 
     number: int
     text: str
@@ -76,7 +79,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Violation:
-    """A node that breaks a rule."""
+    """A node that violates a rule. `detail` is the error text."""
 
     rule: Rule
     node: Node
@@ -106,7 +109,7 @@ def _dtypes_text(node: Node) -> str:
 def _known_kind(node: Node, options: Options) -> str | None:
     if node.op in ("placeholder", "get_attr", "call_function", "output"):
         return None
-    return f"a graph holds no {node.op}"
+    return f"a graph must not contain a {node.op} node"
 
 
 def _known_target(node: Node, options: Options) -> str | None:
@@ -129,7 +132,7 @@ def _is_functional(node: Node, options: Options) -> str | None:
     if op is None or op in ALWAYS_ATEN:
         return None
     if op._schema.is_mutable:
-        return "it writes its arguments; programs are functional here"
+        return "it writes its arguments, but programs of this dialect must be functional"
     return None
 
 
@@ -141,7 +144,7 @@ def _is_core(node: Node, options: Options) -> str | None:
 
 
 def not_core(op: OpOverload, options: Options) -> str | None:
-    """Why the ATen dialect refuses an operator; None if it accepts the operator."""
+    """Returns why the ATen dialect rejects an operator; None if it accepts the operator."""
     if op.namespace != "aten" or op in ALWAYS_ATEN or op in _ALSO_CORE or op in options.exceptions:
         return None
     if op in options.preserve:
@@ -161,13 +164,13 @@ def _is_edge(node: Node, options: Options) -> str | None:
 
 
 def not_edge(target: object, options: Options) -> str | None:
-    """Why a target is no edge operator; None if it is an edge operator or no operator at all."""
+    """Returns why a target is not an edge operator; None for an edge operator or another target."""
     if not isinstance(target, OpOverload) or target in ALWAYS_ATEN or target in options.exceptions:
         return None
     return f"Operator torch.ops.{target} is not an Edge operator"
 
 
-def _names_layout(node: Node, options: Options) -> str | None:
+def _layout_argument_is_valid(node: Node, options: Options) -> str | None:
     op = _operator(node)
     if op is None or isinstance(node.target, BackendOpOverload):
         return None
@@ -175,21 +178,21 @@ def _names_layout(node: Node, options: Options) -> str | None:
 
 
 def wrong_layout_name(op: OpOverload, options: Options) -> str | None:
-    """Why the layout argument of an operator does not fit the options; None if it fits or is absent."""
+    """Returns why the layout argument of an operator is invalid; None if it is valid or absent."""
     if options.dim_order and op in _MEMORY_FORMAT_OPS and op not in options.exceptions:
-        return "it takes a memory format; the dialect names layouts by dim order"
+        return "it has a memory format argument, but the dialect names layouts by dim order"
     if not options.dim_order and op.namespace == "dim_order_ops":
-        return "it takes a dim order, which this compile leaves out"
+        return "it has a dim order argument, but the compile options disable dim order operators"
     return None
 
 
-def _takes_tensors(node: Node, options: Options) -> str | None:
+def _has_tensor_arguments(node: Node, options: Options) -> str | None:
     target = node.target
     if not isinstance(target, EdgeOpOverload):
         return None
     for argument, value in zip(target._op._schema.arguments, node.args, strict=False):
         if isinstance(value, (bool, int, float)) and isinstance(argument.type, torch.TensorType):
-            return f"its argument {argument.name} is the number {value} where a tensor is asked for"
+            return f"its argument {argument.name} is the number {value}, but the schema requires a tensor"
     return None
 
 
@@ -198,15 +201,15 @@ def _dtypes_agree(node: Node, options: Options) -> str | None:
     if not isinstance(target, EdgeOpOverload) or rule_of(target._op._schema) is None:
         return None
     if _has_mixed_list(node) and not stands_for_executorch():
-        return None  # the table has one dtype for a list; torch and the kernels check this call
+        return None  # the table supports one dtype in a list; torch and the kernels check this call
     found = list(tensor_dtypes(node, target._op))
-    if any(dtype is not None and _is_left_to_kernels(target, name, dtype) for name, dtype in found):
+    if any(dtype is not None and _is_checked_by_kernels(target, name, dtype) for name, dtype in found):
         return None
-    return _why_not(target, tuple(found))
+    return _dtype_error(target, tuple(found))
 
 
 def _has_mixed_list(node: Node) -> bool:
-    """Whether an argument is a list of tensors of several dtypes, which for example `cat` promotes."""
+    """Returns whether an argument is a list of tensors of different dtypes, which `cat` can promote."""
     for value in node.args:
         if isinstance(value, (list, tuple)):
             tensors = [meta.get_tensor(item) for item in value if isinstance(item, Node)]
@@ -215,12 +218,12 @@ def _has_mixed_list(node: Node) -> bool:
     return False
 
 
-def _is_left_to_kernels(target: EdgeOpOverload, name: str, dtype: torch.dtype) -> bool:
-    """Whether the table does not decide if an argument may have a dtype; then torch and the kernels check it.
+def _is_checked_by_kernels(target: EdgeOpOverload, name: str, dtype: torch.dtype) -> bool:
+    """Returns whether torch and the kernels check the dtype of an argument, instead of the table.
 
-    Without ExecuTorch's names, this also holds for dtypes that ExecuTorch's operator never takes where it
-    takes many dtypes, because this package has more kernels. Indices, masks and floating-point arguments are
-    excluded.
+    This is the case for dtypes that the table does not contain. Unless `install_as_executorch()` was called,
+    it is also the case if the dtype is never valid in the table but many other dtypes are, because Rushlight
+    has kernels for more dtypes than ExecuTorch. This excludes indices, masks and floating-point arguments.
     """
     if dtype not in COVERED:
         return True
@@ -229,7 +232,7 @@ def _is_left_to_kernels(target: EdgeOpOverload, name: str, dtype: torch.dtype) -
 
 
 @cache
-def _why_not(target: EdgeOpOverload, dtypes: tuple[tuple[str, torch.dtype | None], ...]) -> str | None:
+def _dtype_error(target: EdgeOpOverload, dtypes: tuple[tuple[str, torch.dtype | None], ...]) -> str | None:
     constraint = target._schema.dtype_constraint
     if constraint.validate(dict(dtypes)):
         return None
@@ -237,21 +240,23 @@ def _why_not(target: EdgeOpOverload, dtypes: tuple[tuple[str, torch.dtype | None
         if dtype is not None and dtype not in constraint[name]:
             if name.startswith("__ret_"):
                 return f"its result is {dtype}"
-            return f"its argument {name} is {dtype}, which it does not take: convert it with .to()"
+            return f"its argument {name} is {dtype}, which it does not support: convert it with .to()"
     given = ", ".join(f"{name} {dtype}" for name, dtype in dtypes if not name.startswith("__ret_"))
     results = [str(dtype) for name, dtype in dtypes if name.startswith("__ret_")]
-    return f"it does not take {given} together with the result {', '.join(results)}: convert one with .to()"
+    return (
+        f"it does not support {given} together with the result {', '.join(results)}: convert one with .to()"
+    )
 
 
 def stands_for_executorch() -> bool:
-    """Returns whether `install_as_executorch()` was called; its import hook sets this."""
+    """Returns whether `install_as_executorch()` was called. Its import hook has a marker for this."""
     return any(getattr(finder, "stands_for_executorch", False) for finder in sys.meta_path)
 
 
 def tensor_dtypes(node: Node, op: OpOverload) -> Iterator[tuple[str, torch.dtype | None]]:
-    """Yields (name, dtype) for each tensor argument and result of a call; the dtype of an empty list is None.
+    """Yields (name, dtype) for each tensor argument and result of a call. The dtype of an empty list is None.
 
-    Arguments that the call leaves out and results without a tensor are skipped.
+    Arguments that the call omits and results without a tensor are skipped.
     """
     for index, argument in enumerate(op._schema.arguments):
         if takes_tensor(argument.type):
@@ -267,7 +272,7 @@ def _dtype_of(name: str, value: object) -> Iterator[tuple[str, torch.dtype | Non
     listed = list(value) if isinstance(value, (list, tuple)) else [value]
     tensors = [meta.get_tensor(item) if isinstance(item, Node) else item for item in listed]
     dtypes = [item.dtype for item in tensors if isinstance(item, torch.Tensor)]
-    # The first tensor decides for a list.
+    # The dtype of a list is the dtype of its first tensor.
     if dtypes or (isinstance(value, (list, tuple)) and not value):
         yield name, dtypes[0] if dtypes else None
 
@@ -283,19 +288,24 @@ _BOTH = frozenset({ATEN, EDGE})
 
 RULES: tuple[Rule, ...] = (
     Rule(1, "nodes are inputs, attributes, calls and one output", _BOTH, _known_kind),
-    Rule(2, "calls are of operators, symbolic arithmetic, or functions", _BOTH, _known_target),
+    Rule(2, "targets of calls are operators, symbolic arithmetic or functions", _BOTH, _known_target),
     Rule(3, "results have value metadata", _BOTH, _has_value),
     Rule(4, "operators are functional", _BOTH, _is_functional),
     Rule(5, "ATen operators belong to the Core ATen set", _BOTH, _is_core),
     Rule(6, "operators are edge operators", frozenset({EDGE}), _is_edge),
-    Rule(7, "layouts are named in one way", frozenset({EDGE}), _names_layout),
-    Rule(8, "tensor arguments are tensors", frozenset({EDGE}), _takes_tensors),
+    Rule(
+        7,
+        "layout arguments are all dim orders or all memory formats",
+        frozenset({EDGE}),
+        _layout_argument_is_valid,
+    ),
+    Rule(8, "tensor arguments are tensors", frozenset({EDGE}), _has_tensor_arguments),
     Rule(9, "dtypes follow the operator's row of the dtype table", frozenset({EDGE}), _dtypes_agree),
 )
 
 
 def violations(graph_module: GraphModule, dialect: str, options: Options | None = None) -> list[Violation]:
-    """Returns all rule violations in the graph and in the bodies of its control flow."""
+    """Returns all rule violations in the graph and in the bodies of its control flow operators."""
     options = options or Options()
     rules = [rule for rule in RULES if dialect in rule.dialects]
     found = []
@@ -310,7 +320,7 @@ def violations(graph_module: GraphModule, dialect: str, options: Options | None 
 
 
 def verify(graph_module: GraphModule, dialect: str, options: Options | None = None) -> None:
-    """Raises DialectError with all violations, if there are any."""
+    """Raises DialectError with all violations if the graph violates a rule."""
     found = violations(graph_module, dialect, options)
     if found:
         raise DialectError("\n".join(map(str, found)))
@@ -352,7 +362,7 @@ def edge_verifier(
             return (*super().allowed_op_types(), EdgeOpOverload, type(_known_kind))
 
         def check_valid_op(self, op: object) -> None:
-            """Does nothing: operators are checked together with their nodes."""
+            """Does nothing, because operators are checked together with their nodes."""
 
         def check_additional(self, gm: GraphModule) -> None:
             if enabled:
@@ -364,7 +374,7 @@ def edge_verifier(
 def accepting(verifier: type[Verifier], ops: Iterable[object]) -> type[Verifier]:
     """Returns a verifier of edge programs that also accepts `ops`, which are outside of Core ATen.
 
-    A verifier that `edge_verifier` did not make is returned unchanged.
+    A verifier that was not made by `edge_verifier` is returned unchanged.
     """
     make: Callable[[Iterable[object]], type[Verifier]] | None = getattr(verifier, "accepting", None)
     return verifier if make is None else make(ops)

@@ -1,1 +1,1 @@
-"""Graph passes, one in each file; `compiler/pipelines.py` holds their order."""
+"""The passes of the compiler, one in each file. `compiler/pipelines.py` defines their order."""

@@ -10,7 +10,7 @@ from rushlight.passes.base import ModulePass, graph_modules
 
 
 class AssignDebugHandlesPass(ModulePass):
-    """Numbers nodes from 1 in graph order; nodes of the same origin share a number. Existing handles stay."""
+    """Numbers nodes from 1 in graph order. Nodes of the same origin share a number. Existing handles stay."""
 
     @override
     def rewrite_all(self, graph_module: GraphModule) -> bool:

@@ -1,7 +1,7 @@
-"""The contract of passes: a pass takes a program or graph module, and returns a new one and `modified`.
+"""Base classes of passes. A pass takes a program or graph module, and returns a new one and `modified`.
 
-A pass does not change its argument. `GraphPass` and `ProgramPass` make a copy, which their subclasses
-rewrite; `rushlight.passes.runner` runs passes over a program that it owns, so that no copies are needed.
+A pass does not change its argument. `GraphPass` and `ProgramPass` make a copy, and their subclasses rewrite
+the copy. `rushlight.passes.runner` rewrites one program in place instead, so that no copies are needed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PassTree: TypeAlias = "AnyPass | Sequence[PassTree]"
 
 
 def graph_modules(graph_module: GraphModule) -> Iterator[GraphModule]:
-    """The graph module and the bodies of its control flow, outermost first."""
+    """Yields the graph module and the bodies of its control flow operators, outermost first."""
     yield graph_module
     for child in graph_module.children():
         if isinstance(child, GraphModule):
@@ -44,7 +44,7 @@ def graph_modules(graph_module: GraphModule) -> Iterator[GraphModule]:
 
 
 class ModulePass(PassBase):
-    """A pass over a graph module and the bodies of its control flow together."""
+    """A pass that rewrites a graph module and the bodies of its control flow operators in one call."""
 
     def call(self, graph_module: GraphModule) -> PassResult:
         """Returns a rewritten copy, or the graph module itself if the pass changes nothing."""
@@ -54,14 +54,14 @@ class ModulePass(PassBase):
 
     @abstractmethod
     def rewrite_all(self, graph_module: GraphModule) -> bool:
-        """Rewrites a graph module that the pass owns, with its bodies; returns whether it changed."""
+        """Rewrites a graph module and its control flow bodies in place. Returns whether they changed."""
 
 
 class GraphPass(ModulePass):
-    """A pass over one graph at a time; it visits bodies of control flow as well.
+    """A pass that rewrites one graph at a time. It also visits the bodies of control flow operators.
 
     A subclass implements `rewrite` and keeps the value metadata correct. This class removes dead nodes and
-    generates the code of changed modules again.
+    regenerates the Python code of changed modules.
     """
 
     @override
@@ -76,11 +76,11 @@ class GraphPass(ModulePass):
 
     @abstractmethod
     def rewrite(self, module: GraphModule) -> bool:
-        """Rewrites `module.graph`, which the pass owns; returns whether it changed."""
+        """Rewrites `module.graph` in place. Returns whether the pass changed the graph."""
 
 
 class Pass(ExportedProgramPassBase):
-    """A pass of the compiler over a whole program: its graph, signature, facts and tables of tensors.
+    """A compiler pass over a whole program: graph, signature, facts and tables of tensors.
 
     `call` makes a new program and does not change its argument.
     """
@@ -89,7 +89,7 @@ class Pass(ExportedProgramPassBase):
 class ProgramPass(Pass):
     """A pass that rewrites a copy of the program.
 
-    A subclass implements `rewrite`; this class generates the code of changed programs again.
+    A subclass implements `rewrite`. This class regenerates the Python code of changed programs.
     """
 
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
@@ -99,7 +99,7 @@ class ProgramPass(Pass):
         return ExportedProgramPassResult(copied if changed else exported_program, changed)
 
     def rewrite_all(self, program: MethodProgram) -> bool:
-        """Rewrites a program that the pass owns; returns whether it changed."""
+        """Rewrites a program in place. Returns whether the pass changed the program."""
         changed = self.rewrite(program)
         if changed:
             program.graph_module.recompile()
@@ -107,16 +107,16 @@ class ProgramPass(Pass):
 
     @abstractmethod
     def rewrite(self, program: MethodProgram) -> bool:
-        """Rewrites `program`, which the pass owns; returns whether it changed."""
+        """Rewrites `program` in place. Returns whether the pass changed the program."""
 
 
 def name_of(item: AnyPass) -> str:
-    """The name of a pass in messages: the name of its function or class."""
+    """Returns the name of a pass for messages: the name of its function or class."""
     return str(getattr(item, "__name__", type(item).__name__))
 
 
 def eliminate_dead_code(graph: Graph) -> bool:
-    """Erases nodes without users and without side effects; returns whether it erased any."""
+    """Erases nodes without users and without side effects. Returns whether a node was erased."""
     changed = False
     for node in reversed(list(graph.nodes)):
         if node.op in ("call_function", "get_attr") and not node.users and not has_effect(node):
@@ -126,7 +126,7 @@ def eliminate_dead_code(graph: Graph) -> bool:
 
 
 def has_effect(node: Node) -> bool:
-    """Whether a node has a side effect."""
+    """Returns whether a node has a side effect."""
     if node.op != "call_function":
         return node.op in ("placeholder", "output")
     op = aten_op(node.target)
@@ -151,7 +151,10 @@ def insert_call(
     args: tuple[Argument, ...],
     **kwargs: Argument,
 ) -> Node:
-    """Inserts a call of `op` in front of `origin`, with its value and the source line of `origin`."""
+    """Inserts a call of `op` in front of `origin`.
+
+    The new node gets its value metadata, and the source line of `origin`.
+    """
     graph = origin.graph
     with graph.inserting_before(origin):
         node = graph.call_function(op, args, kwargs)
@@ -163,7 +166,7 @@ def insert_call(
 def map_arguments(
     node: Node, op: OpOverload, change: Callable[[Argument, torch._C.Argument], Argument]
 ) -> bool:
-    """Replaces each argument by `change(value, schema argument)`; returns whether an argument changed."""
+    """Replaces each argument by `change(value, schema argument)`. Returns whether an argument changed."""
     args = list(node.args)
     kwargs = dict(node.kwargs)
     changed = False

@@ -1,7 +1,7 @@
-"""ExportPass: a pass whose methods handle one operator each, with values that carry their metadata.
+"""ExportPass: a pass that visits each node by a method call. Values carry their fake tensors.
 
-A subclass overrides `call_operator` and calls `super().call_operator` for each operator of the new graph.
-Every call computes its result on fake tensors, so that the metadata of the new graph is always correct.
+A subclass overrides `call_operator`, and calls `super().call_operator` for each operator of the new graph.
+These calls compute their results on fake tensors, so that the metadata of the new graph is always correct.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _TORCH_SYM_OPS = frozenset(
 
 
 class ExportPassBaseError(PassError):
-    """An ExportPass cannot handle a graph, or was asked to make an invalid graph."""
+    """An ExportPass cannot process a graph, or a subclass tries to make an invalid graph."""
 
 
 class NodeMetadata:
-    """A copy of a node's metadata; keys that the pass itself computes cannot be set."""
+    """A copy of the metadata of a node. Keys that ExportPass computes cannot be set."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = dict(data)
@@ -66,16 +66,16 @@ class NodeMetadata:
         return key in self.data
 
     def get(self, key: str, default: object = None) -> Any:
-        """The value of a key, or `default` if the node does not have the key."""
+        """Returns the value of a key, or `default` if the node does not have the key."""
         return self.data.get(key, default)
 
     def copy(self) -> NodeMetadata:
-        """A copy; setting its keys does not change this object."""
+        """Returns a copy. Changes of the copy do not change this object."""
         return NodeMetadata(self.data)
 
 
 class ProxyValue:
-    """A value of the new graph: `data` is its fake tensor or scalar, `node` the node that computes it."""
+    """A value of the new graph. `data` is its fake tensor or scalar; `node` is the node that computes it."""
 
     def __init__(self, data: Any, proxy: Proxy | Node) -> None:
         self.data = data
@@ -94,17 +94,21 @@ class ProxyValue:
         return Proxy(value) if isinstance(value, Node) else value
 
     def is_tensor(self) -> bool:
-        """Whether the value is a tensor."""
+        """Returns whether the value is a tensor."""
         return isinstance(self.data, torch.Tensor)
 
     def to_tensor(self) -> torch.Tensor:
-        """The fake tensor of the value. Raises ExportPassBaseError if the value is not a tensor."""
+        """Returns the fake tensor of the value.
+
+        Raises:
+            ExportPassBaseError: the value is not a tensor.
+        """
         if not isinstance(self.data, torch.Tensor):
             raise ExportPassBaseError(f"{self.node.name} is {type(self.data).__name__}, not a tensor")
         return self.data
 
     def is_symint(self) -> bool:
-        """Whether the value is a symbolic integer."""
+        """Returns whether the value is a symbolic integer."""
         return isinstance(self.data, torch.SymInt)
 
     def __iter__(self) -> Iterator[Any]:
@@ -132,7 +136,7 @@ class ProxyValue:
 
 
 class _Frame:
-    """The graph under construction (of a program or of a control flow body) and its attributes."""
+    """The new graph (of a program or of a control flow body) and its attributes."""
 
     def __init__(self, source: GraphModule) -> None:
         self.graph = Graph()
@@ -142,7 +146,7 @@ class _Frame:
         self._constants = 0
 
     def attribute(self, value: Any) -> Node:
-        """Adds a node that reads a tensor or a module from an attribute."""
+        """Adds a tensor or a module as an attribute, and returns a `get_attr` node for it."""
         name = self._names.get(id(value))
         if name is None:
             name = self._names[id(value)] = self._new_name(value)
@@ -163,7 +167,7 @@ class _Frame:
 
 
 class ExportPass(PassBase):
-    """Builds a new graph: it calls one method of this class for each node of the old graph."""
+    """Builds a new graph. It calls one method of this class for each node of the old graph."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -340,13 +344,13 @@ class ExportPass(PassBase):
         return ProxyValue(_data_of(results), node)
 
     def on_attr(self, attr: ProxyValue) -> None:
-        """Is called for each constant that becomes an attribute of the new graph."""
+        """Hook that runs for each constant that becomes an attribute of the new graph."""
 
     def should_preserve_symbolic_input_metadata(self) -> bool:
-        """Whether inputs must keep their symbolic sizes."""
+        """Returns whether inputs must keep their symbolic sizes."""
         return True
 
-    # The driver.
+    # The methods that run the pass.
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
@@ -358,7 +362,7 @@ class ExportPass(PassBase):
             return self.call_submodule(graph_module, self.inputs(graph_module))
 
     def inputs(self, graph_module: GraphModule) -> tuple[Argument, ...]:
-        """The values of the placeholders."""
+        """Returns the values of the placeholders."""
         given = keys.given_arguments(graph_module)
         if given is not None:
             return given
@@ -394,7 +398,7 @@ class ExportPass(PassBase):
         return PassResult(module, True)
 
     def _keep_input(self, position: int, old: Node, new: Node) -> None:
-        """Copies the value of the old placeholder to the new one; a pass may not change inputs."""
+        """Copies the value of the old placeholder to the new placeholder. A pass may not change inputs."""
         before, after = keys.find_val(old), keys.find_val(new)
         if before is None:
             return
@@ -457,7 +461,9 @@ class ExportPass(PassBase):
     ) -> ProxyValue:
         """Adds a node to the new graph and computes its value."""
         if kind != "call_function":
-            raise ExportPassBaseError(f"a pass makes calls, inputs and outputs, not {kind}")
+            raise ExportPassBaseError(
+                f"an ExportPass cannot make a node of kind {kind}; it can make calls, inputs and outputs"
+            )
         data = target(*_data_of(args), **_data_of(kwargs))
         name = target._schema.name.split("::")[1] if isinstance(target, OpOverload) else None
         node = self.tracer.graph.create_node(
@@ -476,7 +482,9 @@ class ExportPass(PassBase):
         if isinstance(item, FakeTensor):
             item = item.constant
             if item is None:
-                raise ExportPassBaseError("a fake tensor that no node computes cannot stand in a graph")
+                raise ExportPassBaseError(
+                    "an argument is a fake tensor that no node of the new graph computes; pass a ProxyValue"
+                )
         if isinstance(item, (torch.Tensor, torch.nn.Module)):
             node = self.tracer.attribute(item)
             if isinstance(item, torch.Tensor):
@@ -495,7 +503,7 @@ class ExportPass(PassBase):
     def call_size_operator(
         self, tensor_proxy: ProxyValue, dim: int, meta: NodeMetadata, *, edge_dialect: bool = False
     ) -> ProxyValue | int:
-        """The size of a dim: an int, or a new call of `sym_size.int` if the size is symbolic.
+        """Returns the size of a dim: an int, or a new call of `sym_size.int` if the size is symbolic.
 
         With `edge_dialect`, the call uses the edge operator.
         """
@@ -511,7 +519,7 @@ def _data_of(tree: Any) -> Any:
 
 
 def _symbols(value: object) -> list[str]:
-    """The symbolic sizes of a tensor, or a symbolic number itself, in order."""
+    """Returns the symbolic sizes of a tensor in order, or a symbolic number itself, as text."""
     sizes = value.shape if isinstance(value, torch.Tensor) else (value,)
     return [str(size) for size in sizes if isinstance(size, (torch.SymInt, torch.SymFloat, torch.SymBool))]
 

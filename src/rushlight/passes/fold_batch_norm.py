@@ -1,4 +1,4 @@
-"""Folds a batch norm into the weight and bias of the convolution in front of it."""
+"""Folds a batch norm into the weight and bias of the preceding convolution."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FoldBatchNormPass(ProgramPass):
 
 
 def _match(norm: Node, constants: dict[str, torch.Tensor]) -> tuple[Node, Node] | None:
-    """Returns (convolution, getitem node of the norm's first result) if the norm can be folded."""
+    """Returns (convolution, getitem node of the first result of the norm); None if folding is impossible."""
     conv = norm.args[0]
     if not isinstance(conv, Node) or aten_op(conv.target) is not _CONVOLUTION or len(conv.users) != 1:
         return None
@@ -108,7 +108,7 @@ def _fold(
 
 
 def _scaled(weight: torch.Tensor, scale: torch.Tensor, transposed: bool, groups: int) -> torch.Tensor:
-    """Returns `weight` with each output channel scaled.
+    """Scales each output channel of `weight`.
 
     The output channels are dim 0 of a normal weight [out, in / groups, ...]. In a transposed weight [in, out
     / groups, ...] they are dim 1, within each group.

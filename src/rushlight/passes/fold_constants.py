@@ -15,7 +15,7 @@ from rushlight.ir.facts import MethodProgram
 from rushlight.ir.fake import Evaluator
 from rushlight.passes.base import ProgramPass, eliminate_dead_code, has_effect
 
-# The results of these operators are undefined memory content.
+# The results of these operators are uninitialized memory.
 _UNINITIALISED = ("empty", "empty_like", "empty_permuted", "empty_strided", "_empty_dim_order")
 
 # A result of at most this size in bytes is always stored.
@@ -23,13 +23,13 @@ SMALL = 4096
 
 
 class FoldConstantsPass(ProgramPass):
-    """Stores the results of operators over constants, unless that would grow the file.
+    """Stores the results of operators on constants if this does not make the file larger.
 
     Before: t = aten.permute_copy(weight, [1, 0]); y = aten.addmm(bias, x, t)
     Expected: y = aten.addmm(bias, x, _folded_tensor_constant3)
 
     A result larger than 4096 bytes is stored only if it replaces constants of at least its size that have no
-    other users: dequantized weights and expanded tensors stay operators.
+    other users. Operators that dequantize weights or expand tensors therefore stay in the graph.
     """
 
     @override
@@ -52,7 +52,7 @@ class FoldConstantsPass(ProgramPass):
 
 
 def _choose(constants: Constants, nodes: list[Node]) -> list[Node]:
-    """The constant nodes to store, in graph order: the last node of each chain of constant nodes."""
+    """Selects the constant nodes to store, in graph order: the last node of each chain of constant nodes."""
     foldable = dict.fromkeys(filter(constants.is_constant, nodes))
     while True:
         edges = [
@@ -60,7 +60,7 @@ def _choose(constants: Constants, nodes: list[Node]) -> list[Node]:
             for node in foldable
             if not constants.is_stored(node) and any(user not in foldable for user in node.users)
         ]
-        rejected = [node for node in edges if not _worth(node, foldable, constants)]
+        rejected = [node for node in edges if not _keeps_file_small(node, foldable, constants)]
         if not rejected:
             return edges
         for node in rejected:
@@ -68,7 +68,7 @@ def _choose(constants: Constants, nodes: list[Node]) -> list[Node]:
 
 
 def is_pure(node: Node, views: bool = False) -> bool:
-    """Whether a node's result depends only on its inputs and has a static size.
+    """Returns whether a node's result depends only on its inputs and has a static size.
 
     Without `views`, the result must not share memory with an input either.
     """
@@ -94,8 +94,8 @@ def _is_static(val: object) -> bool:
     return isinstance(val, torch.Tensor) and all(isinstance(size, int) for size in val.shape)
 
 
-def _worth(node: Node, foldable: dict[Node, None], constants: Constants) -> bool:
-    """Whether storing the node's result does not grow the file."""
+def _keeps_file_small(node: Node, foldable: dict[Node, None], constants: Constants) -> bool:
+    """Returns whether the file does not become larger if the result of the node is stored."""
     val = meta.get_tensor(node)
     if val is None:
         return False

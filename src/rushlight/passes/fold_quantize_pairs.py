@@ -1,4 +1,4 @@
-"""Removes a dequantize node together with a following quantize node of the same parameters."""
+"""Removes a dequantize node and the following quantize node if their parameters are equal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from rushlight.passes.base import GraphPass
 
 
 class FoldQuantizePairsPass(GraphPass):
-    """Before: quantize(dequantize(q, s, z, ...), s, z, ...), perhaps with a clone between. Expected: q."""
+    """Before: quantize(dequantize(q, s, z, ...), s, z, ...). Expected: q.
+
+    A clone between the two nodes may be present.
+    """
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
@@ -27,7 +30,7 @@ class FoldQuantizePairsPass(GraphPass):
 
 
 def _users_past_clones(node: Node) -> list[Node]:
-    """The users of a node; a clone that keeps the layout is replaced by its own users."""
+    """Returns the users of a node. A clone that keeps the layout is replaced by the users of the clone."""
     users: list[Node] = []
     for user in node.users:
         is_plain = user.target is torch.ops.aten.clone.default and not user.kwargs

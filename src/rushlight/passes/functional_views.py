@@ -1,4 +1,4 @@
-"""Replaces views by copies (`view` by `view_copy`), so that results have memory and layout of their own."""
+"""Replaces views by copies (`view` by `view_copy`), so that results do not share memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rushlight.passes.base import GraphPass
 class FunctionalViewsPass(GraphPass):
     """Replaces operators whose results alias their arguments, and propagates the new layouts.
 
-    A result of another operator becomes row-major if its strides belong to no memory format.
+    A result of another operator becomes row-major if its strides do not match a memory format.
 
     Before: a = aten.permute(x, [1, 0])  # strides (1, 2)      b = aten.relu(a)  # strides (1, 2)
     Expected: a = aten.permute_copy(x, [1, 0])  # contiguous   b = aten.relu(a)  # contiguous
@@ -44,12 +44,12 @@ class FunctionalViewsPass(GraphPass):
             if copy is not None:
                 node.target = copy
                 changed = True
-                _move(node, map_aggregate(meta.get_val(node), evaluator.dense), moved)
+                _set_layout(node, map_aggregate(meta.get_val(node), evaluator.dense), moved)
                 continue
             val = meta.get_val(node)
             if moved and any(used in moved for used in node.all_input_nodes) and _may_refresh(node):
                 val = evaluator.value(node.target, node.args, node.kwargs)
-            _move(node, _in_memory_format(val, evaluator), moved)
+            _set_layout(node, _in_memory_format(val, evaluator), moved)
         return changed or bool(moved)
 
     def _refresh_item(self, node: Node, moved: set[Node]) -> None:
@@ -63,7 +63,7 @@ class FunctionalViewsPass(GraphPass):
 
 
 def copy_form(op: OpOverload) -> OpOverload | None:
-    """The copying form of a view operator; None if `op` makes no view or has no copying form."""
+    """Returns the copying form of a view operator; None if `op` makes no view or has no copying form."""
     if written_arguments(op._schema) or not any(
         result.alias_info is not None for result in op._schema.returns
     ):
@@ -79,7 +79,7 @@ def _may_refresh(node: Node) -> bool:
 
 
 def _in_memory_format(val: object, evaluator: Evaluator) -> Any:
-    """`val`, in which tensors become row-major if their strides belong to no memory format."""
+    """Returns `val`, in which a tensor is row-major if its strides do not match a memory format."""
     if isinstance(val, torch.Tensor):
         return val if has_memory_format(val) else evaluator.dense(val)
     if isinstance(val, (list, tuple)):
@@ -87,8 +87,8 @@ def _in_memory_format(val: object, evaluator: Evaluator) -> Any:
     return val
 
 
-def _move(node: Node, after: object, moved: set[Node]) -> None:
-    """Gives the node a value of another layout, and adds the node to `moved`."""
+def _set_layout(node: Node, after: object, moved: set[Node]) -> None:
+    """Sets a value with another layout, and adds the node to `moved`."""
     before = meta.get_val(node)
     if after is not before and _layout_key(after) != _layout_key(before):
         meta.set_val(node, after)

@@ -35,7 +35,7 @@ def fuse_lookups(rewriter: Rewriter) -> None:
     """Before: y = quantize(aten.mul(x_, aten.sigmoid(x_))), x_ = dequantize(x)
     Expected: y = rushlight.quantized_lookup(x, table)
 
-    This also applies if only the scale and the zero point change.
+    A change of only the scale and the zero point is also fused to a lookup.
     """
     for node in list(rewriter.program.graph.nodes):
         params = quantize_params(node)
@@ -49,13 +49,16 @@ def fuse_lookups(rewriter: Rewriter) -> None:
 
 
 def _cluster(rewriter: Rewriter, quantize: Node) -> tuple[list[Node], Node] | None:
-    """The elementwise nodes from one dequantized tensor to `quantize`, in order, and that tensor."""
+    """Returns the elementwise nodes from a quantized tensor to `quantize`, in order, and this tensor.
+
+    The result is None if the nodes do not depend on exactly one quantized tensor and on scalar constants.
+    """
     members: dict[Node, None] = {}
     sources: dict[tuple[Any, QuantParams], None] = {}
     shape = meta.get_shape(quantize)
 
     def visit(node: object) -> bool:
-        """Whether `node` depends only on the tensor and on single numbers."""
+        """Returns whether `node` depends only on dequantized tensors and on scalar constants."""
         if not isinstance(node, Node) or node in members:
             return True
         params = dequantize_params(node)

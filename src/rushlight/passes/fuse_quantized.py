@@ -1,4 +1,4 @@
-"""Fuses quantized operators for kernels, so that tensors stay quantized between operators."""
+"""Fuses quantized operators for the kernels of a target. Tensors then stay quantized between operators."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ _QUANTIZED = "quantized_decomposed"
 class FuseQuantizedPass(ProgramPass):
     """Fuses dequantize, compute, quantize into the `ir.quantized_ops` operators that the target supports.
 
-    available: returns whether the target has a kernel for an operator and a dtype. Other operators stay
-        unfused.
+    Args:
+        available: returns whether the target has a kernel for an operator and a dtype. Other operators are
+            not fused.
     """
 
     def __init__(self, available: Available) -> None:

@@ -1,4 +1,4 @@
-"""Fuses linear layers and embeddings with quantized weights; inputs are dynamically quantized or float."""
+"""Fuses linear layers and embeddings with quantized weights. Inputs are float or dynamically quantized."""
 
 from __future__ import annotations
 
@@ -60,7 +60,12 @@ def _linear(rewriter: Rewriter, node: Node, operands: LinearOperands, weight: Qu
 
 
 def _dynamic(node: object) -> tuple[Node, list[Node], tuple[Argument, ...]] | None:
-    """(float tensor, views of the dequantized tensor, per_token ... eps) of a dynamically quantized input."""
+    """Matches a dynamically quantized input.
+
+    Returns:
+        The float tensor, the views of the dequantized tensor, and the arguments per_token to eps of
+        `rushlight.dynamic_linear`. None for any other node.
+    """
     views: list[Node] = []
     while is_op(node, *_VIEWS):
         views.insert(0, node)
@@ -133,7 +138,7 @@ def _weight_only(
 
 
 def _packed(rewriter: Rewriter, node: Node, weight: QuantizedWeight) -> Callable[[], Node] | None:
-    """A function that returns the weight packed two numbers a byte; None if packing is not possible."""
+    """Returns a function that packs the weight, two 4-bit numbers a byte; None if packing is impossible."""
     stored = rewriter.value(weight.source)
     if stored is None or stored.dim() != 2 or stored.shape[1] % 2 or not weight.is_int4:
         return None
@@ -173,7 +178,7 @@ def _embedding(rewriter: Rewriter, node: Node, weight: QuantizedWeight) -> None:
     rewriter.replace(node, rewriter.call(node, target, args, **options))
 
 
-# By the number of bits: the operator, and the least and the greatest integer.
+# For each number of bits: the operator, the least and the greatest integer.
 _EMBEDDINGS = {
     2: (backend_qd.embedding_2bit, -2, 1),
     4: (backend_qd.embedding_4bit, -8, 7),

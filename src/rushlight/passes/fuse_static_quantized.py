@@ -1,4 +1,4 @@
-"""Fuses dequantize, compute and quantize into one operator on quantized tensors."""
+"""Fuses dequantize, operator and quantize into one operator on quantized tensors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fuse_static(rewriter: Rewriter) -> None:
     Expected: y = rushlight.quantized_convolution(x, ..., w, scales, bias, ..., s, z, z, 127)
 
     Linear, addition, multiplication, means, average pooling and softmax are fused in the same way. A clamp
-    may follow them. Views and permutes may lie between them, which then move quantized tensors.
+    may follow. Views and permutes may be in front of `quantize`; they then move quantized tensors.
     """
     for node in list(rewriter.program.graph.nodes):
         params = quantize_params(node)
@@ -61,7 +61,11 @@ def _fuse(rewriter: Rewriter, quantize: Node, params: QuantParams) -> None:
 
 
 def _walk_back(node: object, params: QuantParams) -> tuple[Node | None, list[Node], int, int]:
-    """Skips single-use clamps and movements; returns the operator before them, the movements, the range."""
+    """Walks back over clamps and movements (views, permutes) with a single user.
+
+    Returns:
+        The operator in front of them, the movements, and the least and greatest quantized number.
+    """
     low, high = params.quant_min, params.quant_max
     moves: list[Node] = []
     while isinstance(node, Node) and len(node.users) == 1:
@@ -78,7 +82,7 @@ def _walk_back(node: object, params: QuantParams) -> tuple[Node | None, list[Nod
 
 
 def _input(node: Any, dtype: torch.dtype) -> tuple[Node, float, int] | None:
-    """The quantized tensor of an operand, with its scale and zero point."""
+    """Returns the quantized tensor, scale and zero point of an operand; None if it is not quantized."""
     params = dequantize_params(node)
     if params is None or params.dtype != dtype or meta.get_dtype(node) != torch.float32:
         return None

@@ -1,4 +1,4 @@
-"""Marks on mutable buffers whose initial value is part of the program."""
+"""Marks mutable buffers whose initial value must be part of the program file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rushlight.passes.export_pass import Argument, ExportPass, NodeMetadata, Pro
 
 
 class InitializedMutableBufferPass(ExportPass):
-    """Keeps the initial value of each buffer whose input name contains one of `patterns`, ignoring case.
+    """Keeps the initial value of each buffer whose input name contains one of `patterns`. Case is ignored.
 
-    An initial value other than zero is always written, without this pass too.
+    An initial value that is not all zeros is always written, also without this pass.
     """
 
     def __init__(self, patterns: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Converts the inputs of operators to row-major if the kernels support only this layout."""
+"""Converts inputs to row-major layout for operators whose kernels support only this layout."""
 
 from __future__ import annotations
 

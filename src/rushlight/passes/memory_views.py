@@ -1,4 +1,4 @@
-"""Replaces view copies of row-major tensors by views that share their base's memory."""
+"""Replaces view copies of row-major tensors by views that share the memory of the base."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class NormalizeViewBasesPass(GraphPass):
 class UseMemoryViewsPass(GraphPass):
     """Before: v = aten.view_copy(x, [6, 4]). Expected: v = memory.view(x, [6, 4]).
 
-    A copy stays if its result is a graph output, whose memory may belong to the caller, or if its base is not
-    row-major.
+    A copy stays if its result is a graph output, because the caller may provide the memory of an output. It
+    also stays if its base is not row-major.
     """
 
     @override
@@ -51,7 +51,7 @@ class UseMemoryViewsPass(GraphPass):
 
 
 def is_view_copy(node: object) -> bool:
-    """Whether the node is a call of view_copy in any dialect."""
+    """Returns whether the node is a call of view_copy in any dialect."""
     return (
         isinstance(node, Node)
         and node.op == "call_function"
@@ -60,7 +60,7 @@ def is_view_copy(node: object) -> bool:
 
 
 def _own_spec(node: Node) -> object:
-    """The node's spec, or a spec made from its value if it has none yet."""
+    """Returns the spec of the node, or a new spec from its value if it has no spec yet."""
     val = meta.get_tensor(node)
     return TensorSpec.from_tensor(val) if val is not None and not meta.has_spec(node) else meta.get_spec(node)
 

@@ -1,4 +1,4 @@
-"""Merges convolutions of one input whose results are added into one convolution."""
+"""Merges convolutions of the same input into one convolution if their results are added."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _BATCH_NORM = torch.ops.aten._native_batch_norm_legit_no_training.default
 class MergeBranchesPass(ProgramPass):
     """conv(x, v) + conv(x, w) = conv(x, v + w); the smaller kernel is padded with zeros.
 
-    A batch norm behind a convolution becomes part of the convolution. A batch norm of `x` itself counts as a
-    1 x 1 convolution. RepVGG and MobileOne, for example, are trained with such branches.
+    A batch norm after a convolution becomes part of the convolution. A batch norm of `x` itself is treated as
+    a 1 x 1 convolution. RepVGG and MobileOne, for example, are trained with such branches.
 
     Source: Ding et al., RepVGG: Making VGG-style ConvNets Great Again, 2021 (structural re-parameterization).
 
@@ -71,7 +71,7 @@ class _Branch:
     """A convolution, a batch norm, or a batch norm of a convolution."""
 
     term: Node
-    """The summand."""
+    """The node that is added."""
     source: Node
     conv: Node | None
     """The convolution; None for a batch norm of the input, which scales each pixel."""
@@ -79,14 +79,14 @@ class _Branch:
     kernel: tuple[int, ...]
 
     def numbers(self, index: int) -> tuple[int, ...]:
-        """An argument of the convolution that has one number for each spatial dimension."""
+        """Returns stride, padding or dilation, the argument `index`, with one number for each spatial dim."""
         assert self.conv is not None
         given: Any = self.conv.args[index]
         return tuple(given) if len(given) == len(self.kernel) else tuple(given) * len(self.kernel)
 
 
 def _roots(program: ExportedProgram) -> list[Node]:
-    """Sums that are not summands of other sums."""
+    """Returns the sums that are not summands of other sums."""
     return [
         node
         for node in program.graph.nodes
@@ -99,11 +99,11 @@ def _is_sum(node: Node) -> bool:
         node.op == "call_function"
         and aten_op(node.target) is _ADD
         and bool(node.kwargs.get("alpha", 1) == 1)
-        and all(isinstance(term, Node) and _is_alike(term, node) for term in node.args)
+        and all(isinstance(term, Node) and _has_same_shape(term, node) for term in node.args)
     )
 
 
-def _is_alike(term: Node, node: Node) -> bool:
+def _has_same_shape(term: Node, node: Node) -> bool:
     a, b = meta.get_tensor(term), meta.get_tensor(node)
     if a is None or b is None or a.dtype != b.dtype or a.dim() != b.dim() or not a.is_floating_point():
         return False
@@ -111,7 +111,7 @@ def _is_alike(term: Node, node: Node) -> bool:
 
 
 def _terms(root: Node) -> tuple[list[Node], list[Node]]:
-    """(summands in order, addition nodes) of a nested sum."""
+    """Returns the summands of a nested sum in order, and its addition nodes."""
     terms: list[Node] = []
     adds: list[Node] = []
     pending = [root]
@@ -128,7 +128,7 @@ def _terms(root: Node) -> tuple[list[Node], list[Node]]:
 
 
 def _groups(terms: Sequence[Node], constants: dict[str, torch.Tensor]) -> list[list[_Branch]]:
-    """Groups of branches that can be merged; the branch with the largest kernel is first in each group."""
+    """Returns groups of branches that can be merged. The first branch of a group has the largest kernel."""
     branches = [found for term in terms if (found := _branch(term, constants)) is not None]
     branches.sort(key=lambda b: (b.conv is None, -torch.Size(b.kernel).numel()))
     groups: list[list[_Branch]] = []
@@ -172,12 +172,12 @@ def _is_constant(value: object, constants: dict[str, torch.Tensor]) -> bool:
 
 
 def _fits(branch: _Branch, largest: _Branch, constants: dict[str, torch.Tensor]) -> bool:
-    """Whether the kernel of `branch` lies within the kernel of `largest`."""
+    """Returns whether `branch` can be merged into the convolution of `largest`."""
     if branch.source is not largest.source:
         return False
     assert largest.conv is not None
     if branch.conv is None:
-        # Input and output have the same shape; with a stride of 1, alignment and channels fit.
+        # The input has the shape of the sum; with a stride of 1, positions and channels therefore match.
         return set(largest.numbers(3)) == {1} and _offsets(None, largest) is not None
     weight, other = (_weight(conv, constants) for conv in (branch.conv, largest.conv))
     return (
@@ -196,7 +196,10 @@ def _weight(conv: Node, constants: dict[str, torch.Tensor]) -> torch.Tensor:
 
 
 def _offsets(branch: _Branch | None, largest: _Branch) -> tuple[int, ...] | None:
-    """The offset of the branch's kernel (None: one pixel without padding) within the kernel of `largest`."""
+    """Returns the offset of the kernel of `branch` within the kernel of `largest`, for each spatial dim.
+
+    A branch of None is a 1 x 1 kernel without padding. The result is None if the kernel does not fit.
+    """
     ones = (1,) * len(largest.kernel)
     kernel, padding, dilation = ones, (0,) * len(ones), ones
     if branch is not None:
@@ -222,7 +225,7 @@ def _replace(
     evaluator: Evaluator,
     added: NewConstants,
 ) -> None:
-    """Puts each merged convolution in the place of its first summand, and adds the remaining summands."""
+    """Replaces the first summand of each group by the merged convolution, and adds the other summands."""
     merged: dict[Node, Node] = {}
     for group in groups:
         conv = _merge(root, group, constants, evaluator, added)
@@ -277,11 +280,11 @@ def _merge(
 def _values(
     branch: _Branch, shape: torch.Size, constants: dict[str, torch.Tensor]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(weight, bias) of a branch in float64.
+    """Returns the weight and bias of a branch in float64.
 
     Args:
         branch: the branch.
-        shape: [outputs, inputs of a group, ...] of the merged weight.
+        shape: the shape of the merged weight, [output channels, input channels of a group, ...].
         constants: the constant tensors by placeholder name.
     """
 
@@ -290,7 +293,7 @@ def _values(
 
     outputs, inputs = shape[:2]
     if branch.conv is None:
-        # Output o reads input o, which is the (o modulo inputs)-th of its group.
+        # Output channel o reads input channel o, which has the index o % inputs in its group.
         weight = torch.zeros(outputs, inputs, *(1,) * (len(shape) - 2), dtype=torch.float64)
         every = torch.arange(outputs)
         weight[every, every % inputs] = 1

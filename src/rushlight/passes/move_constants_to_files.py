@@ -1,4 +1,4 @@
-"""Tags constants that are stored outside the program file."""
+"""Marks constants that are stored in data files instead of the program file."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ TagOf = Callable[[Node], str | None]
 
 
 class MoveConstantsToFilesPass(ProgramPass):
-    """Chooses for each constant the file (without suffix) that stores it instead of the program file.
+    """Chooses a data file for each constant that is not stored in the program file.
 
     Args:
-        file_of: returns the file for the constant of a placeholder, or None for the program file;
-            `default_file` stores all constants in one file. If `file_of` is None, this pass moves no
-            constant.
-        trained: parameters that have gradients go to the default file.
+        file_of: returns the file name (without suffix) for the constant of a placeholder, or None for the
+            program file. `default_file` stores all constants in one file. If `file_of` is None, this pass
+            moves no constants.
+        trained: whether parameters with gradients are stored in the default file.
     """
 
     def __init__(self, file_of: TagOf | None, trained: bool) -> None:
@@ -64,7 +64,7 @@ def external_constants_pass(graph_module: GraphModule, gen_tag_fn: TagOf | None 
 
 
 def _chosen(graph_module: GraphModule, file_of: TagOf) -> dict[Node, str]:
-    """The file of each constant that is stored outside the program."""
+    """Returns the data file of each constant that is not stored in the program file."""
     constants = [
         node
         for node in graph_module.graph.find_nodes(op="placeholder")
@@ -76,10 +76,10 @@ def _chosen(graph_module: GraphModule, file_of: TagOf) -> dict[Node, str]:
 def delegate_external_constants_pass_unlifted(
     module: torch.nn.Module, gen_tag_fn: TagOf | None = None
 ) -> PassResult:
-    """Tags constants of a captured module, which are still attributes, before the module is exported again.
+    """Tags constants of a captured module before the module is exported again. They are still attributes.
 
-    A backend that takes over a tagged constant stores it, with all other constants of the same delegate, in
-    the file of that name. Two files for one delegate are refused with CompileError.
+    If a backend stores a tagged constant, it stores all constants of the same delegate in the file with this
+    name. Two file names for one delegate raise a CompileError.
     """
     changed = False
     for graph_module in module.modules():

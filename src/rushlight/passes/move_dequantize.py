@@ -1,4 +1,4 @@
-"""Moves dequantize nodes behind data movements, so that data is moved while quantized."""
+"""Moves dequantize nodes behind data movements, so that the program moves quantized data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def move_dequantize(rewriter: Rewriter) -> None:
     Expected: y = dequantize(aten.view_copy(q, sizes), s, z)
 
     Permutes, slices, max pooling and concatenations of inputs with equal parameters are handled in the same
-    way. If the result is quantized again with the same parameters, the dequantize node disappears.
+    way. If the result is quantized again with the same parameters, both nodes are removed.
     """
     for node in list(rewriter.program.graph.nodes):
         if is_op(node, *MOVEMENT):
@@ -35,7 +35,7 @@ def move_dequantize(rewriter: Rewriter) -> None:
 
 
 def _shared(rewriter: Rewriter, sources: list[Any]) -> QuantParams | None:
-    """The quantization parameters that all sources share; None if they differ or a value is constant."""
+    """Returns the quantization parameters of all sources; None if they differ or a source is constant."""
     found = [dequantize_params(source) for source in sources]
     if not found or found[0] is None or any(params != found[0] for params in found):
         return None

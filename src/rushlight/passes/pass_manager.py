@@ -1,4 +1,4 @@
-"""Pass managers under ExecuTorch's names."""
+"""Pass managers with the names that ExecuTorch uses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PassType = Callable[[GraphModule], PassResult | None]
 class PassManager(FxPassManager):
     """Runs graph passes in order, `steps` times or until nothing changes.
 
-    A function that returns nothing counts as having changed the graph.
+    If a function returns None, the manager assumes that it changed the graph.
     """
 
     def __init__(
@@ -44,19 +44,19 @@ class PassManager(FxPassManager):
         )
 
     def check(self, module: torch.nn.Module) -> None:
-        """Raises PassError for a call of a method or of a module, which no dialect allows."""
+        """Raises PassError if the graph calls a method or a module, because no dialect allows such calls."""
         if isinstance(module, GraphModule):
             check_calls(module, type(self).__name__)
 
 
 class ExportedProgramPassManager(ExportedProgramPassBase):
-    """Runs passes over graph modules and passes over exported programs on a program, in order.
+    """Runs passes on an exported program in order: passes over graph modules and over programs.
 
     Args:
         passes: a pass, a list of passes, or a list of such lists.
         run_checks_after_each_pass: has no effect; the checks always run after each pass.
         suppress_check_failures: must be False.
-        steps: how often the list is run at most; it ends earlier if nothing changes.
+        steps: the largest number of runs of the list; it stops earlier if a run changes nothing.
     """
 
     def __init__(
@@ -83,15 +83,15 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
     def __call__(
         self, exported_program: ExportedProgram, override_verifiers: Sequence[type[Verifier]] | None = None
     ) -> ExportedProgramPassResult:
-        """Runs the passes; graph passes act on the program's graph module.
+        """Runs the passes. Graph passes run on the graph module of the program.
 
         Args:
-            exported_program: the program, which stays as it is.
-            override_verifiers: the verifiers for the result, instead of the program's verifiers.
+            exported_program: the program; it is not changed.
+            override_verifiers: the verifiers of the result; None means the verifiers of the program.
 
         Raises:
             PassError: a pass failed one of the checks of `run_passes`.
-            SpecViolationError: a verifier refuses the result.
+            SpecViolationError: a verifier rejects the result.
         """
         result = self.call(exported_program)
         if result.modified:
@@ -110,7 +110,7 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
             if not result.modified:
                 break
         if modified:
-            # A pass over graphs may have replaced an output; its name is in the signature.
+            # A graph pass may have replaced an output; the signature needs the new name.
             program = with_graph_module(program, program.graph_module)
         return ExportedProgramPassResult(program, modified)
 
@@ -120,7 +120,7 @@ def _with_result(item: AnyPass) -> Callable[..., Any]:
 
 
 def flatten(passes: PassTree | None) -> list[AnyPass]:
-    """Flattens a pass, a list of passes, or a list of lists to one list."""
+    """Flattens a pass, a list of passes, or nested lists of passes to one list."""
     if passes is None:
         return []
     if callable(passes) and not isinstance(passes, (list, tuple)):

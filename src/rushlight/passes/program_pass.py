@@ -1,4 +1,4 @@
-"""Passes over exported programs; they have access to parameters and signatures besides the graph."""
+"""Passes over exported programs, which can read and change parameters and signatures besides the graph."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ExportedProgramPassBase(ABC):
     """A pass that takes an exported program and returns an exported program."""
 
     def __call__(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
-        """Runs the pass, with its checks before and after."""
+        """Runs `requires`, `call` and `ensures`."""
         self.requires(exported_program)
         result = self.call(exported_program)
         if not isinstance(result, ExportedProgramPassResult):
@@ -34,10 +34,10 @@ class ExportedProgramPassBase(ABC):
 
     @abstractmethod
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
-        """Returns a new program, or the argument, unchanged, if the pass changes nothing."""
+        """Returns a new program, or the unchanged argument if the pass changes nothing."""
 
     def requires(self, exported_program: ExportedProgram) -> None:  # noqa: B027
-        """Raises an error if the pass does not accept the program; is called before the pass."""
+        """Raises an error if the pass does not accept the program. It runs before `call`."""
 
     def ensures(self, exported_program: ExportedProgram) -> None:  # noqa: B027
-        """Raises an error if the result of the pass is wrong; is called after the pass."""
+        """Raises an error if the result of the pass is wrong. It runs after `call`."""

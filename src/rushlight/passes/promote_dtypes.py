@@ -1,4 +1,4 @@
-"""Converts the operands of arithmetic on different dtypes, so that kernels get one dtype."""
+"""Converts operands of different dtypes to the promoted dtype, so that a kernel gets one dtype."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PromoteDtypesPass(GraphPass):
 
 
 def _convert_tensors(evaluator: Evaluator, node: Node, dtype: torch.dtype) -> bool:
-    """Converts the tensors among the arguments of a node to `dtype`; returns whether there was another."""
+    """Converts tensor arguments of a node to `dtype`. Returns whether an argument had another dtype."""
 
     def convert(value: Argument, argument: torch._C.Argument) -> Argument:
         val = meta.get_tensor(value) if isinstance(value, Node) else None
@@ -67,7 +67,7 @@ def _convert_tensors(evaluator: Evaluator, node: Node, dtype: torch.dtype) -> bo
 
 
 def _promote_layer_norm(evaluator: Evaluator, node: Node) -> bool:
-    """Computes a layer norm of several dtypes in the widest of them."""
+    """Computes a layer norm in the promoted dtype of its arguments. Returns whether the dtypes differed."""
     dtypes = {
         val.dtype for arg in node.args if isinstance(arg, Node) and (val := meta.get_tensor(arg)) is not None
     }

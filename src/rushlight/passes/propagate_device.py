@@ -1,4 +1,4 @@
-"""Propagates the devices of delegates to their arguments and results, with copies between host and device."""
+"""Propagates the devices of delegates to their arguments and results; inserts host and device copies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rushlight.ir.spec import DeviceType, TensorSpec
 from rushlight.passes.base import GraphPass
 
 TARGET_DEVICE_COMPILE_SPEC_KEY = "target_device"
-"""The key of the compile spec that names a delegate's device; an example of the value is b"cuda:0"."""
+"""The key of the compile spec for the device of a delegate. An example of its value is b"cuda:0"."""
 
 Device: TypeAlias = tuple[DeviceType, int]
 
@@ -30,7 +30,7 @@ _D2H = torch.ops.et_copy._d2h_copy.default
 
 
 class PropagateDevicePass(GraphPass):
-    """Gives the arguments and results of delegates the device from the delegate's compile specs.
+    """Sets the device of the arguments and results of delegates from the compile specs of the delegate.
 
     Before: r = delegate(x); y = r[0]
     Expected: x1 = et_copy._h2d_copy(x); r = delegate(x1); r0 = r[0]; y = et_copy._d2h_copy(r0)
@@ -39,16 +39,16 @@ class PropagateDevicePass(GraphPass):
     not changed.
 
     Args:
-        skip_h2d_for_method_inputs: a method input that only a delegate uses lies on the device; the caller
-            copies the data there.
-        skip_d2h_for_method_outputs: a delegate's result that is only a method output stays on the device.
-        enable_non_cpu_memory_planning: device memory is planned. Without it, the pass inserts no copies and
-            only sets the device of arguments and results.
+        skip_h2d_for_method_inputs: a method input that only a delegate uses is in device memory; the caller
+            copies the data to the device.
+        skip_d2h_for_method_outputs: a delegate result that is only a method output stays in device memory.
+        enable_non_cpu_memory_planning: whether device memory is planned. If False, the pass inserts no copies
+            and only sets the device of arguments and results.
 
     Raises:
-        ValueError: copies shall be skipped, but device memory is not planned.
-        CompileError: a delegate call has no lowered module, or an input that shall lie on the device has
-            other users.
+        ValueError: a `skip` option is set, but device memory is not planned.
+        CompileError: a delegate call has no lowered module, or an input in device memory has other
+            users.
     """
 
     def __init__(
@@ -60,8 +60,8 @@ class PropagateDevicePass(GraphPass):
         super().__init__()
         if (skip_h2d_for_method_inputs or skip_d2h_for_method_outputs) and not enable_non_cpu_memory_planning:
             raise ValueError(
-                "skip_h2d_for_method_inputs and skip_d2h_for_method_outputs leave out copies, which exist "
-                "only with enable_non_cpu_memory_planning=True"
+                "skip_h2d_for_method_inputs and skip_d2h_for_method_outputs omit copies between host and "
+                "device, which exist only with enable_non_cpu_memory_planning=True"
             )
         self.skip_h2d_for_method_inputs = skip_h2d_for_method_inputs
         self.skip_d2h_for_method_outputs = skip_d2h_for_method_outputs
@@ -71,19 +71,19 @@ class PropagateDevicePass(GraphPass):
     def rewrite(self, module: GraphModule) -> bool:
         calls = {node: device for node in module.graph.nodes if (device := _device_of(module, node))}
         for call, device in calls.items():
-            self._place_arguments(call, device)
-            _place(_specs(call), device)
+            self._set_argument_devices(call, device)
+            _set_device(_specs(call), device)
             for item in list(call.users):
                 if item.target is operator.getitem:
-                    self._place_result(item, device)
+                    self._set_result_device(item, device)
         if calls:
             _remove_round_trips(module)
         return bool(calls)
 
-    def _place_arguments(self, call: Node, device: Device) -> None:
+    def _set_argument_devices(self, call: Node, device: Device) -> None:
         if not self.enable_non_cpu_memory_planning:
             for argument in call.args[1:]:
-                _place(_specs(argument), device)
+                _set_device(_specs(argument), device)
             return
         for index, argument in enumerate(call.args[1:], start=1):
             spec = meta.get_spec(argument) if isinstance(argument, Node) else None
@@ -93,21 +93,21 @@ class PropagateDevicePass(GraphPass):
                 if len(argument.users) != 1:
                     raise CompileError(
                         f"skip_h2d_for_method_inputs: the input {argument.name} has "
-                        f"{len(argument.users)} users, so that it cannot lie on the device of {call.name}; "
+                        f"{len(argument.users)} users, so it cannot be in device memory of {call.name}; "
                         "it must have exactly one user"
                     )
-                _place([spec], device)
+                _set_device([spec], device)
                 continue
             with call.graph.inserting_before(call):
                 copied = call.graph.call_function(_H2D, (argument,))
-            _describe(copied, argument, spec, device)
+            _set_metadata(copied, argument, spec, device)
             call.update_arg(index, copied)
 
-    def _place_result(self, item: Node, device: Device) -> None:
+    def _set_result_device(self, item: Node, device: Device) -> None:
         spec = meta.get_spec(item)
         if not isinstance(spec, TensorSpec):
             return
-        _place([spec], device)
+        _set_device([spec], device)
         if not self.enable_non_cpu_memory_planning:
             return
         if self.skip_d2h_for_method_outputs and all(user.op == "output" for user in item.users):
@@ -115,13 +115,13 @@ class PropagateDevicePass(GraphPass):
         users = list(item.users)
         with item.graph.inserting_after(item):
             copied = item.graph.call_function(_D2H, (item,))
-        _describe(copied, item, spec, _HOST)
+        _set_metadata(copied, item, spec, _HOST)
         for user in users:
             user.replace_input_with(item, copied)
 
 
 def _device_of(module: GraphModule, call: Node) -> Device | None:
-    """The device of a delegate call; None if the delegate names none or the node is not a delegate call."""
+    """Returns the device of a delegate call; None for other nodes and for delegates without a device."""
     if not is_delegate_call(call):
         return None
     attribute = call.args[0] if call.args else None
@@ -130,16 +130,16 @@ def _device_of(module: GraphModule, call: Node) -> Device | None:
         lowered = getattr(module, str(attribute.target), None)
     if not hasattr(lowered, "compile_specs"):
         raise CompileError(
-            f"the first argument of {call.name}, {attribute}, is no attribute with a LoweredBackendModule"
+            f"the first argument of {call.name} is {attribute}, not an attribute with a LoweredBackendModule"
         )
     return target_device_of(lowered)
 
 
 def target_device_of(lowered_module: Any) -> Device | None:
-    """Returns the device in the compile specs of a lowered module; None if they name no device.
+    """Returns the device in the compile specs of a lowered module; None if they contain no device.
 
     Raises:
-        ValueError: there is no such device.
+        ValueError: the device is not valid.
     """
     for spec in lowered_module.compile_specs:
         if spec.key == TARGET_DEVICE_COMPILE_SPEC_KEY:
@@ -148,10 +148,10 @@ def target_device_of(lowered_module: Any) -> Device | None:
 
 
 def parse_device(value: bytes) -> Device:
-    """Reads the value of a compile spec, such as b"cuda:1" or b"CPU".
+    """Parses a device in a compile spec, such as b"cuda:1" or b"CPU".
 
     Raises:
-        ValueError: there is no such device type, or the index is no number.
+        ValueError: the device type is unknown, or the index is not a number.
     """
     name, _, index = value.decode().strip().lower().partition(":")
     for device_type in DeviceType:
@@ -168,17 +168,17 @@ def _specs(node: object) -> Iterator[TensorSpec]:
             yield item
 
 
-def _place(specs: Iterable[TensorSpec], device: Device) -> None:
+def _set_device(specs: Iterable[TensorSpec], device: Device) -> None:
     for spec in specs:
         spec.device, spec.device_index = device
 
 
-def _describe(copied: Node, source: Node, spec: TensorSpec, device: Device) -> None:
-    """Gives a copy the metadata of its source, on another device."""
+def _set_metadata(copied: Node, source: Node, spec: TensorSpec, device: Device) -> None:
+    """Sets the metadata of a copy: the metadata of its source, with another device."""
     new = copy.copy(spec)
     new.init_mem_planning_fields()
     new.const, new.storage, new.extra_tensor_info = False, None, None
-    _place([new], device)
+    _set_device([new], device)
     meta.copy_origin(source, copied)
     if meta.has_val(source):
         meta.set_val(copied, meta.get_val(source))
@@ -186,7 +186,7 @@ def _describe(copied: Node, source: Node, spec: TensorSpec, device: Device) -> N
 
 
 def _remove_round_trips(module: GraphModule) -> None:
-    """Lets a delegate read another delegate's result directly if both are on the same device."""
+    """Removes a copy to the host and back if one delegate reads a result of another on the same device."""
     for node in list(module.graph.nodes):
         if not is_op(node, _H2D) or not is_op(node.args[0], _D2H):
             continue

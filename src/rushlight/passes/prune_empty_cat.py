@@ -14,7 +14,7 @@ from rushlight.passes.base import GraphPass, insert_call
 class PruneEmptyCatPass(GraphPass):
     """Before: aten.cat([x, empty, y]). Expected: aten.cat([x, y]). If all parts are empty: aten.full.
 
-    If all parts are empty and a size of the result is unknown, the concatenation stays.
+    The concatenation stays if all parts are empty and a size of the result is unknown.
     """
 
     @override

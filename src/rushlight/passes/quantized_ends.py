@@ -16,13 +16,18 @@ Parameters = dict[str, Any]
 def extract_io_quant_params(
     edge_prog: Any, *, input_idxs: Sequence[int] = (0,), output_idxs: Sequence[int] = (0,)
 ) -> dict[str, dict[str, Parameters]]:
-    """Returns scale and zero point of inputs and outputs, which a caller needs to pass integers.
+    """Returns the scale and zero point of inputs and outputs. A caller needs them to pass quantized tensors.
 
-    edge_prog: an edge manager or an exported program, which is not changed. Returns
-    {"inputs": {placeholder: {"scale": float, "zero_point": int}}, "outputs": {quantized node: ...}}.
+    Args:
+        edge_prog: an edge manager or an exported program; it is not changed.
+        input_idxs: the indices of the inputs.
+        output_idxs: the indices of the outputs.
+
+    Returns:
+        {"inputs": {placeholder: {"scale": float, "zero_point": int}}, "outputs": {quantized node: ...}}.
 
     Raises:
-        ValueError: there is no such input or output, or it is not quantized per tensor.
+        ValueError: an index is out of range, or the input or output is not quantized per tensor.
     """
     program: ExportedProgram = (
         edge_prog if isinstance(edge_prog, ExportedProgram) else edge_prog.exported_program()
@@ -38,7 +43,7 @@ def extract_io_quant_params(
 
 def _at(nodes: Sequence[Node], index: int, what: str) -> Node:
     if not 0 <= index < len(nodes):
-        raise ValueError(f"there is no {what} {index}: the program has {len(nodes)}")
+        raise ValueError(f"there is no {what} {index}: the program has {len(nodes)} {what}s")
     return nodes[index]
 
 

@@ -1,4 +1,4 @@
-"""Shared state of the passes that fuse quantized operators: the program, the target, and new nodes."""
+"""Rewriter: the program, the target and the new nodes while quantized operators are fused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rushlight.passes.base import insert_call
 aten = torch.ops.aten
 
 Available = Callable[[str, str], bool]
-"""Whether a target has a kernel: (`aten::add.out`, `int8`) -> bool."""
+"""Returns whether a target has a kernel: (`aten::add.out`, `int8`) -> bool."""
 
 MOVEMENT = frozenset(
     {
@@ -39,7 +39,7 @@ MOVEMENT = frozenset(
         dim_order_ops.DIM_ORDER_OF_MEMORY_FORMAT[aten.clone.default],
     }
 )
-"""Operators on one tensor that only move elements, so that they also work on quantized tensors."""
+"""Operators on one tensor that only move elements. They can therefore run on quantized tensors."""
 
 
 class Rewriter:
@@ -55,7 +55,7 @@ class Rewriter:
         self.changed = False
 
     def available(self, op: Target, dtype: torch.dtype) -> bool:
-        """Whether the target runs the operator on the dtype."""
+        """Returns whether the target has a kernel for the operator and the dtype."""
         target = aten_op(op)
         variant = None if target is None else find_out_variant(target)
         if variant is None:
@@ -65,11 +65,11 @@ class Rewriter:
 
     def call(self, origin: Node, op: Target, args: tuple[Argument, ...], **kwargs: Argument) -> Node:
         """Inserts a call in front of `origin` with the source line of `origin`."""
-        assert callable(op), f"{op} is no function"
+        assert callable(op), f"{op} is not a function"
         return insert_call(self.evaluator, origin, op, args, **kwargs)
 
     def replace(self, old: Node, new: Node) -> None:
-        """Replaces `old` by `new`; if the strides differ, `new` gets the value metadata of `old`."""
+        """Replaces `old` by `new`. If the strides differ, `new` gets the value metadata of `old`."""
         before, after = meta.get_tensor(old), meta.get_tensor(new)
         if before is not None and after is not None and before.stride() != after.stride():
             meta.set_val(new, before)
@@ -84,29 +84,29 @@ class Rewriter:
         return node
 
     def once(self, key: object, make: Callable[[], Node]) -> Node:
-        """Returns the node for `key`; `make` creates it at the first call."""
+        """Returns the node for `key`. `make` creates the node on the first call."""
         if key not in self._packed:
             self._packed[key] = make()
         return self._packed[key]
 
     def value(self, node: object) -> torch.Tensor | None:
-        """The constant that a node reads."""
+        """Returns the constant that a node reads; None for other values."""
         return self.constants.value(node)
 
     def weight(self, node: object) -> QuantizedWeight | None:
-        """The stored weight that a node dequantizes; None for any other node."""
+        """Returns the stored weight that a node dequantizes; None for any other node."""
         return quantized_weight(node, self.value)
 
     def scales(self, weight: QuantizedWeight, origin: Node, repeats: int = 1) -> Node:
-        """The scales of a weight as a float32 constant.
+        """Adds the scales of a weight as a float32 constant.
 
         Args:
             weight: a stored weight.
-            origin: the node that the constant is made for.
-            repeats: how often the list of channel scales is repeated.
+            origin: the node that uses the constant.
+            repeats: the number of repetitions of the channel scales.
 
         Returns:
-            A node that gives [1], [repeats * channels] or [channels, groups].
+            A node with the shape [1], [repeats * channels] or [channels, groups].
         """
         if not isinstance(weight.scale, torch.Tensor):
             value = torch.tensor([weight.scale], dtype=torch.float32)

@@ -1,4 +1,4 @@
-"""Rebuilds an exported program with another graph module, and updates the names in its signature."""
+"""Replaces the graph module of an exported program, and updates the names in its signature."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rushlight.ir.program import make_program
 
 
 def with_graph_module(program: ExportedProgram, module: GraphModule) -> MethodProgram:
-    """Returns `program` with `module` as its graph; inputs and outputs must correspond one to one.
+    """Returns `program` with `module` as its graph. Inputs and outputs must correspond one to one.
 
     Raises:
         PassError: the numbers of inputs or outputs differ.
@@ -40,7 +40,9 @@ def with_graph_module(program: ExportedProgram, module: GraphModule) -> MethodPr
 def _signature(old: ExportGraphSignature, module: GraphModule) -> ExportGraphSignature:
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
     if len(placeholders) != len(old.input_specs):
-        raise PassError(f"a pass left {len(placeholders)} inputs where there were {len(old.input_specs)}")
+        raise PassError(
+            f"a pass changed the number of inputs from {len(old.input_specs)} to {len(placeholders)}"
+        )
     inputs = [
         InputSpec(spec.kind, _renamed(spec.arg, node), spec.target, spec.persistent)
         for spec, node in zip(old.input_specs, placeholders, strict=True)
@@ -48,7 +50,9 @@ def _signature(old: ExportGraphSignature, module: GraphModule) -> ExportGraphSig
     results = module.graph.output_node().args[0]
     results = list(results) if isinstance(results, (list, tuple)) else [results]
     if len(results) != len(old.output_specs):
-        raise PassError(f"a pass left {len(results)} outputs where there were {len(old.output_specs)}")
+        raise PassError(
+            f"a pass changed the number of outputs from {len(old.output_specs)} to {len(results)}"
+        )
     outputs = [
         OutputSpec(spec.kind, _argument_of(spec.arg, result), spec.target)
         for spec, result in zip(old.output_specs, results, strict=True)

@@ -19,7 +19,7 @@ from rushlight.ir.program import rename_output
 from rushlight.passes.base import ProgramPass
 
 DEFAULT_INPLACEABLE_OPS: frozenset[object] = frozenset({ops.edge.aten.index_put.default})
-"""The operators rewritten by default, which update a part of a large tensor."""
+"""The operators that are rewritten by default. They update a part of a large tensor."""
 
 _VIEWS = (torch.ops.aten.view_copy.default,)
 _WRITES_INPUT = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
@@ -52,21 +52,21 @@ def reinplace_pass(
 
     A call is rewritten if three conditions hold. No later node reads the overwritten tensor or a view of it.
     The overwritten tensor has the shape and dtype of the result. The program computes the overwritten tensor,
-    or it is an input that the program writes anyway. If the operator has no in-place form, the node gets the
-    metadata key `_share_alloc_with_arg_idx`: the memory plan then places the result in the memory of that
-    argument.
+    or it is an input that the program also writes without this pass. If the operator has no in-place form,
+    the node gets the metadata key `_share_alloc_with_arg_idx`. The memory planner then places the result in
+    the memory of this argument.
 
     Args:
         ep: an edge program, which is changed.
-        ops_to_inplace: operators, by default `DEFAULT_INPLACEABLE_OPS`. ATen's in-place operator with the
-            fitting schema is used.
+        ops_to_inplace: the operators to rewrite, by default `DEFAULT_INPLACEABLE_OPS`. The in-place operator
+            of ATen with the matching schema replaces them.
         inplace_overrides: maps functional operators to the in-place operators that replace them.
 
     Returns:
         The same program.
 
     Raises:
-        ValueError: an in-place operator does not fit the operator that it replaces.
+        ValueError: the schema of an in-place operator does not match the operator that it replaces.
     """
     chosen = DEFAULT_INPLACEABLE_OPS if ops_to_inplace is None else ops_to_inplace
     if _reinplace(ep, _replacements(chosen, inplace_overrides or {})):
@@ -75,7 +75,7 @@ def reinplace_pass(
 
 
 def inplace_operator(functional: object) -> EdgeOpOverload | None:
-    """The in-place edge operator with the schema of a functional ATen operator; None if there is none."""
+    """Returns the in-place edge operator for a functional ATen operator; None if ATen has none."""
     op = _overload(functional)
     if op.namespace != "aten":
         return None
@@ -90,12 +90,12 @@ def inplace_operator(functional: object) -> EdgeOpOverload | None:
 def _overload(op: object) -> OpOverload:
     found = aten_op(op)
     if found is None:
-        raise ValueError(f"{op} is no operator")
+        raise ValueError(f"{op} is not an operator")
     return found
 
 
 def _writes_first(functional: torch.FunctionSchema, inplace: torch.FunctionSchema) -> bool:
-    """Whether the only difference of two schemas is that `inplace` writes its first argument."""
+    """Returns whether two schemas differ only because `inplace` writes its first argument."""
     wanted, given = functional.arguments, inplace.arguments
     if not given or len(wanted) != len(given):
         return False
@@ -105,7 +105,7 @@ def _writes_first(functional: torch.FunctionSchema, inplace: torch.FunctionSchem
 
 
 def _replacements(chosen: Iterable[object], overrides: Mapping[object, object]) -> dict[object, object]:
-    """The in-place form of each operator; None for an operator without one."""
+    """Returns the in-place form of each operator; None for an operator without an in-place form."""
     found: dict[object, object] = {op: inplace_operator(op) for op in chosen if op not in overrides}
     for functional, inplace in overrides.items():
         wanted, given = _overload(functional)._schema, _overload(inplace)._schema
@@ -120,7 +120,7 @@ def _replacements(chosen: Iterable[object], overrides: Mapping[object, object]) 
                 f"{wanted.name}_"
             )
         if not any(r.alias_info is not None and r.alias_info.is_write for r in given.returns):
-            raise ValueError(f"{inplace} returns none of the arguments that it writes, by its schema {given}")
+            raise ValueError(f"{inplace} must return an argument that it writes; its schema is {given}")
         found[functional] = inplace
     return found
 
@@ -151,7 +151,7 @@ def _reinplace(program: ExportedProgram, replacements: Mapping[object, object]) 
 
 
 def _writable_inputs(program: ExportedProgram) -> set[str]:
-    """The placeholders of buffers and inputs that the program writes."""
+    """Returns the names of the placeholders of buffers and inputs that the program writes."""
     signature = program.graph_signature
     targets = {str(spec.target) for spec in signature.output_specs if spec.kind in _WRITES_INPUT}
     return {
@@ -162,7 +162,7 @@ def _writable_inputs(program: ExportedProgram) -> set[str]:
 
 
 def _results(program: ExportedProgram, output: Node) -> list[Node]:
-    """The nodes whose values the caller gets; new contents of buffers and inputs do not count."""
+    """Returns the results for the caller, without the new values of buffers and inputs."""
     specs = program.graph_signature.output_specs
     values = output.args[0]
     listed = list(values) if isinstance(values, (list, tuple)) else [values]
@@ -175,7 +175,7 @@ def _results(program: ExportedProgram, output: Node) -> list[Node]:
 
 
 def _storage(node: Node) -> Node:
-    """The node that owns the memory which `node` shares as a view."""
+    """Returns the node whose memory `node` uses: the base of a chain of views, or `node` itself."""
     while is_op(node, *_VIEWS) and isinstance(node.args[0], Node):
         node = node.args[0]
     return node
@@ -196,7 +196,7 @@ def _may_overwrite(node: Node, overwritten: Node, read: Collection[Node], writab
 
 
 def _fits(overwritten: Node, node: Node) -> bool:
-    """Whether two values certainly have the same dtype and shape."""
+    """Returns whether two values have the same dtype and shape for all inputs."""
     before, after = meta.get_tensor(overwritten), meta.get_tensor(node)
     if before is None or after is None:
         return True

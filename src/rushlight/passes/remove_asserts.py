@@ -1,4 +1,4 @@
-"""Removes run-time assertions from the graph; the runtime checks shapes against its own bounds."""
+"""Removes run-time assertions from the graph. The runtime checks the bounds of shapes itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Removes copies that change neither layout, dtype nor shape."""
+"""Removes copies that do not change layout, dtype or shape."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class RemoveCopiesPass(ProgramPass):
     """Before: c = dim_order_ops._clone_dim_order(x, dim_order=[0, 1, 2, 3]); y = aten.relu(c)
     Expected: y = aten.relu(x)
 
-    A copy stays if the program returns it and its source is an input or another output, or if its source is a
-    buffer or an input that the program writes.
+    A copy stays if it is an output and its source is an input or another output. It also stays if its source
+    is a buffer or an input that the program writes.
     """
 
     @override
@@ -65,7 +65,7 @@ class RemoveCopiesPass(ProgramPass):
 
 
 def _written_inputs(program: ExportedProgram) -> set[Node]:
-    """Placeholders of buffers and inputs that the program writes."""
+    """Returns the placeholders of buffers and inputs that the program writes."""
     signature = program.graph_signature
     changed = changed_targets(signature) | set(signature.user_inputs_to_mutate.values())
     names = {

@@ -9,7 +9,7 @@ from rushlight.passes.base import GraphPass, eliminate_dead_code
 
 
 class RemoveDeadCodePass(GraphPass):
-    """Erases operators without users and without side effects; inputs stay."""
+    """Erases operators without users and without side effects. Inputs stay."""
 
     @override
     def rewrite(self, module: GraphModule) -> bool:

@@ -1,4 +1,4 @@
-"""Removes operators that return their argument: whole slices, squeezed dynamic dims, no-op conversions."""
+"""Removes operators without effect: slices of whole dims, squeezes of dynamic dims, no-op conversions."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class RemoveNoopSlicesPass(GraphPass):
 class SqueezeStaticDimsPass(GraphPass):
     """Before: aten.squeeze_copy.dims(x, [0, 1]) of a [b, 1, 3] x. Expected: aten.squeeze_copy.dims(x, [1]).
 
-    An exported program keeps a dynamic dim, whatever its size at run time; the kernel would remove a size of
-    1.
+    In an exported program, a dynamic dim stays for any size at run time. The kernel would remove it if the
+    size is 1.
     """
 
     @override
@@ -53,7 +53,7 @@ class SqueezeStaticDimsPass(GraphPass):
 
 
 def _squeezed_dims(node: Node) -> list[int] | None:
-    """The dims argument of a squeeze; None for another node or a tensor of static shape."""
+    """Returns the dims argument of a squeeze; None for another node or a tensor with a static shape."""
     squeeze = torch.ops.aten.squeeze_copy
     if node.target not in (squeeze.default, squeeze.dim, squeeze.dims):
         return None

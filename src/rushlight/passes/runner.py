@@ -1,9 +1,9 @@
-"""Runs passes: it checks each pass, names the pass in each error, and prints graphs on request.
+"""Runs passes, checks their results, names the pass in each error, and prints graphs on request.
 
-The environment variable RUSHLIGHT_PRINT_PASSES lists passes (separated by commas, or `all`) whose graphs are
-printed to standard error before and after the pass. With RUSHLIGHT_CHECK_PASSES=1 each pass gets a separate
-copy of the program, which it must not change, and its result is verified. Otherwise only user passes are
-checked, and the compiler's own passes all rewrite one copy of the program.
+The environment variable RUSHLIGHT_PRINT_PASSES is a list of pass names (separated by commas) or `all`. The
+graphs before and after these passes are printed to standard error. With RUSHLIGHT_CHECK_PASSES=1, each pass
+gets a separate copy of the program, which it must not change, and its result is verified. Otherwise only
+passes of the user are checked, and all passes of the compiler rewrite the same copy of the program.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PRINT = "RUSHLIGHT_PRINT_PASSES"
 CHECK = "RUSHLIGHT_CHECK_PASSES"
 
 Verify = Callable[[GraphModule], None]
-"""Raises an error if a graph breaks a rule of its dialect."""
+"""Raises an error if a graph violates a rule of its dialect."""
 
 
 def run_passes(
@@ -41,18 +41,19 @@ def run_passes(
     """Runs passes in order.
 
     Args:
-        program: the input of the first pass. It is changed only if a user's pass was constructed with it.
+        program: the input of the first pass. It is not changed, except by a pass of the user that was
+            constructed with it.
         passes: passes over programs, passes over graph modules, functions that take a graph module and return
             a `PassResult`, and pass managers.
         verify: checks a graph against its dialect; called after each pass if RUSHLIGHT_CHECK_PASSES is set.
-        owned: `program` has no other user, so that it may be rewritten without a copy.
+        owned: whether `program` may be changed in place, because the caller does not use it later.
 
     Returns:
-        The last program, and whether any pass changed it; if none did, the given program itself.
+        The result of the last pass, and whether a pass changed the program. Without changes, it is `program`.
 
     Raises:
-        PassError: a pass returned a wrong type, made an invalid graph, changed its argument, or lost a fact
-            that later stages need.
+        PassError: a pass returned a wrong type, made an invalid graph, changed its argument, or removed
+            information that later stages need.
     """
     runner = _Runner(program, verify, owned)
     for item in counted("run passes", list(passes)):
@@ -61,7 +62,7 @@ def run_passes(
 
 
 class _Runner:
-    """The program between two passes; `owned` is True if passes may rewrite the program."""
+    """The current program. `owned` is True if passes may change it in place."""
 
     def __init__(self, program: ExportedProgram, verify: Verify | None, owned: bool) -> None:
         self.program = program
@@ -77,34 +78,34 @@ class _Runner:
         prints = not self._printed.isdisjoint((name, "all"))
         if prints:
             self._print(f"before {name}")
-        if not _is_ours(item):
-            modified = self._run_users(item, name)
+        if not _is_compiler_pass(item):
+            modified = self._run_user_pass(item, name)
         elif self._thorough:
             modified = self._run_checked(item, name)
         else:
-            modified = self._run_ours(item)
+            modified = self._run_compiler_pass(item)
         self.modified |= modified
         if prints:
             self._print(f"after {name}: {'modified' if modified else 'not modified'}")
 
-    def _own(self) -> ExportedProgram:
-        """Returns a program that a pass may rewrite; it is copied if necessary."""
+    def _owned_program(self) -> ExportedProgram:
+        """Returns a program that a pass may change in place. The program is copied if necessary."""
         if not self._owned:
             self.program, self._owned = copy_program(self.program), True
         return self.program
 
-    def _run_ours(self, item: ModulePass | Pass) -> bool:
-        """Runs a pass of the compiler in place, without the copy that the pass would make."""
+    def _run_compiler_pass(self, item: ModulePass | Pass) -> bool:
+        """Runs a pass of the compiler in place, so that the pass does not copy the program."""
         if isinstance(item, ProgramPass):
-            program = self._own()
+            program = self._owned_program()
             assert isinstance(program, MethodProgram)
             return item.rewrite_all(program)
         if isinstance(item, ModulePass):
-            return item.rewrite_all(self._own().graph_module)
-        return self._take(item(self.program))
+            return item.rewrite_all(self._owned_program().graph_module)
+        return self._accept_result(item(self.program))
 
     def _run_checked(self, item: ModulePass | Pass, name: str) -> bool:
-        """Runs a pass of the compiler on a program that the pass must not change, and checks the result."""
+        """Runs a pass of the compiler, and checks that it did not change its argument."""
         given = self.program
         before = fingerprint(given)
         if isinstance(item, ModulePass):
@@ -113,30 +114,31 @@ class _Runner:
             if result.graph_module is not given.graph_module:
                 self.program, self._owned = with_graph_module(given, result.graph_module), True
         else:
-            modified = self._take(item(given))
+            modified = self._accept_result(item(given))
         difference = first_difference(before, fingerprint(given))
         if difference is not None:
             raise PassError(f"{name} changed the program that it was given: {difference}")
         if modified != (self.program is not given):
-            raise PassError(f"{name} returned modified={modified}, which does not fit its result")
+            shown = "its argument" if modified else "another program"
+            raise PassError(f"{name} returned modified={modified}, but its result is {shown}")
         if modified:
             self._check_graphs(name)
             self._verify_after(name)
         return modified
 
-    def _run_users(self, item: AnyPass, name: str) -> bool:
-        """Runs a user's pass on a copy, and checks that facts for later stages are kept.
+    def _run_user_pass(self, item: AnyPass, name: str) -> bool:
+        """Runs a pass of the user on a copy, and checks that the result keeps the facts for later stages.
 
-        A pass that was constructed with the program runs on that program, because it must see the same graph.
+        A pass that was constructed with the program runs on this program, because it refers to its graph.
         """
         held = any(value is self.program for value in getattr(item, "__dict__", {}).values())
-        program = self.program if held else self._own()
+        program = self.program if held else self._owned_program()
         known, before = FactsOf(program), fingerprint(program)
         if isinstance(item, ExportedProgramPassBase):
-            modified = self._take(item(program))
+            modified = self._accept_result(item(program))
         else:
             modified = self._run_on_graph(item, name, program)
-        # A user's pass may change the program in place and return modified=False.
+        # A pass of the user may change the program in place and nevertheless return modified=False.
         if modified or first_difference(before, fingerprint(self.program)) is not None:
             self._check_graphs(name)
             for module in graph_modules(self.program.graph_module):
@@ -153,22 +155,22 @@ class _Runner:
         module = program.graph_module
         result = item(module)
         if result is None:
-            raise PassError(f"{name} returned None; a pass returns PassResult(graph_module, modified)")
+            raise PassError(f"{name} returned None; a pass must return PassResult(graph_module, modified)")
         if result.modified or result.graph_module is not module:
             check_calls(result.graph_module, name)
             self.program = with_graph_module(program, result.graph_module)
         return bool(result.modified)
 
-    def _take(self, result: ExportedProgramPassResult) -> bool:
+    def _accept_result(self, result: ExportedProgramPassResult) -> bool:
         if result.exported_program is not self.program:
             self.program, self._owned = result.exported_program, True
         return bool(result.modified)
 
     def _keep_facts(self, known: FactsOf, name: str) -> bool:
-        """Copies the facts to the program that a pass returned; returns whether there are new facts."""
+        """Copies the facts to the result of a pass. Returns whether there are new facts."""
         lost = known.lost_in(self.program)
         if lost:
-            raise PassError(f"{name} lost what later stages need: {'; '.join(lost)}")
+            raise PassError(f"{name} removed information that later stages need: {'; '.join(lost)}")
         program = self.program
         if not isinstance(program, MethodProgram):
             program = make_program(
@@ -191,21 +193,23 @@ class _Runner:
         try:
             self._verify(self.program.graph_module)
         except VerificationError as error:
-            raise PassError(f"{name} made a graph that breaks the rules of its dialect:\n{error}") from error
+            raise PassError(
+                f"{name} made a graph that violates the rules of its dialect:\n{error}"
+            ) from error
 
     def _print(self, what: str) -> None:
         print(f"== {what}\n{format_graph(self.program.graph_module)}", file=sys.stderr)
 
 
-def _is_ours(item: AnyPass) -> TypeGuard[ModulePass | Pass]:
-    """Whether a pass keeps the contract, because its `call` method is one of those in `base.py`."""
+def _is_compiler_pass(item: AnyPass) -> TypeGuard[ModulePass | Pass]:
+    """Returns whether a pass uses a `call` method of `base.py`, which does not change its argument."""
     if isinstance(item, ModulePass):
         return type(item).call is ModulePass.call
     return isinstance(item, Pass)
 
 
 def check_calls(module: GraphModule, name: str) -> None:
-    """Raises PassError, for the pass `name`, where a graph calls a method or a module."""
+    """Raises PassError with the name of the pass if a graph calls a method or a module."""
     for node in module.graph.nodes:
         if node.op in ("call_method", "call_module"):
-            raise PassError(f"{name}: {node.name} is a {node.op} of {node.target}, which no dialect has")
+            raise PassError(f"{name}: {node.name} is a {node.op} of {node.target}, which no dialect allows")

@@ -1,4 +1,4 @@
-"""Replaces a Python number by a constant of rank 0 where the schema requires a tensor."""
+"""Replaces a Python number by a constant tensor of rank 0 if the schema requires a tensor."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from rushlight.passes.base import GraphPass, add_constant, map_arguments
 class ScalarToTensorPass(GraphPass):
     """Before: aten.mul.Tensor(x, 2.5). Expected: aten.mul.Tensor(x, _tensor_constant0), float32 of rank 0.
 
-    If all other tensors have rank 0, the constant has the dtype of the result, because it takes part in
-    promotion.
+    If all other tensors have rank 0, the constant has the dtype of the result. With its own dtype, it would
+    change the dtype promotion.
     """
 
     @override
@@ -43,7 +43,7 @@ class ScalarToTensorPass(GraphPass):
 
 
 def _dtype_beside(node: Node, value: bool | int | float | complex) -> torch.dtype | None:
-    """The dtype for a number if all tensors have rank 0; else None, which means the number's own dtype."""
+    """Returns the dtype for a number if all tensors have rank 0. None means the own dtype of the number."""
     tensors = [val for val in map(meta.get_tensor, node.all_input_nodes) if val is not None]
     if not tensors or any(val.dim() > 0 for val in tensors):
         return None

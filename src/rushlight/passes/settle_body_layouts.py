@@ -1,4 +1,4 @@
-"""Gives the operands of control flow bodies the layouts that the bodies were exported for."""
+"""Copies the operands of control flow bodies to the layouts with which the bodies were exported."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from rushlight.ir.fake import Evaluator
 from rushlight.ir.spec import dim_order_from_strides
 from rushlight.passes.base import GraphPass, insert_call
 
-# The index of the argument that lists the tensors which a body reads without a copy; they are the body's last
-# placeholders. Carried values and slices are copied into the body's own memory.
+# The index of the argument with the captured tensors. The body reads them without a copy; they are its last
+# placeholders. Carried values and slices are copied to memory of the body.
 _CAPTURED: dict[object, int] = {COND: 3, WHILE_LOOP: 3, MAP: 2, SCAN: 3}
 
 
 class SettleBodyLayoutsPass(GraphPass):
-    """Copies operands and results of a body if the two sides expect different layouts.
+    """Copies operands and results of a body if their layouts differ inside and outside the body.
 
     A body reads its operands without a copy, and the results of a `cond` are the results of the executed
-    branch. When a view becomes a copy, the layout can change on one side only.
+    branch. When a view is replaced by a copy, the layout may change only inside or only outside the body.
 
     Before: p = aten.permute_copy(x, [0, 2, 1, 3])  # row-major  cond(c, f, g, [p])  # f, g: channels last
     Expected: q = aten.clone(p, memory_format=channels_last)     cond(c, f, g, [q])
@@ -78,7 +78,7 @@ def _settle_results(node: Node, body: GraphModule, evaluator: Evaluator) -> bool
 
 
 def _in_layout(value: object, layout: tuple[int, ...] | None, user: Node, evaluator: Evaluator) -> Any:
-    """The value, or a copy in front of `user` if the value's dim order is not `layout`."""
+    """Returns the value, or a copy in front of `user` if the dim order of the value is not `layout`."""
     if not isinstance(value, Node) or layout is None or _layout(meta.get_val(value)) == layout:
         return value
     return insert_call(
@@ -87,7 +87,7 @@ def _in_layout(value: object, layout: tuple[int, ...] | None, user: Node, evalua
 
 
 def _layout(val: object) -> tuple[int, ...] | None:
-    """The dim order of a tensor; row-major if its strides belong to no memory format."""
+    """Returns the dim order of a tensor; row-major if its strides do not match a memory format."""
     if not isinstance(val, torch.Tensor):
         return None
     if not has_memory_format(val):

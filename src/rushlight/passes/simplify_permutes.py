@@ -1,4 +1,4 @@
-"""Replaces permutes that move no data by views, and joins consecutive permutes."""
+"""Replaces permutes that do not move data by views, and merges consecutive permutes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _order(node: Node) -> list[int]:
 
 
 def _as_view(node: Node) -> bool:
-    """Whether the permute only moves dims of size 1 of a row-major tensor, so that it is a view."""
+    """Returns whether a permute only moves dims of size 1 of a row-major tensor, so that it equals a view."""
     source = node.args[0]
     val = meta.get_tensor(source) if isinstance(source, Node) else None
     if val is None or not all(isinstance(size, int) for size in val.shape) or not val.is_contiguous():

@@ -23,7 +23,7 @@ _CHANNELS_LAST = ((0, 2, 3, 1), (0, 2, 3, 4, 1))
 
 
 class SpecPropPass(GraphPass):
-    """Sets specs from value metadata; an in-place operator's result shares the spec of the written tensor."""
+    """Sets specs from value metadata. An in-place operator shares the spec of the tensor that it writes."""
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
@@ -39,7 +39,7 @@ class SpecPropPass(GraphPass):
 
 
 class AllocationSpecPropPass(GraphPass):
-    """Gives an allocation without a spec the spec of the operator that writes it."""
+    """Sets the spec of an allocation without a spec to the spec of the operator that writes it."""
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
@@ -54,7 +54,7 @@ class AllocationSpecPropPass(GraphPass):
 
 
 def _allocations(node: Node) -> list[Node]:
-    """The allocations that the node writes, in order."""
+    """Returns the allocations that the node writes, in order."""
     return [
         value
         for given in node.kwargs.values()
@@ -72,7 +72,7 @@ def _share_specs(node: Node, outs: list[Node]) -> None:
 
 
 class MarkConstantsPass(ProgramPass):
-    """Marks the specs of placeholders that hold constants of the program."""
+    """Marks the specs of the placeholders of constants."""
 
     @override
     def rewrite(self, program: MethodProgram) -> bool:
@@ -80,7 +80,7 @@ class MarkConstantsPass(ProgramPass):
 
 
 def mark_constants(program: ExportedProgram, graph_module: GraphModule) -> bool:
-    """Marks the specs of constant placeholders; returns whether there are any."""
+    """Marks the specs of constant placeholders. Returns whether the program has constants."""
     constants = constant_inputs(program)
     for node in graph_module.graph.nodes:
         if node.op == "placeholder" and node.name in constants:
@@ -90,9 +90,9 @@ def mark_constants(program: ExportedProgram, graph_module: GraphModule) -> bool:
 
 
 def with_known_layout(spec: TensorSpec) -> TensorSpec:
-    """Returns the spec; a layout that is neither row-major nor channels last is set to row-major.
+    """Sets the layout of a spec to row-major if it is neither row-major nor channels last. Returns the spec.
 
-    Kernels support only these two layouts, and write their results in the layout of the spec.
+    Kernels support only these two layouts, and write results in the layout of the spec.
     """
     order, rank = tuple(spec.dim_order), len(spec.shape)
     if order != tuple(range(rank)) and order not in _CHANNELS_LAST:
@@ -128,7 +128,7 @@ def _spec_of(node: Node, module: GraphModule) -> Any:
 
 
 def _set_dim_order(spec: TensorSpec, order: Any) -> None:
-    """Sets the dim order that the operator names; strides are ambiguous if dims have size 1."""
+    """Sets the dim order that the operator requests, because strides are ambiguous for dims of size 1."""
     spec.dim_order = tuple(order)
     spec.stride = strides_from_dim_order(spec.shape, order)
 

@@ -16,7 +16,7 @@ SizeOf = Callable[[IntLike], int | None]
 
 
 class ConstraintBasedSymShapeEvalPass(GraphPass):
-    """Replaces dynamic dims by their upper bounds; without a bound, the tensor has an unbounded shape."""
+    """Replaces dynamic dims by their upper bounds. Without a bound, the shape of the tensor is unbounded."""
 
     @override
     def rewrite(self, module: GraphModule) -> bool:

@@ -1,4 +1,4 @@
-"""Converts a symbolic scalar by `scalar_tensor` where the schema requires a tensor."""
+"""Converts a symbolic scalar with `scalar_tensor` if the schema requires a tensor."""
 
 from __future__ import annotations
 

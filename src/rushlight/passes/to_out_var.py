@@ -23,13 +23,16 @@ _KEPT_FUNCTIONS = (memory_ops.alloc, memory_ops.view, memory_ops.free, operator.
 
 
 class ToOutVarPass(ModulePass):
-    """Gives each operator an allocation for its results.
+    """Replaces each operator by its out variant, and adds an allocation for each result.
 
     Before: y = aten.add.Tensor(a, b)
     Expected: alloc = memory.alloc(((2, 2), torch.float32)); y = aten.add.out(a, b, out=alloc)
 
-    The pass raises MissingOutVariantError with a table of the operators that have no out variant; with
-    `ignore_to_out_var_failure` these operators stay functional.
+    Args:
+        ignore_to_out_var_failure: whether operators without an out variant stay functional.
+
+    Raises:
+        MissingOutVariantError: operators have no out variant; the message lists them in a table.
     """
 
     def __init__(self, ignore_to_out_var_failure: bool = False) -> None:
@@ -55,7 +58,7 @@ class ToOutVarPass(ModulePass):
         op = aten_op(node.target)
         if op is None:
             if not _stays(node):
-                raise CompileError(f"node {node.name} calls {node.target}, which is no operator")
+                raise CompileError(f"node {node.name} calls {node.target}, which is not an operator")
             return
         if is_sym_op(node.target) or written_arguments(op._schema):
             return

@@ -1,4 +1,4 @@
-"""Runs the user's passes over an exported program."""
+"""Runs passes of the user on an exported program."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ from rushlight.passes.pass_manager import ExportedProgramPassManager
 def transform_program(
     program: ExportedProgram, passes: PassTree | None, verifiers: Sequence[type[Verifier]] | None = None
 ) -> ExportedProgram:
-    """Returns the program after `passes`: a list of passes, or a pass manager."""
+    """Returns the program after `passes`, which are a list of passes or a pass manager."""
     manager = passes if isinstance(passes, ExportedProgramPassManager) else ExportedProgramPassManager(passes)
     return manager(program, verifiers).exported_program

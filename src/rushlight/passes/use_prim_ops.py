@@ -1,4 +1,4 @@
-"""Replaces arithmetic on symbolic scalars by runtime operators, which are backend operators."""
+"""Replaces arithmetic on symbolic scalars by the `executorch_prim` operators of the runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recognizes linear layers with several batch dims that were decomposed to view, product and view."""
+"""Matches linear layers with several batch dims, which torch decomposes to view, product and view."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ViewedLinear:
 
     Attributes:
         product: the node that multiplies [n, k] with the transpose of [m, k].
-        operands: the operands of the layer; its input is the input of the first view, [.., k].
+        operands: the operands of the layer. Its input is the input of the first view, [.., k].
         result: the view of the product, [.., m].
     """
 
@@ -34,7 +34,7 @@ class ViewedLinear:
 
 
 def viewed_linear(node: Node) -> ViewedLinear | None:
-    """The linear layer to which a product belongs; None if there are no views around the product."""
+    """Returns the linear layer of a product; None if the product is not between two views."""
     if not is_op(node, aten.mm.default, aten.addmm.default) or len(node.users) != 1:
         return None
     operands = linear_operands(node)
@@ -46,7 +46,7 @@ def viewed_linear(node: Node) -> ViewedLinear | None:
     source = operands.input.args[0]
     assert isinstance(source, Node)
     shape = [*meta.get_shape(source)[:-1], meta.get_shape(operands.weight)[0]]
-    behind = _sizes_asked_for(result)
+    behind = _size_argument(result)
     inner = meta.get_shape(operands.weight)[1]
     if len(shape) != len(behind) or not all(map(same_size, shape, behind)):
         return None
@@ -55,8 +55,8 @@ def viewed_linear(node: Node) -> ViewedLinear | None:
     return ViewedLinear(node, LinearOperands(source, operands.weight, operands.bias), result)
 
 
-def _sizes_asked_for(view: Node) -> list[IntLike]:
-    """The sizes in a view's argument, which are simpler expressions than the sizes in its value."""
+def _size_argument(view: Node) -> list[IntLike]:
+    """Returns the size argument of a view. Its expressions are simpler than the sizes of the value."""
     given: Any = view.args[1]
     values = [meta.find_val(size) if isinstance(size, Node) else size for size in given]
     shape = meta.get_shape(view)

@@ -10,7 +10,7 @@ from rushlight.passes.base import ProgramPass
 
 
 class WeightsToOutputsPass(ProgramPass):
-    """Appends trained parameters to the outputs, as kind TOKEN; other programs are not changed."""
+    """Appends trained parameters to the outputs, with the kind TOKEN. Other programs are not changed."""
 
     @override
     def rewrite(self, program: MethodProgram) -> bool:

@@ -1,4 +1,4 @@
-"""Bounds the size of `masked_select` by the size of `self` broadcast with the mask."""
+"""Raises the upper bound of the size of `masked_select` to the size of `self` broadcast with the mask."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from rushlight.passes.base import ProgramPass, graph_modules
 
 
 class WidenSelectionsPass(ProgramPass):
-    """Replaces the symbol of the number of selected elements by a symbol with a wider range where needed.
+    """Replaces the symbol of the number of selected elements by a symbol with a larger upper bound if needed.
 
-    torch.export bounds this number by the elements of `self`, although a larger mask repeats them. The old
-    symbol keeps its range, because the exported program has it too.
+    torch.export uses the number of elements of `self` as upper bound, although a larger mask repeats
+    elements. The range of the old symbol is not changed, because the exported program also uses this symbol.
     """
 
     @override
@@ -42,7 +42,7 @@ class WidenSelectionsPass(ProgramPass):
 
 
 def _wider(node: Node) -> dict[sympy.Symbol, torch.SymInt]:
-    """A new size for the symbol of the selected elements; empty if the range is already wide enough."""
+    """Maps the symbol of the selected elements to a new symbol; empty if its upper bound is large enough."""
     size = meta.get_val(node).shape[0]
     if not isinstance(size, torch.SymInt) or not size.node.expr.is_Symbol:
         return {}

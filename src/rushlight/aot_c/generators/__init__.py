@@ -1,1 +1,1 @@
-"""Generators: for each operator, the function that writes its C. One file for each family of operators."""
+"""Generators: the functions that write the C code of operators. Each file has a family of operators."""

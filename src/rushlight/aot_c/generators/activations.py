@@ -1,4 +1,4 @@
-"""Activation functions, with and without a factor."""
+"""Activation functions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _gelu(k: Kernel) -> None:
             inner = k.math("erf", c, f"{x} * {k.constant(0.7071067811865476, c)}")
         return f"{half} * {x} * (1 + {inner})"
 
-    k.require(mode in ("tanh", "none"), f"approximate is {mode!r}")
+    k.require(mode in ("tanh", "none"), f"approximate={mode!r} is not supported")
     elementwise(k, [a], k.tensor(2), a.dtype, expression, floating=True)
 
 
@@ -62,7 +62,7 @@ def _elu(k: Kernel) -> None:
 
 
 def _with_factor(expression: Callable[[Kernel, ScalarType, str, str], str]) -> Generator:
-    """(in, number, out), where the number is of the compute type."""
+    """For operators with the arguments (in, number, out). The number has the compute type."""
 
     def generate(k: Kernel) -> None:
         a = k.tensor(0)
@@ -133,10 +133,10 @@ def _logit(k: Kernel) -> None:
 def _glu(k: Kernel) -> None:
     a, out = k.tensor(0), k.tensor(2)
     axis = k.integer(1) % max(a.rank, 1)
-    k.require(a.rank > 0 and a.sizes[axis] % 2 == 0, "the dim has no even number of elements")
+    k.require(a.rank > 0 and a.sizes[axis] % 2 == 0, "the size of the dim is odd")
     half = a.sizes[axis] // 2
     compute = compute_type(a.dtype)
-    k.require(compute != LONG, "the kernel computes floating-point numbers only")
+    k.require(compute != LONG, "the operator supports only floating-point numbers")
     k.require_shape(out, [half if d == axis else size for d, size in enumerate(a.sizes)])
     nest = Nest(2)
     for d, size in enumerate(out.sizes):

@@ -1,4 +1,4 @@
-"""Elementwise sums, products, quotients, powers and interpolations."""
+"""Elementwise addition, multiplication, division, powers and interpolation."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from rushlight.format.program import ScalarType
 
 
 def product(k: Kernel, c: ScalarType, x: str, y: str) -> str:
-    """x * y; integers wrap around."""
+    """Writes x * y; integers wrap around."""
     return k.call("wrap_mul", x, y) if c == LONG else f"{x} * {y}"
 
 
 def sum_of(k: Kernel, c: ScalarType, x: str, y: str, subtracts: bool) -> str:
-    """x + y or x - y; integers wrap around."""
+    """Writes x + y or x - y; integers wrap around."""
     if c == LONG:
         return k.call("wrap_sub" if subtracts else "wrap_add", x, y)
     return f"{x} {'-' if subtracts else '+'} {y}"
@@ -44,7 +44,7 @@ def _scaled_sum(k: Kernel, c: ScalarType, x: str, y: str, alpha: str | None, sub
 
 
 def _alpha(k: Kernel, number: Number, common: ScalarType) -> str | None:
-    """A factor in the compute type, or None for 1."""
+    """Converts `alpha` to the compute type; returns None if it is 1."""
     if number.value is not None and float(number.value) == 1:
         return None
     return k.number_in(k.number_value(number, "alpha"), compute_type(common))
@@ -104,7 +104,7 @@ def _rsub_number(k: Kernel) -> None:
     elementwise(k, [a], k.tensor(3), common, lambda k, c, x: _scaled_sum(k, c, f"({y})", x, alpha, True))
 
 
-def _addc(divides: bool) -> Generator:
+def _add_product_or_quotient(divides: bool) -> Generator:
     def generate(k: Kernel) -> None:
         a, b, c = k.tensor(0), k.tensor(1), k.tensor(2)
         common = common_type(a, b, c)
@@ -124,7 +124,7 @@ def _addc(divides: bool) -> Generator:
 
 
 def _checked(helper: str) -> Expression:
-    """An integer operation that fails if the divisor is 0."""
+    """Returns an integer division that sets the C variable `failed` if the divisor is 0."""
 
     def expression(k: Kernel, c: ScalarType, x: str, y: str) -> str:
         k.can_fail = True
@@ -141,7 +141,7 @@ def _division(integers: str, floats: Callable[[Kernel, ScalarType, str, str], st
 
 
 def _with_failure(generate: Generator) -> Generator:
-    """Declares the variable of `_checked`, and returns the error after the loop, if the kernel can fail."""
+    """Declares the C variable `failed` of `_checked`, and returns the error after the loop."""
 
     def wrapped(k: Kernel) -> None:
         generate(k)
@@ -169,7 +169,7 @@ def _rounded(mode: str | None) -> Expression | None:
     if mode is None:
         return None
     if mode not in ("trunc", "floor"):
-        raise Unsupported(f"the rounding mode is {mode!r}")
+        raise Unsupported(f"rounding_mode={mode!r} is not supported")
     return _FLOOR_DIVIDE if mode == "floor" else _TRUNC_DIVIDE
 
 
@@ -195,23 +195,23 @@ def _div_number_mode(k: Kernel) -> None:
         return
     expression = rounded
     y = k.number_in(number, common)
-    elementwise(k, [a], k.tensor(3), common, lambda k, c, x: _by_constant(k, c, x, y, expression))
+    elementwise(k, [a], k.tensor(3), common, lambda k, c, x: _divide_by_number(k, c, x, y, expression))
 
 
-def _by_constant(k: Kernel, c: ScalarType, x: str, y: str, expression: Expression) -> str:
-    """An operation with a number: no comparison of constants, which compilers warn of."""
+def _divide_by_number(k: Kernel, c: ScalarType, x: str, y: str, expression: Expression) -> str:
+    """Divides by a number. A constant is not compared with 0, because compilers warn about this."""
     if c == LONG and re.fullmatch(r"-?\d+", y) and int(y) != 0:
         return expression(k, c, x, y).partition(" : ")[2]
     return expression(k, c, x, y)
 
 
-def _with_number_checked(expression: Expression) -> Generator:
+def _division_by_number(expression: Expression) -> Generator:
     def generate(k: Kernel) -> None:
         a = k.tensor(0)
         number = k.number_value(k.number(1), "number")
         common = common_type(a, number)
         y = k.number_in(number, common)
-        elementwise(k, [a], k.tensor(2), common, lambda k, c, x: _by_constant(k, c, x, y, expression))
+        elementwise(k, [a], k.tensor(2), common, lambda k, c, x: _divide_by_number(k, c, x, y, expression))
 
     return _with_failure(generate)
 
@@ -231,8 +231,8 @@ def _power(k: Kernel, c: ScalarType, x: str, y: str) -> str:
     return k.call("integer_pow", x, y) if c == LONG else k.math("pow", c, x, y)
 
 
-def _unfolded(k: Kernel, number: str, compute: ScalarType) -> str:
-    """Hides a number from the compiler, which would replace a power by a constant with other arithmetic."""
+def _hide_constant(k: Kernel, number: str, compute: ScalarType) -> str:
+    """Hides a constant from the compiler, which would replace `pow` by arithmetic with other results."""
     if compute == LONG:
         return number
     k.code.add(f"const volatile {c_compute(compute)} unknown = {number};")
@@ -251,26 +251,26 @@ def _pow_number(k: Kernel) -> None:
         return
     k.require(
         compute_type(common) != LONG or number.kind == "double" or exponent >= 0,
-        "integers to a negative integer power",
+        "an integer to a negative integer power is not defined",
     )
     if exponent == 0.5 and common != HALF:
-        unary_float(function("sqrt"))(_shifted(k, a, out))
+        unary_float(function("sqrt"))(_with_arguments(k, a, out))
         return
     if exponent == -0.5 and common != HALF:
-        unary_float(lambda k, c, x: f"1 / {k.math('sqrt', c, x)}")(_shifted(k, a, out))
+        unary_float(lambda k, c, x: f"1 / {k.math('sqrt', c, x)}")(_with_arguments(k, a, out))
         return
-    y = _unfolded(k, k.number_in(number, compute_type(common)), compute_type(common))
+    y = _hide_constant(k, k.number_in(number, compute_type(common)), compute_type(common))
     elementwise(k, [a], out, common, lambda k, c, x: _power(k, c, x, y))
 
 
-def _shifted(k: Kernel, *arguments: TensorValue) -> Kernel:
-    """The kernel with other arguments."""
+def _with_arguments(k: Kernel, *arguments: TensorValue) -> Kernel:
+    """Replaces the arguments of the kernel."""
     k.arguments = list(arguments)
     return k
 
 
-def _number_first(expression: Expression, to_float: bool = False, unfolded: bool = False) -> Generator:
-    """(number, tensor, out)."""
+def _number_first(expression: Expression, to_float: bool = False, hides_constant: bool = False) -> Generator:
+    """For operators with the arguments (number, tensor, out)."""
 
     def generate(k: Kernel) -> None:
         number = k.number_value(k.number(0), "number")
@@ -278,8 +278,8 @@ def _number_first(expression: Expression, to_float: bool = False, unfolded: bool
         common = common_type(b, number)
         common = float_result(common) if to_float else common
         x = k.number_in(number, common)
-        if unfolded:
-            x = _unfolded(k, x, compute_type(common))
+        if hides_constant:
+            x = _hide_constant(k, x, compute_type(common))
         elementwise(k, [b], k.tensor(2), common, lambda k, c, y: expression(k, c, x, y))
 
     return generate
@@ -333,18 +333,18 @@ GENERATORS: dict[str, Generator] = {
     "aten::div.Scalar_out": with_number(_quotient, exact=True, to_float=True),
     "aten::div.out_mode": _with_failure(_div_mode),
     "aten::div.Scalar_mode_out": _with_failure(_div_number_mode),
-    "aten::addcmul.out": _addc(False),
-    "aten::addcdiv.out": _addc(True),
+    "aten::addcmul.out": _add_product_or_quotient(False),
+    "aten::addcdiv.out": _add_product_or_quotient(True),
     "aten::atan2.out": binary(function("atan2"), to_float=True, floating=True),
     "aten::hypot.out": binary(function("hypot"), to_float=True, floating=True),
     "aten::copysign.out": binary(function("copysign"), to_float=True, floating=True),
     "aten::copysign.Scalar_out": _copysign_number,
     "aten::fmod.Tensor_out": _with_failure(binary(_MODULO)),
-    "aten::fmod.Scalar_out": _with_number_checked(_MODULO),
+    "aten::fmod.Scalar_out": _division_by_number(_MODULO),
     "aten::remainder.Tensor_out": _with_failure(binary(_REMAINDER)),
-    "aten::remainder.Scalar_out": _with_number_checked(_REMAINDER),
+    "aten::remainder.Scalar_out": _division_by_number(_REMAINDER),
     "aten::floor_divide.out": _with_failure(binary(_FLOOR_DIVIDE)),
-    "aten::floor_divide.Scalar_out": _with_number_checked(_FLOOR_DIVIDE),
+    "aten::floor_divide.Scalar_out": _division_by_number(_FLOOR_DIVIDE),
     "aten::gcd.out": binary(lambda k, c, x, y: k.call("common_divisor", x, y)),
     "aten::lcm.out": binary(lambda k, c, x, y: k.call("common_multiple", x, y)),
     "aten::heaviside.out": binary(_heaviside),
@@ -354,7 +354,7 @@ GENERATORS: dict[str, Generator] = {
     "aten::xlogy.OutScalar_Self": _number_first(_xlogy, to_float=True),
     "aten::xlogy.OutScalar_Other": with_number(_xlogy, to_float=True),
     "aten::pow.Tensor_Tensor_out": binary(_power),
-    "aten::pow.Scalar_out": _number_first(_power, unfolded=True),
+    "aten::pow.Scalar_out": _number_first(_power, hides_constant=True),
     "aten::pow.Tensor_Scalar_out": _pow_number,
     "aten::lerp.Scalar_out": _lerp_number,
     "aten::lerp.Tensor_out": _lerp_tensor,

@@ -1,4 +1,4 @@
-"""Elementwise comparisons, logic, bits, bounds and choices."""
+"""Elementwise comparisons, logical and bitwise operators, clamps and selections."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rushlight.format.program import ScalarType
 
 
 def compare(operator: str) -> Expression:
-    """A comparison."""
+    """Returns the expression of a comparison."""
     return lambda k, c, x, y: f"{x} {operator} {y}"
 
 
@@ -28,7 +28,7 @@ def _logical(operator: str) -> Expression:
 
 def _bits(operator: str) -> Expression:
     def expression(k: Kernel, c: ScalarType, x: str, y: str) -> str:
-        k.require(c == LONG, "the kernel computes integers only")
+        k.require(c == LONG, "the operator supports only integers")
         return f"{x} {operator} {y}"
 
     return expression
@@ -38,7 +38,7 @@ def _bits_number(operator: str) -> Generator:
     def generate(k: Kernel) -> None:
         a = k.tensor(0)
         number = k.number_value(k.number(1), "number")
-        k.require(number.kind != "double", "the number is no integer")
+        k.require(number.kind != "double", "the number is not an integer")
         y = k.constant(number, LONG)
         elementwise(k, [a], k.tensor(2), common_type(a, number), lambda k, c, x: _bits(operator)(k, c, x, y))
 
@@ -56,7 +56,7 @@ def _shift(left: bool, by_number: bool) -> Generator:
         a = k.tensor(0)
         other = k.number_value(k.number(1), "number") if by_number else k.tensor(1)
         common = common_type(a, other)
-        k.require(compute_type(common) == LONG, "the kernel computes integers only")
+        k.require(compute_type(common) == LONG, "the operator supports only integers")
         bits = 8 * size_of(common)
         most = bits if left or common == ScalarType.BYTE else bits - 1
 
@@ -89,7 +89,7 @@ def _fmin(k: Kernel, c: ScalarType, x: str, y: str) -> str:
 
 
 def at_least(c: ScalarType, x: str, low: str, known: bool = False) -> str:
-    """The larger of both; NaN if the bound is NaN. A constant bound is `known` not to be NaN."""
+    """Writes max(x, low); NaN if `low` is NaN. `known` means that `low` is certainly not NaN."""
     return (
         f"({x} < {low} ? {low} : {x})"
         if c == LONG or known
@@ -98,7 +98,7 @@ def at_least(c: ScalarType, x: str, low: str, known: bool = False) -> str:
 
 
 def at_most(c: ScalarType, x: str, high: str, known: bool = False) -> str:
-    """The smaller one; NaN if the bound is."""
+    """Writes min(x, high); NaN if `high` is NaN. `known` means that `high` is certainly not NaN."""
     return (
         f"({x} > {high} ? {high} : {x})"
         if c == LONG or known
@@ -106,12 +106,12 @@ def at_most(c: ScalarType, x: str, high: str, known: bool = False) -> str:
     )
 
 
-def _nan_stays(c: ScalarType, x: str, otherwise: str) -> str:
+def _propagate_nan(c: ScalarType, x: str, otherwise: str) -> str:
     return otherwise if c == LONG else f"{x} != {x} ? {x} : {otherwise}"
 
 
 def _bound(k: Kernel, number: Number | None, common: ScalarType, is_low: bool, name: str) -> tuple[str, bool]:
-    """A bound as an expression, and whether it is known not to be NaN."""
+    """Returns the expression of a bound, and whether the bound is certainly not NaN."""
     compute = compute_type(common)
     if number is None:
         if compute == LONG:
@@ -131,7 +131,7 @@ def _bound(k: Kernel, number: Number | None, common: ScalarType, is_low: bool, n
 def _clamp(k: Kernel) -> None:
     a = k.tensor(0)
     low, high = k.optional_number(1), k.optional_number(2)
-    k.require(low is not None or high is not None, "neither min nor max is given")
+    k.require(low is not None or high is not None, "both min and max are None")
     _clamp_to(k, low, high, common_type(a, *(n for n in (low, high) if n is not None)))
 
 
@@ -140,7 +140,7 @@ def _hardtanh(k: Kernel) -> None:
 
 
 def _clamp_to(k: Kernel, low: Number | None, high: Number | None, common: ScalarType) -> None:
-    """Limits argument 0 to bounds in dtype `common`, and writes argument 3."""
+    """Clamps argument 0 to bounds in dtype `common`, and writes the result to argument 3."""
     low_text, low_known = _bound(k, low, common, True, "low")
     high_text, high_known = _bound(k, high, common, False, "high")
 
@@ -150,7 +150,7 @@ def _clamp_to(k: Kernel, low: Number | None, high: Number | None, common: Scalar
             text = at_least(c, text, low_text, low_known)
         if high is not None:
             if text != x:
-                # Each operand is named once or twice, so that nested conditions stay short.
+                # This form repeats each operand at most twice, so that nested conditions stay short.
                 text = f"{x} < {low_text} ? {at_most(c, low_text, high_text, high_known)} : " + at_most(
                     c, x, high_text, high_known
                 )
@@ -158,7 +158,7 @@ def _clamp_to(k: Kernel, low: Number | None, high: Number | None, common: Scalar
                     text = f"{low_text} != {low_text} ? {low_text} : ({text})"
             else:
                 text = at_most(c, text, high_text, high_known)
-        return _nan_stays(c, x, f"({text})")
+        return _propagate_nan(c, x, f"({text})")
 
     elementwise(k, [k.tensor(0)], k.tensor(3), common, expression)
 
@@ -177,13 +177,13 @@ def _clamp_tensor(k: Kernel) -> None:
         elementwise(k, [a, low, high], out, common_type(a, low, high), limited)
     elif low is not None:
         elementwise(
-            k, [a, low], out, common_type(a, low), lambda k, c, x, y: _nan_stays(c, x, at_least(c, x, y))
+            k, [a, low], out, common_type(a, low), lambda k, c, x, y: _propagate_nan(c, x, at_least(c, x, y))
         )
     else:
-        k.require(high is not None, "neither min nor max is given")
+        k.require(high is not None, "both min and max are None")
         assert high is not None
         elementwise(
-            k, [a, high], out, common_type(a, high), lambda k, c, x, y: _nan_stays(c, x, at_most(c, x, y))
+            k, [a, high], out, common_type(a, high), lambda k, c, x, y: _propagate_nan(c, x, at_most(c, x, y))
         )
 
 
@@ -194,14 +194,16 @@ def _clamp_one(is_low: bool) -> Generator:
         a, number = k.tensor(0), k.number(1)
         common = common_type(a, number)
         bound, known = _bound(k, number, common, is_low, "number")
-        elementwise(k, [a], k.tensor(2), common, lambda k, c, x: _nan_stays(c, x, limit(c, x, bound, known)))
+        elementwise(
+            k, [a], k.tensor(2), common, lambda k, c, x: _propagate_nan(c, x, limit(c, x, bound, known))
+        )
 
     return generate
 
 
 def _clamp_one_tensor(is_low: bool) -> Generator:
     limit = at_least if is_low else at_most
-    return binary(lambda k, c, x, y: _nan_stays(c, x, limit(c, x, y)))
+    return binary(lambda k, c, x, y: _propagate_nan(c, x, limit(c, x, y)))
 
 
 def _masked_fill(k: Kernel) -> None:
@@ -217,8 +219,10 @@ def _masked_fill_tensor(k: Kernel) -> None:
 
 def _where(k: Kernel) -> None:
     condition, a, b = k.tensor(0), k.tensor(1), k.tensor(2)
-    k.require(condition.dtype in (BOOL, ScalarType.BYTE), "the condition is neither bool nor uint8")
-    # The condition comes last: its pointer must not alias the result.
+    k.require(
+        condition.dtype in (BOOL, ScalarType.BYTE), "the dtype of the condition is neither bool nor uint8"
+    )
+    # The condition is the last operand, because its pointer must not alias the result.
     elementwise(
         k, [a, b, condition], k.tensor(3), common_type(a, b), lambda k, c, x, y, z: f"{z} != 0 ? {x} : {y}"
     )

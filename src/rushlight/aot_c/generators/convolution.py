@@ -1,4 +1,4 @@
-"""Convolutions: each result is a sum in the order of the portable kernel."""
+"""Convolutions. Each result adds the products in the order of the portable kernel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,21 @@ from rushlight.format.program import ScalarType
 
 @dataclass
 class Convolution:
-    """The arguments of a convolution, and the layout of its weight."""
+    """The arguments of a convolution, and the layout of its weight.
+
+    Attributes:
+        window: the kernel size, stride, padding and dilation.
+        groups: the number of groups.
+        transposed: whether the convolution is transposed.
+        source: the layout of the input.
+        out: the layout of the result.
+        outputs: the output channels of a group.
+        inputs: the input channels of a group.
+        output_stride: the stride of the weight between output channels, in elements.
+        input_stride: the stride of the weight between input channels.
+        group_stride: the stride of the weight between groups.
+        tap_stride: the strides of the weight between kernel elements, for three spatial dims.
+    """
 
     window: Window
     groups: int
@@ -37,9 +51,12 @@ class Convolution:
     def read(
         cls, k: Kernel, source: TensorValue, weight: TensorValue, out: TensorValue, first: int
     ) -> Convolution:
-        """Reads stride, padding, dilation, transposed, output padding and groups from argument `first` on."""
+        """Reads stride, padding, dilation, transposed, output_padding, groups from argument `first` on."""
         dims = weight.rank - 2
-        k.require(1 <= dims <= 3 and source.rank in (dims + 1, dims + 2), "the ranks fit no convolution")
+        k.require(
+            1 <= dims <= 3 and source.rank in (dims + 1, dims + 2),
+            "the ranks of input and weight are not those of a 1d, 2d or 3d convolution",
+        )
         window = Window(
             kernel=[1] * (3 - dims) + list(weight.sizes[2:]),
             stride=field(k, "stride", k.ints(first), dims, [1, 1, 1], 1),
@@ -76,7 +93,7 @@ class Convolution:
         )
 
     def touches_edge(self, axis: int) -> bool:
-        """Whether a window exceeds the ends of a dim, so that some taps are skipped."""
+        """Returns whether a window exceeds the image in a dim, so that some taps are skipped."""
         w = self.window
         if self.transposed:
             return True
@@ -92,12 +109,18 @@ TAPS = ("u", "v", "w")
 def open_taps(
     k: Kernel, c: Convolution, axis: int, stack: ExitStack, inside: list[str] | None = None
 ) -> str | None:
-    """Opens the loop over the taps of an axis that are inside the image.
+    """Opens the loop over the taps (kernel elements) of an axis that are inside the image.
 
-    With `inside`, the loop is over all taps, and `inside` gets the conditions of those in the image.
+    Args:
+        k: the kernel.
+        c: the convolution.
+        axis: the axis, 0 to 2.
+        stack: closes the loop.
+        inside: a list that receives the C conditions for a tap inside the image; the loop then visits all
+            taps. With None, the loop skips the taps outside.
 
     Returns:
-        The expression of the source's position, or None if the axis has one position and one tap.
+        The expression of the position in the source, or None if the axis has one position and one tap.
     """
     w, code = c.window, k.code
     position, tap = POSITIONS[axis], TAPS[axis]
@@ -134,7 +157,7 @@ def open_taps(
 
 
 def declare_tap_range(k: Kernel, c: Convolution, axis: int) -> None:
-    """Declares the range of taps that are inside the image at the current position."""
+    """Declares the range of the taps that are inside the image at the current position."""
     if c.transposed or not c.touches_edge(axis):
         return
     w = c.window
@@ -154,7 +177,7 @@ def declare_tap_range(k: Kernel, c: Convolution, axis: int) -> None:
 
 
 def is_finite(weight: TensorValue) -> bool:
-    """Whether a weight is a constant without infinities and NaN."""
+    """Returns whether a weight is a constant without infinity and NaN. Integers are always finite."""
     if weight.dtype not in FLOATING:
         return True
     if weight.data is None:
@@ -172,7 +195,7 @@ def _convolution(k: Kernel) -> None:
     c = Convolution.read(k, source, weight, out, 3)
     if out.numel == 0:
         return
-    # The kernel multiplies the zeros of the padding too. This changes a sum if the weight is infinite or NaN.
+    # The portable kernel also multiplies the zeros of the padding. 0 * infinity and 0 * NaN change the sum.
     inside: list[str] | None = None if is_finite(weight) else []
     sums = Accumulator(k, source.dtype)
     k.read(source, "in")
@@ -242,7 +265,7 @@ def _convolution(k: Kernel) -> None:
 
 
 def _at_zero(place: str, axis: int) -> str:
-    """The place of the only position of an axis."""
+    """Replaces the position of an axis of size 1 by 0."""
     return re.sub(rf"\b{POSITIONS[axis]}\b", "0", place)
 
 

@@ -1,4 +1,4 @@
-"""Copies of elements between layouts and dtypes."""
+"""Copies elements between layouts and dtypes."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def copy_elements(
 
     Args:
         k: the kernel.
-        source: the tensor that is read.
-        out: the tensor that is written.
+        source: the tensor to read.
+        out: the tensor to write.
         nest: loops over the source and the result.
-        start: the place of the first element in the source.
-        target: the place of the first element in the result.
-        names: the names of the pointers, if they are declared.
+        start: the index of the first element in the source.
+        target: the index of the first element in the result.
+        names: the names of the pointers to source and result; None if they are not yet declared.
     """
     if nest.numel == 0:
         return
     a, b = names or (k.read(source, "in"), k.write(out))
-    # Longer rows of the result come last.
+    # The innermost loop has the smallest stride of the result.
     nest.sort_by(1).collapse()
     if (
         nest.inner_size > 1
@@ -61,7 +61,7 @@ def _address(name: str, place: str) -> str:
 
 
 def is_same_memory(source: TensorValue, out: TensorValue) -> bool:
-    """Whether both have the same elements in the same places, so that no copy is needed."""
+    """Returns whether both tensors have the same memory, dtype and strides, so that no copy is needed."""
     return (
         source.region is not None
         and source.region == out.region
@@ -71,7 +71,7 @@ def is_same_memory(source: TensorValue, out: TensorValue) -> bool:
 
 
 def broadcast_copy(k: Kernel, source: TensorValue, out: TensorValue) -> None:
-    """Copies a tensor to the shape and dtype of the result; it is repeated where it has one element."""
+    """Copies a tensor to a result to which it broadcasts, and converts its dtype."""
     if source.rank > out.rank or any(
         size not in (1, out.sizes[axis]) for axis, size in enumerate(source.sizes, out.rank - source.rank)
     ):
@@ -85,7 +85,7 @@ def broadcast_copy(k: Kernel, source: TensorValue, out: TensorValue) -> None:
 def reshaped_copy(k: Kernel, source: TensorValue, out: TensorValue) -> None:
     """Copies elements in row-major order to a tensor of another shape."""
     k.require(source.dtype == out.dtype, "the dtypes differ")
-    k.require(source.numel == out.numel, "the shapes have different numbers of elements")
+    k.require(source.numel == out.numel, "the numbers of elements differ")
     if source.numel == 0:
         return
     if source.is_row_major and out.is_row_major:
@@ -99,7 +99,11 @@ def reshaped_copy(k: Kernel, source: TensorValue, out: TensorValue) -> None:
 
 
 def _common_loops(source: TensorValue, out: TensorValue) -> Nest:
-    """Loops over both tensors in row-major order, if each dim of one is divided into dims of the other."""
+    """Makes loops over both tensors in row-major order.
+
+    Raises:
+        Unsupported: no common loops exist, because the dims do not divide each other.
+    """
     nest = Nest(2)
     a = [(size, stride) for size, stride in zip(source.sizes, source.strides, strict=True) if size != 1]
     b = [(size, stride) for size, stride in zip(out.sizes, out.strides, strict=True) if size != 1]
@@ -120,7 +124,7 @@ def _common_loops(source: TensorValue, out: TensorValue) -> Nest:
 
 
 def strided(sizes: Sequence[int], source: Sequence[int], target: Sequence[int]) -> Nest:
-    """Loops with given strides of the source and the result."""
+    """Makes loops with the given strides of the source and the result, in elements."""
     nest = Nest(2)
     for size, a, b in zip(sizes, source, target, strict=True):
         nest.push(size, a, b)

@@ -1,7 +1,4 @@
-"""Elementwise operators: broadcasting, promotion of dtypes, and one expression for each element.
-
-An expression is a function of the kernel, the compute type and the names of the operands.
-"""
+"""Elementwise operators: broadcasting, dtype promotion, and a C expression that computes each element."""
 
 from __future__ import annotations
 
@@ -18,6 +15,7 @@ from rushlight.aot_c.dtypes import (
     compute_type,
     float_result,
     is_integral,
+    name_of,
     narrows,
     result_type,
 )
@@ -29,7 +27,7 @@ from rushlight.format.program import ScalarType
 
 Expression = Callable[..., str]
 
-"""Takes the kernel, the compute type and the names of the operands; returns the value of an element."""
+"""Writes an element of the result: (kernel, compute type, names of the operands) -> C expression."""
 
 _LOCALS = "xyzw"
 
@@ -37,7 +35,7 @@ _POINTERS = "abcd"
 
 
 def broadcast(tensors: Sequence[TensorValue]) -> list[int]:
-    """The shape to which the tensors broadcast."""
+    """Returns the shape to which the tensors broadcast."""
     rank = max(tensor.rank for tensor in tensors)
     shape = [1] * rank
     for tensor in tensors:
@@ -50,13 +48,13 @@ def broadcast(tensors: Sequence[TensorValue]) -> list[int]:
 
 
 def require_cast(k: Kernel, source: ScalarType, target: ScalarType) -> None:
-    """Refuses a result dtype that torch does not write into the out tensor."""
+    """Raises Unsupported if torch does not write results of dtype `source` to a tensor of dtype `target`."""
     loses = (source in FLOATING and target not in FLOATING) or (source != BOOL and target == BOOL)
-    k.require(not loses, "the result's dtype cannot hold the results")
+    k.require(not loses, f"results of {name_of(source)} cannot be written to a tensor of {name_of(target)}")
 
 
 def common_type(*operands: TensorValue | Number) -> ScalarType:
-    """The dtype of torch.result_type."""
+    """Returns the dtype to which torch promotes the operands."""
     tensors = [(o.dtype, o.rank) for o in operands if isinstance(o, TensorValue)]
     return result_type(tensors, [o.kind for o in operands if isinstance(o, Number)])
 
@@ -81,17 +79,17 @@ def elementwise(
         k: the kernel.
         inputs: the operands.
         out: the result.
-        common: the dtype in whose compute type the expression is.
-        expression: the value of an element.
-        is_bool: whether the value is bool.
-        result: the compute type of the value, if it is another one.
-        keeps_numbers: whether floating zero-dim operands keep their precision.
-        floating: whether integers are refused.
-        checks: whether the dtype of the result is checked against `common`.
-        suffix: what names of pointers end in, for a kernel with several loops.
+        common: the dtype to which the operands are promoted; the expression has its compute type.
+        expression: writes an element of the result.
+        is_bool: whether the expression has the type bool.
+        result: the type of the expression if it is not the compute type.
+        keeps_numbers: whether operands of rank 0 keep their precision in floating-point arithmetic.
+        floating: whether the operator supports only floating-point numbers.
+        checks: whether the dtype of the result must be able to hold `common`.
+        suffix: the suffix of the pointer names, for a kernel with several loops.
     """
     compute = compute_type(common)
-    k.require(not (floating and compute == LONG), "the kernel computes floating-point numbers only")
+    k.require(not (floating and compute == LONG), "the operator supports only floating-point numbers")
     k.require_shape(out, broadcast(inputs))
     value_type = result or (BOOL if is_bool else compute)
     if checks:
@@ -119,11 +117,11 @@ def elementwise(
         k.code.add(f"{target}[{at[-1]}] = {k.store(value, value_type, out.dtype)};")
 
 
-# ---- Forms of operators ----
+# ---- Generators for common argument lists ----
 
 
 def unary(expression: Expression, **options: Any) -> Generator:
-    """(in, out): computed in the dtype of the input."""
+    """For operators with the arguments (in, out), computed in the dtype of the input."""
 
     def generate(k: Kernel) -> None:
         x = k.tensor(0)
@@ -133,7 +131,7 @@ def unary(expression: Expression, **options: Any) -> Generator:
 
 
 def unary_float(expression: Expression) -> Generator:
-    """(in, out): a floating-point result, also for integers."""
+    """For operators with the arguments (in, out). The result is floating-point, also for integers."""
 
     def generate(k: Kernel) -> None:
         x = k.tensor(0)
@@ -143,7 +141,7 @@ def unary_float(expression: Expression) -> Generator:
 
 
 def binary(expression: Expression, *, to_float: bool = False, **options: Any) -> Generator:
-    """(a, b, out)."""
+    """For operators with the arguments (a, b, out)."""
 
     def generate(k: Kernel) -> None:
         a, b = k.tensor(0), k.tensor(1)
@@ -158,7 +156,10 @@ def binary(expression: Expression, *, to_float: bool = False, **options: Any) ->
 def with_number(
     expression: Expression, *, exact: bool = False, to_float: bool = False, **options: Any
 ) -> Generator:
-    """(a, number, out): the number becomes one of the common dtype, or with `exact` of its compute type."""
+    """For operators with the arguments (a, number, out).
+
+    The number is converted to the common dtype, or with `exact` to the compute type of the common dtype.
+    """
 
     def generate(k: Kernel) -> None:
         a = k.tensor(0)
@@ -172,5 +173,5 @@ def with_number(
 
 
 def function(name: str) -> Expression:
-    """A function of math.h."""
+    """Returns the expression of a call of a function of math.h."""
     return lambda k, c, *x: k.math(name, c, *x)

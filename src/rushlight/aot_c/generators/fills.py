@@ -1,4 +1,4 @@
-"""Operators that write numbers: constants, ranges, padding, triangles."""
+"""Operators that fill tensors: constants, ranges, padding, triangular matrices."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rushlight.aot_c.values import Number, TensorValue
 
 
 def stored_number(k: Kernel, number: Number, out: TensorValue) -> str:
-    """A number as an element of a tensor, by the rules of `fill_tensor`."""
+    """Converts a number to an element of a tensor, as `fill_tensor` of the runtime does."""
     compute = DOUBLE if number.kind == "double" else LONG
     text = k.constant(number, compute)
     return k.store(f"({text})" if text.startswith("-") else text, compute, out.dtype)
 
 
 def fill(k: Kernel, out: TensorValue, number: Number, name: str | None = None) -> None:
-    """Sets all elements of a tensor."""
+    """Sets all elements of a tensor to a number."""
     if out.numel == 0:
         return
     target = name or k.write(out)
@@ -36,7 +36,10 @@ def fill(k: Kernel, out: TensorValue, number: Number, name: str | None = None) -
 def _constant_pad(k: Kernel) -> None:
     source, pad, number, out = k.tensor(0), k.ints(1), k.number(2), k.tensor(3)
     require_same(k, source, out)
-    k.require(len(pad) % 2 == 0 and len(pad) // 2 <= source.rank, "the widths do not suit the rank")
+    k.require(
+        len(pad) % 2 == 0 and len(pad) // 2 <= source.rank,
+        "the number of padding widths does not match the rank",
+    )
     shape, copied, start, target = [], [], 0, 0
     for d, size in enumerate(source.sizes):
         pair = source.rank - 1 - d
@@ -56,20 +59,24 @@ def _constant_pad(k: Kernel) -> None:
 
 
 def _padded(reflects: bool, dims: int) -> Generator:
-    """Padding by reflection or by the elements at the edge."""
+    """Pads with reflected elements, or repeats the elements at the edge."""
 
     def generate(k: Kernel) -> None:
         source, pad, out = k.tensor(0), k.ints(1), k.tensor(2)
         require_same(k, source, out)
         k.require(
-            source.rank in (dims + 1, dims + 2) and len(pad) == 2 * dims, "the widths do not suit the rank"
+            source.rank in (dims + 1, dims + 2) and len(pad) == 2 * dims,
+            "the number of padding widths does not match the rank",
         )
         lead = source.rank - dims
         shape = list(source.sizes)
         for d in range(dims):
             before, after = pad[2 * (dims - 1 - d)], pad[2 * (dims - 1 - d) + 1]
             size = source.sizes[lead + d]
-            k.require(not reflects or max(before, after) < size, "a width is not below the size")
+            k.require(
+                not reflects or max(before, after) < size,
+                "a padding width is not less than the size of the dim",
+            )
             shape[lead + d] += before + after
         k.require_shape(out, shape)
         if out.numel == 0:
@@ -79,7 +86,7 @@ def _padded(reflects: bool, dims: int) -> Generator:
         for d, size in enumerate(out.sizes):
             nest.push(size, out.strides[d])
         names = "ijklmn"
-        # The loops keep their dims apart: the place in the source follows from each of them.
+        # Loops are not merged, because the source position of each dim is computed separately.
         from contextlib import ExitStack
 
         with ExitStack() as stack:
@@ -171,11 +178,11 @@ def _fill_tensor(k: Kernel) -> None:
 
 
 def _empty(k: Kernel) -> None:
-    """Nothing is written: the elements are any."""
+    """Writes no code: the elements of the result are undefined."""
 
 
 def _arange(k: Kernel, start: Number, step: Number, out: TensorValue) -> None:
-    k.require(out.rank == 1 and out.dtype != BOOL, "the result is no vector of numbers")
+    k.require(out.rank == 1 and out.dtype != BOOL, "the result is not a numeric tensor of rank 1")
     if out.numel == 0:
         return
     from rushlight.aot_c.dtypes import FLOAT, FLOATING, c_compute

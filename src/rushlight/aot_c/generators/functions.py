@@ -1,4 +1,4 @@
-"""Elementwise functions of one operand: absolute values, rounding, exponentials, tests of numbers."""
+"""Elementwise functions of one operand: rounding, exponentials, tests for NaN and infinity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rushlight.aot_c.kernel import Generator, Kernel
 from rushlight.format.program import ScalarType
 
 
-def _whole(name: str) -> Expression:
+def _rounding(name: str) -> Expression:
     return lambda k, c, x: x if c == LONG else k.math(name, c, x)
 
 
@@ -105,10 +105,10 @@ GENERATORS: dict[str, Generator] = {
     **{f"aten::{name}.out": unary_float(function(name)) for name in _FLOAT_FUNCTIONS},
     "aten::abs.out": unary(_abs),
     "aten::angle.out": unary_float(_angle),
-    "aten::ceil.out": unary(_whole("ceil")),
-    "aten::floor.out": unary(_whole("floor")),
-    "aten::trunc.out": unary(_whole("trunc")),
-    "aten::round.out": unary(_whole("nearbyint")),
+    "aten::ceil.out": unary(_rounding("ceil")),
+    "aten::floor.out": unary(_rounding("floor")),
+    "aten::trunc.out": unary(_rounding("trunc")),
+    "aten::round.out": unary(_rounding("nearbyint")),
     "aten::round.decimals_out": _round_decimals,
     "aten::frac.out": unary(lambda k, c, x: f"{x} - {k.math('trunc', c, x)}", floating=True),
     "aten::neg.out": unary(_neg),

@@ -1,4 +1,4 @@
-"""Matrix products (GEMM): each result is a sum in the order of the portable kernels."""
+"""Matrix products (GEMM). Each result adds the products in the order of the portable kernels."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rushlight.aot_c.kernel import Generator, Kernel
 from rushlight.aot_c.values import Number, TensorValue
 from rushlight.format.program import ScalarType
 
-# Sums that are computed together: they read the same element of the other operand.
+# The number of sums that a loop computes together, because they read the same element of the LHS.
 SUMS_TOGETHER = 4
 
 
 class Accumulator:
-    """Sums of products of a dtype: float for 16-bit floats, 64 bits that wrap around for integers."""
+    """The accumulator of a sum of products: float for 16-bit floats, uint64_t (wraps around) for integers."""
 
     def __init__(self, k: Kernel, dtype: ScalarType) -> None:
         self.k, self.dtype = k, dtype
@@ -26,24 +26,24 @@ class Accumulator:
         self.type = ("float" if self.compute == FLOAT else "double") if self.is_float else "uint64_t"
 
     def load(self, element: str) -> str:
-        """An element as a factor."""
+        """Converts an element to the type of the accumulator."""
         return self.k.load(element, self.dtype, self.compute) if self.is_float else f"(uint64_t){element}"
 
     def store(self, value: str) -> str:
-        """A sum as an element. `value` is a name or in brackets."""
+        """Converts a sum to an element. `value` is a name or an expression in brackets."""
         if self.is_float:
             return self.k.store(value, self.compute, self.dtype)
         return f"({C_TYPES[self.dtype]}){value}"
 
     def number(self, number: Number) -> str:
-        """A number as a factor."""
+        """Converts a number to the type of the accumulator."""
         text = self.k.constant(number, self.compute)
         return text if self.is_float else f"(uint64_t){text}"
 
 
 @dataclass
 class Matrices:
-    """Matrices in memory: the strides of batch, row and column."""
+    """A batch of matrices in memory. The strides of batch, row and column are in elements."""
 
     tensor: TensorValue
     batch: int
@@ -52,7 +52,7 @@ class Matrices:
 
     @classmethod
     def of(cls, tensor: TensorValue, batched: bool = False) -> Matrices:
-        """The matrices of a tensor of rank 2 or, with `batched`, 3."""
+        """Describes a tensor of rank 2, or of rank 3 with `batched`."""
         first = 1 if batched else 0
         return cls(
             tensor, tensor.strides[0] if batched else 0, tensor.strides[first], tensor.strides[first + 1]
@@ -60,14 +60,14 @@ class Matrices:
 
     @classmethod
     def broadcast(cls, tensor: TensorValue, sizes: list[int]) -> Matrices:
-        """A tensor that broadcasts to a batch of matrices or a matrix."""
+        """Describes a tensor that broadcasts to `sizes`, the shape of a matrix or of a batch of matrices."""
         strides = [0, 0, 0]
         lead = len(sizes) - tensor.rank
         if lead < 0:
-            raise Unsupported("the summand does not broadcast to the product's shape")
+            raise Unsupported(f"the bias {tensor.describe()} does not broadcast to the product, {sizes}")
         for i, size in enumerate(tensor.sizes):
             if size not in (1, sizes[lead + i]):
-                raise Unsupported("the summand does not broadcast to the product's shape")
+                raise Unsupported(f"the bias {tensor.describe()} does not broadcast to the product, {sizes}")
             strides[3 - len(sizes) + lead + i] = 0 if size == 1 else tensor.strides[i]
         return cls(tensor, *strides)
 
@@ -89,7 +89,7 @@ def gemm(
     alpha: Number | None = None,
     beta: Number | None = None,
 ) -> None:
-    """out[b] = beta * bias[b] + alpha * a[b] x b[b]."""
+    """Writes out[n] = beta * bias[n] + alpha * (a[n] @ b[n]) for each matrix n of a batch."""
     if batches * rows * columns == 0:
         return
     sums = Accumulator(k, a.tensor.dtype)
@@ -100,11 +100,11 @@ def gemm(
     if bias is not None:
         k.read(bias.tensor, "bias")
     k.write(out.tensor)
-    # A factor is 1, or a number of the accumulator's type.
+    # `alpha_text` is None if alpha is 1.
     alpha_text = None if _is_one(alpha) or alpha is None else sums.number(k.number_value(alpha, "alpha"))
     beta_text = None if _is_one(beta) or beta is None else sums.number(k.number_value(beta, "beta"))
     if beta is not None and beta.value is None and bias is not None:
-        raise Unsupported("beta is computed at run time")
+        raise Unsupported("beta is computed at run time; only a constant is supported")
     code = k.code
 
     def finish(sum_name: str, column: str) -> None:
@@ -118,7 +118,7 @@ def gemm(
         code.add(f"out[{place}] = {stored};")
 
     def block(width: int) -> None:
-        """The sums of `width` columns from `c` on."""
+        """Writes the sums of `width` columns, starting at column `c`."""
         lanes = range(width)
         code.add(f"{sums.type} {', '.join(f's{lane} = 0' for lane in lanes)};")
         with code.block(f"for (ptrdiff_t k = 0; k < {depth}; ++k)"):
@@ -144,9 +144,9 @@ def gemm(
 
 
 def require_same_dtype(k: Kernel, *tensors: TensorValue) -> None:
-    """Refuses operands of several dtypes, and operands of bool."""
-    k.require(len({tensor.dtype for tensor in tensors}) == 1, "the operands differ in dtype")
-    k.require(tensors[0].dtype != ScalarType.BOOL, "there are no products of bool")
+    """Raises Unsupported if the dtypes differ or are bool."""
+    k.require(len({tensor.dtype for tensor in tensors}) == 1, "the dtypes of the operands differ")
+    k.require(tensors[0].dtype != ScalarType.BOOL, "products of bool are not supported")
 
 
 def _mm(k: Kernel) -> None:

@@ -1,4 +1,4 @@
-"""Operators that read or write at positions from tensors of integers; they check each position."""
+"""Operators that read or write elements selected by index tensors. Each index is checked at run time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INDEX = (ScalarType.INT, LONG)
 
 
 def position(k: Kernel, element: str, size: int, name: str, negative: bool = False) -> str:
-    """Declares the position in an index element, and checks it. Returns the variable's name."""
+    """Reads an element of an index tensor into a C variable, and checks its range. Returns the variable."""
     code = k.code
     code.add(f"const int64_t {name}_given = {element};")
     least = -size if negative else 0
@@ -31,7 +31,7 @@ def position(k: Kernel, element: str, size: int, name: str, negative: bool = Fal
 
 
 def _require_index(k: Kernel, index: TensorValue) -> None:
-    k.require(index.dtype in _INDEX, "the positions are neither int32 nor int64")
+    k.require(index.dtype in _INDEX, "the dtype of the index is neither int32 nor int64")
 
 
 def _size_at(tensor: TensorValue, axis: int) -> int:
@@ -45,7 +45,10 @@ def _stride_at(tensor: TensorValue, axis: int) -> int:
 def _embedding(k: Kernel) -> None:
     weight, index, out = k.tensor(0), k.tensor(1), k.tensor(5)
     _require_index(k, index)
-    k.require(weight.dtype == out.dtype and weight.rank == 2, "the weight does not suit the result")
+    k.require(
+        weight.dtype == out.dtype and weight.rank == 2,
+        "the weight does not have rank 2 and the dtype of the result",
+    )
     k.require_shape(out, [*index.sizes, weight.sizes[1]])
     if out.numel == 0:
         return
@@ -65,7 +68,10 @@ def _index_select(k: Kernel) -> None:
     source, index, out = k.tensor(0), k.tensor(2), k.tensor(3)
     _require_index(k, index)
     axis = normalized(k, k.integer(1), source.rank)
-    k.require(source.dtype == out.dtype and index.rank <= 1, "the index does not suit the input")
+    k.require(
+        source.dtype == out.dtype and index.rank <= 1,
+        "the dtypes of input and result differ, or the rank of the index is above 1",
+    )
     if source.rank:
         k.require_shape(out, [index.numel if d == axis else s for d, s in enumerate(source.sizes)])
     if out.numel == 0:
@@ -84,7 +90,10 @@ def _index_select(k: Kernel) -> None:
 
 
 def _gather_nest(index: TensorValue, along: TensorValue | None, indexed: TensorValue, axis: int) -> Nest:
-    """Loops over an index: operands index, the tensor with the same positions, and the indexed tensor."""
+    """Makes loops over an index tensor.
+
+    The operands are the index, the tensor `along` of the same shape, and the indexed tensor.
+    """
     nest = Nest(3)
     for d, size in enumerate(index.sizes):
         own = 0 if along is None else _stride_at(along, d)
@@ -100,10 +109,10 @@ def _gather(k: Kernel) -> None:
     k.require_shape(out, index.sizes)
     if out.numel == 0:
         return
-    k.require(max(index.rank, 1) == max(source.rank, 1), "the index has another rank")
+    k.require(max(index.rank, 1) == max(source.rank, 1), "the ranks of index and input differ")
     k.require(
         all(d == axis or _size_at(index, d) <= _size_at(source, d) for d in range(max(source.rank, 1))),
-        "the index has more elements than the input",
+        "the index is larger than the input in a dim",
     )
     a, b, c = k.read(source, "in"), k.read(index, "index"), k.write(out)
     nest = _gather_nest(index, out, source, axis).sort_by(1).collapse()
@@ -116,7 +125,7 @@ def _gather(k: Kernel) -> None:
 
 
 def add_elements(k: Kernel, dtype: ScalarType, a: str, b: str, operator: str = "+") -> str:
-    """a + b or a * b of elements: rounded to their type, wrapping around, or logical for bool."""
+    """Writes a + b or a * b for elements: integers wrap around, bool uses `||` and `&&`."""
     if dtype == BOOL:
         return f"{a} {'||' if operator == '+' else '&&'} {b}"
     if dtype in SIXTEEN:
@@ -146,7 +155,7 @@ def _scatter(k: Kernel, reduction: str, value_position: int, is_number: bool, ou
         fits = (d == axis or _size_at(index, d) <= _size_at(out, d)) and (
             part is None or _size_at(index, d) <= _size_at(part, d)
         )
-        k.require(fits, "the index has more elements than the tensors that it is for")
+        k.require(fits, "the index is larger than the input or the source in a dim")
     b = k.read(index, "index")
     if part is None:
         number = k.number_value(k.number(value_position), "value")
@@ -182,7 +191,7 @@ def _scatter_assign(is_number: bool) -> Generator:
 def _scatter_reduce(is_number: bool) -> Generator:
     def generate(k: Kernel) -> None:
         reduction = k.optional_text(4)
-        k.require(reduction in ("add", "multiply"), f"there is no reduction {reduction!r}")
+        k.require(reduction in ("add", "multiply"), f"the reduction {reduction!r} is not supported")
         _scatter(k, str(reduction), 3, is_number, k.tensor(5))
 
     return generate
@@ -204,11 +213,17 @@ def _scatter_reduce_two(k: Kernel) -> None:
 def _index_slices(
     k: Kernel, part: TensorValue | None, out: TensorValue, value: Callable[[str, str], str]
 ) -> None:
-    """Changes the slices of the result that an index names. `value` gets the old and the new element."""
+    """Changes the slices of the result that an index selects.
+
+    `value` returns the new element from the old element and the element of the source.
+    """
     source, index = k.tensor(0), k.tensor(2)
     _require_index(k, index)
     axis = normalized(k, k.integer(1), source.rank)
-    k.require(source.dtype == out.dtype and index.rank <= 1, "the index does not suit the input")
+    k.require(
+        source.dtype == out.dtype and index.rank <= 1,
+        "the dtypes of input and result differ, or the rank of the index is above 1",
+    )
     k.require_shape(out, source.sizes)
     k.in_place = True
     target = k.write(out)
@@ -220,7 +235,9 @@ def _index_slices(
     b = k.read(index, "index")
     if part is not None:
         wanted = [index.numel if d == axis else size for d, size in enumerate(out.sizes)]
-        k.require(list(part.sizes) == wanted or out.rank == 0, "the source does not fit the index")
+        k.require(
+            list(part.sizes) == wanted or out.rank == 0, "the shape of the source does not match the index"
+        )
         k.read(part, "source")
     nest = Nest(2)
     for d, size in enumerate(out.sizes):
@@ -256,7 +273,10 @@ def _index_fill(k: Kernel) -> None:
 
 def _index_fill_tensor(k: Kernel) -> None:
     out, value = k.tensor(4), k.tensor(3)
-    k.require(value.rank == 0 and value.dtype == out.dtype, "the value does not suit the result")
+    k.require(
+        value.rank == 0 and value.dtype == out.dtype,
+        "the value does not have rank 0 and the dtype of the result",
+    )
     k.read(value, "value")
     _index_slices(k, None, out, lambda old, new: "value[0]")
 
@@ -264,7 +284,10 @@ def _index_fill_tensor(k: Kernel) -> None:
 def _take(k: Kernel) -> None:
     source, index, out = k.tensor(0), k.tensor(1), k.tensor(2)
     _require_index(k, index)
-    k.require(source.dtype == out.dtype and source.is_row_major, "the input is not in row-major order")
+    k.require(
+        source.dtype == out.dtype and source.is_row_major,
+        "the dtypes differ, or the input is not in row-major order",
+    )
     k.require_shape(out, index.sizes)
     if out.numel == 0:
         return
@@ -278,7 +301,7 @@ def _take(k: Kernel) -> None:
 
 
 class Advanced:
-    """The elements that x[i, :, j] selects: index dims replace the indexed dims, or come first."""
+    """The elements that x[i, :, j] selects. The dims of the index replace the indexed dims, or come first."""
 
     def __init__(self, k: Kernel, indexed: TensorValue, indices: Sequence[TensorValue | None]) -> None:
         self.k, self.indexed = k, indexed
@@ -291,7 +314,7 @@ class Advanced:
                 ended = begun
                 continue
             if index.dtype in (BOOL, ScalarType.BYTE):
-                raise Unsupported("a mask selects a number of elements that is known at run time only")
+                raise Unsupported("the number of elements that a mask selects is known only at run time")
             _require_index(k, index)
             k.require(axis < indexed.rank, "there are more indices than dims")
             split = split or ended
@@ -314,7 +337,10 @@ class Advanced:
         ]
 
     def emit(self, strides: Sequence[int], body: Callable[[str, str], None]) -> None:
-        """Visits the elements: `body` gets the places in the indexed tensor and in one with these strides."""
+        """Writes loops over the selected elements.
+
+        `body` receives the index of an element in the indexed tensor and in a tensor with `strides`.
+        """
         k, indexed = self.k, self.indexed
         names = [k.read(index, f"index{axis}") for axis, index in self.axes]
         first = len(self.before)

@@ -21,7 +21,7 @@ def _softmax(logarithm: bool) -> Generator:
     def generate(k: Kernel) -> None:
         source, out = k.tensor(0), k.tensor(3)
         compute = compute_type(source.dtype)
-        k.require(compute != LONG, "the softmax of integers is not supported")
+        k.require(compute != LONG, "softmax of integers is not supported")
         k.require_shape(out, source.sizes)
         rows, length, (step_in, step_out) = rows_of([source, out], k.integer(1))
         if rows.numel * length == 0:
@@ -40,7 +40,7 @@ def _softmax(logarithm: bool) -> Generator:
             def power(index: str) -> str:
                 return k.math("exp", compute, f"{at(row, index)} - most")
 
-            # A result of the compute type holds the powers between the two passes.
+            # A result of the compute type stores the exponentials between the two passes.
             holds = not logarithm and out.dtype == compute
 
             def term(index: str) -> str:
@@ -80,11 +80,11 @@ def _softmax(logarithm: bool) -> Generator:
     return generate
 
 
-# ---- Norms ----
+# ---- Layer, group and batch normalization ----
 
 
 class Normalization:
-    """out = (in - mean) * rstd * weight + bias over groups of elements."""
+    """Writes out = (in - mean) * rstd * weight + bias, where groups of elements share mean and rstd."""
 
     def __init__(
         self,
@@ -97,11 +97,11 @@ class Normalization:
         self.k, self.source, self.out, self.weight, self.bias = k, source, out, weight, bias
         self.groups, self.members = Nest(6), Nest(4)
         self.compute = compute_type(source.dtype)
-        k.require(self.compute != LONG, "the norm of integers is not supported")
+        k.require(self.compute != LONG, "normalization of integers is not supported")
         k.require_shape(out, source.sizes)
 
     def moments(self, base: str) -> None:
-        """Computes `mean` and `variance` of a group."""
+        """Writes the computation of `total`, `mean` and `squares` of a group, see `add_moments`."""
         k, code, nest = self.k, self.k.code, self.members
         count, stride, limit = nest.inner_size, nest.inner_stride(0), 128
         code.add("double total = 0, mean = 0, squares = 0;")
@@ -123,9 +123,11 @@ class Normalization:
                     add_moments(k, "count", lambda i: element(begin, i))
 
     def run(self, statistics: Callable[[list[str]], tuple[str, str]]) -> None:
-        """Writes the loops. `statistics` gets the places of a group in in, out, weight, bias, mean and rstd.
+        """Writes the loops.
 
-        It adds the lines that compute the group's mean and rstd, and returns their names.
+        Args:
+            statistics: adds the lines that compute mean and rstd of a group, and returns their names. It
+                receives the index of the group's first element in in, out, weight, bias, mean and rstd.
         """
         k, code = self.k, self.k.code
         self.members.collapse()
@@ -184,7 +186,9 @@ def _layer_norm(k: Kernel) -> None:
     weight, bias = k.optional_tensor(2), k.optional_tensor(3)
     out, mean, rstd = k.tensor(5), k.tensor(6), k.tensor(7)
     lead = source.rank - normalized
-    k.require(lead >= 0 and list(source.sizes[lead:]) == k.ints(1), "normalized_shape does not fit the input")
+    k.require(
+        lead >= 0 and list(source.sizes[lead:]) == k.ints(1), "normalized_shape does not match the input"
+    )
     norm = Normalization(k, source, out, weight, bias)
     for d, size in enumerate(source.sizes):
         if d < lead:
@@ -201,7 +205,8 @@ def _group_norm(k: Kernel) -> None:
     n, c, group, eps = k.integer(3), k.integer(4), k.integer(6), k.real(7)
     out, mean, rstd = k.tensor(8), k.tensor(9), k.tensor(10)
     k.require(
-        source.rank >= 2 and source.sizes[0] == n and source.sizes[1] == c, "N and C are not the input's"
+        source.rank >= 2 and source.sizes[0] == n and source.sizes[1] == c,
+        "N and C differ from the sizes of the input",
     )
     each = c // group
     norm = Normalization(k, source, out, weight, bias)
@@ -258,7 +263,7 @@ def _batch_norm_no_stats(k: Kernel) -> None:
 
 def _batch_norm_legit(k: Kernel) -> None:
     if k.flag(5):
-        raise Unsupported("batch norm in training mode is not supported")
+        raise Unsupported("batch normalization in training mode is not supported")
     _batch_norm_by_running(k, k.real(7), k.tensor(8))
 
 

@@ -1,4 +1,4 @@
-"""Pooling: averages and maxima over windows."""
+"""Pooling: average and maximum over windows."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rushlight.aot_c.dtypes import (
     SIXTEEN,
     c_compute,
     compute_type,
+    name_of,
     size_of,
 )
 from rushlight.aot_c.generators.windows import Image, Window, field, pooled_size
@@ -29,8 +30,8 @@ _AXES = ("z", "y", "x")
 def read_pooling(
     k: Kernel, source: TensorValue, dims: int, kernel: int, dilation: int | None, ceil: int
 ) -> Window:
-    """The window from the arguments kernel, stride and padding, from argument `kernel` on."""
-    k.require(source.rank in (dims + 1, dims + 2), "the rank does not suit the pooling")
+    """Reads a window from the arguments kernel, stride and padding, which start at position `kernel`."""
+    k.require(source.rank in (dims + 1, dims + 2), "the rank of the input does not match the pooling")
     sizes = field(k, "kernel_size", k.ints(kernel), dims, [1, 1, 1], 1)
     window = Window(
         kernel=sizes,
@@ -43,17 +44,17 @@ def read_pooling(
 
 
 def pooled_shape(k: Kernel, source: TensorValue, dims: int, window: Window, ceil_mode: bool) -> list[int]:
-    """The shape of the result."""
+    """Returns the shape of the result."""
     sizes = [
         pooled_size(source.sizes[source.rank - dims + i], window, 3 - dims + i, ceil_mode)
         for i in range(dims)
     ]
-    k.require(min(sizes) > 0, "a window does not fit into the input")
+    k.require(min(sizes) > 0, "the window is larger than the padded input")
     return [*source.sizes[: source.rank - dims], *sizes]
 
 
 class Planes:
-    """Loops over the channels and positions of a result, in the order of its memory."""
+    """Loops over the channels and positions of a result, and the indices of elements in these loops."""
 
     def __init__(self, k: Kernel, source: TensorValue, out: TensorValue, dims: int) -> None:
         self.k, self.dims = k, dims
@@ -67,23 +68,23 @@ class Planes:
             stack.enter_context(self.k.code.block(f"for (ptrdiff_t {name} = 0; {name} < {size}; ++{name})"))
 
     def source(self, names: Sequence[str] = ("pz", "py", "px")) -> str:
-        """The place of an element of the source."""
+        """Returns the index of an element of the source; `names` are the C variables of its position."""
         spatial = [(names[axis], self.image.stride[axis]) for axis in range(3 - self.dims, 3)]
         return terms(("n", self.image.batch_stride), ("c", self.image.channel_stride), *spatial)
 
     def target(self, batch_stride: int, channel_stride: int, stride: Sequence[int]) -> str:
-        """The place of an element of a result with these strides."""
+        """Returns the index of an element of a result with these strides."""
         spatial = [(_AXES[axis], stride[axis]) for axis in range(3 - self.dims, 3)]
         return terms(("n", batch_stride), ("c", channel_stride), *spatial)
 
     @property
     def place(self) -> str:
-        """The place of the result."""
+        """The index of the current element of the result."""
         return self.target(self.out.batch_stride, self.out.channel_stride, self.out.stride)
 
 
 def declare_box(k: Kernel, planes: Planes, window: Window) -> None:
-    """Declares the bounds of a window: `y_start`, `y_stop` with the padding, `y_first`, `y_last` without."""
+    """Declares the bounds of a window: `y_start`, `y_stop` with padding, `y_first`, `y_last` without it."""
     for axis in range(3 - planes.dims, 3):
         name = _AXES[axis]
         size, pad = planes.image.size[axis], window.padding[axis]
@@ -105,7 +106,7 @@ def declare_box(k: Kernel, planes: Planes, window: Window) -> None:
 
 
 def declare_adaptive_box(k: Kernel, planes: Planes, sizes: Sequence[int]) -> None:
-    """Declares the bounds of one of the windows that divide each dim evenly."""
+    """Declares the bounds of a window of adaptive pooling, which divides each dim evenly."""
     for axis in range(3 - planes.dims, 3):
         name, size = _AXES[axis], planes.image.size[axis]
         count = sizes[axis - (3 - planes.dims)]
@@ -128,18 +129,21 @@ def _product(planes: Planes, last: str, first: str) -> str:
 def _average(
     k: Kernel, source: TensorValue, out: TensorValue, dims: int, window: Window | None, divisor: str | None
 ) -> None:
-    """Averages over windows, or over windows that divide the dims evenly.
+    """Writes average pooling or adaptive average pooling.
 
     Args:
         k: the kernel.
         source: the input.
         out: the result.
         dims: the number of spatial dims.
-        window: the window; None divides the dims evenly.
-        divisor: the number by which sums are divided, `padded` for the window with its padding, or None for
-            the elements of the input in the window.
+        window: the window; None for adaptive pooling.
+        divisor: the number by which sums are divided. `padded` means the size of the window with its padding;
+            None means the number of input elements in the window.
     """
-    k.require(source.dtype == out.dtype and source.dtype != BOOL, "the dtypes are not supported")
+    k.require(
+        source.dtype == out.dtype and source.dtype != BOOL,
+        f"a result of {name_of(out.dtype)} from {name_of(source.dtype)} is not supported",
+    )
     if out.numel == 0:
         return
     code = k.code
@@ -182,7 +186,7 @@ def _avg_pool(dims: int) -> Generator:
         count_padding = k.flag(5)
         divisor = k.optional_int(6) if dims > 1 else None
         out = k.tensor(7 if dims > 1 else 6)
-        k.require(divisor != 0, "the divisor is 0")
+        k.require(divisor != 0, "divisor_override is 0")
         k.require_shape(out, pooled_shape(k, source, dims, window, k.flag(4)))
         by = str(divisor) if divisor is not None else "padded" if count_padding else None
         _average(k, source, out, dims, window, by)
@@ -194,7 +198,8 @@ def _adaptive_average(dims: int) -> Generator:
     def generate(k: Kernel) -> None:
         source, sizes, out = k.tensor(0), k.ints(1), k.tensor(2)
         k.require(
-            len(sizes) == dims and source.rank in (dims + 1, dims + 2), "the sizes do not suit the input"
+            len(sizes) == dims and source.rank in (dims + 1, dims + 2),
+            "output_size or the rank of the input does not match the pooling",
         )
         k.require_shape(out, [*source.sizes[: source.rank - dims], *sizes])
         _average(k, source, out, dims, None, None)
@@ -205,8 +210,11 @@ def _adaptive_average(dims: int) -> Generator:
 def _maximum(
     k: Kernel, source: TensorValue, out: TensorValue, indices: TensorValue, dims: int, window: Window | None
 ) -> None:
-    k.require(source.dtype == out.dtype and source.dtype != BOOL, "the dtypes are not supported")
-    k.require(indices.dtype == LONG, "the indices are not int64")
+    k.require(
+        source.dtype == out.dtype and source.dtype != BOOL,
+        f"a result of {name_of(out.dtype)} from {name_of(source.dtype)} is not supported",
+    )
+    k.require(indices.dtype == LONG, "the dtype of the indices is not int64")
     if out.numel == 0:
         return
     code = k.code
@@ -246,7 +254,7 @@ def _maximum(
                 limit = size[axis]
                 over = (planes.out.size[axis] - 1) * window.stride[axis] - pad + reach > limit
                 if pad:
-                    # The first position that is not negative, in steps of the dilation.
+                    # Skips the kernel elements in front of the input, in steps of the dilation.
                     steps = f"({pad + dilation - 1} - {own}) / {dilation}"
                     moved = f"{start} + {steps} * {dilation}" if dilation > 1 else "0"
                     first = f"{start} < 0 ? {moved} : {start}"
@@ -299,7 +307,8 @@ def _adaptive_maximum(dims: int) -> Generator:
     def generate(k: Kernel) -> None:
         source, sizes, out, indices = k.tensor(0), k.ints(1), k.tensor(2), k.tensor(3)
         k.require(
-            len(sizes) == dims and source.rank in (dims + 1, dims + 2), "the sizes do not suit the input"
+            len(sizes) == dims and source.rank in (dims + 1, dims + 2),
+            "output_size or the rank of the input does not match the pooling",
         )
         k.require_shape(out, [*source.sizes[: source.rank - dims], *sizes])
         _maximum(k, source, out, indices, dims, None)

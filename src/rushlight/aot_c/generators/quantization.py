@@ -1,4 +1,4 @@
-"""Conversions between real and quantized numbers: real = (q - zero_point) * scale."""
+"""Quantize and dequantize operators: real = (q - zero_point) * scale."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rushlight.aot_c.dtypes import (
     SIXTEEN,
     c_compute,
     compute_type,
+    name_of,
     result_type,
     size_of,
 )
@@ -29,11 +30,11 @@ QUANTIZED = frozenset({ScalarType.BYTE, ScalarType.CHAR, ScalarType.SHORT, Scala
 
 @dataclass
 class Parts:
-    """The scale and the zero point of each part of a tensor.
+    """The quantization parameters of the parts of a tensor: the whole tensor, channels, groups or tokens.
 
     Attributes:
-        scale: the expression of a scale, or its reciprocal, in the compute type, from the place of the part.
-        zero: the expression of a zero point.
+        scale: maps the index of a part to the C expression of its scale, or of the reciprocal of its scale.
+        zero: maps the index of a part to the C expression of its zero point.
     """
 
     scale: Callable[[str], str]
@@ -69,7 +70,7 @@ def _nest_of_groups(out: TensorValue, source: TensorValue, group: int) -> Nest:
 
 
 def _round_to(k: Kernel, common: ScalarType, name: str) -> None:
-    """Rounds a variable to a 16-bit type."""
+    """Rounds a C variable to float16 or bfloat16; does nothing for other dtypes."""
     if common in SIXTEEN:
         k.code.add(f"{name} = {k.narrow(name, common)};")
 
@@ -85,7 +86,10 @@ def _quantize(
     quant_max: int,
     zero_first: bool = False,
 ) -> None:
-    k.require(out.dtype in QUANTIZED and source.dtype in FLOATING, "the dtypes are not supported")
+    k.require(
+        out.dtype in QUANTIZED and source.dtype in FLOATING,
+        f"quantizing {name_of(source.dtype)} to {name_of(out.dtype)} is not supported",
+    )
     k.require_shape(out, source.sizes)
     nest.sort_by(0).collapse()
     if nest.numel == 0:
@@ -123,7 +127,10 @@ def _dequantize(
     float_zero: bool = False,
     wide_zero: Callable[[str], str] | None = None,
 ) -> None:
-    k.require(source.dtype in QUANTIZED and out.dtype in FLOATING, "the dtypes are not supported")
+    k.require(
+        source.dtype in QUANTIZED and out.dtype in FLOATING,
+        f"dequantizing {name_of(source.dtype)} to {name_of(out.dtype)} is not supported",
+    )
     k.require_shape(out, source.sizes)
     nest.sort_by(0).collapse()
     if nest.numel == 0:
@@ -152,7 +159,7 @@ def _dequantize(
 def _numbers(
     k: Kernel, tensor: TensorValue, name: str, compute: ScalarType, invert: bool
 ) -> Callable[[str], str]:
-    """The elements of a tensor of scales or zero points; reciprocals are computed in the tensor's dtype."""
+    """Reads elements of a tensor of scales or zero points. Reciprocals are computed in its dtype."""
     k.require(tensor.is_row_major, f"the {name} are not in row-major order")
     k.read(tensor, name)
     own = compute_type(tensor.dtype)
@@ -195,9 +202,9 @@ def _dequantize_tensor(k: Kernel) -> None:
 
 
 def _quantize_by_tensor(k: Kernel) -> None:
-    """The scale and the zero point are tensors of one element."""
+    """Writes quantize_per_tensor with a scale and a zero point in tensors of one element."""
     source, scale, zero, out = k.tensor(0), k.tensor(1), k.tensor(2), k.tensor(6)
-    k.require(scale.numel == zero.numel == 1, "the scale or the zero point is no single element")
+    k.require(scale.numel == zero.numel == 1, "scale and zero point must have one element each")
     wide = _numbers(k, scale, "scale", DOUBLE, False)("0")
     zero_text = _numbers(k, zero, "zero", DOUBLE, False)("0")
     k.code.add(f"const float inverse = (float)(1.0 / {wide});")
@@ -208,7 +215,7 @@ def _quantize_by_tensor(k: Kernel) -> None:
 
 def _dequantize_by_tensor(k: Kernel) -> None:
     source, scale, zero, out = k.tensor(0), k.tensor(1), k.tensor(2), k.tensor(7)
-    k.require(scale.numel == zero.numel == 1, "the scale or the zero point is no single element")
+    k.require(scale.numel == zero.numel == 1, "scale and zero point must have one element each")
     common = k.optional_dtype(6)
     common = FLOAT if common is None else common
     c = c_compute(DOUBLE if common == DOUBLE else FLOAT)
@@ -222,7 +229,10 @@ def _dequantize_by_tensor(k: Kernel) -> None:
 
 def _axis(k: Kernel, source: TensorValue, axis: int, scales: TensorValue) -> int:
     k.require(source.rank > 0 and -source.rank <= axis < source.rank, "the axis is out of range")
-    k.require(scales.numel == source.sizes[axis % source.rank], "there is not one scale for each channel")
+    k.require(
+        scales.numel == source.sizes[axis % source.rank],
+        "the number of scales differs from the number of channels",
+    )
     return axis % source.rank
 
 
@@ -246,7 +256,7 @@ def _dequantize_parts(k: Kernel, nest: Nest, out: TensorValue, zeros: TensorValu
     source, scales = k.tensor(0), k.tensor(1)
     given = [source, scales, *([zeros] if zeros is not None else [])]
     common = result_type([(tensor.dtype, tensor.rank) for tensor in given])
-    k.require(common in FLOATING, "the scales are no floating-point numbers")
+    k.require(common in FLOATING, "the dtype of the scales is not floating-point")
     compute = DOUBLE if common == DOUBLE else FLOAT
     exact = zeros is None or zeros.dtype not in FLOATING
     scale = _numbers(k, scales, "scales", compute, False)
@@ -276,10 +286,12 @@ def _dequantize_channel(k: Kernel) -> None:
 
 def _group(k: Kernel, position: int) -> int:
     source, scales, size = k.tensor(0), k.tensor(1), k.integer(position)
-    k.require(source.rank == 2, "groups are of a matrix")
+    k.require(source.rank == 2, "the input does not have rank 2")
     single = size > source.sizes[1] and scales.rank > 0 and scales.sizes[-1] == 1
     group = source.sizes[1] if single else size
-    k.require(size > 1 and source.sizes[1] % group == 0, "rows are not divided into such groups")
+    k.require(
+        size > 1 and source.sizes[1] % group == 0, "the size of a row is not a multiple of the group size"
+    )
     return group
 
 
@@ -305,19 +317,19 @@ def _dequantize_token(k: Kernel) -> None:
     _dequantize_parts(k, nest, k.tensor(7), k.tensor(2))
 
 
-# ---- Numbers of one byte ----
+# ---- int8 and uint8 ----
 
 
 def require_bytes(k: Kernel, *tensors: TensorValue) -> None:
-    """Refuses tensors that are neither int8 nor uint8."""
+    """Raises Unsupported if a tensor is neither int8 nor uint8."""
     k.require(all(tensor.dtype in BYTES for tensor in tensors), "a tensor is neither int8 nor uint8")
 
 
 class Requantizer:
-    """clamp(round(real / scale) + zero, least, most), with the numbers as parameters of the function."""
+    """Writes clamp(round(real / scale) + zero, least, most). The numbers are parameters of the C function."""
 
     def __init__(self, k: Kernel, first: int) -> None:
-        """Reads scale, zero point, least and most from argument `first` on."""
+        """Reads scale, zero point, least and most, starting at argument `first`."""
         self.k = k
         self.inverse = k.value("float", "inverse", k.constant(float32(1.0 / k.real(first)), FLOAT))
         names = ("out_zero", "least", "most")
@@ -327,13 +339,13 @@ class Requantizer:
         )
 
     def __call__(self, real: str, out: TensorValue) -> str:
-        """The element of a real number."""
+        """Writes the quantized element of a real number; `real` is a C expression of type float."""
         whole = self.k.call("requantize", real, self.inverse, self.zero, self.least, self.most)
         return f"({C_TYPES[out.dtype]}){whole}"
 
 
 def float_parameter(k: Kernel, name: str, value: float) -> str:
-    """A parameter of type float."""
+    """Declares a parameter of type float. Returns its name."""
     return k.value("float", name, k.constant(float32(value), FLOAT))
 
 

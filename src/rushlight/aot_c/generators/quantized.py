@@ -1,11 +1,11 @@
-"""Operators on numbers of one byte: convolution, linear, add, mul, pooling, mean, softmax, lookup."""
+"""Operators on int8 and uint8 tensors: convolution, linear, add, mul, pooling, mean, softmax, lookup."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 
 from rushlight.aot_c.code import float_literal, terms
-from rushlight.aot_c.dtypes import BYTES, DOUBLE, ELEMENTS, FLOAT, FLOATING, SIXTEEN, compute_type
+from rushlight.aot_c.dtypes import BYTES, DOUBLE, ELEMENTS, FLOAT, FLOATING, SIXTEEN, compute_type, name_of
 from rushlight.aot_c.generators.convolution import POSITIONS, TAPS, Convolution, declare_tap_range, open_taps
 from rushlight.aot_c.generators.elementwise import broadcast
 from rushlight.aot_c.generators.pooling import Planes, declare_box, pooled_shape, read_pooling
@@ -16,12 +16,12 @@ from rushlight.aot_c.loops import Nest, plus
 from rushlight.aot_c.values import TensorValue
 from rushlight.format.program import ScalarType
 
-# Sums that are computed together: they read the same element of the input.
+# The number of sums that a loop computes together, because they read the same element of the input.
 _TOGETHER = 4
 
 
 def _number(k: Kernel, tensor: TensorValue, name: str, at: str) -> str:
-    """An element of a tensor of numbers as float; the runtime reads it as float64 first."""
+    """Reads an element of a parameter tensor as float. As in the runtime, integers become float64 first."""
     own = compute_type(tensor.dtype)
     if own == FLOAT:
         return k.load(f"{name}[{at}]", tensor.dtype, FLOAT)
@@ -42,8 +42,14 @@ def _convolution(k: Kernel) -> None:
     k.require(weight.dtype == ScalarType.CHAR, "the weight is not int8")
     c = Convolution.read(k, source, weight, out, 6)
     outputs = c.outputs * c.groups
-    k.require(scales.numel in (1, outputs) and scales.is_row_major, "the scales do not fit the channels")
-    k.require(bias is None or bias.numel == outputs, "the bias does not fit the channels")
+    k.require(
+        scales.numel in (1, outputs) and scales.is_row_major,
+        "there must be one scale, or one scale for each output channel",
+    )
+    k.require(
+        bias is None or bias.numel == outputs,
+        "the size of the bias differs from the number of output channels",
+    )
     if out.numel == 0:
         return
     k.read(source, "in")
@@ -57,7 +63,7 @@ def _convolution(k: Kernel) -> None:
     requantize = Requantizer(k, 12)
     code = k.code
     together = next(n for n in (_TOGETHER, 2, 1) if c.outputs % n == 0)
-    # The loop over the channels is the innermost if their elements are neighbours.
+    # The loop over input channels is the innermost loop if the channels of a pixel are adjacent in memory.
     channels_inside = c.inputs > 1 and c.source.channel_stride == 1
     with ExitStack() as stack:
 
@@ -128,13 +134,16 @@ def _linear(k: Kernel) -> None:
         k.tensor(10),
     )
     require_bytes(k, source, out)
-    k.require(weight.dtype == ScalarType.CHAR and weight.rank == 2, "the weight is no matrix of int8")
+    k.require(
+        weight.dtype == ScalarType.CHAR and weight.rank == 2, "the weight is not an int8 tensor of rank 2"
+    )
     columns, depth = weight.sizes
     k.require_shape(out, [*source.sizes[:-1], columns])
-    k.require(source.sizes[-1] == depth, "the input's last dim is not the weight's")
+    k.require(source.sizes[-1] == depth, "the last dims of input and weight differ")
     k.require(source.is_row_major and out.is_row_major, "a tensor is not in row-major order")
     k.require(
-        scales.numel in (1, columns) and scales.rank < 2 or scales.sizes[-1] == 1, "the scales are in groups"
+        scales.numel in (1, columns) and scales.rank < 2 or scales.sizes[-1] == 1,
+        "scales for groups are not supported",
     )
     if out.numel == 0:
         return
@@ -273,7 +282,8 @@ def _lookup(k: Kernel) -> None:
     source, table, out = k.tensor(0), k.tensor(1), k.tensor(2)
     require_bytes(k, source)
     k.require(
-        table.numel == 256 and table.is_row_major and table.dtype == out.dtype, "the table does not fit"
+        table.numel == 256 and table.is_row_major and table.dtype == out.dtype,
+        "the table must have 256 elements of the dtype of the result",
     )
     k.require_shape(out, source.sizes)
     if out.numel == 0:
@@ -292,7 +302,7 @@ def _softmax(k: Kernel) -> None:
     require_bytes(k, source, out)
     k.require(
         table.numel == 256 and table.is_row_major and table.dtype == ScalarType.INT,
-        "the exponentials do not fit",
+        "exponentials must be int32 with 256 elements",
     )
     k.require_shape(out, source.sizes)
     if out.numel == 0:
@@ -322,35 +332,42 @@ def _softmax(k: Kernel) -> None:
             k.code.add(f"out[{terms(result, ('at', step))}] = {requantize('real', out)};")
 
 
-# ---- Weights in groups ----
+# ---- Weights with scales for groups ----
 
 
 class GroupedWeight:
-    """Quantized weights [rows, columns] with scales, and zero points, of rows or of groups of a row."""
+    """A quantized weight [rows, columns]. A row, or each group of a row, has a scale and a zero point."""
 
     def __init__(
         self, k: Kernel, weight: TensorValue, bits: int, scales: TensorValue, zeros: TensorValue | None
     ) -> None:
         self.k, self.bits, self.scales, self.zeros = k, bits, scales, zeros
-        k.require(weight.rank == 2 and weight.dtype in BYTES, "the weight is no matrix of bytes")
-        k.require(bits == 8 or weight.dtype == ScalarType.BYTE, "the weight is not uint8")
-        k.require(weight.is_row_major and scales.is_row_major, "the weight is not in row-major order")
+        k.require(
+            weight.rank == 2 and weight.dtype in BYTES, "the weight is not an int8 or uint8 tensor of rank 2"
+        )
+        k.require(bits == 8 or weight.dtype == ScalarType.BYTE, "packed weights must be uint8")
+        k.require(
+            weight.is_row_major and scales.is_row_major, "the weight or its scales are not in row-major order"
+        )
         self.rows, self.stride = weight.sizes
         self.columns = self.stride * (8 // bits)
         groups = scales.sizes[1] if scales.rank == 2 else 1
         shared = scales.rank < 2 and scales.numel == 1
-        k.require(groups > 0 and (shared or scales.numel == self.rows * groups), "the scales do not fit")
-        k.require(self.columns % groups == 0, "the scales do not fit")
+        wrong = f"scales {scales.describe()} do not match a weight of shape [{self.rows}, {self.columns}]"
+        k.require(groups > 0 and (shared or scales.numel == self.rows * groups), wrong)
+        k.require(self.columns % groups == 0, wrong)
         self.group = max(self.columns // groups, 1)
         self.scale_step = 0 if shared and self.rows != 1 else groups
         k.read(weight, "weight")
         k.read(scales, "scales")
         if zeros is not None:
-            k.require(zeros.numel == scales.numel and zeros.is_row_major, "the zero points do not fit")
+            k.require(
+                zeros.numel == scales.numel and zeros.is_row_major, "the zero points do not match the scales"
+            )
             k.read(zeros, "zeros")
 
     def number(self, row: str, column: str) -> str:
-        """The integer at (row, column)."""
+        """Writes the integer at (row, column)."""
         base = terms((row, self.stride))
         if self.bits == 8:
             return f"weight[{plus(base, column)}]"
@@ -361,12 +378,12 @@ class GroupedWeight:
         return f"((weight[{place}] >> {_in_brackets(column)} % 4 * 2 & 3) - 2)"
 
     def part(self, row: str, column: str) -> str:
-        """The place of the scale of (row, column)."""
+        """Writes the index of the scale of the element at (row, column)."""
         own = f"{_in_brackets(column)} / {self.group}" if self.group < self.columns else "0"
         return plus(terms((row, self.scale_step)), own)
 
     def declare_real(self, row: str, column: str, name: str) -> None:
-        """Declares the real number at (row, column), in the dtype of the scales."""
+        """Declares a C variable with the dequantized element at (row, column), in the dtype of the scales."""
         k, code = self.k, self.k.code
         part = self.part(row, column)
         code.add(f"float {name} = (float){self.number(row, column)};")
@@ -384,13 +401,16 @@ def _in_brackets(text: str) -> str:
     return text if text.isidentifier() else f"({text})"
 
 
-def _linear_of_reals(
+def _weight_only_linear(
     k: Kernel, source: TensorValue, weight: GroupedWeight, bias: TensorValue | None, out: TensorValue
 ) -> None:
     depth, columns = weight.columns, weight.rows
     k.require_shape(out, [*source.sizes[:-1], columns])
     k.require(source.is_row_major and out.is_row_major, "a tensor is not in row-major order")
-    k.require(source.dtype in FLOATING and source.dtype != DOUBLE, "the input's dtype is not supported")
+    k.require(
+        source.dtype in FLOATING and source.dtype != DOUBLE,
+        f"an input of {name_of(source.dtype)} is not supported",
+    )
     if out.numel == 0:
         return
     k.read(source, "in")
@@ -415,12 +435,12 @@ def _linear_of_reals(
 def _linear_4bit(k: Kernel) -> None:
     source, out = k.tensor(0), k.tensor(5)
     weight = GroupedWeight(k, k.tensor(1), 4, k.tensor(2), k.optional_tensor(3))
-    _linear_of_reals(k, source, weight, k.optional_tensor(4), out)
+    _weight_only_linear(k, source, weight, k.optional_tensor(4), out)
 
 
 def _mixed_linear(k: Kernel) -> None:
     weight = GroupedWeight(k, k.tensor(1), 8, k.tensor(2), k.optional_tensor(3))
-    _linear_of_reals(k, k.tensor(0), weight, None, k.tensor(5))
+    _weight_only_linear(k, k.tensor(0), weight, None, k.tensor(5))
 
 
 def _embedding(bits: int, with_dtype: bool) -> Generator:
@@ -428,13 +448,14 @@ def _embedding(bits: int, with_dtype: bool) -> Generator:
         scales, index, out = k.tensor(1), k.tensor(5), k.tensor(7 if with_dtype else 6)
         weight = GroupedWeight(k, k.tensor(0), bits, scales, k.optional_tensor(2))
         k.require(
-            index.dtype in (ScalarType.INT, ScalarType.LONG), "the positions are neither int32 nor int64"
+            index.dtype in (ScalarType.INT, ScalarType.LONG),
+            "the dtype of the indices is neither int32 nor int64",
         )
         k.require_shape(out, [*index.sizes, weight.columns])
         k.require(index.is_row_major and out.is_row_major, "a tensor is not in row-major order")
         k.require(
             out.dtype in ELEMENTS and out.dtype in FLOATING and out.dtype != DOUBLE,
-            "the result's dtype is not supported",
+            f"a result of {name_of(out.dtype)} is not supported",
         )
         if out.numel == 0:
             return

@@ -1,4 +1,4 @@
-"""Reductions over dimensions, and scans along one."""
+"""Reductions over dims, and scans along a dim."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rushlight.format.program import ScalarType
 
 
 def axes_of(k: Kernel, dims: Sequence[int] | None, rank: int, empty_is_all: bool = True) -> set[int]:
-    """The dims in a list; all dims if the list is empty."""
+    """Returns the dims of a list, counted from 0. With `empty_is_all`, an empty list means all dims."""
     if dims is None or (not dims and empty_is_all):
         return set(range(rank))
     k.require(all(-max(rank, 1) <= dim < max(rank, 1) for dim in dims), "a dim is out of range")
@@ -27,17 +27,17 @@ def axes_of(k: Kernel, dims: Sequence[int] | None, rank: int, empty_is_all: bool
 
 
 def reduced_shape(tensor: TensorValue, axes: set[int], keepdim: bool) -> list[int]:
-    """The shape of the result."""
+    """Returns the shape of the result."""
     return [1 if d in axes else size for d, size in enumerate(tensor.sizes) if d not in axes or keepdim]
 
 
 @dataclass
 class Block:
-    """Elements of one result in the body of a reduction.
+    """A block of the elements that are reduced to one result.
 
     Attributes:
-        count: how many there are.
-        at: the expression of an element, converted to the compute type, from that of its position.
+        count: the number of elements, as a number or a C variable.
+        at: maps the position of an element to the C expression of the element in the compute type.
     """
 
     count: str | int
@@ -45,7 +45,7 @@ class Block:
 
 
 class Reduction:
-    """Loops over the results and over the elements of each, as `run_reduce` of the runtime has them."""
+    """Loops over results and over the elements of each result, in the order of the runtime's `run_reduce`."""
 
     def __init__(
         self,
@@ -80,19 +80,19 @@ class Reduction:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the number of results is 0."""
+        """Whether there are no results."""
         return self.kept.numel == 0
 
     @contextmanager
     def results(self) -> Iterator[None]:
-        """Visits the results."""
+        """Writes the loops over the results."""
         with self.kept.emit(self.k.code) as at:
             self._at = at
             yield
 
     @contextmanager
     def blocks(self) -> Iterator[Block]:
-        """Visits the blocks of elements of a result, in the places where the runtime divides them."""
+        """Writes the loops over the blocks of elements of a result, which are the blocks of the runtime."""
         code, nest = self.k.code, self.reduced
         count, stride = nest.inner_size, nest.inner_stride(0)
         direct = self.source.dtype == self.compute and stride == 1
@@ -113,7 +113,7 @@ class Reduction:
         return self.k.load(f"{self.name}[{place}]", self.source.dtype, self.compute)
 
     def put(self, position: int, value: str, value_type: ScalarType) -> None:
-        """Stores a result. `value` is a name or in brackets."""
+        """Stores a result. `value` is a name or an expression in brackets."""
         out = self._outs[position]
         stored = self.k.store(value, value_type, out.dtype)
         self.k.code.add(f"{self.outs[position]}[{self._at[1 + position]}] = {stored};")
@@ -158,7 +158,7 @@ def _sum_over(
 
 
 def widened(element: str, wide: str) -> str:
-    """Returns the C expression `element` cast to the type `wide`, without a second cast of that type."""
+    """Casts a C expression to the type `wide`, unless it already begins with this cast."""
     return element if element.startswith(f"({wide})") else f"({wide}){element}"
 
 
@@ -209,7 +209,7 @@ def _prod_all(k: Kernel) -> None:
     _prod_over(k, set(range(k.tensor(0).rank)), False, k.optional_dtype(1), k.tensor(2))
 
 
-# ---- Extremes ----
+# ---- Maximum and minimum ----
 
 
 def _extreme_value(k: Kernel, axes: set[int], keepdim: bool, out: TensorValue, sign: str) -> None:
@@ -218,7 +218,7 @@ def _extreme_value(k: Kernel, axes: set[int], keepdim: bool, out: TensorValue, s
     run = Reduction(k, source, axes, keepdim, [out], compute)
     if run.is_empty:
         return
-    k.require(run.reduced.numel > 0, "the extreme of no elements is not defined")
+    k.require(run.reduced.numel > 0, "the maximum or minimum of no elements is not defined")
     c, code = c_compute(compute), k.code
     single = run.reduced.outer().numel == 1
     with run.results():
@@ -230,7 +230,7 @@ def _extreme_value(k: Kernel, axes: set[int], keepdim: bool, out: TensorValue, s
         with run.blocks() as block:
             starts = single and isinstance(block.count, int)
             if not starts and single:
-                # One row in several blocks.
+                # A row is divided into several blocks.
                 start = "first > 0 ? best : " + block.at("0")
             elif starts:
                 start = block.at("0")
@@ -287,14 +287,14 @@ def _first_extreme(
     indices: TensorValue | None,
     sign: str,
 ) -> None:
-    """The first best element and its position in row-major order."""
+    """Writes the first maximum or minimum, and its position in row-major order."""
     source = k.tensor(0)
     compute = compute_type(source.dtype)
     outs = [out for out in (values, indices) if out is not None]
     run = Reduction(k, source, axes, keepdim, outs, compute, ordered=True)
     if run.is_empty:
         return
-    k.require(run.reduced.numel > 0, "the extreme of no elements is not defined")
+    k.require(run.reduced.numel > 0, "the maximum or minimum of no elements is not defined")
     c, code = c_compute(compute), k.code
     with run.results():
         code.add(f"{c} best = 0;")
@@ -338,7 +338,7 @@ def _aminmax(k: Kernel) -> None:
     run = Reduction(k, source, axes, k.flag(2), [k.tensor(3), k.tensor(4)], compute)
     if run.is_empty:
         return
-    k.require(run.reduced.numel > 0, "the extremes of no elements are not defined")
+    k.require(run.reduced.numel > 0, "the maximum and minimum of no elements are not defined")
     c, code = c_compute(compute), k.code
     with run.results():
         code.add("bool any = false;")
@@ -353,7 +353,7 @@ def _aminmax(k: Kernel) -> None:
         run.put(1, "most", compute)
 
 
-# ---- Truth and counts ----
+# ---- any, all and count_nonzero ----
 
 
 def _truth(k: Kernel, axes: set[int], keepdim: bool, out: TensorValue, is_all: bool) -> None:
@@ -446,7 +446,7 @@ def _scan(is_sum: bool) -> Generator:
 
 
 def rows_of(tensors: Sequence[TensorValue], dim: int) -> tuple[Nest, int, list[int]]:
-    """Loops over the rows of tensors along a dim, the length of a row, and the strides along it."""
+    """Returns loops over the rows of tensors along a dim, the length of a row, and the strides of the dim."""
     first = tensors[0]
     axis = dim % max(first.rank, 1)
     nest = Nest(len(tensors))

@@ -1,4 +1,4 @@
-"""Upsampling: the positions and weights of each element are computed here and written as tables."""
+"""Upsampling. The positions and weights of the source elements are computed here and written as tables."""
 
 from __future__ import annotations
 
@@ -10,18 +10,24 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rushlight.aot_c.code import double_literal, float_literal, terms
-from rushlight.aot_c.dtypes import BOOL, DOUBLE, FLOAT, FLOATING, c_compute
+from rushlight.aot_c.dtypes import BOOL, DOUBLE, FLOAT, FLOATING, c_compute, name_of
 from rushlight.aot_c.generators.windows import Image
 from rushlight.aot_c.kernel import Generator, Kernel
 from rushlight.aot_c.values import TensorValue
 
 Real: TypeAlias = type[Any]
-"""np.float32 or np.float64; numpy's types say too little of arithmetic between scalars."""
+"""np.float32 or np.float64. The type annotations of numpy do not describe arithmetic between scalars."""
 
 
 @dataclass
 class Taps:
-    """For each element along a dim, `width` positions in the source and their weights."""
+    """The source elements of each result element along a dim.
+
+    Attributes:
+        width: the number of source elements for a result element.
+        index: the positions in the source, `width` for each result element.
+        weight: the weights of these positions.
+    """
 
     width: int
     index: list[int]
@@ -37,7 +43,7 @@ def _step(real: Real, source: int, size: int, align: bool, scale: float | None) 
 
 
 def _cubic(x: Any, a: Any) -> Any:
-    """The cubic kernel with the free parameter `a` (Keys, 1981)."""
+    """Returns the value of the cubic convolution kernel with the free parameter `a` (Keys, 1981)."""
     one = type(x)
     x = abs(x)
     if x < 1:
@@ -48,15 +54,15 @@ def _cubic(x: Any, a: Any) -> Any:
 
 
 def taps_of(real: Real, kind: str, source: int, size: int, align: bool, scale: float | None) -> Taps:
-    """The taps of a dim, in the arithmetic of the portable kernel.
+    """Computes the taps of a dim with the same arithmetic as the portable kernel.
 
     Args:
         real: the type of the weights.
         kind: `nearest`, `exact`, `linear` or `cubic`.
-        source: the size of the source.
-        size: the size of the result.
-        align: whether the corners are aligned.
-        scale: the factor, or None if the sizes give it.
+        source: the size of the dim in the source.
+        size: the size of the dim in the result.
+        align: the argument `align_corners`.
+        scale: the scale factor; None means `size / source`.
     """
     step = _step(real, source, size, align, scale)
     taps = Taps({"nearest": 1, "exact": 1, "linear": 2, "cubic": 4}[kind], [], [])
@@ -108,13 +114,18 @@ def _resample(
     align: bool,
     scales: Sequence[float | None],
 ) -> None:
-    k.require(source.dtype == out.dtype and source.rank == dims + 2, "the input does not suit the operator")
+    k.require(
+        source.dtype == out.dtype and source.rank == dims + 2,
+        "the dtypes differ, or the rank of the input is wrong",
+    )
     k.require_shape(out, [*source.sizes[:2], *sizes])
     if out.numel == 0:
         return
     copies = kind in ("nearest", "exact")
     if not copies:
-        k.require(source.dtype in FLOATING and source.dtype != BOOL, "integers are not supported")
+        k.require(
+            source.dtype in FLOATING and source.dtype != BOOL, f"{name_of(source.dtype)} is not supported"
+        )
     image = Image.of(source, dims)
     compute = DOUBLE if source.dtype == DOUBLE and not copies else FLOAT
     real: Real = np.float64 if compute == DOUBLE else np.float32
@@ -178,7 +189,7 @@ def _weighted_sum(
 
 
 def _by_sizes(kind: str, dims: int, aligns: bool) -> Generator:
-    """(in, output_size, [align_corners], scale for each dim, out)."""
+    """For operators with the arguments (in, output_size, [align_corners], scale for each dim, out)."""
 
     def generate(k: Kernel) -> None:
         first = 3 if aligns else 2
@@ -190,7 +201,7 @@ def _by_sizes(kind: str, dims: int, aligns: bool) -> Generator:
 
 
 def _by_factors(kind: str, aligns: bool) -> Generator:
-    """(in, output_size or None, [align_corners], scale_factors or None, out) for two dims."""
+    """For two dims and arguments (in, output_size or None, [align_corners], scale_factors or None, out)."""
 
     def generate(k: Kernel) -> None:
         first = 3 if aligns else 2
@@ -199,7 +210,10 @@ def _by_factors(kind: str, aligns: bool) -> Generator:
         factors = k.optional_floats(first)
         scales: list[float | None] = [None, None]
         if sizes is None:
-            k.require(factors is not None and len(factors) == 2, "neither sizes nor factors are given")
+            k.require(
+                factors is not None and len(factors) == 2,
+                "output_size and scale_factors are both None, or scale_factors does not have two items",
+            )
             assert factors is not None
             scales = list(factors)
             sizes = [int(source.sizes[2 + d] * factors[d]) for d in range(2)]

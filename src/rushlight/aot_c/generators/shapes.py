@@ -1,4 +1,4 @@
-"""Operators that move elements: views, slices, joins, permutations."""
+"""Operators that move elements: copies, slices, concatenations, permutations."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from rushlight.aot_c.values import Number, TensorValue
 
 
 def normalized(k: Kernel, dim: int, rank: int) -> int:
-    """A dim counted from 0."""
+    """Returns a dim counted from 0."""
     most = max(rank, 1)
     k.require(-most <= dim < most, f"dim {dim} is out of range")
     return dim % most
 
 
 def require_same(k: Kernel, source: TensorValue, out: TensorValue) -> None:
-    """Refuses the call if the dtypes of the two tensors differ."""
+    """Raises Unsupported if the dtypes of the two tensors differ."""
     k.require(source.dtype == out.dtype, "the dtypes differ")
 
 
-# ---- Copies of whole tensors ----
+# ---- Copies ----
 
 
 def _copy(out_position: int, source_position: int = 0, same_dtype: bool = False) -> Generator:
@@ -51,7 +51,7 @@ def _view_dtype(k: Kernel) -> None:
     source, out = k.tensor(0), k.tensor(2)
     k.require(source.is_row_major and out.is_row_major, "the tensors are not in row-major order")
     bytes_of = source.numel * source.item_size
-    k.require(bytes_of == out.numel * out.item_size, "the shapes have different numbers of bytes")
+    k.require(bytes_of == out.numel * out.item_size, "the numbers of bytes differ")
     if bytes_of and not (source.region is not None and source.region == out.region):
         k.headers.add("string.h")
         a, b = k.read(source, "in"), k.write(out)
@@ -89,17 +89,17 @@ def _t(k: Kernel) -> None:
     _permute_by(k, list(reversed(range(k.tensor(0).rank))), k.tensor(1))
 
 
-# ---- Parts ----
+# ---- Slices ----
 
 
 def slice_bounds(size: int, start: int | None, end: int | None, step: int) -> tuple[int, int]:
-    """The first element and the number of elements of a slice."""
+    """Returns the first position and the number of positions of a slice."""
 
     def clamped(position: int) -> int:
         return min(max(position + size if position < 0 else position, 0), size)
 
     if step <= 0:
-        raise Unsupported(f"the step is {step}")
+        raise Unsupported(f"the step of a slice must be positive, not {step}")
     first = clamped(0 if start is None else start)
     last = max(first, clamped(size if end is None else end))
     return first, -(-(last - first) // step)
@@ -147,7 +147,8 @@ def _split(k: Kernel, sizes: list[int], dim: int, outs: list[TensorValue]) -> No
     source = k.tensor(0)
     axis = normalized(k, dim, source.rank)
     k.require(
-        len(sizes) == len(outs) and sum(sizes) == source.sizes[axis], "the parts do not make up the dim"
+        len(sizes) == len(outs) and sum(sizes) == source.sizes[axis],
+        "the sizes of the parts do not match the dim",
     )
     start = 0
     name = k.read(source, "in")
@@ -171,7 +172,7 @@ def _split_sizes(k: Kernel) -> None:
 def _unbind(k: Kernel) -> None:
     source, outs = k.tensor(0), k.tensors(2)
     axis = normalized(k, k.integer(1), source.rank)
-    k.require(len(outs) == source.sizes[axis], "the parts do not make up the dim")
+    k.require(len(outs) == source.sizes[axis], "the sizes of the parts do not match the dim")
     name = k.read(source, "in")
     for i, out in enumerate(outs):
         if out.numel and k.is_used(out):
@@ -195,7 +196,7 @@ def _selected(
 
 
 def runtime_index(k: Kernel, number: Number, size: int) -> int | str:
-    """An index as a constant from 0, or as a variable that the function checks."""
+    """Returns a constant index counted from 0, or declares a C variable whose range is checked."""
     if number.value is not None:
         index = number.to_int("the index")
         k.require(-size <= index < size, f"index {index} is out of range")
@@ -215,7 +216,7 @@ def _select(k: Kernel) -> None:
 def _scatter_part(
     k: Kernel, source: TensorValue, part: TensorValue, out: TensorValue, nest: Nest, target: int | str
 ) -> None:
-    """Copies `source` to the result, and then `part` over some of its elements."""
+    """Copies `source` to the result, and then overwrites some of its elements with `part`."""
     require_same(k, source, out)
     require_same(k, part, out)
     k.require_shape(out, source.sizes)
@@ -233,7 +234,7 @@ def _slice_scatter(k: Kernel) -> None:
     first, count = slice_bounds(source.sizes[axis], _bound(k, 3), _bound(k, 4), step)
     k.require(
         list(part.sizes) == [count if d == axis else s for d, s in enumerate(source.sizes)],
-        "the part does not fit",
+        "the shape of the source does not match the selected part",
     )
     steps = [stride * step if d == axis else stride for d, stride in enumerate(out.strides)]
     _scatter_part(k, source, part, out, strided(part.sizes, part.strides, steps), first * out.strides[axis])
@@ -245,7 +246,8 @@ def _select_scatter(k: Kernel) -> None:
     index = runtime_index(k, k.number(3), source.sizes[axis])
     steps = [stride for d, stride in enumerate(out.strides) if d != axis]
     k.require(
-        list(part.sizes) == [s for d, s in enumerate(source.sizes) if d != axis], "the part does not fit"
+        list(part.sizes) == [s for d, s in enumerate(source.sizes) if d != axis],
+        "the shape of the source does not match the selected part",
     )
     place = index * out.strides[axis] if isinstance(index, int) else terms((index, out.strides[axis]))
     _scatter_part(k, source, part, out, strided(part.sizes, part.strides, steps), place)
@@ -254,9 +256,9 @@ def _select_scatter(k: Kernel) -> None:
 def _diagonal(
     k: Kernel, tensor: TensorValue, offset: int, dim1: int, dim2: int
 ) -> tuple[list[int], list[int], int]:
-    """The sizes and strides of a diagonal view, and the place of its first element."""
+    """Returns the sizes and strides of a diagonal view, and the index of its first element."""
     row, column = normalized(k, dim1, tensor.rank), normalized(k, dim2, tensor.rank)
-    k.require(tensor.rank >= 2 and row != column, "a diagonal needs two dims")
+    k.require(tensor.rank >= 2 and row != column, "a diagonal needs two different dims")
     first_row, first_column = max(-offset, 0), max(offset, 0)
     length = max(min(tensor.sizes[row] - first_row, tensor.sizes[column] - first_column), 0)
     others = [d for d in range(tensor.rank) if d not in (row, column)]
@@ -276,7 +278,7 @@ def _diagonal_copy(k: Kernel) -> None:
 def _diagonal_scatter(k: Kernel) -> None:
     source, part, out = k.tensor(0), k.tensor(1), k.tensor(5)
     sizes, strides, first = _diagonal(k, out, k.integer(2), k.integer(3), k.integer(4))
-    k.require(list(part.sizes) == sizes, "the part does not fit")
+    k.require(list(part.sizes) == sizes, "the shape of the source does not match the selected part")
     _scatter_part(k, source, part, out, strided(sizes, part.strides, strides), first)
 
 
@@ -286,7 +288,9 @@ def _as_strided(k: Kernel) -> None:
     require_same(k, source, out)
     k.require_shape(out, sizes)
     last = first + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
-    k.require(out.numel == 0 or (0 <= first and last < source.numel), "the view leaves the tensor")
+    k.require(
+        out.numel == 0 or (0 <= first and last < source.numel), "the view exceeds the memory of the tensor"
+    )
     copy_elements(k, source, out, strided(sizes, strides, out.strides), first)
 
 
@@ -295,7 +299,8 @@ def _unfold(k: Kernel) -> None:
     axis = normalized(k, k.integer(1), source.rank)
     require_same(k, source, out)
     k.require(
-        source.rank > 0 and 0 <= size <= source.sizes[axis] and step > 0, "the windows do not suit the dim"
+        source.rank > 0 and 0 <= size <= source.sizes[axis] and step > 0,
+        "the size or the step of the windows does not match the dim",
     )
     sizes = list(source.sizes)
     sizes[axis] = (source.sizes[axis] - size) // step + 1
@@ -304,7 +309,7 @@ def _unfold(k: Kernel) -> None:
     copy_elements(k, source, out, strided(out.sizes, [*strides, source.strides[axis]], out.strides))
 
 
-# ---- Joins ----
+# ---- Concatenation and permutation ----
 
 
 def _cat(k: Kernel) -> None:
@@ -316,13 +321,16 @@ def _cat(k: Kernel) -> None:
     name = k.write(out)
     for i, tensor in enumerate(filled):
         sizes = [tensor.sizes[axis] if d == axis else size for d, size in enumerate(out.sizes)]
-        k.require(list(tensor.sizes) == sizes, "the tensors differ in another dim")
+        k.require(list(tensor.sizes) == sizes, "the shapes differ in another dim than the concatenated dim")
         if tensor.numel:
             nest = strided(sizes, tensor.strides, out.strides)
             names = (k.read(tensor, f"in{i}"), name)
             copy_elements(k, tensor, out, nest, 0, position * out.strides[axis], names)
         position += tensor.sizes[axis]
-    k.require(out.rank == 0 or position == out.sizes[axis], "the result has another shape")
+    k.require(
+        out.rank == 0 or position == out.sizes[axis],
+        "the shape of the result is not the shape of the concatenation",
+    )
 
 
 def _stack(k: Kernel) -> None:
@@ -334,7 +342,7 @@ def _stack(k: Kernel) -> None:
     strides = [stride for d, stride in enumerate(out.strides) if d != axis]
     name = k.write(out)
     for i, tensor in enumerate(tensors):
-        k.require(list(tensor.sizes) == sizes, "the tensors differ in shape")
+        k.require(list(tensor.sizes) == sizes, "the shapes of the tensors differ")
         if tensor.numel:
             nest = strided(sizes, tensor.strides, strides)
             copy_elements(k, tensor, out, nest, 0, i * out.strides[axis], (k.read(tensor, f"in{i}"), name))
@@ -374,14 +382,14 @@ def _roll(k: Kernel) -> None:
         return
     if not dims:
         k.require(source.is_row_major and out.is_row_major, "the tensors are not in row-major order")
-        k.require(len(shifts) == 1, "there are several shifts and no dims")
+        k.require(len(shifts) == 1, "several shifts need dims")
         sizes, ins, outs, by = [source.numel], [1], [1], [shifts[0]]
     else:
         sizes, ins, outs = list(source.sizes), list(source.strides), list(out.strides)
         by = [0] * source.rank
         for shift, dim in zip(shifts, dims, strict=True):
             by[normalized(k, dim, source.rank)] += shift
-    # Each dim falls into two parts, which change places.
+    # A roll divides each dim into two parts and exchanges them.
     parts: list[list[tuple[int, int, int]]] = []
     for size, shift in zip(sizes, by, strict=True):
         first = shift % size
@@ -401,7 +409,10 @@ def _roll(k: Kernel) -> None:
 def _pixel_shuffle(k: Kernel) -> None:
     source, factor, out = k.tensor(0), k.integer(1), k.tensor(2)
     require_same(k, source, out)
-    k.require(source.rank >= 3 and source.sizes[-3] % (factor * factor) == 0, "the channels are no multiple")
+    k.require(
+        source.rank >= 3 and source.sizes[-3] % (factor * factor) == 0,
+        "the number of channels is not a multiple of the squared factor",
+    )
     c, h, w = source.rank - 3, source.rank - 2, source.rank - 1
     lead = source.sizes[:c]
     ins, outs = source.strides, out.strides
@@ -422,7 +433,10 @@ def _pixel_unshuffle(k: Kernel) -> None:
     require_same(k, source, out)
     k.require(source.rank >= 3, "the rank is below 3")
     c, h, w = source.rank - 3, source.rank - 2, source.rank - 1
-    k.require(source.sizes[h] % factor == 0 and source.sizes[w] % factor == 0, "the image is no multiple")
+    k.require(
+        source.sizes[h] % factor == 0 and source.sizes[w] % factor == 0,
+        "height or width is not a multiple of the factor",
+    )
     lead = source.sizes[:c]
     ins, outs = source.strides, out.strides
     k.require_shape(

@@ -1,4 +1,4 @@
-"""Norms of vectors, logarithms of summed exponentials, variances and standard deviations."""
+"""Vector norms, logsumexp, variance and standard deviation."""
 
 from __future__ import annotations
 
@@ -12,19 +12,17 @@ from rushlight.aot_c.kernel import Generator, Kernel
 from rushlight.aot_c.values import TensorValue
 from rushlight.format.program import ScalarType
 
-# ---- Norms of vectors, logsumexp, variance ----
-
 
 def _norm(
     k: Kernel, axes: set[int], keepdim: bool, p: float, dtype: ScalarType | None, out: TensorValue
 ) -> None:
     source = k.tensor(0)
     compute = compute_type(dtype if dtype is not None else source.dtype)
-    k.require(compute != LONG, "the norm of integers is not supported")
+    k.require(compute != LONG, "a norm of integers is not supported")
     run = Reduction(k, source, axes, keepdim, [out], compute)
     if run.is_empty:
         return
-    k.require(p >= 0 or run.reduced.numel > 0, "a norm of negative order of no elements is not defined")
+    k.require(p >= 0 or run.reduced.numel > 0, "a norm with a negative order is not defined for no elements")
     k.headers.add("math.h")
     code = k.code
 
@@ -104,12 +102,14 @@ def _logsumexp(k: Kernel) -> None:
 
 
 def add_moments(k: Kernel, count: str | int, at: Callable[[str], str]) -> None:
-    """Adds a block to the variables `total`, `mean` and `squares`.
+    """Adds a block of elements to the C variables `total` (the count), `mean` and `squares`.
+
+    `squares` is the sum of the squared differences from the mean. Source: Chan, Golub and LeVeque, 1979.
 
     Args:
         k: the kernel.
         count: the number of elements.
-        at: an element as double.
+        at: maps the position of an element to its C expression of type double.
     """
     code = k.code
     n = k.constant(float(count), DOUBLE) if isinstance(count, int) else f"(double){count}"

@@ -1,4 +1,4 @@
-"""Sums in the order of the portable kernels: four independent sums of each block of elements."""
+"""Sums in the order of the portable kernels, which compute four independent sums of each block."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def add_up(code: Code, total: str, count: str | int, value: Value, c_type: str, 
     """Adds value(0) + ... + value(count - 1) to the variable `total`.
 
     Args:
-        code: where to write.
-        total: the expression before `+=`, or a declaration before `=` such as `const double sum`.
+        code: receives the lines.
+        total: the C variable to add to, or a declaration such as `const double sum`.
         count: the number of elements, at least one.
-        value: an element.
-        c_type: the type of the sums.
-        tag: a suffix of the names.
+        value: maps a position to the C expression of the element.
+        c_type: the C type of the sums.
+        tag: the suffix of the variable names.
     """
     s = [f"s{i}{tag}" for i in range(4)]
     k = f"k{tag}"
@@ -37,5 +37,5 @@ def add_up(code: Code, total: str, count: str | int, value: Value, c_type: str, 
     if not isinstance(count, int) or count % 4:
         code.add(f"for (; {k} < {count}; ++{k}) {s[0]} += {value(k)};")
     operator = "=" if " " in total else "+="
-    # Sums of two lanes that are zero change nothing: a sum from +0 on is never -0.
+    # Adding an unused sum changes nothing: it is +0, and a sum that starts at +0 is never -0.
     code.add(f"{total} {operator} {s[0] if few else f'({s[0]} + {s[1]}) + ({s[2]} + {s[3]})'};")

@@ -1,4 +1,4 @@
-"""The generators of all operators."""
+"""The table of the generators of all operators."""
 
 from __future__ import annotations
 
@@ -42,4 +42,4 @@ GENERATORS: Mapping[str, Generator] = {
     **quantization.GENERATORS,
     **quantized.GENERATORS,
 }
-"""For each operator with overload, such as `aten::add.out`, the function that writes its C."""
+"""For each operator overload, such as `aten::add.out`, the function that writes its C code."""

@@ -1,4 +1,4 @@
-"""Windows over images: convolution and pooling in one form, [batch, channels, depth, height, width]."""
+"""Windows of convolution and pooling, in the common form [batch, channels, depth, height, width]."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from rushlight.aot_c.values import TensorValue
 def field(
     k: Kernel, name: str, values: Sequence[int], dims: int, default: Sequence[int], least: int
 ) -> list[int]:
-    """One value for each of three spatial dims, from one or `dims` values; none means the default."""
+    """Extends `values` to three spatial dims. It has one item, `dims` items, or no items for the default."""
     if not values:
         return list(default)
     if len(values) not in (1, dims) or min(values) < least:
-        raise Unsupported(f"{name} is {list(values)}")
+        raise Unsupported(f"{name}={list(values)} is not supported for {dims} spatial dims")
     own = list(values) * dims if len(values) == 1 else list(values)
     return [*default[: 3 - dims], *own]
 
 
 @dataclass
 class Image:
-    """The sizes and strides of an image, extended to a batch and three spatial dims."""
+    """The sizes and strides of a tensor, extended to a batch, channels and three spatial dims."""
 
     batch: int
     channels: int
@@ -35,7 +35,7 @@ class Image:
 
     @classmethod
     def of(cls, tensor: TensorValue, dims: int) -> Image:
-        """The image of a tensor with `dims` spatial dims and one or two more."""
+        """Describes a tensor with channels, `dims` spatial dims and perhaps a batch."""
         channel = tensor.rank - dims - 1
         lead = 3 - dims
         return cls(
@@ -59,12 +59,12 @@ class Window:
 
     @property
     def taps(self) -> int:
-        """The elements of the window."""
+        """The number of elements of the window."""
         return self.kernel[0] * self.kernel[1] * self.kernel[2]
 
 
 def pooled_size(size: int, window: Window, axis: int, ceil_mode: bool) -> int:
-    """The number of positions of a window along a dim."""
+    """Returns the number of positions of a window along a dim."""
     kernel, stride = window.kernel[axis], window.stride[axis]
     padding, dilation = window.padding[axis], window.dilation[axis]
     last_start = size + 2 * padding - dilation * (kernel - 1) - 1
