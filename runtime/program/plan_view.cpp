@@ -83,7 +83,7 @@ bool is_attribute(const schema::EValue& value) {
 
 Result<Tag> end_tag(const schema::ExecutionPlan& plan, const flatbuffer::Vector<int32_t>& ends, size_t index,
                     const char* what) {
-  RL_REQUIRE(index < ends.size(), InvalidArgument, "method '%.80s' has %u %ss; there is none of index %zu",
+  RL_REQUIRE(index < ends.size(), InvalidArgument, "method '%.80s' has %u %ss; the index %zu is too large",
              plan.name().data(), ends.size(), what, index);
   return tag_of(plan.values()[ends[index]].val_type());
 }
@@ -125,7 +125,7 @@ Result<TensorInfo> MethodMeta::attribute_tensor_meta(size_t index) const {
   for (const schema::EValue value : PLAN.values()) {
     if (is_attribute(value) && count++ == index) return info_of(view_of(value.val_as_Tensor()));
   }
-  return fail(Error::InvalidArgument, "method '%.80s' has %zu attributes; there is none of index %zu", name().data(),
+  return fail(Error::InvalidArgument, "method '%.80s' has %zu attributes; the index %zu is too large", name().data(),
               count, index);
 }
 
@@ -133,8 +133,8 @@ size_t MethodMeta::num_memory_planned_buffers() const { return planned_memories(
 
 Result<size_t> MethodMeta::memory_planned_buffer_size(size_t index) const {
   RL_REQUIRE(index < planned_memories(PLAN), InvalidArgument,
-             "method '%.80s' has %zu planned memories, none of index %zu", name().data(), planned_memories(PLAN),
-             index);
+             "method '%.80s' has %zu planned memories; the index %zu is too large", name().data(),
+             planned_memories(PLAN), index);
   return static_cast<size_t>(PLAN.non_const_buffer_sizes()[index + 1]);
 }
 
@@ -147,7 +147,7 @@ size_t MethodMeta::num_instructions() const {
 size_t MethodMeta::num_operators() const { return PLAN.operators().size(); }
 
 Result<OperatorName> MethodMeta::operator_name(size_t index) const {
-  RL_REQUIRE(index < num_operators(), InvalidArgument, "method '%.80s' has %zu operators, none of index %zu",
+  RL_REQUIRE(index < num_operators(), InvalidArgument, "method '%.80s' has %zu operators; the index %zu is too large",
              name().data(), num_operators(), index);
   const schema::Operator op = PLAN.operators()[index];
   return OperatorName{op.name(), op.overload()};
@@ -156,7 +156,7 @@ Result<OperatorName> MethodMeta::operator_name(size_t index) const {
 size_t MethodMeta::num_backends() const { return PLAN.delegates().size(); }
 
 Result<std::string_view> MethodMeta::backend_name(size_t index) const {
-  RL_REQUIRE(index < num_backends(), InvalidArgument, "method '%.80s' has %zu delegates, none of index %zu",
+  RL_REQUIRE(index < num_backends(), InvalidArgument, "method '%.80s' has %zu delegates; the index %zu is too large",
              name().data(), num_backends(), index);
   return PLAN.delegates()[index].id();
 }

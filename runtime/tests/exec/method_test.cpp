@@ -209,7 +209,7 @@ TEST(Method, FailsWithoutScratchMemory) {
         Method::load(program->program(), "forward", {&method_memory, &memories, scratch_memory}, test_environment());
     ASSERT_TRUE(method.ok()) << last_error_message();
     EXPECT_EQ(method->execute(), Error::MemoryAllocationFailed);
-    EXPECT_MESSAGE("(test::scratch.out): 100 bytes of scratch memory are needed");
+    EXPECT_MESSAGE("(test::scratch.out): a kernel needs 100 bytes of scratch memory");
   }
 }
 

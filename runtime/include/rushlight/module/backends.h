@@ -16,10 +16,10 @@ struct MissingBackend {
   std::string provision;  // message for the user: what provides the backend, or why it cannot run
 };
 
-// Returns the backends that a method lacks, each once, in the order of the method's delegates.
+// Returns the missing backends of a method, each once, in the order of the method's delegates.
 std::vector<MissingBackend> missing_backends(const MethodMeta& meta, BackendTable backends);
 
-// Returns NotFound if a method lacks backends. The message names the backends and where to get them.
+// Returns NotFound if backends of a method are missing. The message names these backends and how to install them.
 Error require_backends(const MethodMeta& meta, BackendTable backends);
 
 }  // namespace rushlight
