@@ -75,7 +75,7 @@ struct Tolerance {
   }
 };
 
-// The place of a comparison, for messages.
+// The output and the test case that are compared, for messages.
 struct Place {
   const char* method;
   size_t test_case;
@@ -87,12 +87,13 @@ Error compare_tensors(const Tensor& actual, const Tensor& expected, const Tolera
   for (int64_t axis = 0; is_same_shape && axis < actual.dim(); ++axis) {
     is_same_shape = actual.size(axis) == expected.size(axis);
   }
-  RL_REQUIRE(actual.scalar_type() == expected.scalar_type() && is_same_shape, InvalidType,
-             "output %zu of method '%.80s' is a %s of %lld elements in %lld dimensions, but test case %zu expects a %s "
-             "of %lld elements in %lld dimensions, or other sizes",
-             place.output, place.method, dtype_name(actual.scalar_type()), static_cast<long long>(actual.numel()),
-             static_cast<long long>(actual.dim()), place.test_case, dtype_name(expected.scalar_type()),
-             static_cast<long long>(expected.numel()), static_cast<long long>(expected.dim()));
+  RL_REQUIRE(
+      actual.scalar_type() == expected.scalar_type() && is_same_shape, InvalidType,
+      "output %zu of method '%.80s' (%s, %lld elements, %lld dimensions) differs in dtype or sizes from test case "
+      "%zu (%s, %lld elements, %lld dimensions)",
+      place.output, place.method, dtype_name(actual.scalar_type()), static_cast<long long>(actual.numel()),
+      static_cast<long long>(actual.dim()), place.test_case, dtype_name(expected.scalar_type()),
+      static_cast<long long>(expected.numel()), static_cast<long long>(expected.dim()));
   const ReadNumber read = reader_of(actual.scalar_type());
   int64_t first = -1;
   int64_t count = 0;
@@ -167,8 +168,8 @@ Error verify_method_outputs(const Method& method, const BundledProgram& bundled_
   const std::string_view name = method.meta().name();
   RL_REQUIRE(rtol >= 0 && atol >= 0, InvalidArgument, "rtol %g and atol %g must not be negative", rtol, atol);
   RL_ASSIGN(const size_t count, bundled_program.num_expected_outputs(name, testset_idx));
-  RL_REQUIRE(count > 0 || method.outputs_size() == 0, NotFound, "test case %zu of method '%.80s' expects no outputs",
-             testset_idx, name.data());
+  RL_REQUIRE(count > 0 || method.outputs_size() == 0, NotFound,
+             "test case %zu of method '%.80s' has no expected outputs", testset_idx, name.data());
   RL_REQUIRE(count == method.outputs_size(), InvalidType,
              "test case %zu expects %zu outputs, but method '%.80s' has %zu", testset_idx, count, name.data(),
              method.outputs_size());

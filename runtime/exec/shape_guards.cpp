@@ -14,13 +14,13 @@ constexpr char kKey[] = "rushlight.shape_guards.";
 constexpr uint32_t kVersion = 1;
 constexpr size_t kHeader = 8;
 constexpr size_t kRecord = 48;
-static_assert(sizeof(ShapeGuard) == kRecord, "a guard is read as it lies in the file");
+static_assert(sizeof(ShapeGuard) == kRecord, "the struct has the layout of the file");
 
 const char* name_of(const MethodState& state, const ShapeGuard& guard) {
   return static_cast<const char*>(state.guard_data.data()) + guard.name;
 }
 
-// Writes the name of a checked number: "dim 0 of input 1 ('x')", "input 1 ('n')" or "an integer read from 'n'".
+// The name of a checked number for messages: "dim 0 of input 1 ('x')", "input 1 ('n')" or "an integer read from 'n'".
 struct Place {
   char text[112] = "";
   Place(const MethodState& state, const ShapeGuard& guard) {
@@ -36,11 +36,11 @@ struct Place {
 };
 
 int64_t size_of(const MethodState& state, const ShapeGuard& guard) {
-  const MethodEnd& input = state.inputs[guard.input];
+  const InputOutput& input = state.inputs[guard.input];
   return guard.dim == ShapeGuard::kInteger ? input.value->to_int() : input.tensor->sizes[guard.dim];
 }
 
-bool is_sound(const MethodState& state, const ShapeGuard& guard, uint32_t index, size_t size) {
+bool is_valid(const MethodState& state, const ShapeGuard& guard, uint32_t index, size_t size) {
   if (guard.scale < 1 || guard.scale > INT32_MAX || guard.offset < -INT32_MAX || guard.offset > INT32_MAX ||
       guard.first > index || guard.name < kHeader || guard.name >= size) {
     return false;
@@ -50,12 +50,12 @@ bool is_sound(const MethodState& state, const ShapeGuard& guard, uint32_t index,
            state.values[guard.input].tag == Tag::Int;
   }
   if (guard.input >= state.num_inputs) return false;
-  const MethodEnd& input = state.inputs[guard.input];
+  const InputOutput& input = state.inputs[guard.input];
   if (guard.dim != ShapeGuard::kInteger) return input.tensor && guard.dim < input.tensor->dim;
   return !input.tensor && input.value->tag == Tag::Int;
 }
 
-// Returns the number of guards in the data, or 0 if the data were written for a newer runtime.
+// Returns the number of guards in the data, or 0 if the data have a format of a newer runtime.
 Result<uint32_t> count_guards(const FreeableBuffer& data, std::string_view method) {
   uint32_t header[2] = {0, 0};
   if (data.size() >= kHeader) std::memcpy(header, data.data(), kHeader);
@@ -92,7 +92,7 @@ Error load_shape_guards(MethodState& state) {
              count);
   for (uint32_t i = 0; i < count; ++i) {
     std::memcpy(&guards[i], bytes + kHeader + i * kRecord, kRecord);
-    RL_REQUIRE(is_sound(state, guards[i], i, data.size()), InvalidProgram,
+    RL_REQUIRE(is_valid(state, guards[i], i, data.size()), InvalidProgram,
                "shape guard %u of method '%.80s' is damaged", i, state.plan.name().data());
   }
   state.guards = guards;

@@ -189,7 +189,7 @@ Error PlanGate::check_value(uint32_t index) {
   return Error::Ok;
 }
 
-Error PlanGate::check_ends() {
+Error PlanGate::check_inputs_outputs() {
   RL_TRY(spend(plan_.inputs().size()));
   RL_TRY(spend(plan_.outputs().size()));
   for (uint32_t i = 0; i < plan_.inputs().size(); ++i) {
@@ -333,7 +333,7 @@ Error PlanGate::check_chain(uint32_t chain) {
 Error PlanGate::check() {
   RL_TRY(spend(values_.size()));
   RL_TRY(check_memories());
-  RL_TRY(check_ends());
+  RL_TRY(check_inputs_outputs());
   for (uint32_t i = 0; i < values_.size(); ++i) RL_TRY(check_value(i));
   RL_TRY(check_operators());
   RL_TRY(check_delegates());

@@ -28,7 +28,7 @@ class PlanGate {
                          const char* what);
   template <typename Item>
   Error check_list(uint32_t index, Span<const Item> items, bool (PlanGate::*accepts)(int64_t) const, const char* what);
-  Error check_ends();
+  Error check_inputs_outputs();
   Error check_operators();
   Error check_delegates();
   Error check_chain(uint32_t index);

@@ -81,16 +81,16 @@ bool is_attribute(const schema::EValue& value) {
   return tensor && tensor.has_allocation_info() && !tensor.extra_tensor_info().fully_qualified_name().empty();
 }
 
-Result<Tag> end_tag(const schema::ExecutionPlan& plan, const flatbuffer::Vector<int32_t>& ends, size_t index,
-                    const char* what) {
+Result<Tag> input_output_tag(const schema::ExecutionPlan& plan, const flatbuffer::Vector<int32_t>& ends, size_t index,
+                             const char* what) {
   RL_REQUIRE(index < ends.size(), InvalidArgument, "method '%.80s' has %u %ss; the index %zu is too large",
              plan.name().data(), ends.size(), what, index);
   return tag_of(plan.values()[ends[index]].val_type());
 }
 
-Result<TensorInfo> end_tensor(const schema::ExecutionPlan& plan, const flatbuffer::Vector<int32_t>& ends, size_t index,
-                              const char* what) {
-  RL_ASSIGN(const Tag tag, end_tag(plan, ends, index, what));
+Result<TensorInfo> input_output_tensor(const schema::ExecutionPlan& plan, const flatbuffer::Vector<int32_t>& ends,
+                                       size_t index, const char* what) {
+  RL_ASSIGN(const Tag tag, input_output_tag(plan, ends, index, what));
   RL_REQUIRE(tag == Tag::Tensor, InvalidArgument, "%s %zu of method '%.80s' is not a tensor: its type is %s", what,
              index, plan.name().data(), to_string(tag));
   return info_of(view_of(plan.values()[ends[index]].val_as_Tensor()));
@@ -105,13 +105,15 @@ Result<TensorInfo> end_tensor(const schema::ExecutionPlan& plan, const flatbuffe
 std::string_view MethodMeta::name() const { return PLAN.name(); }
 size_t MethodMeta::num_inputs() const { return PLAN.inputs().size(); }
 size_t MethodMeta::num_outputs() const { return PLAN.outputs().size(); }
-Result<Tag> MethodMeta::input_tag(size_t index) const { return end_tag(PLAN, PLAN.inputs(), index, "input"); }
-Result<Tag> MethodMeta::output_tag(size_t index) const { return end_tag(PLAN, PLAN.outputs(), index, "output"); }
+Result<Tag> MethodMeta::input_tag(size_t index) const { return input_output_tag(PLAN, PLAN.inputs(), index, "input"); }
+Result<Tag> MethodMeta::output_tag(size_t index) const {
+  return input_output_tag(PLAN, PLAN.outputs(), index, "output");
+}
 Result<TensorInfo> MethodMeta::input_tensor_meta(size_t index) const {
-  return end_tensor(PLAN, PLAN.inputs(), index, "input");
+  return input_output_tensor(PLAN, PLAN.inputs(), index, "input");
 }
 Result<TensorInfo> MethodMeta::output_tensor_meta(size_t index) const {
-  return end_tensor(PLAN, PLAN.outputs(), index, "output");
+  return input_output_tensor(PLAN, PLAN.outputs(), index, "output");
 }
 
 size_t MethodMeta::num_attributes() const {

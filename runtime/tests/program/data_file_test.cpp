@@ -156,7 +156,8 @@ TEST(ExternalData, MustBeWhatTheProgramNeeds) {
   DataFileSpec spec = two_entries();
   spec.entries[0].sizes = {1, 2};
   EXPECT_EQ(message(spec),
-            "'layer.weight' in the data file differs in dtype, shape or dim order from what method 'forward' needs");
+            "'layer.weight' in the data file differs in dtype, shape or dim order from the tensor that method "
+            "'forward' needs");
   spec = two_entries();
   spec.entries[0].dtype = ScalarType::Int;
   EXPECT_NE(message(spec).find("differs in dtype"), std::string::npos);

@@ -67,7 +67,7 @@ class ETDumpGen final : public EventTracer {
   void put(Place table, size_t offset, T value);
   void point(Place table, size_t offset, Place target);
   size_t tail_bytes(size_t events, size_t blocks) const;
-  Place take(size_t size, size_t alignment, size_t ahead);
+  Place reserve(size_t size, size_t alignment, size_t ahead);
   Place add_table(Place vtable, size_t size, size_t alignment);
   Place add_vtable(const uint16_t* entries, size_t count);
   Place add_bytes(const void* data, size_t size);
