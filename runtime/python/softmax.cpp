@@ -34,7 +34,7 @@ void bind_softmax(nb::module_& module) {
   using namespace nb::literals;
   module.def("softmax_in_place", &softmax_in_place, "values"_a,
              nb::sig("def softmax_in_place(values: typing.Any) -> None"),
-             "Replaces the float32 values of an array of one dimension by their softmax.");
+             "Replaces the float32 values of a one-dimensional array by their softmax.");
 }
 
 }  // namespace rushlight::python

@@ -19,12 +19,12 @@ namespace {
 // A Python array as a tensor. The array is dense in the dim order.
 class Viewed {
  public:
-  // The dim order is that of `like` if this tensor has its rank, else the one in which the array is dense.
+  // If `like` has the rank of the array, its dim order is used. Otherwise the array must be dense in some dim order.
   Viewed(nb::handle object, const std::string& name, const TensorImpl* like) {
     try {
       if (!borrowed_.borrow(object)) throw NoTensor{"not " + type_name_of(object)};
     } catch (const NoTensor& error) {
-      raise(Error::InvalidType, name + " is to be a tensor, " + error.reason);
+      raise(Error::InvalidType, name + " must be a tensor, " + error.reason);
     }
     TensorView& view = borrowed_.view;
     impl_.data = view.data;
@@ -73,7 +73,7 @@ class SgdObject {
       if (viewed.is_read_only()) raise(Error::InvalidArgument, "parameter '" + name + "' is read-only");
       if (!is_floating(viewed.impl().dtype)) {
         raise(Error::NotSupported, "parameter '" + name + "' is " + dtype_name(viewed.impl().dtype) +
-                                       "; SGD updates float32, float64, float16 and bfloat16");
+                                       "; SGD supports float32, float64, float16 and bfloat16");
       }
       rows_[name].parameter = nb::borrow(value);
     }
@@ -89,7 +89,7 @@ class SgdObject {
     }
     if (used == 0 && !rows_.empty()) {
       raise(Error::InvalidArgument,
-            "none of the " + std::to_string(gradients.size()) + " gradients is of a parameter of this optimizer");
+            "none of the " + std::to_string(gradients.size()) + " gradients belongs to a parameter of this optimizer");
     }
   }
 
@@ -149,7 +149,7 @@ void bind_training(nb::module_& module) {
           nb::sig("def __init__(self, parameters: dict[str, typing.Any], lr: float, momentum: float, dampening: float, "
                   "weight_decay: float, nesterov: bool) -> None"))
       .def("step", &SgdObject::step, "gradients"_a, nb::sig("def step(self, gradients: dict[str, typing.Any]) -> None"),
-           "Moves each parameter that has a gradient.")
+           "Updates each parameter that has a gradient.")
       .def_prop_rw("lr", &SgdObject::lr, &SgdObject::set_lr, "The learning rate.");
 }
 
