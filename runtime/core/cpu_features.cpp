@@ -11,8 +11,8 @@ namespace rushlight {
 namespace {
 
 #if defined(__x86_64__) || defined(__i386__)
-// The built-in functions of compilers do not support all features: Clang does not know F16C, GCC before 11 does not
-// know AVX-VNNI. These two features are read with CPUID. The compiler's checks also include the support of the
+// The built-in functions of compilers do not support all features: Clang does not support F16C, and GCC before 11 does
+// not support AVX-VNNI. These two features are read with CPUID. The compiler's checks also include the support of the
 // operating system.
 bool has_f16c() {
   unsigned a = 0, b = 0, c = 0, d = 0;

@@ -76,13 +76,14 @@ struct Tolerance {
 };
 
 // The output and the test case that are compared, for messages.
-struct Place {
+struct ComparedOutput {
   const char* method;
   size_t test_case;
   size_t output;
 };
 
-Error compare_tensors(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance, const Place& place) {
+Error compare_tensors(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance,
+                      const ComparedOutput& place) {
   bool is_same_shape = actual.dim() == expected.dim();
   for (int64_t axis = 0; is_same_shape && axis < actual.dim(); ++axis) {
     is_same_shape = actual.size(axis) == expected.size(axis);
@@ -126,7 +127,7 @@ double as_double(const EValue& value) {
 }
 
 Error compare_values(const EValue& actual, const BundledValue& expected, const Tolerance& tolerance,
-                     const Place& place) {
+                     const ComparedOutput& place) {
   const Tag tag = expected.is_tensor() ? Tag::Tensor : expected.number.tag;
   RL_REQUIRE(actual.tag == tag, InvalidType,
              "output %zu of method '%.80s' is a %s, but test case %zu expects a value of type %s", place.output,

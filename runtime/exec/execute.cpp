@@ -38,7 +38,7 @@ struct OperatorText {
 Error failed_at(MethodState& state, size_t chain, size_t index, Error code) {
   state.failure.chain = static_cast<int32_t>(chain);
   state.failure.instruction = static_cast<int32_t>(index);
-  code = name_memory_limit(state.memory.temporary, code);
+  code = report_memory_limit(state.memory.temporary, code);
   if (!kHasMessages) return code;
   const SourceLine source = state.plan.source_line(chain, index);
   char line[96] = "";
@@ -174,7 +174,7 @@ void log_outputs(const MethodState& state) {
 }
 
 // Copies the name, which may become invalid after this call.
-void note_failure(MethodState& state, const DelegateOperator& failed) {
+void record_failure(MethodState& state, const DelegateOperator& failed) {
   const size_t length = failed.name.size() < sizeof(state.failed_name) ? failed.name.size() : sizeof(state.failed_name);
   if (length > 0) std::memcpy(state.failed_name, failed.name.data(), length);
   state.failure.delegate_operator = {failed.number, {state.failed_name, length}};
@@ -186,7 +186,7 @@ Error call_delegate(MethodState& state, const Instruction& instruction, size_t c
   const DelegateState& delegate = *instruction.delegate;
   const Error error = delegate.backend->execute(context, delegate.handle,
                                                 Span<EValue* const>(instruction.arguments, instruction.argument_count));
-  if (RL_UNLIKELY(error != Error::Ok)) note_failure(state, context.failed);
+  if (RL_UNLIKELY(error != Error::Ok)) record_failure(state, context.failed);
   return error;
 }
 

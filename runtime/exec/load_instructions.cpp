@@ -15,7 +15,7 @@ constexpr uint16_t kMaxGuardedArity = 16;
 
 // Returns whether a kernel supports the dtypes and dim orders of the arguments. Kernel tables of selective builds have
 // no keys, and these builds do not contain the code that reads keys.
-bool is_for(const Kernel& kernel, const EValue* const* arguments) {
+bool supports_arguments(const Kernel& kernel, const EValue* const* arguments) {
 #if defined(RUSHLIGHT_NO_KERNEL_KEYS)
   static_cast<void>(arguments);
   return !kernel.key;
@@ -139,7 +139,7 @@ Error MethodLoader::load_chains() {
   return Error::Ok;
 }
 
-// Allocates memory for the views that note_view() adds.
+// Allocates memory for the views that record_view() adds.
 Error MethodLoader::count_views() {
   size_t count = 0;
   for (size_t chain = 0; chain < plan_.num_chains(); ++chain) {
@@ -148,7 +148,7 @@ Error MethodLoader::count_views() {
   return allocate_array(count, &state_.views);
 }
 
-void MethodLoader::note_view(const InstructionView& view) {
+void MethodLoader::record_view(const InstructionView& view) {
   TensorImpl* tensor = tensor_of(state_.values[view.args[2]]);
   if (tensor) state_.views[state_.num_views++] = {tensor, tensor->data, tensor->capacity};
 }
@@ -167,19 +167,19 @@ Error MethodLoader::load_instruction(size_t chain, size_t index, Instruction* ou
       out->opcode = Opcode::Delegate;
       out->delegate = &state_.delegates[view.first];
       out->arguments = arguments;
-      for (const int32_t value : view.args) note_read(value);
+      for (const int32_t value : view.args) record_read(value);
       return Error::Ok;
     case InstructionKind::Move:
       out->opcode = Opcode::Move;
       out->from = &state_.values[view.first];
       out->to = &state_.values[view.second];
-      note_read(view.first);
+      record_read(view.first);
       return Error::Ok;
     case InstructionKind::JumpFalse:
       out->opcode = Opcode::JumpFalse;
       out->from = &state_.values[view.first];
       out->destination = view.second;
-      note_read(view.first);
+      record_read(view.first);
       return Error::Ok;
     case InstructionKind::Free:
       out->opcode = Opcode::Free;
@@ -194,10 +194,10 @@ Error MethodLoader::load_kernel_call(size_t chain, size_t index, const Instructi
   const Kernel* kernel = nullptr;
   RL_TRY(choose_kernel(chain, index, view, out->arguments, &kernel));
   const BoxedKernel& boxed = kernel->boxed;
-  if (boxed.arity > 0 && keeps_elements(kernel->name)) note_read(static_cast<size_t>(view.args[0]));
+  if (boxed.arity > 0 && keeps_elements(kernel->name)) record_read(static_cast<size_t>(view.args[0]));
   bool takes_values = false;
   for (uint16_t i = 0; i < boxed.arity; ++i) {
-    if (!is_out(boxed.kinds[i])) note_read(static_cast<size_t>(view.args[i]));
+    if (!is_out(boxed.kinds[i])) record_read(static_cast<size_t>(view.args[i]));
     takes_values = takes_values || boxed.kinds[i] == ArgKind::Value;
   }
   for (size_t i = 0; i < view.args.size(); ++i) {
@@ -206,12 +206,12 @@ Error MethodLoader::load_kernel_call(size_t chain, size_t index, const Instructi
     const auto value = static_cast<size_t>(view.args[i]);
     // A view call sets the data pointer of its output and writes no element.
     if (i < boxed.arity && !is_view_call(view)) RL_TRY(check_written(chain, index, *kernel, value));
-    note_written(value);
+    record_written(value);
   }
   RL_REQUIRE(!takes_values || boxed.arity <= kMaxGuardedArity, NotSupported,
              "kernel %.200s has a parameter EValue& and more than %d parameters", kernel->name,
              static_cast<int>(kMaxGuardedArity));
-  if (is_view_call(view)) note_view(view);
+  if (is_view_call(view)) record_view(view);
   out->opcode = takes_values ? Opcode::GuardedKernel : Opcode::Kernel;
   out->arity = static_cast<uint8_t>(takes_values ? boxed.arity : 0);
   out->kernel = boxed.call;
@@ -224,11 +224,11 @@ Error MethodLoader::choose_kernel(size_t chain, size_t index, const InstructionV
                                   const Kernel** kernel) const {
   *kernel = operators_[view.first];
   const DtypeMismatch mismatch = find_dtype_mismatch(**kernel, arguments);
-  if (!mismatch.found && is_for(**kernel, arguments)) return Error::Ok;
+  if (!mismatch.found && supports_arguments(**kernel, arguments)) return Error::Ok;
   for (const KernelTable& table : environment_.kernels) {
     const Kernel* other = find_kernel(Span<const KernelTable>(&table, 1), (*kernel)->name);
     if (!other || other == *kernel || !have_same_kinds(other->boxed, (*kernel)->boxed)) continue;
-    if (find_dtype_mismatch(*other, arguments).found || !is_for(*other, arguments)) continue;
+    if (find_dtype_mismatch(*other, arguments).found || !supports_arguments(*other, arguments)) continue;
     *kernel = other;
     return Error::Ok;
   }
@@ -272,11 +272,11 @@ Error MethodLoader::check_written(size_t chain, size_t index, const Kernel& kern
 
 // Planned memory that an instruction reads before any instruction writes it is state, which starts as zeros. Initial
 // values are copied later. Memory that methods share is not cleared, because another method may have written it.
-void MethodLoader::note_read(size_t value) {
+void MethodLoader::record_read(size_t value) {
   const Tag tag = plan_.tag(value);
   if (tag == Tag::ListTensor || tag == Tag::ListOptionalTensor) {
     for (const int32_t item : plan_.tensor_list(value)) {
-      if (item >= 0) note_read(static_cast<size_t>(item));
+      if (item >= 0) record_read(static_cast<size_t>(item));
     }
     return;
   }
@@ -290,7 +290,7 @@ void MethodLoader::note_read(size_t value) {
   }
 }
 
-void MethodLoader::note_written(size_t value) {
+void MethodLoader::record_written(size_t value) {
   flags_[value] |= kWritten;
   if (plan_.tag(value) != Tag::ListTensor) return;
   for (const int32_t item : plan_.tensor_list(value)) flags_[item] |= kWritten;

@@ -36,17 +36,17 @@ Result<Method> MethodLoader::load(const PlanView& plan, const MemoryManager& mem
   EventTracer* const tracer = enabled_tracer(environment.tracer);
   const EventTracerScope scope(tracer, {EventKind::Init}, plan.name());
   MemoryManager manager = memory;
-  if (tracer) RL_TRY(name_memory_limit(memory.method, trace_memories(plan, *tracer, &manager)));
+  if (tracer) RL_TRY(report_memory_limit(memory.method, trace_memories(plan, *tracer, &manager)));
   void* storage = manager.method->allocate(sizeof(MethodState), alignof(MethodState));
   if (!storage) {
-    return name_memory_limit(memory.method, fail(Error::MemoryAllocationFailed,
-                                                 "method '%.80s' does not fit the method allocator of %zu bytes",
-                                                 plan.name().data(), memory.method->size()));
+    return report_memory_limit(memory.method, fail(Error::MemoryAllocationFailed,
+                                                   "method '%.80s' does not fit the method allocator of %zu bytes",
+                                                   plan.name().data(), memory.method->size()));
   }
   // If a later step fails, the method destroys the parts that exist.
   Method method(new (storage) MethodState(plan, manager, environment));
   MethodLoader loader(*method.state_, environment);
-  RL_TRY(name_memory_limit(manager.method, loader.run()));
+  RL_TRY(report_memory_limit(manager.method, loader.run()));
   return Result<Method>(std::move(method));
 }
 

@@ -61,9 +61,9 @@ class MethodLoader {
   Error check_arguments(size_t chain, size_t index, const Kernel& kernel, const InstructionView& view);
   Error check_written(size_t chain, size_t index, const Kernel& kernel, size_t value);
   Error count_views();
-  void note_view(const InstructionView& view);
-  void note_read(size_t value);
-  void note_written(size_t value);
+  void record_view(const InstructionView& view);
+  void record_read(size_t value);
+  void record_written(size_t value);
 
   MethodState& state_;
   const PlanView& plan_;

@@ -21,9 +21,9 @@ const char* name_of(const MethodState& state, const ShapeGuard& guard) {
 }
 
 // The name of a checked number for messages: "dim 0 of input 1 ('x')", "input 1 ('n')" or "an integer read from 'n'".
-struct Place {
+struct NumberName {
   char text[112] = "";
-  Place(const MethodState& state, const ShapeGuard& guard) {
+  NumberName(const MethodState& state, const ShapeGuard& guard) {
     if (!kHasMessages) return;
     if (guard.dim == ShapeGuard::kInteger) {
       format_text(text, sizeof(text), "input %u ('%.64s')", guard.input, name_of(state, guard));
@@ -69,12 +69,12 @@ Result<uint32_t> count_guards(const FreeableBuffer& data, std::string_view metho
 Error check_bounds(const MethodState& state, const ShapeGuard& guard, int64_t size) {
   const char* const method = state.plan.name().data();
   RL_REQUIRE(guard.low != guard.high || size == guard.low, InvalidArgument,
-             "%s of method '%.80s' must be %lld, but is %lld", Place(state, guard).text, method,
+             "%s of method '%.80s' must be %lld, but is %lld", NumberName(state, guard).text, method,
              static_cast<long long>(guard.low), static_cast<long long>(size));
   RL_REQUIRE(size >= guard.low, InvalidArgument, "%s of method '%.80s' must be at least %lld, but is %lld",
-             Place(state, guard).text, method, static_cast<long long>(guard.low), static_cast<long long>(size));
+             NumberName(state, guard).text, method, static_cast<long long>(guard.low), static_cast<long long>(size));
   RL_REQUIRE(guard.high < 0 || size <= guard.high, InvalidArgument,
-             "%s of method '%.80s' must be at most %lld, but is %lld", Place(state, guard).text, method,
+             "%s of method '%.80s' must be at most %lld, but is %lld", NumberName(state, guard).text, method,
              static_cast<long long>(guard.high), static_cast<long long>(size));
   return Error::Ok;
 }
@@ -123,9 +123,9 @@ Error check_input_range(const MethodState& state, uint32_t input, Span<const Siz
     const char* const method = state.plan.name().data();
     RL_TRY(check_bounds(state, guard, size));
     RL_REQUIRE((size - guard.offset) % guard.scale == 0, InvalidArgument,
-               "%s of method '%.80s' must be a multiple of %lld%s%.0lld, but is %lld", Place(state, guard).text, method,
-               static_cast<long long>(guard.scale), guard.offset ? " plus " : "", static_cast<long long>(guard.offset),
-               static_cast<long long>(size));
+               "%s of method '%.80s' must be a multiple of %lld%s%.0lld, but is %lld", NumberName(state, guard).text,
+               method, static_cast<long long>(guard.scale), guard.offset ? " plus " : "",
+               static_cast<long long>(guard.offset), static_cast<long long>(size));
   }
   return Error::Ok;
 }
@@ -148,8 +148,8 @@ Error check_input_relations(const MethodState& state) {
     const int64_t other = size_of(state, first);
     const int64_t wanted = (other - first.offset) / first.scale * guard.scale + guard.offset;
     RL_REQUIRE(size == wanted, InvalidArgument, "%s of method '%.80s' must be %lld where %s is %lld, but is %lld",
-               Place(state, guard).text, state.plan.name().data(), static_cast<long long>(wanted),
-               Place(state, first).text, static_cast<long long>(other), static_cast<long long>(size));
+               NumberName(state, guard).text, state.plan.name().data(), static_cast<long long>(wanted),
+               NumberName(state, first).text, static_cast<long long>(other), static_cast<long long>(size));
   }
   return Error::Ok;
 }

@@ -14,7 +14,7 @@
 namespace rushlight {
 namespace {
 
-// Paths are UTF-8, as everywhere in this API.
+// Converts a UTF-8 path to UTF-16. All paths of this API are UTF-8.
 std::wstring wide(const char* path) {
   const int size = MultiByteToWideChar(CP_UTF8, 0, path, -1, nullptr, 0);
   std::wstring text(static_cast<size_t>(size > 0 ? size - 1 : 0), L'\0');

@@ -198,7 +198,7 @@ bool CapacitySearch::solve(int32_t first, int32_t end) {
     found = try_candidates(candidates, height, first, end);
     candidates_.resize(candidates);
     if (found || stopped_) break;
-    // If no buffer lies on this ground, the next buffer begins at `next` or above.
+    // If no buffer is placed on the ground of the section, the next buffer begins at `next` or above.
     if (next == kNone || next > capacity_ - remaining_[choice.section]) {
       failures_[choice.section] += 1;
       break;
@@ -258,7 +258,7 @@ bool CapacitySearch::infer(int32_t first, int32_t end) {
       changed = true;
     }
   }
-  // This check takes as long as the rest of a node. One check per four nodes still finds most failures.
+  // This check needs as much time as the rest of a node. One check per four nodes still finds most failures.
   return nodes_left_ % 4 != 0 || fits_above(first, end);
 }
 
@@ -286,8 +286,8 @@ bool CapacitySearch::fits_above(int32_t first, int32_t end) {
   return true;
 }
 
-// Chooses the next section of a valley. After infer(), every section of a valley has a buffer that can lie on its
-// ground, if alignments are ignored.
+// Chooses the next section of a valley. After infer(), and without regard to alignments, there is a buffer for every
+// section of a valley that can be placed on the ground.
 CapacitySearch::Choice CapacitySearch::choose(int32_t first, int32_t end) {
   valleys_.clear();
   for (int32_t s = first; s < end;) {
@@ -323,8 +323,9 @@ CapacitySearch::Choice CapacitySearch::choose(int32_t first, int32_t end) {
   return best;
 }
 
-// The section with the smallest score is chosen next. `choices` buffers can lie on its ground. `smallest` is the size
-// of the smallest buffer that can lie on the ground of the valley.
+// Returns the score of a section; the section with the smallest score is chosen next. `choices` is the number of
+// buffers that can be placed on its ground. `smallest` is the size of the smallest buffer that can be placed on the
+// ground of its valley.
 double CapacitySearch::score(int32_t section, int32_t choices, int32_t smallest) const {
   const int32_t slack = capacity_ - height_[section] - remaining_[section];
   const double branches = choices + (slack >= smallest ? 1 : 0);
@@ -341,8 +342,8 @@ double CapacitySearch::score(int32_t section, int32_t choices, int32_t smallest)
   return 0;
 }
 
-// Appends the buffers that may lie on the ground of the chosen section. Returns the lowest offset above this ground at
-// which any other buffer of the section may begin, or kNone.
+// Appends the buffers that can be placed on the ground of the chosen section. Returns the lowest offset above this
+// ground at which any other buffer of the section may begin, or kNone.
 int32_t CapacitySearch::collect_candidates(const Choice& choice, int32_t first, int32_t end) {
   const size_t base = candidates_.size();
   const int32_t ground = height_[choice.section];
@@ -370,7 +371,7 @@ bool CapacitySearch::is_repeated(int32_t buffer) const {
   return false;
 }
 
-// Returns a hash of the open problem in [first, end): the capacity, the unplaced buffers, and the skyline.
+// Returns a hash of the remaining problem in [first, end): the capacity, the unplaced buffers, and the skyline.
 uint64_t CapacitySearch::hash(int32_t first, int32_t end) const {
   uint64_t buffers = static_cast<uint64_t>(capacity_), skyline = 0;
   for (int32_t i = begin_[first]; i < begin_[end]; ++i) {
@@ -417,7 +418,7 @@ void CapacitySearch::undo(size_t changes) {
   }
 }
 
-// Takes one node from the budget. Reads the clock only at some nodes.
+// Counts one node. Returns false if a limit is reached. Reads the clock only at some nodes.
 bool CapacitySearch::spend() {
   constexpr int64_t kBetweenLooks = 1 << 20;
   if (steps_ >= next_look_) {

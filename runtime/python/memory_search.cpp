@@ -25,16 +25,16 @@ constexpr size_t kMostBuffers = 8192;
 constexpr int32_t kMostUnits = 1 << 29;
 
 Found search_offsets(const std::vector<Row>& rows, int32_t bound, int32_t peak, int64_t steps, double seconds) {
-  if (rows.size() > kMostBuffers) throw nb::value_error("search_offsets takes at most 8192 buffers");
+  if (rows.size() > kMostBuffers) throw nb::value_error("search_offsets supports at most 8192 buffers");
   if (bound < 0 || peak < bound || peak > kMostUnits) {
-    throw nb::value_error("search_offsets takes 0 <= bound <= peak <= 2**29");
+    throw nb::value_error("search_offsets needs 0 <= bound <= peak <= 2**29");
   }
   SearchProblem problem;
   int64_t total = 0;
   for (const auto& [size, first, end, alignment] : rows) {
     const bool lives = 0 <= first && first < end && end <= static_cast<int32_t>(2 * rows.size());
     if (size < 1 || size > peak || alignment < 1 || alignment > kMostUnits || !lives) {
-      throw nb::value_error("search_offsets: a buffer has no size, no lifetime or a wrong alignment");
+      throw nb::value_error("search_offsets: the size, the lifetime or the alignment of a buffer is invalid");
     }
     total += int64_t{size} + alignment - 1;
     problem.buffers.push_back({size, first, end, alignment});

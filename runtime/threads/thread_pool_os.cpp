@@ -61,7 +61,7 @@ class HostThreadPool::Workers {
 
   ~Workers() {
     stop_.store(true);
-    announce();
+    wake_threads();
     for (size_t i = 0; i < started_; ++i) platform::join_thread(threads_[i]);
   }
 
@@ -74,22 +74,22 @@ class HostThreadPool::Workers {
     total_ = count;
     next_.store(0, std::memory_order_relaxed);
     is_open_.store(true);
-    announce();
-    take_indices();
+    wake_threads();
+    run_tasks();
     is_open_.store(false);
     const auto is_done = [this] { return active_.load() == 0; };
     while (!spin(is_done)) std::this_thread::yield();
   }
 
  private:
-  void announce() {
+  void wake_threads() {
     epoch_.fetch_add(1);
     if (sleepers_.load() == 0) return;
     std::lock_guard<std::mutex> lock(mutex_);
     wake_.notify_all();
   }
 
-  void take_indices() {
+  void run_tasks() {
     is_inside_task = true;
     for (size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < total_;) task_(context_, i);
     is_inside_task = false;
@@ -108,7 +108,7 @@ class HostThreadPool::Workers {
       seen = epoch_.load();
       if (stop_.load()) return;
       active_.fetch_add(1);
-      if (is_open_.load()) take_indices();
+      if (is_open_.load()) run_tasks();
       active_.fetch_sub(1);
     }
   }

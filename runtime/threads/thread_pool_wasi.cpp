@@ -35,7 +35,7 @@ class Workers {
 #if defined(__wasm_atomics__)
     if (sleepers_.load() > 0) __builtin_wasm_memory_atomic_notify(epoch_address(), UINT32_MAX);
 #endif
-    take_indices();
+    run_tasks();
     is_open_.store(false);
     while (active_.load() != 0) {
     }
@@ -48,7 +48,7 @@ class Workers {
       wait_for_job(seen);
       seen = epoch_.load();
       active_.fetch_add(1);
-      if (is_open_.load() && places_.fetch_sub(1) > 0) take_indices();
+      if (is_open_.load() && places_.fetch_sub(1) > 0) run_tasks();
       active_.fetch_sub(1);
     }
   }
@@ -70,7 +70,7 @@ class Workers {
 #endif
   }
 
-  void take_indices() {
+  void run_tasks() {
     is_inside_task = true;
     for (size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < total_;) task_(context_, i);
     is_inside_task = false;

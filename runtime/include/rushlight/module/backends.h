@@ -9,11 +9,11 @@
 
 namespace rushlight {
 
-// A backend that a method needs and that is absent or cannot run.
+// A backend that a method needs, but that does not exist or cannot run.
 struct MissingBackend {
   std::string_view id;    // a view into the program
-  bool is_here;           // the backend exists, but is_available() returns false here
-  std::string provision;  // message for the user: what provides the backend, or why it cannot run
+  bool is_here;           // whether the backend exists; its is_available() then returns false
+  std::string provision;  // message for the user: how to get the backend, or why it cannot run
 };
 
 // Returns the missing backends of a method, each once, in the order of the method's delegates.

@@ -20,7 +20,7 @@ class ETDumpGen final : public EventTracer {
   ETDumpGen& operator=(const ETDumpGen&) = delete;
 
   // Sets the memory for the elements of recorded tensors, which outlives the tracer. Tensors that do not fit are
-  // dropped and counted. Values are recorded if set_event_tracer_debug_level() asks for them.
+  // dropped and counted. set_event_tracer_debug_level() selects the values that are recorded.
   void set_debug_buffer(Span<uint8_t> buffer);
   // Records allocations from now on. By default no allocation is recorded, because ExecuTorch's Inspector cannot read
   // dumps that contain allocations.
