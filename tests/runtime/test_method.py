@@ -191,12 +191,12 @@ X = np.ones((2, 3), np.float32)
         (
             [X, X.astype(">f4")],
             InvalidTypeError,
-            r"input 1 takes float32\[2, 3\], not ndarray \(its dtype is not known",
+            r"input 1 takes float32\[2, 3\], not ndarray \(the runtime does not support its dtype",
         ),
         (
             [X, X.astype(str)],
             InvalidTypeError,
-            r"input 1 takes float32\[2, 3\], not ndarray \(its dtype is not known",
+            r"input 1 takes float32\[2, 3\], not ndarray \(the runtime does not support its dtype",
         ),
         (
             [X, torch.ones(2, 3, device="meta")],

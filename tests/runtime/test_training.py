@@ -198,7 +198,7 @@ def test_bad_tensors_are_refused() -> None:
         ({"a": torch.ones(3)}, "parameter 'a': the gradient does not have the shape"),
         ({"a": torch.ones(2, 1)}, "parameter 'a': the gradient does not have the shape"),
         ({"a": torch.ones(2, dtype=torch.float64)}, "the gradient is float64, but the parameter is float32"),
-        ({"b": torch.ones(2)}, "none of the 1 gradients is of a parameter"),
+        ({"b": torch.ones(2)}, "none of the 1 gradients belongs to a parameter"),
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             optimizer.step(gradients)
