@@ -165,7 +165,7 @@ nb::object get_backend_option(std::string_view name, std::string_view key) {
   if (value.tag == Tag::Bool) return nb::bool_(value.to_bool());
   if (value.tag == Tag::Int) return nb::int_(value.to_int());
   if (value.tag == Tag::String) return to_str(value.to_string_view());
-  raise(Error::InvalidType, std::string("the option is a ") + to_string(value.tag));
+  raise(Error::InvalidType, "option '" + std::string(key) + "' has the unsupported type " + to_string(value.tag));
 }
 
 // Returns a list of (backend, method, text that says how to get the backend).
