@@ -15,7 +15,7 @@
 #include "rushlight/threads/thread_pool.h"
 
 #ifndef RUSHLIGHT_VERSION
-#error "the build defines RUSHLIGHT_VERSION"
+#error "RUSHLIGHT_VERSION is not defined: the build must define it"
 #endif
 
 using rushlight::Error;
@@ -52,9 +52,9 @@ rushlight_status status_of(Error error) { return static_cast<rushlight_status>(e
     if (!(pointer)) return status_of(rushlight::fail(Error::InvalidArgument, "%s: " #pointer " is null", __func__)); \
   } while (0)
 
-class OwnPool final : public rushlight_thread_pool {
+class HostPool final : public rushlight_thread_pool {
  public:
-  explicit OwnPool(size_t threads) : rushlight_thread_pool(&host_), host_(threads) {}
+  explicit HostPool(size_t threads) : rushlight_thread_pool(&host_), host_(threads) {}
 
  private:
   rushlight::HostThreadPool host_;
@@ -144,12 +144,12 @@ void write_value(const rushlight::EValue& from, rushlight_value* value) {
   }
 }
 
-// A value of the caller, converted to the runtime's EValue. Its address must not change while the value is used.
-class Given {
+// An input of the caller, converted to an EValue. The object must not move while the EValue is used.
+class ConvertedInput {
  public:
-  Given() = default;
-  Given(const Given&) = delete;
-  Given& operator=(const Given&) = delete;
+  ConvertedInput() = default;
+  ConvertedInput(const ConvertedInput&) = delete;
+  ConvertedInput& operator=(const ConvertedInput&) = delete;
 
   // The characters of a string are stored in `text`, which must outlive the use of this value.
   Error read(const rushlight_value& from, size_t index, std::string_view* text) {
@@ -239,7 +239,7 @@ Error write_struct(T value, T* out) {
   return Error::Ok;
 }
 
-// Reads a struct of the caller. The struct may be shorter than ours: missing members are 0.
+// Copies a struct of the caller. It may be shorter than the struct of this version: missing members are 0.
 template <typename T>
 Error read_struct(const T* given, T* out) {
   *out = {};
@@ -314,9 +314,9 @@ Error set_platform(const rushlight_platform* given) {
   rushlight_platform platform;
   RL_TRY(read_struct(given, &platform));
   RL_REQUIRE(!platform.allocate == !platform.release, InvalidArgument,
-             "allocate and release are replaced together, and one of them is null");
+             "allocate and release must be set together, but one of them is null");
   RL_REQUIRE(!platform.thread_start == !platform.thread_join, InvalidArgument,
-             "thread_start and thread_join are replaced together, and one of them is null");
+             "thread_start and thread_join must be set together, but one of them is null");
   rushlight::platform::Hooks hooks;
   hooks.now_ns = platform.now_ns;
   hooks.allocate = platform.allocate;
@@ -359,7 +359,7 @@ rushlight_status rushlight_thread_pool_new(size_t threads, rushlight_thread_pool
   REQUIRE_POINTER(pool);
   *pool = nullptr;
   if (threads == 0) return status_of(rushlight::fail(Error::InvalidArgument, "a thread pool needs at least 1 thread"));
-  return store(new (std::nothrow) OwnPool(threads), pool);
+  return store(new (std::nothrow) HostPool(threads), pool);
 }
 
 rushlight_status rushlight_thread_pool_custom(size_t threads,
@@ -492,10 +492,10 @@ rushlight_status rushlight_method_set_input(rushlight_method* method, size_t ind
   REQUIRE_POINTER(method);
   REQUIRE_POINTER(value);
   if (index >= method->texts.size()) {
-    return status_of(rushlight::fail(Error::InvalidArgument, "input %zu does not exist: the method has %zu", index,
-                                     method->texts.size()));
+    return status_of(rushlight::fail(Error::InvalidArgument, "input %zu does not exist: the method has %zu inputs",
+                                     index, method->texts.size()));
   }
-  Given given;
+  ConvertedInput given;
   const Error error = given.read(*value, index, &method->texts[index]);
   return status_of(error == Error::Ok ? method->loaded->method().set_input(index, given.value()) : error);
 }
@@ -520,7 +520,7 @@ rushlight_status rushlight_method_run(rushlight_method* method, const rushlight_
   const size_t wanted = method->texts.size();
   if (count != wanted) {
     return status_of(
-        rushlight::fail(Error::InvalidArgument, "the method has %zu inputs, and %zu are given", wanted, count));
+        rushlight::fail(Error::InvalidArgument, "the method has %zu inputs, but %zu are given", wanted, count));
   }
   for (size_t i = 0; i < count; ++i) {
     const rushlight_status status = rushlight_method_set_input(method, i, &inputs[i]);
@@ -534,8 +534,8 @@ rushlight_status rushlight_method_output(const rushlight_method* method, size_t 
   REQUIRE_POINTER(value);
   const rushlight::Method& loaded = method->loaded->method();
   if (index >= loaded.outputs_size()) {
-    return status_of(rushlight::fail(Error::InvalidArgument, "output %zu does not exist: the method has %zu", index,
-                                     loaded.outputs_size()));
+    return status_of(rushlight::fail(Error::InvalidArgument, "output %zu does not exist: the method has %zu outputs",
+                                     index, loaded.outputs_size()));
   }
   write_value(loaded.get_output(index), value);
   return RUSHLIGHT_OK;

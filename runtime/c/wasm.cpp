@@ -4,7 +4,8 @@
 
 #include "rushlight.h"
 
-// The C++ library calls this function when it cannot continue. Its own version prints a text and needs all of printf.
+// The C++ library calls this function when it cannot continue. The library's own version prints a message and needs the
+// whole of printf.
 #if defined(_LIBCPP_VERSION)
 _LIBCPP_BEGIN_NAMESPACE_STD
 [[noreturn]] void __libcpp_verbose_abort(const char*, ...) noexcept { __builtin_trap(); }

@@ -62,7 +62,8 @@ struct Trace {
     RL_TRY(write_file(options.etdump_path, dump));
     if (!options.debug_output_path.empty()) RL_TRY(write_file(options.debug_output_path, tracer.get_debug_data()));
     if (tracer.dropped_events() > 0) {
-      std::fprintf(stderr, "executor_runner: %llu events did not fit in the event trace; larger buffers take more\n",
+      std::fprintf(stderr,
+                   "executor_runner: %llu events did not fit into the event trace; larger buffers record more events\n",
                    static_cast<unsigned long long>(tracer.dropped_events()));
     }
     return Error::Ok;
@@ -98,7 +99,7 @@ struct Source {
 
   Error load_program(const Options& options) {
     RL_REQUIRE(!options.is_bundled, InvalidArgument,
-               "'%s' is not a bundled program: --model_path runs a program without test cases",
+               "'%s' is not a bundled program; use --model_path for a program without test cases",
                options.model_path.c_str());
     RL_REQUIRE(options.testset_idx < 0, InvalidArgument, "--testset_idx needs a bundled program, a .bpte file");
     RL_ASSIGN(program, LoadedProgram::from_file(options.model_path.c_str()));
@@ -111,7 +112,7 @@ struct Source {
   std::shared_ptr<LoadedProgram> program;
 };
 
-// Executes a method as often as the options say, and prints its outputs and the times.
+// Executes a method `options.executions` times, and prints its outputs and the times.
 Error execute(const Options& options, Method& method) {
   uint64_t first = 0;
   const uint64_t run_start = platform::now_ns();

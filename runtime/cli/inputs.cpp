@@ -39,8 +39,8 @@ Error InputFiles::set_one(Method& method, size_t index, const char* path) {
   }
   TensorPtr elements = empty(sizes, info.dtype);
   if (elements == nullptr) return Error::MemoryAllocationFailed;
-  RL_REQUIRE(nbytes == elements->nbytes(), InvalidArgument, "'%.200s' has %zu bytes, but input %zu takes %zu", path,
-             nbytes, index, info.nbytes);
+  RL_REQUIRE(nbytes == elements->nbytes(), InvalidArgument, "'%.200s' has %zu bytes, but input %zu needs %zu bytes",
+             path, nbytes, index, info.nbytes);
   RL_TRY(loader->load_into(0, nbytes, SegmentKind::External, elements->mutable_data_ptr()));
   return set_elements(method, index, std::move(elements), order);
 }

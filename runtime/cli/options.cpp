@@ -12,26 +12,27 @@ constexpr char kHelp[] =
     "  --model_path FILE        program to run, a .pte or .bpte file (or the first argument without an option)\n"
     "  --bundled_program_path FILE  the same for a .bpte file: runs the test cases of the method and compares the "
     "outputs\n"
-    "  --testset_idx N          the only test case to run\n"
+    "  --testset_idx N          run only this test case\n"
     "  --output_verification B  whether to compare the outputs of test cases: true or false (default: true)\n"
     "  --rtol X, --atol X       tolerances of this comparison (default: 1e-5 and 1e-8)\n"
     "  --method_name NAME       method to run (default: forward)\n"
-    "  --inputs FILE[,FILE...]  for each tensor input a file of raw little-endian elements; without it tensors are\n"
+    "  --inputs FILE[,FILE...]  for each tensor input, a file of raw little-endian elements; without it, tensors are\n"
     "                           filled with ones\n"
-    "  --data_path FILE[,...]   .ptd files with data that the program keeps in other files\n"
+    "  --data_path FILE[,...]   .ptd files with data of the program\n"
     "  --kernel_library FILE[,...]  shared libraries of kernels and backends\n"
-    "  --num_executions N       runs (default: 1)\n"
-    "  --num_threads N          threads (default: RUSHLIGHT_NUM_THREADS, or one per core)\n"
-    "  --max_instructions N     instructions that a run may execute (default: 1073741824)\n"
-    "  --max_memory N           bytes of planned memory, structures, scratch and outputs (default: no limit)\n"
-    "  --verify_digest          refuse a program whose bytes differ from its SHA-256 digest, or that carries none\n"
+    "  --num_executions N       number of runs (default: 1)\n"
+    "  --num_threads N          number of threads (default: RUSHLIGHT_NUM_THREADS, or one per core)\n"
+    "  --max_instructions N     maximum number of instructions of a run (default: 1073741824)\n"
+    "  --max_memory N           maximum bytes of planned memory, structures, scratch and outputs (default: no limit)\n"
+    "  --verify_digest          fail if the bytes of the program differ from its SHA-256 digest, or if it has no "
+    "digest\n"
     "  --print_output MODE      all, summary or none (default: summary)\n"
     "  --etdump_path FILE       write the events of loading and running as an ETDump\n"
-    "  --etdump_buffer_size N   bytes for events (default: 16777216)\n"
-    "  --debug_output_path FILE write the values of all instructions, to which the ETDump refers\n"
-    "  --debug_buffer_size N    bytes for these values (default: 16777216)\n"
-    "  --list                   print the methods with their inputs and outputs, and stop\n"
-    "exit status: 0 done, 1 the program failed, 2 wrong usage\n";
+    "  --etdump_buffer_size N   size of the event buffer in bytes (default: 16777216)\n"
+    "  --debug_output_path FILE write the outputs of all instructions, to which the ETDump refers\n"
+    "  --debug_buffer_size N    size of the buffer for these outputs in bytes (default: 16777216)\n"
+    "  --list                   print the methods with their inputs and outputs, and exit\n"
+    "exit status: 0 success, 1 error, 2 wrong command line\n";
 
 bool parse_count(const char* option, const char* text, long* count) {
   char* end = nullptr;
@@ -45,7 +46,7 @@ bool parse_index(const char* option, const char* text, long* index) {
   char* end = nullptr;
   *index = std::strtol(text, &end, 10);
   if (*text != '\0' && *end == '\0' && *index >= 0) return true;
-  std::fprintf(stderr, "executor_runner: %s takes a number from 0 on, not '%s'\n", option, text);
+  std::fprintf(stderr, "executor_runner: %s takes a number that is at least 0, not '%s'\n", option, text);
   return false;
 }
 
@@ -127,7 +128,7 @@ bool set_option(const std::string& name, char* value, Options* options) {
   } else if (name == "--print_output") {
     return parse_print(value, &options->print);
   } else {
-    std::fprintf(stderr, "executor_runner: unknown option '%s'; --help lists them\n", name.c_str());
+    std::fprintf(stderr, "executor_runner: unknown option '%s'; --help lists the options\n", name.c_str());
     return false;
   }
   return true;
@@ -162,7 +163,8 @@ ParseResult parse_options(int argc, char** argv, Options* options) {
     } else if (i + 1 < argc) {
       value = argv[++i];
     } else {
-      std::fprintf(stderr, "executor_runner: '%s' is unknown or lacks its value; --help lists the options\n", argument);
+      std::fprintf(stderr, "executor_runner: option '%s' is unknown or has no value; --help lists the options\n",
+                   argument);
       return ParseResult::Wrong;
     }
     if (name.compare(0, 2, "--") != 0 && name[0] == '-') name.insert(0, "-");

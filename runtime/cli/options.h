@@ -31,7 +31,7 @@ struct Options {
 
 enum class ParseResult { Run, Help, Wrong };
 
-// Reads the command line. Prints the error message, or the help if the user asks for it.
+// Reads the command line. Prints a message if it is wrong, or the help text for --help.
 ParseResult parse_options(int argc, char** argv, Options* options);
 
 }  // namespace rushlight

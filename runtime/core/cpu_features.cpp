@@ -11,8 +11,9 @@ namespace rushlight {
 namespace {
 
 #if defined(__x86_64__) || defined(__i386__)
-// Compilers do not know the names of all features: Clang does not know F16C, GCC before 11 does not know AVX-VNNI.
-// These two features are read with CPUID. The compiler's checks also include the support of the operating system.
+// The built-in functions of compilers do not support all features: Clang does not support F16C, and GCC before 11 does
+// not support AVX-VNNI. These two features are read with CPUID. The compiler's checks also include the support of the
+// operating system.
 bool has_f16c() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) && (c >> 29 & 1);
@@ -22,7 +23,8 @@ bool has_avxvnni() {
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
 }
 
-// Reads AMD's performance identifiers (AMD64 manual, volume 3, appendix E): units have 256 bits, not 512.
+// Returns whether the floating-point units have 256 bits and not 512, from AMD's performance identifiers (AMD64 manual,
+// volume 3, appendix E).
 bool has_halves() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(0x8000001a, &a, &b, &c, &d) && (a >> 2 & 1) && !(a >> 3 & 1);

@@ -1,4 +1,4 @@
-// The instruction sets between which code chooses at run time.
+// The instruction sets that the runtime detects at run time to choose its code.
 #pragma once
 
 namespace rushlight {

@@ -66,7 +66,7 @@ const char* to_string(Error error) noexcept {
       return "DelegateInvalidHandle";
     case Error::Cancelled:
       return "Cancelled";
-#if defined(RUSHLIGHT_NO_MESSAGES)  // errors of the operator registry, which devices lack
+#if defined(RUSHLIGHT_NO_MESSAGES)  // errors of the operator registry, which device builds do not contain
     case Error::AlreadyLoaded:
     case Error::RegistrationExceedingMaxKernels:
     case Error::RegistrationAlreadyRegistered:

@@ -36,11 +36,11 @@ class Verifier {
     return false;
   }
 
-  // Tables may share children, so the verification of a damaged file could take time exponential in the depth. Valid
-  // files stay far below this limit.
+  // Several tables may refer to the same table, so the verification of a damaged file could take time exponential in
+  // the depth. Valid files need far less than this limit.
   bool spend(uint64_t work, size_t at) {
     if (work > budget_) {
-      return fail("children are shared too often", at);
+      return fail("too many tables refer to the same tables", at);
     }
     budget_ -= work;
     return true;
@@ -56,10 +56,10 @@ class Verifier {
       return fail("null offset", at);
     }
     if (offset > kMaxSize || !inside(at + offset, 4)) {
-      return fail("offset leads out of the buffer", at);
+      return fail("offset points outside of the buffer", at);
     }
     if ((at + offset) % 4 != 0) {
-      return fail("offset leads to an unaligned object", at);
+      return fail("offset points to an unaligned object", at);
     }
     *target = at + offset;
     return true;
@@ -68,7 +68,7 @@ class Verifier {
   bool string(size_t at) {
     const uint64_t length = load<uint32_t>(data_ + at);
     if (!inside(at + 4, length + 1)) {
-      return fail("string runs out of the buffer", at);
+      return fail("string ends outside of the buffer", at);
     }
     return data_[at + 4 + length] == 0 || fail("string is not NUL-terminated", at);
   }
@@ -77,7 +77,7 @@ class Verifier {
     const uint64_t count = load<uint32_t>(data_ + at);
     const size_t first = at + 4;
     if (!inside(first, count * field.size)) {
-      return fail("vector runs out of the buffer", at);
+      return fail("vector ends outside of the buffer", at);
     }
     if (count != 0 && first % field.size != 0) {
       return fail("vector elements are not aligned", at);
@@ -104,7 +104,7 @@ class Verifier {
     return true;
   }
 
-  // `at` must be inside and have `field.size` aligned bytes. `tag` is the union tag before the field.
+  // `at` must be inside the buffer and have `field.size` aligned bytes. `tag` is the union tag before the field.
   bool value(const Field& field, size_t at, uint8_t tag, unsigned depth) {
     if (field.kind == Kind::Scalar) {
       return true;
@@ -149,16 +149,16 @@ class Verifier {
     }
     const int64_t vtable = static_cast<int64_t>(at) - load<int32_t>(data_ + at);
     if (vtable < 0 || vtable % 2 != 0 || !inside(static_cast<size_t>(vtable), 4)) {
-      return fail("vtable is out of the buffer or unaligned", at);
+      return fail("vtable is outside of the buffer or unaligned", at);
     }
     const size_t vtable_at = static_cast<size_t>(vtable);
     const uint16_t vtable_size = load<uint16_t>(data_ + vtable_at);
     const uint16_t table_size = load<uint16_t>(data_ + vtable_at + 2);
     if (vtable_size < 4 || vtable_size % 2 != 0 || !inside(vtable_at, vtable_size)) {
-      return fail("vtable has a bad size", vtable_at);
+      return fail("vtable has an invalid size", vtable_at);
     }
     if (table_size < 4 || !inside(at, table_size)) {
-      return fail("table runs out of the buffer", at);
+      return fail("table ends outside of the buffer", at);
     }
     uint8_t tag = 0;
     for (uint16_t i = 0; i < info.num_fields; ++i) {
@@ -176,7 +176,7 @@ class Verifier {
         const bool is_vector = field.kind >= Kind::Scalars;
         const size_t bytes = is_vector ? 4 : field.size;
         if (offset < 4 || offset + bytes > table_size) {
-          return fail("field is out of its table", vtable_at + entry);
+          return fail("field is outside of its table", vtable_at + entry);
         }
         if ((at + offset) % bytes != 0) {
           return fail("field is not aligned", vtable_at + entry);
@@ -195,7 +195,7 @@ class Verifier {
     return true;
   }
 
-  // Checks the bounds of the numbers of a verified table at `at`. Default values lie within their bounds.
+  // Checks the bounds of the numbers of a verified table at `at`. Default values are within their bounds.
   bool numbers(const TableInfo& info, size_t at) {
     const uint8_t* const vtable = data_ + at - load<int32_t>(data_ + at);
     for (uint16_t i = 0; i < info.num_bounds; ++i) {

@@ -104,7 +104,7 @@ struct Operand {
 
 // ---- Verification ----
 
-// The place and reason of an error in the bytes. `table` and `field` may be null.
+// The reason and position of an error in the bytes. `table` and `field` may be null.
 struct Malformed {
   const char* reason = nullptr;
   const char* table = nullptr;
@@ -136,7 +136,8 @@ inline std::string_view string_at(const uint8_t* at) {
   return {reinterpret_cast<const char*>(at + 4), load<uint32_t>(at)};
 }
 
-// T is a number, bool, enum, std::string_view or a table type. The default is an empty vector.
+// A vector in verified bytes. T is a number, bool, enum, std::string_view or a table type. The default is an empty
+// vector.
 template <class T>
 class Vector {
   static constexpr bool kInline = std::is_arithmetic_v<T> || std::is_enum_v<T>;
@@ -198,24 +199,25 @@ class Operands {
   Vector<uint32_t> indices_;
 };
 
-// Base class of the generated accessors. A default-constructed table is absent: its fields have their defaults.
+// The base class of the generated accessors. A default-constructed table stands for an absent table: its fields have
+// their default values.
 class Table {
  public:
   constexpr Table() = default;
   explicit constexpr Table(const uint8_t* at) : at_(at) {}
   explicit operator bool() const { return at_ != nullptr; }
 
-  // Calls take(operand, effect) for each operand that is present.
+  // Calls visit(operand, effect) for each operand that is present.
   template <class F>
-  void for_each_operand(const OperandList& list, F&& take) const {
+  void for_each_operand(const OperandList& list, F&& visit) const {
     for (uint16_t i = 0; i < list.count; ++i) {
       const OperandInfo& info = list.operands[i];
       if (info.is_vector) {
-        for (const uint32_t index : vector<uint32_t>(info.vtable_offset)) take(Operand{info.name, index}, info.effect);
+        for (const uint32_t index : vector<uint32_t>(info.vtable_offset)) visit(Operand{info.name, index}, info.effect);
         continue;
       }
       const Operand operand{info.name, scalar<uint32_t>(info.vtable_offset, info.is_optional ? kNoOperand : 0)};
-      if (operand.has_value()) take(operand, info.effect);
+      if (operand.has_value()) visit(operand, info.effect);
     }
   }
 
@@ -237,7 +239,7 @@ class Table {
     const uint8_t* at = field(vtable_offset);
     return at == nullptr ? fallback : load<T>(at);
   }
-  // Returns the string, which ends with NUL. An absent string is empty.
+  // Returns the string, which ends with NUL, or an empty string if the field is absent.
   std::string_view string(uint16_t vtable_offset) const {
     const uint8_t* at = field(vtable_offset);
     return at == nullptr ? std::string_view("") : string_at(follow(at));

@@ -7,13 +7,13 @@
 
 namespace rushlight {
 
-// An operation that takes two integers. Comparisons and logical operations give 1 or 0.
+// An operation on two integers. Comparisons and logical operations give 1 or 0.
 enum class ExpressionOp : uint8_t {
   Add,
   Subtract,
   Multiply,
   FloorDivide,
-  Modulo,  // the sign is the divisor's, as in Python
+  Modulo,  // the result has the sign of the divisor, as in Python
   Maximum,
   Minimum,
   Less,
@@ -26,13 +26,14 @@ enum class ExpressionOp : uint8_t {
 // Sets *result to `a op b`. Returns false if the result does not fit into 64 bits, or if the divisor is 0.
 bool apply(ExpressionOp op, int64_t a, int64_t b, int64_t* result);
 
-// The stack of an expression. The caller has checked that the expression needs at most kDepth numbers and leaves one.
+// The stack of an expression. The caller has checked that the expression needs at most kDepth numbers and leaves one
+// number.
 class ExpressionStack {
  public:
   static constexpr uint32_t kDepth = 16;
 
   void push(int64_t value) { numbers_[depth_++] = value; }
-  // Replaces the two top numbers by the result of `op`. Returns false as apply() above.
+  // Replaces the two top numbers by the result of `op`. Returns false in the same cases as apply() above.
   bool apply(ExpressionOp op) {
     --depth_;
     return rushlight::apply(op, numbers_[depth_ - 1], numbers_[depth_], &numbers_[depth_ - 1]);

@@ -166,12 +166,12 @@ bool fits_key(const Kernel& kernel, const EValue* const* arguments) {
   if (!kernel.key) return true;
   if (std::string_view(kernel.key).substr(0, kVersion.size()) != kVersion) return false;
   const char* text = kernel.key + kVersion.size();
-  // After the arguments a key may list the results, which are the output arguments again.
+  // After the arguments, a key may list the output arguments a second time, as results.
   for (const bool results : {false, true}) {
     if (results && *text == '\0') break;
     for (uint16_t i = 0; i < kernel.boxed.arity; ++i) {
-      const bool counts = results ? kernel.boxed.kinds[i] == ArgKind::OutTensor : arguments[i]->tag == Tag::Tensor;
-      if (counts && (*text == '\0' || !read_key_entry(&text, arguments[i]->to_tensor()))) return false;
+      const bool is_listed = results ? kernel.boxed.kinds[i] == ArgKind::OutTensor : arguments[i]->tag == Tag::Tensor;
+      if (is_listed && (*text == '\0' || !read_key_entry(&text, arguments[i]->to_tensor()))) return false;
     }
   }
   return *text == '\0';

@@ -18,8 +18,8 @@ void KernelRuntimeContext::fail(Error code, const char* format, ...) {
 void* KernelRuntimeContext::allocate_temporary(size_t size, size_t alignment) {
   void* memory = temporary_ ? temporary_->allocate(size, alignment) : nullptr;
   if (!memory) {
-    fail(Error::MemoryAllocationFailed, "%zu bytes of scratch memory are needed, and the temporary allocator %s", size,
-         temporary_ ? "has fewer left" : "is absent");
+    fail(Error::MemoryAllocationFailed, "a kernel needs %zu bytes of scratch memory, but the temporary allocator %s",
+         size, temporary_ ? "has less free memory" : "is missing");
   }
   return memory;
 }

@@ -10,7 +10,7 @@ namespace rushlight {
 // Does the same as fail(), with the arguments as a va_list. The arguments may point into last_error_message().
 Error fail_list(Error code, const char* format, va_list arguments) noexcept;
 
-// Whether this build contains message texts. Without them, code that only builds a message is left out.
+// Whether this build contains message texts. In a build without them, code that only builds a message is not compiled.
 #if defined(RUSHLIGHT_NO_MESSAGES)
 inline constexpr bool kHasMessages = false;
 #else

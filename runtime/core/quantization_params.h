@@ -1,5 +1,5 @@
-// Quantization parameters (scale and zero point) from the range of the values: real = (number - zero) * scale. The
-// kernels and backend steps that choose them at run time give the same numbers as eager PyTorch.
+// Quantization parameters (scale and zero point) from the range of the values: real = (quantized - zero) * scale.
+// Kernels and backend steps that choose these parameters at run time compute the same numbers as eager PyTorch.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace rushlight::quantized {
 
-// The smallest and the largest value; both are NaN if one value is NaN.
+// The smallest and the largest value of a range; both are NaN if any value is NaN.
 struct Extremes {
   float least, most;
 };
@@ -33,8 +33,8 @@ struct Token {
   T zero;
 };
 
-// Returns what choose_qparams_per_token_asymmetric computes for a token whose values lie in [least, most], least <= 0
-// <= most. Every operation is rounded to T, as in eager PyTorch.
+// Returns what choose_qparams_per_token_asymmetric computes for a token whose values are in [least, most], where least
+// <= 0 <= most. Every operation is rounded to T, as in eager PyTorch.
 template <typename T>
 Token<T> choose_token(T least, T most) {
   using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;

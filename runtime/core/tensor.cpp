@@ -14,7 +14,7 @@ bool sizes_are(const TensorImpl& tensor, Span<const SizesType> sizes) {
   return true;
 }
 
-// Moves the tensor to memory of at least `nbytes`. If there is no memory, the tensor does not move.
+// Copies the tensor to a new block of at least `nbytes` bytes. If the allocation fails, the tensor is unchanged.
 void grow(TensorImpl& impl, size_t nbytes) {
   constexpr size_t kAlignment = 16;
   const size_t doubled = impl.capacity > SIZE_MAX / 2 ? SIZE_MAX : impl.capacity * 2;
@@ -51,7 +51,7 @@ void strides_from_dim_order(Span<const SizesType> sizes, const DimOrderType* dim
 
 Error resize_tensor(const Tensor& tensor, Span<const SizesType> sizes) {
   TensorImpl& impl = *tensor.impl();
-  RL_REQUIRE(sizes.size() == impl.dim, InvalidArgument, "a tensor of rank %d cannot take a shape of rank %zu", impl.dim,
+  RL_REQUIRE(sizes.size() == impl.dim, InvalidArgument, "a tensor of rank %d cannot have a shape of rank %zu", impl.dim,
              sizes.size());
   if (sizes_are(impl, sizes)) return Error::Ok;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -73,7 +73,7 @@ Error resize_tensor(const Tensor& tensor, Span<const SizesType> sizes) {
     if (nbytes > impl.capacity) grow(impl, nbytes);
   }
   RL_REQUIRE(item != 0 && static_cast<uint64_t>(numel) <= impl.capacity / item, OutOfResources,
-             "a tensor of %lld elements of %s does not fit its %zu bytes", static_cast<long long>(numel),
+             "a tensor of %lld elements of %s does not fit into its memory of %zu bytes", static_cast<long long>(numel),
              dtype_name(impl.dtype), impl.capacity);
   for (size_t i = 0; i < sizes.size(); ++i) impl.sizes[i] = sizes[i];
   impl.numel = numel;

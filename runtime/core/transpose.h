@@ -36,8 +36,8 @@ struct Word<8> {
   using type = uint64_t;
 };
 
-// Transposes a square of 16-byte vectors. It interleaves the upper half with the lower half once for each bit of a row
-// index.
+// Transposes a square matrix whose rows are 16-byte vectors. Each stage interleaves the upper half of the rows with the
+// lower half; there is one stage for each bit of a row index.
 template <size_t bytes>
 struct Square {
   static constexpr int kSize = 16 / static_cast<int>(bytes);
@@ -108,7 +108,8 @@ void transpose(const T* from, int64_t from_stride, int64_t rows, int64_t columns
   }
 }
 
-// Does the same for a square whose rows have 64 bytes, the size of a cache line. The rows of `to` are contiguous.
+// Does the same for a square matrix whose rows have 64 bytes, the size of a cache line. The rows of `to` are
+// contiguous.
 template <typename T>
 void transpose_square(const T* from, int64_t from_stride, T* to) {
   constexpr int64_t kSide = 64 / static_cast<int64_t>(sizeof(T));

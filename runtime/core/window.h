@@ -16,8 +16,8 @@ struct Window {
   int64_t taps() const { return kernel_h * kernel_w; }
 };
 
-// A window over up to three spatial dims: depth, height, width. Dims that the tensor lacks come first and have neutral
-// values.
+// A window over up to three spatial dims: depth, height, width. Dims that the tensor does not have come first and have
+// neutral values.
 struct Window3d {
   int64_t kernel[3] = {1, 1, 1};
   int64_t stride[3] = {1, 1, 1};

@@ -1,5 +1,5 @@
-// Prints text and ends an application: stdout and exit() on a host, semihosting on a device. A port to a board without
-// a debugger replaces both functions at link time.
+// Functions that print text and end an application. They use stdout and exit() on a host, and semihosting on a device.
+// A port to a board without a debugger replaces both functions at link time.
 #pragma once
 
 extern "C" {

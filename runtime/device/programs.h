@@ -1,4 +1,5 @@
-// Programs that are embedded in an application. `rushlight select --embed` writes their definition.
+// The programs that are embedded in an application. `rushlight select --embed` writes the definition of
+// embedded_programs().
 #pragma once
 
 #include <cstddef>

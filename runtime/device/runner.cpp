@@ -19,7 +19,8 @@
 #endif
 #if !defined(RUSHLIGHT_STRUCTURE_BYTES)
 #if defined(RUSHLIGHT_HAS_BACKEND_CPU)
-#define RUSHLIGHT_STRUCTURE_BYTES (4 * 1024 * 1024)  // plans keep intermediate results in this memory
+#define RUSHLIGHT_STRUCTURE_BYTES \
+  (4 * 1024 * 1024)  // plans of CpuBackend have their intermediate results in this memory
 #else
 #define RUSHLIGHT_STRUCTURE_BYTES (32 * 1024)
 #endif
@@ -143,13 +144,14 @@ Error run_method(const Program& program, const char* name, const BundledProgram*
   Arena& second = first;
 #endif
   const size_t count = meta.num_memory_planned_buffers();
-  RL_REQUIRE(count <= kMostArenas, NotSupported, "%zu planned memories, but at most %zu", count, kMostArenas);
+  RL_REQUIRE(count <= kMostArenas, NotSupported,
+             "the method has %zu planned memories, but the runner supports at most %zu", count, kMostArenas);
   for (size_t i = 0; i < count; ++i) {
     RL_ASSIGN(const size_t bytes, meta.memory_planned_buffer_size(i));
     Arena& from = i == 0 ? first : second;
     RL_REQUIRE(bytes <= from.size - from.used, MemoryAllocationFailed,
-               "planned memory %zu has %zu bytes, but method '%.80s' needs more: define %s", i + 1, from.size, name,
-               from.option);
+               "the block for planned memory %zu has %zu bytes, but method '%.80s' needs more: increase %s", i + 1,
+               from.size, name, from.option);
     memories[i] = {from.bytes + from.used, bytes};
     from.used += bytes;
     from.used = from.size - from.used < 64 ? from.size : (from.used + 63) / 64 * 64;

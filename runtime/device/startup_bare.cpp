@@ -1,4 +1,4 @@
-// Code that runs before main() on a device, for the memories that the linker script of boards/ describes.
+// Code that runs before main() on a device. It initializes the memories that the linker scripts in boards/ describe.
 #include <cstdint>
 #include <cstring>
 

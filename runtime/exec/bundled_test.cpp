@@ -75,24 +75,26 @@ struct Tolerance {
   }
 };
 
-// The place of a comparison, for messages.
-struct Place {
+// The output and the test case that are compared, for messages.
+struct ComparedOutput {
   const char* method;
   size_t test_case;
   size_t output;
 };
 
-Error compare_tensors(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance, const Place& place) {
+Error compare_tensors(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance,
+                      const ComparedOutput& place) {
   bool is_same_shape = actual.dim() == expected.dim();
   for (int64_t axis = 0; is_same_shape && axis < actual.dim(); ++axis) {
     is_same_shape = actual.size(axis) == expected.size(axis);
   }
-  RL_REQUIRE(actual.scalar_type() == expected.scalar_type() && is_same_shape, InvalidType,
-             "output %zu of method '%.80s' is a %s of %lld elements in %lld dimensions, but test case %zu expects a %s "
-             "of %lld elements in %lld dimensions, or other sizes",
-             place.output, place.method, dtype_name(actual.scalar_type()), static_cast<long long>(actual.numel()),
-             static_cast<long long>(actual.dim()), place.test_case, dtype_name(expected.scalar_type()),
-             static_cast<long long>(expected.numel()), static_cast<long long>(expected.dim()));
+  RL_REQUIRE(
+      actual.scalar_type() == expected.scalar_type() && is_same_shape, InvalidType,
+      "output %zu of method '%.80s' (%s, %lld elements, %lld dimensions) differs in dtype or sizes from test case "
+      "%zu (%s, %lld elements, %lld dimensions)",
+      place.output, place.method, dtype_name(actual.scalar_type()), static_cast<long long>(actual.numel()),
+      static_cast<long long>(actual.dim()), place.test_case, dtype_name(expected.scalar_type()),
+      static_cast<long long>(expected.numel()), static_cast<long long>(expected.dim()));
   const ReadNumber read = reader_of(actual.scalar_type());
   int64_t first = -1;
   int64_t count = 0;
@@ -125,7 +127,7 @@ double as_double(const EValue& value) {
 }
 
 Error compare_values(const EValue& actual, const BundledValue& expected, const Tolerance& tolerance,
-                     const Place& place) {
+                     const ComparedOutput& place) {
   const Tag tag = expected.is_tensor() ? Tag::Tensor : expected.number.tag;
   RL_REQUIRE(actual.tag == tag, InvalidType,
              "output %zu of method '%.80s' is a %s, but test case %zu expects a value of type %s", place.output,
@@ -167,8 +169,8 @@ Error verify_method_outputs(const Method& method, const BundledProgram& bundled_
   const std::string_view name = method.meta().name();
   RL_REQUIRE(rtol >= 0 && atol >= 0, InvalidArgument, "rtol %g and atol %g must not be negative", rtol, atol);
   RL_ASSIGN(const size_t count, bundled_program.num_expected_outputs(name, testset_idx));
-  RL_REQUIRE(count > 0 || method.outputs_size() == 0, NotFound, "test case %zu of method '%.80s' expects no outputs",
-             testset_idx, name.data());
+  RL_REQUIRE(count > 0 || method.outputs_size() == 0, NotFound,
+             "test case %zu of method '%.80s' has no expected outputs", testset_idx, name.data());
   RL_REQUIRE(count == method.outputs_size(), InvalidType,
              "test case %zu expects %zu outputs, but method '%.80s' has %zu", testset_idx, count, name.data(),
              method.outputs_size());

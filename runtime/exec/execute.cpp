@@ -21,7 +21,7 @@
 namespace rushlight {
 namespace {
 
-// Writes " operator 7" or " operator 'conv'" if the backend names the operator that failed, else nothing.
+// The text " operator 7" or " operator 'conv'" if the backend reported the operator that failed, else "".
 struct OperatorText {
   char text[96] = "";
   explicit OperatorText(const DelegateOperator& op) {
@@ -34,11 +34,11 @@ struct OperatorText {
 };
 
 // Sets the last error message to "method 'forward', instruction 3 of chain 0 (aten::add.out, model.py:12): why". `why`
-// is the previous message. The source line is known if the program has stack traces.
+// is the previous message. The text contains the source line if the program has stack traces.
 Error failed_at(MethodState& state, size_t chain, size_t index, Error code) {
   state.failure.chain = static_cast<int32_t>(chain);
   state.failure.instruction = static_cast<int32_t>(index);
-  code = name_memory_limit(state.memory.temporary, code);
+  code = report_memory_limit(state.memory.temporary, code);
   if (!kHasMessages) return code;
   const SourceLine source = state.plan.source_line(chain, index);
   char line[96] = "";
@@ -174,7 +174,7 @@ void log_outputs(const MethodState& state) {
 }
 
 // Copies the name, which may become invalid after this call.
-void note_failure(MethodState& state, const DelegateOperator& failed) {
+void record_failure(MethodState& state, const DelegateOperator& failed) {
   const size_t length = failed.name.size() < sizeof(state.failed_name) ? failed.name.size() : sizeof(state.failed_name);
   if (length > 0) std::memcpy(state.failed_name, failed.name.data(), length);
   state.failure.delegate_operator = {failed.number, {state.failed_name, length}};
@@ -186,7 +186,7 @@ Error call_delegate(MethodState& state, const Instruction& instruction, size_t c
   const DelegateState& delegate = *instruction.delegate;
   const Error error = delegate.backend->execute(context, delegate.handle,
                                                 Span<EValue* const>(instruction.arguments, instruction.argument_count));
-  if (RL_UNLIKELY(error != Error::Ok)) note_failure(state, context.failed);
+  if (RL_UNLIKELY(error != Error::Ok)) record_failure(state, context.failed);
   return error;
 }
 
@@ -198,7 +198,7 @@ void restore_views(const MethodState& state) {
   }
 }
 
-// Poisons the planned memory that holds no value of the method at the start of a run.
+// At the start of a run, fills the planned memory that contains no value of the method with the poison pattern.
 [[maybe_unused]] void poison_start(const MethodState& state) {
   for (uint32_t i = 0; i < state.num_transient; ++i) {
     const TensorImpl& tensor = *state.transient[i];
@@ -210,8 +210,8 @@ void restore_views(const MethodState& state) {
   }
 }
 
-// Poisons the arguments that a kernel is about to write (its last arguments), except arguments that share memory with
-// arguments that the kernel reads.
+// Fills the output arguments of a kernel (its last arguments) with the poison pattern before the call. It skips outputs
+// that share memory with arguments that the kernel reads.
 [[maybe_unused]] void poison_results(const Instruction& instruction) {
   const BoxedKernel& boxed = instruction.row->boxed;
   for (uint16_t out = boxed.arity; out-- > 1 && boxed.kinds[out] == ArgKind::OutTensor;) {
@@ -230,13 +230,15 @@ void restore_views(const MethodState& state) {
 
 // Returns Ok, or the error if no further instruction may run.
 Error check_may_run(const MethodState& state) {
-  RL_REQUIRE(state.instructions_left > 0, OutOfResources, "the limit of %llu instructions (Limits::instructions)",
+  RL_REQUIRE(state.instructions_left > 0, OutOfResources,
+             "the execution reached the limit of %llu instructions (Limits::instructions)",
              static_cast<unsigned long long>(state.max_instructions));
   RL_REQUIRE(!state.is_cancelled.load(std::memory_order_relaxed), Cancelled, "the call was cancelled");
   return Error::Ok;
 }
 
-// Runs instructions from state.next_* on: one instruction, or all until EndOfMethod.
+// Runs one instruction or all remaining instructions, beginning at state.next_chain and state.next_instruction. Returns
+// EndOfMethod after the last one.
 Error run(MethodState& state, bool is_single_step) {
   if constexpr (kPoisons) {
     if (state.next_chain == 0 && state.next_instruction == 0) poison_start(state);
@@ -311,7 +313,7 @@ Error Method::check_memory_given() const {
     }
     for (uint32_t j = 0; j < state_->num_outputs; ++j) {
       RL_REQUIRE(state_->outputs[j].tensor != &tensor, InvalidState,
-                 "output %u of method '%.80s' has no memory: give it with set_output_data_ptr()", j,
+                 "output %u of method '%.80s' has no memory: set its memory with set_output_data_ptr()", j,
                  state_->plan.name().data());
     }
   }

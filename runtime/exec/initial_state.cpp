@@ -8,8 +8,9 @@ Error check_bools(const MethodState& state, size_t index, const TensorImpl& tens
   if (tensor.dtype != ScalarType::Bool) return Error::Ok;
   const auto* bytes = static_cast<const uint8_t*>(tensor.data);
   for (int64_t i = 0; i < tensor.numel; ++i) {
-    RL_REQUIRE(bytes[i] <= 1, InvalidProgram, "value %zu of method '%.80s' is a bool tensor with an element of %d",
-               index, state.plan.name().data(), bytes[i]);
+    RL_REQUIRE(bytes[i] <= 1, InvalidProgram,
+               "value %zu of method '%.80s' is a bool tensor with the invalid element %d", index,
+               state.plan.name().data(), bytes[i]);
   }
   return Error::Ok;
 }
@@ -25,7 +26,7 @@ Result<const NamedDataMap*> find_external(const MethodState& state, size_t index
     is_same = layout.sizes[i] == view.sizes[i] && layout.dim_order[i] == view.dim_order[i];
   }
   RL_REQUIRE(is_same, InvalidExternalData,
-             "'%.80s' in the data file differs in dtype, shape or dim order from what method '%.80s' needs",
+             "'%.80s' in the data file differs in dtype, shape or dim order from the tensor that method '%.80s' needs",
              view.name.data(), method_name);
   return outside;
 }

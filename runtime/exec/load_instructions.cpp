@@ -10,12 +10,12 @@
 namespace rushlight {
 namespace {
 
-// Arguments of a kernel that takes EValue& are checked after it ran; see Opcode::GuardedKernel.
+// The largest arity of a kernel with a parameter EValue&; see call_guarded().
 constexpr uint16_t kMaxGuardedArity = 16;
 
-// Returns whether a kernel supports the dtypes and dim orders of the arguments. The kernel tables of selective builds
-// have no keys, and these builds leave out the code that reads keys.
-bool is_for(const Kernel& kernel, const EValue* const* arguments) {
+// Returns whether a kernel supports the dtypes and dim orders of the arguments. Kernel tables of selective builds have
+// no keys, and these builds do not contain the code that reads keys.
+bool supports_arguments(const Kernel& kernel, const EValue* const* arguments) {
 #if defined(RUSHLIGHT_NO_KERNEL_KEYS)
   static_cast<void>(arguments);
   return !kernel.key;
@@ -47,8 +47,8 @@ class NameList {
   bool is_full_ = false;
 };
 
-// Whether a kernel such as "aten::index_put_" changes only a part of its first argument. The other elements keep their
-// values, so the argument counts as read. "aten::copy_" writes all elements.
+// Returns whether a kernel such as "aten::index_put_" changes only a part of its first argument. The other elements
+// keep their values, so the argument counts as read. "aten::copy_" writes all elements.
 bool keeps_elements(const char* name) {
   if (std::strcmp(name, "aten::copy_") == 0) return false;
   const char* const overload = std::strchr(name, '.');
@@ -60,7 +60,7 @@ bool keeps_elements(const char* name) {
 
 Error MethodLoader::find_operators() {
   const size_t count = plan_.num_operators();
-  RL_TRY(take(count, &operators_));
+  RL_TRY(allocate_array(count, &operators_));
   NameList missing;
   size_t num_missing = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -71,16 +71,15 @@ Error MethodLoader::find_operators() {
     ++num_missing;
   }
   RL_REQUIRE(num_missing == 0, OperatorMissing,
-             "method '%.40s' calls %zu operators that have no kernel here: %s (load the library, or pass a kernel "
-             "table, that "
-             "has them)",
+             "method '%.40s' calls %zu operators that have no kernel here: %s (load a library with "
+             "these kernels, or pass a kernel table that contains them)",
              method_name(), num_missing, missing.text());
   return Error::Ok;
 }
 
 Error MethodLoader::init_delegates() {
   const size_t count = plan_.num_delegates();
-  char reason[320] = "";  // error message of an existing backend
+  char reason[320] = "";  // the first error message of a backend that is not available
   NameList missing;
   size_t num_missing = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -94,14 +93,15 @@ Error MethodLoader::init_delegates() {
   }
   RL_REQUIRE(num_missing == 0, NotFound,
              "method '%.40s' needs backends that are absent or not available on this machine: %s (%s)", method_name(),
-             missing.text(), reason[0] ? reason : "load the library, or pass a backend table that has them");
-  RL_TRY(take(count, &state_.delegates));
+             missing.text(),
+             reason[0] ? reason : "load a library with these backends, or pass a backend table that contains them");
+  RL_TRY(allocate_array(count, &state_.delegates));
   for (size_t i = 0; i < count; ++i) {
     const std::string_view id = plan_.delegate_id(i);
     RL_ASSIGN(FreeableBuffer processed, plan_.load_delegate_data(i));
     CompileSpec* specs = nullptr;
     const size_t num_specs = plan_.num_compile_specs(i);
-    RL_TRY(take(num_specs, &specs));
+    RL_TRY(allocate_array(num_specs, &specs));
     for (size_t j = 0; j < num_specs; ++j) new (&specs[j]) CompileSpec(plan_.compile_spec(i, j));
     Span<const BackendOption> options;
     for (const BackendOptions& entry : environment_.backend_options) {
@@ -115,7 +115,7 @@ Error MethodLoader::init_delegates() {
     auto handle = delegate->backend->init(context, &delegate->processed, Span<const CompileSpec>(specs, num_specs));
     if (!handle.ok()) {
       delegate->~DelegateState();
-      return fail(handle.error(), "delegate %zu (%.80s) of method '%.80s' cannot be initialised: %s", i, id.data(),
+      return fail(handle.error(), "delegate %zu (%.80s) of method '%.80s' cannot be initialized: %s", i, id.data(),
                   method_name(), *last_error_message() ? last_error_message() : to_string(handle.error()));
     }
     delegate->handle = *handle;
@@ -127,11 +127,11 @@ Error MethodLoader::init_delegates() {
 Error MethodLoader::load_chains() {
   RL_TRY(count_views());
   const size_t count = plan_.num_chains();
-  RL_TRY(take(count, &state_.chains));
+  RL_TRY(allocate_array(count, &state_.chains));
   for (size_t chain = 0; chain < count; ++chain) {
     const size_t length = plan_.num_instructions(chain);
     Instruction* instructions = nullptr;
-    RL_TRY(take(length, &instructions));
+    RL_TRY(allocate_array(length, &instructions));
     for (size_t i = 0; i < length; ++i) RL_TRY(load_instruction(chain, i, new (&instructions[i]) Instruction{}));
     state_.chains[chain] = {instructions, static_cast<uint32_t>(length)};
     state_.num_chains = static_cast<uint32_t>(chain + 1);
@@ -139,16 +139,16 @@ Error MethodLoader::load_chains() {
   return Error::Ok;
 }
 
-// Allocates memory for the views that note_view() adds.
+// Allocates memory for the views that record_view() adds.
 Error MethodLoader::count_views() {
   size_t count = 0;
   for (size_t chain = 0; chain < plan_.num_chains(); ++chain) {
     for (size_t i = 0; i < plan_.num_instructions(chain); ++i) count += is_view_call(plan_.instruction(chain, i));
   }
-  return take(count, &state_.views);
+  return allocate_array(count, &state_.views);
 }
 
-void MethodLoader::note_view(const InstructionView& view) {
+void MethodLoader::record_view(const InstructionView& view) {
   TensorImpl* tensor = tensor_of(state_.values[view.args[2]]);
   if (tensor) state_.views[state_.num_views++] = {tensor, tensor->data, tensor->capacity};
 }
@@ -156,7 +156,7 @@ void MethodLoader::note_view(const InstructionView& view) {
 Error MethodLoader::load_instruction(size_t chain, size_t index, Instruction* out) {
   const InstructionView view = plan_.instruction(chain, index);
   EValue** arguments = nullptr;
-  RL_TRY(take(view.args.size(), &arguments));
+  RL_TRY(allocate_array(view.args.size(), &arguments));
   for (size_t i = 0; i < view.args.size(); ++i) arguments[i] = &state_.values[view.args[i]];
   out->argument_count = static_cast<uint32_t>(view.args.size());
   switch (view.kind) {
@@ -167,19 +167,19 @@ Error MethodLoader::load_instruction(size_t chain, size_t index, Instruction* ou
       out->opcode = Opcode::Delegate;
       out->delegate = &state_.delegates[view.first];
       out->arguments = arguments;
-      for (const int32_t value : view.args) note_read(value);
+      for (const int32_t value : view.args) record_read(value);
       return Error::Ok;
     case InstructionKind::Move:
       out->opcode = Opcode::Move;
       out->from = &state_.values[view.first];
       out->to = &state_.values[view.second];
-      note_read(view.first);
+      record_read(view.first);
       return Error::Ok;
     case InstructionKind::JumpFalse:
       out->opcode = Opcode::JumpFalse;
       out->from = &state_.values[view.first];
       out->destination = view.second;
-      note_read(view.first);
+      record_read(view.first);
       return Error::Ok;
     case InstructionKind::Free:
       out->opcode = Opcode::Free;
@@ -194,23 +194,24 @@ Error MethodLoader::load_kernel_call(size_t chain, size_t index, const Instructi
   const Kernel* kernel = nullptr;
   RL_TRY(choose_kernel(chain, index, view, out->arguments, &kernel));
   const BoxedKernel& boxed = kernel->boxed;
-  if (boxed.arity > 0 && keeps_elements(kernel->name)) note_read(static_cast<size_t>(view.args[0]));
+  if (boxed.arity > 0 && keeps_elements(kernel->name)) record_read(static_cast<size_t>(view.args[0]));
   bool takes_values = false;
   for (uint16_t i = 0; i < boxed.arity; ++i) {
-    if (!is_out(boxed.kinds[i])) note_read(static_cast<size_t>(view.args[i]));
+    if (!is_out(boxed.kinds[i])) record_read(static_cast<size_t>(view.args[i]));
     takes_values = takes_values || boxed.kinds[i] == ArgKind::Value;
   }
   for (size_t i = 0; i < view.args.size(); ++i) {
     const bool is_result = i >= boxed.arity || is_out(boxed.kinds[i]);
     if (!is_result) continue;
     const auto value = static_cast<size_t>(view.args[i]);
-    // A view call sets the data pointer of its out and writes no element.
+    // A view call sets the data pointer of its output and writes no element.
     if (i < boxed.arity && !is_view_call(view)) RL_TRY(check_written(chain, index, *kernel, value));
-    note_written(value);
+    record_written(value);
   }
-  RL_REQUIRE(!takes_values || boxed.arity <= kMaxGuardedArity, NotSupported, "kernel %.200s takes too many values",
-             kernel->name);
-  if (is_view_call(view)) note_view(view);
+  RL_REQUIRE(!takes_values || boxed.arity <= kMaxGuardedArity, NotSupported,
+             "kernel %.200s has a parameter EValue& and more than %d parameters", kernel->name,
+             static_cast<int>(kMaxGuardedArity));
+  if (is_view_call(view)) record_view(view);
   out->opcode = takes_values ? Opcode::GuardedKernel : Opcode::Kernel;
   out->arity = static_cast<uint8_t>(takes_values ? boxed.arity : 0);
   out->kernel = boxed.call;
@@ -223,11 +224,11 @@ Error MethodLoader::choose_kernel(size_t chain, size_t index, const InstructionV
                                   const Kernel** kernel) const {
   *kernel = operators_[view.first];
   const DtypeMismatch mismatch = find_dtype_mismatch(**kernel, arguments);
-  if (!mismatch.found && is_for(**kernel, arguments)) return Error::Ok;
+  if (!mismatch.found && supports_arguments(**kernel, arguments)) return Error::Ok;
   for (const KernelTable& table : environment_.kernels) {
     const Kernel* other = find_kernel(Span<const KernelTable>(&table, 1), (*kernel)->name);
     if (!other || other == *kernel || !have_same_kinds(other->boxed, (*kernel)->boxed)) continue;
-    if (find_dtype_mismatch(*other, arguments).found || !is_for(*other, arguments)) continue;
+    if (find_dtype_mismatch(*other, arguments).found || !supports_arguments(*other, arguments)) continue;
     *kernel = other;
     return Error::Ok;
   }
@@ -235,8 +236,8 @@ Error MethodLoader::choose_kernel(size_t chain, size_t index, const InstructionV
              "method '%.80s', instruction %zu of chain %zu: %.200s has kernels for other dtypes and dim orders only",
              method_name(), index, chain, (*kernel)->name);
   return fail(Error::NotSupported,
-              "method '%.80s', instruction %zu of chain %zu: the kernel of %.200s does not take tensors of %s as "
-              "argument %u",
+              "method '%.80s', instruction %zu of chain %zu: the kernel of %.200s does not support tensors of %s "
+              "as argument %u",
               method_name(), index, chain, (*kernel)->name, dtype_name(mismatch.dtype), mismatch.argument);
 }
 
@@ -244,7 +245,7 @@ Error MethodLoader::check_arguments(size_t chain, size_t index, const Kernel& ke
   const BoxedKernel& boxed = kernel.boxed;
   size_t outs = 0;
   for (uint16_t i = 0; i < boxed.arity; ++i) outs += is_out(boxed.kinds[i]);
-  // After the operator's own arguments a program lists its results, one by one or as a list.
+  // After the arguments of the operator, a program lists the results, one by one or as one list.
   const size_t results = outs > 0 ? outs : 1;
   RL_REQUIRE(view.args.size() >= boxed.arity && view.args.size() <= boxed.arity + results, InvalidProgram,
              "method '%.80s', instruction %zu of chain %zu: %.200s takes %d arguments, but %zu are given",
@@ -252,7 +253,7 @@ Error MethodLoader::check_arguments(size_t chain, size_t index, const Kernel& ke
   for (uint16_t i = 0; i < boxed.arity; ++i) {
     const Tag tag = state_.values[view.args[i]].tag;
     RL_REQUIRE(accepts(boxed.kinds[i], tag), InvalidProgram,
-               "method '%.80s', instruction %zu of chain %zu: argument %d of %.200s is a %s, but value %d is a %s",
+               "method '%.80s', instruction %zu of chain %zu: argument %d of %.200s must be a %s, but value %d is a %s",
                method_name(), index, chain, i, kernel.name, to_string(boxed.kinds[i]), view.args[i], to_string(tag));
   }
   return Error::Ok;
@@ -264,18 +265,18 @@ Error MethodLoader::check_written(size_t chain, size_t index, const Kernel& kern
     for (const int32_t item : plan_.tensor_list(value)) is_constant = is_constant || (flags_[item] & kReadOnly);
   }
   RL_REQUIRE(!is_constant, InvalidProgram,
-             "method '%.80s', instruction %zu of chain %zu: %.200s writes value %zu, a constant", method_name(), index,
-             chain, kernel.name, value);
+             "method '%.80s', instruction %zu of chain %zu: %.200s writes value %zu, which is a constant",
+             method_name(), index, chain, kernel.name, value);
   return Error::Ok;
 }
 
 // Planned memory that an instruction reads before any instruction writes it is state, which starts as zeros. Initial
 // values are copied later. Memory that methods share is not cleared, because another method may have written it.
-void MethodLoader::note_read(size_t value) {
+void MethodLoader::record_read(size_t value) {
   const Tag tag = plan_.tag(value);
   if (tag == Tag::ListTensor || tag == Tag::ListOptionalTensor) {
     for (const int32_t item : plan_.tensor_list(value)) {
-      if (item >= 0) note_read(static_cast<size_t>(item));
+      if (item >= 0) record_read(static_cast<size_t>(item));
     }
     return;
   }
@@ -289,7 +290,7 @@ void MethodLoader::note_read(size_t value) {
   }
 }
 
-void MethodLoader::note_written(size_t value) {
+void MethodLoader::record_written(size_t value) {
   flags_[value] |= kWritten;
   if (plan_.tag(value) != Tag::ListTensor) return;
   for (const int32_t item : plan_.tensor_list(value)) flags_[item] |= kWritten;

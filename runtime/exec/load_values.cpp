@@ -9,10 +9,10 @@
 
 namespace rushlight {
 
-// Records which values are read, are targets of moves, or are constant, before any value is built.
+// Sets the flags of all values before any value is loaded.
 Error MethodLoader::mark_references() {
   const size_t count = plan_.num_values();
-  RL_TRY(take(count, &flags_));
+  RL_TRY(allocate_array(count, &flags_));
   for (size_t i = 0; i < count; ++i) flags_[i] = 0;
   for (const int32_t input : plan_.inputs()) flags_[input] |= kInput;
   for (size_t i = 0; i < count; ++i) {
@@ -41,8 +41,9 @@ Error MethodLoader::mark_references() {
   return Error::Ok;
 }
 
-// A value that is moved from a constant, or that is a view of a constant, may be a constant. Compilers define values
-// before they use them, so one pass finds all of them. If another pass still finds one, all values count as constants.
+// Marks the targets of moves from constants, and the views of constants, as read-only. Compilers define values before
+// they use them, so usually one pass finds all such values. If the last pass still finds one, all targets and views
+// count as read-only.
 void MethodLoader::propagate_read_only() {
   constexpr int kPasses = 8;
   for (int pass = 0; pass <= kPasses; ++pass) {
@@ -77,7 +78,7 @@ bool MethodLoader::is_view_call(const InstructionView& view) const {
 
 Error MethodLoader::load_values() {
   const size_t count = plan_.num_values();
-  RL_TRY(take(count, &state_.values));
+  RL_TRY(allocate_array(count, &state_.values));
   size_t external = 0;
   int devices = plan_.memory_devices();
   for (size_t i = 0; i < count; ++i) {
@@ -88,7 +89,7 @@ Error MethodLoader::load_values() {
     devices |= view.device;
   }
   RL_REQUIRE(devices == 0, NotSupported, "method '%.80s' is planned for another device than the CPU", method_name());
-  RL_TRY(take(external, &state_.external));
+  RL_TRY(allocate_array(external, &state_.external));
   for (size_t i = 0; i < count; ++i) {
     switch (plan_.tag(i)) {
       case Tag::Tensor:
@@ -122,7 +123,7 @@ Error MethodLoader::load_scalar(size_t index) {
       break;
     case Tag::String: {
       std::string_view* text = nullptr;
-      RL_TRY(take(1, &text));
+      RL_TRY(allocate_array(1, &text));
       new (text) std::string_view(plan_.string_value(index));
       value = EValue(text);
       break;
@@ -138,7 +139,7 @@ Error MethodLoader::load_tensor(size_t index) {
   const TensorView view = plan_.tensor(index);
   const size_t dim = view.sizes.size();
   TensorImpl* tensor = nullptr;
-  RL_TRY(take(1, &tensor));
+  RL_TRY(allocate_array(1, &tensor));
   new (tensor) TensorImpl();
   tensor->dtype = view.dtype;
   tensor->dynamism = view.dynamism;
@@ -146,11 +147,11 @@ Error MethodLoader::load_tensor(size_t index) {
   tensor->dim_order = view.dim_order.data();
   tensor->numel = view.numel;
   tensor->capacity = view.nbytes;
-  RL_TRY(take(dim, &tensor->strides));
+  RL_TRY(allocate_array(dim, &tensor->strides));
   if (view.dynamism == ShapeDynamism::STATIC) {
     tensor->sizes = const_cast<SizesType*>(view.sizes.data());  // resize_tensor() never writes a static shape
   } else {
-    RL_TRY(take(dim, &tensor->sizes));
+    RL_TRY(allocate_array(dim, &tensor->sizes));
     for (size_t i = 0; i < dim; ++i) tensor->sizes[i] = view.sizes[i];
     if (view.dynamism == ShapeDynamism::DYNAMIC_BOUND) tensor->max_sizes = view.sizes.data();
   }
@@ -161,12 +162,12 @@ Error MethodLoader::load_tensor(size_t index) {
     tensor->numel = 0;
   }
   strides_from_dim_order({tensor->sizes, dim}, tensor->dim_order, tensor->strides);
-  RL_TRY(give_storage(index, view, tensor));
+  RL_TRY(assign_memory(index, view, tensor));
   state_.values[index] = EValue(tensor);
   return Error::Ok;
 }
 
-Error MethodLoader::give_storage(size_t index, const TensorView& view, TensorImpl* tensor) {
+Error MethodLoader::assign_memory(size_t index, const TensorView& view, TensorImpl* tensor) {
   switch (view.source) {
     case TensorSource::Caller:
       tensor->capacity = 0;
@@ -183,14 +184,15 @@ Error MethodLoader::give_storage(size_t index, const TensorView& view, TensorImp
     case TensorSource::PlannedExternal:
       break;
   }
-  return give_planned(view, tensor);
+  return assign_planned_memory(view, tensor);
 }
 
-// Records which memory a run may poison, and which memory a run must keep: inputs, state and memory that methods share.
+// Lists the tensors that a run may fill with the poison pattern, and the tensors whose contents a run must keep:
+// inputs, state and memory that methods share.
 Error MethodLoader::list_poisoned() {
   const size_t count = plan_.num_values();
-  RL_TRY(take(count, &state_.transient));
-  RL_TRY(take(count, &state_.kept));
+  RL_TRY(allocate_array(count, &state_.transient));
+  RL_TRY(allocate_array(count, &state_.kept));
   for (size_t i = 0; i < count; ++i) {
     if (plan_.tag(i) != Tag::Tensor || !plan_.tensor(i).is_planned()) continue;
     const TensorView view = plan_.tensor(i);
@@ -205,7 +207,7 @@ Error MethodLoader::list_poisoned() {
   return Error::Ok;
 }
 
-Error MethodLoader::give_planned(const TensorView& view, TensorImpl* tensor) const {
+Error MethodLoader::assign_planned_memory(const TensorView& view, TensorImpl* tensor) const {
   RL_ASSIGN(tensor->data, state_.memory.planned->get(view.memory, view.offset, view.nbytes));
   RL_REQUIRE(reinterpret_cast<uintptr_t>(tensor->data) % element_alignment(view.dtype) == 0, InvalidArgument,
              "planned memory %u of method '%.80s' is not aligned to 16 bytes", view.memory + 1, method_name());
@@ -229,9 +231,9 @@ Error MethodLoader::load_boxed_list(size_t index, Span<const Item> items) {
   EValue** values = nullptr;
   T* storage = nullptr;
   BoxedList<T>* list = nullptr;
-  RL_TRY(take(items.size(), &values));
-  RL_TRY(take(items.size(), &storage));
-  RL_TRY(take(1, &list));
+  RL_TRY(allocate_array(items.size(), &values));
+  RL_TRY(allocate_array(items.size(), &storage));
+  RL_TRY(allocate_array(1, &list));
   for (size_t i = 0; i < items.size(); ++i) {
     values[i] = items[i] >= 0 ? &state_.values[items[i]] : nullptr;
     std::memset(static_cast<void*>(&storage[i]), 0, sizeof(T));
@@ -251,32 +253,32 @@ Error MethodLoader::load_list(size_t index) {
       return load_boxed_list<std::optional<Tensor>>(index, plan_.tensor_list(index));
     case Tag::ListDouble: {
       Span<const double>* list = nullptr;
-      RL_TRY(take(1, &list));
+      RL_TRY(allocate_array(1, &list));
       state_.values[index] = EValue(new (list) Span<const double>(plan_.double_list(index)));
       return Error::Ok;
     }
     default: {
       Span<const bool>* list = nullptr;
-      RL_TRY(take(1, &list));
+      RL_TRY(allocate_array(1, &list));
       state_.values[index] = EValue(new (list) Span<const bool>(plan_.bool_list(index)));
       return Error::Ok;
     }
   }
 }
 
-Error MethodLoader::load_ends() {
+Error MethodLoader::load_inputs_outputs() {
   const auto inputs = plan_.inputs();
   const auto outputs = plan_.outputs();
-  RL_TRY(take(inputs.size(), &state_.inputs));
-  RL_TRY(take(outputs.size(), &state_.outputs));
-  RL_TRY(take(inputs.size() + outputs.size(), &state_.from_caller));
+  RL_TRY(allocate_array(inputs.size(), &state_.inputs));
+  RL_TRY(allocate_array(outputs.size(), &state_.outputs));
+  RL_TRY(allocate_array(inputs.size() + outputs.size(), &state_.from_caller));
   const auto end = [&](size_t index, bool is_input) {
     EValue& value = state_.values[index];
     TensorImpl* tensor = tensor_of(value);
     const bool from_caller = tensor && !tensor->growth && plan_.tensor(index).source == TensorSource::Caller;
     if (from_caller) state_.from_caller[state_.num_from_caller++] = tensor;
-    return MethodEnd{&value, tensor, from_caller && (is_input || !(flags_[index] & kInput)),
-                     is_input && !tensor && !(flags_[index] & kRead)};
+    return InputOutput{&value, tensor, from_caller && (is_input || !(flags_[index] & kInput)),
+                       is_input && !tensor && !(flags_[index] & kRead)};
   };
   for (size_t i = 0; i < inputs.size(); ++i) state_.inputs[i] = end(static_cast<size_t>(inputs[i]), true);
   for (size_t i = 0; i < outputs.size(); ++i) state_.outputs[i] = end(static_cast<size_t>(outputs[i]), false);

@@ -21,7 +21,7 @@ bool same_layout(const TensorImpl& tensor, const Tensor& given) {
 }
 
 // Sets the data of a tensor to memory of the caller.
-void give_memory(MethodState& state, TensorImpl* tensor, void* data, size_t size) {
+void set_memory(MethodState& state, TensorImpl* tensor, void* data, size_t size) {
   tensor->data = data;
   tensor->capacity = size;
   for (uint32_t i = 0; i < state.num_views; ++i) {
@@ -73,9 +73,9 @@ bool Method::output_needs_memory(size_t index) const { return state_->outputs[in
 
 Error Method::set_input(size_t index, const EValue& given) {
   const char* name = state_->plan.name().data();
-  RL_REQUIRE(index < state_->num_inputs, InvalidArgument, "method '%.80s' has %u inputs; there is none of index %zu",
+  RL_REQUIRE(index < state_->num_inputs, InvalidArgument, "method '%.80s' has %u inputs; the index %zu is too large",
              name, state_->num_inputs, index);
-  const MethodEnd& input = state_->inputs[index];
+  const InputOutput& input = state_->inputs[index];
   if (input.tensor) {
     RL_REQUIRE(given.is_tensor(), InvalidType, "input %zu of method '%.80s' is a tensor, but a %s is given", index,
                name, to_string(given.tag));
@@ -86,7 +86,7 @@ Error Method::set_input(size_t index, const EValue& given) {
 
 Error Method::set_tensor_input(size_t index, const Tensor& given) {
   const char* name = state_->plan.name().data();
-  MethodEnd& input = state_->inputs[index];
+  InputOutput& input = state_->inputs[index];
   TensorImpl& tensor = *input.tensor;
   RL_REQUIRE(given.scalar_type() == tensor.dtype, InvalidArgument,
              "input %zu of method '%.80s' has elements of %s, but the tensor given has %s", index, name,
@@ -114,7 +114,7 @@ Error Method::set_tensor_input(size_t index, const Tensor& given) {
   if (input.from_caller) {
     RL_REQUIRE(given.const_data_ptr() || given.nbytes() == 0, InvalidArgument,
                "the tensor given for input %zu of method '%.80s' has no data", index, name);
-    give_memory(*state_, &tensor, given.mutable_data_ptr(), given.nbytes());
+    set_memory(*state_, &tensor, given.mutable_data_ptr(), given.nbytes());
   }
   RL_TRY(resize_tensor(Tensor(&tensor), given.sizes()));
   if (!input.from_caller && given.const_data_ptr() != tensor.data && given.nbytes() > 0) {
@@ -176,13 +176,13 @@ Error Method::set_inputs(Span<const EValue> values) {
 
 Error Method::set_output_data_ptr(size_t index, void* data, size_t size) {
   const char* name = state_->plan.name().data();
-  RL_REQUIRE(index < state_->num_outputs, InvalidArgument, "method '%.80s' has %u outputs; there is none of index %zu",
+  RL_REQUIRE(index < state_->num_outputs, InvalidArgument, "method '%.80s' has %u outputs; the index %zu is too large",
              name, state_->num_outputs, index);
-  const MethodEnd& output = state_->outputs[index];
+  const InputOutput& output = state_->outputs[index];
   RL_REQUIRE(output.tensor, InvalidType, "output %zu of method '%.80s' is not a tensor but a %s", index, name,
              to_string(output.value->tag));
   RL_REQUIRE(output.from_caller, InvalidState,
-             "output %zu of method '%.80s' has planned memory, so that the caller cannot set its memory", index, name);
+             "output %zu of method '%.80s' has planned memory, so the caller cannot set its memory", index, name);
   TensorImpl& tensor = *output.tensor;
   size_t needed = element_size(tensor.dtype);
   for (int i = 0; i < tensor.dim; ++i) {
@@ -190,7 +190,7 @@ Error Method::set_output_data_ptr(size_t index, void* data, size_t size) {
   }
   RL_REQUIRE(data && size >= needed, InvalidArgument, "output %zu of method '%.80s' needs %zu bytes, but %zu are given",
              index, name, needed, data ? size : 0);
-  give_memory(*state_, &tensor, data, size);
+  set_memory(*state_, &tensor, data, size);
   return Error::Ok;
 }
 

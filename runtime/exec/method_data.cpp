@@ -6,7 +6,7 @@ namespace rushlight {
 namespace {
 
 Error not_found(std::string_view key) {
-  return fail(Error::NotFound, "neither the program nor the data files have '%.*s'", static_cast<int>(key.size()),
+  return fail(Error::NotFound, "neither the program nor the data files contain '%.*s'", static_cast<int>(key.size()),
               key.data());
 }
 
@@ -26,7 +26,7 @@ Result<FreeableBuffer> MethodData::data(std::string_view key) const {
 Error MethodData::load_into(std::string_view key, void* buffer, size_t size) const {
   if (!program_->has_named_data(key)) return outside_ ? outside_->load_into(key, buffer, size) : not_found(key);
   RL_ASSIGN(const FreeableBuffer bytes, program_->load_named_data(key));
-  RL_REQUIRE(size <= bytes.size(), InvalidArgument, "cannot read %zu bytes of '%.*s', which has %zu", size,
+  RL_REQUIRE(size <= bytes.size(), InvalidArgument, "cannot read %zu bytes of '%.*s', which has %zu bytes", size,
              static_cast<int>(key.size()), key.data(), bytes.size());
   std::memcpy(buffer, bytes.data(), size);
   return Error::Ok;

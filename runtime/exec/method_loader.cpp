@@ -14,7 +14,8 @@
 namespace rushlight {
 namespace {
 
-// Records the sizes of the planned memories of a method, and makes the method allocator record its allocations.
+// Records the sizes of the planned memories of a method in the event trace, and makes the method allocator record its
+// allocations.
 Error trace_memories(const PlanView& plan, EventTracer& tracer, MemoryManager* memory) {
   for (size_t i = 0; i < plan.num_planned_memories(); ++i) {
     char name[48];
@@ -35,17 +36,17 @@ Result<Method> MethodLoader::load(const PlanView& plan, const MemoryManager& mem
   EventTracer* const tracer = enabled_tracer(environment.tracer);
   const EventTracerScope scope(tracer, {EventKind::Init}, plan.name());
   MemoryManager manager = memory;
-  if (tracer) RL_TRY(name_memory_limit(memory.method, trace_memories(plan, *tracer, &manager)));
+  if (tracer) RL_TRY(report_memory_limit(memory.method, trace_memories(plan, *tracer, &manager)));
   void* storage = manager.method->allocate(sizeof(MethodState), alignof(MethodState));
   if (!storage) {
-    return name_memory_limit(memory.method, fail(Error::MemoryAllocationFailed,
-                                                 "method '%.80s' does not fit the method allocator of %zu bytes",
-                                                 plan.name().data(), memory.method->size()));
+    return report_memory_limit(memory.method, fail(Error::MemoryAllocationFailed,
+                                                   "method '%.80s' does not fit the method allocator of %zu bytes",
+                                                   plan.name().data(), memory.method->size()));
   }
   // If a later step fails, the method destroys the parts that exist.
   Method method(new (storage) MethodState(plan, manager, environment));
   MethodLoader loader(*method.state_, environment);
-  RL_TRY(name_memory_limit(manager.method, loader.run()));
+  RL_TRY(report_memory_limit(manager.method, loader.run()));
   return Result<Method>(std::move(method));
 }
 
@@ -54,7 +55,7 @@ Error MethodLoader::run() {
   RL_TRY(find_operators());
   RL_TRY(mark_references());
   RL_TRY(load_values());
-  RL_TRY(load_ends());
+  RL_TRY(load_inputs_outputs());
   RL_TRY(load_shape_guards(state_));
   RL_TRY(load_relations(state_));
   RL_TRY(init_delegates());
@@ -67,7 +68,7 @@ Error MethodLoader::check_memories() {
   const size_t needed = plan_.num_planned_memories();
   const HierarchicalAllocator* planned = state_.memory.planned;
   const size_t given = planned ? planned->count() : 0;
-  RL_REQUIRE(needed <= given, InvalidArgument, "method '%.80s' is planned into %zu memories, but %zu are given",
+  RL_REQUIRE(needed <= given, InvalidArgument, "method '%.80s' needs %zu planned memories, but %zu are given",
              method_name(), needed, given);
   for (size_t i = 0; i < needed; ++i) {
     RL_REQUIRE(plan_.planned_memory_size(i) <= planned->buffer_size(i), MemoryAllocationFailed,

@@ -8,8 +8,8 @@
 
 namespace rushlight {
 
-// Builds a Method: values, kernels, delegates, instructions. It makes all possible checks, so that the loop over
-// instructions needs no checks.
+// Builds a Method: values, kernels, delegates, instructions. It checks the program once, so that the instruction loop
+// needs no checks.
 class MethodLoader {
  public:
   static Result<Method> load(const PlanView& plan, const MemoryManager& memory, const Environment& environment);
@@ -17,8 +17,7 @@ class MethodLoader {
  private:
   // Properties of a value that are known while the method is loaded.
   enum Flag : uint8_t {
-    kRead = 1,  // an instruction or a list refers to the value
-    kMoveTarget = 2,
+    kRead = 1,      // an instruction or a list refers to the value
     kReadOnly = 4,  // the value may refer to a constant
     kWritten = 8,   // an earlier instruction wrote the value, or it has an initial value
     kInput = 16,
@@ -29,7 +28,7 @@ class MethodLoader {
       : state_(state), plan_(state.plan), environment_(environment) {}
 
   template <typename T>
-  Error take(size_t count, T** array) const;
+  Error allocate_array(size_t count, T** array) const;
   const char* method_name() const { return plan_.name().data(); }
 
   Error run();
@@ -42,14 +41,14 @@ class MethodLoader {
   Error load_values();
   Error load_scalar(size_t index);
   Error load_tensor(size_t index);
-  Error give_storage(size_t index, const TensorView& view, TensorImpl* tensor);
-  Error give_planned(const TensorView& view, TensorImpl* tensor) const;
+  Error assign_memory(size_t index, const TensorView& view, TensorImpl* tensor);
+  Error assign_planned_memory(const TensorView& view, TensorImpl* tensor) const;
   Error load_external(size_t index, const TensorView& view, TensorImpl* tensor);
   Error list_poisoned();
   Error load_list(size_t index);
   template <typename T, typename Item>
   Error load_boxed_list(size_t index, Span<const Item> items);
-  Error load_ends();
+  Error load_inputs_outputs();
 
   // load_instructions.cpp
   Error find_operators();
@@ -62,9 +61,9 @@ class MethodLoader {
   Error check_arguments(size_t chain, size_t index, const Kernel& kernel, const InstructionView& view);
   Error check_written(size_t chain, size_t index, const Kernel& kernel, size_t value);
   Error count_views();
-  void note_view(const InstructionView& view);
-  void note_read(size_t value);
-  void note_written(size_t value);
+  void record_view(const InstructionView& view);
+  void record_read(size_t value);
+  void record_written(size_t value);
 
   MethodState& state_;
   const PlanView& plan_;
@@ -74,7 +73,7 @@ class MethodLoader {
 };
 
 template <typename T>
-Error MethodLoader::take(size_t count, T** array) const {
+Error MethodLoader::allocate_array(size_t count, T** array) const {
   *array = nullptr;
   if (count == 0) return Error::Ok;
   MemoryAllocator& allocator = *state_.memory.method;

@@ -49,14 +49,14 @@ struct InstructionChain {
 };
 
 // An input or output of the method.
-struct MethodEnd {
+struct InputOutput {
   EValue* value;
-  TensorImpl* tensor;  // the original tensor of `value`, even after a move changed `value`; null if it is no tensor
+  TensorImpl* tensor;  // the original tensor of `value`, even after a move changed `value`; null if it is not a tensor
   bool from_caller;    // a tensor without planned memory
   bool is_fixed;       // a number or string that no instruction reads: a constant of the program
 };
 
-// A tensor that a view instruction lets point to other memory, and the tensor's own memory.
+// A tensor whose data pointer is changed by a view instruction, and the memory of the tensor itself.
 struct ViewOut {
   TensorImpl* tensor;
   void* data;
@@ -87,14 +87,15 @@ struct MethodState {
   std::atomic<bool> is_cancelled{false};
 
   EValue* values = nullptr;
-  MethodEnd* inputs = nullptr;
-  MethodEnd* outputs = nullptr;
+  InputOutput* inputs = nullptr;
+  InputOutput* outputs = nullptr;
   uint32_t num_inputs = 0;
   uint32_t num_outputs = 0;
   // Tensors for which the caller must provide memory before a run.
   TensorImpl** from_caller = nullptr;
   uint32_t num_from_caller = 0;
-  // Before a run, these tensors point to their own memory again, because the memory they viewed may no longer exist.
+  // Before a run, the data pointers of these tensors are restored, because the memory that they viewed may no longer
+  // exist.
   ViewOut* views = nullptr;
   uint32_t num_views = 0;
   // With RUSHLIGHT_POISON: planned tensors that are written before they are read (transient), and planned tensors that

@@ -14,7 +14,7 @@ namespace {
 constexpr char kKey[] = "rushlight.relations.";
 constexpr uint32_t kVersion = 1;
 constexpr size_t kHeader = 16;  // version, count of relations, count of steps, zero
-static_assert(sizeof(Relation) == 24 && sizeof(RelationStep) == 24, "both are read as they lie in the file");
+static_assert(sizeof(Relation) == 24 && sizeof(RelationStep) == 24, "both structs have the layout of the file");
 
 const char* text_at(const MethodState& state, uint32_t offset) {
   return static_cast<const char*>(state.relation_data.data()) + offset;
@@ -22,7 +22,7 @@ const char* text_at(const MethodState& state, uint32_t offset) {
 
 uint32_t operands_of(uint32_t op) { return op <= RelationStep::kValue ? 0 : op == RelationStep::kNot ? 1 : 2; }
 
-bool is_sound(const MethodState& state, const RelationStep& step, size_t size) {
+bool is_valid(const MethodState& state, const RelationStep& step, size_t size) {
   if (step.op >= RelationStep::kOps || step.name >= size) return false;
   switch (step.op) {
     case RelationStep::kSize:
@@ -38,7 +38,7 @@ bool is_sound(const MethodState& state, const RelationStep& step, size_t size) {
   }
 }
 
-bool is_sound(const MethodState& state, const Relation& relation, size_t size) {
+bool is_valid(const MethodState& state, const Relation& relation, size_t size) {
   if (relation.text >= size || relation.source >= size || relation.count == 0 ||
       relation.first > state.num_relation_steps || relation.count > state.num_relation_steps - relation.first ||
       (relation.trigger != Relation::kStart && relation.trigger >= state.plan.num_values())) {
@@ -57,7 +57,7 @@ static_assert(static_cast<uint32_t>(ExpressionOp::Or) == RelationStep::kOr - Rel
               "operations have the order of ExpressionOp");
 ExpressionOp op_of(const RelationStep& step) { return static_cast<ExpressionOp>(step.op - RelationStep::kAdd); }
 
-int64_t leaf(const MethodState& state, const RelationStep& step) {
+int64_t operand_value(const MethodState& state, const RelationStep& step) {
   switch (step.op) {
     case RelationStep::kSize:
       return state.inputs[step.index].tensor->sizes[step.dim];
@@ -76,7 +76,7 @@ bool holds(const MethodState& state, const Relation& relation) {
   for (uint32_t i = 0; i < relation.count; ++i) {
     const RelationStep& step = state.relation_steps[relation.first + i];
     if (step.op <= RelationStep::kValue) {
-      stack.push(leaf(state, step));
+      stack.push(operand_value(state, step));
     } else if (step.op == RelationStep::kNot) {
       stack.negate();
     } else if (!stack.apply(op_of(step))) {
@@ -94,14 +94,14 @@ Error check(const MethodState& state, const Relation& relation) {
   size_t length = 0;
   for (uint32_t i = 0; i < relation.count; ++i) {
     const RelationStep& step = state.relation_steps[relation.first + i];
-    bool said = step.op == RelationStep::kConstant || step.op > RelationStep::kValue;
-    for (uint32_t j = 0; j < i && !said; ++j) {
+    bool is_listed = step.op == RelationStep::kConstant || step.op > RelationStep::kValue;
+    for (uint32_t j = 0; j < i && !is_listed; ++j) {
       const RelationStep& before = state.relation_steps[relation.first + j];
-      said = before.op == step.op && before.index == step.index && before.dim == step.dim;
+      is_listed = before.op == step.op && before.index == step.index && before.dim == step.dim;
     }
-    if (said || length >= sizeof(values)) continue;
+    if (is_listed || length >= sizeof(values)) continue;
     const int written = format_text(values + length, sizeof(values) - length, "%s%.64s is %lld", length ? ", " : "",
-                                    text_at(state, step.name), static_cast<long long>(leaf(state, step)));
+                                    text_at(state, step.name), static_cast<long long>(operand_value(state, step)));
     if (written > 0) length += static_cast<size_t>(written);
   }
   const char* const source = text_at(state, relation.source);
@@ -125,7 +125,7 @@ Error load_relations(MethodState& state) {
   const size_t size = data.size();
   uint32_t header[4] = {};
   if (size > kHeader) std::memcpy(header, bytes, kHeader);
-  if (header[0] > kVersion) return Error::Ok;  // the data were written for a newer runtime
+  if (header[0] > kVersion) return Error::Ok;  // the data have a format of a newer runtime
   const uint32_t count = header[1], steps = header[2];
   RL_REQUIRE(header[0] == kVersion && count <= (size - kHeader) / sizeof(Relation) &&
                  steps <= (size - kHeader - count * sizeof(Relation)) / sizeof(RelationStep) && bytes[size - 1] == 0,
@@ -137,11 +137,11 @@ Error load_relations(MethodState& state) {
              state.plan.name().data(), count, steps);
   state.num_relation_steps = steps;
   for (uint32_t i = 0; i < steps; ++i) {
-    RL_REQUIRE(is_sound(state, state.relation_steps[i], size), InvalidProgram,
+    RL_REQUIRE(is_valid(state, state.relation_steps[i], size), InvalidProgram,
                "step %u of the relations of method '%.80s' is damaged", i, state.plan.name().data());
   }
   for (uint32_t i = 0; i < count; ++i) {
-    RL_REQUIRE(is_sound(state, state.relations[i], size), InvalidProgram, "relation %u of method '%.80s' is damaged", i,
+    RL_REQUIRE(is_valid(state, state.relations[i], size), InvalidProgram, "relation %u of method '%.80s' is damaged", i,
                state.plan.name().data());
   }
   state.num_relations = count;

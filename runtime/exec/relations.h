@@ -6,8 +6,8 @@
 
 namespace rushlight {
 
-// A condition on several integers of a method, such as "u0 <= u1". It is a program for a stack machine, in the format
-// of the file.
+// A condition on several integers of a method, such as "u0 <= u1". It is a program for a stack machine; the structs
+// have the layout of the file.
 struct RelationStep {
   enum Op : uint32_t {
     kConstant,  // pushes `constant`
@@ -39,7 +39,7 @@ struct RelationStep {
 
 struct Relation {
   static constexpr uint32_t kStart = 0xFFFFFFFFu;
-  uint32_t trigger;  // the value after which the relation is checked; kStart means before a run
+  uint32_t trigger;  // the relation is checked when this value is written; kStart means before a run
   uint32_t first;    // index of the first step, in the method's steps
   uint32_t count;
   uint32_t text;    // offset in the data of the relation's text

@@ -14,16 +14,16 @@ constexpr char kKey[] = "rushlight.shape_guards.";
 constexpr uint32_t kVersion = 1;
 constexpr size_t kHeader = 8;
 constexpr size_t kRecord = 48;
-static_assert(sizeof(ShapeGuard) == kRecord, "a guard is read as it lies in the file");
+static_assert(sizeof(ShapeGuard) == kRecord, "the struct has the layout of the file");
 
 const char* name_of(const MethodState& state, const ShapeGuard& guard) {
   return static_cast<const char*>(state.guard_data.data()) + guard.name;
 }
 
-// Writes the name of a checked number: "dim 0 of input 1 ('x')", "input 1 ('n')" or "an integer read from 'n'".
-struct Place {
+// The name of a checked number for messages: "dim 0 of input 1 ('x')", "input 1 ('n')" or "an integer read from 'n'".
+struct NumberName {
   char text[112] = "";
-  Place(const MethodState& state, const ShapeGuard& guard) {
+  NumberName(const MethodState& state, const ShapeGuard& guard) {
     if (!kHasMessages) return;
     if (guard.dim == ShapeGuard::kInteger) {
       format_text(text, sizeof(text), "input %u ('%.64s')", guard.input, name_of(state, guard));
@@ -36,11 +36,11 @@ struct Place {
 };
 
 int64_t size_of(const MethodState& state, const ShapeGuard& guard) {
-  const MethodEnd& input = state.inputs[guard.input];
+  const InputOutput& input = state.inputs[guard.input];
   return guard.dim == ShapeGuard::kInteger ? input.value->to_int() : input.tensor->sizes[guard.dim];
 }
 
-bool is_sound(const MethodState& state, const ShapeGuard& guard, uint32_t index, size_t size) {
+bool is_valid(const MethodState& state, const ShapeGuard& guard, uint32_t index, size_t size) {
   if (guard.scale < 1 || guard.scale > INT32_MAX || guard.offset < -INT32_MAX || guard.offset > INT32_MAX ||
       guard.first > index || guard.name < kHeader || guard.name >= size) {
     return false;
@@ -50,12 +50,12 @@ bool is_sound(const MethodState& state, const ShapeGuard& guard, uint32_t index,
            state.values[guard.input].tag == Tag::Int;
   }
   if (guard.input >= state.num_inputs) return false;
-  const MethodEnd& input = state.inputs[guard.input];
+  const InputOutput& input = state.inputs[guard.input];
   if (guard.dim != ShapeGuard::kInteger) return input.tensor && guard.dim < input.tensor->dim;
   return !input.tensor && input.value->tag == Tag::Int;
 }
 
-// Returns the number of guards in the data, or 0 if the data were written for a newer runtime.
+// Returns the number of guards in the data, or 0 if the data have a format of a newer runtime.
 Result<uint32_t> count_guards(const FreeableBuffer& data, std::string_view method) {
   uint32_t header[2] = {0, 0};
   if (data.size() >= kHeader) std::memcpy(header, data.data(), kHeader);
@@ -69,12 +69,12 @@ Result<uint32_t> count_guards(const FreeableBuffer& data, std::string_view metho
 Error check_bounds(const MethodState& state, const ShapeGuard& guard, int64_t size) {
   const char* const method = state.plan.name().data();
   RL_REQUIRE(guard.low != guard.high || size == guard.low, InvalidArgument,
-             "%s of method '%.80s' must be %lld, but is %lld", Place(state, guard).text, method,
+             "%s of method '%.80s' must be %lld, but is %lld", NumberName(state, guard).text, method,
              static_cast<long long>(guard.low), static_cast<long long>(size));
   RL_REQUIRE(size >= guard.low, InvalidArgument, "%s of method '%.80s' must be at least %lld, but is %lld",
-             Place(state, guard).text, method, static_cast<long long>(guard.low), static_cast<long long>(size));
+             NumberName(state, guard).text, method, static_cast<long long>(guard.low), static_cast<long long>(size));
   RL_REQUIRE(guard.high < 0 || size <= guard.high, InvalidArgument,
-             "%s of method '%.80s' must be at most %lld, but is %lld", Place(state, guard).text, method,
+             "%s of method '%.80s' must be at most %lld, but is %lld", NumberName(state, guard).text, method,
              static_cast<long long>(guard.high), static_cast<long long>(size));
   return Error::Ok;
 }
@@ -92,7 +92,7 @@ Error load_shape_guards(MethodState& state) {
              count);
   for (uint32_t i = 0; i < count; ++i) {
     std::memcpy(&guards[i], bytes + kHeader + i * kRecord, kRecord);
-    RL_REQUIRE(is_sound(state, guards[i], i, data.size()), InvalidProgram,
+    RL_REQUIRE(is_valid(state, guards[i], i, data.size()), InvalidProgram,
                "shape guard %u of method '%.80s' is damaged", i, state.plan.name().data());
   }
   state.guards = guards;
@@ -123,9 +123,9 @@ Error check_input_range(const MethodState& state, uint32_t input, Span<const Siz
     const char* const method = state.plan.name().data();
     RL_TRY(check_bounds(state, guard, size));
     RL_REQUIRE((size - guard.offset) % guard.scale == 0, InvalidArgument,
-               "%s of method '%.80s' must be a multiple of %lld%s%.0lld, but is %lld", Place(state, guard).text, method,
-               static_cast<long long>(guard.scale), guard.offset ? " plus " : "", static_cast<long long>(guard.offset),
-               static_cast<long long>(size));
+               "%s of method '%.80s' must be a multiple of %lld%s%.0lld, but is %lld", NumberName(state, guard).text,
+               method, static_cast<long long>(guard.scale), guard.offset ? " plus " : "",
+               static_cast<long long>(guard.offset), static_cast<long long>(size));
   }
   return Error::Ok;
 }
@@ -148,8 +148,8 @@ Error check_input_relations(const MethodState& state) {
     const int64_t other = size_of(state, first);
     const int64_t wanted = (other - first.offset) / first.scale * guard.scale + guard.offset;
     RL_REQUIRE(size == wanted, InvalidArgument, "%s of method '%.80s' must be %lld where %s is %lld, but is %lld",
-               Place(state, guard).text, state.plan.name().data(), static_cast<long long>(wanted),
-               Place(state, first).text, static_cast<long long>(other), static_cast<long long>(size));
+               NumberName(state, guard).text, state.plan.name().data(), static_cast<long long>(wanted),
+               NumberName(state, first).text, static_cast<long long>(other), static_cast<long long>(size));
   }
   return Error::Ok;
 }

@@ -28,7 +28,7 @@ class NativeAllocator final : public MemoryAllocator {
   ::rushlight::MemoryAllocator* native_;
 };
 
-// Converts an option of the runtime. Returns false if the option does not fit.
+// Converts an option of the runtime. Returns false if its type is not supported or its text is too long.
 bool copy_option(const ::rushlight::BackendOption& from, BackendOption* to) {
   if (from.key.size() >= kMaxOptionKeyLength) return false;
   std::memcpy(to->key, from.key.data(), from.key.size());
@@ -78,8 +78,9 @@ class Bridge final : public ::rushlight::BackendInterface {
     }
     std::vector<BackendOption> options(native.options.size());
     for (size_t i = 0; i < options.size(); ++i) {
-      RL_REQUIRE(copy_option(native.options[i], &options[i]), InvalidArgument, "option '%.*s' has a wrong type or size",
-                 static_cast<int>(native.options[i].key.size()), native.options[i].key.data());
+      RL_REQUIRE(copy_option(native.options[i], &options[i]), InvalidArgument,
+                 "option '%.*s' has an unsupported type or is too long", static_cast<int>(native.options[i].key.size()),
+                 native.options[i].key.data());
     }
     NativeAllocator allocator(native.allocator);
     internal::NativeDataMap data(native.named_data);
@@ -121,7 +122,7 @@ class Bridge final : public ::rushlight::BackendInterface {
   executorch::runtime::BackendInterface* backend_;
 };
 
-// The backends of the application, followed by the runtime's. The rows never move in memory.
+// The backends of the application and of the runtime. The rows never move in memory.
 struct Registry {
   ::rushlight::Backend rows[kMaxBackends];
   executorch::runtime::BackendInterface* classes[kMaxBackends] = {};  // null for a backend of the runtime
@@ -159,8 +160,8 @@ Error internal::register_native_backend(const ::rushlight::Backend& row) {
 
 Error register_backend(const Backend& backend) {
   ET_CHECK_OR_RETURN_ERROR(backend.name && backend.backend, InvalidArgument, "a backend needs a name and an object");
-  ET_CHECK_OR_RETURN_ERROR(!find(backend.name).ok(), InvalidArgument, "a backend '%s' is registered already",
-                           backend.name);
+  ET_CHECK_OR_RETURN_ERROR(!find(backend.name).ok(), InvalidArgument,
+                           "a backend with the name '%s' is registered already", backend.name);
   return add({backend.name, new Bridge(backend.backend)}, backend.backend);
 }
 

@@ -45,7 +45,7 @@ runtime::Result<std::unique_ptr<BundledModule>> BundledModule::from_file(
   RL_ASSIGN(const size_t size, loader.size());
   RL_ASSIGN(runtime::FreeableBuffer file, loader.load(0, size, runtime::DataLoader::SegmentInfo()));
   auto* data = const_cast<void*>(file.data());
-  ET_CHECK_OR_RETURN_ERROR(bundled_program::is_bundled_program(data, size), NotSupported, "%s is no bundled program",
+  ET_CHECK_OR_RETURN_ERROR(bundled_program::is_bundled_program(data, size), NotSupported, "%s is not a bundled program",
                            file_path.c_str());
   auto module = std::make_unique<BundledModule>(data, std::move(memory_allocator), std::move(temp_allocator),
                                                 std::move(event_tracer), std::move(data_map_loader));

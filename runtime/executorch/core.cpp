@@ -18,12 +18,12 @@ namespace runtime {
 
 void* MemoryAllocator::allocate(size_t size, size_t alignment) {
   if (!isPowerOf2(alignment)) {
-    ET_LOG(Error, "%zu is not a power of 2, and no alignment", alignment);
+    ET_LOG(Error, "the alignment %zu is not a power of 2", alignment);
     return nullptr;
   }
   void* memory = bump(size, alignment);
   if (!memory) {
-    ET_LOG(Error, "an allocator has no %zu bytes left: %zu of its %zu are in use", size,
+    ET_LOG(Error, "an allocator has less than %zu free bytes: %zu of its %zu bytes are in use", size,
            static_cast<size_t>(current_ - base_), static_cast<size_t>(end_ - base_));
   }
   return memory;
@@ -31,7 +31,8 @@ void* MemoryAllocator::allocate(size_t size, size_t alignment) {
 
 HierarchicalAllocator::HierarchicalAllocator(uint32_t n_allocators, MemoryAllocator* allocators)
     : native_(Span<Span<uint8_t>>(spans_, n_allocators)) {
-  ET_CHECK_MSG(n_allocators <= kMaxAllocators, "%u memories; the most are %zu", n_allocators, kMaxAllocators);
+  ET_CHECK_MSG(n_allocators <= kMaxAllocators, "%u allocators are given; the maximum is %zu", n_allocators,
+               kMaxAllocators);
   for (uint32_t i = 0; i < n_allocators; ++i) {
     spans_[i] = Span<uint8_t>(allocators[i].base_address(), size_t{allocators[i].size()});
   }
@@ -165,11 +166,11 @@ namespace etensor {
 
 TensorImpl::TensorImpl(ScalarType type, ssize_t dimensions, SizesType* shape, void* memory, DimOrderType* order,
                        StridesType* steps, TensorShapeDynamism changes, DeviceType device_type, DeviceIndex) {
-  ET_CHECK_MSG(dimensions >= 0 && dimensions <= ::rushlight::kMaxDim, "a tensor has %zd dimensions; the most are %d",
+  ET_CHECK_MSG(dimensions >= 0 && dimensions <= ::rushlight::kMaxDim, "a tensor has %zd dimensions; the maximum is %d",
                dimensions, ::rushlight::kMaxDim);
-  ET_CHECK_MSG(::rushlight::element_size(type) != 0, "a tensor cannot hold elements of dtype %d",
+  ET_CHECK_MSG(::rushlight::element_size(type) != 0, "a tensor cannot have elements of dtype %d",
                static_cast<int>(type));
-  ET_CHECK_MSG(device_type == DeviceType::CPU, "the elements of a tensor have to be in the memory of the CPU");
+  ET_CHECK_MSG(device_type == DeviceType::CPU, "the elements of a tensor must be in the memory of the CPU");
   const auto rank = static_cast<size_t>(dimensions);
   for (size_t i = 0; i < rank; ++i) own_dim_order_[i] = static_cast<DimOrderType>(i);
   ::rushlight::TensorImpl& impl = *this;
@@ -181,7 +182,7 @@ TensorImpl::TensorImpl(ScalarType type, ssize_t dimensions, SizesType* shape, vo
   impl.strides = steps ? steps : own_strides_;
   impl.dynamism = changes;
   const int64_t count = ::rushlight::checked_numel({shape, rank});
-  ET_CHECK_MSG(count >= 0, "a tensor has a negative size, or more elements than can be counted");
+  ET_CHECK_MSG(count >= 0, "a tensor has a negative size or too many elements");
   impl.numel = count;
   impl.capacity = static_cast<size_t>(count) * ::rushlight::element_size(type);
   if (!steps) ::rushlight::strides_from_dim_order({shape, rank}, impl.dim_order, own_strides_);
@@ -198,7 +199,7 @@ TensorImpl::TensorImpl(const TensorImpl& other) : ::rushlight::TensorImpl(other)
 
 ssize_t compute_numel(const TensorImpl::SizesType* sizes, ssize_t dim) {
   auto numel = safe_numel(sizes, dim);
-  ET_CHECK_MSG(numel.ok(), "a tensor has a negative size, or more elements than can be counted");
+  ET_CHECK_MSG(numel.ok(), "a tensor has a negative size or too many elements");
   return *numel;
 }
 
@@ -212,15 +213,15 @@ Result<ssize_t> safe_numel(const TensorImpl::SizesType* sizes, ssize_t dim) {
 }  // namespace etensor
 
 Error share_tensor_data(const aten::Tensor& t_dst, const aten::Tensor& t_src) {
-  ET_CHECK_OR_RETURN_ERROR(t_dst.nbytes() == t_src.nbytes(), InvalidArgument, "tensors of %zu and %zu bytes",
-                           t_dst.nbytes(), t_src.nbytes());
+  ET_CHECK_OR_RETURN_ERROR(t_dst.nbytes() == t_src.nbytes(), InvalidArgument,
+                           "the tensors have different sizes: %zu and %zu bytes", t_dst.nbytes(), t_src.nbytes());
   ET_CHECK_OR_RETURN_ERROR(t_src.const_data_ptr() || t_src.nbytes() == 0, InvalidArgument, "a tensor has no memory");
   return set_tensor_data(t_dst, t_src.mutable_data_ptr(), t_src.nbytes());
 }
 
 Error copy_tensor_data(const aten::Tensor& t_dst, const aten::Tensor& t_src) {
-  ET_CHECK_OR_RETURN_ERROR(t_dst.nbytes() == t_src.nbytes(), InvalidArgument, "tensors of %zu and %zu bytes",
-                           t_dst.nbytes(), t_src.nbytes());
+  ET_CHECK_OR_RETURN_ERROR(t_dst.nbytes() == t_src.nbytes(), InvalidArgument,
+                           "the tensors have different sizes: %zu and %zu bytes", t_dst.nbytes(), t_src.nbytes());
   ET_CHECK_OR_RETURN_ERROR(t_dst.const_data_ptr() || t_dst.nbytes() == 0, InvalidArgument, "a tensor has no memory");
   if (t_src.nbytes() == 0 || !t_src.const_data_ptr()) return Error::Ok;
   std::memmove(t_dst.mutable_data_ptr(), t_src.const_data_ptr(), t_src.nbytes());

@@ -65,7 +65,7 @@ Result<const TensorLayout> internal::ProgramDataMap::get_tensor_layout(std::stri
 
 Error internal::ProgramDataMap::load_data_into(std::string_view key, void* buffer, size_t size) const {
   RL_ASSIGN(FreeableBuffer data, get_data(key));
-  ET_CHECK_OR_RETURN_ERROR(size <= data.size(), InvalidArgument, "an entry has %zu bytes, but %zu are wanted",
+  ET_CHECK_OR_RETURN_ERROR(size <= data.size(), InvalidArgument, "an entry has %zu bytes, but %zu bytes are requested",
                            data.size(), size);
   std::memcpy(buffer, data.data(), size);
   return Error::Ok;
@@ -162,15 +162,15 @@ Error Method::set_output_data_ptr(void* buffer, size_t size, size_t output_idx) 
 }
 
 Error Method::get_outputs(EValue* output_evalues, size_t length) {
-  ET_CHECK_OR_RETURN_ERROR(length >= outputs_size(), InvalidArgument, "the method has %zu outputs; the array holds %zu",
-                           outputs_size(), length);
+  ET_CHECK_OR_RETURN_ERROR(length >= outputs_size(), InvalidArgument,
+                           "the method has %zu outputs, but the array has %zu elements", outputs_size(), length);
   for (size_t i = 0; i < length; ++i) output_evalues[i] = i < outputs_size() ? get_output(i) : EValue();
   return Error::Ok;
 }
 
 Error Method::get_inputs(EValue* input_evalues, size_t length) {
-  ET_CHECK_OR_RETURN_ERROR(length >= inputs_size(), InvalidArgument, "the method has %zu inputs; the array holds %zu",
-                           inputs_size(), length);
+  ET_CHECK_OR_RETURN_ERROR(length >= inputs_size(), InvalidArgument,
+                           "the method has %zu inputs, but the array has %zu elements", inputs_size(), length);
   for (size_t i = 0; i < length; ++i) input_evalues[i] = i < inputs_size() ? get_input(i) : EValue();
   return Error::Ok;
 }
@@ -197,7 +197,8 @@ Error Method::step() {
 }
 
 Error Method::reset_execution() {
-  ET_CHECK_OR_RETURN_ERROR(at_end_, InvalidState, "the method is not at its end");
+  ET_CHECK_OR_RETURN_ERROR(at_end_, InvalidState,
+                           "the method cannot be reset before its last instruction was executed");
   in_progress_ = false;
   at_end_ = false;
   return internal::log_error(inner().reset_execution());
@@ -208,12 +209,12 @@ size_t Method::inputs_size() const { return inner().inputs_size(); }
 size_t Method::outputs_size() const { return inner().outputs_size(); }
 
 const EValue& Method::get_input(size_t i) const {
-  ET_CHECK_MSG(i < inputs_size(), "the method has %zu inputs; there is none of index %zu", inputs_size(), i);
+  ET_CHECK_MSG(i < inputs_size(), "the method has %zu inputs; the index %zu is too large", inputs_size(), i);
   return static_cast<const EValue&>(inner().get_input(i));
 }
 
 const EValue& Method::get_output(size_t i) const {
-  ET_CHECK_MSG(i < outputs_size(), "the method has %zu outputs; there is none of index %zu", outputs_size(), i);
+  ET_CHECK_MSG(i < outputs_size(), "the method has %zu outputs; the index %zu is too large", outputs_size(), i);
   return static_cast<const EValue&>(inner().get_output(i));
 }
 

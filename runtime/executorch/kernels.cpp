@@ -36,7 +36,7 @@ Registry& registry() {
 // ---- Kernels with unknown parameter types ----
 //
 // The runtime calls a kernel with only its arguments, but an OpFunction also needs the number of arguments. Each pair
-// of function and number therefore gets its own call_untyped<index>().
+// of a function and a number therefore has its own call_untyped<index>().
 
 struct Untyped {
   OpFunction function;
@@ -70,12 +70,14 @@ constexpr ::rushlight::ArgKind kValues[kMaxArity] = {
 
 // Returns the runtime's form of a kernel with `arity` values as arguments.
 Result<::rushlight::BoxedKernel> box_untyped(const Kernel& kernel, size_t arity) {
-  RL_REQUIRE(arity <= kMaxArity, NotSupported, "the kernel of %.200s takes %zu values; without types the most are %zu",
+  RL_REQUIRE(arity <= kMaxArity, NotSupported,
+             "the kernel of %.200s has %zu arguments; a kernel with unknown parameter types may have at most %zu",
              kernel.name_, arity, kMaxArity);
   const ::rushlight::platform::Lock lock(untyped_mutex);
   size_t index = 0;
   while (index < num_untyped && (untyped[index].function != kernel.op_ || untyped[index].arity != arity)) ++index;
-  RL_REQUIRE(index < kMaxUntyped, RegistrationExceedingMaxKernels, "more than %zu kernels without types", kMaxUntyped);
+  RL_REQUIRE(index < kMaxUntyped, RegistrationExceedingMaxKernels, "more than %zu kernels have unknown parameter types",
+             kMaxUntyped);
   if (index == num_untyped) untyped[num_untyped++] = {kernel.op_, arity};
   return ::rushlight::BoxedKernel{nth_untyped(index, std::make_index_sequence<kMaxUntyped>()), kValues,
                                   static_cast<uint16_t>(arity)};
@@ -153,12 +155,12 @@ Error register_kernels(const Span<const Kernel> kernels) {
   const ::rushlight::platform::Lock lock(registry().mutex);
   std::vector<Kernel>& all = registry().kernels;
   ET_CHECK_OR_RETURN_ERROR(kernels.size() <= kMaxKernels - all.size(), RegistrationExceedingMaxKernels,
-                           "%zu kernels are registered; the most are %zu", all.size() + kernels.size(), kMaxKernels);
+                           "%zu kernels are registered; the maximum is %zu", all.size() + kernels.size(), kMaxKernels);
   for (const Kernel& kernel : kernels) {
     for (const Kernel& other : all) {
       ET_CHECK_OR_RETURN_ERROR(std::strcmp(kernel.name_, other.name_) != 0 || kernel.kernel_key_ != other.kernel_key_,
-                               RegistrationAlreadyRegistered, "%s has a kernel with the key %s already", kernel.name_,
-                               kernel.kernel_key_.is_fallback() ? "(none)" : kernel.kernel_key_.data());
+                               RegistrationAlreadyRegistered, "a kernel of %s with the key %s is registered already",
+                               kernel.name_, kernel.kernel_key_.is_fallback() ? "(none)" : kernel.kernel_key_.data());
     }
   }
   all.insert(all.end(), kernels.begin(), kernels.end());

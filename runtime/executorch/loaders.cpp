@@ -23,9 +23,9 @@ namespace {
 Result<FileDataLoader> FileDataLoader::from(const char* file_name, size_t alignment) {
   constexpr size_t kMaxAlignment = 64;
   ET_CHECK_OR_RETURN_ERROR(alignment != 0 && (alignment & (alignment - 1)) == 0, InvalidArgument,
-                           "%zu is not a power of 2, and no alignment", alignment);
-  ET_CHECK_OR_RETURN_ERROR(alignment <= kMaxAlignment, NotSupported, "an alignment of %zu; the largest is %zu",
-                           alignment, kMaxAlignment);
+                           "the alignment %zu is not a power of 2", alignment);
+  ET_CHECK_OR_RETURN_ERROR(alignment <= kMaxAlignment, NotSupported,
+                           "the alignment %zu is not supported; the maximum is %zu", alignment, kMaxAlignment);
   auto native = ::rushlight::FileDataLoader::open(file_name);
   if (!native.ok()) return runtime::internal::log_error(native.error());
   return FileDataLoader(std::move(*native));
@@ -81,13 +81,13 @@ Result<const char*> FlatTensorDataMap::get_key(uint32_t index) const {
 }
 
 Result<MergedDataMap> MergedDataMap::load(runtime::Span<const runtime::NamedDataMap*> named_data_maps) {
-  ET_CHECK_OR_RETURN_ERROR(!named_data_maps.empty(), InvalidArgument, "there is no map to merge");
+  ET_CHECK_OR_RETURN_ERROR(!named_data_maps.empty(), InvalidArgument, "the list of maps to merge is empty");
   MergedDataMap merged({});
   for (const runtime::NamedDataMap* map : named_data_maps) {
     RL_ASSIGN(const uint32_t count, map->get_num_keys());
     for (uint32_t i = 0; i < count; ++i) {
       RL_ASSIGN(const char* key, map->get_key(i));
-      ET_CHECK_OR_RETURN_ERROR(!merged.find(key), InvalidArgument, "two files have data named '%s'", key);
+      ET_CHECK_OR_RETURN_ERROR(!merged.find(key), InvalidArgument, "two maps have an entry named '%s'", key);
     }
     merged.maps_.push_back(map);
   }

@@ -149,7 +149,7 @@ Error Module::load_data_maps() {
   return Error::Ok;
 }
 
-// Allocates planned memories that are large enough for every method.
+// Allocates shared planned memories, which are large enough for each method.
 Error Module::share_arenas() {
   if (!shared_arenas_.empty()) return Error::Ok;
   std::vector<size_t> sizes;
@@ -246,7 +246,7 @@ Error Module::set_inputs(const std::string& method_name, const std::vector<EValu
 
 Error Module::set_output(const std::string& method_name, EValue output_value, size_t output_index) {
   RL_ASSIGN(Method * loaded, method(method_name));
-  ET_CHECK_OR_RETURN_ERROR(output_value.isTensor(), InvalidArgument, "output %zu is set to a %s, not to a tensor",
+  ET_CHECK_OR_RETURN_ERROR(output_value.isTensor(), InvalidArgument, "output %zu must be a tensor, not a %s",
                            output_index, runtime::tag_to_string(output_value.tag));
   const aten::Tensor& tensor = output_value.toTensor();
   return loaded->set_output_data_ptr(tensor.mutable_data_ptr(), tensor.nbytes(), output_index);
@@ -271,7 +271,7 @@ Result<std::vector<EValue>> Module::get_outputs(const std::string& method_name) 
 Result<EValue> Module::get_output(const std::string& method_name, size_t output_index) {
   RL_ASSIGN(Method * loaded, method(method_name));
   ET_CHECK_OR_RETURN_ERROR(output_index < loaded->outputs_size(), InvalidArgument,
-                           "the method has %zu outputs; there is none of index %zu", loaded->outputs_size(),
+                           "the method has %zu outputs; the index %zu is too large", loaded->outputs_size(),
                            output_index);
   return loaded->get_output(output_index);
 }

@@ -11,7 +11,7 @@ namespace executorch {
 namespace runtime {
 namespace internal {
 
-// Registers a backend of the runtime. A backend of the application with the same name has priority.
+// Registers a backend of the runtime. Changes nothing if a backend with this name is registered already.
 Error register_native_backend(const ::rushlight::Backend& row);
 
 // Converts an option to the runtime's type. The original option must outlive this object.

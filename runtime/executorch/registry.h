@@ -13,8 +13,8 @@ namespace executorch {
 namespace runtime {
 namespace internal {
 
-// The kernels of one method as kernel tables of the runtime: first the application's kernels, then the runtime's. The
-// object must outlive the method.
+// The kernels of one method as kernel tables of the runtime: first the kernels of the application, then the kernels of
+// the runtime. The object must outlive the method.
 class MethodKernels {
  public:
   // Finds the kernels of a method, first in `own`, then in the registry.
@@ -23,7 +23,7 @@ class MethodKernels {
 
  private:
   Error add(const Kernel& kernel, const ::rushlight::PlanView& plan, size_t index);
-  std::vector<std::vector<::rushlight::Kernel>> rows_;  // the names within a list are different
+  std::vector<std::vector<::rushlight::Kernel>> rows_;  // all names in one list are different
   std::vector<::rushlight::KernelTable> tables_;
 };
 

@@ -72,7 +72,7 @@ uint32_t get_num_performant_cores() { return static_cast<uint32_t>(::rushlight::
 }  // namespace cpuinfo
 
 bool parallel_for(int64_t begin, int64_t end, int64_t grain_size, runtime::FunctionRef<void(int64_t, int64_t)> f) {
-  ET_CHECK_OR_LOG_ERROR(begin >= 0 && end >= begin && grain_size > 0, "a range or grain is invalid");
+  ET_CHECK_OR_LOG_ERROR(begin >= 0 && end >= begin && grain_size > 0, "the range or the grain size is invalid");
   if (begin < 0 || end < begin || grain_size <= 0) return false;
   if (begin == end) return true;
   const auto threads = static_cast<int64_t>(threadpool::get_threadpool()->get_thread_count());

@@ -33,10 +33,10 @@ Result<BufferCleanup> prepare_input_tensors(runtime::Method& method, PrepareInpu
                                             const std::vector<std::pair<char*, size_t>>& input_buffers) {
   const runtime::MethodMeta meta = method.method_meta();
   const size_t count = meta.num_inputs();
-  ET_CHECK_OR_RETURN_ERROR(count <= options.max_inputs, InvalidProgram, "the method has %zu inputs; the most are %zu",
+  ET_CHECK_OR_RETURN_ERROR(count <= options.max_inputs, InvalidProgram, "the method has %zu inputs; the maximum is %zu",
                            count, options.max_inputs);
   ET_CHECK_OR_RETURN_ERROR(input_buffers.empty() || input_buffers.size() == count, InvalidArgument,
-                           "the method has %zu inputs, but there are files for %zu", count, input_buffers.size());
+                           "the method has %zu inputs, but %zu input buffers are given", count, input_buffers.size());
   void** pieces = static_cast<void**>(std::calloc(count + 1, sizeof(void*)));
   ET_CHECK_OR_RETURN_ERROR(pieces, MemoryAllocationFailed, "no memory for the list of inputs");
   BufferCleanup cleanup(runtime::Span<void*>(pieces, count));
@@ -214,7 +214,7 @@ Result<::rushlight::BundledProgram> open(void* data) {
   constexpr size_t kMaxSize = 0x7fffffff;
   constexpr size_t kHeader = 8;
   ET_CHECK_OR_RETURN_ERROR(data && ::rushlight::is_bundled_program(data, kHeader), NotSupported,
-                           "the file is no bundled program");
+                           "the file is not a bundled program");
   return ::rushlight::BundledProgram::load(data, kMaxSize);
 }
 

@@ -16,7 +16,7 @@ using runtime::Error;
 using runtime::EValue;
 using runtime::Result;
 
-// The methods that describe a joint graph have these names, followed by the name of its method.
+// Prefixes of the methods that describe a joint graph. The name of the joint graph's method follows the prefix.
 constexpr const char* kGradientsIndex = "__et_training_gradients_index_";
 constexpr const char* kParametersIndex = "__et_training_parameters_index_";
 constexpr const char* kParameterNames = "__et_training_fqn_";
@@ -30,14 +30,14 @@ Result<TrainingModule::JointGraph*> TrainingModule::joint_graph(const std::strin
   for (const char* prefix : {"", kGradientsIndex, kParametersIndex, kParameterNames}) {
     const std::string needed = prefix + method_name;
     ET_CHECK_OR_RETURN_ERROR(methods.count(needed) != 0, InvalidArgument,
-                             "method %s is no joint graph of forward and backward passes: there is no method %s",
+                             "method %s is not a joint graph of the forward and backward pass: there is no method %s",
                              method_name.c_str(), needed.c_str());
   }
   size_t index[2];
   for (const int i : {0, 1}) {
     RL_ASSIGN(const EValue value, get((i == 0 ? kGradientsIndex : kParametersIndex) + method_name));
     ET_CHECK_OR_RETURN_ERROR(value.isInt() && value.toInt() >= 0, InvalidProgram,
-                             "method %s: the index of the first %s is no integer >= 0", method_name.c_str(),
+                             "method %s: the index of the first %s is not an integer >= 0", method_name.c_str(),
                              i == 0 ? "gradient" : "parameter");
     index[i] = static_cast<size_t>(value.toInt());
   }
@@ -46,7 +46,7 @@ Result<TrainingModule::JointGraph*> TrainingModule::joint_graph(const std::strin
   graph.parameters = index[1];
   RL_ASSIGN(const std::vector<EValue> names, execute(kParameterNames + method_name));
   for (const EValue& name : names) {
-    ET_CHECK_OR_RETURN_ERROR(name.isString(), InvalidProgram, "method %s: a name of a parameter is no string",
+    ET_CHECK_OR_RETURN_ERROR(name.isString(), InvalidProgram, "method %s: the name of a parameter is not a string",
                              method_name.c_str());
     graph.names.push_back(name.toString());
   }
@@ -60,7 +60,7 @@ Result<TrainingModule::JointGraph*> TrainingModule::joint_graph(const std::strin
                            "and its parameters at %zu",
                            method_name.c_str(), outputs, count, graph.gradients, graph.parameters);
   for (size_t i = graph.gradients; i < outputs; ++i) {
-    ET_CHECK_OR_RETURN_ERROR(loaded->get_output(i).isTensor(), InvalidProgram, "method %s: output %zu is no tensor",
+    ET_CHECK_OR_RETURN_ERROR(loaded->get_output(i).isTensor(), InvalidProgram, "method %s: output %zu is not a tensor",
                              method_name.c_str(), i);
   }
   return &graphs_.emplace(method_name, std::move(graph)).first->second;

@@ -1,14 +1,16 @@
 /* The C API of the runtime, for C99, C++ and languages that call C.
  *
- * A program is a .pte file; any number of threads may use it at the same time. A method is loaded from a program, has
- * its own memory, and runs on one thread at a time; several methods may run at the same time.
+ * A program is a .pte file; any number of threads may use it at the same time. A method is loaded from a program,
+ * has its own memory, and runs on one thread at a time; several methods may run at the same time.
  *
- * Every function that can fail returns a rushlight_status. rushlight_last_error() then says what went wrong. Objects
- * belong to the caller, who frees them with the function of the same name that ends in `_free`; null is allowed there.
- * A method keeps its program alive, so programs and methods may be freed in any order.
+ * Every function that can fail returns a rushlight_status. rushlight_last_error() then returns the reason. The
+ * caller owns the objects that the functions create, and frees each object with the function of its type that ends
+ * in `_free`. These functions accept null. A method keeps its program alive, so programs and methods may be freed in
+ * any order.
  *
- * Functions, structs and numbers of one RUSHLIGHT_API_VERSION do not change. The first member of a struct that may grow
- * is its size, which the caller sets: `rushlight_method_options options = {.struct_size = sizeof options};`. */
+ * Libraries with the same RUSHLIGHT_API_VERSION have the same functions, structs and enumeration values. A struct
+ * that may get more members begins with its own size, which the caller sets: `rushlight_method_options options =
+ * {.struct_size = sizeof options};`. */
 #ifndef RUSHLIGHT_H
 #define RUSHLIGHT_H
 
@@ -104,7 +106,7 @@ typedef struct rushlight_value {
   void* data;                            /* elements of a dense tensor, or characters of a string */
   size_t nbytes;                         /* bytes at `data` */
   int64_t integer;                       /* INTEGER, and BOOLEAN as 0 or 1 */
-  double real;
+  double real;                           /* REAL */
 } rushlight_value;
 
 /* Whether the sizes of a tensor are fixed, have upper bounds, or have no bounds. The rank is always fixed. */
@@ -156,7 +158,7 @@ RUSHLIGHT_API size_t rushlight_dtype_size(rushlight_dtype dtype);
 /* Functions of the system. `level` is the importance of a log message: 0 debug, 1 info, 2 warning, 3 error. */
 typedef struct rushlight_platform {
   size_t struct_size;                              /* set by the caller */
-  uint64_t (*now_ns)(void);                        /* a clock in nanoseconds that never goes back */
+  uint64_t (*now_ns)(void);                        /* a monotonic clock, in nanoseconds */
   void (*log)(int32_t level, const char* message); /* gets the warnings of the runtime */
   void* (*allocate)(size_t size,
                     size_t alignment); /* memory of programs and methods; the alignment is a power of two */
@@ -167,9 +169,9 @@ typedef struct rushlight_platform {
   void (*thread_join)(void* thread); /* waits for the end of a thread that thread_start() returned */
 } rushlight_platform;
 
-/* Replaces functions of the system; null members keep the default. Set `allocate` and `release` both or neither, and
- * also `thread_start` and `thread_join`. All of them may be called from several threads at the same time. Call this
- * function before any other one. */
+/* Replaces functions of the system; null members keep the default. `allocate` and `release` must be set together,
+ * and so must `thread_start` and `thread_join`. All members may be called from several threads at the same time.
+ * Call this function before any other function. */
 RUSHLIGHT_API rushlight_status rushlight_set_platform(const rushlight_platform* platform);
 
 /* Loads a shared library of custom kernels or backends, for methods that are loaded afterwards. */
@@ -179,8 +181,8 @@ RUSHLIGHT_API rushlight_status rushlight_load_library(const char* path);
 
 /* Creates a pool of `threads` threads, the calling one included. It must outlive the methods that use it. */
 RUSHLIGHT_API rushlight_status rushlight_thread_pool_new(size_t threads, rushlight_thread_pool** pool);
-/* Creates a pool over the caller's own threads. `run(user, count, task, context)` calls task(context, i) for every i
- * below `count`, on any threads, and returns when all calls have returned. */
+/* Creates a pool that uses the caller's own threads. `run(user, count, task, context)` calls task(context, i) for
+ * every i below `count`, on any threads, and returns when all calls have returned. */
 RUSHLIGHT_API rushlight_status rushlight_thread_pool_custom(
     size_t threads, void (*run)(void* user, size_t count, void (*task)(void* context, size_t index), void* context),
     void* user, rushlight_thread_pool** pool);
@@ -207,7 +209,7 @@ RUSHLIGHT_API void rushlight_program_free(rushlight_program* program);
 RUSHLIGHT_API size_t rushlight_program_method_count(const rushlight_program* program);
 RUSHLIGHT_API const char* rushlight_program_method_name(const rushlight_program* program, size_t index);
 
-/* Describe a method, and its inputs and outputs. The method need not be loaded. */
+/* Describe a method, its inputs and its outputs. The method does not have to be loaded. */
 RUSHLIGHT_API rushlight_status rushlight_program_method_info(const rushlight_program* program, const char* method,
                                                              rushlight_method_info* info);
 RUSHLIGHT_API rushlight_status rushlight_program_input_info(const rushlight_program* program, const char* method,
@@ -241,22 +243,25 @@ RUSHLIGHT_API void rushlight_method_free(rushlight_method* method);
 RUSHLIGHT_API rushlight_status rushlight_tensor(rushlight_value* value, rushlight_dtype dtype, size_t rank,
                                                 const int32_t* sizes, void* data);
 
-/* Sets one input. The kind, dtype, rank, order of dimensions and every size are checked. The elements of a tensor are
- * copied, or read in place by rushlight_method_execute(): they must stay valid until this function returns. */
+/* Sets one input. The kind, dtype, rank, order of dimensions and every size are checked. The elements of a tensor
+ * are copied, or rushlight_method_execute() reads them in place: they must stay valid until
+ * rushlight_method_execute() returns. */
 RUSHLIGHT_API rushlight_status rushlight_method_set_input(rushlight_method* method, size_t index,
                                                           const rushlight_value* value);
 /* Executes the method with the inputs that were set. */
 RUSHLIGHT_API rushlight_status rushlight_method_execute(rushlight_method* method);
-/* Ends a running rushlight_method_execute() of another thread before its next instruction, with RUSHLIGHT_CANCELLED.
- * A call that is not running yet is not affected. Any thread, and a signal handler, may call this function. */
+/* Stops a call of rushlight_method_execute() that runs on another thread, before its next instruction. The call then
+ * returns RUSHLIGHT_CANCELLED. A call that has not started yet is not affected. Any thread, and a signal handler,
+ * may call this function. */
 RUSHLIGHT_API void rushlight_method_cancel(rushlight_method* method);
-/* Gives the buffers of the method the contents that they had when it was loaded. Buffers that methods share change for
- * all of them. No call of the method may be running. */
+/* Sets the mutable buffers of the method back to their contents after loading. Buffers that several methods share
+ * change for all of these methods. No call of the method may be running. */
 RUSHLIGHT_API rushlight_status rushlight_method_reset_state(rushlight_method* method);
 /* Sets all inputs and executes the method. */
 RUSHLIGHT_API rushlight_status rushlight_method_run(rushlight_method* method, const rushlight_value* inputs,
                                                     size_t count);
-/* Gets an output. Its data are in memory of the method and are valid until the method is executed again or freed. */
+/* Gets an output. Its data are in the memory of the method. They are valid until the method is executed again or
+ * freed. */
 RUSHLIGHT_API rushlight_status rushlight_method_output(const rushlight_method* method, size_t index,
                                                        rushlight_value* value);
 /* Gets a tensor of the method's state by its fully qualified name, such as "cache.keys". */

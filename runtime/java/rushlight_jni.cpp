@@ -1,5 +1,5 @@
 // The native methods of org.rushlight.Module, over the C API. Java flattens values into arrays of longs and buffers
-// (Values.java has the layout), so this code calls Java only to throw exceptions.
+// (Values.java has the layout), so this code calls Java methods only to throw exceptions.
 #include <jni.h>
 
 #include <cstdlib>
@@ -77,7 +77,8 @@ jlong finish(JNIEnv* env, std::unique_ptr<Peer> peer, rushlight_status status) {
   return check(env, status) ? reinterpret_cast<jlong>(peer.release()) : 0;
 }
 
-// Makes a peer with its own threads, or with the process's if `threads` is 0. Returns null if an exception is pending.
+// Makes a peer with its own thread pool, or with the pool of the process if `threads` is 0. Returns null if an
+// exception is pending.
 std::unique_ptr<Peer> make_peer(JNIEnv* env, jint threads) {
   std::unique_ptr<Peer> peer(new (std::nothrow) Peer);
   if (!peer) {

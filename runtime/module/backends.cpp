@@ -28,7 +28,7 @@ const char* provision_of(std::string_view id) {
   for (const Provision& row : kProvisions) {
     if (row.id == id) return row.text;
   }
-  return "a shared library that offers it by RUSHLIGHT_BACKEND_LIBRARY, loaded with load_library before the method";
+  return "a shared library that defines it with RUSHLIGHT_BACKEND_LIBRARY; load it with load_library before the method";
 }
 
 }  // namespace
@@ -40,11 +40,11 @@ std::vector<MissingBackend> missing_backends(const MethodMeta& meta, BackendTabl
     const Backend* row = find_backend(backends, id);
     clear_last_error_message();
     if (row && row->backend->is_available()) continue;
-    const char* said = last_error_message();
-    if (row && !*said) said = "it says that it cannot run on this machine";
+    const char* reason = last_error_message();
+    if (row && !*reason) reason = "the backend cannot run on this machine";
     const auto is_same = [id](const MissingBackend& other) { return other.id == id; };
     if (std::any_of(missing.begin(), missing.end(), is_same)) continue;
-    missing.push_back({id, row != nullptr, row ? said : provision_of(id)});
+    missing.push_back({id, row != nullptr, row ? reason : provision_of(id)});
   }
   return missing;
 }

@@ -14,7 +14,7 @@
 namespace rushlight {
 namespace {
 
-// Paths are UTF-8, as everywhere in this API.
+// Converts a UTF-8 path to UTF-16. All paths of this API are UTF-8.
 std::wstring wide(const char* path) {
   const int size = MultiByteToWideChar(CP_UTF8, 0, path, -1, nullptr, 0);
   std::wstring text(static_cast<size_t>(size > 0 ? size - 1 : 0), L'\0');
@@ -48,7 +48,8 @@ Result<OpenFile> open_file(const char* path) {
 Result<OpenFile> describe_file(int file) {
   struct _stat64 status;
   RL_REQUIRE(_fstat64(file, &status) == 0, AccessFailed, "descriptor %d is not open: %s", file, std::strerror(errno));
-  RL_REQUIRE((status.st_mode & _S_IFMT) == _S_IFREG, AccessFailed, "descriptor %d is not that of a regular file", file);
+  RL_REQUIRE((status.st_mode & _S_IFMT) == _S_IFREG, AccessFailed, "descriptor %d does not refer to a regular file",
+             file);
   return OpenFile{file, static_cast<size_t>(status.st_size)};
 }
 
@@ -66,7 +67,7 @@ Error read_range(int file, size_t offset, size_t size, void* buffer) {
     DWORD count = 0;
     const auto wanted = static_cast<DWORD>(std::min(size - done, kMost));
     const bool is_read = ReadFile(handle_of(file), out + done, wanted, &count, &place) != 0;
-    RL_REQUIRE(is_read && count > 0, AccessFailed, "the file ends or fails at byte %zu (system error %lu)",
+    RL_REQUIRE(is_read && count > 0, AccessFailed, "reading the file fails at byte %zu (system error %lu)",
                offset + done, static_cast<unsigned long>(GetLastError()));
     done += count;
   }

@@ -7,7 +7,7 @@
 namespace rushlight {
 namespace {
 
-constexpr size_t kMostUnasked = size_t{1} << 20;  // maximum bytes of a chunk beyond the request
+constexpr size_t kMaxDoubledBytes = size_t{1} << 20;  // the maximum size that doubling gives to a chunk
 
 }  // namespace
 
@@ -62,7 +62,7 @@ void* GrowingAllocator::allocate(size_t size, size_t alignment) {
   }
   const size_t needed = size + alignment;
   // Doubling the size keeps the number of chunks small. The limit keeps the unused bytes small.
-  const size_t doubled = footprint_ < kMostUnasked ? footprint_ : kMostUnasked;
+  const size_t doubled = footprint_ < kMaxDoubledBytes ? footprint_ : kMaxDoubledBytes;
   const size_t wanted = doubled > chunk_size_ ? doubled : chunk_size_;
   if (!add_chunk(needed > wanted ? needed : wanted) && !add_chunk(needed)) return nullptr;
   exceeded_limit_ = 0;

@@ -43,7 +43,8 @@ Error check_kernel(const char* path, size_t index, const Kernel& row) {
              "row %zu of '%.200s' has no name of the form library::operator.overload", index, path);
   const BoxedKernel& boxed = row.boxed;
   RL_REQUIRE(boxed.call && (boxed.kinds || boxed.arity == 0), InvalidArgument,
-             "row %zu (%.100s) of '%.200s' has no kernel: write boxed<&function>", index, row.name, path);
+             "row %zu (%.100s) of '%.200s' has no kernel: set the member `boxed` to boxed<&function>", index, row.name,
+             path);
   for (uint16_t i = 0; i < boxed.arity; ++i) {
     RL_REQUIRE(boxed.kinds[i] <= ArgKind::OutTensorList, InvalidArgument,
                "argument %d of row %zu (%.100s) of '%.200s' has an unknown type", i, index, row.name, path);
@@ -52,7 +53,7 @@ Error check_kernel(const char* path, size_t index, const Kernel& row) {
 }
 
 Error check_backend(const char* path, size_t index, const Backend& row) {
-  RL_REQUIRE(row.id && row.id[0] && row.backend, InvalidArgument, "backend %zu of '%.200s' lacks its id or its object",
+  RL_REQUIRE(row.id && row.id[0] && row.backend, InvalidArgument, "backend %zu of '%.200s' has no id or no object",
              index, path);
   return Error::Ok;
 }
@@ -63,7 +64,7 @@ Error check_unique(const LoadedLibrary& added, const std::vector<Row>& rows, con
   for (const Row& row : rows) {
     for (const Row& other : others) {
       RL_REQUIRE(&row == &other || name_of(row) != name_of(other), InvalidArgument,
-                 "'%.160s' has %.100s, which '%.160s' has already", added.path.c_str(), name_of(row).data(),
+                 "'%.160s' defines %.100s, which '%.160s' already defines", added.path.c_str(), name_of(row).data(),
                  other_path.c_str());
     }
   }
@@ -74,16 +75,16 @@ Result<const Library*> find_table(void* library, const char* path) {
   const auto* table = static_cast<const Library*>(find_in_shared_object(library, kSymbol));
   RL_REQUIRE(
       table && std::memcmp(table->magic, kLibraryMagic, sizeof(kLibraryMagic)) == 0, NotSupported,
-      "'%.300s' is a shared library, but not one of kernels or backends: it has no table `%s` (name the rows with "
-      "RUSHLIGHT_LIBRARY and build it with rushlight_add_library)",
+      "'%.300s' is a shared library, but not a library of kernels or backends: it has no table `%s` (define the table "
+      "with RUSHLIGHT_LIBRARY and build the library with rushlight_add_library)",
       path, kSymbol);
   RL_REQUIRE(table->abi == library_abi() && table->size == sizeof(Library), NotSupported,
-             "'%.300s' was built against the headers of another version of Rushlight (%016llx, here %016llx): build it "
-             "again with this one's",
+             "'%.300s' was built with the headers of another version of Rushlight (ABI %016llx, not %016llx): build it "
+             "again with the headers of this version",
              path, static_cast<unsigned long long>(table->abi), static_cast<unsigned long long>(library_abi()));
   RL_REQUIRE(table->name && table->connect && table->num_kernels <= kMaxRows && table->num_backends <= kMaxRows &&
                  (table->kernels || !table->num_kernels) && (table->backends || !table->num_backends),
-             InvalidArgument, "the table of '%.300s' is not filled in", path);
+             InvalidArgument, "the table of '%.300s' is incomplete", path);
   return table;
 }
 

@@ -49,9 +49,10 @@ Error LoadedMethod::allocate_planned(const MethodMeta& meta) {
   const size_t count = meta.num_memory_planned_buffers();
   for (size_t i = 0; i < count; ++i) {
     RL_ASSIGN(const size_t size, meta.memory_planned_buffer_size(i));
-    RL_REQUIRE(budget_.take(size), OutOfResources,
-               "planned memory %zu of method '%.80s' has %zu bytes: the limit of %zu bytes (Limits::memory)", i + 1,
-               meta.name().data(), size, budget_.limit);
+    RL_REQUIRE(
+        budget_.take(size), OutOfResources,
+        "planned memory %zu of method '%.80s' has %zu bytes: this exceeds the limit of %zu bytes (Limits::memory)",
+        i + 1, meta.name().data(), size, budget_.limit);
     if (program_->state().shares(i)) {
       RL_ASSIGN(const Span<uint8_t> shared, program_->state().arena(i, size));
       planned_.push_back(shared);
@@ -78,8 +79,9 @@ bool LoadedMethod::is_planned(const void* address) const {
 }
 
 Error LoadedMethod::count_output(size_t index, size_t size) {
-  RL_REQUIRE(budget_.take(size), OutOfResources, "output %zu has %zu bytes: the limit of %zu bytes (Limits::memory)",
-             index, size, budget_.limit);
+  RL_REQUIRE(budget_.take(size), OutOfResources,
+             "output %zu has %zu bytes: this exceeds the limit of %zu bytes (Limits::memory)", index, size,
+             budget_.limit);
   return Error::Ok;
 }
 

@@ -22,8 +22,8 @@ void unmap(void*, void* data, size_t size) {
 }
 
 // Reads the pages of `size` bytes at `offset` of a file; they begin `lead` bytes after `mapped`. Returns AccessFailed
-// if the disk fails or the file has become shorter; otherwise a signal would end the program when it first reads the
-// bytes. Systems that cannot report such errors only read ahead.
+// if the disk failed or the file became shorter. Without this check, a signal would end the process when it first reads
+// the bytes. On systems that cannot report such errors, the function only starts to read ahead.
 Error read_mapped(void* mapped, size_t lead, size_t size, [[maybe_unused]] size_t offset) {
 #if defined(MADV_POPULATE_READ)
   int failed;
@@ -31,7 +31,8 @@ Error read_mapped(void* mapped, size_t lead, size_t size, [[maybe_unused]] size_
     failed = ::madvise(mapped, size + lead, MADV_POPULATE_READ) != 0 ? errno : 0;
   } while (failed == EINTR);
   RL_REQUIRE(failed != EFAULT && failed != EIO && failed != ENOMEM && failed != EHWPOISON, AccessFailed,
-             "cannot read %zu bytes at offset %zu of a file: it has become shorter, or the disk fails", size, offset);
+             "cannot read %zu bytes at offset %zu of a file: the file became shorter, or the disk failed", size,
+             offset);
   if (failed == 0) return Error::Ok;  // Linux before 5.14 does not know MADV_POPULATE_READ
 #endif
 #if defined(MADV_WILLNEED)

@@ -25,7 +25,7 @@ Error LoadedProgram::State::read(const Program& program) {
   for (size_t i = 0; i < data.size(); i += sizeof(uint32_t)) {
     uint32_t number;
     std::memcpy(&number, static_cast<const uint8_t*>(data.data()) + i, sizeof(number));
-    RL_REQUIRE(number > 0, InvalidProgram, "a shared memory has the number 0");
+    RL_REQUIRE(number > 0, InvalidProgram, "the list of shared memories contains the number 0; the first number is 1");
     arenas_[number - 1] = {};
   }
   return Error::Ok;

@@ -45,7 +45,7 @@ Error order_from_strides(const std::vector<SizesType>& sizes, const std::vector<
   if (dim_order->size() == sizes.size()) strides_from_dim_order(sizes, dim_order->data(), dense.data());
   for (size_t i = 0; i < sizes.size(); ++i) {
     RL_REQUIRE(sizes[i] <= 1 || strides[i] == dense[i], InvalidArgument,
-               "dimension %zu has the stride %d, but %d in a dense tensor of this order", i,
+               "dimension %zu has the stride %d, but a dense tensor of this dim order has the stride %d", i,
                static_cast<int>(strides[i]), static_cast<int>(dense[i]));
   }
   return Error::Ok;
@@ -54,18 +54,18 @@ Error order_from_strides(const std::vector<SizesType>& sizes, const std::vector<
 // Completes a dim order. Returns Ok if the bytes of a dense tensor of this shape fit into the address space.
 Error check_shape(const std::vector<SizesType>& sizes, const std::vector<StridesType>& strides, ScalarType dtype,
                   std::vector<DimOrderType>* dim_order) {
-  RL_REQUIRE(sizes.size() <= kMaxDim, InvalidArgument, "a tensor has %zu dimensions; the most are %d", sizes.size(),
+  RL_REQUIRE(sizes.size() <= kMaxDim, InvalidArgument, "a tensor has %zu dimensions; the maximum is %d", sizes.size(),
              kMaxDim);
-  RL_REQUIRE(element_size(dtype) != 0, InvalidArgument, "a tensor cannot hold elements of %s", dtype_name(dtype));
+  RL_REQUIRE(element_size(dtype) != 0, InvalidArgument, "a tensor cannot have elements of dtype %s", dtype_name(dtype));
   const int64_t numel = checked_numel(sizes);
   RL_REQUIRE(numel >= 0 && numel <= INT64_MAX / static_cast<int64_t>(element_size(dtype)), InvalidArgument,
-             "a tensor has a negative size, or more elements than can be counted");
+             "a tensor has a negative size or too many elements");
   if (dim_order->empty() && strides.empty()) *dim_order = contiguous(sizes.size());
   std::vector<DimOrderType> sorted = *dim_order;
   std::sort(sorted.begin(), sorted.end());
   bool is_order = dim_order->size() == sizes.size() || dim_order->empty();
   for (size_t i = 0; is_order && i < sorted.size(); ++i) is_order = sorted[i] == i;
-  RL_REQUIRE(is_order, InvalidArgument, "a dim order has to hold each of the %zu dimensions once", sizes.size());
+  RL_REQUIRE(is_order, InvalidArgument, "a dim order must contain each of the %zu dimensions once", sizes.size());
   return strides.empty() ? Error::Ok : order_from_strides(sizes, strides, dim_order);
 }
 
@@ -152,11 +152,12 @@ TensorPtr fill_each(TensorPtr tensor, const std::function<double()>& next) {
     for (int64_t i = 0; i < tensor->numel(); ++i) tensor->mutable_data_ptr<T>()[i] = convert<T>(next());
   });
   if (is_known) return tensor;
-  (void)fail(Error::NotSupported, "a tensor of %s cannot be filled with numbers", dtype_name(tensor->scalar_type()));
+  (void)fail(Error::NotSupported, "a tensor of dtype %s cannot be filled with numbers",
+             dtype_name(tensor->scalar_type()));
   return nullptr;
 }
 
-// The generator of random tensors. Its seed is random too.
+// Returns the random number generator of this thread. Its seed is random.
 std::mt19937_64& generator() {
 #if defined(RUSHLIGHT_SINGLE_THREAD)
   static std::mt19937_64 engine(platform::now_ns());
@@ -191,7 +192,7 @@ TensorPtr make_tensor_ptr(std::vector<SizesType> sizes, void* data, std::vector<
   std::shared_ptr<void> owner;
   if (deleter) owner = std::shared_ptr<void>(data, std::move(deleter));
   if (!device.is_cpu()) {
-    (void)fail(Error::NotSupported, "the elements of a tensor have to be in the memory of the CPU");
+    (void)fail(Error::NotSupported, "the elements of a tensor must be in the memory of the CPU");
     return nullptr;
   }
   return make(std::move(sizes), std::move(dim_order), strides, type, data, std::move(owner), dynamism);
@@ -202,7 +203,7 @@ TensorPtr detail::make_converted(std::vector<SizesType> sizes, void* data, size_
                                  ScalarType type, ShapeDynamism dynamism) {
   TensorPtr tensor = make(std::move(sizes), std::move(dim_order), strides, from, data, std::move(owner), dynamism);
   if (tensor && static_cast<size_t>(tensor->numel()) != count) {
-    (void)fail(Error::InvalidArgument, "%zu elements are given for a tensor of %lld", count,
+    (void)fail(Error::InvalidArgument, "%zu elements are given for a tensor of %lld elements", count,
                static_cast<long long>(tensor->numel()));
     return nullptr;
   }
@@ -217,7 +218,8 @@ TensorPtr make_tensor_ptr(std::vector<SizesType> sizes, std::vector<uint8_t> dat
   auto owner = std::make_shared<std::vector<uint8_t>>(std::move(data));
   TensorPtr tensor = make(std::move(sizes), std::move(dim_order), strides, type, owner->data(), owner, dynamism);
   if (tensor && tensor->nbytes() != owner->size()) {
-    (void)fail(Error::InvalidArgument, "%zu bytes are given for a tensor of %zu", owner->size(), tensor->nbytes());
+    (void)fail(Error::InvalidArgument, "%zu bytes are given for a tensor of %zu bytes", owner->size(),
+               tensor->nbytes());
     return nullptr;
   }
   return tensor;
@@ -228,7 +230,7 @@ TensorPtr make_tensor_ptr(const Tensor& tensor, std::vector<SizesType> sizes, st
   if (sizes.empty()) sizes.assign(tensor.sizes().begin(), tensor.sizes().end());
   const int64_t numel = checked_numel(sizes);
   if (numel > tensor.numel()) {
-    (void)fail(Error::InvalidArgument, "a view of %lld elements does not fit a tensor of %lld",
+    (void)fail(Error::InvalidArgument, "a view of %lld elements does not fit into a tensor of %lld elements",
                static_cast<long long>(numel), static_cast<long long>(tensor.numel()));
     return nullptr;
   }
@@ -287,7 +289,7 @@ TensorPtr full_strided(std::vector<SizesType> sizes, std::vector<StridesType> st
                        ScalarType type, ShapeDynamism dynamism) {
   TensorPtr tensor = empty_strided(std::move(sizes), std::move(strides), type, dynamism);
   if (tensor && !fill(*tensor, fill_value)) {
-    (void)fail(Error::NotSupported, "a tensor of %s cannot be filled with a number", dtype_name(type));
+    (void)fail(Error::NotSupported, "a tensor of dtype %s cannot be filled with a number", dtype_name(type));
     return nullptr;
   }
   return tensor;
@@ -314,8 +316,8 @@ TensorPtr randn_strided(std::vector<SizesType> sizes, std::vector<StridesType> s
 TensorPtr randint_strided(int64_t low, int64_t high, std::vector<SizesType> sizes, std::vector<StridesType> strides,
                           ScalarType type, ShapeDynamism dynamism) {
   if (low >= high) {
-    (void)fail(Error::InvalidArgument, "there are no integers from %lld to below %lld", static_cast<long long>(low),
-               static_cast<long long>(high));
+    (void)fail(Error::InvalidArgument, "the range of randint() is empty: low is %lld and high is %lld",
+               static_cast<long long>(low), static_cast<long long>(high));
     return nullptr;
   }
   std::uniform_int_distribution<int64_t> uniform(low, high - 1);
@@ -327,7 +329,7 @@ TensorPtr clone_tensor_ptr(const Tensor& tensor, ScalarType type) {
   const auto sizes = tensor.sizes();
   const auto order = tensor.dim_order();
   if (!can_convert(tensor.scalar_type(), type)) {
-    (void)fail(Error::InvalidArgument, "elements of %s cannot become elements of %s", dtype_name(tensor.scalar_type()),
+    (void)fail(Error::InvalidArgument, "elements of %s cannot be converted to %s", dtype_name(tensor.scalar_type()),
                dtype_name(type));
     return nullptr;
   }
@@ -348,7 +350,7 @@ TensorPtr clone_tensor_ptr(const Tensor& tensor, ScalarType type) {
     });
   });
   if (is_known) return copy;
-  (void)fail(Error::NotSupported, "elements of %s cannot become elements of %s", dtype_name(tensor.scalar_type()),
+  (void)fail(Error::NotSupported, "elements of %s cannot be converted to %s", dtype_name(tensor.scalar_type()),
              dtype_name(type));
   return nullptr;
 }

@@ -1,5 +1,5 @@
-// The defaults without an operating system: no clock, no log, no heap and no threads, unless the application defines
-// these functions.
+// The defaults for systems without an operating system. There is no clock, log, heap or thread unless the application
+// defines these functions.
 #include "rushlight/platform/platform.h"
 
 extern "C" {

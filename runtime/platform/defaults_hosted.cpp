@@ -1,4 +1,4 @@
-// The defaults with an operating system: its steady clock, and stderr.
+// The defaults for systems with an operating system: the steady clock of the C++ library, and stderr.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 namespace rushlight::platform {
 namespace {
 
-// RUSHLIGHT_LOG=debug shows debug and info messages, RUSHLIGHT_LOG=info shows info messages.
+// Returns the lowest level that is written: the value of RUSHLIGHT_LOG (debug, info, warning or error), or warning.
 LogLevel threshold() {
   const char* level = std::getenv("RUSHLIGHT_LOG");
   if (!level) return LogLevel::Warning;

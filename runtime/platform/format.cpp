@@ -8,9 +8,9 @@ namespace {
 constexpr int kMostDigits = 24;                         // of an integer
 constexpr int kGeneralDigits = 6;                       // of a number that is printed with %g
 constexpr int kFixedDigits = 6;                         // after the point, with %f
-constexpr uint64_t kMostFixed = 1'000'000'000'000'000;  // doubles above this value do not have all digits
+constexpr uint64_t kMostFixed = 1'000'000'000'000'000;  // a larger double does not have an exact digit in each place
 
-// The written text, cut to the size of the buffer, and the length of the whole text.
+// Writes text into a buffer, cuts it to the size of the buffer, and counts the complete length.
 class Sink {
  public:
   Sink(char* to, size_t size) : to_(to), size_(size) {}
@@ -116,7 +116,7 @@ int significant_digits(double number, int most, char* digits, int* exponent) {
   return count;
 }
 
-// Writes a number as %g does. Returns its length.
+// Writes a number like %g. Returns the length of the text.
 size_t write_general(char* text, int precision, double number) {
   size_t at = 0;
   if (!(number < __builtin_inf())) {
@@ -149,7 +149,7 @@ size_t write_general(char* text, int precision, double number) {
   return at;
 }
 
-// Writes a number as %f does, if the number has few enough digits. Returns its length.
+// Writes a number like %f, or like %g if it has too many digits. Returns the length of the text.
 size_t write_fixed(char* text, int precision, double number) {
   if (precision < 0) precision = kFixedDigits;
   uint64_t one = 1;

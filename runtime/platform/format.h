@@ -7,10 +7,10 @@
 namespace rushlight {
 
 // Writes text into `to`, which has `size` > 0 bytes. The text ends with NUL; characters that do not fit are cut.
-// Returns the length of the whole text. The conversions are d i u x X p c s f g e and %, with the flags 0 - + and
-// space, width, precision (of s, f and g; * too), and all lengths of integers. X writes lowercase digits. g shows at
-// most six digits, rounded half up; f shows numbers with more than 15 digits as g does, and e shows all numbers as g
-// does. At an unknown conversion, the rest of the format is copied.
+// Returns the length of the complete text. The supported conversions are d i u x X p c s f g e and %, with the flags 0
+// - + and space, a width, a precision (also *), and all length modifiers of integers. There are these differences from
+// printf: X writes lowercase digits; g writes at most six digits, rounded half up; f writes numbers with more than 15
+// digits like g; e writes all numbers like g. At an unknown conversion, the rest of the format is copied.
 int format_list(char* to, size_t size, const char* format, va_list arguments) noexcept;
 
 #if defined(__GNUC__)

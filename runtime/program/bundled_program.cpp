@@ -23,7 +23,7 @@ constexpr size_t kProgramAlignment = 16;
 constexpr DimOrderType kRowMajor[kMaxDim] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 static_assert(kMaxDim == 16, "kRowMajor lists all dimensions");
 
-// A file may leave out the dim order of a tensor whose elements are in row-major order.
+// A file may omit the dim order of a tensor whose elements are in row-major order.
 Span<const DimOrderType> dim_order_of(const schema::bundled_program::Tensor& tensor) {
   if (!tensor.dim_order().empty() || tensor.sizes().size() > static_cast<size_t>(kMaxDim)) {
     return span_of(tensor.dim_order());
@@ -49,22 +49,23 @@ const char* fault_of(const Value& value) {
 Error check_values(const char* what, const flatbuffer::Vector<Value>& values, std::string_view method, uint32_t index) {
   for (uint32_t i = 0; i < values.size(); ++i) {
     const char* fault = fault_of(values[i]);
-    RL_REQUIRE(!fault, InvalidProgram, "%s %u of test case %u of method '%.80s' is bad: %s", what, i, index,
+    RL_REQUIRE(!fault, InvalidProgram, "%s %u of test case %u of method '%.80s' is invalid: %s", what, i, index,
                method.data(), fault);
   }
   return Error::Ok;
 }
 
-// An object with several parents counts once for each parent. A file without such objects has fewer objects than bytes.
+// Counts the objects against the size of the file. An object to which several objects refer counts several times; a
+// file without such objects has fewer objects than bytes.
 Error spend(size_t count, size_t* budget) {
-  RL_REQUIRE(count <= *budget, InvalidProgram, "the bundled program shares objects too often");
+  RL_REQUIRE(count <= *budget, InvalidProgram, "the bundled program refers to the same objects too often");
   *budget -= count;
   return Error::Ok;
 }
 
 Error check(const Root& root, size_t size) {
-  RL_REQUIRE(root.version() <= kVersion, NotSupported, "the bundled program has version %u; known are those up to %u",
-             root.version(), kVersion);
+  RL_REQUIRE(root.version() <= kVersion, NotSupported,
+             "the bundled program has version %u; this runtime supports versions up to %u", root.version(), kVersion);
   RL_REQUIRE(!root.program().empty(), InvalidProgram, "the bundled program has no program");
   RL_REQUIRE(is_aligned(root.program().data(), kProgramAlignment), InvalidProgram,
              "the program in the bundled program is not aligned to %zu bytes", kProgramAlignment);
@@ -92,13 +93,13 @@ Result<BundledMethodTestSuite> find(const Root& root, std::string_view method) {
 Result<BundledMethodTestCase> find(const Root& root, std::string_view method, size_t test_case) {
   RL_ASSIGN(const BundledMethodTestSuite suite, find(root, method));
   RL_REQUIRE(test_case < suite.test_cases().size(), InvalidArgument,
-             "there is no test case %zu of method '%.80s': the bundled program has %u", test_case,
+             "there is no test case %zu of method '%.80s': the bundled program has %u test cases of it", test_case,
              suite.method_name().data(), suite.test_cases().size());
   return suite.test_cases()[test_case];
 }
 
 Result<BundledValue> value_at(const flatbuffer::Vector<Value>& values, size_t index) {
-  RL_REQUIRE(index < values.size(), InvalidArgument, "there is no value %zu: the test case has %u", index,
+  RL_REQUIRE(index < values.size(), InvalidArgument, "there is no value %zu: the test case has %u values", index,
              values.size());
   const Value value = values[index];
   BundledValue result{};
@@ -151,8 +152,8 @@ size_t BundledProgram::num_methods() const { return Root(root_).method_test_suit
 
 Result<std::string_view> BundledProgram::method_name(size_t index) const {
   const auto suites = Root(root_).method_test_suites();
-  RL_REQUIRE(index < suites.size(), InvalidArgument, "there is no method %zu: the bundled program has %u", index,
-             suites.size());
+  RL_REQUIRE(index < suites.size(), InvalidArgument, "there is no method %zu: the bundled program has %u methods",
+             index, suites.size());
   return suites[index].method_name();
 }
 

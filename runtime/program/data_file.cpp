@@ -18,28 +18,29 @@ Error malformed(const flatbuffer::Malformed& why) {
 }
 
 Error check(const FlatTensor& file, const FileLayout& layout) {
-  RL_REQUIRE(file.version() == 0, NotSupported, "the data file is of schema version %u; only 0 is known",
+  RL_REQUIRE(file.version() == 0, NotSupported, "the data file has schema version %u; this runtime supports version 0",
              file.version());
   const auto segments = file.segments();
   for (uint32_t i = 0; i < segments.size(); ++i) {
     RL_REQUIRE(
         segments[i].offset() <= layout.segment_size && segments[i].size() <= layout.segment_size - segments[i].offset(),
-        InvalidExternalData, "segment %u runs out of the data file", i);
+        InvalidExternalData, "segment %u is outside of the data file", i);
   }
   const auto named = file.named_data();
   for (uint32_t i = 0; i < named.size(); ++i) {
     const char* key = named[i].key().data();
     RL_REQUIRE(!named[i].key().empty(), InvalidExternalData, "item %u of the data file has an empty name", i);
-    RL_REQUIRE(named[i].segment_index() < segments.size(), InvalidExternalData, "'%.80s' is in segment %u of %u", key,
-               named[i].segment_index(), segments.size());
+    RL_REQUIRE(named[i].segment_index() < segments.size(), InvalidExternalData,
+               "'%.80s' is in segment %u, but the data file has %u segments", key, named[i].segment_index(),
+               segments.size());
     if (!named[i].has_tensor_layout()) continue;
     const auto tensor = named[i].tensor_layout();
     size_t nbytes = 0;
     const char* fault = check_shape(static_cast<ScalarType>(tensor.scalar_type()), span_of(tensor.sizes()),
                                     span_of(tensor.dim_order()), &nbytes);
-    RL_REQUIRE(!fault, InvalidExternalData, "'%.80s' is a bad tensor: %s", key, fault);
+    RL_REQUIRE(!fault, InvalidExternalData, "'%.80s' is an invalid tensor: %s", key, fault);
     RL_REQUIRE(nbytes <= segments[named[i].segment_index()].size(), InvalidExternalData,
-               "'%.80s' is a tensor of %zu bytes in a segment of %llu", key, nbytes,
+               "'%.80s' is a tensor of %zu bytes in a segment of %llu bytes", key, nbytes,
                static_cast<unsigned long long>(segments[named[i].segment_index()].size()));
   }
   return Error::Ok;
@@ -49,7 +50,7 @@ Result<NamedData> find(const FlatTensor& file, std::string_view key) {
   for (const NamedData item : file.named_data()) {
     if (item.key() == key) return item;
   }
-  return fail(Error::NotFound, "the data file has nothing named '%.*s'", static_cast<int>(key.size()), key.data());
+  return fail(Error::NotFound, "the data file has no entry named '%.*s'", static_cast<int>(key.size()), key.data());
 }
 
 }  // namespace
@@ -107,7 +108,7 @@ Error DataFile::load_into(std::string_view key, void* buffer, size_t size) const
   const FlatTensor file(root_);
   RL_ASSIGN(const NamedData item, find(file, key));
   const auto segment = file.segments()[item.segment_index()];
-  RL_REQUIRE(size <= segment.size(), InvalidArgument, "cannot read %zu bytes of '%.*s', which has %llu", size,
+  RL_REQUIRE(size <= segment.size(), InvalidArgument, "cannot read %zu bytes of '%.*s', which has %llu bytes", size,
              static_cast<int>(key.size()), key.data(), static_cast<unsigned long long>(segment.size()));
   return loader_->load_into(static_cast<size_t>(segment_base_ + segment.offset()), size, SegmentKind::External, buffer);
 }

@@ -21,7 +21,7 @@ Error Program::verify_digest() const {
     const uint64_t start = segment_base_ + segment.offset();
     RL_ASSIGN(const size_t file_size, loader_->size());
     RL_REQUIRE(segment.size() == Sha256::kDigestBytes && start + segment.size() == file_size, InvalidProgram,
-               "the digest of the program is not its last 32 bytes, so that it does not cover the file");
+               "the digest is not the last 32 bytes of the program, so it does not cover the whole file");
     Sha256 hash;
     const size_t end = static_cast<size_t>(start);
     for (size_t at = 0; at < end;) {
@@ -38,7 +38,7 @@ Error Program::verify_digest() const {
     return Error::Ok;
   }
   return fail(Error::InvalidProgram,
-              "the program carries no digest; compile it with digest=True (`rushlight compile --digest`)");
+              "the program contains no digest; compile it with digest=True (`rushlight compile --digest`)");
 }
 
 }  // namespace rushlight

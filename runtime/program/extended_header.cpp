@@ -34,12 +34,12 @@ bool check(uint64_t file_size, uint64_t header_end, FileLayout* layout, Malforme
   }
   if (layout->segment_base == 0) {
     if (layout->segment_size != 0) {
-      return fail(malformed, "segments without a base offset", kStart + 16);
+      return fail(malformed, "there are segments, but the offset of the first segment is missing", kStart + 16);
     }
     return true;
   }
   if (layout->segment_base < layout->tables_size || layout->segment_base > file_size) {
-    return fail(malformed, "the segments do not start between the tables and the end of the file", kStart + 16);
+    return fail(malformed, "the segments do not begin between the tables and the end of the file", kStart + 16);
   }
   const uint64_t rest = file_size - layout->segment_base;
   if (layout->segment_size > rest) {

@@ -21,7 +21,7 @@ struct FileLayout {
 
 // Reads the layout of a .pte file of `file_size` bytes. `data` contains its first `size` bytes, size =
 // min(kHeaderBytes, file_size). A file without a header has tables only. Returns false and fills `malformed` (which may
-// be null) if the header is not consistent with itself or with the file.
+// be null) if the header contradicts itself or the size of the file.
 bool read_program_layout(const void* data, size_t size, uint64_t file_size, FileLayout* layout,
                          flatbuffer::Malformed* malformed);
 

@@ -23,7 +23,7 @@ using schema::KernelTypes;
 }  // namespace
 
 Error PlanGate::spend(uint64_t items) {
-  GATE(items <= *budget_, "it describes more items than its file has room for");
+  GATE(items <= *budget_, "the method has more items than the size of the file allows");
   *budget_ -= items;
   return Error::Ok;
 }
@@ -65,7 +65,7 @@ Error PlanGate::check_tensor_shape(uint32_t index, const schema::Tensor& tensor,
   RL_TRY(spend(tensor.sizes().size()));
   const char* fault = check_shape(static_cast<ScalarType>(tensor.scalar_type()), span_of(tensor.sizes()),
                                   span_of(tensor.dim_order()), nbytes);
-  GATE_VALUE(!fault, "is a bad tensor: %s", fault);
+  GATE_VALUE(!fault, "is an invalid tensor: %s", fault);
   GATE_VALUE(tensor.storage_offset() == 0, "is a tensor with storage offset %d; only 0 is supported",
              tensor.storage_offset());
   GATE_VALUE(tensor.layout() == 0, "is a tensor of layout %d; only strided ones (0) are supported", tensor.layout());
@@ -80,12 +80,12 @@ Error PlanGate::check_planned(uint32_t index, const schema::Tensor& tensor, uint
   const schema::AllocationDetails place = tensor.allocation_info();
   const auto sizes = plan_.non_const_buffer_sizes();
   const uint32_t memory = place.memory_id();
-  GATE_VALUE(memory > 0 && memory < sizes.size(), "is planned into memory %u; there are memories 1 to %d", memory,
-             static_cast<int>(sizes.size()) - 1);
+  GATE_VALUE(memory > 0 && memory < sizes.size(), "is planned into memory %u, but the method has the memories 1 to %d",
+             memory, static_cast<int>(sizes.size()) - 1);
   const uint64_t offset = uint64_t{place.memory_offset_high()} << 32 | place.memory_offset_low();
   const uint64_t capacity = static_cast<uint64_t>(sizes[memory]);
   GATE_VALUE(offset <= capacity && nbytes <= capacity - offset,
-             "(%llu bytes at offset %llu) runs out of planned memory %u of %llu bytes",
+             "(%llu bytes at offset %llu) is outside of planned memory %u, which has %llu bytes",
              static_cast<unsigned long long>(nbytes), static_cast<unsigned long long>(offset), memory,
              static_cast<unsigned long long>(capacity));
   const size_t alignment = element_alignment(static_cast<ScalarType>(tensor.scalar_type()));
@@ -97,10 +97,10 @@ Error PlanGate::check_planned(uint32_t index, const schema::Tensor& tensor, uint
 Error PlanGate::check_subsegment(uint32_t index, const schema::SubsegmentOffsets& table, uint32_t item, uint64_t nbytes,
                                  const char* what) {
   const auto offsets = table.offsets();
-  GATE_VALUE(item < offsets.size(), "takes %s %u of %u", what, item, offsets.size());
+  GATE_VALUE(item < offsets.size(), "refers to %s %u, but there are %u", what, item, offsets.size());
   const uint64_t size = program_.segments()[table.segment_index()].size();
   GATE_VALUE(offsets[item] <= size && nbytes <= size - offsets[item],
-             "(%llu bytes) takes %s %u at offset %llu of a segment of %llu bytes",
+             "(%llu bytes) refers to %s %u at offset %llu of a segment, which has %llu bytes",
              static_cast<unsigned long long>(nbytes), what, item, static_cast<unsigned long long>(offsets[item]),
              static_cast<unsigned long long>(size));
   return Error::Ok;
@@ -127,7 +127,8 @@ Error PlanGate::check_data(uint32_t index, const schema::Tensor& tensor, uint64_
   if (is_planned) {
     const auto segments = program_.mutable_data_segments();
     const uint64_t segment = extra.mutable_data_segments_idx();
-    GATE_VALUE(segment < segments.size(), "takes its initial value from mutable segment %llu of %u",
+    GATE_VALUE(segment < segments.size(),
+               "has its initial value in mutable segment %llu, but the program has %u mutable segments",
                static_cast<unsigned long long>(segment), segments.size());
     return check_subsegment(index, segments[segment], item, nbytes, "initial value");
   }
@@ -135,8 +136,8 @@ Error PlanGate::check_data(uint32_t index, const schema::Tensor& tensor, uint64_
     return check_subsegment(index, program_.constant_segment(), item, nbytes, "constant");
   }
   const auto buffers = program_.constant_buffer();
-  GATE_VALUE(item < buffers.size(), "takes constant %u of %u", item, buffers.size());
-  GATE_VALUE(nbytes <= buffers[item].storage().size(), "(%llu bytes) takes constant %u of %u bytes",
+  GATE_VALUE(item < buffers.size(), "refers to constant %u, but there are %u", item, buffers.size());
+  GATE_VALUE(nbytes <= buffers[item].storage().size(), "(%llu bytes) refers to constant %u, which has %u bytes",
              static_cast<unsigned long long>(nbytes), item, buffers[item].storage().size());
   return Error::Ok;
 }
@@ -188,12 +189,12 @@ Error PlanGate::check_value(uint32_t index) {
   return Error::Ok;
 }
 
-Error PlanGate::check_ends() {
+Error PlanGate::check_inputs_outputs() {
   RL_TRY(spend(plan_.inputs().size()));
   RL_TRY(spend(plan_.outputs().size()));
   for (uint32_t i = 0; i < plan_.inputs().size(); ++i) {
     const int32_t value = plan_.inputs()[i];
-    GATE(is_value(value), "input %u is value %d of %u", i, value, values_.size());
+    GATE(is_value(value), "input %u is value %d, but the method has %u values", i, value, values_.size());
     const KernelTypes type = values_[value].val_type();
     GATE(type <= KernelTypes::String, "input %u is a list", i);
     if (type != KernelTypes::Tensor) continue;
@@ -204,7 +205,7 @@ Error PlanGate::check_ends() {
   }
   for (uint32_t i = 0; i < plan_.outputs().size(); ++i) {
     const int32_t value = plan_.outputs()[i];
-    GATE(is_value(value), "output %u is value %d of %u", i, value, values_.size());
+    GATE(is_value(value), "output %u is value %d, but the method has %u values", i, value, values_.size());
   }
   return Error::Ok;
 }
@@ -231,8 +232,8 @@ Error PlanGate::check_delegates() {
          delegate.id().data(), location);
     const uint32_t count = data.location() == schema::DataLocation::SEGMENT ? program_.segments().size()
                                                                             : program_.backend_delegate_data().size();
-    GATE(data.index() < count, "the data of delegate %u (%.80s) are item %u of %u", i, delegate.id().data(),
-         data.index(), count);
+    GATE(data.index() < count, "the data of delegate %u (%.80s) are item %u, but there are %u items", i,
+         delegate.id().data(), data.index(), count);
     RL_TRY(spend(1 + uint64_t{delegate.compile_specs().size()}));
   }
   return Error::Ok;
@@ -240,12 +241,12 @@ Error PlanGate::check_delegates() {
 
 Error PlanGate::check_kernel_call(uint32_t chain, uint32_t index, const schema::KernelCall& call) {
   const int32_t op = call.op_index();
-  GATE_INSTRUCTION(op >= 0 && static_cast<uint32_t>(op) < plan_.operators().size(), "calls operator %d of %u", op,
-                   plan_.operators().size());
+  GATE_INSTRUCTION(op >= 0 && static_cast<uint32_t>(op) < plan_.operators().size(),
+                   "calls operator %d, but the method has %u operators", op, plan_.operators().size());
   RL_TRY(spend(call.args().size()));
   for (uint32_t i = 0; i < call.args().size(); ++i) {
-    GATE_INSTRUCTION(is_value(call.args()[i]), "(%.80s) takes value %d of %u as argument %u",
-                     plan_.operators()[op].name().data(), call.args()[i], values_.size(), i);
+    GATE_INSTRUCTION(is_value(call.args()[i]), "(%.80s) uses value %d as argument %u, but the method has %u values",
+                     plan_.operators()[op].name().data(), call.args()[i], i, values_.size());
   }
   return Error::Ok;
 }
@@ -253,30 +254,33 @@ Error PlanGate::check_kernel_call(uint32_t chain, uint32_t index, const schema::
 Error PlanGate::check_delegate_call(uint32_t chain, uint32_t index, const schema::DelegateCall& call) {
   const int32_t delegate = call.delegate_index();
   GATE_INSTRUCTION(delegate >= 0 && static_cast<uint32_t>(delegate) < plan_.delegates().size(),
-                   "calls delegate %d of %u", delegate, plan_.delegates().size());
+                   "calls delegate %d, but the method has %u delegates", delegate, plan_.delegates().size());
   RL_TRY(spend(call.args().size()));
   for (uint32_t i = 0; i < call.args().size(); ++i) {
-    GATE_INSTRUCTION(is_value(call.args()[i]), "(delegate %.80s) takes value %d of %u as argument %u",
-                     plan_.delegates()[delegate].id().data(), call.args()[i], values_.size(), i);
+    GATE_INSTRUCTION(is_value(call.args()[i]),
+                     "(delegate %.80s) uses value %d as argument %u, but the method has %u values",
+                     plan_.delegates()[delegate].id().data(), call.args()[i], i, values_.size());
   }
   return Error::Ok;
 }
 
 Error PlanGate::check_move(uint32_t chain, uint32_t index, const schema::MoveCall& call) {
-  GATE_INSTRUCTION(is_value(call.move_from()) && is_value(call.move_to()), "moves value %d to value %d of %u",
-                   call.move_from(), call.move_to(), values_.size());
+  GATE_INSTRUCTION(is_value(call.move_from()) && is_value(call.move_to()),
+                   "moves value %d to value %d, but the method has %u values", call.move_from(), call.move_to(),
+                   values_.size());
   const schema::EValue from = values_[call.move_from()];
   const schema::EValue to = values_[call.move_to()];
   GATE_INSTRUCTION(from.val_type() == to.val_type() || (is_integer(call.move_from()) && is_integer(call.move_to())),
                    "moves value %d to value %d, which is of another type", call.move_from(), call.move_to());
   GATE_INSTRUCTION(
       from.val_type() != KernelTypes::Tensor || from.val_as_Tensor().scalar_type() == to.val_as_Tensor().scalar_type(),
-      "moves value %d to value %d, a tensor of another element type", call.move_from(), call.move_to());
+      "moves value %d to value %d, which is a tensor of another dtype", call.move_from(), call.move_to());
   return Error::Ok;
 }
 
 Error PlanGate::check_jump(uint32_t chain, uint32_t index, const schema::JumpFalseCall& call, uint32_t instructions) {
-  GATE_INSTRUCTION(is_value(call.cond_value_index()), "tests value %d of %u", call.cond_value_index(), values_.size());
+  GATE_INSTRUCTION(is_value(call.cond_value_index()), "tests value %d, but the method has %u values",
+                   call.cond_value_index(), values_.size());
   const schema::EValue condition = values_[call.cond_value_index()];
   const bool is_bool = condition.val_type() == KernelTypes::Bool ||
                        (condition.val_type() == KernelTypes::Tensor &&
@@ -284,7 +288,7 @@ Error PlanGate::check_jump(uint32_t chain, uint32_t index, const schema::JumpFal
   GATE_INSTRUCTION(is_bool, "tests value %d, which is neither a Bool nor a bool tensor", call.cond_value_index());
   const int32_t destination = call.destination_instruction();
   GATE_INSTRUCTION(destination >= 0 && static_cast<uint32_t>(destination) <= instructions,
-                   "jumps to instruction %d of %u", destination, instructions);
+                   "jumps to instruction %d, but the chain has %u instructions", destination, instructions);
   return Error::Ok;
 }
 
@@ -293,7 +297,8 @@ Error PlanGate::check_chain(uint32_t chain) {
   for (const auto& ends : {table.inputs(), table.outputs()}) {
     RL_TRY(spend(ends.size()));
     for (const int32_t value : ends) {
-      GATE(is_value(value), "an end of chain %u is value %d of %u", chain, value, values_.size());
+      GATE(is_value(value), "an input or output of chain %u is value %d, but the method has %u values", chain, value,
+           values_.size());
     }
   }
   const auto instructions = table.instructions();
@@ -314,7 +319,8 @@ Error PlanGate::check_chain(uint32_t chain) {
         RL_TRY(check_jump(chain, index, instruction.instr_args_as_JumpFalseCall(), instructions.size()));
         break;
       case InstructionArguments::FreeCall:
-        GATE_INSTRUCTION(is_value(instruction.instr_args_as_FreeCall().value_index()), "frees value %d of %u",
+        GATE_INSTRUCTION(is_value(instruction.instr_args_as_FreeCall().value_index()),
+                         "frees value %d, but the method has %u values",
                          instruction.instr_args_as_FreeCall().value_index(), values_.size());
         break;
       case InstructionArguments::NONE:
@@ -327,7 +333,7 @@ Error PlanGate::check_chain(uint32_t chain) {
 Error PlanGate::check() {
   RL_TRY(spend(values_.size()));
   RL_TRY(check_memories());
-  RL_TRY(check_ends());
+  RL_TRY(check_inputs_outputs());
   for (uint32_t i = 0; i < values_.size(); ++i) RL_TRY(check_value(i));
   RL_TRY(check_operators());
   RL_TRY(check_delegates());

@@ -8,7 +8,7 @@
 
 namespace rushlight {
 
-// Validates one method.
+// Checks the tables of one method: indices, types, sizes and memory ranges.
 class PlanGate {
  public:
   // `budget` is the number of items that may still be examined. The methods of a program share it.
@@ -28,7 +28,7 @@ class PlanGate {
                          const char* what);
   template <typename Item>
   Error check_list(uint32_t index, Span<const Item> items, bool (PlanGate::*accepts)(int64_t) const, const char* what);
-  Error check_ends();
+  Error check_inputs_outputs();
   Error check_operators();
   Error check_delegates();
   Error check_chain(uint32_t index);
@@ -48,7 +48,7 @@ class PlanGate {
   const flatbuffer::Vector<schema::EValue> values_;
   const char* name_;
   uint64_t* budget_;
-  mutable uint64_t scans_ = uint64_t{1} << 28;  // comparisons left for has(), which returns false without any
+  mutable uint64_t scans_ = uint64_t{1} << 28;  // remaining comparisons of has(), which then returns false
 };
 
 }  // namespace rushlight

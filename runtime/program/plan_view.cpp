@@ -81,16 +81,16 @@ bool is_attribute(const schema::EValue& value) {
   return tensor && tensor.has_allocation_info() && !tensor.extra_tensor_info().fully_qualified_name().empty();
 }
 
-Result<Tag> end_tag(const schema::ExecutionPlan& plan, const flatbuffer::Vector<int32_t>& ends, size_t index,
-                    const char* what) {
-  RL_REQUIRE(index < ends.size(), InvalidArgument, "method '%.80s' has %u %ss; there is none of index %zu",
+Result<Tag> input_output_tag(const schema::ExecutionPlan& plan, const flatbuffer::Vector<int32_t>& ends, size_t index,
+                             const char* what) {
+  RL_REQUIRE(index < ends.size(), InvalidArgument, "method '%.80s' has %u %ss; the index %zu is too large",
              plan.name().data(), ends.size(), what, index);
   return tag_of(plan.values()[ends[index]].val_type());
 }
 
-Result<TensorInfo> end_tensor(const schema::ExecutionPlan& plan, const flatbuffer::Vector<int32_t>& ends, size_t index,
-                              const char* what) {
-  RL_ASSIGN(const Tag tag, end_tag(plan, ends, index, what));
+Result<TensorInfo> input_output_tensor(const schema::ExecutionPlan& plan, const flatbuffer::Vector<int32_t>& ends,
+                                       size_t index, const char* what) {
+  RL_ASSIGN(const Tag tag, input_output_tag(plan, ends, index, what));
   RL_REQUIRE(tag == Tag::Tensor, InvalidArgument, "%s %zu of method '%.80s' is not a tensor: its type is %s", what,
              index, plan.name().data(), to_string(tag));
   return info_of(view_of(plan.values()[ends[index]].val_as_Tensor()));
@@ -105,13 +105,15 @@ Result<TensorInfo> end_tensor(const schema::ExecutionPlan& plan, const flatbuffe
 std::string_view MethodMeta::name() const { return PLAN.name(); }
 size_t MethodMeta::num_inputs() const { return PLAN.inputs().size(); }
 size_t MethodMeta::num_outputs() const { return PLAN.outputs().size(); }
-Result<Tag> MethodMeta::input_tag(size_t index) const { return end_tag(PLAN, PLAN.inputs(), index, "input"); }
-Result<Tag> MethodMeta::output_tag(size_t index) const { return end_tag(PLAN, PLAN.outputs(), index, "output"); }
+Result<Tag> MethodMeta::input_tag(size_t index) const { return input_output_tag(PLAN, PLAN.inputs(), index, "input"); }
+Result<Tag> MethodMeta::output_tag(size_t index) const {
+  return input_output_tag(PLAN, PLAN.outputs(), index, "output");
+}
 Result<TensorInfo> MethodMeta::input_tensor_meta(size_t index) const {
-  return end_tensor(PLAN, PLAN.inputs(), index, "input");
+  return input_output_tensor(PLAN, PLAN.inputs(), index, "input");
 }
 Result<TensorInfo> MethodMeta::output_tensor_meta(size_t index) const {
-  return end_tensor(PLAN, PLAN.outputs(), index, "output");
+  return input_output_tensor(PLAN, PLAN.outputs(), index, "output");
 }
 
 size_t MethodMeta::num_attributes() const {
@@ -125,7 +127,7 @@ Result<TensorInfo> MethodMeta::attribute_tensor_meta(size_t index) const {
   for (const schema::EValue value : PLAN.values()) {
     if (is_attribute(value) && count++ == index) return info_of(view_of(value.val_as_Tensor()));
   }
-  return fail(Error::InvalidArgument, "method '%.80s' has %zu attributes; there is none of index %zu", name().data(),
+  return fail(Error::InvalidArgument, "method '%.80s' has %zu attributes; the index %zu is too large", name().data(),
               count, index);
 }
 
@@ -133,8 +135,8 @@ size_t MethodMeta::num_memory_planned_buffers() const { return planned_memories(
 
 Result<size_t> MethodMeta::memory_planned_buffer_size(size_t index) const {
   RL_REQUIRE(index < planned_memories(PLAN), InvalidArgument,
-             "method '%.80s' has %zu planned memories, none of index %zu", name().data(), planned_memories(PLAN),
-             index);
+             "method '%.80s' has %zu planned memories; the index %zu is too large", name().data(),
+             planned_memories(PLAN), index);
   return static_cast<size_t>(PLAN.non_const_buffer_sizes()[index + 1]);
 }
 
@@ -147,7 +149,7 @@ size_t MethodMeta::num_instructions() const {
 size_t MethodMeta::num_operators() const { return PLAN.operators().size(); }
 
 Result<OperatorName> MethodMeta::operator_name(size_t index) const {
-  RL_REQUIRE(index < num_operators(), InvalidArgument, "method '%.80s' has %zu operators, none of index %zu",
+  RL_REQUIRE(index < num_operators(), InvalidArgument, "method '%.80s' has %zu operators; the index %zu is too large",
              name().data(), num_operators(), index);
   const schema::Operator op = PLAN.operators()[index];
   return OperatorName{op.name(), op.overload()};
@@ -156,7 +158,7 @@ Result<OperatorName> MethodMeta::operator_name(size_t index) const {
 size_t MethodMeta::num_backends() const { return PLAN.delegates().size(); }
 
 Result<std::string_view> MethodMeta::backend_name(size_t index) const {
-  RL_REQUIRE(index < num_backends(), InvalidArgument, "method '%.80s' has %zu delegates, none of index %zu",
+  RL_REQUIRE(index < num_backends(), InvalidArgument, "method '%.80s' has %zu delegates; the index %zu is too large",
              name().data(), num_backends(), index);
   return PLAN.delegates()[index].id();
 }

@@ -12,7 +12,7 @@
 
 namespace rushlight {
 
-// The origin of a tensor's bytes.
+// The source of a tensor's elements.
 enum class TensorSource : uint8_t {
   Caller,           // an input or output, or a tensor without memory yet
   Planned,          // planned memory
@@ -86,7 +86,7 @@ class PlanView {
   size_t num_planned_memories() const;
   size_t planned_memory_size(size_t index) const;
 
-  // Returns 0 if all planned memories are on the CPU.
+  // Returns 0 if all planned memories are on the CPU, else another number.
   int memory_devices() const;
 
   size_t num_operators() const;
@@ -104,9 +104,9 @@ class PlanView {
   // Returns the innermost line outside of torch that created the instruction, if the program has stack traces.
   SourceLine source_line(size_t chain, size_t index) const;
 
-  // Returns the bytes of a Constant, which are valid as long as the program.
+  // Returns the elements of a Constant tensor, which are valid as long as the program.
   Result<const void*> constant(const TensorView& tensor) const;
-  // Reads the initial value of a PlannedInitial.
+  // Reads the initial value of a PlannedInitial tensor into `buffer`.
   Error load_initial_value(const TensorView& tensor, void* buffer) const;
 
  private:

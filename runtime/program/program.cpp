@@ -10,7 +10,7 @@
 namespace rushlight {
 namespace {
 
-// Sets the last error message to "file: reason (table.field, at byte N)".
+// Sets the last error message to "the program is damaged: reason (table.field, at byte N)".
 Error malformed(const flatbuffer::Malformed& why) {
   if (why.table) {
     return fail(Error::InvalidProgram, "the program is damaged: %s (%s%s%s, at byte %zu)", why.reason, why.table,
@@ -26,9 +26,9 @@ Error check_identifier(const uint8_t* bytes) {
   for (int i = 0; i < 4; ++i)
     found[i] = bytes[4 + i] >= 0x20 && bytes[4 + i] < 0x7f ? static_cast<char>(bytes[4 + i]) : '.';
   if (is_known_kind) {
-    return fail(Error::NotSupported, "the program has the identifier '%s'; only 'ET12' is known here", found);
+    return fail(Error::NotSupported, "the program has the file identifier '%s'; this runtime supports 'ET12'", found);
   }
-  return fail(Error::InvalidProgram, "not a .pte file: the identifier is '%s' where 'ET12' should be", found);
+  return fail(Error::InvalidProgram, "not a .pte file: its file identifier is '%s', not 'ET12'", found);
 }
 
 }  // namespace
@@ -90,8 +90,8 @@ Result<FreeableBuffer> Program::load_segment(uint32_t index, SegmentKind kind) c
 size_t Program::num_methods() const { return program_at(root_).execution_plan().size(); }
 
 Result<std::string_view> Program::method_name(size_t index) const {
-  RL_REQUIRE(index < num_methods(), InvalidArgument, "the program has %zu methods, none of index %zu", num_methods(),
-             index);
+  RL_REQUIRE(index < num_methods(), InvalidArgument, "the program has %zu methods; the index %zu is too large",
+             num_methods(), index);
   return plan_at(root_, static_cast<uint32_t>(index)).name();
 }
 
@@ -137,8 +137,8 @@ Result<MethodMeta> Program::method_meta(std::string_view name) const {
 size_t Program::num_named_data() const { return program_at(root_).named_data().size(); }
 
 Result<std::string_view> Program::named_data_key(size_t index) const {
-  RL_REQUIRE(index < num_named_data(), InvalidArgument, "the program has %zu named data, none of index %zu",
-             num_named_data(), index);
+  RL_REQUIRE(index < num_named_data(), InvalidArgument,
+             "the program has %zu entries of named data; the index %zu is too large", num_named_data(), index);
   return program_at(root_).named_data()[index].key();
 }
 

@@ -32,7 +32,7 @@ bool strides_fit(Span<const SizesType> sizes, Span<const DimOrderType> order) {
 }  // namespace
 
 const char* check_shape(ScalarType type, Span<const SizesType> sizes, Span<const DimOrderType> order, size_t* nbytes) {
-  if (!is_known(type)) return "its element type is unknown";
+  if (!is_known(type)) return "its dtype is unknown";
   if (sizes.size() > static_cast<size_t>(kMaxDim)) return "it has more than 16 dimensions";
   if (order.size() != sizes.size()) return "the length of its dim order differs from its number of dimensions";
   if (!is_permutation(order)) return "its dim order is not a permutation";

@@ -138,11 +138,11 @@ class BundledObject {
 
 void bind_bundled(nb::module_& module) {
   using namespace nb::literals;
-  nb::class_<BundledObject>(module, "BundledModule", "A bundled program whose methods run on their test cases.")
+  nb::class_<BundledObject>(module, "BundledModule", "Runs the methods of a bundled program on their test cases.")
       .def(nb::init<nb::bytes>(), "file"_a)
-      .def("program", &BundledObject::program, "The bytes of the program inside.")
+      .def("program", &BundledObject::program, "Returns the bytes of the program.")
       .def("method_names", &BundledObject::method_names, nb::sig("def method_names(self) -> list[str]"),
-           "The methods that have test cases.")
+           "Returns the names of the methods that have test cases.")
       .def("num_test_cases", &BundledObject::num_test_cases, "method"_a)
       .def("inputs", &BundledObject::inputs, "method"_a, "test_case"_a,
            nb::sig("def inputs(self, method: str, test_case: int) -> list[typing.Any]"))
@@ -150,10 +150,13 @@ void bind_bundled(nb::module_& module) {
            nb::sig("def expected_outputs(self, method: str, test_case: int) -> list[typing.Any]"))
       .def("execute", &BundledObject::execute, "method"_a, "test_case"_a,
            nb::sig("def execute(self, method: str, test_case: int) -> list[typing.Any]"),
-           "Runs a method on the inputs of a test case.")
+           "Runs a method on the inputs of a test case and returns the outputs.")
       .def("verify", &BundledObject::verify, "method"_a, "test_case"_a, "rtol"_a, "atol"_a,
            nb::sig("def verify(self, method: str, test_case: int, rtol: float, atol: float) -> list[typing.Any]"),
-           "Runs a method on the inputs of a test case, and raises InvalidStateError if an output is not as expected.");
+           "Does the same as `execute`, and compares the outputs with the expected outputs.\n"
+           "\n"
+           "Raises:\n"
+           "    InvalidStateError: An output differs from the expected output.");
 }
 
 }  // namespace rushlight::python

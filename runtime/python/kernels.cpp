@@ -96,7 +96,8 @@ std::vector<DtypesOfArguments> dtypes_of(const Kernel& row) {
   return dtypes;
 }
 
-// Returns the rows of each operator, without rows that another row covers. One row must support all tensors of a call.
+// Returns the rows of each operator, without rows whose dtypes another row supports too. One row must support all
+// tensors of a call.
 std::vector<std::pair<std::string, std::vector<DtypesOfArguments>>> kernel_table(
     const std::optional<std::string>& library) {
   std::vector<std::pair<std::string, std::vector<DtypesOfArguments>>> table;
@@ -390,7 +391,7 @@ nb::list call_kernel(const std::string& name, nb::sequence args, const std::opti
   const size_t given = nb::len(args);
   if (given != kernel->boxed.arity) {
     raise(Error::InvalidArgument, name + " takes " + std::to_string(kernel->boxed.arity) +
-                                      " arguments (outs among them), not " + std::to_string(given));
+                                      " arguments (including outs), not " + std::to_string(given));
   }
   Arguments arguments;
   std::vector<EValue*> values;
@@ -399,8 +400,8 @@ nb::list call_kernel(const std::string& name, nb::sequence args, const std::opti
   }
   const DtypeMismatch mismatch = find_dtype_mismatch(*kernel, values.data());
   if (mismatch.found) {
-    raise(Error::NotSupported,
-          name + " does not take " + dtype_name(mismatch.dtype) + " as argument " + std::to_string(mismatch.argument));
+    raise(Error::NotSupported, name + " does not support " + dtype_name(mismatch.dtype) + " as argument " +
+                                   std::to_string(mismatch.argument));
   }
   GrowingAllocator scratch;
   std::optional<HostThreadPool> pool;

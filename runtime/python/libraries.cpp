@@ -33,7 +33,8 @@ void bind_libraries(nb::module_& module) {
         return describe(**library);
       },
       "path"_a, nb::sig("def load_library(path: str) -> tuple[str, str, list[str], list[str]]"),
-      "Name, absolute path, operators and backends of a shared library, which stays loaded.");
+      "Loads a shared library, which stays loaded. Returns its name, its absolute path, its operators and its\n"
+      "backends.");
   module.def(
       "loaded_libraries",
       [] {

@@ -25,8 +25,8 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 #if defined(RUSHLIGHT_HAS_KERNELS_OPTIMIZED)
-// Runs body(thread, repeat) on all threads, many times for a short while, because other programs may use the machine
-// too. Returns the shortest time over all rounds, where the slowest thread gives the time of a round.
+// Runs body(thread, repeat) on all threads in many short rounds, because other programs may use the machine too. The
+// time of a round is the time of its slowest thread. Returns the shortest time of all rounds.
 template <typename Body>
 double best_time(int threads, const Body& body) {
   double best = 1e30;
@@ -102,9 +102,12 @@ void bind_machine(nb::module_& module) {
   using namespace nb::literals;
   module.def("machine_peaks", &machine_peaks, "threads"_a,
              nb::sig("def machine_peaks(threads: int) -> tuple[float, float, float]"),
-             "Measures the float32 operations per second that the microkernels reach, the bytes per second that\n"
-             "they read from memory (both 0 in a build without microkernels), and the seconds from giving a task\n"
-             "to each of `threads` threads until all tasks have returned.");
+             "Measures the speed of this machine.\n"
+             "\n"
+             "Returns:\n"
+             "    The float32 operations per second of the microkernels, the bytes per second that they read from\n"
+             "    memory (both 0 in a build without microkernels), and the seconds that a pool of `threads` threads\n"
+             "    needs to run one empty task on each thread.");
 }
 
 }  // namespace rushlight::python

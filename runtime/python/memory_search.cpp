@@ -25,16 +25,16 @@ constexpr size_t kMostBuffers = 8192;
 constexpr int32_t kMostUnits = 1 << 29;
 
 Found search_offsets(const std::vector<Row>& rows, int32_t bound, int32_t peak, int64_t steps, double seconds) {
-  if (rows.size() > kMostBuffers) throw nb::value_error("search_offsets takes at most 8192 buffers");
+  if (rows.size() > kMostBuffers) throw nb::value_error("search_offsets supports at most 8192 buffers");
   if (bound < 0 || peak < bound || peak > kMostUnits) {
-    throw nb::value_error("search_offsets takes 0 <= bound <= peak <= 2**29");
+    throw nb::value_error("search_offsets needs 0 <= bound <= peak <= 2**29");
   }
   SearchProblem problem;
   int64_t total = 0;
   for (const auto& [size, first, end, alignment] : rows) {
     const bool lives = 0 <= first && first < end && end <= static_cast<int32_t>(2 * rows.size());
     if (size < 1 || size > peak || alignment < 1 || alignment > kMostUnits || !lives) {
-      throw nb::value_error("search_offsets: a buffer has no size, no lifetime or a wrong alignment");
+      throw nb::value_error("search_offsets: the size, the lifetime or the alignment of a buffer is invalid");
     }
     total += int64_t{size} + alignment - 1;
     problem.buffers.push_back({size, first, end, alignment});
@@ -53,17 +53,22 @@ Found search_offsets(const std::vector<Row>& rows, int32_t bound, int32_t peak, 
 
 void bind_memory_search(nb::module_& module) {
   using namespace nb::literals;
-  module.def(
-      "search_offsets", &search_offsets, "buffers"_a, "bound"_a, "peak"_a, "steps"_a, "seconds"_a,
-      nb::sig("def search_offsets(buffers: Sequence[tuple[int, int, int, int]], bound: int, peak: int, "
-              "steps: int, seconds: float) -> tuple[list[int], int, int, bool]"),
-      "Looks for the memory plan with the smallest peak. A buffer is its size, the first section of its\n"
-      "lifetime, the section after the last one, and its alignment; sizes are in units. `peak` is that of a\n"
-      "known plan, `bound` a lower bound. The search ends after so many steps of work, or seconds of processor\n"
-      "time.\n"
-      "\n"
-      "Returns the offsets, empty if no plan is better than the known one; the best lower bound; the steps; and\n"
-      "whether the seconds have ended the search.");
+  module.def("search_offsets", &search_offsets, "buffers"_a, "bound"_a, "peak"_a, "steps"_a, "seconds"_a,
+             nb::sig("def search_offsets(buffers: Sequence[tuple[int, int, int, int]], bound: int, peak: int, "
+                     "steps: int, seconds: float) -> tuple[list[int], int, int, bool]"),
+             "Searches for the memory plan with the smallest peak. Sizes, alignments and peaks are in units.\n"
+             "\n"
+             "Args:\n"
+             "    buffers: For each buffer its size, the first section of its lifetime, the section after the last\n"
+             "        one, and its alignment.\n"
+             "    bound: A lower bound of the peak of all plans.\n"
+             "    peak: The peak of a known plan.\n"
+             "    steps: The maximum number of search steps.\n"
+             "    seconds: The maximum processor time.\n"
+             "\n"
+             "Returns:\n"
+             "    The offsets of the buffers, which are empty if no plan is better than the known plan; the best\n"
+             "    lower bound; the number of search steps; and whether the search ended because of `seconds`.");
 }
 
 }  // namespace rushlight::python

@@ -22,7 +22,7 @@ T value_of(Result<T> result) {
 void check_index(size_t index, size_t count, const char* what, const MethodMeta& meta) {
   if (index < count) return;
   const std::string text = "method '" + std::string(meta.name()) + "' has " + std::to_string(count) + " " + what +
-                           "s; there is none of index " + std::to_string(index);
+                           "s; the index " + std::to_string(index) + " is too large";
   PyErr_SetObject(PyExc_IndexError, to_str(text).ptr());
   throw nb::python_error();
 }
@@ -169,29 +169,34 @@ void bind_metadata(nb::module_& module) {
   using Method = MetadataOfMethod;
   using TensorMeta = MetadataOfTensor;
 
-  nb::class_<TensorMeta>(module, "TensorInfo", "What a program says about one of its tensors.")
+  nb::class_<TensorMeta>(module, "TensorInfo", "The description of a tensor in a program.")
       .def("sizes", &sizes_of, nb::sig("def sizes(self) -> tuple[int, ...]"),
-           "The shape; upper bounds if it is dynamic.")
+           "Returns the sizes, which are upper bounds if the shape is dynamic.")
       .def("dim_order", &dim_order_of, nb::sig("def dim_order(self) -> tuple[int, ...]"),
-           "The dimensions from outermost to innermost in memory.")
+           "Returns the dimensions from outermost to innermost in memory.")
       .def(
-          "dtype", [](const TensorMeta& t) { return static_cast<int>(t.info.dtype); }, "The number of the scalar type.")
+          "dtype", [](const TensorMeta& t) { return static_cast<int>(t.info.dtype); },
+          "Returns the number of the dtype, which is that of c10::ScalarType.")
       .def(
-          "dtype_name", [](const TensorMeta& t) { return dtype_name(t.info.dtype); }, "Such as 'float32'.")
+          "dtype_name", [](const TensorMeta& t) { return dtype_name(t.info.dtype); },
+          "Returns the name of the dtype, such as 'float32'.")
       .def(
-          "nbytes", [](const TensorMeta& t) { return t.info.nbytes; }, "Bytes; of the upper bounds if it is dynamic.")
+          "nbytes", [](const TensorMeta& t) { return t.info.nbytes; },
+          "Returns the bytes of a tensor with the sizes of `sizes()`.")
       .def(
           "description", [](const TensorMeta& t) { return describe(t.info, t.ranges); },
-          "Such as 'float32[2..16, 8]'; 'float32[<=16, <=8]' where the program gives upper bounds alone.")
+          "Returns the dtype and the sizes, such as 'float32[2..16, 8]', or 'float32[<=16, <=8]' if the program\n"
+          "contains only upper bounds.")
       .def("is_dynamic", [](const TensorMeta& t) { return t.info.dynamism != ShapeDynamism::STATIC; })
       .def(
           "is_memory_planned", [](const TensorMeta& t) { return t.info.is_memory_planned; },
-          "False if the caller gives the memory.")
+          "Returns False if the caller provides the memory.")
       .def(
-          "name", [](const TensorMeta& t) { return to_str(t.info.name); }, "Of a buffer or parameter, else empty.")
+          "name", [](const TensorMeta& t) { return to_str(t.info.name); },
+          "Returns the name of a buffer or parameter, or ''.")
       .def("__repr__", [](const TensorMeta& t) { return to_str(repr(t.info)); });
 
-  nb::class_<Method>(module, "MethodMeta", "A method as its program describes it.")
+  nb::class_<Method>(module, "MethodMeta", "The description of a method in a program.")
       .def("name", [](const Method& m) { return to_str(m.meta.name()); })
       .def("num_inputs", [](const Method& m) { return m.meta.num_inputs(); })
       .def("num_outputs", [](const Method& m) { return m.meta.num_outputs(); })
@@ -204,7 +209,7 @@ void bind_metadata(nb::module_& module) {
             return tag_name(value_of(m.meta.input_tag(index)));
           },
           "index"_a, nb::sig("def input_tag(self, index: int) -> str"),
-          "The kind of an input: 'Tensor', 'Int', 'Double', 'Bool', 'String' or 'None'.")
+          "Returns the type of an input: 'Tensor', 'Int', 'Double', 'Bool', 'String' or 'None'.")
       .def(
           "output_tag",
           [](const Method& m, size_t index) {
@@ -219,7 +224,12 @@ void bind_metadata(nb::module_& module) {
             const TensorInfo info = value_of(m.meta.input_tensor_meta(index));
             return TensorMeta{m.program, info, input_ranges(m.program->program(), m.meta.name(), index, info)};
           },
-          "index"_a, "IndexError unless there is such an input, InvalidArgumentError if it is no tensor.")
+          "index"_a,
+          "Returns the description of an input tensor.\n"
+          "\n"
+          "Raises:\n"
+          "    IndexError: The index is too large.\n"
+          "    InvalidArgumentError: The input is not a tensor.")
       .def(
           "output_tensor_meta",
           [](const Method& m, size_t index) {
@@ -235,13 +245,13 @@ void bind_metadata(nb::module_& module) {
           },
           "index"_a)
       .def("planned_sizes", &planned_sizes, nb::sig("def planned_sizes(self) -> list[int]"),
-           "Bytes of each planned memory.")
+           "Returns the bytes of each planned memory.")
       .def("operators", &operators, nb::sig("def operators(self) -> list[str]"),
-           "Operators that the method calls, such as 'aten::add.out'.")
-      .def("backends", &backends, nb::sig("def backends(self) -> list[str]"), "The backend of each delegate.")
+           "Returns the operators that the method calls, such as 'aten::add.out'.")
+      .def("backends", &backends, nb::sig("def backends(self) -> list[str]"), "Returns the backend of each delegate.")
       .def(
           "input_spec", [](const Method& m) { return to_str(m.meta.encoded_input_spec()); },
-          "The pytree of the inputs as JSON, or empty.")
+          "Returns the pytree of the inputs as JSON text, or ''.")
       .def("output_spec", [](const Method& m) { return to_str(m.meta.encoded_output_spec()); })
       .def("__repr__", [](const Method& m) { return to_str(repr(m.meta)); });
 }

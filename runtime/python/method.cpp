@@ -103,7 +103,7 @@ class MethodObject {
     prepare_outputs();
   }
 
-  // Without `clone_outputs` the outputs in planned memory are arrays over this memory.
+  // If `clone_outputs` is false, an output in planned memory is an array over this memory.
   nb::list execute(nb::handle inputs, bool clone_outputs) {
     const nb::object items = tuple_of(inputs);
     const Running running(*this);
@@ -137,14 +137,14 @@ class MethodObject {
     const Running running(*this);
     if (index >= outputs_.size()) {
       raise(Error::InvalidArgument, "method '" + std::string(method().meta().name()) + "' has " +
-                                        std::to_string(outputs_.size()) + " outputs, no output " +
-                                        std::to_string(index));
+                                        std::to_string(outputs_.size()) + " outputs; the index " +
+                                        std::to_string(index) + " is too large");
     }
     const EValue& value = method().get_output(index);
     if (!is_planned(value)) {
       raise(Error::NotSupported, "output " + std::to_string(index) + " of method '" +
                                      std::string(method().meta().name()) +
-                                     "' is no tensor in planned memory, so that no array can share its memory");
+                                     "' is not a tensor in planned memory, so an array cannot share its memory");
     }
     library_ = loaded_torch();
     return view_of(value);
@@ -213,7 +213,7 @@ class MethodObject {
     return value.is_tensor() && loaded_->is_planned(value.to_tensor().const_data_ptr());
   }
 
-  // An array over the memory of a planned tensor. It keeps this object alive.
+  // Returns an array over the memory of a planned tensor. The array keeps this object alive.
   nb::object view_of(const EValue& value) {
     const TensorImpl& impl = *value.to_tensor().impl();
     return view_array(library_, impl.dtype, value.to_tensor().sizes(), impl.dim_order, impl.data, nb::find(this));
@@ -388,7 +388,7 @@ class MethodObject {
 
   ProgramObject program_;
   StepTimer timer_;
-  Trace* trace_ = nullptr;  // the trace for events of this method, owned by program_
+  Trace* trace_ = nullptr;  // the event trace for this method, owned by program_; null: none
   std::unique_ptr<LoadedMethod> loaded_;
   std::deque<Input> inputs_;
   std::vector<Output> outputs_;
@@ -401,11 +401,12 @@ class MethodObject {
 
 constexpr const char* kExecuteDoc = R"(Runs the method.
 
-Other threads can run Python meanwhile. Two calls of one method run one after the other.
+Other Python threads can run during the call. Calls of one method run one after the other.
 
 Args:
-    inputs: One item for each input. A tensor is a torch tensor, a numpy array or an object with DLPack. It is
-        copied only if the plan has memory of its own for the input, or if it is not dense in the method's dim order.
+    inputs: One item for each input. A tensor is a torch tensor, a numpy array or an object that supports
+        DLPack. Its elements are copied only if memory is planned for the input, or if they are not dense in
+        the method's dim order.
     clone_outputs: Whether the outputs own their memory. If False, an output in planned memory is an array over
         this memory, which the next call overwrites.
 
@@ -434,30 +435,27 @@ void bind_method(nb::module_& module) {
                    "list[typing.Any]"))
       .def("check_inputs", &MethodObject::check_inputs, "inputs"_a.none(),
            nb::sig("def check_inputs(self, inputs: typing.Sequence[typing.Any]) -> None"),
-           "Raises the errors of `execute` about its inputs, without running the method.")
-      .def(
-          "output_view", &MethodObject::output_view, "index"_a,
-          nb::sig("def output_view(self, index: int) -> typing.Any"),
-          "Returns an array over the planned memory of an output, such as a parameter that the method returns. Writes\n"
-          "to the array change the method. The array is a torch tensor if torch is loaded.")
+           "Checks the inputs and raises the same errors as `execute`, without running the method.")
+      .def("output_view", &MethodObject::output_view, "index"_a,
+           nb::sig("def output_view(self, index: int) -> typing.Any"),
+           "Returns an array over the planned memory of an output, such as a parameter that the method returns.\n"
+           "Writing to the array changes the state of the method. The array is a torch tensor if torch is loaded.")
       .def("cancel", &MethodObject::cancel,
-           "Ends the call that runs on another thread with CancelledError, before its next instruction. A later call "
-           "is\n"
-           "not affected.")
+           "Stops the call that runs on another thread, before its next instruction. The call then raises\n"
+           "CancelledError. A later call is not affected.")
       .def("reset_state", &MethodObject::reset_state,
-           "Gives mutable buffers the contents that they had when the method was loaded. Buffers that methods share\n"
-           "change for all of them.")
+           "Sets mutable buffers back to their contents after loading. Buffers that several methods share change\n"
+           "for all of these methods.")
       .def("get_attribute", &MethodObject::attribute, "name"_a,
            nb::sig("def get_attribute(self, name: str) -> typing.Any"),
            "Returns a copy of the buffer with this fully qualified name.")
       .def_prop_ro("metadata", &MethodObject::metadata)
       .def("memory", &MethodObject::memory, nb::sig("def memory(self) -> tuple[int, int, int]"),
-           "Bytes of planned memory, of the method's structures, of scratch memory so far.")
-      .def(
-          "timings", &MethodObject::timings, nb::sig("def timings(self) -> list[tuple[str, int, int, bool, float]]"),
-          "Of the last run of a method that is timed, in order: name, chain, instruction, whether it is a step inside\n"
-          "of the instruction's delegate, seconds.")
-      .def_rw("input_names", &MethodObject::input_names, "What error messages call the inputs.");
+           "Returns the bytes of planned memory, of the method's structures, and of scratch memory until now.")
+      .def("timings", &MethodObject::timings, nb::sig("def timings(self) -> list[tuple[str, int, int, bool, float]]"),
+           "Returns the times of the last run of a timed method, in order. An item contains the name, the chain,\n"
+           "the instruction, whether it is a step inside the delegate of the instruction, and the seconds.")
+      .def_rw("input_names", &MethodObject::input_names, "The names of the inputs in error messages.");
 }
 
 }  // namespace rushlight::python

@@ -38,7 +38,7 @@ nb::handle numpy_dtype(ScalarType dtype) {
       known = nb::module_::import_("numpy").attr("dtype")(nb::module_::import_("ml_dtypes").attr(name));
     } catch (nb::python_error&) {
       raise(Error::NotSupported,
-            std::string("numpy has no ") + name + ": install ml_dtypes, or give and take torch tensors");
+            std::string("numpy has no dtype ") + name + ": install ml_dtypes, or use torch tensors");
     }
   }
   return known;
@@ -55,7 +55,7 @@ nb::object tuple_of(Span<const SizesType> sizes, const DimOrderType* order) {
   return tuple;
 }
 
-// An array whose axes lie in `order`, with its axes in the order of the tensor.
+// Transposes an array whose axes are in the memory order `order`. Returns a view whose axes are in the tensor's order.
 nb::object in_axis_order(const nb::object& array, const DimOrderType* order, size_t dim) {
   DimOrderType axis_of[kMaxDim];
   SizesType axes[kMaxDim];
@@ -77,7 +77,7 @@ NewArray new_numpy_array(ScalarType dtype, Span<const SizesType> sizes, const Di
   return array;
 }
 
-// numpy has no arrays over foreign memory with each dtype: this one views bytes as elements.
+// Makes a numpy array over memory of `owner`: an array of bytes, which is then viewed as elements of the dtype.
 nb::object numpy_view(ScalarType dtype, Span<const SizesType> sizes, const DimOrderType* order, void* data,
                       nb::handle owner) {
   const bool plain = is_contiguous_dim_order({order, sizes.size()});
@@ -112,7 +112,7 @@ void describe(Block& block, ScalarType dtype, Span<const SizesType> sizes, const
                     block.strides, /*byte_offset=*/0};
 }
 
-// Makes an array of the library of a described block, and frees the block if this fails.
+// Makes an array of the library from a block that describe() has filled. Frees the block if this fails.
 nb::object exchanged(const ExchangeApi* api, Block& block) {
   void* object = nullptr;
   if (api->to_object(&block.managed, &object) != 0) {

@@ -16,8 +16,9 @@ struct NewArray {
   void* data = nullptr;
 };
 
-// Makes an array that owns its memory. The elements are not initialized, and dense in `dim_order`. The array is of the
-// library of `api` (torch), or of numpy if `api` is null. Raises NotSupportedError for a dtype that numpy lacks.
+// Makes an array that owns its memory. The elements are not initialized, and are dense in `dim_order`. `api` is the
+// interface of the array's library (torch); null means numpy. Raises NotSupportedError for a dtype that numpy does not
+// have.
 NewArray new_array(const ExchangeApi* api, ScalarType dtype, Span<const SizesType> sizes,
                    const DimOrderType* dim_order);
 

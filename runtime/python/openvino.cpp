@@ -14,7 +14,7 @@ namespace nb = nanobind;
 
 #if defined(RUSHLIGHT_HAS_BACKEND_OPENVINO)
 
-// Finds the library in the installed Python package.
+// Finds the OpenVINO library in the installed Python package; see OpenvinoLocator.
 static bool locate(char* path, size_t size) {
   const nb::gil_scoped_acquire gil;
   try {

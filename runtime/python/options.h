@@ -24,7 +24,7 @@ class OptionValue {
       characters_ = text_;
       value_ = EValue(&characters_);
     } else {
-      raise(Error::InvalidType, "option '" + key_ + "' is a bool, an int or a str, not " + type_name_of(value));
+      raise(Error::InvalidType, "option '" + key_ + "' must be a bool, an int or a str, not " + type_name_of(value));
     }
   }
   OptionValue(const OptionValue&) = delete;

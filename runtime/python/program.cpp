@@ -114,7 +114,7 @@ nb::list named_data(const ProgramObject& object) {
 
 // Returns the event trace, or raises NotFound.
 Trace& trace_of(const ProgramObject& object) {
-  if (!object.trace) raise(Error::NotFound, "there is no event trace: the program was loaded without enable_etdump");
+  if (!object.trace) raise(Error::NotFound, "there is no event trace: load the program with enable_etdump=True");
   return *object.trace;
 }
 
@@ -165,10 +165,10 @@ nb::object get_backend_option(std::string_view name, std::string_view key) {
   if (value.tag == Tag::Bool) return nb::bool_(value.to_bool());
   if (value.tag == Tag::Int) return nb::int_(value.to_int());
   if (value.tag == Tag::String) return to_str(value.to_string_view());
-  raise(Error::InvalidType, std::string("the option is a ") + to_string(value.tag));
+  raise(Error::InvalidType, "option '" + std::string(key) + "' has the unsupported type " + to_string(value.tag));
 }
 
-// Returns [(backend, method, what provides it)].
+// Returns a list of (backend, method, text that says how to get the backend).
 nb::list backends_missing(const ProgramObject& object) {
   nb::list missing;
   const Program& program = object.program->program();
@@ -195,36 +195,56 @@ void bind_program(nb::module_& module) {
             clear_last_error_message();
             return MetadataOfMethod{object.program, value_of(object.program->program().method_meta(name))};
           },
-          "name"_a, "NotFoundError unless the program has the method.")
+          "name"_a,
+          "Returns the description of a method.\n"
+          "\n"
+          "Raises:\n"
+          "    NotFoundError: The program does not have the method.")
       .def("named_data", &named_data, nb::sig("def named_data(self) -> list[str]"),
-           "Keys of the blobs that the program stores by name.")
+           "Returns the keys of the data that the program stores by name.")
       .def("missing_backends", &backends_missing, nb::sig("def missing_backends(self) -> list[tuple[str, str, str]]"),
-           "Backends that are not here, the method that needs each, and what would provide it.")
+           "Returns the missing backends of all methods. An item contains the backend, the method that needs it,\n"
+           "and a text that says how to get the backend.")
       .def(
           "enable_etdump",
           [](ProgramObject& object, size_t buffer_size, size_t debug_buffer_size, bool allocations) {
             object.trace = std::make_shared<Trace>(buffer_size, debug_buffer_size, allocations);
           },
           "buffer_size"_a, "debug_buffer_size"_a, "allocations"_a = false,
-          "Records the events of methods that are loaded later, in a buffer of so many bytes. With a debug buffer, "
-          "the\n"
-          "outputs of instructions are recorded too, and allocations on request.")
+          "Records the events of methods that are loaded later.\n"
+          "\n"
+          "Args:\n"
+          "    buffer_size: The bytes of the buffer for events.\n"
+          "    debug_buffer_size: The bytes of the buffer for outputs of instructions; 0 records no outputs.\n"
+          "    allocations: Whether allocations of memory are recorded too.")
       .def("verify_digest", &verify_digest,
-           "Compares the bytes of the file with the SHA-256 digest that it carries, or raises InvalidProgramError.")
+           "Compares the bytes of the file with the SHA-256 digest in the file.\n"
+           "\n"
+           "Raises:\n"
+           "    InvalidProgramError: They differ, or the file contains no digest.")
       .def(
           "set_limits",
           [](ProgramObject& object, std::optional<uint64_t> instructions, std::optional<size_t> memory) {
             object.limits = {instructions.value_or(UINT64_MAX), memory.value_or(SIZE_MAX)};
           },
           "instructions"_a.none(), "memory"_a.none(),
-          "Limits methods that are loaded later; None: no limit. `instructions`: of one call. `memory`: in bytes.")
+          "Sets the limits of methods that are loaded later. None means no limit.\n"
+          "\n"
+          "Args:\n"
+          "    instructions: The maximum number of instructions of one call.\n"
+          "    memory: The maximum number of bytes of memory.")
       .def("has_etdump", [](const ProgramObject& object) { return object.trace != nullptr; })
       .def("etdump", &etdump, nb::sig("def etdump(self) -> tuple[bytes, bytes, int]"),
-           "The event trace so far: an ETDump, the debug buffer, and the number of events that did not fit.")
+           "Returns the event trace: an ETDump, the debug buffer, and the number of events that did not fit.")
       .def("thread_count", [](const ProgramObject& object) { return object.pool ? object.pool->thread_count() : 1; });
   module.def("load_file", &load_file, "path"_a, "data"_a, "threads"_a.none(),
              nb::sig("def load_file(path: str, data: list[str] | bytes | memoryview, threads: int | None) -> Program"),
-             "Maps a file. `data`: paths of .ptd files, or the bytes of one.");
+             "Maps the file of a program into memory.\n"
+             "\n"
+             "Args:\n"
+             "    path: The .pte file.\n"
+             "    data: The paths of .ptd files, or the bytes of one .ptd file.\n"
+             "    threads: The number of threads, or None for the default pool.");
   module.def("load_buffer", &load_buffer, "program"_a, "data"_a, "threads"_a.none(),
              nb::sig("def load_buffer(program: bytes | memoryview, data: list[str] | bytes | memoryview, "
                      "threads: int | None) -> Program"));
@@ -236,7 +256,8 @@ void bind_program(nb::module_& module) {
              nb::sig("def get_backend_option(backend: str, key: str) -> bool | int | str"));
   module.def(
       "get_thread_count", [] { return default_thread_pool().thread_count(); },
-      "Threads of the pool that programs use unless they are loaded with a number of their own.");
+      "Returns the number of threads of the default pool. A program uses this pool unless it is loaded with\n"
+      "another number of threads.");
   module.def("set_thread_count", [](size_t threads) { default_thread_pool().set_thread_count(threads); }, "threads"_a);
 }
 

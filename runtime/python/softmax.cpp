@@ -17,12 +17,12 @@ void softmax_in_place(nb::handle values) {
   try {
     is_array = borrowed.borrow(values);
   } catch (const NoTensor& error) {
-    raise(Error::InvalidType, "softmax_in_place takes an array, " + error.reason);
+    raise(Error::InvalidType, "softmax_in_place needs an array, " + error.reason);
   }
   const TensorView& view = borrowed.view;
   if (!is_array || view.dtype != ScalarType::Float || view.dim != 1 || view.read_only ||
       (view.numel() > 1 && view.strides[0] != 1)) {
-    raise(Error::InvalidArgument, "softmax_in_place takes a writable, dense float32 array of one dimension");
+    raise(Error::InvalidArgument, "softmax_in_place needs a writable, dense float32 array of one dimension");
   }
   float* data = static_cast<float*>(view.data);
   if (view.numel() > 0) microkernels::f32_microkernels().softmax(false, data, data, view.numel());
@@ -34,7 +34,7 @@ void bind_softmax(nb::module_& module) {
   using namespace nb::literals;
   module.def("softmax_in_place", &softmax_in_place, "values"_a,
              nb::sig("def softmax_in_place(values: typing.Any) -> None"),
-             "Replaces the float32 values of an array of one dimension by their softmax.");
+             "Replaces the float32 values of a one-dimensional array by their softmax.");
 }
 
 }  // namespace rushlight::python

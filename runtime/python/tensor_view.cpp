@@ -118,7 +118,7 @@ bool scalar_type_of_format(const char* format, size_t size, ScalarType* out) {
 void fill(TensorView& view, const DlTensor& tensor, nb::handle object) {
   if (tensor.device.type != kDlCpu) refuse(object, "it is not in CPU memory");
   if (tensor.ndim > kMaxDim) refuse(object, "it has more than 16 dimensions");
-  if (!scalar_type_of_dl(tensor.dtype, &view.dtype)) refuse(object, "its dtype is not known to the runtime");
+  if (!scalar_type_of_dl(tensor.dtype, &view.dtype)) refuse(object, "the runtime does not support its dtype");
   view.data = static_cast<char*>(tensor.data) + tensor.byte_offset;
   view.dim = static_cast<uint8_t>(tensor.ndim);
   int64_t stride = 1;
@@ -206,7 +206,7 @@ bool BorrowedTensor::borrow(nb::handle object) {
 
 bool BorrowedTensor::borrow_buffer(nb::handle object) {
   if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_FULL_RO) != 0) {
-    // Dtypes that numpy lacks (bfloat16, float8) have no buffer format; numpy views them as integers.
+    // Dtypes that numpy does not have (bfloat16, float8) have no buffer format, so the array is viewed as integers.
     PyErr_Clear();
     const nb::object dtype = nb::getattr(object, "dtype", nb::none());
     const std::string name = text_of(nb::getattr(dtype, "name", nb::none()));
@@ -218,19 +218,19 @@ bool BorrowedTensor::borrow_buffer(nb::handle object) {
       view.dtype = type;
       return true;
     }
-    refuse(object, "its dtype is not known to the runtime");
+    refuse(object, "the runtime does not support its dtype");
   }
   has_buffer_ = true;
   if (buffer_.ndim > kMaxDim) refuse(object, "it has more than 16 dimensions");
   if (!scalar_type_of_format(buffer_.format, static_cast<size_t>(buffer_.itemsize), &view.dtype)) {
-    refuse(object, "its dtype is not known to the runtime");
+    refuse(object, "the runtime does not support its dtype");
   }
   view.data = buffer_.buf;
   view.dim = static_cast<uint8_t>(buffer_.ndim);
   view.read_only = buffer_.readonly;
   for (int i = 0; i < buffer_.ndim; ++i) {
     if (buffer_.shape[i] > INT32_MAX) refuse(object, "a dimension is longer than 2^31 - 1");
-    if (buffer_.strides[i] % buffer_.itemsize != 0) refuse(object, "its strides are no multiples of its element size");
+    if (buffer_.strides[i] % buffer_.itemsize != 0) refuse(object, "its strides are not multiples of its element size");
     view.sizes[i] = static_cast<SizesType>(buffer_.shape[i]);
     view.strides[i] = buffer_.strides[i] / buffer_.itemsize;
   }

@@ -17,14 +17,14 @@ namespace nb = nanobind;
 namespace {
 
 // A Python array as a tensor. The array is dense in the dim order.
-class Viewed {
+class ArrayTensor {
  public:
-  // The dim order is that of `like` if this tensor has its rank, else the one in which the array is dense.
-  Viewed(nb::handle object, const std::string& name, const TensorImpl* like) {
+  // If `like` has the rank of the array, its dim order is used. Otherwise the array must be dense in some dim order.
+  ArrayTensor(nb::handle object, const std::string& name, const TensorImpl* like) {
     try {
       if (!borrowed_.borrow(object)) throw NoTensor{"not " + type_name_of(object)};
     } catch (const NoTensor& error) {
-      raise(Error::InvalidType, name + " is to be a tensor, " + error.reason);
+      raise(Error::InvalidType, name + " must be a tensor, " + error.reason);
     }
     TensorView& view = borrowed_.view;
     impl_.data = view.data;
@@ -47,8 +47,8 @@ class Viewed {
     impl_.dtype = view.dtype;
     impl_.dim = view.dim;
   }
-  Viewed(const Viewed&) = delete;
-  Viewed& operator=(const Viewed&) = delete;
+  ArrayTensor(const ArrayTensor&) = delete;
+  ArrayTensor& operator=(const ArrayTensor&) = delete;
 
   Tensor tensor() { return Tensor(&impl_); }
   const TensorImpl& impl() const { return impl_; }
@@ -69,11 +69,11 @@ class SgdObject {
     check(check_sgd_options(options_));
     for (auto [key, value] : parameters) {
       std::string name = nb::cast<std::string>(key);
-      Viewed viewed(value, "parameter '" + name + "'", nullptr);
+      ArrayTensor viewed(value, "parameter '" + name + "'", nullptr);
       if (viewed.is_read_only()) raise(Error::InvalidArgument, "parameter '" + name + "' is read-only");
       if (!is_floating(viewed.impl().dtype)) {
         raise(Error::NotSupported, "parameter '" + name + "' is " + dtype_name(viewed.impl().dtype) +
-                                       "; SGD updates float32, float64, float16 and bfloat16");
+                                       "; SGD supports float32, float64, float16 and bfloat16");
       }
       rows_[name].parameter = nb::borrow(value);
     }
@@ -89,7 +89,7 @@ class SgdObject {
     }
     if (used == 0 && !rows_.empty()) {
       raise(Error::InvalidArgument,
-            "none of the " + std::to_string(gradients.size()) + " gradients is of a parameter of this optimizer");
+            "none of the " + std::to_string(gradients.size()) + " gradients belongs to a parameter of this optimizer");
     }
   }
 
@@ -110,8 +110,8 @@ class SgdObject {
   static void check(Error error) { raise_if(error); }
 
   void update(const std::string& name, Row& row, nb::handle gradient) {
-    Viewed parameter(row.parameter, "parameter '" + name + "'", nullptr);
-    Viewed given(gradient, "the gradient of '" + name + "'", &parameter.impl());
+    ArrayTensor parameter(row.parameter, "parameter '" + name + "'", nullptr);
+    ArrayTensor given(gradient, "the gradient of '" + name + "'", &parameter.impl());
     const bool is_first = row.direction.empty();
     TensorImpl impl = parameter.impl();
     if (options_.momentum != 0) {
@@ -127,7 +127,7 @@ class SgdObject {
     }
   }
 
-  void step_or_raise(const std::string& name, Viewed& parameter, Viewed& gradient, const Tensor* direction,
+  void step_or_raise(const std::string& name, ArrayTensor& parameter, ArrayTensor& gradient, const Tensor* direction,
                      bool is_first) {
     clear_last_error_message();
     const Error error = sgd_step(options_, parameter.tensor(), gradient.tensor(), direction, is_first);
@@ -149,7 +149,7 @@ void bind_training(nb::module_& module) {
           nb::sig("def __init__(self, parameters: dict[str, typing.Any], lr: float, momentum: float, dampening: float, "
                   "weight_decay: float, nesterov: bool) -> None"))
       .def("step", &SgdObject::step, "gradients"_a, nb::sig("def step(self, gradients: dict[str, typing.Any]) -> None"),
-           "Moves each parameter that has a gradient.")
+           "Updates each parameter that has a gradient.")
       .def_prop_rw("lr", &SgdObject::lr, &SgdObject::set_lr, "The learning rate.");
 }
 

@@ -39,7 +39,7 @@ size_t usable_cores() {
   return static_cast<size_t>(CPU_COUNT(&cores));
 }
 
-// Returns the number of CPUs that the control group allows, or 0 if it has no limit.
+// Returns the CPU quota of the control group, rounded up to whole CPUs, or 0 if there is no limit.
 size_t granted_cpus() {
   std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "r");
   if (!file) return 0;

@@ -16,7 +16,7 @@
 namespace rushlight {
 namespace {
 
-// A sleeping thread wakes up slowly, so this time is longer than the pause between two runs of a small network.
+// A sleeping thread needs long to wake up, so this time is longer than the pause between two runs of a small network.
 constexpr auto kSpinTime = std::chrono::microseconds(200);
 
 thread_local bool is_inside_task = false;
@@ -44,8 +44,9 @@ bool spin(const Done& done) {
 
 }  // namespace
 
-// The threads of the pool, without the caller's thread. A thread joins a job if it arrives while the job is open. The
-// caller closes the job when no index is left, and waits only for the threads that joined.
+// The threads of the pool, without the caller's thread. run() opens a job, and a thread joins the job if it wakes up
+// while the job is open. The caller of run() closes the job when no index is left. It then waits only for the threads
+// that joined.
 class HostThreadPool::Workers {
  public:
   // Starts `wanted` threads, or fewer if the system cannot start so many.
@@ -60,11 +61,11 @@ class HostThreadPool::Workers {
 
   ~Workers() {
     stop_.store(true);
-    announce();
+    wake_threads();
     for (size_t i = 0; i < started_; ++i) platform::join_thread(threads_[i]);
   }
 
-  uint64_t born() const { return generation_; }
+  uint64_t generation() const { return generation_; }
   size_t wanted() const { return wanted_; }
 
   void run(size_t count, void (*task)(void*, size_t), void* context) {
@@ -73,22 +74,22 @@ class HostThreadPool::Workers {
     total_ = count;
     next_.store(0, std::memory_order_relaxed);
     is_open_.store(true);
-    announce();
-    take_indices();
+    wake_threads();
+    run_tasks();
     is_open_.store(false);
     const auto is_done = [this] { return active_.load() == 0; };
     while (!spin(is_done)) std::this_thread::yield();
   }
 
  private:
-  void announce() {
+  void wake_threads() {
     epoch_.fetch_add(1);
     if (sleepers_.load() == 0) return;
     std::lock_guard<std::mutex> lock(mutex_);
     wake_.notify_all();
   }
 
-  void take_indices() {
+  void run_tasks() {
     is_inside_task = true;
     for (size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < total_;) task_(context_, i);
     is_inside_task = false;
@@ -97,17 +98,17 @@ class HostThreadPool::Workers {
   void work() {
     uint64_t seen = 0;
     while (true) {
-      const auto is_news = [&] { return epoch_.load() != seen; };
-      if (!spin(is_news)) {
+      const auto has_changed = [&] { return epoch_.load() != seen; };
+      if (!spin(has_changed)) {
         std::unique_lock<std::mutex> lock(mutex_);
         sleepers_.fetch_add(1);
-        wake_.wait(lock, is_news);
+        wake_.wait(lock, has_changed);
         sleepers_.fetch_sub(1);
       }
       seen = epoch_.load();
       if (stop_.load()) return;
       active_.fetch_add(1);
-      if (is_open_.load()) take_indices();
+      if (is_open_.load()) run_tasks();
       active_.fetch_sub(1);
     }
   }
@@ -137,7 +138,7 @@ HostThreadPool::~HostThreadPool() { drop_workers(); }
 // Threads from before a fork do not exist in the child process, and neither do the objects that are needed to join
 // them. The child process does not destroy these objects.
 void HostThreadPool::drop_workers() {
-  if (workers_ && workers_->born() == process_generation()) delete workers_;
+  if (workers_ && workers_->generation() == process_generation()) delete workers_;
   workers_ = nullptr;
 }
 
@@ -153,7 +154,7 @@ void HostThreadPool::run(size_t count, void (*task)(void* context, size_t index)
     for (size_t i = 0; i < count; ++i) task(context, i);
     return;
   }
-  if (!workers_ || workers_->born() != process_generation() || workers_->wanted() != threads - 1) {
+  if (!workers_ || workers_->generation() != process_generation() || workers_->wanted() != threads - 1) {
     drop_workers();
     workers_ = new Workers(threads - 1);
   }

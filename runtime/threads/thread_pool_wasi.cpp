@@ -7,15 +7,15 @@
 namespace rushlight {
 namespace {
 
-// A sleeping thread wakes up slowly, so this time is longer than the pause between two runs of a small network.
+// A sleeping thread needs long to wake up, so this time is longer than the pause between two runs of a small network.
 constexpr uint64_t kSpinNs = 200'000;
 
 thread_local bool is_inside_task = false;
 
-// The workers of the module. The host starts them: each calls rushlight_worker_run(), and the host ends it. Pools use
-// the workers in turn. A worker joins a job while the job is open and has fewer threads than its pool. The caller
-// closes the job when no index is left, and spins until the joined workers finish: the main thread of a browser must
-// not sleep.
+// The worker threads of the WebAssembly module. The host starts and ends them; each worker calls
+// rushlight_worker_run(). Only one pool uses the workers at a time. run() opens a job. A worker joins the job if the
+// job is open and has fewer threads than its pool. The caller of run() closes the job when no index is left. It then
+// spins until the joined workers finish, because the main thread of a browser must not sleep.
 class Workers {
  public:
   size_t count() const { return count_.load(std::memory_order_relaxed); }
@@ -35,7 +35,7 @@ class Workers {
 #if defined(__wasm_atomics__)
     if (sleepers_.load() > 0) __builtin_wasm_memory_atomic_notify(epoch_address(), UINT32_MAX);
 #endif
-    take_indices();
+    run_tasks();
     is_open_.store(false);
     while (active_.load() != 0) {
     }
@@ -45,10 +45,10 @@ class Workers {
     int32_t seen = epoch_.load();
     count_.fetch_add(1);
     while (true) {
-      wait_for_news(seen);
+      wait_for_job(seen);
       seen = epoch_.load();
       active_.fetch_add(1);
-      if (is_open_.load() && places_.fetch_sub(1) > 0) take_indices();
+      if (is_open_.load() && places_.fetch_sub(1) > 0) run_tasks();
       active_.fetch_sub(1);
     }
   }
@@ -56,7 +56,7 @@ class Workers {
  private:
   int* epoch_address() { return reinterpret_cast<int*>(&epoch_); }
 
-  void wait_for_news(int32_t seen) {
+  void wait_for_job(int32_t seen) {
     const uint64_t end = platform::now_ns() + kSpinNs;
     do {
       for (int i = 0; i < 256; ++i) {
@@ -70,7 +70,7 @@ class Workers {
 #endif
   }
 
-  void take_indices() {
+  void run_tasks() {
     is_inside_task = true;
     for (size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < total_;) task_(context_, i);
     is_inside_task = false;

@@ -1,7 +1,8 @@
-// The dump is written from the end of the buffer towards its start, because offsets of FlatBuffers point to higher
-// addresses: an object is written after the objects to which it refers. The objects at the end (vtables and the empty
-// text) are shared by the whole dump. Each event is linked to the previous event. When a block is closed, the vector of
-// its events is written in front of them; each event reserves the memory for its element of this vector.
+// The dump is written from the end of the buffer towards its start. The reason is that offsets of FlatBuffers point to
+// higher addresses, so an object is written after the objects to which it refers. The whole dump shares the objects at
+// the end of the buffer (vtables and the empty text). Each event contains a link to the previous event. When a block is
+// closed, the vector of its events is written in front of them; each event reserves memory for its element of this
+// vector.
 #include "rushlight/trace/etdump.h"
 
 #include <cstring>
@@ -16,7 +17,7 @@ namespace {
 using schema::etdump::ValueType;
 
 constexpr size_t kDebugAlignment = 64;
-// Places have 32 bits, offsets of FlatBuffers have 31 bits.
+// A Place has 32 bits, but an offset of FlatBuffers has 31 bits.
 constexpr size_t kMaxCapacity = 0x7FFFFFF8;
 // Bytes before the first table: the size, the offset of the root, and the file identifier.
 constexpr size_t kHeaderBytes = 12;
@@ -162,9 +163,9 @@ size_t ETDumpGen::tail_bytes(size_t events, size_t blocks) const {
   return vectors + block::kSize + dump::kSize + kHeaderBytes + 16;
 }
 
-// Reserves `size` bytes, so that the byte `ahead` bytes after their start is at a multiple of `alignment`. Returns
-// their place, or 0 if they do not fit together with the rest of the dump.
-ETDumpGen::Place ETDumpGen::take(size_t size, size_t alignment, size_t ahead) {
+// Reserves `size` bytes. The byte at `ahead` bytes after their start is at a multiple of `alignment`. Returns their
+// place, or 0 if they and the rest of the dump do not fit into the buffer.
+ETDumpGen::Place ETDumpGen::reserve(size_t size, size_t alignment, size_t ahead) {
   if (size > capacity_) return 0;
   const size_t place = align_up(used_ + size - ahead, alignment) + ahead;
   if (place + tail_bytes(num_events_ + 1, num_closed_ + 2) > capacity_) return 0;
@@ -173,7 +174,7 @@ ETDumpGen::Place ETDumpGen::take(size_t size, size_t alignment, size_t ahead) {
 }
 
 ETDumpGen::Place ETDumpGen::add_table(Place vtable, size_t size, size_t alignment) {
-  const Place table = take(size, alignment, 0);
+  const Place table = reserve(size, alignment, 0);
   if (table == 0) return 0;
   std::memset(at(table), 0, size);
   put(table, 0, static_cast<int32_t>(at(table) - at(vtable)));
@@ -181,7 +182,7 @@ ETDumpGen::Place ETDumpGen::add_table(Place vtable, size_t size, size_t alignmen
 }
 
 ETDumpGen::Place ETDumpGen::add_vtable(const uint16_t* entries, size_t count) {
-  const Place vtable = take(align_up(2 * count, 4), 4, 0);
+  const Place vtable = reserve(align_up(2 * count, 4), 4, 0);
   if (vtable != 0) std::memcpy(at(vtable), entries, 2 * count);
   return vtable;
 }
@@ -189,7 +190,7 @@ ETDumpGen::Place ETDumpGen::add_vtable(const uint16_t* entries, size_t count) {
 // Adds a vector of bytes with a NUL at its end, so that the vector can also be a text.
 ETDumpGen::Place ETDumpGen::add_bytes(const void* data, size_t size) {
   if (size > capacity_) return 0;
-  const Place place = take(align_up(4 + size + 1, 4), 4, 0);
+  const Place place = reserve(align_up(4 + size + 1, 4), 4, 0);
   if (place == 0) return 0;
   put(place, 0, static_cast<uint32_t>(size));
   if (size > 0) std::memcpy(at(place) + 4, data, size);
@@ -397,7 +398,7 @@ AllocatorId ETDumpGen::track_allocator(std::string_view name) {
   if (num_allocators_ == kMaxAllocators) return 0;
   const Place text = add_text(name);
   const Place before = used_;
-  ++num_allocators_;  // its element of the vectors is reserved too
+  ++num_allocators_;  // reserves the allocator's element of the vectors too
   const Place table = text != 0 ? add_table(fixed_.allocator_vtable, kReferenceTable, 4) : 0;
   if (table == 0) {
     --num_allocators_;
@@ -438,8 +439,8 @@ ETDumpGen::Place ETDumpGen::add_tensor(const Tensor& given) {
   const size_t offset = align_up(debug_used_, kDebugAlignment);
   const size_t nbytes = given.nbytes();
   if (offset > debug_.size() || nbytes > debug_.size() - offset) return 0;
-  const Place strides = take(4 + 8 * rank, 8, 4);
-  const Place sizes = strides != 0 ? take(4 + 8 * rank, 8, 4) : 0;
+  const Place strides = reserve(4 + 8 * rank, 8, 4);
+  const Place sizes = strides != 0 ? reserve(4 + 8 * rank, 8, 4) : 0;
   const Place table = sizes != 0 ? add_table(fixed_.tensor_vtable, tensor::kSize, 8) : 0;
   if (table == 0) return 0;
   put(sizes, 0, static_cast<uint32_t>(rank));
@@ -459,15 +460,15 @@ ETDumpGen::Place ETDumpGen::add_tensor(const Tensor& given) {
 }
 
 ETDumpGen::Place ETDumpGen::add_tensors(Span<const Tensor> tensors) {
-  // First the places of the tensor tables, then the tables, then the vector that points to them.
-  const Place first = take(4 * tensors.size(), 4, 0);
+  // Writes temporary places of the tensor tables, then the tables, then the vector that refers to them.
+  const Place first = reserve(4 * tensors.size(), 4, 0);
   if (first == 0 && !tensors.empty()) return 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Place table = add_tensor(tensors[i]);
     if (table == 0) return 0;
     put(first, 4 * i, table);
   }
-  const Place vector = take(4 + 4 * tensors.size(), 4, 0);
+  const Place vector = reserve(4 + 4 * tensors.size(), 4, 0);
   const Place list = vector != 0 ? add_table(fixed_.list_vtable, kReferenceTable, 4) : 0;
   if (list == 0) return 0;
   put(vector, 0, static_cast<uint32_t>(tensors.size()));

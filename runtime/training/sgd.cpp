@@ -6,7 +6,7 @@
 namespace rushlight {
 namespace {
 
-// One step over all elements, computed in type `C`.
+// Updates all elements of a parameter by one step, with arithmetic in type `C`.
 template <typename T, typename C>
 void update(const SgdOptions& options, int64_t count, T* parameter, const T* gradient, T* direction, bool is_first) {
   const C lr = static_cast<C>(options.lr);
@@ -48,7 +48,7 @@ Error check_sgd_options(const SgdOptions& options) {
   RL_REQUIRE(std::isfinite(options.dampening), InvalidArgument, "the dampening is %g; it must be a finite number",
              options.dampening);
   RL_REQUIRE(!options.nesterov || (options.momentum > 0 && options.dampening == 0), InvalidArgument,
-             "Nesterov's method needs a momentum above 0 and a dampening of 0; they are %g and %g", options.momentum,
+             "Nesterov momentum needs a momentum above 0 and a dampening of 0; they are %g and %g", options.momentum,
              options.dampening);
   return Error::Ok;
 }
@@ -59,9 +59,9 @@ Error sgd_step(const SgdOptions& options, const Tensor& parameter, const Tensor&
   const int64_t count = parameter.numel();
   RL_REQUIRE(count == 0 || parameter.const_data_ptr(), InvalidArgument, "the parameter has no memory");
   RL_TRY(check_like(parameter, gradient, "gradient"));
-  RL_REQUIRE(direction || options.momentum == 0, InvalidArgument, "a momentum of %g needs memory for directions",
-             options.momentum);
-  if (direction) RL_TRY(check_like(parameter, *direction, "momentum"));
+  RL_REQUIRE(direction || options.momentum == 0, InvalidArgument,
+             "an SGD step with a momentum of %g needs a momentum buffer", options.momentum);
+  if (direction) RL_TRY(check_like(parameter, *direction, "momentum buffer"));
   const auto run = [&](auto* element, auto compute) {
     using T = std::remove_pointer_t<decltype(element)>;
     update<T, decltype(compute)>(options, count, parameter.mutable_data_ptr<T>(), gradient.const_data_ptr<T>(),
@@ -78,7 +78,8 @@ Error sgd_step(const SgdOptions& options, const Tensor& parameter, const Tensor&
     case ScalarType::BFloat16:
       return run(static_cast<BFloat16*>(nullptr), 0.0f);
     default:
-      return fail(Error::NotSupported, "a parameter of dtype %s; SGD updates float32, float64, float16 and bfloat16",
+      return fail(Error::NotSupported,
+                  "SGD does not support parameters of dtype %s, only float32, float64, float16 and bfloat16",
                   dtype_name(parameter.scalar_type()));
   }
 }

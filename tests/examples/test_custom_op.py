@@ -97,7 +97,7 @@ torch.testing.assert_close(out, x * x.clamp(0, 6) / 6)
 for arguments, text in (
     ([x, None, 0.0, out], "limit is 0, but must be above 0"),
     ([x, torch.zeros(2), 1.0, out], "bias has 2 elements, not 3"),
-    ([x.double(), None, 1.0, out], "does not take float64"),
+    ([x.double(), None, 1.0, out], "does not support float64"),
 ):
     try:
         call_kernel("sample::gate.out", arguments)

@@ -53,7 +53,7 @@ def test_a_changed_byte_is_refused(signed: bytes, tmp_path: Path) -> None:
 
 
 def test_a_program_without_a_digest_is_refused_where_one_is_asked_for() -> None:
-    with pytest.raises(InvalidProgramError, match=r"carries no digest; compile it with digest=True"):
+    with pytest.raises(InvalidProgramError, match=r"contains no digest; compile it with digest=True"):
         rushlight.load(rushlight.compile(MODEL, INPUTS), verify_digest=True)
 
 

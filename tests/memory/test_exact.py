@@ -147,9 +147,9 @@ def test_without_the_extension_first_fit_stands(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     "rows, bound, peak, message",
     [
-        ([(0, 0, 1, 1)], 1, 1, "no size"),
-        ([(1, 1, 1, 1)], 1, 1, "no lifetime"),
-        ([(1, 0, 9, 1)], 1, 1, "no lifetime"),
+        ([(0, 0, 1, 1)], 1, 1, "the size"),
+        ([(1, 1, 1, 1)], 1, 1, "the lifetime"),
+        ([(1, 0, 9, 1)], 1, 1, "the lifetime"),
         ([(1, 0, 1, 0)], 1, 1, "alignment"),
         ([(1, 0, 1, 1)], 2, 1, "bound <= peak"),
         ([(1, 0, 1, 1)] * 8193, 1, 1, "8192 buffers"),

@@ -271,7 +271,7 @@ REFUSED: list[tuple[str, list[object], str]] = [
     ("aten::index.Tensor_out", [x(4, 4), [at(0, 1), at(0, 1, 2)], x(3)], "broadcast"),
     ("aten::index_put.out", [x(4), [at(0, 1)], x(3), False, x(4)], "do not broadcast"),
     ("aten::masked_scatter.out", [x(4), torch.ones(4).bool(), x(3), x(4)], "3 elements"),
-    ("aten::nonzero.out", [x(4), x(4, 1)], "does not take float32 as argument 1"),
+    ("aten::nonzero.out", [x(4), x(4, 1)], "does not support float32 as argument 1"),
     ("aten::take.out", [x(4), at(4), x()], "index 4"),
     ("aten::index_add.out", [x(4), 0, at(0, 1), x(3), 1, x(4)], "one slice per index"),
     ("aten::index_copy.out", [x(4, 2), 0, at(0), x(1, 3), x(4, 2)], "one slice per index"),

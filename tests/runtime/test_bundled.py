@@ -155,7 +155,7 @@ def test_the_runner_names_the_element_that_differs(file: str) -> None:
 
 def test_the_runner_runs_without_verification(file: str, tmp_path: Path) -> None:
     done = run("--bundled_program_path", file, "--testset_idx", "2")
-    assert done.returncode == 1 and "test case 2 of method 'forward' expects no outputs" in done.stderr
+    assert done.returncode == 1 and "test case 2 of method 'forward' has no expected outputs" in done.stderr
     dump, values = tmp_path / "model.etdp", tmp_path / "values.bin"
     traced = ("--etdump_path", str(dump), "--debug_output_path", str(values))
     done = run("--bundled_program_path", file, "--output_verification", "false", *traced)
@@ -183,7 +183,7 @@ def test_wrong_options_of_the_runner(file: str, program: bytes, tmp_path: Path) 
     done = run("--bundled_program_path", str(plain))
     assert done.returncode == 1 and f"'{plain}' is not a bundled program" in done.stderr
     for option, value, message in (
-        ("--testset_idx", "-1", "takes a number from 0 on"),
+        ("--testset_idx", "-1", "takes a number that is at least 0"),
         ("--rtol", "x", "takes a number that is not negative"),
         ("--output_verification", "maybe", "takes true or false"),
     ):

@@ -107,7 +107,7 @@ def test_events_that_do_not_fit_are_counted(plain: bytes) -> None:
 
 def test_without_a_trace_there_is_none(plain: bytes) -> None:
     program = Runtime.get().load_program(plain)
-    with pytest.raises(NotFoundError, match="loaded without enable_etdump"):
+    with pytest.raises(NotFoundError, match="load the program with enable_etdump=True"):
         program.etdump()
     module = _load_for_executorch_from_buffer(plain)
     assert not module.has_etdump()

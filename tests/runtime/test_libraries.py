@@ -117,12 +117,12 @@ def test_a_truncated_library(good: Path, tmp_path: Path, kept: float) -> None:
 def test_a_library_of_something_else() -> None:
     name = ctypes.util.find_library("m")
     found = [path for path in Path("/usr/lib").glob(f"*/{name}")] + [Path("/usr/lib64") / str(name)]
-    with pytest.raises(errors.NotSupportedError, match="not one of kernels or backends"):
+    with pytest.raises(errors.NotSupportedError, match="not a library of kernels or backends"):
         load_library(next(path for path in found if path.exists()))
 
 
 def test_a_symbol_of_something_else(tmp_path: Path) -> None:
-    with pytest.raises(errors.NotSupportedError, match="not one of kernels or backends"):
+    with pytest.raises(errors.NotSupportedError, match="not a library of kernels or backends"):
         load_library(build(tmp_path, "symbol", "-DNO_TABLE"))
 
 
@@ -137,7 +137,7 @@ def test_another_version(tmp_path: Path) -> None:
         ("{nullptr,boxed<&nothing>,{}}", "row 0 of .* has no name"),
         ('{"op.out",boxed<&nothing>,{}}', "row 0 of .* has no name"),
         ('{"wrong::op.out",{},{}}', r"row 0 \(wrong::op.out\) of .* has no kernel"),
-        (f"{GOOD},{GOOD}", "has wrong::op.out, which .* has already"),
+        (f"{GOOD},{GOOD}", "defines wrong::op.out, which .* already defines"),
     ],
 )
 def test_wrong_rows(tmp_path: Path, rows: str, text: str) -> None:

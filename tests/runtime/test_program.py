@@ -89,7 +89,7 @@ def test_methods_are_loaded_once(add_program: Build) -> None:
 
 
 def test_no_event_trace_without_enable_etdump(add_program: Build) -> None:
-    with pytest.raises(RushlightError, match="without enable_etdump"):
+    with pytest.raises(RushlightError, match="enable_etdump=True"):
         runtime.load_program(add_program(2)).write_etdump_result_to_file("x", "y")
 
 

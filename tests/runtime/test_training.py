@@ -184,7 +184,7 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
 def test_bad_tensors_are_refused() -> None:
     with pytest.raises(NotSupportedError, match="parameter 'a' is int64"):
         SGD({"a": torch.ones(2, dtype=torch.int64)}, lr=1.0)
-    with pytest.raises(TypeError, match="parameter 'a' is to be a tensor, not str"):
+    with pytest.raises(TypeError, match="parameter 'a' must be a tensor, not str"):
         SGD({"a": "text"}, lr=1.0)
     with pytest.raises(InvalidArgumentError, match="parameter 'a' is not dense"):
         SGD({"a": torch.ones(4, 4)[:, ::2]}, lr=1.0)
@@ -198,7 +198,7 @@ def test_bad_tensors_are_refused() -> None:
         ({"a": torch.ones(3)}, "parameter 'a': the gradient does not have the shape"),
         ({"a": torch.ones(2, 1)}, "parameter 'a': the gradient does not have the shape"),
         ({"a": torch.ones(2, dtype=torch.float64)}, "the gradient is float64, but the parameter is float32"),
-        ({"b": torch.ones(2)}, "none of the 1 gradients is of a parameter"),
+        ({"b": torch.ones(2)}, "none of the 1 gradients belongs to a parameter"),
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             optimizer.step(gradients)
@@ -317,9 +317,9 @@ def test_outputs_without_clones_share_the_memory(xor: tuple[TrainingNet, bytes])
     assert not module.plan_execute("forward", clone_outputs=False)[-1].any()
     assert owned[-1].any()
     assert module.output_view("forward", len(owned) - 1).data_ptr() == shared[-1].data_ptr()
-    with pytest.raises(InvalidArgumentError, match="no output 99"):
+    with pytest.raises(InvalidArgumentError, match="the index 99 is too large"):
         module.output_view("forward", 99)
-    with pytest.raises(NotSupportedError, match="output 0 of method .* is no tensor in planned memory"):
+    with pytest.raises(NotSupportedError, match="output 0 of method .* is not a tensor in planned memory"):
         module.output_view("__et_training_fqn_forward", 0)
 
 

@@ -158,7 +158,7 @@ TEST(CApi, ReadsAFileIntoMemory) {
   ASSERT_EQ(std::remove(path.c_str()), 0);
   EXPECT_STREQ(rushlight_program_method_name(program, 0), "forward");
   EXPECT_EQ(rushlight_program_verify_digest(program), RUSHLIGHT_INVALID_PROGRAM);
-  EXPECT_NE(std::strstr(rushlight_last_error(), "carries no digest"), nullptr);
+  EXPECT_NE(std::strstr(rushlight_last_error(), "contains no digest"), nullptr);
   rushlight_program_free(program);
   EXPECT_EQ(rushlight_program_read(path.c_str(), &program), RUSHLIGHT_ACCESS_FAILED);
   EXPECT_EQ(program, nullptr);

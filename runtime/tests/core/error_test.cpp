@@ -72,7 +72,8 @@ TEST(KernelContext, RecordsAFailure) {
   context.clear();
   EXPECT_EQ(context.allocate_temporary(16), nullptr);
   EXPECT_EQ(context.failure(), Error::MemoryAllocationFailed);
-  EXPECT_STREQ(last_error_message(), "16 bytes of scratch memory are needed, and the temporary allocator is absent");
+  EXPECT_STREQ(last_error_message(),
+               "a kernel needs 16 bytes of scratch memory, but the temporary allocator is missing");
   EXPECT_EQ(context.allocate_temporary_array<int64_t>(SIZE_MAX / 4), nullptr);
 }
 

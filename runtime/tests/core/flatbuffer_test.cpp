@@ -345,25 +345,25 @@ TEST(Flatbuffer, NamesTheReason) {
       {"shorter than the smallest buffer", Builder().words({8})},
       {"wrong file identifier", Builder().words({8, 1, 0})},
       {"null offset", Builder().words({0, kTest, 0})},
-      {"offset leads out of the buffer", Builder().words({0xffffffff, kTest, 0})},
-      {"offset leads out of the buffer", Builder().words({12, kTest, 0})},
-      {"offset leads to an unaligned object", Builder().words({9, kTest, 0, 0})},
-      {"vtable is out of the buffer or unaligned", Builder().words({8, kTest, 0x80000000})},
-      {"vtable is out of the buffer or unaligned", Builder().words({8, kTest, 9})},
-      {"vtable is out of the buffer or unaligned", Builder().words({8, kTest, 7})},
-      {"vtable has a bad size", Builder().words({12, kTest}).halves({2, 4}).words({4})},
-      {"vtable has a bad size", Builder().words({12, kTest}).halves({600, 4}).words({4})},
-      {"table runs out of the buffer", Builder().words({12, kTest}).halves({4, 5}).words({4})},
-      {"table runs out of the buffer", Builder().words({12, kTest}).halves({4, 3}).words({4})},
-      {"field is out of its table", Builder().words({16, kTest}).halves({6, 4, 4, 0}).words({8})},
-      {"field is out of its table", Builder().words({16, kTest}).halves({6, 8, 3, 0}).words({8, 0})},
+      {"offset points outside of the buffer", Builder().words({0xffffffff, kTest, 0})},
+      {"offset points outside of the buffer", Builder().words({12, kTest, 0})},
+      {"offset points to an unaligned object", Builder().words({9, kTest, 0, 0})},
+      {"vtable is outside of the buffer or unaligned", Builder().words({8, kTest, 0x80000000})},
+      {"vtable is outside of the buffer or unaligned", Builder().words({8, kTest, 9})},
+      {"vtable is outside of the buffer or unaligned", Builder().words({8, kTest, 7})},
+      {"vtable has an invalid size", Builder().words({12, kTest}).halves({2, 4}).words({4})},
+      {"vtable has an invalid size", Builder().words({12, kTest}).halves({600, 4}).words({4})},
+      {"table ends outside of the buffer", Builder().words({12, kTest}).halves({4, 5}).words({4})},
+      {"table ends outside of the buffer", Builder().words({12, kTest}).halves({4, 3}).words({4})},
+      {"field is outside of its table", Builder().words({16, kTest}).halves({6, 4, 4, 0}).words({8})},
+      {"field is outside of its table", Builder().words({16, kTest}).halves({6, 8, 3, 0}).words({8, 0})},
       {"bool is neither 0 nor 1", Builder().words({16, kTest}).halves({6, 8, 4, 0}).words({8, 2})},
       {"field is not aligned", Builder().words({16, kTest}).halves({8, 12, 0, 4}).words({8, 0, 0, 0})},
-      {"string runs out of the buffer", Builder().words({20, kTest}).halves({10, 8, 0, 0, 4, 0}).words({12, 4, 0})},
-      {"string runs out of the buffer",
+      {"string ends outside of the buffer", Builder().words({20, kTest}).halves({10, 8, 0, 0, 4, 0}).words({12, 4, 0})},
+      {"string ends outside of the buffer",
        Builder().words({20, kTest}).halves({10, 8, 0, 0, 4, 0}).words({12, 4, 0xffffffff})},
       {"string is not NUL-terminated", Builder().words({20, kTest}).halves({10, 8, 0, 0, 4, 0}).words({12, 4, 0, 1})},
-      {"vector runs out of the buffer",
+      {"vector ends outside of the buffer",
        Builder().words({20, kTest}).halves({12, 8, 0, 0, 0, 4}).words({12, 4, 0x40000000})},
       {"union type without a value", Builder().words({24, kTest}).halves({14, 8, 0, 0, 0, 0, 4, 0}).words({16, 1})},
       {"unknown union type", Builder().words({24, kTest}).halves({14, 8, 0, 0, 0, 0, 4, 0}).words({16, 2})},
@@ -442,7 +442,7 @@ TEST(Flatbuffer, SharedChildrenCannotMultiplyTheWork) {
   const Exact exact(builder.get());
   Malformed malformed;
   EXPECT_FALSE(verify(schema, exact.data(), exact.size(), &malformed));
-  EXPECT_STREQ(malformed.reason, "children are shared too often");
+  EXPECT_STREQ(malformed.reason, "too many tables refer to the same tables");
 }
 
 }  // namespace

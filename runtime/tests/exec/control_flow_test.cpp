@@ -65,7 +65,8 @@ TEST(Limits, AnEndlessLoopEndsAtTheLimitOfInstructions) {
   ASSERT_TRUE(fixture.ok()) << fixture.message;
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(fixture.method().execute(), Error::OutOfResources);
-    EXPECT_MESSAGE("instruction 0 of chain 0 (): the limit of 1000 instructions (Limits::instructions)");
+    EXPECT_MESSAGE(
+        "instruction 0 of chain 0 (): the execution reached the limit of 1000 instructions (Limits::instructions)");
   }
   ASSERT_EQ(fixture.method().reset_execution(), Error::Ok);
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(fixture.method().step(), Error::Ok);

@@ -138,7 +138,7 @@ TEST_F(Delegates, ThatCannotBeInitialisedFailTheLoad) {
   spec.inline_delegate_data = {{}};
   Fixture fixture(spec, environment());
   EXPECT_EQ(fixture.error, Error::DelegateInvalidCompatibility);
-  EXPECT_EQ(fixture.message, "delegate 1 (Scale) of method 'forward' cannot be initialised: the payload is empty");
+  EXPECT_EQ(fixture.message, "delegate 1 (Scale) of method 'forward' cannot be initialized: the payload is empty");
   EXPECT_EQ(backend_.alive, 0) << "the first one was destroyed";
 }
 

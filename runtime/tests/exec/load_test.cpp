@@ -41,7 +41,7 @@ TEST(MethodLoad, NamesAllMissingOperators) {
 TEST(MethodLoad, ChecksArguments) {
   EXPECT_EQ(load_error([](PlanSpec& plan) { plan.chains[0][0] = kernel_call(0, {0, 1, 2, 2, 2}); }),
             Error::InvalidProgram);
-  EXPECT_MESSAGE("instruction 0 of chain 0: argument 2 of test::add.out is a number, but value 2 is a Tensor");
+  EXPECT_MESSAGE("instruction 0 of chain 0: argument 2 of test::add.out must be a number, but value 2 is a Tensor");
   EXPECT_EQ(load_error([](PlanSpec& plan) { plan.chains[0][0] = kernel_call(0, {0, 1, 3}); }), Error::InvalidProgram);
   EXPECT_MESSAGE("test::add.out takes 4 arguments, but 3 are given");
   EXPECT_EQ(load_error([](PlanSpec& plan) { plan.chains[0][0] = kernel_call(0, {0, 1, 3, 2, 2, 2}); }),
@@ -56,7 +56,7 @@ TEST(MethodLoad, ChecksTheDtypeOfTheKernel) {
               plan.values[0] = value(tensor);
             }),
             Error::NotSupported);
-  EXPECT_MESSAGE("the kernel of test::add.out does not take tensors of int32 as argument 0");
+  EXPECT_MESSAGE("the kernel of test::add.out does not support tensors of int32 as argument 0");
 }
 
 TEST(MethodLoad, ChecksTheDtypesOfAllArguments) {
@@ -68,7 +68,8 @@ TEST(MethodLoad, ChecksTheDtypesOfAllArguments) {
     });
   };
   EXPECT_EQ(with_int(1), Error::NotSupported);
-  EXPECT_MESSAGE("instruction 0 of chain 0: the kernel of test::add.out does not take tensors of qint32 as argument 1");
+  EXPECT_MESSAGE(
+      "instruction 0 of chain 0: the kernel of test::add.out does not support tensors of qint32 as argument 1");
   EXPECT_EQ(with_int(2), Error::NotSupported);
   EXPECT_MESSAGE("as argument 3");
 }
@@ -124,12 +125,13 @@ TEST(MethodLoad, KeepsConstantsFromBeingWritten) {
   spec.plans[0].chains[0][0] = kernel_call(0, {0, 1, 3, 4, 4});
   Fixture direct(spec);
   EXPECT_EQ(direct.error, Error::InvalidProgram);
-  EXPECT_NE(direct.message.find("test::add.out writes value 4, a constant"), std::string::npos) << direct.message;
+  EXPECT_NE(direct.message.find("test::add.out writes value 4, which is a constant"), std::string::npos)
+      << direct.message;
 
   spec.plans[0].chains[0] = {move_call(4, 2), kernel_call(0, {0, 1, 3, 2, 2})};
   Fixture moved(spec);
   EXPECT_EQ(moved.error, Error::InvalidProgram);
-  EXPECT_NE(moved.message.find("writes value 2, a constant"), std::string::npos) << moved.message;
+  EXPECT_NE(moved.message.find("writes value 2, which is a constant"), std::string::npos) << moved.message;
 
   spec.plans[0].operators.push_back({"test::each", "out"});
   spec.plans[0].values.push_back(tensor_list({0}));
@@ -137,7 +139,8 @@ TEST(MethodLoad, KeepsConstantsFromBeingWritten) {
   spec.plans[0].chains[0] = {kernel_call(1, {5, 6, 6})};
   Fixture listed(spec);
   EXPECT_EQ(listed.error, Error::InvalidProgram);
-  EXPECT_NE(listed.message.find("test::each.out writes value 6, a constant"), std::string::npos) << listed.message;
+  EXPECT_NE(listed.message.find("test::each.out writes value 6, which is a constant"), std::string::npos)
+      << listed.message;
 }
 
 void view(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t>, Tensor& out) {
@@ -163,7 +166,8 @@ TEST(MethodLoad, KeepsViewsOfConstantsFromBeingWritten) {
   spec.plans[0].chains[0] = {kernel_call(1, {4, 5, 1}), kernel_call(1, {1, 5, 6}), kernel_call(0, {0, 0, 3, 6, 6})};
   Fixture fixture(spec, view_environment());
   EXPECT_EQ(fixture.error, Error::InvalidProgram);
-  EXPECT_NE(fixture.message.find("test::add.out writes value 6, a constant"), std::string::npos) << fixture.message;
+  EXPECT_NE(fixture.message.find("test::add.out writes value 6, which is a constant"), std::string::npos)
+      << fixture.message;
 }
 
 TEST(MethodLoad, ViewsHaveTheirOwnMemoryAgainBeforeEachRun) {
@@ -200,7 +204,7 @@ TEST(MethodLoad, RefusesBoolsThatAreNone) {
   EXPECT_TRUE(Fixture(spec).ok());
   spec.segment_data[18] = 2;
   Fixture fixture(spec);
-  EXPECT_EQ(fixture.message, "value 5 of method 'forward' is a bool tensor with an element of 2");
+  EXPECT_EQ(fixture.message, "value 5 of method 'forward' is a bool tensor with the invalid element 2");
 }
 
 TEST(MethodLoad, StartsStateFromItsInitialValueAndKeepsIt) {

@@ -33,7 +33,7 @@ TEST(Method, RefusesWrongInputs) {
   EXPECT_EQ(method.set_input(1, EValue(int64_t{3})), Error::InvalidType);
   EXPECT_MESSAGE("is a tensor, but a Int is given");
   EXPECT_EQ(method.set_input(2, one.value()), Error::InvalidArgument);
-  EXPECT_MESSAGE("has 2 inputs; there is none of index 2");
+  EXPECT_MESSAGE("has 2 inputs; the index 2 is too large");
   const EValue single[] = {one.value()};
   EXPECT_EQ(method.set_inputs(single), Error::InvalidArgument);
   EXPECT_MESSAGE("has 2 inputs, but 1 are given");
@@ -209,7 +209,7 @@ TEST(Method, FailsWithoutScratchMemory) {
         Method::load(program->program(), "forward", {&method_memory, &memories, scratch_memory}, test_environment());
     ASSERT_TRUE(method.ok()) << last_error_message();
     EXPECT_EQ(method->execute(), Error::MemoryAllocationFailed);
-    EXPECT_MESSAGE("(test::scratch.out): 100 bytes of scratch memory are needed");
+    EXPECT_MESSAGE("(test::scratch.out): a kernel needs 100 bytes of scratch memory");
   }
 }
 
@@ -243,7 +243,7 @@ TEST(Method, RunsInMemoryHandedIn) {
   EXPECT_MESSAGE("needs 48 bytes in planned memory 1, but 40 are given");
   EXPECT_EQ(Method::load(program->program(), "forward", {&memory, nullptr, nullptr}, test_environment()).error(),
             Error::InvalidArgument);
-  EXPECT_MESSAGE("is planned into 1 memories, but 0 are given");
+  EXPECT_MESSAGE("needs 1 planned memories, but 0 are given");
 }
 
 }  // namespace

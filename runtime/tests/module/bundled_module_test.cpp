@@ -125,7 +125,7 @@ TEST(BundledModule, RefusesWrongFiles) {
   EXPECT_EQ(error_of(bundle({sum_case()}, "forward", 2, 4)), Error::InvalidProgram);
   EXPECT_MESSAGE("not aligned to 16");
   EXPECT_EQ(error_of(bundle({test_case({tensor({1}, {2})}, {})})), Error::InvalidProgram);
-  EXPECT_MESSAGE("input 0 of test case 0 of method 'forward' is bad: its data end before its last element");
+  EXPECT_MESSAGE("input 0 of test case 0 of method 'forward' is invalid: its data end before its last element");
   EXPECT_EQ(error_of(bundle({test_case({}, {tensor({1}, {-1})})})), Error::InvalidProgram);
   EXPECT_EQ(error_of({0, 0}), Error::InvalidProgram);
   EXPECT_MESSAGE("the file identifier is not 'BP08'");

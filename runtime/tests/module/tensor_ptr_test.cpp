@@ -92,7 +92,7 @@ TEST(TensorPtr, RefusesImpossibleShapes) {
   EXPECT_EQ(empty({2, -1}), nullptr);
   EXPECT_MESSAGE("negative size");
   EXPECT_EQ(empty(std::vector<SizesType>(17, 1)), nullptr);
-  EXPECT_MESSAGE("17 dimensions; the most are 16");
+  EXPECT_MESSAGE("17 dimensions; the maximum is 16");
   EXPECT_EQ(empty({INT32_MAX, INT32_MAX, INT32_MAX}), nullptr);
   EXPECT_EQ(make_tensor_ptr<float>({2, 3}, {1, 2}), nullptr);
   EXPECT_MESSAGE("2 elements are given for a tensor of 6");
@@ -108,7 +108,7 @@ TEST(TensorPtr, ConvertsElements) {
   EXPECT_EQ(static_cast<float>(halves->const_data_ptr<Half>()[2]), 3.0f);
   EXPECT_EQ(clone_tensor_ptr(doubles, ScalarType::BFloat16)->nbytes(), 4u);
   EXPECT_EQ(clone_tensor_ptr(doubles, ScalarType::Int), nullptr);
-  EXPECT_MESSAGE("elements of float64 cannot become elements of int32");
+  EXPECT_MESSAGE("elements of float64 cannot be converted to int32");
   EXPECT_EQ(make_tensor_ptr({2}, std::vector<uint8_t>(8), ScalarType::Float)->numel(), 2);
   EXPECT_EQ(make_tensor_ptr({2}, std::vector<uint8_t>(7), ScalarType::Float), nullptr);
   EXPECT_MESSAGE("7 bytes are given for a tensor of 8");
@@ -122,7 +122,7 @@ TEST(TensorPtr, TakesStridesOfDenseTensors) {
   ASSERT_NE(column, nullptr) << last_error_message();
   EXPECT_EQ(column->stride(2), 2);
   EXPECT_EQ(from_blob(data, {2, 3}, {6, 2}), nullptr);
-  EXPECT_MESSAGE("dimension 0 has the stride 6, but 3 in a dense tensor");
+  EXPECT_MESSAGE("dimension 0 has the stride 6, but a dense tensor of this dim order has the stride 3");
   EXPECT_EQ(from_blob(data, {2, 3}, {3}), nullptr);
   EXPECT_EQ(full_like(column, 2)->stride(2), 2);
 }
@@ -132,7 +132,7 @@ TEST(TensorPtr, ViewsAndResizes) {
   const TensorPtr view = make_tensor_ptr(x, {3, 2});
   EXPECT_EQ(view->const_data_ptr(), x->const_data_ptr());
   EXPECT_EQ(make_tensor_ptr(*x, {7}), nullptr);
-  EXPECT_MESSAGE("a view of 7 elements does not fit a tensor of 6");
+  EXPECT_MESSAGE("a view of 7 elements does not fit into a tensor of 6");
   EXPECT_EQ(resize_tensor_ptr(x, {1, 3}), Error::Ok);
   EXPECT_EQ(x->numel(), 3);
   EXPECT_EQ(resize_tensor_ptr(x, {3, 2}), Error::Ok);

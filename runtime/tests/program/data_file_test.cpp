@@ -47,7 +47,7 @@ TEST(DataFile, GivesTensorsAndBlobsByName) {
   EXPECT_EQ(numbers[1], 6);
   EXPECT_EQ(file->load_into("blob", numbers, sizeof(numbers)), Error::InvalidArgument);
   EXPECT_EQ(file->data("nothing").error(), Error::NotFound);
-  EXPECT_MESSAGE("the data file has nothing named 'nothing'");
+  EXPECT_MESSAGE("the data file has no entry named 'nothing'");
 }
 
 TEST(DataFile, RefusesWrongContents) {
@@ -57,14 +57,15 @@ TEST(DataFile, RefusesWrongContents) {
   };
   const Case cases[] = {
       {"schema version 2", [](DataFileSpec& spec) { spec.version = 2; }},
-      {"segment 1 runs out", [](DataFileSpec& spec) { spec.segments[1].second = 4; }},
-      {"segment 0 runs out", [](DataFileSpec& spec) { spec.segments[0].first = ~uint64_t{0}; }},
-      {"'blob' is in segment 2 of 2", [](DataFileSpec& spec) { spec.entries[1].segment = 2; }},
+      {"segment 1 is outside of the data file", [](DataFileSpec& spec) { spec.segments[1].second = 4; }},
+      {"segment 0 is outside of the data file", [](DataFileSpec& spec) { spec.segments[0].first = ~uint64_t{0}; }},
+      {"'blob' is in segment 2, but the data file has 2 segments",
+       [](DataFileSpec& spec) { spec.entries[1].segment = 2; }},
       {"item 1 of the data file has an empty name", [](DataFileSpec& spec) { spec.entries[1].key = ""; }},
       {"'layer.weight' is a tensor of 12 bytes in a segment of 8",
        [](DataFileSpec& spec) { spec.entries[0].sizes = {3, 1}; }},
       {"its dim order is not a permutation", [](DataFileSpec& spec) { spec.entries[0].dim_order = {1, 1}; }},
-      {"its element type is unknown", [](DataFileSpec& spec) { spec.entries[0].dtype = static_cast<ScalarType>(77); }},
+      {"its dtype is unknown", [](DataFileSpec& spec) { spec.entries[0].dtype = static_cast<ScalarType>(77); }},
   };
   for (const Case& test : cases) {
     DataFileSpec spec = two_entries();
@@ -155,13 +156,14 @@ TEST(ExternalData, MustBeWhatTheProgramNeeds) {
   DataFileSpec spec = two_entries();
   spec.entries[0].sizes = {1, 2};
   EXPECT_EQ(message(spec),
-            "'layer.weight' in the data file differs in dtype, shape or dim order from what method 'forward' needs");
+            "'layer.weight' in the data file differs in dtype, shape or dim order from the tensor that method "
+            "'forward' needs");
   spec = two_entries();
   spec.entries[0].dtype = ScalarType::Int;
   EXPECT_NE(message(spec).find("differs in dtype"), std::string::npos);
   spec = two_entries();
   spec.entries[0].key = "other";
-  EXPECT_EQ(message(spec), "the data file has nothing named 'layer.weight'");
+  EXPECT_EQ(message(spec), "the data file has no entry named 'layer.weight'");
 }
 
 }  // namespace

@@ -68,9 +68,9 @@ TEST(ExtendedHeader, OfPrograms) {
       {head("eh00", 32, {39, 128, 10}), "the tables do not fit in the file", {}},
       {head("eh00", 32, {1001, 0, 0}), "the tables do not fit in the file", {}},
       {head("eh00", kHuge & 0xffffffff, {100, 128, 10}), "the tables do not fit in the file", {}},
-      {head("eh00", 32, {100, 0, 1}), "segments without a base offset", {}},
-      {head("eh00", 32, {100, 99, 1}), "the segments do not start between the tables and the end of the file", {}},
-      {head("eh00", 32, {100, 1001, 0}), "the segments do not start between the tables and the end of the file", {}},
+      {head("eh00", 32, {100, 0, 1}), "the offset of the first segment is missing", {}},
+      {head("eh00", 32, {100, 99, 1}), "the segments do not begin between the tables and the end of the file", {}},
+      {head("eh00", 32, {100, 1001, 0}), "the segments do not begin between the tables and the end of the file", {}},
       {head("eh00", 32, {100, 128, 873}), "the segments do not fit in the file", {}},
       {head("eh00", 32, {100, 128, kHuge}), "the segments do not fit in the file", {}},
   };

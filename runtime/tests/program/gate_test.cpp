@@ -65,9 +65,9 @@ TEST(Gate, ChecksMethods) {
          spec.plans.push_back(spec.plans[0]);
          spec.plans[1].name = "other";
        }},
-      {"input 1 is value 4 of 4", [](ProgramSpec& spec) { plan(spec).inputs[1] = 4; }},
-      {"input 0 is value -1 of 4", [](ProgramSpec& spec) { plan(spec).inputs[0] = -1; }},
-      {"output 0 is value 9 of 4", [](ProgramSpec& spec) { plan(spec).outputs[0] = 9; }},
+      {"input 1 is value 4, but the method has 4 values", [](ProgramSpec& spec) { plan(spec).inputs[1] = 4; }},
+      {"input 0 is value -1, but the method has 4 values", [](ProgramSpec& spec) { plan(spec).inputs[0] = -1; }},
+      {"output 0 is value 9, but the method has 4 values", [](ProgramSpec& spec) { plan(spec).outputs[0] = 9; }},
       {"input 2 is a list",
        [](ProgramSpec& spec) {
          plan(spec).values.push_back(int_list({3}));
@@ -83,9 +83,9 @@ TEST(Gate, ChecksMethods) {
 TEST(Gate, ChecksTensors) {
   check({
       tensor_case(nullptr, [](TensorSpec&) {}),
-      tensor_case("element type is unknown", [](TensorSpec& t) { t.dtype = static_cast<ScalarType>(30); }),
-      tensor_case("element type is unknown", [](TensorSpec& t) { t.dtype = static_cast<ScalarType>(18); }),
-      tensor_case("element type is unknown", [](TensorSpec& t) { t.dtype = static_cast<ScalarType>(-1); }),
+      tensor_case("dtype is unknown", [](TensorSpec& t) { t.dtype = static_cast<ScalarType>(30); }),
+      tensor_case("dtype is unknown", [](TensorSpec& t) { t.dtype = static_cast<ScalarType>(18); }),
+      tensor_case("dtype is unknown", [](TensorSpec& t) { t.dtype = static_cast<ScalarType>(-1); }),
       tensor_case("value 1 is a tensor with storage offset 3", [](TensorSpec& t) { t.storage_offset = 3; }),
       tensor_case("layout 2", [](TensorSpec& t) { t.layout = 2; }),
       tensor_case("shape dynamism 3", [](TensorSpec& t) { t.dynamism = 3; }),
@@ -121,8 +121,9 @@ TEST(Gate, ChecksPlannedMemory) {
       tensor_case("planned into memory 2", [](TensorSpec& t) { t.memory_id = 2; }),
       tensor_case("planned into memory 0", [](TensorSpec& t) { t.memory_id = 0; }),
       tensor_case(nullptr, [](TensorSpec& t) { t.offset = 40; }),
-      tensor_case("(8 bytes at offset 44) runs out of planned memory 1 of 48", [](TensorSpec& t) { t.offset = 44; }),
-      tensor_case("runs out of planned memory", [](TensorSpec& t) { t.offset = ~uint64_t{0} - 3; }),
+      tensor_case("(8 bytes at offset 44) is outside of planned memory 1, which has 48 bytes",
+                  [](TensorSpec& t) { t.offset = 44; }),
+      tensor_case("is outside of planned memory", [](TensorSpec& t) { t.offset = ~uint64_t{0} - 3; }),
       tensor_case("not aligned to its element of 4", [](TensorSpec& t) { t.offset = 18; }),
       {"neither data nor planned memory",
        [](ProgramSpec& spec) {
@@ -150,8 +151,8 @@ TensorSpec constant(uint32_t data) {
 TEST(Gate, ChecksConstants) {
   check({
       {nullptr, [](ProgramSpec& spec) { with_constant(spec, constant(2)); }},
-      {"value 4 takes constant 3 of 3", [](ProgramSpec& spec) { with_constant(spec, constant(3)); }},
-      {"takes constant 2 at offset 16 of a segment of 32",
+      {"value 4 refers to constant 3, but there are 3", [](ProgramSpec& spec) { with_constant(spec, constant(3)); }},
+      {"refers to constant 2 at offset 16 of a segment, which has 32 bytes",
        [](ProgramSpec& spec) {
          TensorSpec tensor = constant(2);
          tensor.sizes = {5};
@@ -163,17 +164,17 @@ TEST(Gate, ChecksConstants) {
          tensor.dynamism = 1;
          with_constant(spec, tensor);
        }},
-      {"runs out of the segments' 32 bytes",
+      {"is outside of the data segments, which have 32 bytes",
        [](ProgramSpec& spec) {
          with_constant(spec, constant(2));
          spec.segments = {{8, 32}};
        }},
-      {"runs out of the segments' 32 bytes",
+      {"is outside of the data segments, which have 32 bytes",
        [](ProgramSpec& spec) {
          with_constant(spec, constant(2));
          spec.segments = {{~uint64_t{0}, 32}};
        }},
-      {"the constants are in segment 1 of 1",
+      {"the constants are in segment 1, but the program has 1 segments",
        [](ProgramSpec& spec) {
          with_constant(spec, constant(2));
          spec.constants.segment = 1;
@@ -193,12 +194,12 @@ TEST(Gate, ChecksConstants) {
          spec.inline_constants = {{}, std::vector<uint8_t>(16)};
          plan(spec).values.push_back(value(constant(1)));
        }},
-      {"takes constant 2 of 2",
+      {"refers to constant 2, but there are 2",
        [](ProgramSpec& spec) {
          spec.inline_constants = {{}, std::vector<uint8_t>(16)};
          plan(spec).values.push_back(value(constant(2)));
        }},
-      {"(16 bytes) takes constant 1 of 15 bytes",
+      {"(16 bytes) refers to constant 1, which has 15 bytes",
        [](ProgramSpec& spec) {
          spec.inline_constants = {{}, std::vector<uint8_t>(15)};
          plan(spec).values.push_back(value(constant(1)));
@@ -218,19 +219,21 @@ TEST(Gate, ChecksInitialValuesAndNamedData) {
   };
   check({
       {nullptr, [&](ProgramSpec& spec) { with_state(spec, 0, 1); }},
-      {"from mutable segment 1 of 1", [&](ProgramSpec& spec) { with_state(spec, 1, 1); }},
-      {"takes initial value 2 of 2", [&](ProgramSpec& spec) { with_state(spec, 0, 2); }},
-      {"the initial values are in segment 4 of 1",
+      {"in mutable segment 1, but the program has 1 mutable segments",
+       [&](ProgramSpec& spec) { with_state(spec, 1, 1); }},
+      {"refers to initial value 2, but there are 2", [&](ProgramSpec& spec) { with_state(spec, 0, 2); }},
+      {"the initial values are in segment 4, but the program has 1 segments",
        [&](ProgramSpec& spec) {
          with_state(spec, 0, 1);
          spec.mutable_segments[0].segment = 4;
        }},
-      {"takes initial value 1 at offset 12",
+      {"refers to initial value 1 at offset 12",
        [&](ProgramSpec& spec) {
          with_state(spec, 0, 1);
          spec.mutable_segments[0].offsets[1] = 12;
        }},
-      {"named data 'k' is in segment 2 of 0", [](ProgramSpec& spec) { spec.named_data = {{"k", 2}}; }},
+      {"named data 'k' is in segment 2, but the program has 0 segments",
+       [](ProgramSpec& spec) { spec.named_data = {{"k", 2}}; }},
       {"named data 0 has an empty key", [](ProgramSpec& spec) { spec.named_data = {{"", 0}}; }},
   });
 }
@@ -265,17 +268,18 @@ TEST(Gate, ChecksLists) {
 
 TEST(Gate, ChecksInstructions) {
   check({
-      instruction_case("instruction 1 of chain 0 calls operator 1 of 1", kernel_call(1, {0})),
-      instruction_case("calls operator -1 of 1", kernel_call(-1, {0})),
-      instruction_case("(test::add) takes value 8 of 4 as argument 1", kernel_call(0, {0, 8})),
-      instruction_case("calls delegate 0 of 0", delegate_call(0, {})),
+      instruction_case("instruction 1 of chain 0 calls operator 1, but the method has 1 operators",
+                       kernel_call(1, {0})),
+      instruction_case("calls operator -1, but the method has 1 operators", kernel_call(-1, {0})),
+      instruction_case("(test::add) uses value 8 as argument 1, but the method has 4 values", kernel_call(0, {0, 8})),
+      instruction_case("calls delegate 0, but the method has 0 delegates", delegate_call(0, {})),
       instruction_case(nullptr, move_call(0, 1)),
       instruction_case("moves value 0 to value 3, which is of another type", move_call(0, 3)),
-      instruction_case("moves value 0 to value 4 of 4", move_call(0, 4)),
+      instruction_case("moves value 0 to value 4, but the method has 4 values", move_call(0, 4)),
       instruction_case("tests value 3, which is neither", jump_false(3, 0)),
-      instruction_case("tests value -1 of 4", jump_false(-1, 0)),
+      instruction_case("tests value -1, but the method has 4 values", jump_false(-1, 0)),
       instruction_case(nullptr, free_call(3)),
-      instruction_case("frees value 4 of 4", free_call(4)),
+      instruction_case("frees value 4, but the method has 4 values", free_call(4)),
   });
   const auto with_condition = [](int32_t destination) {
     return [=](ProgramSpec& spec) {
@@ -286,9 +290,9 @@ TEST(Gate, ChecksInstructions) {
   check({
       {nullptr, with_condition(0)},
       {nullptr, with_condition(2)},
-      {"jumps to instruction 3 of 2", with_condition(3)},
-      {"jumps to instruction -1 of 2", with_condition(-1)},
-      {"a tensor of another element type",
+      {"jumps to instruction 3, but the chain has 2 instructions", with_condition(3)},
+      {"jumps to instruction -1, but the chain has 2 instructions", with_condition(-1)},
+      {"a tensor of another dtype",
        [](ProgramSpec& spec) {
          TensorSpec tensor = planned({2}, 0);
          tensor.dtype = ScalarType::Int;
@@ -307,8 +311,8 @@ TEST(Gate, ChecksDelegates) {
   };
   check({
       {nullptr, with({"B", 0, 0, {{"key", "text"}}})},
-      {"the data of delegate 0 (B) are item 1 of 1", with({"B", 0, 1, {}})},
-      {"the data of delegate 0 (B) are item 0 of 0", with({"B", 1, 0, {}})},
+      {"the data of delegate 0 (B) are item 1, but there are 1 items", with({"B", 0, 1, {}})},
+      {"the data of delegate 0 (B) are item 0, but there are 0 items", with({"B", 1, 0, {}})},
       {"unknown location 2", with({"B", 2, 0, {}})},
       {"delegate 0 has no backend", with({"", 0, 0, {}})},
   });
@@ -324,7 +328,7 @@ TEST(Gate, RefusesWhatIsNoProgram) {
   bytes[7] = '3';
   refused("identifier 'ET13'", Error::NotSupported);
   bytes[4] = 'X';
-  refused("not a .pte file: the identifier is 'XT13'");
+  refused("not a .pte file: its file identifier is 'XT13'");
   bytes = {1, 2, 3};
   refused("it has 3 bytes");
   bytes.clear();
@@ -339,7 +343,7 @@ TEST(Gate, RefusesMoreItemsThanTheFileHasRoomFor) {
       for (int i = 0; i < count; ++i) plan(spec).values.push_back(list);
     };
   };
-  check({{nullptr, with_shared_list(3)}, {"more items than its file has room for", with_shared_list(100)}});
+  check({{nullptr, with_shared_list(3)}, {"more items than the size of the file allows", with_shared_list(100)}});
 }
 
 }  // namespace

@@ -15,64 +15,75 @@ def kernel_table(library: str | None = None) -> list[tuple[str, list[tuple[list[
 
 def load_library(path: str) -> tuple[str, str, list[str], list[str]]:
     """
-    Name, absolute path, operators and backends of a shared library, which stays loaded.
+    Loads a shared library, which stays loaded. Returns its name, its absolute path, its operators and its
+    backends.
     """
 
 def loaded_libraries() -> list[tuple[str, str, list[str], list[str]]]: ...
 
 def machine_peaks(threads: int) -> tuple[float, float, float]:
     """
-    Measures the float32 operations per second that the microkernels reach, the bytes per second that
-    they read from memory (both 0 in a build without microkernels), and the seconds from giving a task
-    to each of `threads` threads until all tasks have returned.
+    Measures the speed of this machine.
+
+    Returns:
+        The float32 operations per second of the microkernels, the bytes per second that they read from
+        memory (both 0 in a build without microkernels), and the seconds that a pool of `threads` threads
+        needs to run one empty task on each thread.
     """
 
 def search_offsets(buffers: Sequence[tuple[int, int, int, int]], bound: int, peak: int, steps: int, seconds: float) -> tuple[list[int], int, int, bool]:
     """
-    Looks for the memory plan with the smallest peak. A buffer is its size, the first section of its
-    lifetime, the section after the last one, and its alignment; sizes are in units. `peak` is that of a
-    known plan, `bound` a lower bound. The search ends after so many steps of work, or seconds of processor
-    time.
+    Searches for the memory plan with the smallest peak. Sizes, alignments and peaks are in units.
 
-    Returns the offsets, empty if no plan is better than the known one; the best lower bound; the steps; and
-    whether the seconds have ended the search.
+    Args:
+        buffers: For each buffer its size, the first section of its lifetime, the section after the last
+            one, and its alignment.
+        bound: A lower bound of the peak of all plans.
+        peak: The peak of a known plan.
+        steps: The maximum number of search steps.
+        seconds: The maximum processor time.
+
+    Returns:
+        The offsets of the buffers, which are empty if no plan is better than the known plan; the best
+        lower bound; the number of search steps; and whether the search ended because of `seconds`.
     """
 
 class TensorInfo:
-    """What a program says about one of its tensors."""
+    """The description of a tensor in a program."""
 
     def sizes(self) -> tuple[int, ...]:
-        """The shape; upper bounds if it is dynamic."""
+        """Returns the sizes, which are upper bounds if the shape is dynamic."""
 
     def dim_order(self) -> tuple[int, ...]:
-        """The dimensions from outermost to innermost in memory."""
+        """Returns the dimensions from outermost to innermost in memory."""
 
     def dtype(self) -> int:
-        """The number of the scalar type."""
+        """Returns the number of the dtype, which is that of c10::ScalarType."""
 
     def dtype_name(self) -> str:
-        """Such as 'float32'."""
+        """Returns the name of the dtype, such as 'float32'."""
 
     def nbytes(self) -> int:
-        """Bytes; of the upper bounds if it is dynamic."""
+        """Returns the bytes of a tensor with the sizes of `sizes()`."""
 
     def description(self) -> str:
         """
-        Such as 'float32[2..16, 8]'; 'float32[<=16, <=8]' where the program gives upper bounds alone.
+        Returns the dtype and the sizes, such as 'float32[2..16, 8]', or 'float32[<=16, <=8]' if the program
+        contains only upper bounds.
         """
 
     def is_dynamic(self) -> bool: ...
 
     def is_memory_planned(self) -> bool:
-        """False if the caller gives the memory."""
+        """Returns False if the caller provides the memory."""
 
     def name(self) -> str:
-        """Of a buffer or parameter, else empty."""
+        """Returns the name of a buffer or parameter, or ''."""
 
     def __repr__(self) -> str: ...
 
 class MethodMeta:
-    """A method as its program describes it."""
+    """The description of a method in a program."""
 
     def name(self) -> str: ...
 
@@ -86,14 +97,18 @@ class MethodMeta:
 
     def input_tag(self, index: int) -> str:
         """
-        The kind of an input: 'Tensor', 'Int', 'Double', 'Bool', 'String' or 'None'.
+        Returns the type of an input: 'Tensor', 'Int', 'Double', 'Bool', 'String' or 'None'.
         """
 
     def output_tag(self, index: int) -> str: ...
 
     def input_tensor_meta(self, index: int) -> TensorInfo:
         """
-        IndexError unless there is such an input, InvalidArgumentError if it is no tensor.
+        Returns the description of an input tensor.
+
+        Raises:
+            IndexError: The index is too large.
+            InvalidArgumentError: The input is not a tensor.
         """
 
     def output_tensor_meta(self, index: int) -> TensorInfo: ...
@@ -101,16 +116,16 @@ class MethodMeta:
     def attribute_tensor_meta(self, index: int) -> TensorInfo: ...
 
     def planned_sizes(self) -> list[int]:
-        """Bytes of each planned memory."""
+        """Returns the bytes of each planned memory."""
 
     def operators(self) -> list[str]:
-        """Operators that the method calls, such as 'aten::add.out'."""
+        """Returns the operators that the method calls, such as 'aten::add.out'."""
 
     def backends(self) -> list[str]:
-        """The backend of each delegate."""
+        """Returns the backend of each delegate."""
 
     def input_spec(self) -> str:
-        """The pytree of the inputs as JSON, or empty."""
+        """Returns the pytree of the inputs as JSON text, or ''."""
 
     def output_spec(self) -> str: ...
 
@@ -122,43 +137,67 @@ class Program:
     def method_names(self) -> list[str]: ...
 
     def method_meta(self, name: str) -> MethodMeta:
-        """NotFoundError unless the program has the method."""
+        """
+        Returns the description of a method.
+
+        Raises:
+            NotFoundError: The program does not have the method.
+        """
 
     def named_data(self) -> list[str]:
-        """Keys of the blobs that the program stores by name."""
+        """Returns the keys of the data that the program stores by name."""
 
     def missing_backends(self) -> list[tuple[str, str, str]]:
         """
-        Backends that are not here, the method that needs each, and what would provide it.
+        Returns the missing backends of all methods. An item contains the backend, the method that needs it,
+        and a text that says how to get the backend.
         """
 
     def enable_etdump(self, buffer_size: int, debug_buffer_size: int, allocations: bool = False) -> None:
         """
-        Records the events of methods that are loaded later, in a buffer of so many bytes. With a debug buffer, the
-        outputs of instructions are recorded too, and allocations on request.
+        Records the events of methods that are loaded later.
+
+        Args:
+            buffer_size: The bytes of the buffer for events.
+            debug_buffer_size: The bytes of the buffer for outputs of instructions; 0 records no outputs.
+            allocations: Whether allocations of memory are recorded too.
         """
 
     def verify_digest(self) -> None:
         """
-        Compares the bytes of the file with the SHA-256 digest that it carries, or raises InvalidProgramError.
+        Compares the bytes of the file with the SHA-256 digest in the file.
+
+        Raises:
+            InvalidProgramError: They differ, or the file contains no digest.
         """
 
     def set_limits(self, instructions: int | None, memory: int | None) -> None:
         """
-        Limits methods that are loaded later; None: no limit. `instructions`: of one call. `memory`: in bytes.
+        Sets the limits of methods that are loaded later. None means no limit.
+
+        Args:
+            instructions: The maximum number of instructions of one call.
+            memory: The maximum number of bytes of memory.
         """
 
     def has_etdump(self) -> bool: ...
 
     def etdump(self) -> tuple[bytes, bytes, int]:
         """
-        The event trace so far: an ETDump, the debug buffer, and the number of events that did not fit.
+        Returns the event trace: an ETDump, the debug buffer, and the number of events that did not fit.
         """
 
     def thread_count(self) -> int: ...
 
 def load_file(path: str, data: list[str] | bytes | memoryview, threads: int | None) -> Program:
-    """Maps a file. `data`: paths of .ptd files, or the bytes of one."""
+    """
+    Maps the file of a program into memory.
+
+    Args:
+        path: The .pte file.
+        data: The paths of .ptd files, or the bytes of one .ptd file.
+        threads: The number of threads, or None for the default pool.
+    """
 
 def load_buffer(program: bytes | memoryview, data: list[str] | bytes | memoryview, threads: int | None) -> Program: ...
 
@@ -172,7 +211,8 @@ def get_backend_option(backend: str, key: str) -> bool | int | str: ...
 
 def get_thread_count() -> int:
     """
-    Threads of the pool that programs use unless they are loaded with a number of their own.
+    Returns the number of threads of the default pool. A program uses this pool unless it is loaded with
+    another number of threads.
     """
 
 def set_thread_count(threads: int) -> None: ...
@@ -186,11 +226,12 @@ class Method:
         """
         Runs the method.
 
-        Other threads can run Python meanwhile. Two calls of one method run one after the other.
+        Other Python threads can run during the call. Calls of one method run one after the other.
 
         Args:
-            inputs: One item for each input. A tensor is a torch tensor, a numpy array or an object with DLPack. It is
-                copied only if the plan has memory of its own for the input, or if it is not dense in the method's dim order.
+            inputs: One item for each input. A tensor is a torch tensor, a numpy array or an object that supports
+                DLPack. Its elements are copied only if memory is planned for the input, or if they are not dense in
+                the method's dim order.
             clone_outputs: Whether the outputs own their memory. If False, an output in planned memory is an array over
                 this memory, which the next call overwrites.
 
@@ -207,25 +248,25 @@ class Method:
 
     def check_inputs(self, inputs: Sequence[Any]) -> None:
         """
-        Raises the errors of `execute` about its inputs, without running the method.
+        Checks the inputs and raises the same errors as `execute`, without running the method.
         """
 
     def output_view(self, index: int) -> Any:
         """
-        Returns an array over the planned memory of an output, such as a parameter that the method returns. Writes
-        to the array change the method. The array is a torch tensor if torch is loaded.
+        Returns an array over the planned memory of an output, such as a parameter that the method returns.
+        Writing to the array changes the state of the method. The array is a torch tensor if torch is loaded.
         """
 
     def cancel(self) -> None:
         """
-        Ends the call that runs on another thread with CancelledError, before its next instruction. A later call is
-        not affected.
+        Stops the call that runs on another thread, before its next instruction. The call then raises
+        CancelledError. A later call is not affected.
         """
 
     def reset_state(self) -> None:
         """
-        Gives mutable buffers the contents that they had when the method was loaded. Buffers that methods share
-        change for all of them.
+        Sets mutable buffers back to their contents after loading. Buffers that several methods share change
+        for all of these methods.
         """
 
     def get_attribute(self, name: str) -> Any:
@@ -236,32 +277,32 @@ class Method:
 
     def memory(self) -> tuple[int, int, int]:
         """
-        Bytes of planned memory, of the method's structures, of scratch memory so far.
+        Returns the bytes of planned memory, of the method's structures, and of scratch memory until now.
         """
 
     def timings(self) -> list[tuple[str, int, int, bool, float]]:
         """
-        Of the last run of a method that is timed, in order: name, chain, instruction, whether it is a step inside
-        of the instruction's delegate, seconds.
+        Returns the times of the last run of a timed method, in order. An item contains the name, the chain,
+        the instruction, whether it is a step inside the delegate of the instruction, and the seconds.
         """
 
     @property
     def input_names(self) -> list[str]:
-        """What error messages call the inputs."""
+        """The names of the inputs in error messages."""
 
     @input_names.setter
     def input_names(self, arg: Sequence[str], /) -> None: ...
 
 class BundledModule:
-    """A bundled program whose methods run on their test cases."""
+    """Runs the methods of a bundled program on their test cases."""
 
     def __init__(self, file: bytes) -> None: ...
 
     def program(self) -> bytes:
-        """The bytes of the program inside."""
+        """Returns the bytes of the program."""
 
     def method_names(self) -> list[str]:
-        """The methods that have test cases."""
+        """Returns the names of the methods that have test cases."""
 
     def num_test_cases(self, method: str) -> int: ...
 
@@ -270,16 +311,19 @@ class BundledModule:
     def expected_outputs(self, method: str, test_case: int) -> list[Any]: ...
 
     def execute(self, method: str, test_case: int) -> list[Any]:
-        """Runs a method on the inputs of a test case."""
+        """Runs a method on the inputs of a test case and returns the outputs."""
 
     def verify(self, method: str, test_case: int, rtol: float, atol: float) -> list[Any]:
         """
-        Runs a method on the inputs of a test case, and raises InvalidStateError if an output is not as expected.
+        Does the same as `execute`, and compares the outputs with the expected outputs.
+
+        Raises:
+            InvalidStateError: An output differs from the expected output.
         """
 
 def softmax_in_place(values: Any) -> None:
     """
-    Replaces the float32 values of an array of one dimension by their softmax.
+    Replaces the float32 values of a one-dimensional array by their softmax.
     """
 
 class Sgd:
@@ -290,7 +334,7 @@ class Sgd:
     def __init__(self, parameters: dict[str, Any], lr: float, momentum: float, dampening: float, weight_decay: float, nesterov: bool) -> None: ...
 
     def step(self, gradients: dict[str, Any]) -> None:
-        """Moves each parameter that has a gradient."""
+        """Updates each parameter that has a gradient."""
 
     @property
     def lr(self) -> float:

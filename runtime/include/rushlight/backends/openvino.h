@@ -11,8 +11,8 @@ namespace rushlight {
 // from the search path of the system's loader.
 Backend openvino_backend();
 
-// Finds the library: writes its path, with a final NUL, into `path`, which has `size` bytes. Returns whether there is a
-// library.
+// A function that finds the library. It writes the path of the library, with a final NUL, into `path`, which has `size`
+// bytes. It returns whether the library exists.
 using OpenvinoLocator = bool (*)(char* path, size_t size);
 // Sets the locator. It is not called after a library was loaded.
 void set_openvino_locator(OpenvinoLocator locator);

@@ -14,10 +14,11 @@
 
 namespace rushlight {
 
-// The state of one lowered module. The backend chooses the type and owns the state.
+// The state of one loaded delegate. The backend chooses the type of the state and owns it.
 using DelegateHandle = void;
 
-// An option that the partitioner gave the backend when the program was compiled. Views into the program.
+// An option that the partitioner gave the backend when the program was compiled. The members are views into the
+// program.
 struct CompileSpec {
   std::string_view key;
   Span<const uint8_t> value;
@@ -39,8 +40,8 @@ struct BackendInitContext {
   Span<const BackendOption> options;  // the options of this method
 };
 
-// An operator inside a delegate: a key of the debug handle map that the backend made when it compiled the delegate. It
-// leads to a line of the user's Python code. At most one of the two members is set.
+// Identifies an operator inside a delegate by a key of the debug handle map, which the backend made when it compiled
+// the delegate. The map gives the line of the user's Python code. At most one of the two members is set.
 struct DelegateOperator {
   int64_t number = -1;
   std::string_view name;  // must stay valid after execute() returns, until the next call
@@ -61,7 +62,7 @@ struct BackendExecutionContext {
 };
 
 // The run-time part of a backend. One object serves all methods of the process. Methods may run on several threads at
-// the same time, so that an implementation keeps its state in the handle; one handle is used by one thread at a time.
+// the same time, so an implementation keeps its state in the handle. Only one thread uses a handle at a time.
 class BackendInterface {
  public:
   // Returns whether this machine can run the backend.
@@ -72,8 +73,8 @@ class BackendInterface {
                                        Span<const CompileSpec> specs) = 0;
   // Executes a delegate. `arguments` are its inputs, then its outputs. The caller owns all of them.
   virtual Error execute(BackendExecutionContext& context, DelegateHandle* handle, Span<EValue* const> arguments) = 0;
-  // Gives state that a delegate keeps between calls the contents that it had after init(). `named_data` is that of
-  // init(). The default is for backends without such state.
+  // Sets the state that a delegate keeps between calls back to its contents after init(). `named_data` is the same map
+  // as in init(). The default implementation is for backends without such state.
   virtual Error reset_state(DelegateHandle* handle, const NamedDataMap* named_data) {
     static_cast<void>(handle);
     static_cast<void>(named_data);

@@ -57,7 +57,7 @@ enum class SegmentKind : uint8_t { Program, Constant, Backend, Mutable, External
 
 // Reads the bytes of a file. A loader must outlive all objects that are loaded through it. All functions may be called
 // from several threads at the same time. They return AccessFailed if the bytes cannot be read, and InvalidArgument if
-// they are not inside the file.
+// the requested range is not inside the file.
 class DataLoader {
  public:
   // Returns `size` bytes at `offset` of the file.

@@ -32,7 +32,7 @@ const char* to_string(Tag tag) noexcept;
 
 class EValue;
 
-// A list whose items are values of the method. read() copies the present values into `items` and returns a view of
+// A list whose items are values of the method. read() copies the current values into `items` and returns a view of
 // `items`. Two threads must not read one list at the same time.
 template <typename T>
 struct BoxedList {

@@ -9,7 +9,7 @@
 
 namespace rushlight {
 
-// Whether the runtime was built with event tracing. Without it, a method with a tracer is refused at load.
+// Whether the runtime was built with event tracing. In a build without it, loading a method with a tracer fails.
 #ifdef RUSHLIGHT_NO_TRACING
 inline constexpr bool kHasTracing = false;
 #else
@@ -40,8 +40,8 @@ struct EventTracerEntry {
 // The number of an allocator, 0: none.
 using AllocatorId = uint32_t;
 
-// The name of the allocator for the scratch memory of kernels and backends. Its events say how many bytes one
-// instruction, or one operator inside a delegate, allocated.
+// The name of the allocator for the scratch memory of kernels and backends. Each of its events contains the number of
+// bytes that one instruction, or one operator inside a delegate, allocated.
 inline constexpr std::string_view kTemporaryAllocator = "temporary";
 
 enum class LoggedEValueType : uint8_t { IntermediateOutput, ProgramOutput };
@@ -52,8 +52,8 @@ enum class EventTracerDebugLogLevel : uint8_t { NoLogging, ProgramOutputs, Inter
 // Which events are recorded: events of whole methods only, or all events.
 enum class EventTracerProfilingLevel : uint8_t { ProfileMethodOnly, ProfileAllEvents };
 
-// Receives the events of a method while it is loaded and executed. One thread uses a tracer at a time. A view in an
-// argument is valid during the call only, if nothing else is said.
+// Receives the events of a method while it is loaded and executed. One thread uses a tracer at a time. Unless a comment
+// states otherwise, a view in an argument is valid during the call only.
 class EventTracer {
  public:
   // Starts a block of events: one load or one execution. The events after it belong to the block.

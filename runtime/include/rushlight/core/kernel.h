@@ -55,7 +55,7 @@ struct BoxedKernel {
   uint16_t arity;
 };
 
-// Returns a set of arguments as bits: args(0, 2) is the first and the third argument.
+// Returns a set of arguments as a bit mask: args(0, 2) is the first and the third argument.
 template <typename... Numbers>
 constexpr uint32_t args(Numbers... numbers) {
   return ((1u << numbers) | ...);
@@ -109,7 +109,7 @@ constexpr bool is_tensor_kind(ArgKind kind) {
          kind == ArgKind::OptionalTensorList;
 }
 
-// Rows in the order of their names (strcmp). The rows live as long as the process.
+// Rows, sorted by name in the order of strcmp(). The rows live as long as the process.
 using KernelTable = Span<const Kernel>;
 
 // Returns the row with this name from the first table that has one, or null.

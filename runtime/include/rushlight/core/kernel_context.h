@@ -38,11 +38,11 @@ class KernelRuntimeContext {
   // Returns `size` bytes of scratch memory, valid until the kernel returns. If there is no memory, records an error and
   // returns null.
   void* allocate_temporary(size_t size, size_t alignment = 64);
-  // Returns scratch memory for `count` elements, which are not initialized; errors as above.
+  // Does the same for `count` elements, which are not initialized.
   template <typename T>
   T* allocate_temporary_array(size_t count) {
     if (count > SIZE_MAX / sizeof(T)) {
-      fail(Error::MemoryAllocationFailed, "scratch array of %zu elements overflows", count);
+      fail(Error::MemoryAllocationFailed, "the size in bytes of a scratch array of %zu elements overflows", count);
       return nullptr;
     }
     return static_cast<T*>(allocate_temporary(count * sizeof(T), alignof(T) > 64 ? alignof(T) : 64));

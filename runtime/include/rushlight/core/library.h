@@ -89,10 +89,10 @@ constexpr Library describe_library(const char* name, Span<const Kernel> kernels,
 
 }  // namespace rushlight
 
-// Defines the contents of a shared library, at global scope of one of its source files. `kernels` and `backends` are
-// arrays of rows, or {}. In a static library the macro does nothing: the application then passes the tables itself. In
-// a source file that `rushlight select --own-sources` names, RUSHLIGHT_KERNEL_LIBRARY defines the kernel table that is
-// linked into the build.
+// Defines the contents of a shared library. Use it once, at global scope of one of the library's source files.
+// `kernels` and `backends` are arrays of rows, or {}. In a static library the macro does nothing: the application then
+// passes the tables itself. In a source file that `rushlight select --own-sources` names, RUSHLIGHT_KERNEL_LIBRARY
+// defines the kernel table that is linked into the build.
 #if defined(RUSHLIGHT_SHARED_LIBRARY)
 #define RUSHLIGHT_LIBRARY(name, kernels, backends)                                                       \
   extern "C" __attribute__((visibility("default"), used)) const ::rushlight::Library rushlight_library;  \

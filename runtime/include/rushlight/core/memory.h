@@ -9,11 +9,11 @@
 
 namespace rushlight {
 
-// The alignment of allocations in bytes if the caller gives none.
+// The alignment of allocations in bytes if the caller does not specify one.
 inline constexpr size_t kDefaultAlignment = alignof(void*) > 8 ? alignof(void*) : 8;
 
-// Allocates memory one piece after the other from a block that the caller owns. Pieces are freed only all together.
-// Subclasses may take further blocks. One thread uses an allocator at a time.
+// A bump allocator over a block that the caller owns: it places one allocation after the other, and reset() frees all
+// of them together. Subclasses may use more blocks. One thread uses an allocator at a time.
 class MemoryAllocator {
  public:
   // `base` points to `size` bytes, which outlive the allocator.
@@ -24,7 +24,7 @@ class MemoryAllocator {
   // Returns `size` bytes at a multiple of `alignment` (a power of two), or null if there is no memory. The bytes are
   // valid until reset().
   virtual void* allocate(size_t size, size_t alignment = kDefaultAlignment) { return bump(size, alignment); }
-  // Frees all pieces.
+  // Frees all allocations.
   virtual void reset() { current_ = base_; }
 
   // Returns the limit in bytes that made the last allocation fail, or 0 if no limit made it fail.

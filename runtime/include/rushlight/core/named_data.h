@@ -10,7 +10,7 @@
 
 namespace rushlight {
 
-// The dtype and shape of a stored tensor. Views into the file.
+// The dtype and shape of a stored tensor. The spans are views into the file.
 struct TensorLayout {
   ScalarType dtype = ScalarType::Float;
   Span<const SizesType> sizes;

@@ -75,7 +75,7 @@ class DtypeSet {
   constexpr DtypeSet() = default;
   template <typename... Types>
   constexpr explicit DtypeSet(ScalarType first, Types... rest) : bits_((bit(first) | ... | bit(rest))) {}
-  // Returns whether the set has a dtype; false for an unknown value.
+  // Returns whether the set contains a dtype; false for an unknown value.
   constexpr bool contains(ScalarType type) const {
     const int index = static_cast<int>(type);
     return index >= 0 && index < kScalarTypeCount && (bits_ & bit(type)) != 0;

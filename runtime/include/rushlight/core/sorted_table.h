@@ -8,7 +8,7 @@
 
 namespace rushlight {
 
-// Returns the dtypes that are in both sets, or `dtypes` if there are none.
+// Returns the intersection of both sets, or `dtypes` if the intersection is empty.
 constexpr DtypeSet common_dtypes(DtypeSet dtypes, DtypeSet used) {
   DtypeSet common;
   for (int i = 0; i < kScalarTypeCount; ++i) {
@@ -48,7 +48,7 @@ constexpr bool names_are_unique(const std::array<Kernel, N>& sorted) {
   return true;
 }
 
-// Returns whether all arguments for which the rows declare dtypes are tensors.
+// Returns whether each argument for which a row declares dtypes is a tensor.
 template <size_t N>
 constexpr bool dtypes_are_of_tensors(const std::array<Kernel, N>& rows) {
   for (const Kernel& row : rows) {

@@ -91,9 +91,9 @@ class Tensor {
 //
 // The rank cannot change. The sizes of a STATIC tensor cannot change. The sizes of a DYNAMIC_BOUND tensor must be
 // within its bounds. The bytes must be within the tensor's capacity; only a DYNAMIC_UNBOUND tensor with an allocator
-// may exceed it: its elements then move to memory of at least twice the size, so that all moves together need at most
-// four times the memory of its largest shape. Returns InvalidArgument or NotSupported for a shape that is not allowed,
-// and MemoryAllocationFailed or OutOfResources if memory is missing.
+// may exceed it: its elements are then copied to a new block of at least twice the size. All blocks of a tensor
+// together are at most four times as large as its largest shape. Returns InvalidArgument or NotSupported for a shape
+// that is not allowed, and MemoryAllocationFailed or OutOfResources if there is not enough memory.
 Error resize_tensor(const Tensor& tensor, Span<const SizesType> sizes);
 
 // Computes the strides of a dense tensor. `dim_order` lists its dimensions from outermost to innermost; both arrays

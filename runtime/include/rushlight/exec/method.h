@@ -24,7 +24,7 @@ struct BackendOptions {
   Span<const BackendOption> options;
 };
 
-// Planned memories that several methods of a program share. They outlive each method, and so does the state in them.
+// The planned memories that several methods of a program share. These memories and their contents outlive each method.
 // An implementation must allow calls from several threads at the same time.
 class SharedState {
  public:
@@ -49,7 +49,7 @@ struct SizeRange {
 // dimension; elements without bounds in the program keep their values.
 Error read_input_ranges(const Program& program, std::string_view method, size_t input, Span<SizeRange> ranges);
 
-// The limits of a method, so that a program with an endless loop or with huge tensors ends with the error
+// The limits of a method. A program with an endless loop or with very large tensors exceeds them and returns the error
 // OutOfResources.
 struct Limits {
   uint64_t instructions = uint64_t{1} << 30;  // of one execution; a call of a delegate is one instruction
@@ -69,7 +69,7 @@ struct Environment {
   Limits limits;
 };
 
-// The instruction that failed. If the backend names an operator inside its delegate, also this operator.
+// The instruction that failed, and the operator inside a delegate if the backend reported it.
 struct ExecutionFailure {
   int32_t chain = -1;
   int32_t instruction = -1;
@@ -122,22 +122,23 @@ class Method final {
   // Returns the tensor with this fully qualified name, such as a mutable buffer, or NotFound.
   Result<Tensor> get_attribute(std::string_view name) const;
 
-  // Gives mutable buffers the contents that they had when the method was loaded: their initial values, or zeros. Inputs
-  // and outputs with planned memory lose their elements, and step() begins at the first instruction. Buffers that
-  // methods share change for all of them. Parameters of a program for training count as buffers. Returns the error of
-  // reading the program or a data file.
+  // Sets mutable buffers back to their contents after loading: their initial values, or zeros. The parameters of a
+  // program for training count as buffers. Buffers that several methods share change for all of these methods. Inputs
+  // and outputs with planned memory lose their elements, and step() begins at the first instruction. Returns an error
+  // if the program or a data file cannot be read.
   Error reset_state();
 
   // Runs all instructions from the beginning. Output tensors are valid until the next execute(). Returns the error of
   // the instruction that failed, OutOfResources at a limit, or Cancelled.
   Error execute();
 
-  // Ends execute(), which runs on another thread, before its next instruction. A call that is not running yet is not
-  // affected. The method can be executed again. Any thread, and a signal handler, may call this function.
+  // Stops a call of execute() that runs on another thread, before its next instruction. The call then returns
+  // Cancelled. A call that has not started yet is not affected. The method can be executed again. Any thread, and a
+  // signal handler, may call this function.
   void cancel();
 
   // Returns the instruction at which the last execute() or step() failed. Its chain is -1 if there was no error, or if
-  // the error came before the first instruction. The result is valid until the next execute() or step().
+  // the error occurred before the first instruction. The result is valid until the next execute() or step().
   const ExecutionFailure& failure() const;
 
   // Runs one instruction, or returns EndOfMethod after the last one. reset_execution() returns to the first.

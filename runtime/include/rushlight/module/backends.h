@@ -9,17 +9,17 @@
 
 namespace rushlight {
 
-// A backend that a method needs and that is absent or cannot run.
+// A backend that a method needs, but that does not exist or cannot run.
 struct MissingBackend {
   std::string_view id;    // a view into the program
-  bool is_here;           // the backend exists, but is_available() returns false here
-  std::string provision;  // message for the user: what provides the backend, or why it cannot run
+  bool is_here;           // whether the backend exists; its is_available() then returns false
+  std::string provision;  // message for the user: how to get the backend, or why it cannot run
 };
 
-// Returns the backends that a method lacks, each once, in the order of the method's delegates.
+// Returns the missing backends of a method, each once, in the order of the method's delegates.
 std::vector<MissingBackend> missing_backends(const MethodMeta& meta, BackendTable backends);
 
-// Returns NotFound if a method lacks backends. The message names the backends and where to get them.
+// Returns NotFound if backends of a method are missing. The message names these backends and how to install them.
 Error require_backends(const MethodMeta& meta, BackendTable backends);
 
 }  // namespace rushlight

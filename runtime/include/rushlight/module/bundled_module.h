@@ -12,7 +12,7 @@
 
 namespace rushlight {
 
-// A bundled program whose methods run on their test cases. One thread uses it at a time.
+// Runs the methods of a bundled program on their test cases. One thread uses it at a time.
 class BundledModule {
  public:
   // Loads a bundled program from a file, or from `size` bytes at `data`. The bytes must be aligned to 16 and stay

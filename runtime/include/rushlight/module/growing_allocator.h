@@ -7,7 +7,8 @@
 
 namespace rushlight {
 
-// A limit for the bytes that several allocators take from the platform in total. One thread uses it at a time.
+// A limit for the total number of bytes that several allocators request from the platform. One thread uses it at a
+// time.
 struct MemoryBudget {
   size_t limit = SIZE_MAX;
   size_t used = 0;
@@ -21,7 +22,7 @@ struct MemoryBudget {
 };
 
 // A MemoryAllocator that allocates chunks from the platform when it needs them. reset() keeps one chunk that has room
-// for all previous allocations, so that repeating these allocations takes no further memory from the platform.
+// for all previous allocations, so that repeating these allocations needs no further memory from the platform.
 class GrowingAllocator final : public MemoryAllocator {
  public:
   // `budget` outlives the allocator; null: no limit.

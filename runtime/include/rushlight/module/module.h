@@ -111,7 +111,7 @@ class LoadedMethod {
   // Allocates memory for outputs that have neither planned memory nor memory of the caller. The destructor of this
   // object frees it.
   Error allocate_outputs();
-  // Adds `size` bytes, which the caller allocates for output `index`, to the memory use of this method. Returns
+  // Counts the `size` bytes that the caller allocates for output `index` as memory of this method. Returns
   // OutOfResources if the memory limit is exceeded.
   Error count_output(size_t index, size_t size);
 
@@ -123,7 +123,7 @@ class LoadedMethod {
   // method() has the outputs. Returns InvalidArgument if an input is not set.
   Error run(Span<const EValue> inputs);
 
-  // Returns whether an address lies in a planned memory of this object.
+  // Returns whether an address is in a planned memory of this object.
   bool is_planned(const void* address) const;
   // Return the bytes of the planned memories, of the method's structures, and of scratch memory.
   size_t planned_bytes() const { return planned_bytes_; }
@@ -169,8 +169,9 @@ class Module {
   bool is_method_loaded(std::string_view name) const { return methods_.find(name) != methods_.end(); }
   std::set<std::string> method_names() const;
   Result<MethodMeta> method_meta(std::string_view name) const { return program().method_meta(name); }
-  // Set one input, or the first inputs, for all following executions, which may then omit them; or set the memory of an
-  // output that has no planned memory. `output` is a tensor over memory of the caller.
+  // set_input() and set_inputs() set one input, or the first inputs, for all following executions, which may then omit
+  // these inputs. set_output() sets the memory of an output that has no planned memory: `output` is a tensor over
+  // memory of the caller.
   Error set_input(std::string_view name, size_t index, const EValue& value);
   Error set_inputs(std::string_view name, Span<const EValue> values);
   Error set_output(std::string_view name, size_t index, const Tensor& output);

@@ -35,11 +35,12 @@ class TensorAccessor {
 // Returns InvalidArgument unless the tensor has N dimensions and elements of the size of T.
 template <typename T, int64_t N>
 Result<TensorAccessor<T, N>> make_tensor_accessor(const Tensor& tensor) {
-  static_assert(N > 0, "read a tensor without dimensions by const_data_ptr<T>()");
-  RL_REQUIRE(tensor.dim() == N, InvalidArgument, "a tensor of %d dimensions is read as one of %d",
+  static_assert(N > 0, "a tensor without dimensions has no accessor: use const_data_ptr<T>()");
+  RL_REQUIRE(tensor.dim() == N, InvalidArgument, "an accessor of a tensor of %d dimensions cannot have %d dimensions",
              static_cast<int>(tensor.dim()), static_cast<int>(N));
   RL_REQUIRE(tensor.element_size() == sizeof(T), InvalidArgument,
-             "a tensor of %s is read as one with elements of %zu bytes", dtype_name(tensor.scalar_type()), sizeof(T));
+             "an accessor of a tensor of dtype %s cannot have elements of %zu bytes", dtype_name(tensor.scalar_type()),
+             sizeof(T));
   return TensorAccessor<T, N>(tensor.mutable_data_ptr<T>(), tensor.sizes().data(), tensor.strides().data());
 }
 

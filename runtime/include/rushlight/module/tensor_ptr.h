@@ -53,7 +53,8 @@ template <typename T = float, ScalarType own_type = ScalarTypeOf<T>::value>
 TensorPtr make_tensor_ptr(std::vector<SizesType> sizes, std::vector<T> data, std::vector<DimOrderType> dim_order = {},
                           std::vector<StridesType> strides = {}, ScalarType type = own_type,
                           ShapeDynamism dynamism = ShapeDynamism::DYNAMIC_BOUND) {
-  static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no elements to point at: take full(), or uint8_t");
+  static_assert(!std::is_same_v<T, bool>,
+                "std::vector<bool> does not store bool elements: use full(), or a vector of uint8_t");
   auto owner = std::make_shared<std::vector<T>>(std::move(data));
   return detail::make_converted(std::move(sizes), owner->data(), owner->size(), owner, std::move(dim_order),
                                 std::move(strides), own_type, type, dynamism);
@@ -160,10 +161,11 @@ TensorPtr from_blob(void* data, std::vector<SizesType> sizes, std::vector<Stride
                     Device device, std::function<void(void*)>&& deleter,
                     ShapeDynamism dynamism = ShapeDynamism::DYNAMIC_BOUND);
 
-// The functions below make tensors that own their elements: not initialized, all equal to a number (converted to the
-// dtype by the rules of ATen), uniform in [0, 1), normal, or integers in [low, high). The dtype must not be complex.
-// Functions named ..._strided take strides. Functions named ..._like take the shape of another tensor and, unless the
-// caller gives a dtype, also its dtype.
+// The functions below make tensors that own their elements. empty() does not initialize the elements. full(), zeros()
+// and ones() set all elements to one number, which is converted to the dtype by the rules of ATen. rand() is uniform in
+// [0, 1), randn() is normal, and randint() makes integers in [low, high). The dtype must not be complex. Functions
+// named ..._strided also have an argument for the strides. Functions named ..._like use the shape of another tensor,
+// and its dtype if the caller gives no dtype.
 TensorPtr empty_strided(std::vector<SizesType> sizes, std::vector<StridesType> strides,
                         ScalarType type = ScalarType::Float, ShapeDynamism dynamism = ShapeDynamism::DYNAMIC_BOUND);
 TensorPtr full_strided(std::vector<SizesType> sizes, std::vector<StridesType> strides, const Scalar& fill_value,

@@ -14,15 +14,15 @@
 #endif
 
 extern "C" {
-// Returns a clock in nanoseconds that never goes back.
+// Returns the time of a monotonic clock, in nanoseconds.
 uint64_t rushlight_now_ns();
 // Logs a message. `level` is a number of platform::LogLevel.
 void rushlight_log(int level, const char* message);
 // Ends the program, because it has an error that no caller can handle, such as the use of a value that does not exist.
 // The default logs the message and calls abort(); without an operating system it executes an instruction that traps.
 [[noreturn]] void rushlight_panic(const char* message);
-// Returns `size` bytes at a multiple of `alignment` (a power of two), or null. Loaders and Module call it; the core
-// does not.
+// Returns `size` bytes at a multiple of `alignment` (a power of two), or null. Data loaders and Module call this
+// function; the core does not.
 void* rushlight_allocate(size_t size, size_t alignment);
 void rushlight_release(void* memory);
 // Starts a thread that calls run(context). Returns the argument of rushlight_thread_join(), or null if no thread can be
@@ -45,9 +45,9 @@ constexpr bool is_built(LogLevel level) {
 
 // Functions that replace the system's functions at run time; null keeps the default.
 struct Hooks {
-  uint64_t (*now_ns)() = nullptr;  // a clock in nanoseconds that never goes back
+  uint64_t (*now_ns)() = nullptr;  // a monotonic clock, in nanoseconds
   void (*log)(LogLevel level, const char* message) = nullptr;
-  void* (*allocate)(size_t size, size_t alignment) = nullptr;  // used by loaders and Module, never by the core
+  void* (*allocate)(size_t size, size_t alignment) = nullptr;  // used by data loaders and Module, never by the core
   void (*release)(void* memory) = nullptr;
   void (*panic)(const char* message) = nullptr;  // ends the program; if it returns, the default function is called
   void* (*thread_start)(void (*run)(void* context), void* context) = nullptr;
@@ -59,7 +59,8 @@ void set_hooks(const Hooks& hooks);
 
 // Returns the time in nanoseconds.
 uint64_t now_ns();
-// Logs a message in printf format. RL_LOG() calls it only for levels from RUSHLIGHT_LOG_LEVEL on.
+// Logs a message in printf format. RL_LOG() calls this function only for messages of level RUSHLIGHT_LOG_LEVEL and
+// above.
 void log(LogLevel level, const char* format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 2, 3)))
@@ -70,7 +71,7 @@ void* allocate(size_t size, size_t alignment);
 void release(void* memory);
 // Ends the program with a message.
 [[noreturn]] void panic(const char* message);
-// Start a thread, or return null; wait for the end of a thread.
+// start_thread() starts a thread, or returns null. join_thread() waits for the end of the thread.
 void* start_thread(void (*run)(void* context), void* context);
 void join_thread(void* thread);
 

@@ -39,7 +39,7 @@ class BundledProgram final {
   Result<size_t> num_test_cases(std::string_view method) const;
   Result<size_t> num_inputs(std::string_view method, size_t test_case) const;
   Result<size_t> num_expected_outputs(std::string_view method, size_t test_case) const;
-  // Return a value of a test case; the elements of a tensor lie in the file. Errors: as above, and InvalidArgument if
+  // Return a value of a test case; the elements of a tensor are in the file. Errors: as above, and InvalidArgument if
   // there is no such value.
   Result<BundledValue> input(std::string_view method, size_t test_case, size_t index) const;
   Result<BundledValue> expected_output(std::string_view method, size_t test_case, size_t index) const;

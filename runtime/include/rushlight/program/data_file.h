@@ -11,7 +11,7 @@ namespace rushlight {
 class DataFile final : public NamedDataMap {
  public:
   // Loads a file. `loader` must outlive this object and everything that is loaded from it. Returns InvalidExternalData
-  // if the file is damaged or not a .ptd file; the message says what is wrong and where.
+  // if the file is damaged or not a .ptd file; the message contains the reason and the position.
   static Result<DataFile> load(DataLoader* loader);
 
   DataFile(DataFile&&) noexcept = default;

@@ -18,19 +18,20 @@ class PlanView;
 class Program final {
  public:
   // Reads and validates the tables of the file, and loads the constants. `loader` must outlive the program. Returns
-  // InvalidProgram if the file is damaged or not a program (the message says what is wrong and where), and NotSupported
-  // if its version is unknown.
+  // InvalidProgram if the file is damaged or not a program (the message contains the reason and the position), and
+  // NotSupported if its version is unknown.
   static Result<Program> load(DataLoader* loader);
 
   Program(Program&&) noexcept = default;
   Program& operator=(Program&&) noexcept = default;
 
   // Returns a fingerprint of the program: the CRC-32 of the tables in the lower 32 bits, and the number of bytes of the
-  // tables in the upper 32 bits. It is computed at each call.
+  // tables in the upper 32 bits. Each call computes it again.
   uint64_t fingerprint() const;
 
-  // Compares the bytes of the file with the SHA-256 digest that the file carries. Returns InvalidProgram if they differ
-  // or if the file carries no digest. Whoever can change the file can also write a new digest.
+  // Compares the bytes of the file with the SHA-256 digest that the file contains. Returns InvalidProgram if they
+  // differ or if the file contains no digest. The digest detects accidental changes only: a person who changes the file
+  // can also write a new digest.
   Error verify_digest() const;
 
   // Returns the number of methods.

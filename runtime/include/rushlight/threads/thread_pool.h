@@ -31,7 +31,7 @@ class HostThreadPool final : public ThreadPool {
   void drop_workers();
 
   std::atomic<size_t> threads_;
-  std::atomic<uint64_t> owner_{0};  // 0: free; else the number of the process generation that runs tasks
+  std::atomic<uint64_t> owner_{0};  // 0: free; else the process_generation() of the process that runs tasks
   Workers* workers_ = nullptr;      // used only by the owner
 };
 

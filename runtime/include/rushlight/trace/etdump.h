@@ -10,7 +10,8 @@
 namespace rushlight {
 
 // Records events in a buffer of the caller, and returns them as an ETDump, the file format of ExecuTorch's Inspector.
-// It allocates nothing. An event that does not fit is dropped and counted. One thread uses a tracer at a time.
+// It allocates no memory. An event that does not fit into the buffer is dropped and counted. One thread uses a tracer
+// at a time.
 class ETDumpGen final : public EventTracer {
  public:
   // `buffer` outlives the tracer. A buffer that is too small for an empty dump drops every event.
@@ -19,12 +20,12 @@ class ETDumpGen final : public EventTracer {
   ETDumpGen& operator=(const ETDumpGen&) = delete;
 
   // Sets the memory for the elements of recorded tensors, which outlives the tracer. Tensors that do not fit are
-  // dropped and counted. Values are recorded if set_event_tracer_debug_level() asks for them.
+  // dropped and counted. set_event_tracer_debug_level() selects the values that are recorded.
   void set_debug_buffer(Span<uint8_t> buffer);
-  // Records allocations from now on. By default no allocation is recorded, because ExecuTorch's Inspector refuses dumps
-  // that contain allocations.
+  // Records allocations from now on. By default no allocation is recorded, because ExecuTorch's Inspector cannot read
+  // dumps that contain allocations.
   void set_allocation_tracking(bool is_on) { tracks_allocations_ = is_on; }
-  // Returns the dump with its size in the first four bytes. The dump lies in the buffer and is valid until the next
+  // Returns the dump with its size in the first four bytes. The dump is in the buffer and is valid until the next
   // event. Recording may continue afterwards. The result is empty if the buffer is too small for an empty dump.
   Span<const uint8_t> get_etdump_data();
   // Returns the elements of the recorded tensors.
@@ -66,7 +67,7 @@ class ETDumpGen final : public EventTracer {
   void put(Place table, size_t offset, T value);
   void point(Place table, size_t offset, Place target);
   size_t tail_bytes(size_t events, size_t blocks) const;
-  Place take(size_t size, size_t alignment, size_t ahead);
+  Place reserve(size_t size, size_t alignment, size_t ahead);
   Place add_table(Place vtable, size_t size, size_t alignment);
   Place add_vtable(const uint16_t* entries, size_t count);
   Place add_bytes(const void* data, size_t size);
@@ -88,7 +89,7 @@ class ETDumpGen final : public EventTracer {
   Place used_ = 0;          // bytes from the end that hold objects
   size_t capacity_ = 0;
   Fixed fixed_{};
-  bool is_usable_ = false;  // the parts in fixed_ fit into the buffer
+  bool is_usable_ = false;  // whether the parts in fixed_ fit into the buffer
   Place block_name_ = 0;    // of the open block, 0: no block is open
   int32_t block_input_ = -1;
   Place last_event_ = 0;  // last event of the open block

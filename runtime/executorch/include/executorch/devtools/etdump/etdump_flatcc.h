@@ -29,8 +29,8 @@ class ETDumpGen : public runtime::EventTracer {
   explicit ETDumpGen(runtime::Span<uint8_t> buffer = {});
   ~ETDumpGen() override;
 
-  // Returns the dump. With a buffer of the caller, the dump lies in this buffer until the next event or reset().
-  // Without one, `buf` is a malloc() allocation that the caller frees, as in ExecuTorch.
+  // Returns the dump. With a buffer of the caller, the dump is in this buffer until the next event or reset(). Without
+  // one, `buf` is a malloc() allocation that the caller frees, as in ExecuTorch.
   ETDumpResult get_etdump_data();
   size_t get_num_blocks() { return native_.get_num_blocks(); }
   bool is_static_etdump() { return own_ == nullptr; }

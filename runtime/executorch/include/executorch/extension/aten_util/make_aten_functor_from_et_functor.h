@@ -15,8 +15,8 @@
 #include "executorch/runtime/kernel/kernel_runtime_context.h"
 #include "rushlight/module/growing_allocator.h"
 
-// Kernels as functions of PyTorch: WRAP_TO_ATEN(f, i) is kernel f with ATen's types; argument i of f is its out. If the
-// kernel fails, the function raises an exception in Python.
+// Makes kernels callable from PyTorch: WRAP_TO_ATEN(f, i) is kernel f with the types of ATen; argument i of f is the
+// out tensor. If the kernel fails, the function raises an exception in Python.
 namespace executorch {
 namespace extension {
 namespace internal {
@@ -25,8 +25,8 @@ namespace internal {
 class BorrowedTensor {
  public:
   explicit BorrowedTensor(const at::Tensor& tensor, bool is_out = false) : aten_(tensor), is_out_(is_out) {
-    TORCH_CHECK(tensor.device().is_cpu(), "a kernel takes tensors on the CPU, not on ", tensor.device());
-    TORCH_CHECK(tensor.dim() <= ::rushlight::kMaxDim, "a kernel takes tensors of at most 16 dimensions");
+    TORCH_CHECK(tensor.device().is_cpu(), "a kernel supports only tensors on the CPU, not on ", tensor.device());
+    TORCH_CHECK(tensor.dim() <= ::rushlight::kMaxDim, "a kernel supports only tensors of at most 16 dimensions");
     if (!tensor.is_non_overlapping_and_dense()) aten_ = tensor.contiguous();
     order_.resize(static_cast<size_t>(tensor.dim()));
     for (size_t i = 0; i < order_.size(); ++i) {

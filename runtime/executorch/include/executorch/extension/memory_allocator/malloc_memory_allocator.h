@@ -9,7 +9,7 @@
 namespace executorch {
 namespace extension {
 
-// Allocates each piece of memory with malloc(). reset() and the destructor free all pieces.
+// Makes each allocation with malloc(). reset() and the destructor free all allocations.
 class MallocMemoryAllocator : public runtime::MemoryAllocator {
  public:
   MallocMemoryAllocator() : MemoryAllocator(0, nullptr) {}
@@ -19,13 +19,13 @@ class MallocMemoryAllocator : public runtime::MemoryAllocator {
 
   void* allocate(size_t size, size_t alignment = kDefaultAlignment) override {
     if (!isPowerOf2(alignment)) {
-      ET_LOG(Error, "%zu is not a power of 2, and no alignment", alignment);
+      ET_LOG(Error, "the alignment %zu is not a power of 2", alignment);
       return nullptr;
     }
     if (size > SIZE_MAX - alignment) return nullptr;
     void* memory = std::malloc(size + alignment);
     if (!memory) {
-      ET_LOG(Error, "malloc has no %zu bytes", size);
+      ET_LOG(Error, "malloc() failed to allocate %zu bytes", size);
       return nullptr;
     }
     pieces_.push_back(memory);

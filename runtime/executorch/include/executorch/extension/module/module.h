@@ -34,8 +34,8 @@ class Module {
     MmapUseMadvise,            // the file is mapped and read ahead
   };
 
-  // Uses a program file, and optionally .ptd files. The module takes over a tracer and the allocators of its methods
-  // (null: the module makes them). With `share_memory_arenas`, all methods use the same planned memory.
+  // Uses a program file, and optionally .ptd files. The module becomes the owner of the tracer and of the allocators of
+  // its methods (null: the module makes them). With `share_memory_arenas`, all methods use the same planned memory.
   explicit Module(const std::string& file_path, const LoadMode load_mode = LoadMode::File,
                   std::unique_ptr<runtime::EventTracer> event_tracer = nullptr,
                   std::unique_ptr<runtime::MemoryAllocator> memory_allocator = nullptr,

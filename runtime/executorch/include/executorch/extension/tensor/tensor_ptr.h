@@ -8,7 +8,7 @@
 namespace executorch {
 namespace extension {
 
-// The runtime's tensors with ownership, and the functions that make them; see rushlight/module/tensor_ptr.h.
+// Tensors that own their elements, and the functions that make them; see rushlight/module/tensor_ptr.h.
 using ::rushlight::clone_tensor_ptr;
 using ::rushlight::make_tensor_ptr;
 using ::rushlight::resize_tensor_ptr;

@@ -29,7 +29,7 @@ struct CompileSpec {
   SizedBuffer value;
 };
 
-// The state of one lowered module. The backend chooses the type and owns the state.
+// The state of one loaded delegate. The backend chooses the type of the state and owns it.
 using DelegateHandle = void;
 
 // The run-time part of a backend. One object serves all methods of the process. One thread uses a handle at a time.
@@ -45,7 +45,8 @@ class BackendInterface {
   // Executes a delegate. `args` are its inputs, then its outputs.
   ET_NODISCARD virtual Error execute(BackendExecutionContext& context, DelegateHandle* handle,
                                      Span<EValue*> args) const = 0;
-  // Set options for all methods that are loaded later, or read the options into the values of `backend_options`.
+  // set_option() sets options for all methods that are loaded later. get_option() reads options into the values of
+  // `backend_options`.
   ET_NODISCARD virtual Error set_option(ET_UNUSED BackendOptionContext& context,
                                         ET_UNUSED const Span<BackendOption>& backend_options) {
     return Error::Ok;

@@ -33,8 +33,8 @@ using ::executorch::runtime::error_code_t;
 }  // namespace executor
 }  // namespace torch
 
-// Returns an error from the function unless a condition holds. ET_CHECK_OR_RETURN_ERROR(n > 0, InvalidArgument, "%d",
-// n)
+// Logs a message and returns an error from the function unless a condition holds, for example
+// ET_CHECK_OR_RETURN_ERROR(n > 0, InvalidArgument, "n is %d", n).
 #define ET_CHECK_OR_RETURN_ERROR(condition_, error_, message_, ...) \
   {                                                                 \
     if (!(condition_)) {                                            \

@@ -247,7 +247,8 @@ template <typename T>
 BoxedEvalueList<T>::BoxedEvalueList(EValue** wrapped_vals, T* unwrapped_vals, int size)
     : ::rushlight::BoxedList<T>{reinterpret_cast<::rushlight::EValue* const*>(wrapped_vals), unwrapped_vals,
                                 static_cast<uint32_t>(size)} {
-  ET_CHECK_MSG(wrapped_vals != nullptr && unwrapped_vals != nullptr && size >= 0, "a list needs its two arrays");
+  ET_CHECK_MSG(wrapped_vals != nullptr && unwrapped_vals != nullptr && size >= 0,
+               "the constructor of a list needs two arrays");
 }
 
 template <typename T>

@@ -130,7 +130,7 @@ class EventTracer {
    private:
     static constexpr size_t kOpenEvents = 16;
     executorch::runtime::EventTracer& owner_;
-    // The entries that start_profiling() of the owner returned, by the token of the runtime's entry.
+    // The entries that owner_.start_profiling() returned; the index is the token of the runtime's entry.
     EventTracerEntry open_[kOpenEvents];
     uint64_t next_ = 0;
   };

@@ -11,7 +11,7 @@
 namespace executorch {
 namespace ET_RUNTIME_NAMESPACE {
 
-// The dtype and shape of a stored tensor. Views into the file.
+// The dtype and shape of a stored tensor. The spans are views into the file.
 class TensorLayout final {
  public:
   TensorLayout() = delete;

@@ -16,7 +16,7 @@ class MemoryManager final {
                          MemoryAllocator* temp_allocator = nullptr)
       : method_allocator_(method_allocator), planned_memory_(planned_memory), temp_allocator_(temp_allocator) {
     ET_CHECK_MSG(method_allocator == nullptr || method_allocator != temp_allocator,
-                 "the method and its kernels need allocators of their own");
+                 "the method allocator and the temporary allocator must be different objects");
   }
   ET_DEPRECATED MemoryManager(MemoryAllocator*, HierarchicalAllocator* non_constant_allocator,
                               MemoryAllocator* runtime_allocator, MemoryAllocator* temporary_allocator)

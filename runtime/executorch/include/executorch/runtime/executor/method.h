@@ -47,7 +47,7 @@ class Method final {
   ET_NODISCARD Error experimental_step() { return step(); }
   // Returns whether step() was called since the beginning of the method.
   ET_NODISCARD bool in_progress() const { return in_progress_; }
-  // Returns to the first instruction after the last one was run. Returns InvalidState before.
+  // Lets step() begin again at the first instruction. Returns InvalidState if the last instruction was not run yet.
   ET_NODISCARD Error reset_execution();
   ET_NODISCARD Error experimental_reset_execution() { return reset_execution(); }
 

@@ -13,7 +13,7 @@
 namespace executorch {
 namespace ET_RUNTIME_NAMESPACE {
 
-// The description of a tensor in a program. Views into the program.
+// The description of a tensor in a program. The spans are views into the program.
 class TensorInfo final {
  public:
   TensorInfo() = delete;
@@ -29,7 +29,7 @@ class TensorInfo final {
   ::rushlight::TensorInfo native_;
 };
 
-// The description of a method in its program; the method need not be loaded. Functions with an index return
+// The description of a method in its program; the method does not have to be loaded. Functions with an index return
 // InvalidArgument if the index is too large.
 class MethodMeta final {
  public:

@@ -8,7 +8,7 @@
 #include "executorch/runtime/platform/compiler.h"
 #include "executorch/runtime/platform/types.h"
 
-// The lowest level that ET_LOG() writes, and whether it writes at all.
+// The lowest level that ET_LOG() writes, and whether ET_LOG() writes anything.
 #ifndef ET_MIN_LOG_LEVEL
 #define ET_MIN_LOG_LEVEL Info
 #endif

@@ -28,7 +28,7 @@ typedef enum {
 void et_pal_init(void);
 // Ends the process.
 ET_NORETURN void et_pal_abort(void);
-// Returns the time in ticks of a clock that never goes back.
+// Returns the time of a monotonic clock, in ticks.
 et_timestamp_t et_pal_current_ticks(void);
 // Returns the length of a tick in nanoseconds, as a fraction.
 et_tick_ratio_t et_pal_ticks_to_ns_multiplier(void);

@@ -7,7 +7,7 @@ namespace executorch {
 namespace runtime {
 
 // Prepares the process: calls et_pal_init(), and sends the runtime's messages to et_pal_emit_log_message(). Call this
-// function before any other one of the runtime. Further calls do nothing.
+// function before any other function of the runtime. Further calls do nothing.
 void runtime_init();
 
 }  // namespace runtime

@@ -11,7 +11,7 @@ namespace extension {
 namespace training {
 
 // Reads every entry of `data` as a tensor, such as the weights of a .ptd file. The tensors own their elements. Returns
-// the error of the first entry that is no tensor or cannot be read.
+// the error of the first entry that is not a tensor or cannot be read.
 ET_NODISCARD runtime::Result<std::map<std::string, TensorPtr>> load_state_dict(const runtime::NamedDataMap& data);
 
 }  // namespace training

@@ -17,7 +17,7 @@ namespace extension {
 namespace training {
 
 // A program with joint graphs: methods that return the outputs of a model, the gradients and the parameters. Names are
-// views into the program, and tensors are over the memory of the method: both are valid until the method is unloaded.
+// views into the program, and tensors refer to the memory of the method. Both are valid until the method is unloaded.
 class TrainingModule final : public Module {
  public:
   // Uses a program that `data_loader` reads, and data that `data_map_loader` reads. See Module.
@@ -29,11 +29,11 @@ class TrainingModule final : public Module {
       : Module(std::move(data_loader), std::move(memory_allocator), std::move(temp_allocator), std::move(event_tracer),
                std::move(data_map_loader)) {}
 
-  // Computes the outputs of the model and the gradients. Returns the outputs; they are valid until the next call. The
-  // functions return InvalidArgument if the method is no joint graph.
+  // Computes the outputs of the model and the gradients. Returns the outputs; they are valid until the next call. This
+  // and the following functions return InvalidArgument if the method is not a joint graph.
   ET_NODISCARD runtime::Result<std::vector<runtime::EValue>> execute_forward_backward(
       const std::string& method_name, const std::vector<runtime::EValue>& input);
-  // Returns the parameters by name. What is written to them, the next call reads.
+  // Returns the parameters by name. The next call reads values that the application writes to them.
   ET_NODISCARD runtime::Result<const std::map<std::string_view, aten::Tensor>> named_parameters(
       const std::string& method_name);
   // Returns the gradients of the last call by the names of their parameters; the next call overwrites them. Returns

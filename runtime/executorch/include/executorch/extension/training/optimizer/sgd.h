@@ -17,7 +17,7 @@ namespace extension {
 namespace training {
 namespace optimizer {
 
-// What an optimizer keeps for a parameter: its last direction.
+// The state of the optimizer for one parameter: the momentum buffer.
 class SGDParamState {
  public:
   explicit SGDParamState(aten::Tensor& momentum_buffer) : momentum_buffer_(momentum_buffer) {}
@@ -27,8 +27,8 @@ class SGDParamState {
   aten::Tensor momentum_buffer_;
 };
 
-// The numbers of stochastic gradient descent, with the terms of torch.optim.SGD; rushlight/training/sgd.h has the
-// formulas. SGD::step() checks them.
+// The options of stochastic gradient descent, with the names of torch.optim.SGD; rushlight/training/sgd.h contains the
+// formulas. SGD::step() checks the options.
 class SGDOptions {
  public:
   explicit SGDOptions(double lr, double momentum = 0, double dampening = 0, double weight_decay = 0,
@@ -46,7 +46,7 @@ class SGDOptions {
   ::rushlight::SgdOptions native_;
 };
 
-// Parameters that have options in common. A group without options has those of the optimizer.
+// Parameters with common options. A group without options uses the options of the optimizer.
 class SGDParamGroup {
  public:
   SGDParamGroup(const std::map<std::string_view, aten::Tensor>& named_parameters)  // NOLINT
@@ -87,8 +87,9 @@ class SGD {
 
   void add_param_group(const SGDParamGroup& param_group) { param_groups_.push_back(param_group); }
 
-  // Moves each parameter that has a gradient of its name, of its shape and dtype. Returns InvalidArgument or
-  // NotSupported for the first parameter that cannot be moved; the ones before it are moved.
+  // Updates each parameter that has a gradient with its name. Returns InvalidArgument or NotSupported at the first
+  // parameter that cannot be updated, for example because the gradient has another shape or dtype. The parameters
+  // before it are updated.
   ET_NODISCARD runtime::Error step(const std::map<std::string_view, aten::Tensor>& named_gradients);
 
  private:

@@ -17,7 +17,7 @@
 #include "executorch/runtime/platform/assert.h"
 #include "executorch/runtime/platform/compiler.h"
 
-// Names of tensors and their attributes, as in all builds of ExecuTorch.
+// Names for tensors and their attributes. They are the same in all builds of ExecuTorch.
 namespace executorch {
 namespace aten {
 

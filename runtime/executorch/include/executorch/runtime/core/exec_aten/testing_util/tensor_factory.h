@@ -23,7 +23,8 @@ class TensorFactory {
                     const std::vector<int32_t> strides = {},
                     TensorShapeDynamism dynamism = TensorShapeDynamism::STATIC) {
     aten::Tensor tensor = keep(extension::empty_strided(sizes, strides, DTYPE, dynamism));
-    ET_CHECK_MSG(static_cast<size_t>(tensor.numel()) == data.size(), "%zu elements for a tensor of %zd", data.size(),
+    ET_CHECK_MSG(static_cast<size_t>(tensor.numel()) == data.size(),
+                 "%zu elements are given for a tensor of %zd elements", data.size(),
                  static_cast<ssize_t>(tensor.numel()));
     for (size_t i = 0; i < data.size(); ++i) tensor.mutable_data_ptr<ctype>()[i] = data[i];
     return tensor;

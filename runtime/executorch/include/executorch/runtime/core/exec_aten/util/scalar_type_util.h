@@ -219,14 +219,14 @@ To convert(From value) {
   }
 }
 
-// Returns the dtype to which torch promotes both dtypes. It ends the process for dtypes without arithmetic. With
-// `half_to_float`, a result of float16 becomes float32.
+// Returns the dtype to which torch promotes both dtypes. The function ends the process for dtypes without arithmetic.
+// With `half_to_float`, a result of float16 becomes float32.
 aten::ScalarType promoteTypes(aten::ScalarType a, aten::ScalarType b, bool half_to_float = false);
 
 }  // namespace runtime
 }  // namespace executorch
 
-// The same names in namespace torch::executor.
+// Declares the same names in namespace torch::executor.
 namespace torch {
 namespace executor {
 using ::executorch::runtime::canCast;
@@ -258,17 +258,17 @@ using ::executorch::runtime::toString;
 
 // ET_SWITCH_REAL_TYPES(type, context, "op.out", CTYPE, [&] { ... CTYPE ... }) calls the function with CTYPE set to the
 // C++ type of the dtype. For another dtype, it records InvalidArgument in the context.
-#define ET_INTERNAL_SWITCH(TYPE, CONTEXT, NAME, ...)                    \
-  [&] {                                                                 \
-    const ::executorch::aten::ScalarType et_switch_type = (TYPE);       \
-    [[maybe_unused]] constexpr const char* et_switch_name = (NAME);     \
-    switch (et_switch_type) {                                           \
-      __VA_ARGS__                                                       \
-      default:                                                          \
-        (CONTEXT).fail(::executorch::runtime::Error::InvalidArgument);  \
-        ET_LOG(Error, "%s does not take tensors of %s", et_switch_name, \
-               ::executorch::runtime::toString(et_switch_type));        \
-    }                                                                   \
+#define ET_INTERNAL_SWITCH(TYPE, CONTEXT, NAME, ...)                             \
+  [&] {                                                                          \
+    const ::executorch::aten::ScalarType et_switch_type = (TYPE);                \
+    [[maybe_unused]] constexpr const char* et_switch_name = (NAME);              \
+    switch (et_switch_type) {                                                    \
+      __VA_ARGS__                                                                \
+      default:                                                                   \
+        (CONTEXT).fail(::executorch::runtime::Error::InvalidArgument);           \
+        ET_LOG(Error, "%s does not support tensors of dtype %s", et_switch_name, \
+               ::executorch::runtime::toString(et_switch_type));                 \
+    }                                                                            \
   }()
 #define ET_INTERNAL_SWITCH_CASE(ENUM, CTYPE_ALIAS, ...)                                          \
   case ENUM: {                                                                                   \

@@ -41,7 +41,7 @@
 #define ET_NORMALIZE_IX(IX, UPPER_BOUND) ((IX) < 0 ? (IX) + (UPPER_BOUND) : (IX))
 #define ET_CHECK_VALID_IX(IX, UPPER_BOUND)                                                             \
   ET_CHECK_MSG((IX) >= -static_cast<int64_t>(UPPER_BOUND) && (IX) < static_cast<int64_t>(UPPER_BOUND), \
-               "the index %" PRId64 " is not in a range of %" PRId64, static_cast<int64_t>(IX),        \
+               "the index %" PRId64 " is not in the range of size %" PRId64, static_cast<int64_t>(IX), \
                static_cast<int64_t>(UPPER_BOUND))
 #define ET_CHECK_VALID_DIM(DIM, UPPER_BOUND) ET_CHECK_VALID_IX(DIM, UPPER_BOUND)
 #define ET_CHECK_NON_ZERO_DIM_SIZE(DIM, T) ET_CHECK_MSG((T).size(DIM) > 0, "a dimension has the size 0")
@@ -71,14 +71,14 @@
   ET_CHECK_MSG(::executorch::runtime::tensor_is_default_or_channels_last_dim_order(t), "another dim order")
 #define ET_EXTRACT_SCALAR_TENSOR(scalar_tensor, out_val)                                \
   ET_CHECK_MSG(::executorch::runtime::extract_scalar_tensor(scalar_tensor, &(out_val)), \
-               "the tensor is not a number that fits " #out_val)
+               "the tensor has no scalar value that fits into " #out_val)
 
 namespace executorch {
 namespace runtime {
 
 inline bool dim_is_valid(int64_t dim, int64_t upper_bound) {
   ET_CHECK_OR_RETURN_FALSE(dim >= -upper_bound && dim < upper_bound,
-                           "the dimension %" PRId64 " is not in a range of %" PRId64, dim, upper_bound);
+                           "the dimension %" PRId64 " is not in the range of size %" PRId64, dim, upper_bound);
   return true;
 }
 // A zero-dim tensor counts as a one-dimensional tensor with one element.
@@ -127,12 +127,12 @@ inline bool tensor_has_non_empty_dim(aten::Tensor t, int64_t d) {
 }
 inline bool tensors_have_same_size_at_dims(aten::Tensor a, size_t dim_a, aten::Tensor b, size_t dim_b) {
   ET_CHECK_OR_RETURN_FALSE(dim_a < static_cast<size_t>(a.dim()) && dim_b < static_cast<size_t>(b.dim()),
-                           "a tensor lacks the dimension %zu or %zu", dim_a, dim_b);
+                           "a tensor does not have the dimension %zu or %zu", dim_a, dim_b);
   ET_CHECK_OR_RETURN_FALSE(a.size(static_cast<int64_t>(dim_a)) == b.size(static_cast<int64_t>(dim_b)),
                            "the sizes of dimensions %zu and %zu differ", dim_a, dim_b);
   return true;
 }
-// All tensors of one element have the same shape, whatever their ranks are.
+// Tensors with one element count as tensors of the same shape, also if their ranks differ.
 inline bool tensors_have_same_shape(const aten::Tensor& a, const aten::Tensor& b) {
   if (a.numel() == 1 && b.numel() == 1) return true;
   ET_CHECK_OR_RETURN_FALSE(a.sizes() == b.sizes(), "the shapes %s and %s differ",
