@@ -95,7 +95,7 @@ x = torch.randn(2, 3)
 print(call_kernel("sample::gate.out", [x, torch.zeros(3), 6.0, out], library="sample"))
 torch.testing.assert_close(out, x * x.clamp(0, 6) / 6)
 for arguments, text in (
-    ([x, None, 0.0, out], "limit is 0, but must be above 0"),
+    ([x, None, 0.0, out], "limit must be above 0, not 0"),
     ([x, torch.zeros(2), 1.0, out], "bias has 2 elements, not 3"),
     ([x.double(), None, 1.0, out], "does not take float64"),
 ):

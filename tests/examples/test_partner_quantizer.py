@@ -1,4 +1,4 @@
-"""examples/quantizer/partner.py: a quantizer of one's own, from annotation to the runtime."""
+"""examples/quantizer/partner.py: a custom quantizer, from annotation to the runtime."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def test_linear_and_relu_are_one() -> None:
 
 def test_a_model_without_the_pattern() -> None:
     x = torch.randn(2, 4)
-    with pytest.raises(QuantizationError, match="no linear with a ReLU behind it"):
+    with pytest.raises(QuantizationError, match="no linear layer that a ReLU follows"):
         quantize(torch.nn.Linear(4, 4), x, partner.PartnerQuantizer(), [x])
