@@ -8,9 +8,11 @@ output_<i>.npy. For the kind "int8", it also saves more inputs and outputs in sa
 
 `run system folder files threads` loads the files in `files`, and runs them once with the inputs in `folder`.
 It saves the outputs in `files`. The first answer is {"load": seconds, "first": milliseconds, "outputs":
-count, "resident": peak memory in bytes}. Then it answers these requests: {"run": seconds}: the milliseconds
-of every run; {"run": seconds, "cpu": true}: pairs of elapsed milliseconds and processor milliseconds of all
-threads; {"agree": true}: the share of samples with the same index of the largest output as eager PyTorch.
+count, "resident": peak memory in bytes}. Then it answers these requests:
+
+- {"run": seconds}: the milliseconds of every run;
+- {"run": seconds, "cpu": true}: pairs of elapsed milliseconds and processor milliseconds of all threads;
+- {"agree": true}: the share of samples with the same index of the largest output as eager PyTorch.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 Requests are lines of JSON. The answer is {"ok": true} or {"error": text}. There are these requests:
 
 - {"compile": case, "folder": path} writes model.pte, and expected.pt with inputs and outputs of eager
-  PyTorch.
-  If "backend" is "xnnpack", the program has XNNPACK delegates.
+  PyTorch. If "backend" is "xnnpack", the program has XNNPACK delegates.
 - {"quantize": case, "folder": path} writes a quantized program with XNNPACK delegates, and its outputs.
 - {"run": .pte file, "tensors": path} runs a program, and replaces {"inputs": ...} in the file by
   {"outputs": ...}. "data" may be a data file.
@@ -15,12 +14,10 @@ Requests are lines of JSON. The answer is {"ok": true} or {"error": text}. There
 - {"trace": case, "folder": path} does the same as "etrecord", runs the program three times, and writes
   model.etdp, values.bin and the facts of the Inspector.
 - {"inspect": dump, "record": path, "facts": path} writes the facts of the Inspector for other files. "values"
-  may
-  be a file of recorded values.
+  may be a file of recorded values.
 - {"joint": folder} writes the forward and backward passes of the XOR example as model.pte.
 - {"train": .pte file, "tensors": path} trains such a program on {"inputs": ...}, and replaces them in the
-  file
-  by {"losses": ..., "parameters": ...}.
+  file by {"losses": ..., "parameters": ...}.
 - {"language model": kind, "folder": path} writes model.pte.
 - {"generate": .pte file, "tokenizer": path, "prompt": text, "text": path} writes the greedy text after a
   prompt.
