@@ -1,4 +1,4 @@
-"""examples/custom_op: operators of one's own, compiled and run from Python, from C++ and by the runner."""
+"""examples/custom_op: custom operators, compiled and run from Python, from C++ and with the runner."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sample() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def program(sample: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model for another machine: its kernels are declared, not loaded."""
+    """Compiles the model for another machine: its kernels are declared, but not loaded."""
     config = ExecutorchBackendConfig(target=host_kernel_table().with_operators(OPERATORS))
     path = tmp_path_factory.mktemp("program") / "model.pte"
     rushlight.compile(

@@ -17,7 +17,7 @@ def test_linear_and_relu_are_one() -> None:
     program = quantize(model, data[0], partner.PartnerQuantizer(), data)
     nodes = {node.name: node for node in program.graph.nodes}
     linear, relu = nodes["linear"], nodes["relu"]
-    # Nothing between the two; integers before and after them.
+    # There is no quantization between the two operators, and there are integers before and after them.
     assert relu.args[0] is linear
     assert all("dequantize" in arg.name for arg in linear.args)
     assert "quantize_per_tensor" in next(iter(relu.users)).name
