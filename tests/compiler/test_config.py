@@ -41,7 +41,7 @@ def test_each_field_is_read_at_a_compile() -> None:
     backend_reads: set[str] = set()
     program = torch.export.export(torch.nn.ReLU(), (torch.randn(2),))
     edge = to_edge(program, compile_config=recording(EdgeCompileConfig, edge_reads))
-    # If `optimize` is True, other fields are not read.
+    # If `optimize` is True, the fields of single optimizations are not read.
     _ = edge.to_executorch(recording(ExecutorchBackendConfig, backend_reads, optimize=False)).buffer
     assert names(EdgeCompileConfig) <= edge_reads
     assert names(ExecutorchBackendConfig) <= backend_reads

@@ -67,7 +67,7 @@ def test_parts_of_additions_and_products() -> None:
     assert len(modules) == 2 and all(m.compile_specs[0].value == bytes([4]) for m in modules)
     listed = sorted(m.processed_bytes.decode().count("op:demo::") for m in modules)
     assert listed == [1, 2]
-    # The parameter stays with the program, or goes with the addition.
+    # The parameter belongs to the program, or to the part with the addition.
     assert not any(m.original_module.state_dict for m in modules)
     owners = [
         m for m in lowered(_Product(), SQUARE, AddAttributePartitionerDemo()) if m.original_module.state_dict
