@@ -1,4 +1,4 @@
-"""`method.py` and `program.py`: signatures, control flow, state, several methods, unsupported programs."""
+"""`method.py` and `program.py`: signatures, control flow, state, several methods, and what is refused."""
 
 from __future__ import annotations
 
