@@ -1,1 +1,1 @@
-"""Benchmarks: all systems of a table run in turn in one session, and their outputs are checked."""
+"""Benchmarks. All systems of a table run in turn in one session, and their outputs are compared."""

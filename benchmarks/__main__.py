@@ -1,8 +1,8 @@
 """python -m benchmarks [float] [int8] [quantization] [compile] [lowering] [chains] [call]
 
-Ours beside the peers. Systems take turns in one run. The tables go to the terminal; what was measured goes to
-a JSON file, which a later run of other models or systems adds to, and from which
-`python -m benchmarks.report` writes docs/benchmarks.md.
+Compares Rushlight with other systems (the peers), which run in turn. It prints tables and writes the figures
+to a JSON file. A later run of other models or systems adds its figures to this file.
+`python -m benchmarks.report` writes docs/benchmarks.md from such files.
 """
 
 from __future__ import annotations
@@ -27,27 +27,36 @@ QUICK = ("mobilenet_v2", "bert")
 
 def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("kinds", nargs="*", metavar="kind", help=f"of {', '.join(KINDS)}; all by default")
+    parser.add_argument(
+        "kinds", nargs="*", metavar="kind", help=f"kinds of measurement: {', '.join(KINDS)}; all by default"
+    )
     parser.add_argument(
         "--models",
         nargs="+",
         metavar="model",
-        help=f"of {', '.join(MODELS)}, or wide: {', '.join(WIDE)}; all others by default",
+        help=f"models: {', '.join(MODELS)}, or the group wide ({', '.join(WIDE)}); "
+        "by default all that are not in wide",
     )
-    parser.add_argument("--systems", nargs="+", metavar="system", help=f"of {', '.join(SYSTEMS)}")
+    parser.add_argument("--systems", nargs="+", metavar="system", help=f"systems: {', '.join(SYSTEMS)}")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=12, help="turns of every system (default: 12)")
-    parser.add_argument("--seconds", type=float, default=0.25, help="of a system in a turn (default: 0.25)")
-    parser.add_argument("--cold-rounds", type=int, default=5, help="fresh processes (default: 5)")
     parser.add_argument(
-        "--patience", type=float, default=1800, help="seconds for a system to prepare a model"
+        "--rounds", type=int, default=12, help="rounds; every system has a turn in each (default: 12)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=0.25, help="measured seconds of a system in a round (default: 0.25)"
+    )
+    parser.add_argument(
+        "--cold-rounds", type=int, default=5, help="fresh processes of every system (default: 5)"
+    )
+    parser.add_argument(
+        "--patience", type=float, default=1800, help="time limit in seconds for preparing a model"
     )
     parser.add_argument("--quick", action="store_true", help=f"{' and '.join(QUICK)}, few rounds")
-    parser.add_argument("--keep", type=Path, help="a folder for prepared programs, taken from there again")
+    parser.add_argument("--keep", type=Path, help="a folder that keeps prepared programs for later runs")
     parser.add_argument(
         "--without-avx512",
         action="store_true",
-        help="keep every system from AVX-512; give --json and --keep other names then",
+        help="prevent all systems from using AVX-512; use other names for --json and --keep",
     )
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "bench.json")
     options = parser.parse_args(arguments)
@@ -56,7 +65,7 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
     for given, known in ((options.kinds, KINDS), (options.models, MODELS), (options.systems, SYSTEMS)):
         for name in given or ():
             if name not in known:
-                parser.error(f"there is no {name}; there are {', '.join(known)}")
+                parser.error(f"unknown {name}; choose from {', '.join(known)}")
     return options
 
 

@@ -1,9 +1,9 @@
 """Speed of memory-bound kernels: `python -m benchmarks.bandwidth [threads] [pattern] [seconds]`.
 
-`pattern` is a regular expression that a label has to hold, `seconds` the time that a case is given.
+`pattern` is a regular expression that selects cases by their labels. `seconds` is the time for each case.
 
-Prints bytes read and written a second, their share of a memcpy's, and the time as a share of torch eager's:
-all three interleaved in one run.
+For each case it prints the bytes read and written per second, this rate relative to that of a memcpy, and the
+time relative to eager PyTorch. The kernel, the memcpy and eager PyTorch run in turn.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ ELEMENTS = 1 << 22
 
 @dataclass
 class Case:
-    """A kernel over large tensors; `moved` bytes are what it has to read and write once."""
+    """A kernel call with large tensors. `moved` is the number of bytes that it must read and write."""
 
     label: str
     kernel: str
     arguments: list[Any]
     out: torch.Tensor
     moved: int
-    # Torch's own way to the same result, if it is not the operator of this name into the same `out`.
+    # Torch's call with the same result, if it is not the operator with the same name and the same `out`.
     eager: Callable[[], object] | None = None
 
 
@@ -64,7 +64,7 @@ def copied(out: torch.Tensor, view: torch.Tensor) -> Callable[[], object]:
 
 
 def eager_operator(item: Case) -> Callable[[], object]:
-    """Torch's operator of the case's name, called with the same arguments."""
+    """Returns a call of torch's operator with the name of the case and the same arguments."""
     name, overload = item.kernel.split("::")[1].split(".")
     operator = getattr(getattr(torch.ops.aten, name), overload)
     places = operator._schema.arguments
@@ -103,7 +103,7 @@ def quantized() -> Iterator[Case]:
     codes, floats = torch.empty_like(q), torch.empty_like(x)
     per_tensor = torch.quantize_per_tensor(x, 0.05, 3, torch.qint8)
     per_channel = torch.quantize_per_channel(x, scales, zeros, 0, torch.qint8)
-    # FBGEMM's sum is over unsigned bytes.
+    # FBGEMM sums unsigned bytes.
     halves = [torch.quantize_per_tensor(x, 0.05, 3, torch.quint8) for _ in range(2)]
     rows: list[tuple[str, str, list[Any], torch.Tensor, Callable[[], object]]] = [
         ("quantize", "quantize_per_tensor", [x, *whole], codes,
@@ -184,7 +184,7 @@ def copies(dtype: torch.dtype) -> Iterator[Case]:
         half = torch.empty(part.shape, dtype=dtype)
         arguments = [flat, dim, start, end, step]
         sliced = case("slice_copy.Tensor_out", dtype, arguments, half, note, copied(half, part))
-        # A line of memory is read whole, whatever is taken of it.
+        # The processor reads whole cache lines, even if the kernel uses only a part of them.
         sliced.moved = size_of(half) * (2 if dim == 0 else 1 + min(step, 64))
         return sliced
 
@@ -229,7 +229,7 @@ def cases() -> Iterator[Case]:
 
 
 def timed(run: Callable[[], object], threads: int) -> float:
-    """Seconds; of one thread those that it ran, so that other processes count less."""
+    """Returns the processor time of one thread, or the elapsed time of several threads, in seconds."""
     clock = time.process_time if threads == 1 else time.perf_counter
     start = clock()
     run()

@@ -1,7 +1,7 @@
-"""Time to compile as programs grow: chains of 1,000, 4,000 and 16,000 operators, of four kinds.
+"""Measures how the compile time grows with the program: chains of 1,000, 4,000 and 16,000 operators.
 
-A time that grows with the number of nodes has the ratio 1 between neighbouring sizes, one that grows with its
-square has the ratio of the sizes.
+*Growth* is the ratio of the times of two neighbouring sizes divided by the ratio of the sizes. It is 1 if the
+time is proportional to the number of nodes, and 4 if it is proportional to the square of this number.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ _UNARY = (torch.ops.aten.relu.default, torch.ops.aten.sigmoid.default, torch.ops
 
 
 def chain(kind: str, count: int) -> ExportedProgram:
-    """A program of `count` operators over a tensor of 8 x 8.
+    """Returns a program with `count` operators on tensors of 8 x 8.
 
-    plain: one operator after the other. branches: two operators of one tensor and their sum. constants: every
-    other operator adds a buffer of its own. outputs: every eighth result is a result of the program.
+    Args:
+        kind: "plain": each operator reads the result of the previous one. "branches": pairs of operators read
+            the same tensor, and a third adds their results. "constants": every second operator adds another
+            buffer. "outputs": every eighth result is an output of the program.
+        count: the number of operators.
     """
     with FakeTensorMode(shape_env=ShapeEnv()):
         val = torch.empty(8, 8)
@@ -98,7 +101,7 @@ def _calling_convention(example: tuple[torch.Tensor, ...], results: int) -> Any:
 
 
 def compile_seconds(kind: str, count: int) -> float:
-    """Processor seconds from the exported program to the bytes of the file."""
+    """Returns the processor seconds from the exported program to the bytes of the file."""
     from rushlight.exir import to_edge
 
     program = chain(kind, count)

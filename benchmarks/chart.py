@@ -17,7 +17,7 @@ NAMES = {
     "deit_tiny": "DeiT-tiny",
     "vit_b_16": "ViT-B/16",
 }
-"""The networks of the chart by their names in the figures files."""
+"""The networks of the chart: names in the figures files and labels."""
 
 _LABEL, _PLOT, _RIGHT = 250, 470, 60  # widths: labels, ratios of 0 to 1, values
 _TOP, _BAR, _GAP, _BOTTOM = 96, 15, 13, 34

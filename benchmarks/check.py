@@ -1,7 +1,7 @@
 """python -m benchmarks.check [--base COMMIT] [--models ...]
 
-Compares the working tree with a commit: both compile the same networks, and their programs run in turn. It
-prints the ratio of the times of each network, and of the times of compiling it. `make bench-check` calls it.
+Compares the working tree with a commit. Both compile the same networks, and their programs run in turn. The
+command prints the ratios of run times and compile times of each network. `make bench-check` calls it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from benchmarks.latency import last_line, relative_error
 from benchmarks.process import MAIN, ROOT, Process
 
 MODELS_OF_CHECK = ("mobilenet_v2", "resnet18", "convnext_tiny", "deit_tiny", "bert", "lstm", "unet")
-"""Networks of all kinds that compile within seconds."""
+"""Networks of several kinds, which compile within seconds."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A checkout, the Python that has its package, and the system of its benchmarks that is measured."""
+    """A checkout, the Python in which its package is installed, and the measured system of its benchmarks."""
 
     name: str
     root: Path
@@ -44,7 +44,7 @@ class Tree:
 
 @dataclass
 class Comparison:
-    """Ratios of the working tree to the base; a ratio above 1 says that the working tree takes longer."""
+    """Times of the working tree divided by those of the base. Above 1, the working tree is slower."""
 
     model: str
     threads: int
@@ -59,14 +59,14 @@ class Comparison:
 
     @property
     def median(self) -> float:
-        """The median ratio, which the table and the limit go by."""
+        """The median ratio, for the table and for the option --limit."""
         return statistics.median(self.rounds)
 
 
 def base_tree(commit: str, system: str) -> Tree:
-    """The commit as a tree in `build/bench-check`, with an environment in which its package is installed.
+    """Checks the commit out in `build/bench-check`, and installs its package in an environment there.
 
-    All other packages of the environment are those of the working tree. A tree that is there is used again.
+    The environment shares all other packages with that of the working tree. An existing tree is used again.
     """
     name = _output("git", "rev-parse", "--short=12", f"{commit}^{{commit}}")
     folder = ROOT / "build" / "bench-check" / name
@@ -84,7 +84,8 @@ def base_tree(commit: str, system: str) -> Tree:
         Path(_output(str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"))
         for python in (MAIN, tree.python)
     )
-    # Python does not read the .pth files of a folder that a .pth file names: no package is an editable one.
+    # Python ignores .pth files in a folder that a .pth file adds, so that editable packages are not found
+    # there.
     (theirs / "packages_of_the_working_tree.pth").write_text(f"{ours}\n")
     install = (
         "install",
@@ -176,21 +177,27 @@ def _run(*command: str) -> None:
 
 def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.check", description=__doc__)
-    parser.add_argument("--base", default="HEAD", metavar="commit", help="compared with (default: HEAD)")
+    parser.add_argument(
+        "--base", default="HEAD", metavar="commit", help="the commit to compare with (default: HEAD)"
+    )
     parser.add_argument(
         "--systems",
         nargs="+",
         default=["rushlight"],
         metavar="system",
-        help="of benchmarks/systems, such as rushlight_high; the second one is the base's name for it",
+        help="a system of benchmarks/systems, such as rushlight_high, and optionally its name in the base",
     )
     parser.add_argument("--models", nargs="+", default=MODELS_OF_CHECK, choices=MODELS, metavar="model")
     parser.add_argument("--threads", nargs="+", type=int, default=[1], help="(default: 1)")
-    parser.add_argument("--rounds", type=int, default=10, help="turns of a pair of processes (default: 10)")
-    parser.add_argument("--seconds", type=float, default=0.1, help="of a tree in a turn (default: 0.1)")
+    parser.add_argument("--rounds", type=int, default=10, help="rounds of a pair of processes (default: 10)")
+    parser.add_argument(
+        "--seconds", type=float, default=0.1, help="measured seconds of a tree in a round (default: 0.1)"
+    )
     parser.add_argument("--instances", type=int, default=3, help="pairs of processes (default: 3)")
-    parser.add_argument("--compilations", type=int, default=2, help="of each network (default: 2)")
-    parser.add_argument("--limit", type=float, help="a median ratio above it makes the command fail")
+    parser.add_argument(
+        "--compilations", type=int, default=2, help="compilations of each network (default: 2)"
+    )
+    parser.add_argument("--limit", type=float, help="the command fails if a median ratio is above this limit")
     options = parser.parse_args(arguments)
     if len(options.systems) > 2:
         parser.error("--systems takes the working tree's system and, if the name differs, that of the base")

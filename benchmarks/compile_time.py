@@ -1,5 +1,8 @@
-"""Time to compile and memory planned, inputs included: exported programs, ours for CpuBackend, ours for
-kernels alone, and ExecuTorch's for kernels alone, in turn."""
+"""Measures compile time and planned memory (with inputs) of exported programs.
+
+The compilers run in turn: Rushlight for CpuBackend, Rushlight without a backend, ExecuTorch without a
+backend.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ SYSTEMS = {
 
 
 def worker(system: str, model: str) -> None:
-    """Answers every request with the seconds, planned bytes and file bytes of one compilation."""
+    """Compiles once for every request, and answers with seconds, planned bytes and file bytes."""
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     import torch
@@ -43,7 +46,7 @@ def worker(system: str, model: str) -> None:
 
 
 def _compiler(system: str) -> Callable[[Any], tuple[Any, bytes]]:
-    """What gives the manager of an exported program and the bytes of its file."""
+    """Returns a function from an exported program to its manager and the bytes of its file."""
     if system == "rushlight":
         import rushlight
 
@@ -62,8 +65,10 @@ def _compiler(system: str) -> Callable[[Any], tuple[Any, bytes]]:
 
 
 def _arenas(system: str, data: bytes) -> int:
-    """Bytes of intermediate results that plans of CpuBackend keep for themselves, and of inputs that the
-    program reads where its caller has them: other systems plan memory for copies."""
+    """Returns bytes to add to the planned memory, so that it is comparable with that of other systems.
+
+    These are the arenas of CpuBackend's plans, and inputs that the program reads without a copy.
+    """
     if system != "rushlight":
         return 0
     from rushlight.backends.cpu.plan.payload import read_plan
@@ -82,7 +87,7 @@ def _arenas(system: str, data: bytes) -> int:
 
 
 def measure(model: str, rounds: int = 3) -> dict[str, dict[str, float]]:
-    """Medians by system."""
+    """Returns the medians by system."""
     processes = {
         system: Process(PEERS if system == "executorch" else MAIN, "benchmarks.compile_time", system, model)
         for system in SYSTEMS

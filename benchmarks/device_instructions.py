@@ -1,8 +1,8 @@
 """Counts instructions of int8 networks on microcontrollers: `python -m benchmarks.device_instructions`.
 
 Each network is built twice for a Cortex-M4 (DSP instructions) and a Cortex-M55 (Helium): with portable
-kernels alone, and with the loops for the processor. QEMU counts the instructions (`-icount shift=0`). It
-needs arm-none-eabi-g++ and qemu-system-arm (`scripts/system-packages devices`).
+kernels only, and with the microkernels for the processor. QEMU counts the instructions (`-icount shift=0`).
+The command needs arm-none-eabi-g++ and qemu-system-arm (`scripts/system-packages devices`).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from models import selective
 
 ROOT = Path(__file__).parents[1]
 NANOSECONDS = {"cortex-m4": 40.0, "cortex-m55": 31.25}
-"""By processor, how long a tick of the board's timer is: so many instructions, of one nanosecond each."""
+"""The nanoseconds of a tick of the board's timer, by processor. In QEMU, an instruction takes 1 ns."""
 GOALS = {"cortex-m4": 4, "cortex-m55": 8}
-"""How many times fewer instructions than portable kernels the digits network has."""
+"""Goals for the digits network: instructions with portable kernels / those with microkernels."""
 WHOLE = "whole"
 
 
 class Operators(torch.nn.Module):
-    """Operators that the other networks lack: [batch, 3, 16, 16] float32 to [batch, 256] probabilities."""
+    """Operators that the other networks do not have: float32 [batch, 3, 16, 16] to [batch, 256]."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class Operators(torch.nn.Module):
 
 
 def operators_program() -> bytes:
-    """The network of other operators, with random weights, in int8."""
+    """Compiles the network `Operators` with random weights in int8."""
     torch.manual_seed(0)
     return selective.program_of_network(Operators(), torch.randn(8, 3, 16, 16), "int8")
 
@@ -61,12 +61,12 @@ def count(project: Path, toolchain: str, portable: bool) -> dict[str, list[tuple
     """Builds and runs the application of benchmarks/device.
 
     Args:
-        project: what `rushlight select --portable --embed` wrote.
-        toolchain: the processor.
+        project: the output folder of `rushlight select --portable --embed`.
+        toolchain: the name of the toolchain file, which is the processor.
         portable: whether the microkernels are left out.
 
     Returns:
-        For each program its operators in their order, and at last WHOLE, with their instructions.
+        The instructions of each program: by operator in their order, and last of the WHOLE run.
     """
     options = ["-DRUSHLIGHT_CORTEX_M=OFF"] if portable else []
     folder = selective.build(project, "application", toolchain, options, ROOT / "benchmarks" / "device")

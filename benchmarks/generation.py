@@ -1,7 +1,7 @@
-"""What a runner of language models adds to the runs of the model: `python -m benchmarks.generation`.
+"""Measures the overhead of a runner of language models: `python -m benchmarks.generation`.
 
-For each decoded token, the time of the runner (the run of the model, the choice of the token, its text, the
-callback) beside that of the same run of the method alone. Both take turns.
+It compares two times for each decoded token: that of the runner (model, sampling, decoding of the text,
+callback) and that of the model only. Both run in turn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CONTEXT = 256
 
 
 class Numbers:
-    """A tokenizer that costs as little as possible."""
+    """A tokenizer with minimal cost."""
 
     def encode(self, text: str) -> list[int]:
         return [int(word) for word in text.split()]
@@ -34,7 +34,7 @@ class Numbers:
 
 
 def program(vocabulary: int, width: int, layers: int) -> bytes:
-    """A Llama with random weights, whose tokens have positions."""
+    """Compiles a Llama model with random weights for a runner."""
     torch.manual_seed(0)
     model = Llama(width=width, layers=layers, vocabulary=vocabulary, length=CONTEXT).eval()
     count = Dim("count", min=1, max=CONTEXT - 1)
@@ -45,7 +45,7 @@ def program(vocabulary: int, width: int, layers: int) -> bytes:
 
 
 def measure(buffer: bytes, config: GenerationConfig, threads: int, rounds: int) -> tuple[float, float]:
-    """Medians of microseconds for a decoded token: of the runner, and of the method alone."""
+    """Returns the median microseconds for a decoded token: of the runner, and of the method only."""
     runner = TextLLMRunner(buffer, Numbers(), threads=threads)
     method = Runtime.get().load_program(buffer, threads=threads).load_method("forward")
     token, position = np.array([[5]]), np.array([0])
@@ -64,12 +64,12 @@ def measure(buffer: bytes, config: GenerationConfig, threads: int, rounds: int) 
 
 
 def _clock(times: list[float]) -> Callable[[str], None]:
-    """Returns a callback that keeps the times of its calls."""
+    """Returns a callback that appends the time of each call to `times`."""
     return lambda piece: times.append(time.perf_counter())
 
 
 def main() -> None:
-    """Prints a row for each way to choose tokens."""
+    """Prints a row for each sampling method."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--vocabulary", type=int, nargs="+", default=[4000, 128000])
     parser.add_argument("--width", type=int, default=512)

@@ -1,7 +1,7 @@
 """Speed of single kernels on shapes of real networks: `python -m benchmarks.kernels [threads] [filter]`.
 
-Prints arithmetic (GFLOP/s) or traffic (GB/s), and what share that is of a matrix product's arithmetic and of
-a large copy's traffic in the same run.
+Prints GFLOP/s or GB/s of each kernel, and this rate relative to that of a large matrix product (GFLOP/s) or
+of a large copy (GB/s) in the same run.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def cases() -> Iterator[Case]:
 
 
 def seconds_of(run: Callable[[], object], budget: float) -> float:
-    """The least time of a call, within a time budget in seconds."""
+    """Returns the shortest time of a call in seconds. `budget` is the time for all calls in seconds."""
     run()
     best, end = math.inf, time.perf_counter() + budget
     while time.perf_counter() < end:

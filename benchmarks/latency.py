@@ -1,5 +1,7 @@
-"""Measures whole networks in all systems: each network is prepared once, runs in turn, and is checked against
-eager.
+"""Measures whole networks in all systems.
+
+Each system prepares a network once. The systems then run in turn, and their outputs are compared with those
+of eager PyTorch.
 """
 
 from __future__ import annotations
@@ -20,28 +22,31 @@ from benchmarks.process import MAIN, Process
 from benchmarks.systems import SYSTEMS
 from benchmarks.worker import arrays_of
 
-# The largest difference from eager, relative to the largest magnitude, that a float32 system may show.
+# The tolerance of float32 systems: the largest difference from eager PyTorch, relative to the largest
+# magnitude.
 TOLERANCE = 1e-3
 
 
 @dataclass
 class Row:
-    """The figures of a system with a model. `reason` says why there is no time."""
+    """The figures of a system with a model. If there is no time, `reason` contains the cause."""
 
     model: str
     threads: int
     system: str
     milliseconds: float | None = None  # median
-    best: float | None = None  # milliseconds, the tenth percentile: what a shared machine disturbs least
+    best: float | None = None  # milliseconds, the tenth percentile, which other programs disturb least
     cpu: float | None = None  # milliseconds of processor time of all threads, the tenth percentile
     first: float | None = None  # milliseconds of the first run
     load: float | None = None  # seconds to load, imports included
     cold: float | None = None  # seconds from the start of a process to its first result, median
     write: float | None = None  # seconds to prepare the program ahead of time, export included
     file: int | None = None  # bytes
-    resident: int | None = None  # bytes at most, after the first run
-    error: float | None = None  # against eager, relative to the largest magnitude
-    agreement: float | None = None  # share of samples whose largest output is eager's; 8 bits alone
+    resident: int | None = None  # peak memory in bytes after the first run
+    error: float | None = None  # difference from eager PyTorch, relative to the largest magnitude
+    agreement: float | None = (
+        None  # int8 only: share of samples with the same index of the largest output as eager PyTorch
+    )
     reason: str = ""
 
 
@@ -50,10 +55,10 @@ class Plan:
     systems: Sequence[str]
     threads: Sequence[int] = (1, 2)
     rounds: int = 12
-    seconds: float = 0.25  # of a system in a round
+    seconds: float = 0.25  # measured time of a system in a round
     cold_rounds: int = 5
-    patience: float = 1800  # seconds for a system to prepare a model
-    keep: Path | None = None  # where prepared programs stay, to be taken again
+    patience: float = 1800  # time limit in seconds for preparing a model
+    keep: Path | None = None  # the folder that keeps prepared programs for later runs
 
     def of(self, systems: Sequence[str]) -> Plan:
         return dataclasses.replace(self, systems=systems)
@@ -64,11 +69,11 @@ class _Worker:
     row: Row
     process: Process
     times: list[tuple[float, float]] = field(default_factory=list)
-    """Milliseconds, and milliseconds of processor time."""
+    """Elapsed and processor time of each run, in milliseconds."""
 
 
 def measure(model: str, plan: Plan, tell: Callable[[str], None] = print) -> Iterator[list[Row]]:
-    """For each thread count, the rows in the order of the plan's systems."""
+    """Yields, for each thread count, the rows in the order of `plan.systems`."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = plan.keep / model if plan.keep else Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
@@ -76,7 +81,7 @@ def measure(model: str, plan: Plan, tell: Callable[[str], None] = print) -> Iter
         prepare_reference(model, folder, int8)
         written = []
         for system in plan.systems:
-            tell(f"{model}: {system} prepares")
+            tell(f"{model}: preparing {system}")
             written.append(prepare(system, model, folder, plan.patience))
         for threads in plan.threads:
             block = [dataclasses.replace(row, threads=threads) for row in written]
@@ -89,7 +94,7 @@ def measure(model: str, plan: Plan, tell: Callable[[str], None] = print) -> Iter
 
 
 def prepare_reference(model: str, folder: Path, int8: bool) -> None:
-    """Saves a network's inputs in `folder`, and what eager PyTorch gives for them.
+    """Saves inputs of a network and the outputs of eager PyTorch in `folder`.
 
     Raises:
         RuntimeError: the network does not run in eager PyTorch.
@@ -103,10 +108,10 @@ def prepare_reference(model: str, folder: Path, int8: bool) -> None:
 
 
 def prepare(system: str, model: str, folder: Path, patience: float) -> Row:
-    """Prepares a network for a system in `folder`, unless a run before did.
+    """Prepares a network for a system in `folder`, unless the folder already has the files.
 
     Returns:
-        the time and the size of the files, or the reason that there are none.
+        A row with the time and the size of the files, or with the reason of the failure.
     """
     row = Row(model, 0, system)
     files, log, done = folder / system, folder / f"{system}.log", folder / f"{system}.json"
@@ -130,7 +135,7 @@ def prepare(system: str, model: str, folder: Path, patience: float) -> Row:
 
 
 def _start(row: Row, folder: Path) -> Process | None:
-    """The process after its first result, or none with the row's reason set."""
+    """Starts a process and waits for its first result. On failure it returns None and sets `row.reason`."""
     files, log = folder / row.system, folder / f"{row.system}.log"
     python, threads = SYSTEMS[row.system].python, row.threads
     arguments = ("run", row.system, str(folder), str(files), str(threads))
@@ -169,7 +174,7 @@ def _run(block: list[Row], folder: Path, plan: Plan) -> None:
 
 
 def _start_cold(block: list[Row], folder: Path, rounds: int) -> None:
-    """Import to first result in a fresh process, all systems in turn."""
+    """Measures the time from the start of a fresh process to its first result, all systems in turn."""
     times: dict[str, list[float]] = {row.system: [] for row in _able(block)}
     for _ in range(rounds):
         for row in _able(block):
@@ -188,7 +193,7 @@ def _able(block: list[Row]) -> Iterator[Row]:
 
 
 def relative_error(folder: Path, reference: Path) -> float:
-    """Largest difference over the largest magnitude, over all outputs; infinite if shapes differ."""
+    """Returns the largest difference divided by the largest magnitude, or infinity if shapes differ."""
     worst = 0.0
     outputs, expectations = arrays_of(folder, "output"), arrays_of(reference, "output")
     if [x.shape for x in outputs] != [x.shape for x in expectations]:
@@ -200,7 +205,7 @@ def relative_error(folder: Path, reference: Path) -> float:
 
 
 def last_line(log: Path) -> str:
-    """What a process said last, which names the exception."""
+    """Returns the last line of a log, which contains the exception."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
     said = [
         line for line in lines if line and not line.startswith(("Set TORCH", "For more", "Failed to load"))

@@ -1,7 +1,7 @@
-"""Time to lower 4,000 operators to XnnpackBackend, ours and ExecuTorch's.
+"""Measures the time to lower 4,000 operators to XnnpackBackend, in Rushlight and in ExecuTorch.
 
-islands: an operator that the backend lacks after every 80 nodes. one: all of them in one part. CPU seconds,
-so that the machine's other work counts less.
+In the program "islands", an operator that the backend does not support follows every 80 nodes. In the program
+"one", the backend runs all nodes in one part. Times are CPU seconds, which other programs disturb less.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PACKAGES = {
 
 
 def worker(package: str, kind: str, count: int) -> None:
-    """Answers every request with the CPU seconds of lowering once and the number of delegates."""
+    """Lowers the program once per request, and answers with CPU seconds and number of delegates."""
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     import torch
@@ -60,7 +60,7 @@ def worker(package: str, kind: str, count: int) -> None:
 
 
 def measure(kind: str, count: int, rounds: dict[str, int]) -> dict[str, dict[str, float]]:
-    """Medians by package."""
+    """Returns the medians by package."""
     processes = {
         package: Process(python, "benchmarks.lowering", package, kind, str(count))
         for package, (python, _) in PACKAGES.items()
@@ -81,7 +81,10 @@ def measure(kind: str, count: int, rounds: dict[str, int]) -> dict[str, dict[str
 
 
 def measure_all(count: int = COUNT) -> dict[str, dict[str, dict[str, float]]]:
-    """Medians by kind and package. ExecuTorch's takes minutes for 4,000 operators and is run once."""
+    """Returns the medians by kind and package.
+
+    ExecuTorch needs minutes for 4,000 operators, and runs once.
+    """
     return {kind: measure(kind, count, {"rushlight": 3, "executorch": 1}) for kind in ("islands", "one")}
 
 

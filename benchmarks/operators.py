@@ -1,8 +1,8 @@
-"""Operators beside eager PyTorch on one thread: `python -m benchmarks.operators [--rounds N] [filter ...]`.
+"""Compares operators with eager PyTorch: `python -m benchmarks.operators [--rounds N] [filter ...]`.
 
-Prints the ratio of processor times, ours over eager's: of the default kernel, and of a program for the CPU
-backend that has the operator between two others ("split" where a plan does not take it). Calls run in turn;
-ratios are medians.
+Prints two ratios of processor times with one thread (Rushlight / eager PyTorch) for each operator: that of
+the default kernel, and that of a program for the CPU backend with the operator between two others. If the
+plan does not contain the operator, it prints "split". Calls run in turn, and ratios are medians.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SIDE = 1024
 
 @dataclass
 class Operator:
-    """An operator as kernel and as function."""
+    """An operator: its kernel and its function in PyTorch."""
 
     kernel: str
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
-    """Of the kernel, after the inputs."""
+    """The arguments of the kernel after the inputs."""
     inputs: Callable[[], tuple[torch.Tensor, ...]] = lambda: (torch.randn(SIDE, SIDE),)
 
 
@@ -116,7 +116,7 @@ DIM_BEFORE = {"gather": True, "index_select": True, "index_add": True}
 
 
 class Between(torch.nn.Module):
-    """A function after a product and before a sum, which plans take."""
+    """A function between a product and a sum, which the CPU backend supports."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
@@ -128,14 +128,14 @@ class Between(torch.nn.Module):
 
 
 def processor_time(run: Callable[[], object]) -> float:
-    """Seconds of processor time of a call."""
+    """Returns the processor seconds of a call."""
     begin = time.process_time()
     run()
     return time.process_time() - begin
 
 
 def ratio(ours: Callable[[], object], eager: Callable[[], object], rounds: int) -> float:
-    """The median of ratios of calls in turn."""
+    """Returns the median of the ratios of times, with calls in turn."""
     ours(), eager()
     repeat = max(1, round(0.005 / max(processor_time(eager), 1e-6)))
 
@@ -146,7 +146,7 @@ def ratio(ours: Callable[[], object], eager: Callable[[], object], rounds: int) 
 
 
 def kernel_call(name: str, operator: Operator, inputs: tuple[torch.Tensor, ...]) -> Callable[[], object]:
-    """A call of the default kernel with one thread."""
+    """Returns a call of the default kernel with one thread."""
     result = operator.function(*inputs)
     arguments: list[Any] = [*inputs, *operator.arguments]
     if any(name.startswith(word) for word in DIM_BEFORE):
@@ -161,7 +161,7 @@ def kernel_call(name: str, operator: Operator, inputs: tuple[torch.Tensor, ...])
 def plan_call(
     operator: Operator, inputs: tuple[torch.Tensor, ...]
 ) -> tuple[Callable[[], object], Callable[[], object], bool]:
-    """A call of a program, the same in eager PyTorch, and whether the program is one plan."""
+    """Returns a call of the program, the same call in eager PyTorch, and whether the program is one plan."""
     module = Between(operator.function).eval()
     program = bytes(rushlight.compile(module, inputs).buffer)
     loaded = rushlight.load(program, threads=1)
@@ -169,7 +169,7 @@ def plan_call(
 
 
 def line(name: str, operator: Operator, rounds: int) -> str:
-    """What is printed for an operator."""
+    """Measures an operator, and returns its output line."""
     inputs = operator.inputs()
     with torch.no_grad():
         kernel = ratio(kernel_call(name, operator, inputs), lambda: operator.function(*inputs), rounds)

@@ -1,4 +1,4 @@
-"""Processes that answer lines of JSON, one environment each, so that systems can take turns."""
+"""Worker processes that answer requests in lines of JSON, so that systems can run in turn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PEERS = ROOT / ".venv-peers" / "bin" / "python"
 
 
 class Process:
-    """`python -m module arguments` in the folder `root`, whose standard error goes to `log`."""
+    """A process `python -m module arguments` in the folder `root`. Its standard error is written to `log`."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Process:
         root: Path = ROOT,
     ) -> None:
         self.was_late = False
-        # Installed sources have bytecode. Those of a working tree get it in the first process.
+        # Installed sources have bytecode files. The first process writes those of a working tree.
         environment = {
             name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
         } | {
@@ -50,7 +50,7 @@ class Process:
         )
 
     def ask(self, request: Any) -> Any:
-        """The answer to a request, None if the process has ended."""
+        """Sends a request and returns the answer, or None if the process has ended."""
         stdin = self._process.stdin
         assert stdin is not None
         try:
@@ -61,7 +61,10 @@ class Process:
         return self.answer()
 
     def answer(self, patience: float | None = None) -> Any:
-        """The next answer, None if the process has ended or, which ends it, took more seconds than that."""
+        """Returns the next answer, or None if the process has ended.
+
+        It is stopped after `patience` seconds.
+        """
         stdout = self._process.stdout
         assert stdout is not None
         if patience is not None and not select.select([stdout], [], [], patience)[0]:
@@ -75,7 +78,7 @@ class Process:
 
 
 def serve(handle: Callable[[Any], Any], *, hello: Callable[[], Any] | None = None) -> None:
-    """Answers every request on standard input; what libraries print goes to standard error."""
+    """Answers every request on standard input. Texts that libraries print are sent to standard error."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 

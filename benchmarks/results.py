@@ -87,7 +87,7 @@ R = TypeVar("R", bound=KeyedRow)
 
 @dataclass
 class Figures(Generic[R]):
-    """Measured rows of one kind, as a JSON file holds them."""
+    """Measured rows of one kind, as stored in a JSON file."""
 
     machine: dict[str, str] = field(default_factory=dict)
     rows: list[R] = field(default_factory=list)

@@ -1,8 +1,8 @@
 """python -m benchmarks.shapes [--models ...] [--threads 1 2]
 
-Networks with a dynamic size. For each size it compares one program for all sizes with a program that was
-compiled for this size alone, and with the peers' programs for all sizes. All of them run in turn. Times are
-processor times with one thread, and times of the clock with more.
+Measures networks with a dynamic size. For each size it compares the program for all sizes with a program that
+was compiled for this size only, and with the programs of the peers for all sizes. All of them run in turn.
+Times are processor times with one thread, and elapsed times with more threads.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 OURS = "rushlight"
 PEERS = ("onnxruntime", "openvino")
 ANY = 0
-"""In place of a size: a program for all sizes."""
+"""A value for `size` that means a program for all sizes."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A network's dynamic size."""
+    """The dynamic size of a network, and the sizes to measure."""
 
     sizes: tuple[int, ...]
     dimensions: tuple[int, ...]
-    """The dimensions of the one input that have this size."""
+    """The dimensions of the only input that have this size."""
     least: int
     largest: int
     multiple: int = 1
@@ -54,19 +54,19 @@ SWEEPS = {
     "resnet18": Sweep((160, 224, 320, 480, 640), (2, 3), 160, 640, 32),
     "mobilenet_v3_small": Sweep((160, 224, 320, 480, 640), (2, 3), 160, 640, 32),
 }
-"""Networks of `models.catalog` with one input."""
+"""The measured networks of `models.catalog`. Each has one input."""
 
 
 @dataclass
 class Row:
-    """The figures of a network at a size."""
+    """The figures of a network for one size."""
 
     model: str
     threads: int
     size: int
     milliseconds: float
     ratios: dict[str, float]
-    """Our time divided by that of the program for this size alone ("rushlight"), or of a peer's program."""
+    """Our time divided by that of our program for this size only ("rushlight"), or of a peer's program."""
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -74,7 +74,7 @@ class Row:
 
 
 def case_of(model: str, size: int) -> Case:
-    """The network for inputs of `size`, or, where `size` is ANY, for all sizes of its sweep."""
+    """Returns the network for inputs of `size`, or for all sizes of its sweep if `size` is ANY."""
     import torch
     from models.catalog import build
 
@@ -89,7 +89,7 @@ def case_of(model: str, size: int) -> Case:
 
 
 def resized(example: Any, size: int, sweep: Sweep) -> Any:
-    """An input of `size` that repeats or cuts the values of the example."""
+    """Returns an input of `size`, which repeats or truncates the values of the example."""
     for dimension in sweep.dimensions:
         example = example.repeat_interleave(-(-size // example.shape[dimension]), dim=dimension)
         example = example.narrow(dimension, 0, size)
@@ -97,7 +97,7 @@ def resized(example: Any, size: int, sweep: Sweep) -> Any:
 
 
 def write(system: str, model: str, size: str, folder: str) -> None:
-    """A worker that prepares a program."""
+    """Runs a worker process that prepares a program."""
 
     def prepare() -> bool:
         import logging
@@ -111,7 +111,7 @@ def write(system: str, model: str, size: str, folder: str) -> None:
 
 
 def reference(model: str, folder: str) -> None:
-    """A worker that saves the inputs, and what eager PyTorch gives for them."""
+    """Runs a worker process that saves the inputs and the outputs of eager PyTorch."""
 
     def prepare() -> bool:
         import torch
@@ -128,8 +128,9 @@ def reference(model: str, folder: str) -> None:
 
 
 def run(system: str, files: str, folder: str, threads: str) -> None:
-    """A worker that runs a program: {"size", "seconds"} is answered by times in ms, {"check": size} by an
-    error.
+    """Runs a worker process that executes a program.
+
+    It answers {"size", "seconds"} with times in ms, and {"check": size} with the error against eager PyTorch.
     """
     import time
 
@@ -162,7 +163,7 @@ def run(system: str, files: str, folder: str, threads: str) -> None:
 
 
 def measure(model: str, threads: int, options: argparse.Namespace, console: Console) -> list[Row]:
-    """Measures a network at all sizes of its sweep; says what a system cannot do."""
+    """Measures a network for all sizes of its sweep, and prints the reasons of failures."""
     rows: list[Row] = []
     sweep = SWEEPS[model]
     with tempfile.TemporaryDirectory() as scratch:
@@ -210,7 +211,7 @@ def measure(model: str, threads: int, options: argparse.Namespace, console: Cons
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """The rows of a network and number of threads."""
+    """Returns a table of the rows of one network and number of threads."""
     systems = list(dict.fromkeys(name for row in rows for name in row.ratios))
     result = Table(title=f"{rows[0].model}, threads: {rows[0].threads}", title_justify="left")
     for name in ("size", "ours, ms", *("/ one size" if name == OURS else f"/ {name}" for name in systems)):
@@ -224,7 +225,7 @@ def table(rows: Sequence[Row]) -> Table:
 def _ratios(
     workers: dict[tuple[str, int], Process], size: int, options: argparse.Namespace, console: Console
 ) -> tuple[float, dict[str, float]]:
-    """Our time at a size in ms, and its ratios to the times of the others whose results are right."""
+    """Returns our time in ms for a size, and its ratio to the time of each program with correct results."""
     chosen = [(OURS, ANY), (OURS, size), *((name, ANY) for name in options.systems)]
     errors = {key: workers[key].ask({"check": size}) for key in chosen if key in workers}
     times: dict[tuple[str, int], list[float]] = {key: [] for key in errors}
@@ -236,7 +237,7 @@ def _ratios(
     ratios = {}
     for key, error in errors.items():
         if error is None or not error <= TOLERANCE:
-            console.print(f"{key[0]} is wrong at {size}", style="red", markup=False)
+            console.print(f"{key[0]} has wrong results for size {size}", style="red", markup=False)
         elif key != (OURS, ANY):
             ratios[key[0]] = statistics.median(a / b for a, b in zip(ours, times[key], strict=True))
     return statistics.median(ours), ratios
@@ -247,9 +248,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--models", nargs="+", choices=tuple(SWEEPS), default=tuple(SWEEPS))
     parser.add_argument("--systems", nargs="*", choices=PEERS, default=PEERS, help="peers")
     parser.add_argument("--threads", nargs="+", type=int, default=[1])
-    parser.add_argument("--rounds", type=int, default=7, help="turns of each program (default: 7)")
-    parser.add_argument("--seconds", type=float, default=0.2, help="of a program in a turn (default: 0.2)")
-    parser.add_argument("--keep", type=Path, help="a folder for prepared programs, taken from there again")
+    parser.add_argument(
+        "--rounds", type=int, default=7, help="rounds; every program has a turn in each (default: 7)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=0.2, help="measured seconds of a program in a round (default: 0.2)"
+    )
+    parser.add_argument("--keep", type=Path, help="a folder that keeps prepared programs for later runs")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "shapes.json")
     options = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 160)

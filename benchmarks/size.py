@@ -1,7 +1,7 @@
-"""Measures the sizes of builds beside their budgets: `python -m benchmarks.size [--wheel FILE]`.
+"""Measures the sizes of builds and compares them with budgets: `python -m benchmarks.size [--wheel FILE]`.
 
-`pip wheel . --no-deps` writes the wheel; without one its size is not checked. The other measurements need
-arm-none-eabi-g++ and qemu-system-arm (`scripts/system-packages devices`).
+`pip wheel . --no-deps` writes the wheel. Without --wheel, its size is not checked. The other measurements
+need arm-none-eabi-g++ and qemu-system-arm (`scripts/system-packages devices`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WHEEL_BUDGET = 4_000_000  # bytes
 
 
 def main() -> int:
-    """Prints each size, and returns 1 if one is over its budget."""
+    """Prints each size, and returns 1 if a size exceeds its budget."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

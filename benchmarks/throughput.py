@@ -1,7 +1,7 @@
 """python -m benchmarks.throughput [--models ...] [--callers 2]
 
-Calls per second of a network that several threads call at once, each with a method (a session, an
-interpreter) of its own that uses one thread. All systems run in turn.
+Measures the calls per second of a network that several threads call at the same time. Each thread has its own
+method (in other systems: session or interpreter), which uses one thread. All systems run in turn.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks.systems import SYSTEMS
 
 OURS = "rushlight"
 PEERS = ("onnxruntime", "openvino", "litert")
-"""Those whose Python packages run several calls at once; ExecuTorch's holds Python's lock during a call."""
+"""Peers that run several calls from Python at once. ExecuTorch holds the global interpreter lock."""
 NETWORKS = ("mobilenet_v2", "resnet18", "bert", "deit_tiny")
 
 
@@ -49,7 +49,7 @@ class Row:
 
 
 def run(system: str, folder: str, files: str, callers: str) -> None:
-    """A worker that answers {"seconds"} by the calls per second of all callers together."""
+    """Runs a worker process that answers {"seconds"} with the calls per second of all callers together."""
     from benchmarks.worker import arrays_of, module_of, save_outputs
 
     calls: list[Callable[[Sequence[Any]], Any]] = []
@@ -91,7 +91,7 @@ def run(system: str, folder: str, files: str, callers: str) -> None:
 
 
 def measure(model: str, options: argparse.Namespace, console: Console) -> Row | None:
-    """Measures a network; says what a system cannot do."""
+    """Measures a network, and prints the reasons of failures."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.keep / model if options.keep else Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ def measure(model: str, options: argparse.Namespace, console: Console) -> Row | 
             if process.answer() is None:
                 console.print(f"{model}, {system}: {last_line(log)}", style="red", markup=False)
             elif (error := relative_error(files, folder)) > TOLERANCE:
-                console.print(f"{model}, {system} is wrong by {error:.1e}", style="red", markup=False)
+                console.print(f"{model}: {system} has an error of {error:.1e}", style="red", markup=False)
             else:
                 workers[system] = process
         rates: dict[str, list[float]] = {system: [] for system in workers}
@@ -137,7 +137,7 @@ def measure(model: str, options: argparse.Namespace, console: Console) -> Row | 
 
 
 def table(figures: Figures[Row]) -> Table:
-    """All networks that the file has."""
+    """Returns a table of all networks in the file."""
     result = Table(title="calls per second, and those of a peer divided by ours", title_justify="left")
     systems = list(dict.fromkeys(name for row in figures.rows for name in row.ratios))
     for name in ("network", "callers", "ours", *systems):
@@ -153,12 +153,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--models", nargs="+", choices=(*MODELS, *FIELD), default=NETWORKS, metavar="model")
     parser.add_argument("--systems", nargs="*", choices=PEERS, default=PEERS, help="peers")
     parser.add_argument("--callers", type=int, default=2, help="threads that call at once (default: 2)")
-    parser.add_argument("--rounds", type=int, default=9, help="turns of each system (default: 9)")
-    parser.add_argument("--seconds", type=float, default=0.5, help="of a system in a turn (default: 0.5)")
     parser.add_argument(
-        "--patience", type=float, default=600, help="seconds for a system to prepare a network (default: 600)"
+        "--rounds", type=int, default=9, help="rounds; every system has a turn in each (default: 9)"
     )
-    parser.add_argument("--keep", type=Path, help="a folder for prepared programs, taken from there again")
+    parser.add_argument(
+        "--seconds", type=float, default=0.5, help="measured seconds of a system in a round (default: 0.5)"
+    )
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=600,
+        help="time limit in seconds for preparing a network (default: 600)",
+    )
+    parser.add_argument("--keep", type=Path, help="a folder that keeps prepared programs for later runs")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "throughput.json")
     options = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 160)

@@ -1,7 +1,7 @@
-"""What recording events costs: `python -m benchmarks.tracing [--rounds N]` prints a table of ratios.
+"""Measures the cost of event traces: `python -m benchmarks.tracing [--rounds N]` prints a table of ratios.
 
-Each variant has a process of its own. All of them take turns, and a ratio is that of two neighbouring turns,
-to the variant "off": a build with event tracing that records nothing. The variant "compiled out" needs the
+Each variant runs in its own process, and all of them run in turn. A ratio compares neighbouring turns of a
+variant and of "off": a build with event tracing that records nothing. The variant "compiled out" needs the
 build of `make untraced` with the target `_native`.
 """
 
@@ -18,7 +18,8 @@ from benchmarks.process import MAIN, ROOT, Process, serve
 
 UNTRACED = ROOT / "build" / "untraced" / "runtime" / "python"
 NETWORKS = ("digits", "mobilenet_v2")
-# Calls of a turn. A turn begins with empty buffers, which hold the events and values of all its calls.
+# The number of calls in a turn. A turn starts with empty buffers, which store the events and values of its
+# calls.
 CALLS = {"digits": 300, "mobilenet_v2": 12}
 VALUES = {"digits": 1 << 26, "mobilenet_v2": 1 << 30}
 VARIANTS = {
@@ -30,7 +31,7 @@ VARIANTS = {
 
 
 def worker(variant: str) -> None:
-    """Answers the name of a network with the median microseconds of a call."""
+    """Answers each request, the name of a network, with the median microseconds of a call."""
     if variant == "compiled out":
         from tests import native
 
@@ -65,7 +66,7 @@ def worker(variant: str) -> None:
 
 
 def measure(rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Microseconds of a call in each round, by network and variant."""
+    """Returns the microseconds of a call in each round, by network and variant."""
     variants = [name for name in VARIANTS if name != "compiled out" or any(UNTRACED.glob("_native*.so"))]
     processes = {name: Process(MAIN, "benchmarks.tracing", "--worker", name) for name in variants}
     found: dict[str, dict[str, list[float]]] = {network: {v: [] for v in variants} for network in NETWORKS}
@@ -83,7 +84,7 @@ def measure(rounds: int) -> dict[str, dict[str, list[float]]]:
 
 
 def table(found: dict[str, dict[str, list[float]]]) -> str:
-    """The medians as a table in Markdown."""
+    """Returns the medians as a table in Markdown."""
     lines = ["| network | variant | time, us | ratio to off |", "| --- | --- | --- | --- |"]
     for network, times in found.items():
         for variant, values in times.items():
@@ -95,7 +96,9 @@ def table(found: dict[str, dict[str, list[float]]]) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tracing", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15, help="turns of every variant (default: 15)")
+    parser.add_argument(
+        "--rounds", type=int, default=15, help="rounds; every variant has a turn in each (default: 15)"
+    )
     parser.add_argument("--worker", choices=VARIANTS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:

@@ -1,4 +1,4 @@
-"""python -m benchmarks.training [model ...]: trains the networks for figures in 8 bits, and says how well."""
+"""python -m benchmarks.training [model ...]: trains the networks of int8 measurements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def main() -> None:
         with torch.no_grad():
             found = torch.cat([case.module(part).argmax(-1) for part in images.split(8)])
         right = (found == labels).float().mean()
-        print(f"{name}: {right:.1%} of {len(labels)} held-out digits, trained in {seconds:.0f} s of one core")
+        print(f"{name}: accuracy {right:.1%} on {len(labels)} test images, {seconds:.0f} CPU seconds")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """python -m benchmarks.wide [--int8] [--models ...] [--systems ...] [--threads 1 2]
 
-Ours at "highest" beside the peers over the networks of `models.field`, which nothing is tuned for; with
---int8 ours in int8 beside the peers in int8, over the networks of `models.catalog.INT8_FIELD`. Systems take
-turns. The JSON file holds what was measured: a later run measures only what it lacks.
+Compares Rushlight with precision "highest" with the peers on the networks of `models.field`, for which
+Rushlight is not tuned. With --int8, it compares int8 networks of `models.catalog.INT8_FIELD`. Systems run in
+turn. Figures are stored in a JSON file. A later run measures only networks and systems that the file does not
+contain.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from benchmarks.results import Results, describe_machine
 from benchmarks.systems import PEER_NAMES_FIELD, PEER_NAMES_INT8, SYSTEMS
 
 OURS = {False: "rushlight", True: "rushlight_int8"}
-"""Our system whose times are compared with those of the peers, by whether it is int8."""
+"""Our system that is compared with the peers, in float32 (False) and int8 (True)."""
 FLOAT = "rushlight_float"
 """Our system in float32 with the weights of the int8 systems."""
 LIMIT = 0.90
-"""The largest ratio of our time to that of the fastest peer that the table does not mark."""
+"""The table marks networks whose ratio of our time to that of the fastest peer is above this limit."""
 
 
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -39,26 +40,35 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--models",
         nargs="+",
         metavar="model",
-        help="networks of models.catalog or models.field, or groups of the latter "
-        f"({', '.join(dict.fromkeys(groups.values()))}), each perhaps with a batch: resnet18@4; "
+        help="networks of models.catalog or models.field, or groups of models.field "
+        f"({', '.join(dict.fromkeys(groups.values()))}); NAME@4 means batches of 4; "
         "all of models.field by default",
     )
     parser.add_argument(
         "--systems",
         nargs="+",
         metavar="system",
-        help=f"of {', '.join(SYSTEMS)}; ours and the peers by default",
+        help=f"systems: {', '.join(SYSTEMS)}; by default ours and the peers",
     )
     parser.add_argument("--int8", action="store_true", help="measure int8 networks")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=12, help="turns of every system (default: 12)")
-    parser.add_argument("--seconds", type=float, default=0.25, help="of a system in a turn (default: 0.25)")
     parser.add_argument(
-        "--patience", type=float, default=600, help="seconds for a system to prepare a network (default: 600)"
+        "--rounds", type=int, default=12, help="rounds; every system has a turn in each (default: 12)"
     )
-    parser.add_argument("--keep", type=Path, help="a folder for prepared programs, taken from there again")
-    parser.add_argument("--again", action="store_true", help="measure also what the JSON file has")
-    parser.add_argument("--show", action="store_true", help="measure nothing, print the JSON file's table")
+    parser.add_argument(
+        "--seconds", type=float, default=0.25, help="measured seconds of a system in a round (default: 0.25)"
+    )
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=600,
+        help="time limit in seconds for preparing a network (default: 600)",
+    )
+    parser.add_argument("--keep", type=Path, help="a folder that keeps prepared programs for later runs")
+    parser.add_argument("--again", action="store_true", help="measure again what the JSON file contains")
+    parser.add_argument(
+        "--show", action="store_true", help="print the table of the JSON file without measuring"
+    )
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "wide.json")
     options = parser.parse_args(arguments)
     defaults = (OURS[True], FLOAT, *PEER_NAMES_INT8) if options.int8 else (OURS[False], *PEER_NAMES_FIELD)
@@ -67,7 +77,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     for name in options.systems:
         if name not in able:
             kind = "int8" if options.int8 else "float32"
-            parser.error(f"there is no {kind} system {name}; there are {', '.join(able)}")
+            parser.error(f"unknown {kind} system {name}; choose from {', '.join(able)}")
     chosen: list[str] = []
     for given in options.models or (INT8_FIELD if options.int8 else FIELD):
         name, at, batch = given.partition("@")
@@ -76,7 +86,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
         )
         members = [member + at + batch for member in members]
         if not members or (at and not batch.isdecimal()):
-            parser.error(f"there is no network or group {given}; there are {', '.join(FIELD)}")
+            parser.error(f"unknown network or group {given}; choose from {', '.join(FIELD)}")
         if options.int8 and name not in INT8_FIELD:
             parser.error(f"{given} is not measured in int8; these are: {', '.join(INT8_FIELD)}")
         chosen += members
@@ -118,13 +128,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def is_correct(row: Row) -> bool:
-    """Whether a result counts: any in int8, whose agreement is shown; in float32 one within TOLERANCE."""
+    """Whether a result is compared: in float32 if its error is within TOLERANCE, in int8 always."""
     return SYSTEMS[row.system].int8 or (row.error is not None and row.error <= TOLERANCE)
 
 
 def ratios(block: dict[str, Row], int8: bool) -> tuple[float, float, float, str] | None:
-    """Our median, tenth percentile and processor time, each divided by the least of the peers' correct
-    results, and the peer with the least median. None without our time or a peer's.
+    """Compares our figures with the smallest figures of the peers' correct results.
+
+    Returns:
+        The ratios of median, tenth percentile and processor time, and the peer with the smallest median. None
+        if our time or all times of peers are missing.
     """
     ours = block.get(OURS[int8])
     peers = [
@@ -145,7 +158,7 @@ def ratios(block: dict[str, Row], int8: bool) -> tuple[float, float, float, str]
 
 
 def line(results: Results, model: str, threads: int, int8: bool) -> str:
-    """The result of a network in a line."""
+    """Returns the result of a network as one line."""
     block = results.block(model, threads, int8)
     times = ", ".join(
         f"{name} {row.milliseconds:.2f}" if row.milliseconds is not None else f"{name}: {row.reason}"
@@ -157,7 +170,7 @@ def line(results: Results, model: str, threads: int, int8: bool) -> str:
 
 
 def table(results: Results, models: Sequence[str], threads: int, int8: bool) -> Table:
-    """All networks of a number of threads, the largest ratio first."""
+    """Returns a table of all networks for a number of threads, the largest ratio first."""
     blocks = {model: results.block(model, threads, int8) for model in models}
     found = sorted(
         ((row, model) for model, block in blocks.items() if (row := ratios(block, int8)) is not None),

@@ -1,9 +1,9 @@
-"""A run in which no system uses AVX-512, on a processor that has it.
+"""Prevents all systems from using AVX-512 on a processor that has it.
 
-Programs may use AVX-512 only if the operating system keeps its registers, which the instruction xgetbv tells
-(Intel SDM, volume 1, 15.2). In copies of the peers' libraries that instruction is replaced by one that says
-the registers of AVX alone are kept; torch and ours are asked by environment variables. What the libraries
-learn by cpuid alone stays, AVX-VNNI among it.
+A program may use AVX-512 only if the operating system saves its registers. The instruction xgetbv returns the
+saved registers (Intel SDM, volume 1, 15.2). In copies of the peers' libraries, other instructions replace
+xgetbv and return the registers of AVX only. Torch and Rushlight have environment variables for this purpose.
+Features that the libraries detect with cpuid only, such as AVX-VNNI, stay enabled.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _X87_SSE_AVX = b"\x6a\x07\x58"  # push 7; pop rax
 
 
 def keep_from_avx512(folder: Path) -> None:
-    """Sets environment variables that all systems inherit, and copies the patched packages into `folder`.
+    """Sets environment variables for all systems, and writes patched copies of packages into `folder`.
 
     Raises:
-        RuntimeError: a package has no instruction to patch.
+        RuntimeError: a package has no xgetbv instruction.
         FileNotFoundError: objdump is not installed.
     """
     environment = PEERS.parents[1]
@@ -37,7 +37,7 @@ def keep_from_avx512(folder: Path) -> None:
             shutil.rmtree(folder / name, ignore_errors=True)
             shutil.copytree(packages / name, folder / name)
             if not sum(_patch(path) for path in (folder / name).rglob("*.so*")):
-                raise RuntimeError(f"{name} has no xgetbv: it cannot be kept from AVX-512")
+                raise RuntimeError(f"{name} has no instruction xgetbv, so that AVX-512 cannot be disabled")
             done.touch()
     has_vnni = "avx_vnni" in Path("/proc/cpuinfo").read_text().split()
     os.environ |= {
@@ -50,7 +50,7 @@ def keep_from_avx512(folder: Path) -> None:
 
 
 def _patch(path: Path) -> int:
-    """How many instructions were replaced."""
+    """Replaces the instructions in a file, and returns their number."""
     code = bytearray(path.read_bytes())
     if not code.startswith(b"\x7fELF") or _XGETBV not in code:
         return 0
@@ -63,7 +63,7 @@ def _patch(path: Path) -> int:
 
 
 def _file_offsets(path: Path) -> Iterator[int]:
-    """Where xgetbv is. Its bytes also occur inside other instructions, so that the disassembler finds it."""
+    """Returns the file offsets of xgetbv. A disassembler finds it: other instructions contain its bytes."""
     with subprocess.Popen(["objdump", "-dwF", path], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = offset = 0

@@ -1,13 +1,18 @@
-"""One system with one model in a process of its own.
+"""A worker process for one system with one model. It has three commands:
 
-write system model folder: makes the system's files in `folder`. Answers {"seconds", "bytes": of the files}.
-reference model folder kind: saves the inputs as input_<i>.npy, what eager gives as output_<i>.npy, and, for
-the kind "int8", more inputs and what eager gives for them in samples.npz.
-run system folder files threads: loads what was written in `files`, with the inputs of `folder`, and runs it
-once. The first answer is {"load": seconds, "first": milliseconds, "outputs": count, "resident": bytes at
-most} and the outputs are beside the files; then {"run": seconds} is answered by the milliseconds of every
-run, {"run": seconds, "cpu": true} by pairs of these and the milliseconds of processor time of all threads,
-and {"agree": true} by the share of samples whose largest output is eager's.
+`write system model folder` writes the files of the system into `folder`, and answers {"seconds", "bytes"},
+where "bytes" is the size of the files.
+
+`reference model folder kind` saves the inputs as input_<i>.npy and the outputs of eager PyTorch as
+output_<i>.npy. For the kind "int8", it also saves more inputs and outputs in samples.npz.
+
+`run system folder files threads` loads the files in `files`, and runs them once with the inputs in `folder`.
+It saves the outputs in `files`. The first answer is {"load": seconds, "first": milliseconds, "outputs":
+count, "resident": peak memory in bytes}. Then it answers these requests:
+
+- {"run": seconds}: the milliseconds of every run;
+- {"run": seconds, "cpu": true}: pairs of elapsed milliseconds and processor milliseconds of all threads;
+- {"agree": true}: the share of samples with the same index of the largest output as eager PyTorch.
 """
 
 from __future__ import annotations
@@ -28,7 +33,7 @@ from benchmarks.systems import SYSTEMS
 warnings.filterwarnings("ignore")
 
 SAMPLES = 200
-"""The inputs on which programs of 8 bits are compared with eager."""
+"""The number of inputs for the comparison of int8 programs with eager PyTorch."""
 
 
 def module_of(system: str) -> Any:
@@ -90,11 +95,11 @@ def save_outputs(outputs: Sequence[Any], folder: Path) -> None:
 
 
 def not_loaded(_: Sequence[Any]) -> Any:
-    raise RuntimeError("no program is loaded yet")
+    raise RuntimeError("no program is loaded")
 
 
 def resident() -> int:
-    """The largest memory of this process so far, in bytes."""
+    """Returns the peak memory of this process in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 

@@ -1,6 +1,6 @@
-// Loads and runs a program repeatedly; each time another allocation fails. The result must be a memory error without a
-// leak, and the failed method must run afterwards. Of a method with thousands of allocations only some hundreds fail;
-// the size of the file decides which. A program that fails with all its memory is loaded only once.
+// Loads and runs a program repeatedly. Each time another allocation fails. The result must be a memory error without a
+// leak, and the failed method must run afterwards. If a method has thousands of allocations, only some hundreds of them
+// fail, which depend on the size of the file. A program that fails without a failing allocation is loaded only once.
 
 #include <cstdarg>
 #include <cstdio>
@@ -21,7 +21,7 @@ using Bytes = std::vector<uint8_t>;
 
 constexpr size_t kRoom = 1 << 22;         // bytes for structures, and bytes for scratch memory
 constexpr size_t kMostPlanned = 1 << 22;  // bytes of a planned buffer
-constexpr long kMostFailures = 400;       // of the allocations of a method
+constexpr long kMostFailures = 400;       // failing allocations of a method
 
 [[noreturn]] void report(const char* format, ...) {
   std::fprintf(stderr, "allocation %ld fails: ", failing_memory.failing_call);
@@ -56,7 +56,7 @@ Error attempt(const Program& program, std::string_view name, testing::InputBytes
   std::vector<Span<uint8_t>> spans;
   for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
     RL_ASSIGN(const auto size, meta.memory_planned_buffer_size(i));
-    RL_REQUIRE(static_cast<size_t>(size) <= kMostPlanned, NotSupported, "buffer %zu is large", i);
+    RL_REQUIRE(static_cast<size_t>(size) <= kMostPlanned, NotSupported, "planned buffer %zu is too large", i);
     buffers.emplace_back(static_cast<size_t>(size) + 64);
   }
   for (Bytes& buffer : buffers) {
@@ -98,7 +98,7 @@ void check(Error error, long live) {
   if (error != Error::Ok && !testing::is_error_of_memory(error)) {
     report("the error is %s: %s", to_string(error), last_error_message());
   }
-  if (failing_memory.live != live) report("%ld pieces of memory leak", failing_memory.live - live);
+  if (failing_memory.live != live) report("%ld allocations were not freed", failing_memory.live - live);
   ++counts.failures;
 }
 

@@ -1,4 +1,4 @@
-// Reads arbitrary bytes as a .bpte file, and runs the program inside on its test cases.
+// Reads arbitrary bytes as a .bpte file, and runs its program on the test cases.
 
 #include "rushlight/program/bundled_program.h"
 

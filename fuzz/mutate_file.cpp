@@ -74,7 +74,7 @@ void mutate_payload(Bytes& payload, Random& random) {
 
 // ---- Programs and data files ----
 
-// The parts of a file: tables, whose header may give a place for segments after the tables.
+// The parts of a file: tables, and segments after the tables if the header contains their offset.
 struct Parts {
   FileLayout layout;
   Bytes tables, segments;
@@ -119,8 +119,8 @@ void join(Format format, const Parts& parts, Bytes& file) {
   }
 }
 
-// Changes the payload of one delegate. If the payload grows, it moves to the end of the segments; if it lies in the
-// tables, it is dropped instead. Returns false if there is no payload.
+// Changes the payload of one delegate. A payload that grows moves to the end of the segments. If it is in the tables,
+// the change is discarded. Returns false if there is no payload.
 bool mutate_delegate(Parts& parts, Random& random) {
   if (!flatbuffer::verify(schema::kProgramSchema, parts.tables.data(), parts.tables.size(), nullptr)) return false;
   const auto program = flatbuffer::root<schema::Program>(parts.tables.data());

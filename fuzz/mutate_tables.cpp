@@ -51,7 +51,7 @@ class Tables {
     if (bytes_.size() < 8 || !follow(0, &root)) return false;
     visit(schema_.root, root, schema_.depth);
     if (used_.empty()) return false;
-    // All fields of all tables have the same probability, whatever number of objects has them.
+    // All fields of all tables have the same probability, no matter how many objects have them.
     const std::vector<Site> group = sites_of(used_[random_.below(used_.size())]);
     change(group[random_.below(group.size())], group);
     return true;
@@ -192,7 +192,7 @@ class Tables {
     }
     store(bytes_, site.at, changed, size);
     if (!random_.one_in(5)) return;
-    for (const Site& same : group) {  // the same change in all objects, as in a file of another model
+    for (const Site& same : group) {  // the same change in all objects, as if another model had been compiled
       if (number_at(bytes_, same.at, size) == old) store(bytes_, same.at, changed, size);
     }
   }

@@ -10,7 +10,7 @@
 
 namespace rushlight::fuzz {
 
-// Mutates `data`, which has `size` bytes and room for `max_size`. Returns the new size. A longer result is dropped.
+// Mutates `data`, which has `size` bytes and room for `max_size`. Returns the new size. A longer result is discarded.
 inline size_t mutate(Format format, uint8_t* data, size_t size, size_t max_size, uint64_t seed) {
   Bytes file(data, data + size);
   Random random(seed);

@@ -1,1 +1,1 @@
-"""Networks that the tests and the benchmarks share: random or trained weights, the same in every process."""
+"""Networks for tests and benchmarks. Their random or trained weights are the same in every process."""

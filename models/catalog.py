@@ -1,5 +1,8 @@
-"""The networks that are measured: deterministic random weights and batch norm statistics from data, or, for
-figures in 8 bits, weights trained on digits."""
+"""The measured networks.
+
+Their weights are random but deterministic, with batch norm statistics from data. For int8 measurements,
+weights are trained on digits.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ class _Bert(nn.Module):
 
 @model
 def bert() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
-    """Six layers of width 384, 128 tokens."""
+    """A BERT encoder: six layers of width 384, 128 tokens."""
     return _Bert(), (torch.randint(0, 1000, (1, 128), generator=torch.Generator().manual_seed(1)),)
 
 
@@ -95,7 +98,7 @@ class _Gpt2(nn.Module):
 
 @model
 def gpt2() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
-    """Six layers of width 384, 64 tokens without a cache."""
+    """A GPT-2 decoder: six layers of width 384, 64 tokens, no cache."""
     return _Gpt2(), (torch.randint(0, 1000, (1, 64), generator=torch.Generator().manual_seed(1)),)
 
 
@@ -105,7 +108,7 @@ def _seeded(*shape: int) -> torch.Tensor:
 
 @model
 def lstm() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
-    """Two layers of width 256, 64 steps."""
+    """An LSTM: two layers of width 256, 64 steps."""
     from models.networks import Lstm
 
     return Lstm(), (_seeded(1, 64, 256),)
@@ -113,7 +116,7 @@ def lstm() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
 
 @model
 def gpt2_step() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
-    """Six layers of width 512: one token after 127 others, whose keys and values are inputs."""
+    """A GPT-2 decoder: six layers of width 512, one token, and 127 earlier keys and values as inputs."""
     from models.networks import Decoder
 
     past = (6, 1, 8, 127, 64)
@@ -207,10 +210,11 @@ WIDE = (
     "gru_text",
     "mixer",
 )
-"""Networks for shapes that the default table lacks."""
+"""Networks with shapes that the default networks do not have."""
 
 
-# The networks measured in int8, and whether activations are quantized by calibration or at run time.
+# The networks for int8 measurements: static (by calibration) or dynamic (at run time) quantization of
+# activations.
 INT8 = {"mobilenet_v2": "static", "resnet50": "static", "bert": "dynamic"}
 
 INT8_FIELD = {
@@ -231,7 +235,7 @@ INT8_FIELD = {
     "distilbert": "dynamic",
     "whisper_tiny_encoder": "dynamic",
 }
-"""The networks that `python -m benchmarks.wide --int8` measures, with the same two kinds."""
+"""The networks for `python -m benchmarks.wide --int8`, with the same two kinds of quantization."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -241,14 +245,14 @@ class Case:
     inputs: tuple[torch.Tensor, ...]
     is_trained: bool = False
     dynamic_shapes: Any = None
-    """As torch.export takes them; None for the sizes of `inputs` alone."""
+    """Dynamic shapes in the form of torch.export, or None for static shapes."""
 
     def pictures(self, count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Digits of the size of `inputs`, as a trained network knows them, and their labels."""
+        """Returns pictures of digits with the size of `inputs`, and their labels."""
         return digits(self.inputs[0].shape[-1], count, seed, COPIES if self.is_trained else 1)
 
     def samples(self, count: int, seed: int) -> list[tuple[torch.Tensor, ...]]:
-        """Other inputs like `inputs`: digits, normal values, or integers of the same range."""
+        """Returns other inputs with the shapes of `inputs`: digits, normal values or integers."""
         generator = torch.Generator().manual_seed(seed)
         if _is_image(self.inputs):
             return [(picture[None],) for picture in self.pictures(count, seed)[0]]
@@ -266,7 +270,7 @@ def _is_image(inputs: tuple[torch.Tensor, ...]) -> bool:
 
 
 def _calibrate(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
-    """Batch norm statistics from data: with unit statistics the signal of random weights dies out."""
+    """Computes batch norm statistics from data: with unit statistics, values vanish in deep layers."""
     norms = [m for m in module.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
     if not norms:
         return
@@ -283,10 +287,10 @@ def _calibrate(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
 
 
 def _fill_constants(module: nn.Module) -> None:
-    """Random values for parameters that start as constants.
+    """Sets random values for parameters that are initialized with constants.
 
-    A batch norm or a layer scale of zero would let a system leave out a whole branch, a classifier of zeros
-    would check nothing, and a factor of one can be folded away.
+    Otherwise a compiler could remove a branch whose batch norm or layer scale is zero, or a factor of one. A
+    classifier with zero weights would hide errors.
     """
     for name, parameter in module.named_parameters():
         first = parameter.flatten()[0]
@@ -299,23 +303,24 @@ def _fill_constants(module: nn.Module) -> None:
                 parameter.mul_(1 + 0.1 * torch.randn(parameter.shape))
             elif name.rpartition(".")[2].endswith("bias"):
                 parameter.add_(0.02 * torch.randn(parameter.shape))
-            else:  # a factor that training starts near zero
+            else:  # a factor that is initialized near zero
                 nn.init.uniform_(parameter, 0.1, 0.3)
 
 
 def build(name: str, trained: bool = False) -> Case:
-    """Model `name` in eval mode with its example inputs; the same values in every process.
+    """Builds a network in eval mode with its example inputs. The values are the same in every process.
 
-    name: of a network, or such a name with a batch: "resnet18@4" takes four images.
-    trained: take weights trained on digits, rather than random ones, where int8 is judged by results.
+    Args:
+        name: the name of a network, or a name with a batch: "resnet18@4" has four images.
+        trained: use weights trained on digits instead of random weights, if the network has such weights.
     """
     network, _, batch = name.partition("@")
     if network not in MODELS and network not in FIELD:
-        raise SystemExit(f"no model named {network}; there are {', '.join([*MODELS, *FIELD])}")
+        raise SystemExit(f"unknown model {network}; choose from {', '.join([*MODELS, *FIELD])}")
     torch.manual_seed(0)
     module, inputs = MODELS[network]() if network in MODELS else FIELD[network].build()
     if batch and any(x.shape[:1] != (1,) for x in inputs):
-        raise SystemExit(f"{network} has an input without a batch of one")
+        raise SystemExit(f"the batch of {network} cannot be changed: the first size of an input is not 1")
     if trained and name in RECIPES:
         inputs = digits(inputs[0].shape[-1], 1, 1, COPIES)[:1]
         return Case(name, load_trained(name, module), inputs, is_trained=True)

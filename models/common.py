@@ -1,4 +1,4 @@
-"""What networks of several lists need: torchvision, and an image."""
+"""Functions for several lists of networks: the import of torchvision, and an image."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import torch
 from models.digits import digits
 
 _TORCHVISION = torch.library.Library("torchvision", "FRAGMENT")
-"""Held for the process: its definitions end with it."""
+"""The library is kept, because its operators are unregistered when it is freed."""
 
 
 def import_torchvision() -> ModuleType:
-    """torchvision, also where its compiled operators do not match the installed torch.
+    """Imports torchvision, even if its compiled operators do not match the installed torch.
 
-    timm and transformers import it too: a model of theirs calls this first.
+    timm and transformers import it too. Code for their models must call this function first.
     """
     for name in ("nms", "qnms"):
         if not hasattr(torch.ops.torchvision, name):
@@ -26,5 +26,5 @@ def import_torchvision() -> ModuleType:
 
 
 def image(size: int = 224) -> tuple[torch.Tensor]:
-    """A digit as an image of `size` x `size` pixels, float32 of shape (1, 3, size, size)."""
+    """Returns an image of a digit, float32 of shape (1, 3, size, size)."""
     return (digits(size, 1, seed=1)[0],)

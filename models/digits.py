@@ -1,4 +1,4 @@
-"""Pictures of handwritten digits, a part of them for each use."""
+"""Pictures of handwritten digits, with separate parts for training, calibration and tests."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ import torch
 from torch import nn
 
 FIT, CALIBRATION, HELD_OUT, TRAIN = 2, 3, 4, 5
-"""Seeds of the data that statistics and ranges of activations come from, that results are judged on, and that
-networks are trained on."""
+"""Seeds that select data: for statistics and ranges of activations, for tests, and for training."""
 
 COPIES = 4
-"""How often a digit stands along each side of a picture that a trained network is given."""
+"""How often the digit is repeated along each side of a picture for a trained network."""
 
 
 def digits(size: int, count: int, seed: int, copies: int = 1) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pictures [count, 3, size, size] of scikit-learn's handwritten digits in random order, and their labels.
+    """Returns pictures of scikit-learn's handwritten digits in random order, and their labels.
 
-    Each shows a digit copies x copies times. The seeds TRAIN (of which FIT is a part), CALIBRATION and others
-    draw from parts of the data that have no picture in common.
+    The seeds TRAIN (which includes FIT), CALIBRATION and others select from disjoint parts of the data.
+
+    Args:
+        size: the height and width of a picture in pixels.
+        count: the number of pictures.
+        seed: selects the part of the data and the order.
+        copies: each picture contains the digit copies x copies times.
+
+    Returns:
+        Pictures float32 [count, 3, size, size], and labels int64 [count].
     """
     from sklearn.datasets import load_digits
 

@@ -1,4 +1,4 @@
-"""A network that spots keywords in audio, of the size of MLPerf Tiny's, for tests and measurements."""
+"""A keyword-spotting network of the size of MLPerf Tiny's, for tests and measurements."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import torch
 from torch import nn
 
 FRAMES, BANDS, KEYWORDS = 49, 10, 12
-"""The input has FRAMES spectra of BANDS numbers; the output has a number for each keyword."""
+"""The input has FRAMES spectra of BANDS numbers. The output has a logit for each keyword."""
 
 
 class KeywordSpotting(nn.Module):
     """A depthwise-separable CNN: [batch, 1, FRAMES, BANDS] float32 to [batch, KEYWORDS] logits.
 
-    It has a convolution of 10 x 4 with stride 2, four pairs of a depthwise 3 x 3 and a 1 x 1 convolution, a
-    mean over the image and a linear layer. The softmax is left to the application.
+    It has a 10 x 4 convolution with stride 2, four pairs of a depthwise 3 x 3 and a 1 x 1 convolution, a mean
+    over the image and a linear layer. The application computes the softmax.
 
     Args:
         width: channels of the convolutions, 64 in MLPerf Tiny.
@@ -32,7 +32,7 @@ class KeywordSpotting(nn.Module):
     @staticmethod
     def _with_norm(convolution: nn.Conv2d) -> list[nn.Module]:
         norm = nn.BatchNorm2d(convolution.out_channels)
-        # The variance of random weights' results, so that signals neither grow nor die out.
+        # This variance of random weights keeps the magnitude of activations constant over the layers.
         norm.running_var = torch.full((convolution.out_channels,), 1 / 6)
         return [convolution, norm, nn.ReLU()]
 
@@ -43,7 +43,7 @@ class KeywordSpotting(nn.Module):
 
 
 def keyword_spectra(count: int = 4) -> torch.Tensor:
-    """Spectra [count, 1, FRAMES, BANDS] that change slowly from frame to frame, as those of speech."""
+    """Returns spectra [count, 1, FRAMES, BANDS] that change slowly from frame to frame, as in speech."""
     generator = torch.Generator().manual_seed(1)
     steps = torch.randn((count, 1, FRAMES, BANDS), generator=generator)
     return steps.cumsum(2) / torch.arange(1, FRAMES + 1).sqrt()[:, None]

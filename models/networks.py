@@ -1,4 +1,4 @@
-"""Networks of our own, for shapes that the libraries of models lack."""
+"""Networks with shapes that the networks of model libraries do not have."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 
 class Lstm(nn.Module):
-    """(1, steps, width) to the same."""
+    """An LSTM: (1, steps, width) to the same shape."""
 
     def __init__(self, width: int = 256, layers: int = 2) -> None:
         super().__init__()
@@ -38,10 +38,10 @@ class _DecoderBlock(nn.Module):
 
 
 class Decoder(nn.Module):
-    """One step of a decoder as GPT-2's: a token and the keys and values of the tokens before it.
+    """One step of a GPT-2 decoder: it reads a token, and the keys and values of earlier tokens.
 
-    forward(token (1, 1), position (1, 1), keys, values (layers, 1, heads, past, width / heads)) gives the
-    logits (1, 1, vocabulary) and the token's own keys and values (layers, 1, heads, 1, width / heads).
+    forward(token (1, 1), position (1, 1), keys, values (layers, 1, heads, past, width / heads)) returns the
+    logits (1, 1, vocabulary), and the keys and values of the token (layers, 1, heads, 1, width / heads).
     """
 
     def __init__(self, width: int = 512, layers: int = 6, heads: int = 8, vocabulary: int = 8000) -> None:
@@ -109,9 +109,9 @@ class _DilatedBlock(nn.Module):
 
 
 class AudioConv(nn.Module):
-    """Filters, dilated separable 1-d convolutions and the filters' inverse, as Conv-TasNet's mask network.
+    """A mask network as in Conv-TasNet: an encoder, dilated separable 1-D convolutions and a decoder.
 
-    (1, 1, samples) to the same.
+    (1, 1, samples) to the same shape.
     """
 
     def __init__(self, filters: int = 256, width: int = 128, hidden: int = 256, repeats: int = 2) -> None:

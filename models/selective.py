@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 HOST = "host"
 WINDOWS = "x86_64-windows"
 
-# By toolchain, the command that runs a program on a board in QEMU.
+# The command that runs a program on a board in QEMU, by toolchain.
 EMULATORS: dict[str, tuple[str, ...]] = {
     "cortex-m4": ("qemu-system-arm", "-M", "mps2-an386", "-semihosting"),
     "cortex-m7": ("qemu-system-arm", "-M", "mps2-an500", "-semihosting"),
@@ -69,13 +69,13 @@ def has_tools(toolchain: str) -> bool:
 
 
 def digits_images(count: int = 4) -> torch.Tensor:
-    """Images [count, 1, 8, 8] of numbers in [0, 1], which are multiples of 1/16 as those of real digits."""
+    """Returns images [count, 1, 8, 8] of multiples of 1/16 in [0, 1], as in the digits data set."""
     generator = torch.Generator().manual_seed(1)
     return torch.randint(0, 17, (count, 1, 8, 8), generator=generator) / 16
 
 
 def digits_program(form: str, *, plans: bool = False, memories: Sequence[rushlight.Memory] = ()) -> bytes:
-    """The digits network, with random weights, as a program.
+    """Compiles the digits network with random weights.
 
     Args:
         form: `float32` or `int8`.
@@ -87,11 +87,11 @@ def digits_program(form: str, *, plans: bool = False, memories: Sequence[rushlig
 
 
 def keyword_program(form: str, *, width: int = 64) -> bytes:
-    """The network that spots keywords, with random weights, as a program without plans.
+    """Compiles the keyword-spotting network with random weights for kernels.
 
     Args:
         form: `float32` or `int8`.
-        width: channels of its convolutions.
+        width: the number of channels of the convolutions.
     """
     torch.manual_seed(0)
     return program_of_network(KeywordSpotting(width), keyword_spectra(8), form)
@@ -105,11 +105,11 @@ def program_of_network(
     plans: bool = False,
     memories: Sequence[rushlight.Memory] = (),
 ) -> bytes:
-    """A network of one input as a program.
+    """Compiles a network with one input.
 
     Args:
         network: the network.
-        samples: inputs [count, ...], of which the ranges of activations come.
+        samples: inputs [count, ...] for calibration.
         form: `float32` or `int8`.
         plans: whether CpuBackend runs it; otherwise kernels do.
         memories: the memories of the device; one without a limit by default.
@@ -149,11 +149,11 @@ def build(
         project: the folder of the project.
         target: the target.
         toolchain: HOST, or the name of a toolchain file.
-        options: more arguments for CMake.
-        application: the folder of an application that takes the project's as DEVICE.
+        options: further arguments for CMake.
+        application: the folder of an application that uses the project as DEVICE, or None.
 
     Returns:
-        The folder of the build, below the project's.
+        The build folder, inside the folder of the project.
     """
     folder = project / (f"{application.name}-{toolchain}" if application else toolchain)
     tools = Path(sys.executable).parent
@@ -174,7 +174,8 @@ def build(
         command.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
     if toolchain != HOST:
         command += ["--toolchain", ROOT / "runtime" / "cmake" / "toolchains" / f"{toolchain}.cmake"]
-    # Paths of the project are no part of what is compiled, so that a compiler cache serves every folder.
+    # The preprocessed sources do not contain the path of the project, so that a compiler cache works for all
+    # folders.
     environment = {**os.environ, "CCACHE_BASEDIR": str(project), "CCACHE_NOHASHDIR": "1"}
     for step in (command, [cmake, "--build", folder, "-t", target, "-j", "2"]):
         done = subprocess.run([str(word) for word in step], capture_output=True, text=True, env=environment)
@@ -193,16 +194,16 @@ def select(programs: Sequence[Path], project: Path, *options: str) -> Path:
 def run(
     folder: Path, toolchain: str = HOST, program: str = "runner", emulator_options: Sequence[str] = ()
 ) -> tuple[int, str]:
-    """Runs a program of a build, on a board in QEMU if it is for one, or by Wine.
+    """Runs a program of a build: on the host, in QEMU or in Wine.
 
     Args:
         folder: the folder of the build.
         toolchain: HOST, or the name of a toolchain file.
         program: the file in the folder.
-        emulator_options: more arguments for QEMU.
+        emulator_options: further arguments for QEMU.
 
     Returns:
-        The exit code and the text that it showed.
+        The exit code and the output.
     """
     command = [str(folder / program)]
     if toolchain == WINDOWS:
@@ -230,15 +231,15 @@ def run(
 
 
 def outputs(text: str) -> list[str]:
-    """The lines of a runner's text that have the bits of outputs."""
+    """Returns the lines of a runner's output that contain the bits of the results."""
     lines = [line for line in text.splitlines() if line.startswith("output ")]
     if not lines:
-        raise RuntimeError(f"the runner showed no outputs:\n{text}")
+        raise RuntimeError(f"the runner printed no results:\n{text}")
     return lines
 
 
 def bits_of(tensor: torch.Tensor) -> str:
-    """How a runner shows a float32 tensor."""
+    """Returns a float32 tensor in the form in which the runner prints it."""
     words = tensor.contiguous().view(torch.int32).flatten().tolist()
     return "output 0: float32 " + " ".join(f"{word & 0xFFFFFFFF:08x}" for word in words)
 
@@ -249,27 +250,28 @@ BUDGETS = {
     "core and digits in int8, Cortex-M4": 64 * KIB,
     "RAM beyond arena, scratch, stack and model, Cortex-M4": 4 * KIB,
 }
-"""Bytes that the builds of `device_sizes` may have."""
+"""Limits of the sizes that `device_sizes` measures, in bytes."""
 
 HOST_BUDGETS = {
     "executor_runner, x86-64": 6_000_000,
     "executor_runner for MobileNetV2 on portable kernels, x86-64": 400_000,
     "executor_runner for MobileNetV2 on CpuBackend, x86-64 with AVX2": 400_000,
 }
-"""Bytes that the builds of `host_sizes` may have."""
+"""Limits of the sizes that `host_sizes` measures, in bytes."""
 
 SMALL = ("-DCMAKE_BUILD_TYPE=MinSizeRel",)
-"""The options of a build whose code is short."""
+"""The CMake options of a small build."""
 
 _SILENT = ("-DRUSHLIGHT_TRACING=OFF", "-DRUSHLIGHT_MESSAGES=OFF")
 _MEMORIES = ("arena", "structures", "scratch")
 
 
 def device_sizes(folder: Path) -> dict[str, int]:
-    """Measures what BUDGETS limits, on a Cortex-M4 without the texts of errors.
+    """Measures the sizes of BUDGETS on a Cortex-M4, without the messages of errors.
 
-    Code is what `examples/microcontroller` has in flash, with start and the library of the compiler but
-    without the bytes of the model. RAM is static data of the runner and the structures of the loaded method.
+    Code is the content of the flash of `examples/microcontroller`, with the startup code and the library of
+    the compiler, but without the model. RAM is the static data of the runner and the structures of the loaded
+    method.
 
     Args:
         folder: an empty folder for the builds.
@@ -287,7 +289,7 @@ def device_sizes(folder: Path) -> dict[str, int]:
     digits = build(project, "application", "cortex-m4", _SILENT, application)
     if run(digits, "cortex-m4", "application")[0] != 0:
         raise RuntimeError(f"{application} does not run the digits network")
-    # The same application with a core that has no kernels.
+    # The same application without kernels.
     operators = folder / "operators.txt"
     operators.write_text("")
     core = select([operators], folder / "core", "--portable")
@@ -298,7 +300,7 @@ def device_sizes(folder: Path) -> dict[str, int]:
 
 
 def host_sizes(folder: Path, names: Collection[str] = tuple(HOST_BUDGETS)) -> dict[str, int]:
-    """Measures what HOST_BUDGETS limits: files without symbols.
+    """Measures the sizes of HOST_BUDGETS: stripped files.
 
     Args:
         folder: an empty folder for the builds.
@@ -311,7 +313,7 @@ def host_sizes(folder: Path, names: Collection[str] = tuple(HOST_BUDGETS)) -> di
     }
     sizes: dict[str, int] = {}
     for name in names:
-        runner = ROOT / "build" / "dev" / "runtime" / "executor_runner"  # of `make build`
+        runner = ROOT / "build" / "dev" / "runtime" / "executor_runner"  # the build of `make build`
         if name in forms:
             partitioner, selection, options = forms[name]
             network = import_torchvision().models.mobilenet_v2(weights=None).eval()
@@ -326,7 +328,7 @@ def host_sizes(folder: Path, names: Collection[str] = tuple(HOST_BUDGETS)) -> di
 
 
 def _sections(program: Path) -> list[int]:
-    """The bytes of code and constants, of data with a value, and of other data."""
+    """Returns the bytes of code and constants, of initialized data and of zero-initialized data."""
     command = ["arm-none-eabi-size", str(program)]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     return [int(word) for word in lines[1].split()[:3]]
@@ -338,7 +340,7 @@ def _flash(folder: Path) -> int:
 
 
 def _static_data(folder: Path) -> int:
-    """The bytes of data without the memories that the runner gives to methods."""
+    """Returns the bytes of static data, without the arrays for the memories of methods."""
     command = ["arm-none-eabi-nm", "-S", "-C", str(folder / "runner")]
     names = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     _, data, bss = _sections(folder / "runner")
@@ -348,5 +350,7 @@ def _static_data(folder: Path) -> int:
         if "rushlight::device" in line and line.rpartition("::")[2] in _MEMORIES
     ]
     if len(sizes) != len(_MEMORIES):
-        raise RuntimeError(f"the runner has {len(sizes)} memories, not {len(_MEMORIES)}")
+        raise RuntimeError(
+            f"the runner has {len(sizes)} arrays for the memories of methods, not {len(_MEMORIES)}"
+        )
     return data + bss - sum(sizes)

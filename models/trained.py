@@ -1,8 +1,9 @@
-"""Networks that tell digits apart, for figures in 8 bits.
+"""Networks that classify digits, for int8 measurements.
 
-Of random weights every rounding changes the largest result; these are trained on small pictures first, then
-on a few of the size that is measured, in which a digit stands several times: so its strokes are as wide as in
-the small ones. What is found stays in build/networks, named by the recipe.
+With random weights, rounding often changes the index of the largest output. These networks are trained on
+small pictures first, and then on some pictures of the measured size. A large picture contains the digit
+several times, so that the strokes have the same width as in small pictures. The weights are stored in
+build/networks; the name of the file depends on the recipe.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ FOLDER = Path(__file__).parents[1] / "build" / "networks"
 
 @dataclass(frozen=True)
 class Phase:
-    """Training on `images` pictures of size x size pixels, in batches, at a rate that rises and falls.
+    """Training on `images` pictures of size x size pixels in batches. The learning rate rises, then falls.
 
-    A digit stands copies x copies times in a picture.
+    A picture contains a digit copies x copies times.
     """
 
     size: int
@@ -39,7 +40,7 @@ class Phase:
 @dataclass(frozen=True)
 class Recipe:
     phases: tuple[Phase, ...]
-    statistics: int = 64  # pictures that the batch norms' final statistics are from
+    statistics: int = 64  # pictures for the final statistics of batch norms
     seed: int = 0
 
 
@@ -50,7 +51,7 @@ RECIPES = {
 
 
 def load_trained(name: str, module: nn.Module) -> nn.Module:
-    """The module with the weights of `RECIPES[name]`, in eval mode; trains it if nothing is stored yet."""
+    """Loads the weights of `RECIPES[name]` into a module and returns it in eval mode. Trains it if needed."""
     recipe = RECIPES[name]
     path = FOLDER / f"{name}-{hashlib.sha256(repr(recipe).encode()).hexdigest()[:12]}.pt"
     if path.exists():
@@ -66,7 +67,7 @@ def load_trained(name: str, module: nn.Module) -> nn.Module:
 
 def _train(module: nn.Module, recipe: Recipe) -> None:
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # sums have the same order whatever the machine's threads
+    torch.set_num_threads(1)  # the order of sums does not depend on the number of cores
     try:
         _start_from_shortcuts(module)
         module.to(memory_format=torch.channels_last).train()
@@ -80,7 +81,7 @@ def _train(module: nn.Module, recipe: Recipe) -> None:
 
 
 def _start_from_shortcuts(module: nn.Module) -> None:
-    """The branches of residual networks begin as zeros (Goyal et al., 2017), so that few steps train them."""
+    """Sets the last factor of residual branches to zero (Goyal et al., 2017), for faster training."""
     for layer in module.modules():
         last = getattr(layer, "bn3", None)
         if last is not None:
@@ -120,7 +121,7 @@ def _find_statistics(module: nn.Module, recipe: Recipe, generator: torch.Generat
 def _batches(
     phase: Phase, count: int, generator: torch.Generator
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Pictures turned, moved and scaled a little, in channels last, and their labels."""
+    """Yields batches of pictures (slightly rotated, shifted and scaled, in channels last) and labels."""
     images, labels = digits(8, 10**6, TRAIN)
     batch, side = phase.batch, phase.size // phase.copies
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""Networks beyond the default table, for shapes that it lacks: 1-d convolutions, gates, mixers, caches."""
+"""Networks with shapes that the default networks do not have: 1-D convolutions, gates, mixers, caches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 
 class WaveEncoder(nn.Module):
-    """wav2vec 2.0's encoder of features, a convolution for positions, and one layer of its transformer.
+    """The feature encoder of wav2vec 2.0, its positional convolution, and one transformer layer.
 
     (1, samples) to (1, frames, width). Baevski et al., 2020.
     """
@@ -57,9 +57,9 @@ class _Up(nn.Sequential):
 
 
 class Demucs(nn.Module):
-    """Strided 1-d convolutions with gates, an LSTM and transposed convolutions. Defossez et al., 2019.
+    """Strided 1-D convolutions with gates, an LSTM and transposed convolutions. Defossez et al., 2019.
 
-    Stereo (1, 2, samples) to the same; samples divide by 4 ** depth.
+    Stereo (1, 2, samples) to the same shape. The number of samples must be a multiple of 4 ** depth.
     """
 
     def __init__(self, width: int = 32, depth: int = 4) -> None:
@@ -113,7 +113,7 @@ class _ConformerBlock(nn.Module):
 
 
 class Conformer(nn.Module):
-    """Two 3 x 3 convolutions at stride 2 over a spectrogram, then blocks. Gulati et al., 2020.
+    """Two 3 x 3 convolutions with stride 2 over a spectrogram, then Conformer blocks. Gulati et al., 2020.
 
     (1, 1, frames, bands) to (1, about frames / 4, width).
     """
@@ -178,9 +178,9 @@ def _rotate(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
 
 
 class Llama(nn.Module):
-    """A decoder as Llama's, whose keys and values are buffers. Touvron et al., 2023.
+    """A Llama decoder. Its keys and values are buffers. Touvron et al., 2023.
 
-    forward(tokens (1, count), position (count)) gives the last token's logits (1, vocabulary).
+    forward(tokens (1, count), position (count)) returns the logits of the last token (1, vocabulary).
     """
 
     def __init__(
@@ -213,9 +213,9 @@ class Llama(nn.Module):
 
 
 class LlamaFromStart(nn.Module):
-    """A decoder with the arguments of language model runners.
+    """A Llama decoder with the arguments of language model runners.
 
-    forward(tokens (1, count), first position (1)) gives the last token's logits (1, 1, vocabulary).
+    forward(tokens (1, count), first position (1)) returns the logits of the last token (1, 1, vocabulary).
     """
 
     def __init__(self, model: Llama) -> None:
@@ -227,9 +227,9 @@ class LlamaFromStart(nn.Module):
 
 
 class LlamaWithoutCache(nn.Module):
-    """A decoder that reads all tokens in each run.
+    """A Llama decoder without a KV cache, which reads all tokens in each run.
 
-    forward(tokens (1, count)) gives the last token's logits (1, 1, vocabulary).
+    forward(tokens (1, count)) returns the logits of the last token (1, 1, vocabulary).
     """
 
     def __init__(self, model: Llama) -> None:
@@ -241,7 +241,7 @@ class LlamaWithoutCache(nn.Module):
 
 
 class GruText(nn.Module):
-    """Tokens (1, count) to classes, over a GRU in both directions."""
+    """A text classifier with a bidirectional GRU: tokens (1, count) to classes."""
 
     def __init__(
         self, vocabulary: int = 2000, width: int = 128, hidden: int = 192, classes: int = 20
@@ -290,7 +290,7 @@ def _stage(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
 
 
 class Upscaler(nn.Module):
-    """Features at three scales brought together by nearest and bilinear enlargement, then by shuffled pixels.
+    """Super-resolution from features of three scales, with nearest and bilinear upsampling and pixel shuffle.
 
     (1, 3, size, size) to (1, 3, 2 size, 2 size).
     """

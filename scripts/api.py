@@ -16,7 +16,7 @@ import rushlight
 
 
 def modules() -> Iterator[str]:
-    """The names of the modules that have a list of public names."""
+    """Returns the names of the modules that define `__all__`."""
     yield "rushlight"
     for module in pkgutil.walk_packages(rushlight.__path__, "rushlight."):
         name = module.name
@@ -27,10 +27,10 @@ def modules() -> Iterator[str]:
 
 
 def describe(name: str, value: Any) -> Iterator[str]:
-    """One line for a name, and one for each public member of a class."""
+    """Returns one line for a name, and one line for each public member of a class."""
     if callable(value) and typing.get_args(
         value
-    ):  # a name for a type such as list[int], which Python 3.10 takes for a class
+    ):  # an alias of a type such as list[int]; Python 3.10 treats it as a class
         yield f"{name}(...)"
         return
     if inspect.isclass(value):
@@ -52,7 +52,7 @@ def describe(name: str, value: Any) -> Iterator[str]:
 
 
 def signature(function: Any) -> str:
-    """The parameters as they are written, or nothing where Python does not know them."""
+    """Returns the parameters as text, or an empty text if Python has no signature."""
     try:
         found = inspect.signature(function)
     except (TypeError, ValueError):
@@ -69,7 +69,7 @@ def _has_address(default: Any) -> bool:
 
 
 def text() -> str:
-    """The whole description, a block for each module."""
+    """Returns the whole description, with a block for each module."""
     blocks = []
     for name in sorted(modules()):
         module = importlib.import_module(name)

@@ -21,7 +21,7 @@ def build(jobs: str) -> Path:
     """Builds the package.
 
     Args:
-        jobs: how many files to compile at a time.
+        jobs: the number of parallel compiler processes.
 
     Returns:
         The folder with rushlight.jar, librushlight_jni.so, and the classes of the tests in `tests`.

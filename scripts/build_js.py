@@ -1,4 +1,4 @@
-"""Builds the JavaScript package of js/ in build/js: WebAssembly modules, and the code over them."""
+"""Builds the JavaScript package of js/ in build/js: WebAssembly modules and JavaScript files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def build(jobs: str) -> Path:
     """Builds the package.
 
     Args:
-        jobs: how many files to compile at a time.
+        jobs: the number of parallel compiler processes.
 
     Returns:
         The folder of the package.

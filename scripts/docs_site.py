@@ -1,7 +1,7 @@
-"""Hooks of MkDocs: pages outside of docs/, and the sources to which pages link, get pages on the site too.
+"""Hooks for MkDocs. They add pages for Markdown files outside docs/ and for linked source files.
 
-A link of a page is relative to the page's place in the repository. On the site, ARCHITECTURE.md and other
-pages of the root are in project/, and the files of other folders in source/, as listings.
+A link in a Markdown file is relative to the path of this file in the repository. On the site, ARCHITECTURE.md
+and other pages of the root are in project/. Files of other folders are in source/, as listings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 
 
 def place_on_site(path: str) -> str:
-    """The page of a file of the repository, such as "source/examples/digits/quantized.py.md"."""
+    """Returns the page for a file of the repository, such as "source/examples/digits/quantized.py.md"."""
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     if (ROOT / path).is_dir():
@@ -31,25 +31,25 @@ def place_on_site(path: str) -> str:
 
 
 def place_in_repository(page: str) -> str:
-    """The file of the repository that a page shows."""
+    """Returns the file of the repository that a page shows."""
     if page.startswith("project/"):
         return page.removeprefix("project/")
     return page.removeprefix("source/").removesuffix(".md") if page.startswith("source/") else f"docs/{page}"
 
 
 def targets(path: str, text: str) -> list[str]:
-    """The files and folders of the repository to which a page links."""
+    """Returns the files and folders of the repository to which a page links."""
     links = (match[1] for match in _LINK.finditer(_FENCE.sub("", text)))
     return [resolve(path, link) for link in links if not _REMOTE.match(link)]
 
 
 def resolve(path: str, link: str) -> str:
-    """The file or folder of the repository that a link of a page leads to."""
+    """Returns the file or folder of the repository that is the target of a link."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
 
 
 def listing(path: str) -> str:
-    """A page with the text of a file, or with the names in a folder. Searches leave it out."""
+    """Returns a page with the text of a file or the names in a folder. The search index excludes it."""
     if (ROOT / path).is_dir():
         names = sorted(item.name for item in (ROOT / path).iterdir() if not item.name.startswith(("_", ".")))
         return f"{_HEAD}# {path}\n\n" + "".join(f"- `{name}`\n" for name in names)
@@ -73,7 +73,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Makes the links of a page lead to pages of the site. MkDocs warns of those that lead nowhere."""
+    """Replaces the links of a page by links to pages of the site. MkDocs warns about missing targets."""
     uri = page.file.src_uri
     if uri.startswith("source/"):
         return markdown
@@ -84,7 +84,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         if _REMOTE.match(link):
             return match[0]
         target = resolve(path, link)
-        # The index of the documentation is the home of the site, and the page of the repository's README.md.
+        # The home page of the site is docs/README.md. Links to the README.md of the repository lead there.
         place = "README.md" if target == "README.md" else place_on_site(target)
         return posixpath.relpath(place, posixpath.dirname(uri) or ".") + anchor
 

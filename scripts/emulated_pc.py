@@ -1,6 +1,6 @@
-"""A PC with a newer processor than this one: Bochs, Debian's kernel, and the files to run.
+"""Runs programs on an emulated PC with a newer processor, in Bochs with Debian's kernel.
 
-Bochs is installed; the other packages of Debian 12, the kernel among them, are unpacked into a folder.
+Bochs must be installed. The other packages of Debian 12, such as the kernel, are unpacked into a folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PACKAGES = (
 KERNEL = "linux-image-cloud-amd64"
 DONE = "== all done"
 
-# Of the kernel, which turns AVX off where it finds XSAVES and XSAVEC (323, 321) as Bochs 2.7 has them.
+# Options of the kernel. It would disable AVX because of XSAVES and XSAVEC (323, 321) of Bochs 2.7.
 OPTIONS = "nokaslr mitigations=off nopti nofsgsbase nopku nopcid noinvpcid clearcpuid=321,323"
 
 INIT = """#!/bin/busybox sh
@@ -70,7 +70,7 @@ debug: action=ignore
 
 
 def fetch(folder: Path) -> Path:
-    """The folder that the boot loader and the kernel are unpacked into."""
+    """Unpacks the boot loader and the kernel, and returns their folder."""
     root = folder / "root"
     if (folder / "fetched").exists():
         return root
@@ -92,14 +92,14 @@ def fetch(folder: Path) -> Path:
 
 
 def libraries(program: Path) -> Iterator[Path]:
-    """Shared libraries of a program, the loader among them."""
+    """Returns the shared libraries of a program, including the loader."""
     text = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
     for match in re.finditer(r"(/\S+) \(0x", text):
         yield Path(match[1])
 
 
 def archive(entries: Iterable[tuple[str, bytes, int]]) -> bytes:
-    """A cpio archive (new ASCII format) of names, contents and modes."""
+    """Returns a cpio archive (new ASCII format) of names, contents and modes."""
     out = bytearray()
     for number, (name, data, mode) in enumerate([*entries, ("TRAILER!!!", b"", 0)], 1):
         text = name.encode() + b"\0"
@@ -112,7 +112,7 @@ def archive(entries: Iterable[tuple[str, bytes, int]]) -> bytes:
 
 
 def initial_files(root: Path, files: Sequence[Path], commands: Sequence[str]) -> bytes:
-    """The file system: busybox, `files` in /work with the libraries they need, and the commands."""
+    """Returns the initial file system: busybox, `files` in /work, their shared libraries, the commands."""
     programs = {Path("/work") / file.name: file for file in files}
     for file in files:
         if os.access(file, os.X_OK):
@@ -129,7 +129,7 @@ def initial_files(root: Path, files: Sequence[Path], commands: Sequence[str]) ->
 
 
 def disc(root: Path, folder: Path, files: bytes) -> Path:
-    """A bootable disc of the kernel and the initial files."""
+    """Writes a bootable disc with the kernel and the initial file system, and returns its path."""
     tree = folder / "disc"
     tree.mkdir(exist_ok=True)
     (tree / "isolinux.bin").write_bytes((root / "usr/lib/ISOLINUX/isolinux.bin").read_bytes())
@@ -147,7 +147,7 @@ def disc(root: Path, folder: Path, files: bytes) -> Path:
 
 
 def environment(root: Path) -> dict[str, str]:
-    """For programs of the unpacked packages."""
+    """Returns the environment variables for programs of the unpacked packages."""
     library = f"{root}/usr/lib/x86_64-linux-gnu"
     return os.environ | {
         "PATH": f"{root}/usr/bin:{os.environ['PATH']}",
@@ -164,9 +164,18 @@ def run(
     memory: int = 1024,
     minutes: float = 60,
 ) -> list[tuple[int | None, str]]:
-    """What each command printed and its exit status, None where it did not end within `minutes` of all.
+    """Runs commands on the emulated PC.
 
-    files lie in the folder that the commands run in. model: one that `bochs --help cpu` lists. memory: MiB.
+    Args:
+        folder: a folder for temporary files.
+        files: the files that the commands need. They are copied to the working folder of the commands.
+        commands: the shell commands.
+        model: a processor that `bochs --help cpu` lists.
+        memory: the memory of the PC in MiB.
+        minutes: the time limit for all commands.
+
+    Returns:
+        The output and the exit status of each command, or None for a command that did not end.
     """
     root = fetch(folder)
     iso = disc(root, folder, initial_files(root, files, commands))
@@ -175,7 +184,7 @@ def run(
     settings = folder / "bochsrc"
     values = {"model": model, "memory": memory, "iso": iso, "serial": serial}
     settings.write_text(BOCHSRC.format(**values, log=folder / "bochs.log"))
-    # Debian's has its debugger built in, which waits for this command.
+    # Debian's Bochs contains a debugger, which waits for this command.
     (folder / "rc").write_text("c\n")
     process = subprocess.Popen(
         ["bochs-bin", "-q", "-unlock", "-rc", str(folder / "rc"), "-f", str(settings)],
@@ -199,7 +208,7 @@ def read(serial: Path) -> str:
 
 
 def results(text: str, count: int) -> list[tuple[int | None, str]]:
-    """What the serial port said, a command at a time."""
+    """Splits the output of the serial port into the results of the commands."""
     found: list[tuple[int | None, str]] = []
     for number in range(count):
         part = text.partition(f"== begin {number}\n")[2]

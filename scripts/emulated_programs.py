@@ -1,4 +1,4 @@
-"""Small programs that reach the tiles: convolutions, a transformer block, an LSTM, and quantized ones."""
+"""Small programs that use the microkernels: convolutions, attention, an LSTM, quantized networks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rushlight.runtime import Runtime
 
 
 class Network(nn.Module):
-    """Strided, depthwise, pointwise and 3 x 3 convolutions, whose sizes are no multiples of a vector."""
+    """Strided, depthwise, pointwise and 3 x 3 convolutions, with sizes that are not multiples of a vector."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Block(nn.Module):
 
 
 class Sequence(nn.Module):
-    """An LSTM and a product of its last output."""
+    """An LSTM and a linear layer on its last output."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Sequence(nn.Module):
 
 
 def main(folder: Path, targets: list[str]) -> None:
-    """Writes NAME-TARGET.pte, NAME.in and NAME.out, the results here, into `folder`."""
+    """Writes NAME-TARGET.pte, NAME.in and NAME.out (the results on this machine) into `folder`."""
     torch.manual_seed(0)
     models: dict[str, tuple[nn.Module, torch.Tensor]] = {
         "network": (Network().eval(), torch.randn(1, 3, 30, 26)),

@@ -1,8 +1,8 @@
-"""Writes the payloads that both native backends make of a few small programs: FOLDER/<program>-<backend>.bin.
+"""Writes the payloads of both native backends for a few small programs: FOLDER/<program>-<backend>.bin.
 
 python scripts/golden_payloads.py tests/golden/backends
 
-Weights are fixed and the instruction set is named, so that the bytes are the same on every machine.
+Weights and the instruction set are fixed, so that the bytes are the same on every machine.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ BACKENDS: dict[str, Callable[[], Partitioner]] = {
 
 
 def image_network() -> tuple[nn.Module, torch.Tensor]:
-    """Convolutions (plain, depthwise, of stride 2), batch norm and pooling."""
+    """Returns a network with convolutions (plain, depthwise, of stride 2), batch norm and pooling."""
     body = nn.Sequential(nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.BatchNorm2d(8), nn.ReLU6())
     layers = [nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.ReLU(), body, nn.Conv2d(8, 8, 1)]
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4)), ramp(1, 3, 16, 16)
 
 
 def rows_network() -> tuple[nn.Module, torch.Tensor]:
-    """Linear layers, a layer norm, an activation and a softmax over rows."""
+    """Returns a network with linear layers, a layer norm, an activation and a softmax over rows."""
     layers = [nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 8, bias=False), nn.Softmax(-1)]
     return nn.Sequential(*layers), ramp(4, 16)
 
@@ -44,13 +44,13 @@ PROGRAMS = {"images": image_network, "rows": rows_network}
 
 
 def ramp(*shape: int) -> torch.Tensor:
-    """Small multiples of 1/8, whose sums and products are exact."""
+    """Returns small multiples of 1/8, whose sums and products are exact."""
     count = int(torch.tensor(shape).prod())
     return ((torch.arange(count) % 7 - 3) / 8).reshape(shape)
 
 
 def payload(program: str, backend: str) -> bytes:
-    """The bytes of the largest part that the backend takes of a program."""
+    """Returns the payload of the largest part of a program that runs on the backend."""
     model, x = PROGRAMS[program]()
     with torch.no_grad():
         for parameter in model.parameters():

@@ -1,9 +1,9 @@
-"""Writes programs of all kinds with inputs and results, which later versions must still run.
+"""Writes programs of all kinds with inputs and results. Later versions must run them with the same results.
 
 python scripts/golden_programs.py FOLDER
 
-The folder has the name of a released version, as in `tests/golden/programs/0.1.0`. It is written once,
-when the version is released, and never changed: files of older versions are what users have.
+The name of the folder is a released version, as in `tests/golden/programs/0.1.0`. The files are written once,
+when the version is released, and are never changed, because users have files of older versions.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Loops(nn.Module):
 
 
 class Memory(nn.Module):
-    """State that a call changes."""
+    """A buffer that each call changes."""
 
     rows: torch.Tensor
 
@@ -93,7 +93,7 @@ class Memory(nn.Module):
 
 @dataclass(frozen=True)
 class Case:
-    """A program: its model, the inputs of each call, and how it is compiled."""
+    """A program: its model, the inputs of each call, and the options of the compilation."""
 
     model: Callable[[], nn.Module]
     calls: Sequence[tuple[torch.Tensor, ...]]
@@ -152,7 +152,7 @@ CASES = {
 
 
 def model_of(case: Case) -> nn.Module:
-    """The model, whose weights are the same on every machine."""
+    """Returns the model. Its weights are the same on every machine."""
     model = case.model().eval()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -161,7 +161,7 @@ def model_of(case: Case) -> nn.Module:
 
 
 def compiled(case: Case) -> rushlight.CompiledProgram:
-    """The program of a case."""
+    """Compiles a case."""
     model, inputs = model_of(case), case.calls[0]
     rows = {0: torch.export.Dim("rows", min=1, max=8)} if case.dynamic else None
     shapes = (rows,) if case.dynamic else None

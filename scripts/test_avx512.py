@@ -1,8 +1,8 @@
-"""Tests of the tiles and whole programs on an emulated PC with AVX-512: `make avx512`.
+"""Tests microkernels and whole programs on an emulated PC with AVX-512: `make avx512`.
 
-Programs are planned for avx2 and for avx512; their results are compared with those of this machine.
-The processor has neither VNNI, since Debian's kernel does not boot on those of Bochs 2.7 that have it, nor
-bfloat16: the tests carry out vpdpbusd and vdpbf16ps themselves.
+Programs are compiled for avx2 and for avx512. Their results are compared with those of this machine. The
+emulated processor has no VNNI, because Debian's kernel does not boot on the processors of Bochs 2.7 that have
+it, and no bfloat16. The tests emulate the instructions vpdpbusd and vdpbf16ps.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ TESTS = "*avx512*:*avxvnni*"
 
 
 def main() -> int:
-    """0 where all agree."""
+    """Runs all tests, and returns 0 if all results agree."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--build", type=Path, default=ROOT / "build/dev/runtime", help="where the programs are"
+        "--build", type=Path, default=ROOT / "build/dev/runtime", help="the folder of the programs"
     )
     parser.add_argument(
-        "--model", default="corei7_skylake_x", help="a processor that `bochs --help cpu` lists"
+        "--model", default="corei7_skylake_x", help="a processor of the list of `bochs --help cpu`"
     )
     parser.add_argument("--tests", default=TESTS, help="filter of GoogleTest")
     parser.add_argument("--minutes", type=float, default=60)
@@ -54,7 +54,7 @@ def main() -> int:
             want = [float(line) for line in program.with_suffix(".out").read_text().split()]
             wrong = f"exit status {status}" if status != 0 else check(program.name, said, want)
             if not wrong and ("runs on avx512" in said) != program.stem.endswith("avx2"):
-                wrong = "the log names another instruction set"
+                wrong = "the log contains another instruction set"
             print(f"{program.stem}: {wrong or 'as here'}")
             if wrong:
                 print(said)

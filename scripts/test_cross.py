@@ -1,7 +1,8 @@
-"""Tests of the tiles and whole programs on emulated processors of other kinds: `make cross`.
+"""Tests microkernels and whole programs on emulated processors of other architectures: `make cross`.
 
-Every build has its toolchain file; QEMU runs it once for each processor of the table (Wasmtime, if it is
-WebAssembly), whose tile sets must be among those tested. Results of programs are compared with those here.
+Each build has a toolchain file. QEMU (Wasmtime for WebAssembly) runs the build once for each processor of the
+table. The tests must include all sets of microkernels of the processor. The results of programs are compared
+with those of this machine.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from program_results import arguments, check
 ROOT = Path(__file__).resolve().parent.parent
 CROSS = ROOT / ".venv-cross"
 NAMES = ("rushlight_microkernels_tests", "executor_runner")
-# Programs that need kernels, which these builds leave out.
+# Programs that need kernels, which these builds do not contain.
 LEFT_OUT = ("block_int4",)
 
 
@@ -30,12 +31,16 @@ LEFT_OUT = ("block_int4",)
 class Machine:
     """A processor.
 
-    build: a toolchain file. cpu: QEMU's name. tiles: sets that tests must find. target: what plans are for.
+    Attributes:
+        build: the toolchain file.
+        cpu: the name of the processor in QEMU.
+        microkernels: the sets of microkernels that the tests must find.
+        target: the target for which programs are compiled.
     """
 
     build: str
     cpu: str
-    tiles: Sequence[str]
+    microkernels: Sequence[str]
     target: str
 
 
@@ -55,7 +60,7 @@ MACHINES = (
 
 
 def environment() -> Path:
-    """The folder of the programs in the environment apart, which is made if it is missing or another's."""
+    """Returns the programs folder of a separate Python environment. It is created if it is not up to date."""
     wanted = (ROOT / "requirements/cross.txt").read_text()
     mark = CROSS / ".installed"
     if not mark.exists() or mark.read_text() != wanted:
@@ -75,7 +80,7 @@ def environment() -> Path:
 
 
 def configure_and_build(name: str, jobs: int) -> Path:
-    """The folder of the programs built for a toolchain."""
+    """Builds the tests for a toolchain, and returns their folder."""
     folder = ROOT / "build/cross" / name
     tools = Path(sys.executable).parent
     settings = {
@@ -95,7 +100,7 @@ def configure_and_build(name: str, jobs: int) -> Path:
 
 
 def emulator(machine: Machine) -> list[object]:
-    """The command that runs a program of the machine. Raises RuntimeError if there is none."""
+    """Returns the command that runs a program of the machine. Raises RuntimeError if it is not installed."""
     if machine.build.startswith("wasm32"):
         return [CROSS / "bin/python", ROOT / "scripts/wasm_run.py"]
     processor = machine.build.partition("-")[0]
@@ -106,7 +111,7 @@ def emulator(machine: Machine) -> list[object]:
 
 
 def emulated(machine: Machine, command: Sequence[object], where: Path) -> tuple[int, str]:
-    """Exit status and output of a program built for the machine, run in the folder `where`."""
+    """Runs a program of the machine in the folder `where`, and returns its exit status and output."""
     words = [str(word) for word in (*emulator(machine), *command)]
     environment = {**os.environ, "RUSHLIGHT_LOG": "info"}
     done = subprocess.run(
@@ -115,19 +120,19 @@ def emulated(machine: Machine, command: Sequence[object], where: Path) -> tuple[
     return done.returncode, done.stdout
 
 
-def wrong_tiles(machine: Machine, programs: Path) -> str | None:
-    """What fails of the tests of tiles."""
+def wrong_microkernels(machine: Machine, programs: Path) -> str | None:
+    """Tests the microkernels, and returns a description of each failure."""
     tests = programs / "rushlight_microkernels_tests"
     _, listed = emulated(machine, [tests, "--gtest_list_tests"], programs)
-    for name in machine.tiles:
+    for name in machine.microkernels:
         if not any(line.strip().split("/")[-1].split(" ")[0] == name for line in listed.splitlines()):
-            return f"no test of the tiles {name}"
+            return f"the build has no test of the microkernels {name}"
     status, said = emulated(machine, [tests, "--gtest_brief=1"], programs)
     return None if status == 0 else f"exit status {status}\n{said}"
 
 
 def wrong_program(machine: Machine, programs: Path, program: Path) -> str | None:
-    """What is wrong with the results of a program."""
+    """Runs a program, and returns a description of the error or None."""
     runner = programs / "executor_runner"
     status, said = emulated(machine, [runner, *arguments(program.name)], program.parent)
     want = [float(line) for line in program.with_suffix(".out").read_text().split()]
@@ -136,11 +141,11 @@ def wrong_program(machine: Machine, programs: Path, program: Path) -> str | None
 
 
 def main() -> int:
-    """0 where all agree."""
+    """Runs all tests, and returns 0 if all results agree."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--build", action="append", help="of which to test; all by default")
-    parser.add_argument("--compiler", action="store_true", help="print the path of Clang, and stop")
+    parser.add_argument("--build", action="append", help="a toolchain file to test; all by default")
+    parser.add_argument("--compiler", action="store_true", help="print the path of Clang and stop")
     args = parser.parse_args()
     if args.compiler:
         print(environment() / "python-zig")
@@ -154,7 +159,7 @@ def main() -> int:
         runs = []
         for machine in machines:
             programs = folders[machine.build]
-            runs.append((machine, "tiles", pool.submit(wrong_tiles, machine, programs)))
+            runs.append((machine, "microkernels", pool.submit(wrong_microkernels, machine, programs)))
             for program in sorted(folder.glob(f"*-{machine.target}.pte")):
                 if program.stem.partition("-")[0] in LEFT_OUT:
                     continue
@@ -166,8 +171,8 @@ def main() -> int:
     for machine in machines:
         ran = [what for other, what, _ in runs if other is machine]
         failed = [what for other, what, _ in wrong if other is machine]
-        text = f"wrong: {', '.join(failed)}" if failed else f"as here: {', '.join(ran)}"
-        print(f"{machine.build:21}{machine.cpu:37}{'+'.join(machine.tiles):32}{text}")
+        text = f"wrong: {', '.join(failed)}" if failed else f"correct: {', '.join(ran)}"
+        print(f"{machine.build:21}{machine.cpu:37}{'+'.join(machine.microkernels):32}{text}")
     return int(bool(wrong))
 
 

@@ -1,7 +1,7 @@
-"""Builds echarts with only what the page of `rushlight inspect` draws: vendor_echarts.py OUTPUT.
+"""Builds echarts with only the charts of the page of `rushlight inspect`: vendor_echarts.py OUTPUT.
 
-It needs npm. The result is `src/rushlight/devtools/view/page/vendor/echarts.min.js.xz`.
-All of echarts has twice its size.
+It needs npm. The result is `src/rushlight/devtools/view/page/vendor/echarts.min.js.xz`. The complete echarts
+is twice as large.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ export { init, format, graphic };
 
 
 def main(output: Path) -> None:
-    """Installs the packages in a folder of their own and bundles the entry behind the licence."""
+    """Installs the packages in a temporary folder, and writes the license and the bundle."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         subprocess.run(["npm", "install", "--silent", "--prefix", folder, *PACKAGES], check=True)

@@ -1,6 +1,6 @@
-"""Runs a program of WebAssembly on one folder: `wasm_run.py [--folder FOLDER] PROGRAM ARGUMENTS`.
+"""Runs a WebAssembly program with access to one folder: `wasm_run.py [--folder FOLDER] PROGRAM ARGUMENTS`.
 
-`pip install wasmtime` brings what it needs. `wasmtime run --dir FOLDER PROGRAM ARGUMENTS` does the same.
+It needs the package wasmtime. `wasmtime run --dir FOLDER PROGRAM ARGUMENTS` does the same.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import sys
 
 import wasmtime
 
-# What the runtime reads of the environment.
+# The environment variables that the runtime reads.
 PREFIX = "RUSHLIGHT_"
 
 
 def run(program: str, arguments: list[str], folder: str) -> int:
-    """Its exit status; 134 if it was stopped by a trap, whose reason is printed."""
+    """Runs a program and returns its exit status: 134 after a trap, whose reason is printed."""
     engine = wasmtime.Engine()
     linker, store = wasmtime.Linker(engine), wasmtime.Store(engine)
     linker.define_wasi()
@@ -42,9 +42,11 @@ def run(program: str, arguments: list[str], folder: str) -> int:
 
 
 def main() -> int:
-    """Runs what the command line names."""
+    """Runs the program of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", default=".", help="whose files the program sees, as its own folder")
+    parser.add_argument(
+        "--folder", default=".", help="the folder that the program sees as its working folder"
+    )
     parser.add_argument("program")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     args = parser.parse_args()

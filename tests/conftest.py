@@ -12,7 +12,7 @@ from tests.programs import CASES
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--native", metavar="FILE", help="the extension module to test, instead of the installed one"
+        "--native", metavar="FILE", help="an extension module to test instead of the installed one"
     )
 
 
@@ -28,7 +28,7 @@ def exported(name: str) -> Any:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that takes `case_name` runs over every program."""
+    """A test with the argument `case_name` runs for every program."""
     if "case_name" in metafunc.fixturenames:
         metafunc.parametrize("case_name", list(CASES))
 
@@ -40,13 +40,16 @@ def case(case_name: str) -> Any:
 
 @pytest.fixture
 def program(case_name: str) -> Any:
-    """The exported program of a case, made once a session; tests must not change it."""
+    """Returns the exported program of a case. A session exports it once; tests must not change it."""
     return exported(case_name)
 
 
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
-    """Python's handler of SIGINT, which a process that a shell started in the background does not have."""
+    """Installs Python's handler of SIGINT.
+
+    A process that a shell starts in the background does not have it.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -54,5 +57,5 @@ def ctrl_c() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def export_case() -> Any:
-    """export_case(name) -> the exported program of a case, made once a session."""
+    """export_case(name) returns the exported program of a case. A session exports it once."""
     return exported

@@ -1,8 +1,8 @@
-"""Python scripts in processes of their own that do not import torch again.
+"""Runs Python scripts in separate processes that need not import torch again.
 
 The import of torch and the first export take four seconds of processor time. A server does both once for each
-session of pytest, and forks a process for each script. The server never imports Rushlight: a script imports
-Rushlight as it would in a fresh process.
+session of pytest, and forks a process for each script. The server never imports Rushlight, so that a script
+imports Rushlight as in a fresh process.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _server() -> subprocess.Popen[str]:
 def run_python(
     script: str | Path, *arguments: str, cwd: Path, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a script in a process of its own, as `subprocess.run` would.
+    """Runs a script in a separate process, similar to `subprocess.run`.
 
     Args:
         script: The code, or the path of a file.
@@ -74,14 +74,17 @@ def run_python(
         server.stdin.flush()
         answer = server.stdout.readline()
         if not answer:
-            raise RuntimeError("the server of tests/fresh.py has ended: its stderr says why")
+            raise RuntimeError("the server of tests/fresh.py has ended; the reason is in its standard error")
         return subprocess.CompletedProcess(
             [sys.executable, name, *arguments], int(answer), out.read_text(), err.read_text()
         )
 
 
 def _load_torch() -> None:
-    """Loads what exports load. One tensor of ones starts no threads, which a fork would not copy."""
+    """Imports everything that exports need.
+
+    A single tensor starts no threads, which a fork would not copy.
+    """
     import torch
 
     class Product(torch.nn.Module):
@@ -96,7 +99,7 @@ def _load_torch() -> None:
 
 
 def _serve() -> dict[str, Any]:
-    """Answers requests; returns only in forked processes, with the request to run."""
+    """Answers requests. It returns only in forked processes, with the request to run."""
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
@@ -107,7 +110,7 @@ def _serve() -> dict[str, Any]:
 
 
 def _become(request: dict[str, Any], paths: list[str]) -> types.ModuleType:
-    """Gives this process what a request names, and returns its module __main__."""
+    """Sets files, folder, environment and arguments of this process, and returns its module __main__."""
     modes = os.O_WRONLY | os.O_CREAT
     for target, path, mode in (
         (0, os.devnull, os.O_RDONLY),

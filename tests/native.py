@@ -1,4 +1,4 @@
-"""Another build of the native library in the place of the installed one."""
+"""Replaces the installed extension module by another build."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ SOURCES = Path(__file__).parents[1] / "src"
 
 
 def use(path: str) -> None:
-    """Takes the extension module at a path, and the package's sources of this tree around it.
+    """Uses the extension module at a path, and the Python sources of this repository.
 
-    Call it before anything of rushlight is imported.
+    Call it before the first import of rushlight.
 
     Raises:
         FileNotFoundError: There is no extension module at the path.

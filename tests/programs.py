@@ -1,4 +1,4 @@
-"""Small programs, each with what is special about it: what the tests of the compiler run over."""
+"""Small programs for the tests of the compiler. Each has one special feature."""
 
 from __future__ import annotations
 

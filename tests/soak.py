@@ -1,6 +1,6 @@
 """Runs a program many times and fails if the memory of the process grows: `python -m tests.soak [CALLS]`.
 
-Methods are also loaded and dropped, one for each hundred calls.
+It also loads and frees a method every hundred calls.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from rushlight.runtime import Runtime
 
 GOLDEN = Path(__file__).parent / "golden" / "programs" / "0.1.0"
 NAMES = ("loops-kernels", "rows-cpu-avx2", "rows-xnnpack", "state-cpu-avx2")
-ALLOWED = 2 << 20  # bytes that the process may grow after its first hundredth of the calls
+ALLOWED = 2 << 20  # allowed growth in bytes after the first hundredth of the calls
 
 
 def resident() -> int:
-    """The bytes of the process that are in memory."""
+    """Returns the resident memory of the process in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
@@ -26,7 +26,7 @@ def resident() -> int:
 
 
 def main(calls: int) -> int:
-    """0 if the memory of the process stayed the same."""
+    """Runs all programs. Returns 0 if the memory of the process did not grow."""
     failed = 0
     for name in NAMES:
         program = Runtime.get().load_program(GOLDEN / f"{name}.pte", threads=1)

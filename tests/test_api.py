@@ -1,4 +1,4 @@
-"""The public API and the version: each changes only on purpose."""
+"""The public API and the version. Both may only change intentionally."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_the_public_api_is_the_recorded_one() -> None:
     done = run_python(ROOT / "scripts" / "api.py", cwd=ROOT)
     assert done.returncode == 0, done.stderr
     recorded = (ROOT / "tests" / "golden" / "api.txt").read_text()
-    assert done.stdout == recorded, "if the change is wanted: `make api`, and a line in CHANGELOG.md"
+    assert done.stdout == recorded, "if the change is intended, run `make api` and add a line to CHANGELOG.md"
 
 
 def test_there_is_one_version() -> None:

@@ -78,7 +78,7 @@ class Counting(torch.nn.Module):
 
 
 class Sorting(torch.nn.Module):
-    """Looks at its input in another shape, outside of a backend."""
+    """Uses its input in another shape, in an operator that no backend supports."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.reshape(-1).sort().values
@@ -127,7 +127,7 @@ def test_several_modules_in_one_call() -> None:
 
 
 def test_a_captured_graph_is_taken() -> None:
-    """Such as what convert_pt2e gives: its mode cannot be set."""
+    """For example the result of convert_pt2e, whose mode cannot be set."""
     x = torch.randn(2, 4)
     captured = torch.export.export(Net().eval(), (x,)).module()
     with pytest.raises(NotImplementedError):

@@ -1,8 +1,8 @@
-"""The Python of README.md and of every page in docs/ runs from top to bottom, as a reader would copy it.
+"""The Python code in README.md and in every page of docs/ runs from top to bottom, as a reader would copy it.
 
-Each page is a script of its own in an empty folder; lines of the script have their numbers on the page.
-The lines of console blocks that begin with "$ " run after it.
-Blocks of C and C++ are compiled as fragments: `AROUND` holds the declarations that each one needs.
+Each page is a separate script in an empty folder. Line numbers of the script are those of the page.
+The lines of console blocks that start with "$ " run after it.
+Blocks of C and C++ are compiled as fragments. `AROUND` contains the declarations that each block needs.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ PAGES = [
     if "```python\n" in page.read_text()
 ]
 
-# Pages that show what their code prints.
+# Pages that show the output of their code.
 SHOWN = {"programs.md"}
 
 
 def python_of(page: Path) -> str:
-    """The Python of a page; each line keeps its number on the page, and all other lines are empty."""
+    """Returns the Python code of a page. Each line keeps its line number, and all other lines are empty."""
     lines, inside = [], False
     for line in page.read_text().splitlines():
         if line.startswith("```"):
@@ -41,7 +41,7 @@ def python_of(page: Path) -> str:
 
 
 def console_of(page: Path) -> list[str]:
-    """The blocks of commands that run after the Python of a page, in the same folder."""
+    """Returns the blocks of commands, which run after the Python code of a page in the same folder."""
     return re.findall(r"^```console\n(.*?)^```$", page.read_text(), flags=re.M | re.S)
 
 
@@ -55,7 +55,9 @@ def test_python_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
     done = run_python(script, cwd=tmp_path, environment=environment)
-    assert done.returncode == 0, f"{page.name}, whose line numbers the traceback has:\n{done.stderr}"
+    assert done.returncode == 0, (
+        f"{page.name} (the traceback has the line numbers of the page):\n{done.stderr}"
+    )
     if page.name in SHOWN:
         printed = done.stdout.strip()
         assert printed and printed in page.read_text()
@@ -86,7 +88,7 @@ TRACE = """
 void store(const uint8_t* data, size_t size);
 void report(const char* message);
 """
-# What stands before and after each C++ block of a page, in the order of the page.
+# The code before and after each C++ block of a page, in the order of the page.
 C_API = """
 #include <rushlight.h>
 #include <stdio.h>
@@ -167,7 +169,7 @@ AROUND: dict[str, list[tuple[str, str]]] = {
 
 INCLUDES = [ROOT / "runtime" / "include", ROOT / "runtime" / "executorch" / "include"]
 
-# The language of a block: the suffix of its file, the compilers that may exist, and their options.
+# For each language of blocks: the suffix of the file, the possible compilers, and their options.
 LANGUAGES = {
     "cpp": (("c++", "g++", "clang++"), ["-std=c++17", "-fno-exceptions", "-fno-rtti"]),
     "c": (("cc", "gcc", "clang"), ["-std=c99", "-pedantic"]),
@@ -175,7 +177,7 @@ LANGUAGES = {
 
 
 def fragments_of(page: Path) -> list[tuple[str, str]]:
-    """The blocks of C and C++ of a page, each with its language."""
+    """Returns the blocks of C and C++ in a page, each with its language."""
     return re.findall(r"^```(cpp|c)\n(.*?)^```$", page.read_text(), flags=re.M | re.S)
 
 

@@ -1,4 +1,4 @@
-"""Docstrings describe each parameter of the functions, methods and classes that docs/api shows."""
+"""Docstrings describe each parameter of the functions, methods and classes in docs/api."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ ROOT = Path(__file__).parents[1]
 
 
 def entries() -> list[str]:
-    """The modules and objects that the pages of docs/api show."""
+    """Returns the modules and objects in the pages of docs/api."""
     pages = sorted((ROOT / "docs" / "api").glob("*.md"))
     return [name for page in pages for name in re.findall(r"^::: (\S+)", page.read_text(), re.M)]
 
 
 def problems_of(shown: griffe.Object | griffe.Alias) -> Iterator[str]:
-    """What the docstrings of an object and its public members lack."""
+    """Returns the problems in the docstrings of an object and its public members."""
     if isinstance(shown, griffe.Function):
         yield from undescribed(shown, shown, docstring(shown))
         return
@@ -39,7 +39,7 @@ def docstring(shown: griffe.Object | griffe.Alias) -> str:
 
 
 def undescribed(shown: griffe.Object | griffe.Alias, function: griffe.Function, text: str) -> Iterator[str]:
-    """The parameters without an entry in the section Args. An entry may name several: `rows, columns:`."""
+    """Returns the parameters without an entry in Args. An entry may describe several: `rows, columns:`."""
     section = re.search(r"^Args:\n((?:[ ]+.*\n?|\n)*)", text, re.M)
     described = re.findall(r"^ +([\w*, ]+):", section[1], re.M) if section else []
     names = {name.strip("* ") for entry in described for name in entry.split(",")}

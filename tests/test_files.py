@@ -1,4 +1,4 @@
-"""Files that are written as a whole or not at all."""
+"""Output files are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("ctrl_c")
 
 
 def interrupt(_: object = None) -> None:
-    """What the system does after Ctrl-C."""
+    """Sends SIGINT to this process, as Ctrl-C does."""
     signal.raise_signal(signal.SIGINT)
 
 

@@ -1,4 +1,4 @@
-"""Scripts run as in a process that has just started, except that torch is there."""
+"""`tests/fresh.py` runs scripts as in a new process, except that torch is already imported."""
 
 from __future__ import annotations
 

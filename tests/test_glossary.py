@@ -1,4 +1,4 @@
-"""The glossary: its links exist, its terms are in order, and the pipeline's data types are among them."""
+"""The glossary: links exist, terms are in order, and the data types of the pipeline have entries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEAD = ("| term | meaning | code |", "|---|---|---|")
 
 
 def sections() -> dict[str, list[re.Match[str]]]:
-    """The rows of each section, by its title."""
+    """Returns the rows of each section by its title."""
     found: dict[str, list[re.Match[str]]] = {}
     for line in GLOSSARY.read_text().splitlines():
         if line.startswith("## "):
@@ -42,7 +42,7 @@ def test_each_term_is_there_once() -> None:
 
 
 def pipeline() -> list[str]:
-    """What the stages of ARCHITECTURE.md's diagram give to each other."""
+    """Returns the data types between the stages in the diagram of ARCHITECTURE.md."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
     (diagram,) = re.findall(r"## How a model becomes a file\n+```\n(.*?)```", text, re.DOTALL)
     parts = re.split(r"─+[^─▶]*─*▶|\+|\n", diagram)

@@ -1,4 +1,4 @@
-"""Which package may import which: the tables of ARCHITECTURE.md, enforced."""
+"""The imports between packages conform to the tables in ARCHITECTURE.md."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "devtools": {"ir", "delegate", "emit", "format", "runtime", "backends"},
 }
 ANYTHING = {"compat", "cli", "__init__", "__main__"}
-ANYONES = {"files"}  # every package may import them
+ANYONES = {"files"}  # packages that every package may import
 WITHOUT_TORCH = {"format", "runtime", "codegen", "target", "llm"}
 # The ATen mode runs on torch's kernels, reads the file itself and knows the operators defined in `ir`.
 ATEN_MODE = ("runtime/aten/", "runtime/aten_lib.py")
@@ -78,7 +78,7 @@ def syntax_of(path: Path) -> ast.Module:
 
 
 def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, absolute module) of every import statement, wherever it stands."""
+    """Yields (line, absolute module) for every import statement."""
     for node in ast.walk(syntax_of(path)):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -114,7 +114,7 @@ def test_python_imports(package: str) -> None:
 
 
 def problem_of_import(path: Path, module: str) -> str:
-    """Why the file may not import the module; empty if it may."""
+    """Returns the reason why a file may not import a module, or an empty text if it may."""
     package = package_of(path, PACKAGE)
     is_aten_mode = str(path.relative_to(PACKAGE)).startswith(ATEN_MODE)
     head, *rest = module.split(".")
@@ -136,7 +136,7 @@ def problem_of_import(path: Path, module: str) -> str:
 
 
 def test_tests_and_models_import_no_benchmarks() -> None:
-    """The networks that tests and benchmarks share lie in models/, which imports neither."""
+    """Networks that tests and benchmarks share are in models/, which imports neither."""
     for folder, forbidden in (("tests", {"benchmarks"}), ("models", {"benchmarks", "tests"})):
         for path in sorted((ROOT / folder).rglob("*.py")):
             for line, module in imports(path):
@@ -145,13 +145,15 @@ def test_tests_and_models_import_no_benchmarks() -> None:
 
 
 def test_helpers_of_tests_are_imported_by_their_full_name() -> None:
-    """`from tests.<folder>.<module> import ...` is the one way; a conftest.py holds fixtures alone."""
+    """The only form is `from tests.<folder>.<module> import ...`. A conftest.py contains only fixtures."""
     own = {path.stem for path in (ROOT / "tests").rglob("*.py")}
     for path in sorted((ROOT / "tests").rglob("*.py")):
         where = path.relative_to(ROOT)
         for line, module in imports(path):
             assert module.partition(".")[0] not in own, f"{where}:{line}: write tests.<folder>.{module}"
-            assert not module.endswith(".conftest"), f"{where}:{line}: a conftest.py holds fixtures alone"
+            assert not module.endswith(".conftest"), (
+                f"{where}:{line}: a conftest.py may contain only fixtures"
+            )
         if path.name not in ("native.py", "test_layers.py"):
             found = re.search(r"sys\.path\.(append|insert)|spec_from_file_location", path.read_text())
             assert not found, f"{where}: {found and found[0]}: import by the full name instead"
@@ -159,7 +161,7 @@ def test_helpers_of_tests_are_imported_by_their_full_name() -> None:
 
 @pytest.mark.parametrize("package", [name for name in PACKAGES if name != "ir"])
 def test_only_ir_indexes_the_metadata_of_nodes(package: str) -> None:
-    """Other packages read and write `node.meta` by the functions of `ir/meta.py`."""
+    """Other packages use the functions of `ir/meta.py` to read and write `node.meta`."""
     places = [
         f"{path.relative_to(PACKAGE)}:{node.lineno}"
         for path in python_files(package)
@@ -176,7 +178,7 @@ def module_of(path: Path) -> str:
 
 
 def test_no_import_cycles() -> None:
-    """Imports between files have no cycle; `__init__.py` files are left out."""
+    """Imports between files have no cycle, without regard to `__init__.py` files."""
     files = {module_of(path): path for path in PYTHON_FILES if path.name != "__init__.py"}
     below = {name: {other for _, other in imports(path) if other in files} for name, path in files.items()}
     while leaves := [name for name, others in below.items() if not others & below.keys()]:
@@ -185,7 +187,7 @@ def test_no_import_cycles() -> None:
     assert not below, f"import cycles, or modules that import one: {sorted(below)}"
 
 
-# Forks, so that torch is loaded once.
+# The script forks, so that torch is imported only once.
 IMPORT_EACH = """
 import importlib, os, sys, torch, torchao.quantization.pt2e
 failed = []
@@ -205,7 +207,7 @@ print(*failed)
 
 
 def test_every_module_imports_first() -> None:
-    """Any module can be imported first: no module depends on what another module has loaded."""
+    """Any module can be imported first. No module depends on imports of another module."""
     names = sorted({module_of(path) for path in PYTHON_FILES if path.name != "__main__.py"})
     run = subprocess.run(
         [sys.executable, "-c", IMPORT_EACH, *names], capture_output=True, text=True, check=True
@@ -254,7 +256,7 @@ MUTEX_OF_THE_SYSTEM = {
     "backends/xnnpack/threads.cpp",
     "threads/thread_pool_os.cpp",
 }
-"""Files that need a mutex of the C++ library. WebAssembly and microcontrollers compile only the first one."""
+"""Files that may use std::mutex. Of these, WebAssembly and microcontrollers compile only the first."""
 
 
 def test_the_runtime_locks_with_its_own_mutex() -> None:

@@ -1,4 +1,4 @@
-"""Every pass and every memory planner has a test file of its own name, and passes have one rule for names."""
+"""Every pass and every memory planner has a test file with its name, and names of passes follow one rule."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "rushlight"
 
-# Modules of passes/ that define no pass: what tests them instead.
+# Modules of passes/ without a pass, and the reason why they have no test file.
 HELPERS = {
-    "quantized_rewriter": "what the fusions of quantized operators share; tested through each of them",
+    "quantized_rewriter": "shared code of the fusions of quantized operators; their tests cover it",
 }
 
 
@@ -26,7 +26,7 @@ BASES = {"Pass", "GraphPass", "ModulePass", "ProgramPass", "ExportPass"}
 
 
 def pass_classes(path: Path) -> list[str]:
-    """The passes that a module defines, without the classes that passes derive from."""
+    """Returns the passes that a module defines, without base classes."""
     return [
         node.name
         for node in ast.parse(path.read_text()).body
@@ -41,9 +41,9 @@ def snake_case(name: str) -> str:
 
 
 def test_the_names_of_passes() -> None:
-    """A pass is called `<Verb><Object>Pass`; its module, if it has no other pass, the same without `Pass`.
+    """The name of a pass is `<Verb><Object>Pass`. A module with one pass has the same name without `Pass`.
 
-    Classes of `testing` that make graphs by an ExportPass keep ExecuTorch's names.
+    Classes of `testing` that build graphs with an ExportPass have ExecuTorch's names.
     """
     found = 0
     for path in sorted(set(PACKAGE.rglob("*.py")) - set((PACKAGE / "testing").rglob("*.py"))):
@@ -68,7 +68,7 @@ def planners() -> list[str]:
 
 
 def imported(path: Path) -> set[str]:
-    """The modules that a test file imports from, at its top."""
+    """Returns the modules that a test file imports at its top."""
     tree = ast.parse(path.read_text())
     return {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
 
@@ -80,7 +80,7 @@ def test_there_is_a_test_file_that_imports_the_module(package: str, name: str) -
     path = ROOT / "tests" / package / f"test_{name}.py"
     where = path.relative_to(ROOT)
     assert path.exists(), (
-        f"rushlight.{package}.{name} has no test file: write {where}, which shows a graph before and after"
+        f"rushlight.{package}.{name} has no test file; add {where} with a graph before and after it"
     )
     assert f"rushlight.{package}.{name}" in imported(path), (
         f"{where} does not import rushlight.{package}.{name}"

@@ -1,4 +1,4 @@
-"""The documentation site: it builds without a warning, has every page, and loads nothing from the network."""
+"""The documentation site builds without warnings, has every page, and loads nothing from the network."""
 
 from __future__ import annotations
 

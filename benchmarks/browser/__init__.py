@@ -1,1 +1,1 @@
-"""MobileNetV2 in a browser, beside onnxruntime-web and tfjs-backend-wasm: `python -m benchmarks.browser`."""
+"""MobileNetV2 in a browser, with three systems: `python -m benchmarks.browser`."""

@@ -1,8 +1,9 @@
 """python -m benchmarks.browser [--threads 1 2] [--rounds 25]
 
-MobileNetV2 in headless Chromium, beside onnxruntime-web and tfjs-backend-wasm: the same weights and the same
-input, in turn, and the bytes that a page downloads without weights. Rushlight is a selective build for the
-network. The table goes to the terminal, all figures to a JSON file, and a picture of the page beside it.
+Compares MobileNetV2 in headless Chromium with onnxruntime-web and tfjs-backend-wasm. All systems have the
+same weights and the same input, and run in turn. The other figure is the number of bytes that a page
+downloads, without weights. Rushlight is a selective build for the network. The command prints a table and
+writes all figures to a JSON file and a picture of the page next to it.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from benchmarks.browser.prepare import NETWORK, PEER_FILES, prepare
 from benchmarks.process import ROOT
 
 OURS = ("rushlight.js", "rushlight-relaxed.wasm")
-# Without texts of errors and event traces, which a page in use does not show.
+# Without error messages and event traces, which a page in production does not show.
 SMALL = ("-DRUSHLIGHT_TRACING=OFF", "-DRUSHLIGHT_MESSAGES=OFF")
 
 
 def build_runtime(site: Path, jobs: int) -> None:
-    """Builds a runtime for the network alone, in the site's folder `rushlight`."""
+    """Builds a runtime with only the kernels of the network, in the folder `rushlight` of the site."""
     tools = Path(sys.executable).parent
     project, build = site.parent / "browser-selected", site.parent / "browser-selected-build"
     program = site / f"{NETWORK}.pte"
@@ -51,7 +52,7 @@ def build_runtime(site: Path, jobs: int) -> None:
 
 
 def downloads(site: Path) -> dict[str, dict[str, int]]:
-    """The bytes of the files that a page with one thread loads, without weights, plain and as gzip."""
+    """Returns the bytes that a page with one thread loads, without weights: plain and as gzip."""
     files = {"rushlight": [site / "rushlight" / name for name in OURS]}
     for system, names in PEER_FILES.items():
         files[system] = [site / "node_modules" / name for name in names]
@@ -65,7 +66,7 @@ def downloads(site: Path) -> dict[str, dict[str, int]]:
 
 
 def summary(system: dict[str, Any]) -> dict[str, Any]:
-    """The medians of a system. `processor` is the time of the page's main thread alone, of one call."""
+    """Returns the medians of a system. `processor` is the processor time of the main thread for one call."""
     times = [time for times in system["rounds"] for time in times]
     return {
         "threads": system["threads"],
@@ -78,14 +79,18 @@ def summary(system: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measures, prints the table and writes the files."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=25, help="turns of every system (default: 25)")
-    parser.add_argument("--seconds", type=float, default=0.25, help="of a system in a turn (default: 0.25)")
-    parser.add_argument("--jobs", type=int, default=2, help="files to compile at a time")
+    parser.add_argument(
+        "--rounds", type=int, default=25, help="rounds; every system has a turn in each (default: 25)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=0.25, help="measured seconds of a system in a round (default: 0.25)"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="number of parallel compiler processes")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "browser-bench", help="of the page")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "browser.json")
     options = parser.parse_args()

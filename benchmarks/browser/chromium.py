@@ -16,7 +16,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def _page_seconds(profile: str) -> float:
-    """The processor time that the main threads of the pages of a browser with this profile have used."""
+    """Returns the processor seconds of the main threads of all pages of a browser with this profile."""
     seconds = 0.0
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -24,12 +24,12 @@ def _page_seconds(profile: str) -> float:
             if "--type=renderer" in command and f"--user-data-dir={profile}" in command:
                 seconds += int((folder / "task" / folder.name / "schedstat").read_text().split()[0]) / 1e9
         except (FileNotFoundError, ProcessLookupError):
-            continue  # it has ended
+            continue  # the process has ended
     return seconds
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves the site. /seconds is the processor time, and /posted waits for a POST to /results."""
+    """Serves the site. /seconds returns the processor time, and /posted waits for a POST to /results."""
 
     extensions_map = {
         **http.server.SimpleHTTPRequestHandler.extensions_map,
@@ -69,7 +69,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
         elif self.path == "/seconds":
             self._answer(str(_page_seconds(self.profile)), "text/plain")
         elif self.path.startswith("/index.html"):
-            # The browser takes the screenshot when all of the page is loaded: this image, when there are
+            # The browser takes the screenshot after the page is loaded. This image delays it until there are
             # results.
             page = Path(self.directory, "index.html").read_text()
             self._answer(page.replace("</html>", '<img hidden src="/posted"></html>'), "text/html")
@@ -87,7 +87,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
 
 
 def chromium() -> str:
-    """The program. Raises RuntimeError if there is none."""
+    """Returns the path of Chromium. Raises RuntimeError if it is not installed."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         raise RuntimeError("no Chromium found: scripts/system-packages browser installs it")
@@ -95,17 +95,17 @@ def chromium() -> str:
 
 
 def run_page(site: Path, query: str, *, isolated: bool, screenshot: Path, patience: float = 900) -> Any:
-    """Opens index.html of a site.
+    """Opens index.html of a site in headless Chromium, and waits for its results.
 
     Args:
         site: the folder of the site.
-        query: the part of the address after the question mark.
-        isolated: whether the page is isolated from other origins, as threads need it.
-        screenshot: the file for a picture of the page with its results.
-        patience: seconds until the browser is stopped.
+        query: the query of the address, without the question mark.
+        isolated: whether the page is isolated from other origins; threads need this.
+        screenshot: the file for a picture of the page with its results, or None.
+        patience: the time limit in seconds.
 
     Returns:
-        What the page posted to /results.
+        The JSON value that the page posted to /results.
 
     Raises:
         RuntimeError: the browser ended without results, or the page posted an error.

@@ -1,4 +1,4 @@
-"""Exports the network for onnxruntime-web, in the environment of the peers.
+"""Exports the network for onnxruntime-web. It runs in the Python environment of the peers.
 
 python -m benchmarks.browser.export_onnx FILE
 """
@@ -12,7 +12,7 @@ from models.catalog import build
 
 
 def main() -> None:
-    """Writes the file that the command line names."""
+    """Writes the ONNX file to the path in the first argument."""
     case = build("mobilenet_v2")
     torch.onnx.export(case.module, case.inputs, sys.argv[1], dynamo=True, external_data=False)
 

@@ -1,4 +1,4 @@
-"""Writes what the page loads: the network in three forms, an input and the expected output."""
+"""Writes the files that the page loads: the network in three formats, an input and the expected output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rushlight.backends.cpu.partitioner import CpuPartitioner
 
 HERE = Path(__file__).parent
 NETWORK = "mobilenet_v2"
-# The files of a page that uses a peer for one thread.
+# The files that a page with this peer and one thread loads.
 PEER_FILES = {
     "onnxruntime": (
         "onnxruntime-web/dist/ort.wasm.min.mjs",
@@ -38,7 +38,7 @@ def prepare(site: Path) -> None:
     """Writes the site.
 
     Args:
-        site: its folder, which may have files of an earlier run.
+        site: the folder; it may have files of an earlier run.
     """
     shutil.copytree(HERE / "page", site, dirs_exist_ok=True)
     _install_peers(site)
@@ -59,7 +59,7 @@ def prepare(site: Path) -> None:
 
 
 def _install_peers(site: Path) -> None:
-    """Installs the packages of package.json, unless they are there."""
+    """Installs the packages of package.json if they are not installed."""
     wanted, present = HERE / "package.json", site / "package.json"
     if (site / "node_modules").exists() and present.exists() and present.read_text() == wanted.read_text():
         return
@@ -69,7 +69,7 @@ def _install_peers(site: Path) -> None:
 
 
 def fused_layers(network: nn.Module) -> tuple[list[dict[str, Any]], list[torch.Tensor]]:
-    """The network of torchvision as a list of layers of TensorFlow.js.
+    """Converts the network of torchvision to a list of layers for TensorFlow.js.
 
     Args:
         network: MobileNetV2 in eval mode.

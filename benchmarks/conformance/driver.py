@@ -1,7 +1,8 @@
-"""Rushlight as a driver of external conformance measures.
+"""The driver of Rushlight for an external conformance harness.
 
-`lower(methods)` takes exported programs by method name and gives the bytes of a .pte file and the planned
-bytes by method; `load(blob).execute(method, flat_inputs)` gives flat outputs, state kept from call to call.
+`lower(methods)` compiles exported programs by method name, and returns the bytes of a .pte file and the size
+of planned memory of each method. `load(blob).execute(method, flat_inputs)` returns flat outputs. The state of
+the program is kept between calls.
 """
 
 from __future__ import annotations

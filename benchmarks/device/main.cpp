@@ -1,6 +1,6 @@
-// Runs each program that it has inside once, and prints the instructions of each operator and of the whole run. QEMU's
-// `-icount shift=0` gives each instruction one nanosecond, so that the system timer of the processor counts them, in
-// steps of a tick: 40 instructions on mps2-an386, 31.25 on mps3-an547.
+// Runs each embedded program once, and prints the instructions of each operator and of the whole run. With QEMU's
+// `-icount shift=0`, each instruction takes one nanosecond, and the system timer of the processor counts them. A tick
+// of the timer is 40 instructions on mps2-an386 and 31.25 instructions on mps3-an547.
 #include <cstdarg>
 
 #include "device/console.h"
@@ -21,7 +21,7 @@ alignas(16) uint8_t planned_memory[64 * 1024];
 alignas(16) uint8_t method_memory[48 * 1024];
 alignas(16) uint8_t temporary_memory[64 * 1024];
 
-// Shows a line in printf format.
+// Writes a line in printf format.
 __attribute__((format(printf, 1, 2))) void show(const char* format, ...) {
   char line[160];
   va_list arguments;

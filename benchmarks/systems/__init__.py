@@ -1,10 +1,14 @@
 """The systems that are measured.
 
-A file of this folder is a kind of system, with two functions. write(case, folder, options) makes what the
-system runs, ahead of time, in `folder`. load(folder, threads) gives run(arrays), which takes the model's
-inputs and gives its outputs as arrays, all contiguous; it is imported alone in a fresh process, so that a
-file imports at its top only what running needs. A file may also have load_many(folder, callers), which gives
-a function of that kind for each of several threads; without it load() is called for each of them.
+Each file of this folder defines a kind of system with two functions:
+
+- `write(case, folder, options)` prepares the model ahead of time, and writes the result into `folder`;
+- `load(folder, threads)` returns a function `run(arrays)`, which maps the inputs of the model to its outputs.
+  All arrays are contiguous. A fresh process imports the file and calls `load`, so that the file imports at
+  its top only the packages that running needs.
+
+A file may also define `load_many(folder, callers)`, which returns such a function for each of several
+threads. Without it, `load` is called for each thread.
 """
 
 from __future__ import annotations
@@ -18,11 +22,11 @@ from benchmarks.process import MAIN, PEERS
 @dataclass(frozen=True)
 class System:
     label: str
-    kind: str  # the file
+    kind: str  # the name of the file in this folder
     python: Path
-    options: str = ""  # handed to the file's `write`
+    options: str = ""  # the options for `write`
     int8: bool = False
-    is_slow: bool = False  # too slow to be run as often as the others
+    is_slow: bool = False  # too slow to run as often as the others
 
 
 SYSTEMS = {
@@ -52,7 +56,7 @@ SYSTEMS = {
     "litert_int8": System("LiteRT", "litert", PEERS, "int8", int8=True),
 }
 
-# Those measured unless others are asked for: ours, then the peers that the fastest is chosen from.
+# The systems that are measured by default: Rushlight's, then the peers for the comparison with the fastest.
 OURS = ("rushlight", "rushlight_high", "rushlight_xnnpack")
 PEER_NAMES = ("executorch_xnnpack", "onnxruntime", "openvino", "litert", "torch_compile")
 DEFAULT = (*OURS, *PEER_NAMES, "eager")

@@ -1,4 +1,4 @@
-"""PyTorch, eager."""
+"""Eager PyTorch."""
 
 from __future__ import annotations
 

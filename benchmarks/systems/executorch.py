@@ -60,7 +60,7 @@ def load(folder: Path, threads: int) -> Callable[[Sequence[NDArray[Any]]], Seque
     method = program.load_method("forward")
 
     def run(arrays: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
-        assert program.method_names  # a method does not keep its program alive
+        assert program.method_names  # a method does not hold a reference to its program
         return [output.numpy() for output in method.execute([torch.from_numpy(array) for array in arrays])]
 
     return run

@@ -1,8 +1,8 @@
-"""LiteRT with its XNNPACK delegate, over litert-torch.
+"""LiteRT with its XNNPACK delegate; litert-torch converts the model.
 
-A conversion takes minutes, mostly of constants. The converter's lightweight one takes seconds, but what it
-gives runs slower (ResNet-18: 2.1 times), so that it would be no fair peer; its second version needs nightly
-builds of TensorFlow.
+A conversion takes minutes, most of the time for constants. The lightweight conversion takes seconds, but its
+files run slower (ResNet-18: 2.1 times), so that the comparison would not be fair. The second version of the
+converter needs nightly builds of TensorFlow.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def load(folder: Path, threads: int) -> Callable[[Sequence[NDArray[Any]]], Seque
     run_signature = interpreter.get_signature_runner()
     taken = run_signature.get_input_details()
     inputs = [f"args_{i}" for i in range(len(taken))]
-    dtypes = [taken[name]["dtype"] for name in inputs]  # integers become narrower when it converts a model
+    dtypes = [
+        taken[name]["dtype"] for name in inputs
+    ]  # the conversion changes int64 inputs to narrower integers
     outputs = sorted(run_signature.get_output_details(), key=lambda name: int(name.rpartition("_")[2]))
 
     def run(arrays: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:

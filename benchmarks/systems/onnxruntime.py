@@ -1,4 +1,4 @@
-"""ONNX Runtime's CPU provider, over torch.onnx's exporter."""
+"""ONNX Runtime with the CPU provider; torch.onnx exports the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenVINO's CPU plugin, over its PyTorch frontend; NNCF quantizes."""
+"""OpenVINO with the CPU plugin; its PyTorch frontend converts the model, and NNCF quantizes it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def load(folder: Path, threads: int) -> Callable[[Sequence[NDArray[Any]]], Seque
 
 
 def load_many(folder: Path, callers: int) -> list[Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]]:
-    """One model with a stream for each caller: models of their own would share a core."""
+    """Compiles one model with a stream for each caller. Separate models would share one core."""
     return _requests(folder, callers, callers)
 
 

@@ -1,4 +1,4 @@
-"""Rushlight: rushlight.compile as it is, at precision "high", with a backend, or with kernels alone."""
+"""Rushlight: rushlight.compile with its defaults, precision "high", another backend or no backend."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _quantized(case: Case, for_xnnpack: bool) -> Any:
             get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
         )
         if dynamic:
-            # Tables of embeddings, which XNNPACK does not know and our kernels run.
+            # Embeddings: XNNPACK does not support them, so that kernels run them.
             tables = CpuQuantizer().set_module_type(torch.nn.Embedding, weight_only_int8())
             quantizer = ComposableQuantizer([tables, quantizer])
     else:

@@ -1,4 +1,4 @@
-"""torch.compile with Inductor, weights frozen so that they are packed once."""
+"""torch.compile with Inductor. Weights are frozen, so that they are packed once."""
 
 from __future__ import annotations
 

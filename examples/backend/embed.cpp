@@ -1,5 +1,5 @@
-// embed FILE.pte: a program of one's own that links the backend and hands over its table. Runs `forward` on ones and
-// prints the first output.
+// embed FILE.pte: an application that links the backend and passes its table to the runtime. It runs `forward` on
+// inputs of ones and prints the first output.
 
 #include <cstdio>
 #include <vector>

@@ -1,4 +1,4 @@
-"""Lowers a model to StackBackend, runs it, and compares with eager torch.
+"""Lowers a model to StackBackend, runs it, and compares it with eager PyTorch.
 
 python run.py build/libstack_backend.so [model.pte]
 """
@@ -17,7 +17,7 @@ from rushlight.exir import to_edge_transform_and_lower
 
 
 class Average(nn.Module):
-    """A running sum of what it is given, in a buffer that goes to the backend with the operators."""
+    """Adds its inputs to a buffer. The backend runs these operators and keeps the buffer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ if len(sys.argv) > 2:
 library = rushlight.load_library(sys.argv[1])
 print(f"{library.name}: {', '.join(library.backends)}")
 module = rushlight.load(program.buffer, backend_options={"StackBackend": {"check_finite": True}})
-for _ in range(3):  # the state stays in the delegate
+for _ in range(3):  # the delegate keeps the state between the calls
     torch.testing.assert_close(module(x), model(x))
 try:
     module(torch.full((4,), float("inf")))

@@ -2,5 +2,5 @@
 
 #include "rushlight/core/backend.h"
 
-// The run-time part of StackBackend, for a program that links it.
+// The run-time part of StackBackend, for an application that links it.
 rushlight::BackendTable stack_backends();

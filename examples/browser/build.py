@@ -1,4 +1,4 @@
-"""A page that recognizes a digit while it is drawn: writes the page, the network and the runtime to a folder.
+"""Writes a page that recognizes a digit while the user draws it: the page, the program and the runtime.
 
 make js
 python examples/browser/build.py build/browser
@@ -22,7 +22,7 @@ import model  # noqa: E402  examples/digits/model.py
 
 
 def main() -> None:
-    """Writes the site to the folder that the command line names."""
+    """Writes the files to the folder in the first argument, by default build/browser."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/browser")
     folder.mkdir(parents=True, exist_ok=True)
     images, labels, _, _ = model.digits()

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   status = rushlight_program_load(argv[1], &program);
   if (status == RUSHLIGHT_OK) status = rushlight_program_input_info(program, "forward", 0, &info);
   if (status == RUSHLIGHT_OK) status = rushlight_method_load(program, "forward", NULL, &method);
-  rushlight_program_free(program); /* the method keeps it */
+  rushlight_program_free(program); /* the method still holds a reference */
   if (status != RUSHLIGHT_OK) return report(argv[1], status);
 
   elements = malloc(info.nbytes);

@@ -1,5 +1,5 @@
-// embed FILE.pte: a program of one's own that links the kernels and hands over their table. Runs `forward` on ones and
-// prints the first output.
+// embed FILE.pte: an application that links the kernels and passes their table to the runtime. It runs `forward` on
+// inputs of ones and prints the first output.
 
 #include <cstdio>
 #include <vector>

@@ -1,4 +1,4 @@
-"""Loads the kernels, compiles the model, runs it on batches of several sizes, and compares with eager torch.
+"""Compiles the model, runs it on batches of several sizes, and compares the results with eager PyTorch.
 
 python run.py build/libsample_ops.so [model.pte]
 """
@@ -25,5 +25,5 @@ module = rushlight.load(program.buffer)
 for rows in (2, 8, 64):
     x = torch.randn(rows, 4)
     difference = (module(x) - model(x)).abs().max()
-    print(f"{rows} rows: greatest difference from eager {difference:.1e}")
+    print(f"{rows} rows: largest difference from eager PyTorch {difference:.1e}")
     assert difference < 1e-5

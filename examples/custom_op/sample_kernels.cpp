@@ -13,7 +13,7 @@ using namespace rushlight;
 void gate_out(KernelRuntimeContext& context, const Tensor& x, const std::optional<Tensor>& bias, double limit,
               Tensor& out) {
   const int64_t features = x.dim() > 0 ? x.size(x.dim() - 1) : 1;
-  RL_KERNEL_REQUIRE(context, limit > 0, InvalidArgument, "limit is %g, but must be above 0", limit);
+  RL_KERNEL_REQUIRE(context, limit > 0, InvalidArgument, "limit must be above 0, not %g", limit);
   RL_KERNEL_REQUIRE(context, !bias || bias->numel() == features, InvalidArgument, "bias has %lld elements, not %lld",
                     static_cast<long long>(bias->numel()), static_cast<long long>(features));
   const Error error = resize_tensor(out, x.sizes());
@@ -32,7 +32,7 @@ void gate_out(KernelRuntimeContext& context, const Tensor& x, const std::optiona
 
 // sample::extent.out(Tensor x, *, Tensor(a!) low, Tensor(b!) high) -> (Tensor(a!), Tensor(b!))
 void extent_out(KernelRuntimeContext& context, const Tensor& x, Tensor& low, Tensor& high) {
-  RL_KERNEL_REQUIRE(context, x.dim() > 0 && x.size(0) > 0, InvalidArgument, "there is no extent of no rows");
+  RL_KERNEL_REQUIRE(context, x.dim() > 0 && x.size(0) > 0, InvalidArgument, "extent needs at least one row");
   const Span<const SizesType> inner = x.sizes().subspan(1, static_cast<size_t>(x.dim() - 1));
   for (const Tensor& out : {low, high}) {
     const Error error = resize_tensor(out, inner);
@@ -56,10 +56,10 @@ void extent_out(KernelRuntimeContext& context, const Tensor& x, Tensor& low, Ten
 // sample::blend.out(Tensor[] parts, float[] weights, *, Tensor(a!) out) -> Tensor(a!)
 void blend_out(KernelRuntimeContext& context, Span<const Tensor> parts, Span<const double> weights, Tensor& out) {
   RL_KERNEL_REQUIRE(context, parts.size() == weights.size() && !parts.empty(), InvalidArgument,
-                    "%zu parts have %zu weights", parts.size(), weights.size());
+                    "blend has %zu parts but %zu weights", parts.size(), weights.size());
   for (const Tensor& part : parts) {
     RL_KERNEL_REQUIRE(context, same_shape(part, parts[0]) && part.scalar_type() == ScalarType::Float, InvalidArgument,
-                      "the parts differ in shape or dtype");
+                      "the parts must have equal shapes and dtypes");
   }
   const Error error = resize_tensor(out, parts[0].sizes());
   if (error != Error::Ok) return context.fail(error);

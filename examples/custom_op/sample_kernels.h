@@ -2,5 +2,5 @@
 
 #include "rushlight/core/kernel.h"
 
-// The kernels of the library `sample`, for programs that link them.
+// The kernels of the library `sample`, for applications that link them.
 rushlight::KernelTable sample_kernels();

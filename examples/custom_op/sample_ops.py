@@ -1,7 +1,7 @@
-"""Operators of one's own: their schemas, what they mean, and a model that uses them.
+"""Custom operators: their schemas, their eager and fake implementations, and a model that calls them.
 
-Each has a functional overload, which models call, and an out variant of the same arguments, which compiled
-programs call: sample_kernels.cpp holds its kernel.
+Each operator has a functional overload, which models call, and an out variant with the same arguments, which
+compiled programs call. sample_kernels.cpp contains the kernels of the out variants.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ library.define("blend.out(Tensor[] parts, float[] weights, *, Tensor(a!) out) ->
 
 @torch.library.impl(library, "gate", "CompositeExplicitAutograd")
 def gate(x: Tensor, bias: Tensor | None = None, *, limit: float = 6.0) -> Tensor:
-    """x * clamp(x + bias, 0, limit) / limit; `bias` has the length of the last dimension."""
+    """Returns x * clamp(x + bias, 0, limit) / limit. `bias` has the length of the last dimension."""
     return x * (x if bias is None else x + bias).clamp(0, limit) / limit
 
 
 @torch.library.impl(library, "extent", "CompositeExplicitAutograd")
 def extent(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Least and greatest of the first dimension."""
+    """Returns the minimum and the maximum over the first dimension."""
     return x.amin(0), x.amax(0)
 
 
 @torch.library.impl(library, "blend", "CompositeExplicitAutograd")
 def blend(parts: list[Tensor], weights: list[float]) -> Tensor:
-    """The weighted sum of equally shaped tensors."""
+    """Returns the weighted sum of tensors with equal shapes."""
     return sum(
         (part * weight for part, weight in zip(parts, weights, strict=True)), torch.zeros_like(parts[0])
     )
@@ -44,7 +44,7 @@ torch.library.register_fake("sample::blend", lambda parts, weights: torch.empty_
 
 
 class Model(nn.Module):
-    """Gates a batch with and without bias, blends both, and scales the result by its extent."""
+    """Calls gate with and without a bias, blends both results, and scales the blend by its extent."""
 
     def __init__(self, features: int = 4) -> None:
         super().__init__()

@@ -9,13 +9,13 @@ namespace {
 
 using namespace rushlight;
 
-// One delegate: a chain of sines over `numel` numbers.
+// One delegate: a chain of sines over `numel` elements.
 struct Chain {
   uint32_t instructions;
   int64_t numel;
 };
 
-// Reads a text from its begin.
+// Reads a text from its beginning.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -24,7 +24,7 @@ class Reader {
     text_.remove_prefix(expected.size());
     return true;
   }
-  // The text before `end`, which is skipped; false if there is no end.
+  // Sets `found` to the text before `end`, and skips both. Returns false if the text does not contain `end`.
   bool until(std::string_view end, std::string_view* found) {
     const size_t at = text_.find(end);
     if (at == std::string_view::npos) return false;
@@ -63,10 +63,10 @@ class DemoBackend final : public BackendInterface {
     std::string_view count, version;
     int64_t instructions = 0;
     RL_REQUIRE(reader.until("version:", &count) && parse(count, &instructions) && reader.until("#", &version),
-               InvalidProgram, "the payload does not begin with a number of instructions and a version");
+               InvalidProgram, "the payload does not start with the number of instructions and the version");
     RL_REQUIRE(version == "0", NotSupported, "the payload has version %.*s; this backend reads version 0",
                static_cast<int>(version.size()), version.data());
-    // Each instruction takes more than 20 bytes.
+    // Each instruction needs more than 20 bytes.
     RL_REQUIRE(instructions > 0 && static_cast<uint64_t>(instructions) <= processed->size() / 20, InvalidProgram,
                "a payload of %zu bytes cannot have %lld instructions", processed->size(),
                static_cast<long long>(instructions));
@@ -74,7 +74,7 @@ class DemoBackend final : public BackendInterface {
     RL_REQUIRE(chain, MemoryAllocationFailed, "no memory for a delegate");
     new (chain) Chain{static_cast<uint32_t>(instructions), -1};
     for (uint32_t i = 0; i < chain->instructions; ++i) RL_TRY(read(reader, i, chain));
-    RL_REQUIRE(reader.is_empty(), InvalidProgram, "the payload has bytes behind its last instruction");
+    RL_REQUIRE(reader.is_empty(), InvalidProgram, "the payload has bytes after its last instruction");
     processed->Free();
     return static_cast<DelegateHandle*>(chain);
   }
@@ -86,7 +86,7 @@ class DemoBackend final : public BackendInterface {
     for (const EValue* argument : arguments) {
       RL_REQUIRE(argument->is_tensor() && argument->to_tensor().scalar_type() == ScalarType::Float &&
                      argument->to_tensor().numel() == chain.numel,
-                 InvalidArgument, "an argument does not hold %lld float32 numbers",
+                 InvalidArgument, "an argument is not a float32 tensor with %lld elements",
                  static_cast<long long>(chain.numel));
     }
     const auto* input = arguments[0]->to_tensor().const_data_ptr<float>();
@@ -109,11 +109,12 @@ class DemoBackend final : public BackendInterface {
                    reader.until("<debug_handle>", &dtype) && reader.until("#", &debug_handle) && parse(numel, &count) &&
                    count >= 0 && parse(debug_handle, &handle),
                InvalidProgram, "instruction %u is not complete", index);
-    RL_REQUIRE(op == "aten.sin.default" && dtype == "torch.float32", NotSupported,
-               "instruction %u is %.*s of %.*s; this backend runs aten.sin.default of torch.float32", index,
-               static_cast<int>(op.size()), op.data(), static_cast<int>(dtype.size()), dtype.data());
+    RL_REQUIRE(
+        op == "aten.sin.default" && dtype == "torch.float32", NotSupported,
+        "instruction %u is %.*s with dtype %.*s; this backend supports only aten.sin.default with dtype torch.float32",
+        index, static_cast<int>(op.size()), op.data(), static_cast<int>(dtype.size()), dtype.data());
     RL_REQUIRE(chain->numel < 0 || chain->numel == count, InvalidProgram,
-               "instruction %u has %lld elements, but the one before %lld", index, static_cast<long long>(count),
+               "instruction %u has %lld elements, but the previous one has %lld", index, static_cast<long long>(count),
                static_cast<long long>(chain->numel));
     chain->numel = count;
     return Error::Ok;

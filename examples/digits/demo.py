@@ -1,4 +1,4 @@
-"""Trains a digits classifier, compiles it, runs the .pte in the native runtime and shows what came out."""
+"""Trains a digits classifier, compiles it, runs the .pte file in the native runtime and shows the results."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ import rushlight
 from rushlight.cli.main import main as rushlight_command
 
 matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402  (the backend is chosen first)
+from matplotlib import pyplot  # noqa: E402  (matplotlib.use must come first)
 
 
 def draw_predictions(
     path: Path, images: np.ndarray, labels: np.ndarray, logits: np.ndarray, count: int = 40
 ) -> None:
-    """The mistakes first, then others: image, predicted digit, its probability, true digit if it differs."""
+    """Draws images with the predicted digit, its probability and, if it differs, the true digit.
+
+    Wrong predictions come first.
+    """
     predicted = logits.argmax(1)
     shifted = np.exp(logits - logits.max(1, keepdims=True))
     probability = (shifted / shifted.sum(1, keepdims=True)).max(1)
@@ -38,7 +41,7 @@ def draw_predictions(
         axis.set_xticks([])
         axis.set_yticks([])
     wrong = int((predicted != labels).sum())
-    figure.suptitle(f"{len(labels)} held-out digits, {wrong} mistaken (red, first)")
+    figure.suptitle(f"{len(labels)} test images, {wrong} wrong predictions (red, first)")
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
@@ -46,9 +49,7 @@ def draw_predictions(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--out", type=Path, default=Path("demo-out"), help="folder for the files that are written"
-    )
+    parser.add_argument("--out", type=Path, default=Path("demo-out"), help="the output folder")
     out: Path = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
 
@@ -81,14 +82,14 @@ def main() -> None:
 
     print(f"trained in {trained - start:.1f} s, compiled in {done - trained:.1f} s")
     print(f"{'':24}{'eager PyTorch':>16}{'Rushlight':>16}")
-    print(f"{'accuracy, held out':24}{percent(eager):>16}{percent(logits):>16}")
+    print(f"{'accuracy, test images':24}{percent(eager):>16}{percent(logits):>16}")
     eager_ms = float(np.median(eager_seconds)) * 1e3
     print(f"{'latency, 1 image':24}{eager_ms:>13.3f} ms{native['milliseconds']:>13.3f} ms")
-    print(f"largest difference of a logit: {np.abs(eager - logits).max():.1e}")
+    print(f"largest difference of the logits: {np.abs(eager - logits).max():.1e}")
     size = (out / "digits.pte").stat().st_size
     print(f"file: {size / 1024:.1f} KiB, planned memory: {native['planned_bytes'] / 1024:.1f} KiB")
-    print(f"torch loaded by the runtime's process: {'yes' if native['torch_loaded'] else 'no'}")
-    print(f"images of predictions: {out / 'predictions.png'}")
+    print(f"torch imported in the process of the runtime: {'yes' if native['torch_loaded'] else 'no'}")
+    print(f"picture of the predictions: {out / 'predictions.png'}")
     profile = ["profile", str(out / "digits.pte"), "--by", "module"]
     print(f"\nrushlight {' '.join(profile)}", flush=True)
     rushlight_command(profile)

@@ -1,4 +1,4 @@
-"""A small convolutional network for scikit-learn's 8x8 digits, and its training."""
+"""A small convolutional network for scikit-learn's images of digits (8 x 8 pixels), and its training."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import nn
 
 
 class DigitsNet(nn.Module):
-    """[batch, 1, 8, 8] float32 in [0, 1] -> [batch, 10] logits."""
+    """A digits classifier: images [batch, 1, 8, 8] float32 in [0, 1] to logits [batch, 10]."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,9 +33,14 @@ class DigitsNet(nn.Module):
 
 
 def digits(held_out: int = 360, fold: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Training images and labels, then held-out images and labels; images [n, 1, 8, 8] float32 in [0, 1].
+    """Returns images and labels for training, and images and labels for tests.
 
-    Each of the 1797 images is held out in one of the folds 0 to 4.
+    Images are [n, 1, 8, 8] float32 in [0, 1]. Each of the 1797 images is a test image in one of the folds
+    0 to 4.
+
+    Args:
+        held_out: the number of test images.
+        fold: the fold of the cross-validation.
     """
     data = load_digits()
     order = np.random.default_rng(0).permutation(len(data.target))

@@ -1,7 +1,8 @@
-"""The digits classifier in float and in every quantized form, compiled; how many digits each gets right.
+"""Measures the accuracy of the compiled digits classifier, in float and in every quantized form.
 
 usage: quantized.py [--folds 5]
-With five folds every image is held out once, from training and from calibration, so that all 1797 count.
+With five folds, every one of the 1797 images is a test image once: it is used neither for training nor for
+calibration of the network that classifies it.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ SHAPES = ({0: torch.export.Dim("batch", min=2, max=4096)},)
 
 
 def train_quantized(net: DigitsNet, x: torch.Tensor, y: torch.Tensor, epochs: int = 8) -> Any:
-    """The program of the trained net, trained further with fake quantization.
+    """Trains the trained net further with fake quantization (QAT), and returns the quantized program.
 
     The learning rate falls along a half cosine. The statistics of batch norm are frozen after half of the
-    epochs, the ranges after three quarters: the last steps train what will run.
+    epochs, and the ranges after three quarters. The last steps therefore train with the final parameters.
     """
     program = torch.export.export(net.train(), (x[:4],), dynamic_shapes=SHAPES)
     net.eval()
@@ -62,7 +63,14 @@ def train_quantized(net: DigitsNet, x: torch.Tensor, y: torch.Tensor, epochs: in
 
 
 def forms(net: DigitsNet, x: torch.Tensor, y: torch.Tensor, calibration: int = 512) -> dict[str, Any]:
-    """Programs by name. x, y: the training images, the first of which calibrate, and their labels."""
+    """Returns the float program and the quantized programs by name.
+
+    Args:
+        net: the trained network.
+        x: the training images, float32 [n, 1, 8, 8]. The first ones are used for calibration.
+        y: their labels, int64 [n].
+        calibration: the number of images for calibration.
+    """
     program = export_float(net, (x[:4],), SHAPES)
     data = x[:calibration].split(64)
 
@@ -81,7 +89,7 @@ def forms(net: DigitsNet, x: torch.Tensor, y: torch.Tensor, calibration: int = 5
 
 
 def right(folds: int = 5) -> dict[str, tuple[int, int, float]]:
-    """For each form: digits right, of how many held-out ones, and the file's size in bytes (mean)."""
+    """Returns for each form: correct predictions, number of test images, mean size of the file in bytes."""
     counts: dict[str, tuple[int, int, float]] = {}
     for fold in range(folds):
         train_images, train_labels, images, labels = digits(fold=fold)
@@ -105,7 +113,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=5, choices=range(1, 6))
     counts = right(parser.parse_args().folds)
     exact = counts["float"][0] / counts["float"][1]
-    print(f"{'held-out digits right':24}{'share':>8}{'points':>8}{'file, KiB':>11}")
+    print(f"{'correct predictions':24}{'share':>8}{'points':>8}{'file, KiB':>11}")
     for name, (good, total, size) in counts.items():
         points = (good / total - exact) * 100
         print(f"{name:24}{good / total:>8.2%}{points:>+8.2f}{size / 1024:>11.1f}   {good} of {total}")

@@ -1,7 +1,7 @@
-"""Runs a compiled digits classifier over saved images, with numpy and the native runtime alone.
+"""Runs a compiled digits classifier on saved images. It needs only numpy and the native runtime.
 
 usage: run.py digits.pte images.npy logits.npy
-Prints one JSON object: milliseconds per image, planned bytes, and whether torch was loaded.
+Prints one JSON object: median milliseconds for an image, planned bytes, and whether torch was imported.
 """
 
 from __future__ import annotations

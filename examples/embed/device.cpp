@@ -1,5 +1,5 @@
-// device < FILE.pte: runs `forward` of a program as a device without a heap does: the program lies in memory, and all
-// that the method needs is taken from three arrays. Prints the first output and the bytes that were used.
+// device < FILE.pte: runs `forward` of a program without a heap, as on a device. The program is an array in memory, and
+// the method uses three other arrays. Prints the first output and the used bytes of the arrays.
 
 #include <cstdio>
 
@@ -9,9 +9,9 @@
 #include "rushlight/program/buffer_loader.h"
 #include "rushlight/program/program.h"
 
-// On a device: in flash, or mapped from it.
+// On a device, the program is in flash.
 alignas(16) static unsigned char program_bytes[1 << 20];
-// For the method's structures, for activations, and for kernels' scratch memory.
+// Memory for the structures of the method, for activations, and for the scratch memory of kernels.
 alignas(16) static unsigned char method_memory[64 << 10];
 alignas(16) static unsigned char planned_memory[256 << 10];
 alignas(16) static unsigned char temporary_memory[64 << 10];
@@ -36,7 +36,8 @@ int main() {
   for (size_t i = 0; i < arenas && i < 4; ++i) {
     const size_t bytes = *meta->memory_planned_buffer_size(i);
     if (bytes > sizeof(planned_memory) - used) {
-      std::fprintf(stderr, "the program plans more than %zu bytes\n", sizeof(planned_memory));
+      std::fprintf(stderr, "the program needs more than %zu bytes of planned memory
+", sizeof(planned_memory));
       return 1;
     }
     planned[i] = {planned_memory + used, bytes};
@@ -53,7 +54,7 @@ int main() {
   auto method = rushlight::Method::load(*program, "forward", memory, environment);
   if (!method.ok()) return failed();
 
-  // The input that the method already has knows its shape; only its elements are to be given.
+  // The method already has an input tensor with the right shape. Only its elements must be set.
   rushlight::TensorImpl input = *method->get_input(0).to_tensor().impl();
   if (static_cast<size_t>(input.numel) > sizeof(input_elements) / sizeof(float)) return 1;
   for (int64_t i = 0; i < input.numel; ++i) input_elements[i] = 1.0f;

@@ -30,7 +30,7 @@ int main(int count, char** arguments) {
   std::vector<rushlight::EValue> inputs;
   for (size_t i = 0; i < meta->num_inputs(); ++i) {
     auto info = meta->input_tensor_meta(i);
-    if (!info.ok()) return failed("cannot make an input");
+    if (!info.ok()) return failed("cannot create an input");
     tensors.push_back(rushlight::ones({info->sizes.begin(), info->sizes.end()}, info->dtype));
     inputs.push_back(rushlight::value_of(tensors.back()));
   }

@@ -1,7 +1,7 @@
-// A backend that runs parts of a program, and a program that uses it: custom_backend MODEL
+// Defines a backend, and runs a program that uses it: custom_backend MODEL
 //
-// Its payload is a text with one letter for each operation on the running value: '+' adds the second input, '*'
-// multiplies by it.
+// The payload is a text with one letter for each operation on a value, which starts as the first input: '+' adds the
+// second input, '*' multiplies by it.
 #include <executorch/extension/module/module.h>
 #include <executorch/extension/tensor/tensor.h>
 #include <executorch/runtime/backend/interface.h>

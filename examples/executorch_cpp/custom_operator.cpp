@@ -15,7 +15,7 @@ using executorch::runtime::Span;
 
 namespace {
 
-// my_ops::mul3(Tensor x) -> Tensor, by the macro.
+// my_ops::mul3(Tensor x) -> Tensor, registered with the macro.
 Tensor& mul3_out(KernelRuntimeContext& ctx, const Tensor& in, Tensor& out) {
   ET_KERNEL_CHECK(ctx, executorch::runtime::resize_tensor(out, in.sizes()) == executorch::runtime::Error::Ok,
                   InvalidArgument, out);
@@ -28,13 +28,13 @@ Tensor& mul3_out(KernelRuntimeContext& ctx, const Tensor& in, Tensor& out) {
 }
 EXECUTORCH_LIBRARY(my_ops, "mul3.out", mul3_out);
 
-// my_ops::shift(Tensor x, int by) -> Tensor, in boxed form, by the registry.
+// my_ops::shift(Tensor x, int by) -> Tensor, a boxed function, registered with register_kernel.
 void shift_boxed(KernelRuntimeContext& ctx, Span<EValue*> stack) {
   const Tensor& in = stack[0]->toTensor();
   const int64_t by = stack[1]->to<int64_t>();
   Tensor& out = stack[2]->toTensor();
-  ET_KERNEL_CHECK_MSG(ctx, in.scalar_type() == ScalarType::Float, InvalidArgument, , "only float32, not %d",
-                      static_cast<int>(in.scalar_type()));
+  ET_KERNEL_CHECK_MSG(ctx, in.scalar_type() == ScalarType::Float, InvalidArgument, ,
+                      "the input must be float32 (6), not dtype %d", static_cast<int>(in.scalar_type()));
   for (ssize_t i = 0; i < in.numel(); ++i) {
     out.mutable_data_ptr<float>()[i] = in.const_data_ptr<float>()[i] + static_cast<float>(by);
   }

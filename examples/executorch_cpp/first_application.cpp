@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   Result<MethodMeta> meta = program->method_meta(method_name);
   ET_CHECK(meta.ok());
 
-  // The structures of the method are in a static array, and its planned memories on the heap.
+  // The structures of the method are in a static array, and its planned memory is on the heap.
   MemoryAllocator method_allocator{MemoryAllocator(sizeof(method_pool), method_pool)};
   MallocMemoryAllocator temp_allocator;
   std::vector<std::unique_ptr<uint8_t[]>> buffers;

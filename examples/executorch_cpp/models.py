@@ -50,7 +50,7 @@ class Add(nn.Module):
 
 
 class Custom(nn.Module):
-    """Two operators of one's own and one of ATen's."""
+    """Two custom operators and one ATen operator."""
 
     def forward(self, x: Tensor) -> Tensor:
         """x: float32 [3]."""
@@ -66,7 +66,7 @@ class Scale(nn.Module):
 
 
 class Chain(nn.Module):
-    """Sums and products with one second operand."""
+    """Sums and products with the same second operand."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """Both float32 [3]."""
@@ -93,7 +93,7 @@ LETTERS = {"aten.add.Tensor": "+", "aten.mul.Tensor": "*"}
 
 @final
 class LetterBackend(BackendDetails):
-    """Payload: a letter for each operation on the running value, which starts as the first input."""
+    """Writes a letter for each operation on a value, which starts as the first input."""
 
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
@@ -103,7 +103,7 @@ class LetterBackend(BackendDetails):
 
 
 class LetterPartitioner(Partitioner):
-    """Takes chains of sums and products."""
+    """Selects chains of sums and products."""
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         spec = DelegationSpec(LetterBackend.__name__, [CompileSpec("precision", b"\x20")])

@@ -1,4 +1,4 @@
-// Runs a program by Module with tensors that carry their shape: module_and_tensors MODEL
+// Runs a program with Module and tensors that contain their shape: module_and_tensors MODEL
 #include <executorch/extension/module/module.h>
 #include <executorch/extension/tensor/tensor.h>
 
@@ -18,7 +18,7 @@ void print(const char* name, const executorch::aten::Tensor& tensor) {
   std::printf("\n");
 }
 
-// Ways of making tensors.
+// Creates tensors in several ways.
 void make_tensors() {
   float numbers[] = {1, 2, 3, 4, 5, 6};
   const auto borrowed = from_blob(numbers, {2, 3});
@@ -62,14 +62,14 @@ int main(int argc, char** argv) {
   ET_CHECK_MSG(outputs.ok(), "the method fails");
   print("forward", outputs->at(0).toTensor());
 
-  // Inputs may be set one by one, and stay.
+  // An input that set_input sets is kept for later calls.
   ET_CHECK(module.set_input(full({2, 2}, 10), 1) == Error::Ok);
   const auto result = module.get("forward", EValue(x));
   ET_CHECK(result.ok());
   print("get", result->toTensor());
   ET_CHECK(module.is_method_loaded("forward") && module.unload_forward() && !module.is_method_loaded("forward"));
 
-  // An error is a value.
+  // Errors are return values.
   ET_CHECK(module.execute("backward").error() != Error::Ok);
   const auto wrong = make_tensor_ptr({3}, {1.0f, 2.0f, 3.0f});
   ET_CHECK(module.forward({wrong, y}).error() == Error::InvalidArgument);

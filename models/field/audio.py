@@ -1,4 +1,4 @@
-"""Networks for sound and series of our own, with random weights."""
+"""Networks for sound and time series, with random weights. They are defined in this file."""
 
 from __future__ import annotations
 

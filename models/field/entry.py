@@ -1,4 +1,4 @@
-"""How a network of the field is registered."""
+"""Registration of the networks in `models.field`."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ def entry(group: str) -> Callable[[Build], Build]:
 
 
 def seeded(*shape: int) -> torch.Tensor:
-    """Normal values, the same in every process."""
+    """Returns normally distributed values, the same in every process."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(1))
 
 
 def tokens(below: int, *shape: int) -> torch.Tensor:
-    """Integers of [0, below), the same in every process."""
+    """Returns integers in [0, below), the same in every process."""
     return torch.randint(0, below, shape, generator=torch.Generator().manual_seed(1))
 
 
 class First(nn.Module):
-    """A network that gives a dictionary, an object or a list, as one that gives a tuple of tensors.
+    """Wraps a network that returns a dictionary, an object or a list. The wrapper returns a tuple of tensors.
 
     Args:
         network: the network.
-        names: the fields of its result; none takes all values of a dictionary or list.
-        inputs: the names of its arguments; none calls it by position.
-        fixed: arguments that are constants.
+        names: the fields of the result to return. Without names, all values of a dictionary or list.
+        inputs: the names of the arguments. Without names, arguments are passed by position.
+        fixed: constant arguments.
     """
 
     def __init__(

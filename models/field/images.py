@@ -1,4 +1,4 @@
-"""Networks of torchvision and timm for images and video, at the sizes that they were made for."""
+"""Networks of torchvision and timm for images and video, with the input sizes of their training."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def deeplabv3_mobilenet_v3_large() -> tuple[nn.Module, tuple[torch.Tensor, ...]]
 
 
 class _Detector(nn.Module):
-    """Features and heads of a detector: scores and boxes before they are decoded."""
+    """The backbone and the heads of a detector. It returns scores and boxes before decoding."""
 
     def __init__(self, backbone: nn.Module, head: nn.Module) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Networks of transformers: encoders of text, speech and images with random weights."""
+"""Networks of the package transformers with random weights: encoders of text, speech and images."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ for _name, _row in _TEXT.items():
 
 @entry("text")
 def qwen3_prefill() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
-    """64 tokens, without a cache."""
+    """64 tokens, no cache."""
     network = _make(
         "Qwen3Model",
         "Qwen3Config",

@@ -1,4 +1,4 @@
-"""Networks for pictures and volumes of our own: detection, enlargement, diffusion, reading, video."""
+"""Networks for pictures and volumes: detection, super-resolution, diffusion, text recognition, video."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _conv(inputs: int, outputs: int, kernel: int = 3, stride: int = 1) -> nn.Seq
 
 
 class _Split(nn.Module):
-    """Half of the channels through residual pairs of convolutions, every result kept."""
+    """A cross-stage block: half of the channels pass residual blocks, and all results are concatenated."""
 
     def __init__(self, inputs: int, outputs: int, count: int, adds: bool) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class _Split(nn.Module):
 
 
 class Detector(nn.Module):
-    """One stage, three scales, no anchors; as the small networks of the YOLO family."""
+    """A one-stage detector with three scales and without anchors, similar to small YOLO networks."""
 
     def __init__(self, width: int = 16, classes: int = 80) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Detector(nn.Module):
 
 
 class Subpixel(nn.Module):
-    """Enlargement by shuffled pixels. Shi et al., 2016. (1, 1, size, size) to (1, 1, 3 size, 3 size)."""
+    """Super-resolution with pixel shuffle. Shi et al., 2016. (1, 1, size, size) to (1, 1, 3 size, 3 size)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class _Plain(nn.Module):
 
 
 class Enlarger(nn.Module):
-    """Residual blocks without normalisation. Lim et al., 2017. (1, 3, size, size) to twice the size."""
+    """Super-resolution with residual blocks. Lim et al., 2017. (1, 3, size, size) to twice the size."""
 
     def __init__(self, width: int = 48, blocks: int = 6) -> None:
         super().__init__()
@@ -172,7 +172,7 @@ class _Cross(nn.Module):
 class DiffusionUNet(nn.Module):
     """A step of latent diffusion. Rombach et al., 2022.
 
-    forward(latents (1, 4, size, size), time (1), context (1, tokens, 256)) gives the noise.
+    forward(latents (1, 4, size, size), time (1), context (1, tokens, 256)) returns the noise.
     """
 
     def __init__(self, width: int = 64, context: int = 256) -> None:
@@ -199,7 +199,7 @@ class DiffusionUNet(nn.Module):
 
 
 class TextReader(nn.Module):
-    """Convolutions over a line of text, then an LSTM in both directions. Shi et al., 2015."""
+    """Text recognition: convolutions over a line of text, then a bidirectional LSTM. Shi et al., 2015."""
 
     def __init__(self, classes: int = 80) -> None:
         super().__init__()
@@ -222,7 +222,7 @@ class TextReader(nn.Module):
 
 
 class Volumes(nn.Module):
-    """3 x 3 x 3 convolutions over frames. Tran et al., 2015. (1, 3, frames, size, size) to classes."""
+    """Video classification with 3 x 3 x 3 convolutions. Tran et al., 2015. (1, 3, frames, size, size)."""
 
     def __init__(self, width: int = 32, classes: int = 20) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Networks over tables, graphs and points of our own, with random weights."""
+"""Networks for tables, graphs and point clouds, with random weights. They are defined in this file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from models.field.entry import entry, seeded, tokens
 
 
 class Recommender(nn.Module):
-    """Bags of embeddings, their products in pairs, and two towers. Naumov et al., 2019.
+    """Embedding bags, their pairwise dot products, and two MLPs. Naumov et al., 2019.
 
-    forward(numbers (batch, 13), categories (batch, tables, bag)) gives scores (batch, 1).
+    forward(numbers (batch, 13), categories (batch, tables, bag)) returns scores (batch, 1).
     """
 
     def __init__(self, tables: int = 16, rows: int = 5000, width: int = 64) -> None:
@@ -37,7 +37,7 @@ class Recommender(nn.Module):
 
 
 class DeepFm(nn.Module):
-    """Factorisation machine beside a tower. Guo et al., 2017. (batch, fields) of rows to (batch)."""
+    """A factorization machine plus an MLP. Guo et al., 2017. Indices (batch, fields) to (batch)."""
 
     def __init__(self, fields: int = 26, rows: int = 20000, width: int = 16) -> None:
         super().__init__()
@@ -53,9 +53,9 @@ class DeepFm(nn.Module):
 
 
 class GraphConvolution(nn.Module):
-    """Messages along edges, added at their targets. Kipf and Welling, 2016.
+    """Graph convolution: messages along edges, summed at the target nodes. Kipf and Welling, 2016.
 
-    forward(nodes (count, width), sources and targets (edges)) gives (count, classes).
+    forward(nodes (count, width), sources and targets (edges)) returns (count, classes).
     """
 
     def __init__(self, width: int = 64, hidden: int = 128, classes: int = 16, layers: int = 3) -> None:
@@ -75,7 +75,7 @@ class GraphConvolution(nn.Module):
 
 
 class DenseGraph(nn.Module):
-    """Attention among the nodes of a small graph given by its matrix. Velickovic et al., 2018."""
+    """Attention among the nodes of a graph with an adjacency matrix. Velickovic et al., 2018."""
 
     def __init__(self, width: int = 64, heads: int = 4) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class DenseGraph(nn.Module):
 
 
 class PointNet(nn.Module):
-    """The same layers for each point, then maxima. Qi et al., 2017. (1, 3, points) to classes."""
+    """The same layers for each point, then a maximum. Qi et al., 2017. (1, 3, points) to classes."""
 
     def __init__(self, classes: int = 40) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""The model zoo: small programs with random weights, compiled and compared with eager call by call."""
+"""The model zoo: small models with random weights, which are compiled and compared with eager PyTorch."""

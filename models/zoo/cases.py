@@ -1,4 +1,4 @@
-"""What a model of the zoo is: methods to export and the calls that compare them with eager."""
+"""The models of the zoo: methods to export, and calls that are compared with eager PyTorch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import nn
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a method of the loaded program; state carries over from call to call."""
+    """One call of a method of the loaded program. The program keeps its state between calls."""
 
     method: str
     args: tuple[Any, ...]
@@ -21,7 +21,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Method:
-    """A module to export with its example inputs."""
+    """A module to export, with its example inputs."""
 
     module: nn.Module
     args: tuple[Any, ...]
@@ -31,7 +31,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Model:
-    """Methods by name, the calls to compare, and the error allowed, relative to an output's largest value."""
+    """Methods by name, the calls to compare, and the tolerance relative to the largest value of an output."""
 
     methods: dict[str, Method]
     calls: list[Call]
@@ -42,7 +42,7 @@ ZOO: dict[str, Callable[[], Model]] = {}
 
 
 def zoo(group: str, name: str | None = None) -> Callable[[Callable[[], Model]], Callable[[], Model]]:
-    """Registers a builder as `group/name`."""
+    """Registers a function that builds a model as `group/name`."""
 
     def register(build: Callable[[], Model]) -> Callable[[], Model]:
         ZOO[f"{group}/{name or build.__name__}"] = build
@@ -59,7 +59,10 @@ def model(
     kwargs: dict[str, Any] | None = None,
     tolerance: float = 1e-3,
 ) -> Model:
-    """One method `forward`, called with `args` and then with each of `others`, a tuple or a single input."""
+    """Returns a model with one method, `forward`.
+
+    It is called with `args`, and then with each of `others`, which is a tuple of inputs or a single input.
+    """
     if not isinstance(module, nn.Module):
         module = Lambda(module)
     calls = [Call("forward", args, kwargs or {})]
@@ -68,13 +71,13 @@ def model(
 
 
 def steps(module: nn.Module, *inputs: tuple[Any, ...]) -> Model:
-    """One stateful method called with each of the inputs in turn."""
+    """Returns a model with one stateful method, which is called with each of the inputs in turn."""
     calls = [Call("forward", args, {}) for args in inputs]
     return Model({"forward": Method(module.eval(), inputs[0], {})}, calls)
 
 
 class Lambda(nn.Module):
-    """A function of modules and inputs as a module: `function(*modules, *inputs)`."""
+    """A module that calls `function(*modules, *inputs)`."""
 
     def __init__(self, function: Callable[..., Any], *parts: nn.Module) -> None:
         super().__init__()

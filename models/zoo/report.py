@@ -1,4 +1,4 @@
-"""Writes docs/model-zoo.md from what a run of the zoo measured.
+"""Writes docs/model-zoo.md from the results of a run of the zoo.
 
 python -m models.zoo.report results.json docs/model-zoo.md
 """
@@ -54,7 +54,7 @@ _GROUPS = (
 
 
 def page(results: Results) -> str:
-    """The page: agreement by group, figures, and what remains."""
+    """Returns the text of the page: agreement by group, figures, and models that do not agree."""
     lines = [_HEAD, "## Results", "", *_GROUPS]
     for group, what in WHAT.items():
         rows = [row for name, row in results.items() if name.startswith(f"{group}/")]

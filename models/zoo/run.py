@@ -1,4 +1,4 @@
-"""Compiles every model of the zoo, runs it call by call beside eager, and prints what came of it.
+"""Compiles every model of the zoo, compares its calls with eager PyTorch, and prints the outcomes.
 
 python -m models.zoo.run [--models 'modules/*'] [--backend kernels] [--out results.json]
 """
@@ -31,12 +31,10 @@ GROUPS = ("modules", "control_flow", "domains", "torchvision", "timm", "transfor
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m models.zoo.run", description=__doc__)
-    parser.add_argument("--models", default="*", help="comma-separated patterns of names")
-    parser.add_argument(
-        "--backend", choices=BACKENDS, default="cpu", help="who runs what it can (default: cpu)"
-    )
-    parser.add_argument("--out", type=Path, help="a JSON file that keeps what was measured")
-    parser.add_argument("--resume", action="store_true", help="leave out what --out holds already")
+    parser.add_argument("--models", default="*", help="comma-separated patterns of model names")
+    parser.add_argument("--backend", choices=BACKENDS, default="cpu", help="the backend (default: cpu)")
+    parser.add_argument("--out", type=Path, help="the JSON file for the results")
+    parser.add_argument("--resume", action="store_true", help="skip the models whose results --out contains")
     parser.add_argument("--timeout", type=float, default=300)
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
@@ -59,7 +57,7 @@ def main() -> None:
 
 
 def prepare() -> None:
-    """Loads what every model needs, once, before processes are forked."""
+    """Imports the packages of all models once, before processes are forked."""
     import torch
 
     import rushlight
@@ -93,7 +91,7 @@ def line(name: str, result: dict[str, Any]) -> str:
 
 
 def in_child(name: str, timeout: float, backend: str) -> dict[str, Any]:
-    """Measures a model in a forked process, so that a crash or a hang costs one model."""
+    """Measures a model in a forked process, so that a crash or a timeout affects only this model."""
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)
 
@@ -120,7 +118,12 @@ def in_child(name: str, timeout: float, backend: str) -> dict[str, Any]:
 
 
 def measure(name: str, backend: str = "cpu") -> dict[str, Any]:
-    """The outcome (export, compile, load, run, differs, ok) of one model, with its reason and figures."""
+    """Measures one model.
+
+    Returns:
+        The outcome: "ok", "differs", or the step that failed ("export", "compile", "load", "run"); the
+        reason; and figures.
+    """
     import torch
 
     import rushlight
@@ -187,7 +190,7 @@ def measure(name: str, backend: str = "cpu") -> dict[str, Any]:
 
 
 def partitioner_of(backend: str) -> list[Partitioner] | None:
-    """What rushlight.compile takes: None is its default."""
+    """Returns the argument `partitioner` of rushlight.compile. None is its default."""
     if backend == "xnnpack":
         from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 
@@ -203,7 +206,7 @@ def build(name: str) -> Model:
 
 
 def compare(got: list[Any], want: list[Any]) -> float | str:
-    """The largest error relative to an output's largest magnitude, or what else is different."""
+    """Returns the largest error relative to the largest magnitude, or a text that describes a difference."""
     import torch
 
     if len(got) != len(want):
@@ -230,7 +233,7 @@ def compare(got: list[Any], want: list[Any]) -> float | str:
         scale = max(float(finite.max()) if finite.numel() else 0.0, 1e-6)
         worst = max(worst, float(error.max()) / scale if error.numel() else 0.0)
         if error.isnan().any():
-            return f"output {index} is not a number where eager's is"
+            return f"output {index} and the output of eager PyTorch have NaN or infinity at different places"
     return worst
 
 

@@ -1,4 +1,4 @@
-"""Networks of timm, one or two of a family, with fewer layers where the family takes options."""
+"""Networks of timm: one or two of each family, with fewer layers if the family has an option for this."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks of torchvision at small sizes: classification, segmentation, detection, video, optical flow."""
+"""Networks of torchvision with small inputs: classification, segmentation, detection, video, optical flow."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def raft_small() -> Model:
 
 @zoo(GROUP)
 def feature_pyramid() -> Model:
-    """A backbone with a feature pyramid, as detectors start."""
+    """A backbone with a feature pyramid, as in detectors."""
     import_torchvision()
     from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
 
@@ -150,7 +150,7 @@ def mobilenet_v2_dynamic_image() -> Model:
 
 @zoo(GROUP)
 def stochastic_depth_resize() -> Model:
-    """Preprocessing as part of the model: resize, crop, normalise."""
+    """Preprocessing as a part of the model: resize, crop, normalize."""
     import_torchvision()
     from torchvision.transforms.v2 import functional as T
 

@@ -11,13 +11,15 @@ from common import ROOT, version
 
 
 def wrong() -> list[str]:
-    """What is wrong, in sentences."""
+    """Returns a sentence for each inconsistency."""
     number = version()
     found = []
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     first = re.search(r"^## (\S+)", changes, re.MULTILINE)
     if first is None or first[1] != number:
-        found.append(f"CHANGELOG.md begins with {first and first[1]}, and the version is {number}")
+        found.append(
+            f"CHANGELOG.md starts with the version {first and first[1]}, but the version is {number}"
+        )
     package = json.loads((ROOT / "js/package.json").read_text(encoding="utf-8"))
     if package["version"] != number:
         found.append(f"js/package.json has the version {package['version']}, not {number}")
@@ -26,7 +28,9 @@ def wrong() -> list[str]:
         [sys.executable, ROOT / "scripts/api.py"], cwd=ROOT, check=True, capture_output=True, text=True
     )
     if made.stdout != snapshot:
-        found.append("the public API is not that of tests/golden/api.txt: run `make api` if that is wanted")
+        found.append(
+            "the public API differs from tests/golden/api.txt; if the change is intended, run `make api`"
+        )
     if not (ROOT / "tests/golden/programs" / number).is_dir():
         found.append(
             f"tests/golden/programs/{number} does not exist: run `python scripts/golden_programs.py "
@@ -36,7 +40,7 @@ def wrong() -> list[str]:
         ["git", "status", "--porcelain"], cwd=ROOT, check=True, capture_output=True, text=True
     )
     if changed.stdout:
-        found.append(f"there are changes without a commit:\n{changed.stdout}")
+        found.append(f"the working tree has uncommitted changes:\n{changed.stdout}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What the release scripts share: the version, the time of all files, and reproducible archives."""
+"""Functions for the release scripts: the version, the time of all files, and reproducible archives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DIST = ROOT / "dist"
 
 
 def version() -> str:
-    """The version, which stands in one place."""
+    """Returns the version of the package."""
     text = (ROOT / "runtime/CMakeLists.txt").read_text(encoding="utf-8")
     found = re.search(r"project\(Rushlight VERSION ([0-9.]+)", text)
     assert found
@@ -21,7 +21,7 @@ def version() -> str:
 
 
 def epoch() -> int:
-    """The time of all files in seconds since 1970: SOURCE_DATE_EPOCH, or that of the last commit."""
+    """Returns the time for all files in seconds since 1970: SOURCE_DATE_EPOCH or that of the last commit."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     if given:
         return int(given)
@@ -32,12 +32,12 @@ def epoch() -> int:
 
 
 def files_below(folder: Path) -> list[Path]:
-    """All files, sorted by their paths."""
+    """Returns all files below a folder, sorted by path."""
     return sorted(path for path in folder.rglob("*") if path.is_file() or path.is_symlink())
 
 
 def write_tar(folder: Path, prefix: str, archive: Path) -> None:
-    """Writes a .tar.xz of the folder whose bytes depend on its contents and `epoch()` alone."""
+    """Writes a .tar.xz of a folder. Its bytes depend only on the contents and `epoch()`."""
     time = epoch()
 
     def cleaned(entry: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -53,5 +53,5 @@ def write_tar(folder: Path, prefix: str, archive: Path) -> None:
 
 
 def run(*words: object, **options: object) -> None:
-    """Runs a command; an error ends the script."""
+    """Runs a command. If it fails, the script ends."""
     subprocess.run([str(word) for word in words], check=True, **options)  # type: ignore[call-overload]

@@ -1,8 +1,7 @@
 """Builds the C++ package into `dist`: an archive for CMake and a Debian package: cpp.py [--jobs N].
 
-Both have the headers, static libraries, `librushlight.so` with the C API, executor_runner and the CMake
-packages. The archive is unpacked and the Debian package is extracted into an empty folder, and an application
-is built against each.
+Both contain the headers, static libraries, `librushlight.so` with the C API, executor_runner and the CMake
+packages. To test them, the script extracts each into an empty folder and builds an application with it.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def install(jobs: int, prefix: str, target: Path) -> None:
 
 
 def debian(root: Path) -> Path:
-    """Writes the package of a folder that is to be the root of the system."""
+    """Writes a Debian package of a folder that contains the root of the file system."""
     size = sum(path.stat().st_size for path in files_below(root)) // 1024
     control = CONTROL.format(version=version(), architecture=DEBIAN[MACHINE], size=size)
     documents = root / "usr/share/doc/librushlight-dev"
@@ -74,7 +73,7 @@ def debian(root: Path) -> Path:
 
 
 def try_package(prefix: Path, folder: Path) -> None:
-    """Builds the example application against an installation, and runs it without a program."""
+    """Builds the example application with an installation, and runs it without a program."""
     built = folder / "example"
     settings = [f"-Drushlight_DIR={prefix}/lib/cmake/rushlight", "-DCMAKE_BUILD_TYPE=Release"]
     quiet = {"stdout": subprocess.DEVNULL}
@@ -85,7 +84,7 @@ def try_package(prefix: Path, folder: Path) -> None:
 
 
 def main() -> None:
-    """Builds, packs and tries both."""
+    """Builds, writes and tests both packages."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
@@ -103,7 +102,7 @@ def main() -> None:
         run("dpkg-deb", "-x", package, folder / "scratch")
         try_package(folder / "scratch/usr", folder / "b")
     for path in (archive, package):
-        print(f"{path.name}: {path.stat().st_size:,} bytes, and the example builds against it")
+        print(f"{path.name}: {path.stat().st_size:,} bytes; the example builds with it")
 
 
 if __name__ == "__main__":

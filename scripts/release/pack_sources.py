@@ -1,6 +1,6 @@
-"""Packs sources as a .tar.xz whose bytes depend on their contents alone: pack_sources.py FOLDER LIST ARCHIVE.
+"""Packs sources as a reproducible .tar.xz: pack_sources.py FOLDER LIST ARCHIVE.
 
-LIST has a path below FOLDER in each line.
+LIST is a file with a path below FOLDER in each line. The bytes of the archive depend only on the contents.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Builds a commit twice in folders of different names and compares the bytes: reproduce.py [--jobs N].
 
-The second build takes nothing from the compiler's cache. Each build makes a wheel for each target, the Python
-sources, and the C++ package.
+The second build does not use the compiler cache. Each build makes a wheel for each target, the Python sources
+and the C++ package.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def build(clone: Path, options: argparse.Namespace, environment: dict[str, str]) -> dict[str, str]:
-    """Clones the commit, builds in the clone, and returns the digests of the files by their names."""
+    """Clones the commit, builds in the clone, and returns the digests of the files by name."""
     run("git", "clone", "-q", "--no-tags", ROOT, clone)
     run("git", "-C", clone, "checkout", "-q", options.commit)
     scripts = clone / "scripts/release"
@@ -53,7 +53,7 @@ def main() -> None:
         same = first.get(name) == second.get(name)
         print(f"{'same' if same else 'DIFFERENT'}  {first.get(name, 'no file')}  {name}")
     if first != second:
-        raise SystemExit("two builds of one commit differ")
+        raise SystemExit("two builds of the same commit differ")
 
 
 if __name__ == "__main__":

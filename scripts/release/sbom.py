@@ -11,11 +11,11 @@ from common import epoch, version
 
 @dataclass(frozen=True)
 class Component:
-    """Software of others that a package contains."""
+    """Third-party software that a package contains."""
 
     name: str
     version: str
-    licence: str  # of SPDX
+    licence: str  # an SPDX license expression
     purl: str
 
 
@@ -25,11 +25,11 @@ PAGE = (
     Component("cytoscape", "3.34.4", "MIT", "pkg:npm/cytoscape@3.34.4"),
     Component("cytoscape-dagre", "3.0.0", "MIT", "pkg:npm/cytoscape-dagre@3.0.0"),
 )
-"""Below `rushlight/devtools/view/page/vendor`."""
+"""Components in `rushlight/devtools/view/page/vendor`."""
 
 
 def bill(components: list[Component]) -> bytes:
-    """The bill of Rushlight and what it contains."""
+    """Returns the bill of materials of Rushlight and its components."""
     own = {
         "type": "library",
         "bom-ref": f"pkg:pypi/rushlight@{version()}",

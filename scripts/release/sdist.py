@@ -1,6 +1,7 @@
 """Writes the source distribution into `dist`, with the same bytes for the same commit: sdist.py [--jobs N].
 
-Unless --only-write is given, a wheel is built from it in a folder of its own and tried in a new environment.
+Without --only-write, the script also builds a wheel from it in another folder and tests it in a new
+environment.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from smoke import try_wheel
 
 
 def write() -> Path:
-    """Writes it by the build backend."""
+    """Writes the source distribution with the build backend, and returns its path."""
     code = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
     run(
         *(sys.executable, "-c", code, DIST),
@@ -27,7 +28,7 @@ def write() -> Path:
 
 
 def build(archive: Path, folder: Path, jobs: int) -> Path:
-    """Builds a wheel from the archive, with the packages of this environment."""
+    """Builds a wheel from the archive with the packages of this environment."""
     options = ("--no-deps", "--no-build-isolation", "-w", folder)
     environment = {**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)}
     run(sys.executable, "-m", "pip", "wheel", "-q", *options, archive, env=environment)
@@ -36,7 +37,7 @@ def build(archive: Path, folder: Path, jobs: int) -> Path:
 
 
 def main() -> None:
-    """Writes, builds and tries it."""
+    """Writes and tests the source distribution."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only-write", action="store_true")
@@ -48,7 +49,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
         try_wheel(build(archive, Path(folder), options.jobs), python)
-    print(f"{archive.name}: {archive.stat().st_size:,} bytes, and a wheel builds from it")
+    print(f"{archive.name}: {archive.stat().st_size:,} bytes; a wheel builds from it")
 
 
 if __name__ == "__main__":

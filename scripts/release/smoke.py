@@ -1,7 +1,7 @@
 """Installs wheels of `dist` into fresh environments and runs programs with them: smoke.py WHEEL ...
 
-The environments have numpy alone, and no compiler is on the path. Each wheel is tried with each installed
-Python that it is for.
+The environments have only numpy, and no compiler is on the path. Each wheel is tested with each installed
+Python that it supports.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ print("rushlight", rushlight.__version__, "of", Path(rushlight.__file__).parent)
 
 
 def pythons(wheel: Path) -> list[str]:
-    """The releases of Python that a wheel is for."""
+    """Returns the releases of Python that a wheel supports."""
     tag = wheel.name.split("-")[2]
     release = f"3.{tag.removeprefix('cp3')}"
     return ["3.12", "3.13"] if wheel.name.split("-")[3] == "abi3" else [release]
 
 
 def try_wheel(wheel: Path, python: str) -> None:
-    """Fails if a program does not run, or gives other results."""
+    """Fails if a program does not run or its results differ."""
     golden = max((ROOT / "tests/golden/programs").iterdir())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,8 +1,8 @@
 """Builds wheels into `dist`: wheels.py [--target manylinux-x86_64 ...] [--python 3.10 ...] [--jobs N].
 
 For each target and each Python (3.10, 3.11, and the stable ABI of 3.12 and later) it compiles the extension,
-adds the Python sources and a bill of materials, writes the wheel and lets auditwheel check its tag. The bytes
-of a wheel depend on the sources, the compilers and SOURCE_DATE_EPOCH alone.
+adds the Python sources and a bill of materials, and writes the wheel. auditwheel checks the tag. The bytes of
+a wheel depend only on the sources, the compilers and SOURCE_DATE_EPOCH.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from common import DIST, ROOT, epoch, files_below, run, version
 from zip_archive import write_zip
 
 TOOLS = Path(sys.executable).parent
-ABI3 = "3.12"  # from this Python on, one wheel is for all later ones
+ABI3 = "3.12"  # the wheel for this Python also supports all later ones
 
 
 @dataclass(frozen=True)
 class Target:
-    """A kind of system. `triple` is what Python writes into the names of extensions."""
+    """A kind of system. `triple` is a part of the file names of Python extensions."""
 
     name: str
     machine: str
@@ -54,21 +54,21 @@ TARGETS = {
 
 
 def interpreter(python: str) -> Path:
-    """The program of a release of Python."""
+    """Returns the path of the interpreter of a Python release."""
     found = shutil.which(f"python{python}")
     if found is None:
-        raise SystemExit(f"python{python} is not installed, and its headers are needed for its wheels")
+        raise SystemExit(f"python{python} is not installed; its headers are needed to build its wheels")
     command = [found, "-c", "import sys; print(sys.executable)"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        # A version manager, which runs only the releases that were chosen.
+        # A version manager may run another release than the name says.
         environment = {**os.environ, "PYENV_VERSION": python}
         done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     return Path(done.stdout.strip())
 
 
 def build(target: Target, python: str, jobs: int) -> Path:
-    """Compiles the extension, and returns the folder of what CMake installs of it.
+    """Compiles the extension, installs it with CMake, and returns the folder.
 
     All Pythons of a target share a build folder, so that the runtime is compiled once.
     """
@@ -84,7 +84,7 @@ def build(target: Target, python: str, jobs: int) -> Path:
         "Python_EXECUTABLE": interpreter(python),
         "nanobind_DIR": nanobind.cmake_dir(),
     }
-    # What an earlier Python left in the cache, such as its headers, is forgotten.
+    # Removes entries of another Python, such as its headers, from the cache.
     words = ["-UPython_*", "-U_Python_*", "-UNB_*", *(f"-D{key}={value}" for key, value in settings.items())]
     run(TOOLS / "cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *words, stdout=subprocess.DEVNULL)
     run(TOOLS / "ninja", f"-j{jobs}", "-C", folder, "--quiet", "_native", "runtime_sources")
@@ -103,7 +103,7 @@ def build(target: Target, python: str, jobs: int) -> Path:
 
 
 def metadata(folder: Path) -> Path:
-    """The folder `.dist-info` of the build backend, with the licence of nanobind."""
+    """Returns the folder `.dist-info` of the build backend, and adds the license of nanobind."""
     module = "scikit_build_core.build"
     code = f"import sys; from {module} import prepare_metadata_for_build_wheel as p; p(sys.argv[1])"
     run(sys.executable, "-c", code, folder, cwd=ROOT, stdout=subprocess.DEVNULL)
@@ -116,7 +116,7 @@ def metadata(folder: Path) -> Path:
 
 
 def components(target: Target) -> list[sbom.Component]:
-    """What the extension contains beside Rushlight."""
+    """Returns the third-party components of the extension."""
     release = importlib.metadata.version("nanobind")
     found = [sbom.Component("nanobind", release, "BSD-3-Clause", f"pkg:pypi/nanobind@{release}")]
     if target.toolchain == "manylinux":
@@ -144,7 +144,7 @@ def write(target: Target, python: str, installed: Path) -> Path:
         ["git", "ls-files", "src/rushlight"], cwd=ROOT, check=True, capture_output=True, text=True
     )
     for name in listed.stdout.split():
-        if not name.startswith("src/rushlight/codegen/"):  # it generates sources of the repository
+        if not name.startswith("src/rushlight/codegen/"):  # it generates source files in the repository
             contents[name.removeprefix("src/")] = (ROOT / name).read_bytes()
     with tempfile.TemporaryDirectory() as folder:
         made = metadata(Path(folder))
@@ -164,12 +164,12 @@ def write(target: Target, python: str, installed: Path) -> Path:
     DIST.mkdir(exist_ok=True)
     wheel = DIST / f"rushlight-{version()}-{tags}.whl"
     contents = {name: contents[name] for name in [*sorted(contents.keys() - {record}), record]}
-    write_zip(wheel, contents, time.gmtime(max(epoch(), 315532800)))  # a zip file knows no time before 1980
+    write_zip(wheel, contents, time.gmtime(max(epoch(), 315532800)))  # zip files start at 1980
     return wheel
 
 
 def check_tag(wheel: Path, target: Target) -> None:
-    """Fails unless auditwheel finds that the wheel keeps the rules of its tag."""
+    """Fails if auditwheel finds that the wheel does not conform to its tag."""
     done = subprocess.run(
         [sys.executable, "-m", "auditwheel", "show", str(wheel)], capture_output=True, text=True
     )
@@ -179,11 +179,13 @@ def check_tag(wheel: Path, target: Target) -> None:
     assert wanted
     keeps = found and (found[1], found[4]) == (wanted[1], wanted[4])
     if not (keeps and found and (int(found[2]), int(found[3])) <= (int(wanted[2]), int(wanted[3]))):
-        raise SystemExit(f"{wheel.name}: auditwheel does not find the tag {target.tag}:\n{said}{done.stderr}")
+        raise SystemExit(
+            f"{wheel.name}: auditwheel does not confirm the tag {target.tag}:\n{said}{done.stderr}"
+        )
 
 
 def main() -> None:
-    """Builds all wheels that are asked for."""
+    """Builds the wheels of all selected targets and Pythons."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", nargs="+", choices=list(TARGETS), default=list(TARGETS))
     parser.add_argument("--python", nargs="+", default=["3.10", "3.11", ABI3])

@@ -1,4 +1,4 @@
-"""Zip files with the smallest streams that libdeflate finds; their bytes depend on the contents alone."""
+"""Reproducible zip files with the highest compression of libdeflate."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from time import struct_time
 
 import deflate
 
-LEVEL = 12  # the highest one of libdeflate, whose streams are 4 % smaller than those of zlib
-STORED, DEFLATED = 0, 8  # methods of compression
+LEVEL = 12  # the highest level of libdeflate; files are 4 % smaller than with zlib
+STORED, DEFLATED = 0, 8  # compression methods
 
 
 def write_zip(archive: Path, files: Mapping[str, bytes], moment: struct_time) -> None:
@@ -20,7 +20,7 @@ def write_zip(archive: Path, files: Mapping[str, bytes], moment: struct_time) ->
     Args:
         archive: the path.
         files: the names and the contents, in their order in the zip file.
-        moment: the time of all files, not before 1980.
+        moment: the time of all files, 1980 or later.
     """
     date = (moment.tm_year - 1980) << 9 | moment.tm_mon << 5 | moment.tm_mday
     time = moment.tm_hour << 11 | moment.tm_min << 5 | moment.tm_sec // 2
@@ -32,9 +32,11 @@ def write_zip(archive: Path, files: Mapping[str, bytes], moment: struct_time) ->
         encoded = name.encode()
         mode = 0o100755 if name.endswith(".so") else 0o100644
         sizes = (zlib.crc32(data), len(packed), len(data), len(encoded), 0)
-        common = struct.pack("<5H3I2H", 20, 0x800, method, time, date, *sizes)  # version 2.0, names in UTF-8
+        common = struct.pack(
+            "<5H3I2H", 20, 0x800, method, time, date, *sizes
+        )  # version 2.0; the flag for names in UTF-8
         place = struct.pack("<3H2I", 0, 0, 0, mode << 16, len(entries))
-        directory += b"PK\x01\x02" + struct.pack("<H", 3 << 8 | 20) + common + place + encoded  # 3: Unix
+        directory += b"PK\x01\x02" + struct.pack("<H", 3 << 8 | 20) + common + place + encoded  # 3 means Unix
         entries += b"PK\x03\x04" + common + encoded + packed
     end = struct.pack(
         "<4s4H2IH", b"PK\x05\x06", 0, 0, len(files), len(files), len(directory), len(entries), 0

@@ -1,4 +1,4 @@
-"""Programs as C beside the portable kernels: generate, compile with strict warnings, run, compare bits."""
+"""Compiles programs in C with strict warnings, and compares their results with the portable kernels."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ from rushlight.runtime import call_kernel, kernel_names
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror")
 SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
 IS_WIDE = bool(os.environ.get("RUSHLIGHT_TARGETS"))
-needs_targets = pytest.mark.skipif(not IS_WIDE, reason="`make targets` runs it: its builds take minutes")
+needs_targets = pytest.mark.skipif(
+    not IS_WIDE, reason="`make targets` runs this test; its builds take minutes"
+)
 _COUNTER = itertools.count()
 _C_NUMBERS = {"int": ctypes.c_int64, "double": ctypes.c_double, "bool": ctypes.c_bool}
 
 
 @cache
 def compilers() -> dict[str, tuple[str, ...]]:
-    """GCC and Clang, or the Clang inside of ziglang."""
+    """Returns the C compilers: GCC and Clang, or the Clang of ziglang."""
     found: dict[str, tuple[str, ...]] = {"gcc": ("gcc",)} if shutil.which("gcc") else {}
     if shutil.which("clang"):
         return {**found, "clang": ("clang",)}
@@ -44,7 +46,7 @@ def compilers() -> dict[str, tuple[str, ...]]:
 
 
 class PortableInterpreter(Interpreter):
-    """A program run instruction by instruction on the portable and the quantized kernels alone."""
+    """Runs a program instruction by instruction, on the portable and quantized kernels only."""
 
     def _torch_kernel(self, name: str, overload: str, args: list[int]) -> None:
         full = f"{name}.{overload}" if overload else name
@@ -70,7 +72,10 @@ def write(program: CProgram, folder: Path) -> Path:
 def compile_library(
     program: CProgram, name: str, folder: Path, compiler: str, flags: Sequence[str] = ("-O2",)
 ) -> Path:
-    """The shared library of a program. Each has a path of its own: a loaded one is never read again."""
+    """Compiles a program to a shared library.
+
+    Each library needs another path: a loaded path is not read again.
+    """
     write(program, folder)
     path = folder / f"{name}_{compiler}_{next(_COUNTER)}.so"
     command = [
@@ -90,14 +95,17 @@ def compile_library(
 
 
 class Library:
-    """A compiled program, called through ctypes."""
+    """A compiled program. ctypes calls it."""
 
     def __init__(self, path: Path, program: CProgram) -> None:
         self.library = ctypes.CDLL(str(path))
         self.program = program
 
     def __call__(self, method: str, *inputs: Any) -> list[Any]:
-        """Runs a method. Takes and returns flat lists of tensors and numbers, as the interpreter does."""
+        """Runs a method.
+
+        Arguments and results are flat lists of tensors and numbers, as in PortableInterpreter.
+        """
         text = self.program.methods[method]
         arguments: list[Any] = []
         kept = []
@@ -131,7 +139,7 @@ class Library:
 
 
 def _memory_of(given: torch.Tensor, value: TensorValue) -> np.ndarray[Any, Any]:
-    """The bytes of a tensor in the order of the program."""
+    """Returns the bytes of a tensor in the dim order of the program."""
     laid = given.detach().permute(value.dim_order).contiguous()
     flat = laid.flatten().view(torch.uint8) if laid.numel() else torch.empty(1, dtype=torch.uint8)
     return flat.numpy().copy()
@@ -151,7 +159,7 @@ def _result(output: Any) -> Any:
 
 
 def bits(value: Any) -> Any:
-    """What two results must have alike: the bits of the elements, but one NaN for all."""
+    """Returns the bits of the elements for a comparison. All NaNs have the same bits."""
     if not isinstance(value, torch.Tensor):
         return value
     value = value.detach().contiguous()
@@ -177,9 +185,9 @@ def check(
     flags: Sequence[str] = ("-O2",),
     name: str = "model",
 ) -> CProgram:
-    """Requires that a program in C gives the bits of the portable kernels, run after run.
+    """Requires that a program in C computes the same bits as the portable kernels in every run.
 
-    names: of compilers(); all of them by default.
+    `names` are names of compilers(), by default all.
     """
     program = c_program(data, name)
     expected = PortableInterpreter(read_pte(data), method)

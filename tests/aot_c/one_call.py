@@ -16,7 +16,7 @@ from rushlight.ir.spec import dim_order_from_strides
 
 @dataclass
 class CallProgram:
-    """A program under construction: each call is a method, whose tensors come from the caller.
+    """Builds a program. Each call is a method, whose tensors are inputs.
 
     With `constants`, all tensor arguments after the first one are constants of the program.
     """
@@ -26,7 +26,7 @@ class CallProgram:
     data: list[bytes] = field(default_factory=lambda: [b""])
 
     def add(self, operator: str, arguments: Sequence[Any], outs: Sequence[torch.Tensor]) -> None:
-        """Adds the method `call_N` for an operator with arguments and results."""
+        """Adds the method `call_N` for an operator with its arguments and outs."""
         values: list[p.EValue] = []
         inputs: list[int] = []
 
@@ -100,7 +100,7 @@ class CallProgram:
         )
 
     def bytes(self) -> bytes:
-        """The bytes of the `.pte` file."""
+        """Returns the bytes of the `.pte` file."""
         program = p.Program(0, self.plans, [], [], [], p.SubsegmentOffsets(0, []))
         return write_pte(PTEFile(program, constants=list(self.data)))
 
@@ -120,7 +120,7 @@ def _tensor(item: torch.Tensor, data_buffer_idx: int) -> p.Tensor:
 
 
 def tensors_of(arguments: Sequence[Any]) -> list[torch.Tensor]:
-    """The tensors among arguments, those in lists included."""
+    """Returns the tensors among arguments, also those in lists."""
     found = []
     for item in arguments:
         if isinstance(item, torch.Tensor):

@@ -1,4 +1,4 @@
-"""The kernel calls that tests of tests/ops make, with the results of the portable and quantized kernels."""
+"""The kernel calls of the tests in tests/ops, with the results of the portable and quantized kernels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rushlight.runtime.errors import RushlightError
 
 @dataclass
 class Call:
-    """A call: the arguments without the outs, and what the kernel wrote."""
+    """A call: the arguments without the outs, and the results of the kernel."""
 
     name: str
     arguments: list[Any]
@@ -36,7 +36,7 @@ class Call:
 
 
 def calls_of(module: ModuleType, most: int) -> list[Call]:
-    """The calls with tensors as results, of at most so many runs of each test."""
+    """Returns the calls with tensors as results, from at most `most` runs of each test."""
     found: list[Call] = []
 
     def record(name: str, args: Any, library: str | None = None, threads: int = 1) -> Any:
@@ -67,7 +67,7 @@ def calls_of(module: ModuleType, most: int) -> list[Call]:
             try:
                 function(**arguments)
             except (AssertionError, RushlightError, pytest.fail.Exception):
-                pass  # the kernels' own tests report this
+                pass  # the tests of the kernels report such errors
             finally:
                 for patch in patches:
                     patch.stop()
@@ -75,7 +75,7 @@ def calls_of(module: ModuleType, most: int) -> list[Call]:
 
 
 def _is_large(value: object) -> bool:
-    """Whether a parameter is a shape of many elements."""
+    """Whether a parameter is a shape with many elements."""
     if not isinstance(value, tuple):
         return False
     sizes = [item for item in value if isinstance(item, int)]
@@ -83,7 +83,7 @@ def _is_large(value: object) -> bool:
 
 
 def _parameters(function: Any) -> Iterator[dict[str, Any]]:
-    """The arguments of each run of a test; none if it needs fixtures."""
+    """Returns the arguments of each run of a test, or none if the test needs fixtures."""
     marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == "parametrize"]
     choices: list[list[dict[str, Any]]] = []
     for mark in marks:

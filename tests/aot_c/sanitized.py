@@ -14,7 +14,10 @@ from rushlight.aot_c.values import TensorValue
 
 
 def run_all(program: CProgram, folder: Path, flags: Sequence[str], name: str = "model") -> None:
-    """Calls every method. Arrays have exactly the sizes of the tensors: reads beyond them are found."""
+    """Calls every method.
+
+    Arrays have exactly the sizes of the tensors, so that reads out of bounds are found.
+    """
     write(program, folder)
     blocks = []
     for method in program.methods.values():

@@ -1,4 +1,4 @@
-"""Programs in C on emulated boards, and for processors by strict compilers."""
+"""Programs in C run on emulated boards, and compile for several processors without warnings."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def run_words(command: list[object]) -> None:
 
 
 def build(program: CProgram, images: torch.Tensor, folder: Path, machine: str, level: str = "-Os") -> Path:
-    """Links a program in C with the start of the device runtime and a main program that has the inputs."""
+    """Links a program in C with the startup code of the device runtime and a main program with inputs."""
     triple, flags, board = MACHINES[machine]
     write(program, folder)
     shutil.copy(Path(__file__).parent / "device_main.c", folder)
@@ -120,7 +120,7 @@ def test_digits_have_the_results_of_the_host(form: str, machine: str, tmp_path: 
 
 @pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")
 def test_code_calls_no_allocator_and_no_stdio(tmp_path: Path) -> None:
-    """What the object needs from outside is a few functions of the C library."""
+    """The only undefined symbols of the object are some functions of the C library."""
     write(c_program(digits_program("int8"), "model"), tmp_path)
     compiler = ["arm-none-eabi-gcc", *STRICT, "-Os", *MACHINES["cortex-m4"][1]]
     run_words([*compiler, "-c", tmp_path / "model.c", "-o", tmp_path / "model.o"])

@@ -38,7 +38,7 @@ def compiled(module: Any, inputs: Any, **kwargs: Any) -> bytes:
 
 @pytest.mark.parametrize("name", STATIC)
 def test_control_flow_and_state(name: str, tmp_path: Path) -> None:
-    """Branches, loops, maps, scans, mutable buffers: the same results in each of three runs."""
+    """Branches, loops, maps, scans and mutable buffers have the correct results in three runs."""
     make, inputs, _ = EMIT_CASES[name]
     program = torch.export.export(make().eval(), inputs, strict=False)
     changed = [x * -1 if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
@@ -179,7 +179,7 @@ def test_equal_calls_share_a_function() -> None:
 
 
 def test_results_are_written_where_the_caller_has_them() -> None:
-    """The one kernel reads the caller's input and writes the caller's output: there is no planned memory."""
+    """The only kernel reads the input and writes the output of the caller. There is no planned memory."""
     text = c_program(compiled(nn.Linear(4, 4).eval(), (torch.zeros(1, 4),)), "model")
     assert text.memory_bytes == 0
     assert "memcpy" not in text.files["model.c"]

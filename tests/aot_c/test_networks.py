@@ -1,4 +1,4 @@
-"""Whole networks as C: run after run, their results have the bits of the portable kernels."""
+"""Whole networks in C. In every run, their results are equal to those of the portable kernels bit for bit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Inputs = tuple[torch.Tensor, ...]
 
 
 def block(channels: int, filters: int, stride: int = 1) -> list[nn.Module]:
-    """A depthwise and a pointwise convolution, each with a norm."""
+    """Returns a depthwise and a pointwise convolution, each with a norm."""
     return [
         nn.Conv2d(channels, channels, 3, stride=stride, padding=1, groups=channels, bias=False),
         nn.BatchNorm2d(channels),
@@ -69,7 +69,7 @@ class Residual(nn.Module):
 
 
 class Tokens(nn.Module):
-    """A transformer over tokens with embeddings and a norm after it."""
+    """Embeddings, a transformer and a norm."""
 
     def __init__(self) -> None:
         super().__init__()

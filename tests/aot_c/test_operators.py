@@ -1,4 +1,4 @@
-"""`generators/`: each operator's C has the bits of its portable kernel, for cases of the kernels' tests."""
+"""`generators/`: the C code of each operator has the results of its portable kernel, bit for bit."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ FAMILIES = {
     "statistics": statistics.GENERATORS,
 }
 
-# Some cases of these are refused: uint8 images are resampled in fixed-point arithmetic, masks give shapes
-# which are known at run time only, a reduction without the first element has its own start.
+# Some cases of these are not supported: uint8 images are resampled in fixed-point arithmetic, masks give
+# shapes which are known at run time only, a reduction without the first element has its own start.
 MAY_BE_REFUSED = frozenset(
     {
         "aten::index.Tensor_out",
@@ -85,7 +85,7 @@ MAY_BE_REFUSED = frozenset(
 
 
 def spread(cases: list[ops.Case], most: int) -> list[ops.Case]:
-    """At most so many cases, from the whole list."""
+    """Returns at most `most` cases, which are evenly spread over the list."""
     if len(cases) <= most:
         return cases
     return [cases[i * len(cases) // most] for i in range(most)]
@@ -94,7 +94,7 @@ def spread(cases: list[ops.Case], most: int) -> list[ops.Case]:
 def calls_of(
     name: str, most: int
 ) -> Iterator[tuple[ops.Case, list[Any], list[torch.Tensor], list[torch.Tensor]]]:
-    """Cases of an operator with arguments, outs and the results of the portable kernel."""
+    """Returns cases of an operator with arguments, outs and the results of the portable kernel."""
     operator = ops.operator(name)
     for case in spread(ALL[name](), most):
         wanted = ops.expected(name, case)
@@ -144,7 +144,7 @@ def check_family(
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_bits_of_the_portable_kernels(family: str, tmp_path: Path) -> None:
-    """A part of the cases, by GCC or Clang in turn."""
+    """Tests a part of the cases, alternately with GCC and Clang."""
     names = list(compilers())
     compiler = names[list(FAMILIES).index(family) % len(names)]
     with warnings.catch_warnings():
@@ -163,7 +163,7 @@ def test_all_cases(family: str, compiler: str, tmp_path: Path) -> None:
 
 @needs_targets
 def test_constant_weights(tmp_path: Path) -> None:
-    """Loops leave out the padding if the weight is constant."""
+    """With a constant weight, the loops skip the padding."""
     for family in ("gemm", "convolution", "indexing"):
         check_family(family, tmp_path / family, 10_000, "gcc", ("-O2",), constants=True)
 
@@ -176,7 +176,7 @@ def test_constant_weights_of_some_cases(tmp_path: Path) -> None:
 @needs_targets
 @pytest.mark.parametrize("family", FAMILIES)
 def test_sanitizers(family: str, tmp_path: Path) -> None:
-    """The functions run in a program of their own: ctypes cannot load what AddressSanitizer watches."""
+    """The functions run in a separate program, because ctypes cannot load code with AddressSanitizer."""
     from tests.aot_c.sanitized import run_all
 
     program = CallProgram()

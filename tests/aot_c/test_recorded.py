@@ -1,4 +1,4 @@
-"""The quantized generators and those that make tensors, for the calls that the kernels' own tests make."""
+"""The generators of quantized and creation operators, for the calls in the tests of the kernels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MODULES = {
 
 
 def check_calls(calls: list[Call], folder: Path, compiler: str, constants: bool) -> set[str]:
-    """Requires equal bits. Returns the operators that were compared."""
+    """Requires equal bits, and returns the compared operators."""
     program = CallProgram(constants)
     compared = []
     for call in calls:
@@ -53,7 +53,7 @@ def check_calls(calls: list[Call], folder: Path, compiler: str, constants: bool)
 
 
 def _inputs_of(call: Call, constants: bool) -> list[torch.Tensor]:
-    """The tensors that the caller gives, in the order of the arguments."""
+    """Returns the tensors that are inputs, in the order of the arguments."""
     found = []
     for position, item in enumerate(call.arguments):
         for tensor in tensors_of([item]):
@@ -63,7 +63,7 @@ def _inputs_of(call: Call, constants: bool) -> list[torch.Tensor]:
 
 
 def some(calls: list[Call], most: int) -> list[Call]:
-    """At most so many calls of each operator, from the whole list."""
+    """Returns at most `most` calls of each operator, which are evenly spread over the list."""
     found = []
     for name in dict.fromkeys(call.name for call in calls):
         own = [call for call in calls if call.name == name and name in GENERATORS]

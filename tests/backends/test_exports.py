@@ -1,4 +1,4 @@
-"""Backends export what users name."""
+"""The packages of backends export the public names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both native backends make of a few small programs is recorded byte by byte."""
+"""The payloads of both native backends for some small programs are equal to golden files."""
 
 from __future__ import annotations
 

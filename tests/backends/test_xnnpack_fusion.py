@@ -1,4 +1,4 @@
-"""What XnnpackBackend folds into convolutions and products when it loads a payload, and what it must not."""
+"""Operators that XnnpackBackend fuses into convolutions and products at load, or must not fuse."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rushlight.runtime import Runtime, load
 
 
 class Residual(nn.Module):
-    """Of ResNet, with a shortcut that is a convolution, too."""
+    """A residual block of ResNet with a convolution in the shortcut."""
 
     def __init__(self, stride: int = 2) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Bottleneck(nn.Module):
 
 
 class Feed(nn.Module):
-    """Of a transformer."""
+    """The MLP of a transformer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class AddedToDepthwise(nn.Module):
 
 
 class Bounded(nn.Module):
-    """A sum of what is clamped already, and what is clamped thrice."""
+    """A sum of clamped values, and a value that is clamped three times."""
 
     def __init__(self) -> None:
         super().__init__()

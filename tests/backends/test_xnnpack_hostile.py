@@ -1,4 +1,4 @@
-"""A damaged payload gives an error when the method is loaded, or the same graph: never a crash."""
+"""A damaged payload causes an error at load, or has no effect. It never causes a crash."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rushlight.runtime import Runtime, RushlightError
 pytestmark = pytest.mark.damage
 
 SAMPLES = 600
-HEADER = 48  # bytes of the header, with what aligns the tables
+HEADER = 48  # bytes of the header, with the alignment of the tables
 
 
 class _Net(nn.Module):
@@ -54,7 +54,7 @@ def _exported(kind: str, inputs: torch.Tensor) -> torch.export.ExportedProgram:
 
 @pytest.fixture(scope="module", params=["float", "half", *CONFIGS])
 def program(request: pytest.FixtureRequest) -> tuple[bytearray, int, int, torch.Tensor]:
-    """The file, where its payload begins and ends, and an input."""
+    """Returns the file, the start and the end of its payload, and an input."""
     inputs = torch.randn(1, 3, 16, 16, dtype=torch.float16 if request.param == "half" else torch.float32)
     edge = to_edge_transform_and_lower(_exported(request.param, inputs), partitioner=[XnnpackPartitioner()])
     data = bytearray(edge.to_executorch().buffer)
@@ -114,7 +114,7 @@ def test_damaged_header(program: tuple[bytearray, int, int, torch.Tensor]) -> No
 
 
 def test_damaged_weights(program: tuple[bytearray, int, int, torch.Tensor]) -> None:
-    """Other numbers, among them infinities and scales that are not positive: an error, or a run."""
+    """Changed numbers, such as infinities and negative scales, cause an error, or the program runs."""
     data, _, _, inputs = program
     chosen = random.Random(3)
     blobs = [bytes(entry.data) for entry in read_pte(bytes(data)).named_data.values()]

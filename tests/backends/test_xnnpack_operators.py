@@ -1,4 +1,4 @@
-"""Every operator that XnnpackPartitioner takes is wholly delegated, and equals eager PyTorch when it runs."""
+"""Operators that XnnpackPartitioner supports run completely in the backend, and agree with PyTorch."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class _Shared(nn.Module):
 
 
 class _PerChannel(nn.Module):
-    """Constants of fewer dimensions beside an image that lies channels-last."""
+    """Constants with fewer dimensions and an image in channels-last layout."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -226,7 +226,7 @@ def test_an_operator_that_is_left(name: str) -> None:
     assert_close(run(edge.to_executorch(), inputs), module(*inputs), 2e-6)
 
 
-# What XNNPACK's floating point nodes do not come in: half precision.
+# XNNPACK does not support these floating-point nodes in half precision.
 NOT_IN_HALF = {"gelu"}
 
 

@@ -1,4 +1,4 @@
-"""Quantized programs through XnnpackBackend: every quantized node, over int8 and by way of floats."""
+"""Quantized programs in XnnpackBackend: every quantized node, computed in int8 or in float."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
 
 
 def _quantized(module: nn.Module, shape: tuple[int, ...], config: Any) -> tuple[bytes, torch.Tensor, Any]:
-    """The program, an input, and the quantized program in eager mode."""
+    """Returns the program, an input, and the quantized program in eager mode."""
     x = torch.randn(shape, generator=torch.Generator().manual_seed(3))
     program = quantize(module.eval(), (x,), XNNPACKQuantizer().set_global(config), [(x,)])
     edge = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
@@ -215,7 +215,7 @@ def test_groups_of_a_size_that_xnnpack_lacks() -> None:
 
 
 class Mixed(nn.Module):
-    """One part in float, one quantized when running, one quantized by calibration."""
+    """A float part, a dynamically quantized part and a statically quantized part."""
 
     def __init__(self) -> None:
         super().__init__()

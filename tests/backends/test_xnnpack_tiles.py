@@ -1,4 +1,4 @@
-"""Convolutions and products of XnnpackBackend on the tiles: every algorithm, on several threads."""
+"""Convolutions and products of XnnpackBackend on microkernels: every algorithm, on several threads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
 
 
 def _program(module: nn.Module, shape: tuple[int, ...]) -> tuple[bytes, torch.Tensor, torch.Tensor]:
-    """The program of module and ReLU6, an input, and what eager gives for it."""
+    """Returns the program of the module and a ReLU6, an input, and the result of eager PyTorch."""
     whole = nn.Sequential(module, nn.Hardtanh(-0.4, 0.6)).eval()
     x = torch.randn(shape, generator=torch.Generator().manual_seed(3))
     edge = to_edge_transform_and_lower(torch.export.export(whole, (x,)), partitioner=[XnnpackPartitioner()])

@@ -1,4 +1,4 @@
-"""Programs on disk for the command."""
+"""Program files for the tests of the command."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def plan(
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """forward(x) = x + [10, 20]; version() = 3; label() = "digits"."""
+    """Writes a program with forward(x) = x + [10, 20], version() = 3 and label() = "digits"."""
     values = [tensor(), tensor(constant=1), EValue(Int(1)), tensor()]
     plans = [
         plan("forward", values, [0], [3], [0, 1, 2, 3, 3]),

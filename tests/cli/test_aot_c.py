@@ -28,7 +28,7 @@ def program(tmp_path: Path) -> Path:
 
 
 def bundle(program: Path, expected: torch.Tensor | None) -> Path:
-    """The program with one test case."""
+    """Writes a bundled program with one test case."""
     case = MethodTestCase([torch.ones(1, 3)], None if expected is None else [expected])
     bundled = BundledProgram(None, [MethodTestSuite("forward", [case])], pte_file_path=str(program))
     path = program.with_suffix(".bpte")

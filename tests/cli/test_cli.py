@@ -68,7 +68,7 @@ print(json.dumps(codes), file=sys.stderr)
 
 
 def test_commands_without_torch(program: Path, tmp_path: Path) -> None:
-    """Commands that compile, or compare with the model, need torch; the others do not load it."""
+    """Only commands that compile or compare with the model import torch."""
 
     def codes(commands: list[list[str]]) -> tuple[list[int], str]:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Every command has an example in its help, and JSON where it prints facts."""
+"""Every command has an example in its help. Commands that print facts have the option --json."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"completion"}))
 def test_json_is_an_option(name: str) -> None:
-    """The script of `completion` is for a shell."""
+    """`completion` has no --json, because a shell reads its output."""
     flags = {flag for action in COMMANDS[name]._actions for flag in action.option_strings}
     assert "--json" in flags
 
@@ -67,7 +67,7 @@ READERS = {
 
 
 def error_line(capsys: pytest.CaptureFixture[str]) -> str:
-    """The only line of standard error."""
+    """Returns the only line of standard error."""
     printed = capsys.readouterr().err
     assert printed.startswith("rushlight: ") and printed.count("\n") == 1
     return printed

@@ -1,4 +1,4 @@
-"""`rushlight compare`: planted errors are found where they are made, on kernels and inside delegates."""
+"""`rushlight compare` finds artificial errors in their operators, on kernels and inside delegates."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def make():
     return Net().eval(), (torch.randn(1, 5, 8),)
 """
 
-# The halves of a split have names in the edge program that name other values in the program of torch.export.
+# In the edge program, the halves of a split have names of other values in the program of torch.export.
 SHUFFLED = """
 import torch
 
@@ -98,7 +98,8 @@ def make():
     return torch.nn.Sequential(first, Unit(12), Unit(12)).eval(), (torch.randn(1, 8, 8, 8),)
 """
 
-# The CPU backend computes a factor and a term of each channel first, of the sizes of the norm's statistics.
+# The CPU backend first computes a factor and a term for each channel. Their shapes are those of the
+# statistics.
 NORMED = """
 import torch
 
@@ -112,7 +113,7 @@ def make():
     return torch.nn.Sequential(*layers).eval(), (torch.randn(1, 1, 100),)
 """
 
-# An 8-bit convolution computes the sum, the ReLU and the quantization after it too.
+# An 8-bit convolution step also computes the sum, the ReLU and the quantization after it.
 QUANTIZED = """
 import torch
 
@@ -139,7 +140,7 @@ def make():
 
 
 def line(text: str) -> str:
-    """The place of a line of the model, such as "model.py:18"."""
+    """Returns the location of a line of the model, such as "model.py:18"."""
     return f"model.py:{next(i for i, found in enumerate(MODEL.splitlines(), 1) if text in found)}"
 
 
@@ -159,7 +160,7 @@ class Compared:
         self.path.write_bytes(write_pte(file))
 
     def first(self, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any] | None:
-        """What the command finds."""
+        """Runs the command, and returns the first operator that it finds."""
         capsys.readouterr()
         module = ["--module", f"{self.source}:make"]
         code = main(["compare", str(self.path), *module, *self.backend, "--json", *options])
@@ -209,7 +210,7 @@ def test_a_wrong_weight(
     program = compared(backend)
 
     def change(file: PTEFile) -> None:
-        """Changes the largest number in the largest weight, which is that of the second convolution."""
+        """Changes the largest number in the largest weight, which belongs to the second convolution."""
         found = [bytes(memoryview(entry.data)) for entry in file.named_data.values()]
         keys: list[Any] = list(file.named_data)
         if not keys:
@@ -334,7 +335,7 @@ def test_a_wrong_fusion_in_a_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def lose_activation(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-        """Fuses hardswish into the convolution before it as something else."""
+        """Fuses hardswish into the convolution before it as another activation."""
         for step in steps:
             found = step.of(Convolution)
             if found is not None and found.epilogue.function == UnaryFunction.HARDSWISH:

@@ -1,4 +1,4 @@
-"""`rushlight compile` of exported programs, with a record, as JSON."""
+"""`rushlight compile` of exported programs, with an ETRecord, and with JSON output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rushlight completion`: the script works in a shell, and every help has an example."""
+"""`rushlight completion`: the script works in shells, and every help text has an example."""
 
 from __future__ import annotations
 
@@ -40,4 +40,4 @@ def test_every_help_has_an_example() -> None:
         assert f"example: rushlight {name}" in (command.epilog or "") or name == "completion", name
         assert (command.epilog or "").splitlines()[
             0
-        ] in command.format_help().splitlines()  # one line to copy
+        ] in command.format_help().splitlines()  # an example of one line

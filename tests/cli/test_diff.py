@@ -1,4 +1,4 @@
-"""`rushlight diff`: what differs, and the exit code."""
+"""`rushlight diff`: the differences and the exit code."""
 
 from __future__ import annotations
 

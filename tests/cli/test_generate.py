@@ -17,7 +17,7 @@ PROMPT = [15, 2, 26, 10, 3]
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
-    """A program, and a tokenizer whose words are numbers."""
+    """Writes a program, and a tokenizer whose words are numbers."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     program, tokenizer = tmp_path / "model.pte", tmp_path / "tokenizer.json"

@@ -69,7 +69,7 @@ def test_the_graph_of_a_program(backend: str, tmp_path: Path) -> None:
     inside = [node for node in graph.nodes if node.instruction >= 0]
     assert {node.kind for node in inside} == {"kernel" if backend == "kernels" else "step"}
     assert all(node.results for node in inside)
-    # XnnpackBackend joins steps when it loads a program; joined ones have no time of their own.
+    # XnnpackBackend fuses steps when it loads a program. Fused steps have no separate time.
     assert all(node.time is not None for node in inside) or backend == "xnnpack"
     assert graph.total_time == pytest.approx(sum(node.time or 0 for node in inside))
     modules = {module for node in inside for module in node.modules}
@@ -111,7 +111,10 @@ def test_summary_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_the_plan_of_each_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A small fast memory and a large slow one: each tensor is shown in its own memory, at its offset."""
+    """There are a small fast memory and a large slow one.
+
+    Each tensor is shown in its memory at its offset.
+    """
     memories = [rushlight.Memory("fast", 1, 512), rushlight.Memory("slow", 2, cost=4.0)]
     path = tmp_path / "net.pte"
     rushlight.compile(Net(), (torch.randn(2, 16),), partitioner=(), memories=memories).save(path)
@@ -151,7 +154,7 @@ def test_wrong_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 class Elements(HTMLParser):
-    """The script elements of a page, and addresses that it would load."""
+    """The script elements of a page, and the addresses that it would load."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -184,7 +187,7 @@ def test_the_page_needs_no_network_and_names_cannot_leave_their_script(tmp_path:
 
 
 def browse(page: Path, view: str, width: int = 1400) -> str:
-    """The elements of the page after its scripts ran, as Chromium prints them."""
+    """Returns the elements of the page after its scripts have run in Chromium."""
     command = [str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={width},900"]
     folder = page.parent / "profile"
     command += [f"--user-data-dir={folder}", "--virtual-time-budget=20000", "--dump-dom"]
@@ -225,7 +228,7 @@ def test_hostile_names_in_a_browser(tmp_path: Path) -> None:
 
 @needs_browser
 def test_ten_thousand_operators_in_a_browser(tmp_path: Path) -> None:
-    """A group shows some dozen nodes, whatever the size of the program."""
+    """A group shows some dozen nodes, independent of the size of the program."""
     path = compiled(tmp_path, "kernels")
     facts = collect(path)
     graph: MethodGraph = facts["graphs"][0]

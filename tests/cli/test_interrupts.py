@@ -1,4 +1,4 @@
-"""Ctrl-C while a command works: no half file, exit code 130, and the next command works."""
+"""After Ctrl-C, no file is incomplete, the exit code is 130, and the next command works."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_ctrl_c_in_the_code_of_the_model(
 
 
 class Compile:
-    """A command that writes a program and its record in a new folder."""
+    """A command that writes a program and its ETRecord in a new folder."""
 
     def __init__(self, folder: Path) -> None:
         model, self.out = folder / "interrupted_net.py", folder / "out"
@@ -93,7 +93,7 @@ class Compile:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, float]:
-    """The program that a compile without a signal writes, and the seconds that it takes."""
+    """Returns the program of a compile without a signal, and its time in seconds."""
     compile = Compile(tmp_path_factory.mktemp("whole"))
     start = time.perf_counter()
     subprocess.run(compile.command, check=True, capture_output=True)
@@ -105,7 +105,7 @@ LONG = pytest.mark.long
 
 @pytest.mark.parametrize("share", [pytest.param(0.3, marks=LONG), 0.6, pytest.param(0.8, marks=LONG), 0.95])
 def test_ctrl_c_at_any_moment_of_a_compile(share: float, whole: tuple[bytes, float], tmp_path: Path) -> None:
-    """Wherever the signal arrives, files are whole or not there.
+    """Files are complete or do not exist, independent of the time of the signal.
 
     Each compile has a process, since a signal at any moment leaves torch's own state broken.
     """
@@ -127,7 +127,7 @@ def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def interrupt_runs(main_thread: int, done: threading.Event) -> None:
-    """Sends SIGINT to the thread once a run has begun."""
+    """Sends SIGINT to the thread after a run has started."""
     while not done.wait(0.02):
         if any(thread.name == "rushlight-run" for thread in threading.enumerate()):
             done.wait(0.05)
@@ -161,7 +161,7 @@ def test_ctrl_c_while_a_program_runs(
 
 
 def record(path: Path) -> None:
-    """Writes the record of the endless program beside it."""
+    """Writes the ETRecord of the endless program next to the program."""
     import torch
 
     import rushlight

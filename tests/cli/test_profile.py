@@ -1,4 +1,4 @@
-"""`rushlight profile`: lines of the model's Python, records of other programs, traces."""
+"""`rushlight profile`: lines of the model's Python code, ETRecords of other programs, traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rushlight upgrade`: layouts are shown, and programs are written in the present ones where they can be."""
+"""`rushlight upgrade` shows layouts, and writes programs in the current layouts if this is possible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KERNELS = GOLDEN / "image-kernels.pte"
 
 
 def with_layout(layout: bytes) -> bytes:
-    """The planned program, whose plan says that it has another layout."""
+    """Returns the program with another version number of the layout in its plan."""
     file = read_pte(PLANNED.read_bytes())
     blobs = [bytes(blob) for blob in file.delegate_data]
     blobs = [
@@ -83,7 +83,7 @@ def test_a_layout_without_an_upgrade_needs_the_model(
 def test_a_layout_with_an_upgrade_is_written_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A later version reads its older layouts by functions of this table."""
+    """Later versions add a function to this table for each older layout."""
     monkeypatch.setitem(
         upgrade.UPGRADES, "RCP0", lambda data: read_plan(data[:4] + upgrade.CURRENT.encode() + data[8:])
     )

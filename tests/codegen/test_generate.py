@@ -178,7 +178,7 @@ def test_cpp_operands_and_bounds(tmp_path: Path) -> None:
 
 @contextmanager
 def module_of(text: str) -> Iterator[Any]:
-    """A module with the text as its code; dataclasses find the types of their fields in it."""
+    """Returns a module with the text as its code, in which dataclasses find the types of their fields."""
     name = "generated_dataclasses"
     module = types.ModuleType(name)
     sys.modules[name] = module

@@ -1,4 +1,4 @@
-"""Banks: which tensors go where, what the limits refuse, and programs that run from two memories."""
+"""Banks: the placement of tensors, errors of limits, and programs that use two memories."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_tensors_go_to_the_first_bank_with_room() -> None:
 
 def test_pinned_tensors_are_placed_first() -> None:
     places, sizes = plan([spec(200, 0, 9), spec(64, 0, 9, 1), spec(16, 0, 9, 3), spec(8, 0, 9, 7)])
-    assert places == [(3, 16), (1, 0), (3, 0), (7, 0)]  # 200 bytes no longer fit behind 64
+    assert places == [(3, 16), (1, 0), (3, 0), (7, 0)]  # 200 bytes do not fit after 64 bytes
     assert sizes == [0, 64, 0, 224, 0, 0, 0, 16]
     with pytest.raises(BankPlacementError, match=r"512 bytes.*pinned to bank fast.*256 bytes left"):
         plan([spec(512, 0, 1, 1)])
@@ -183,7 +183,7 @@ def test_a_program_runs_from_two_memories() -> None:
 def test_shared_objects_are_picked_by_lifetime_and_room() -> None:
     objects: list[SharedObject] = []
     picked = [pick_shared_obj(objects, spec(*shape)) for shape in [(64, 4, 6), (32, 1, 2), (32, 2, 5)]]
-    assert [found.idx for found in picked] == [0, 0, 1]  # the third one has no room behind the first one
+    assert [found.idx for found in picked] == [0, 0, 1]  # the third one does not fit after the first one
     assert [(a.offset, a.spec.allocated_memory) for a in objects[0].allocations] == [(0, 64), (0, 32)]
     assert (objects[0].first_used_index, objects[0].last_used_index) == (1, 6)
     behind = pick_shared_obj(objects, spec(16, 1, 2))

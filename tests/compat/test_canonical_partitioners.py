@@ -1,4 +1,4 @@
-"""Parts of graphs as torch's partitioner lists them, and parts that keep groups together."""
+"""Partitions of graphs in the form of torch's partitioner, and partitions that do not split groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparators for which a NaN is 0."""
+"""Comparators that treat NaN as 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A partitioner made of configurations."""
+"""A partitioner that consists of configurations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ConfiguredBackend(BackendDetails):
 
 
 class Linear(PartitionerConfig):
-    """Linear layers with a bias, and the relu that comes after."""
+    """Selects linear layers with a bias, and the relu after them."""
 
     target_name = "linear.default"
 
@@ -80,7 +80,7 @@ def test_it_takes_what_its_configurations_match() -> None:
         {"aten.linear.default", "aten.relu.default", "aten.add.Tensor"},
         {"aten.linear.default", "aten.add.Tensor"},
     ]
-    # The weight that both parts use is in both.
+    # Both parts contain the weight that they share.
     assert [sorted(part.original_module.state_dict) for part in lowered] == [
         ["first.bias", "first.weight"]
     ] * 2

@@ -1,4 +1,4 @@
-"""The table of decompositions, and which operators can be kept."""
+"""The table of decompositions, and the operators that can be preserved."""
 
 from __future__ import annotations
 

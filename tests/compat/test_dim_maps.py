@@ -1,4 +1,4 @@
-"""Maps of dimensions, checked on tensors: what they allow gives equal results."""
+"""Maps of dimensions: the moves that they allow do not change results of tensors."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_slice_of_one_index_is_taken_from_the_next_dimension() -> None:
     found = ViewMap.from_shapes([2, 1, 3], [2, 3]).remap_unit_slice([2, 5, 3], 1, 2, 3)
     assert found == ([2, 15], 1, 6, 9)
     torch.testing.assert_close(x[:, 2:3].reshape(2, 3), x.reshape(2, 15)[:, 6:9])
-    # The dimensions around the slice are joined, so that its elements do not lie together.
+    # The dimensions around the slice are merged, so that its elements are not adjacent.
     assert ViewMap.from_shapes([2, 1, 3], [6]).remap_unit_slice([2, 5, 3], 1, 2, 3) is None
     assert ViewMap.from_shapes([2, 1, 3], [2, 3]).remap_unit_slice([2, 5, 3], 1, 2, 4) is None
     assert ViewMap.from_shapes([2, 1, 3], [2, 3]).remap_unit_slice([2, 5, 3], 1, 2, 3, 2) is None

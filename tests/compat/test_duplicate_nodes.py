@@ -1,4 +1,4 @@
-"""Shared dequantize nodes, constants and dynamic quantization chains, one for each user."""
+"""Shared dequantize nodes, constants and dynamic quantization chains are duplicated for each user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers that exist for ExecuTorch's names alone."""
+"""Helpers that only exist for compatibility with ExecuTorch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_export_and_save(program: ExecutorchProgramManager, tmp_path: Path) -> N
 
 
 def test_visualize(program: ExecutorchProgramManager, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Model Explorer gets the graph of the program; its server is not started."""
+    """Model Explorer gets the graph of the program. Its server is not started."""
     shown: list[dict[str, Any]] = []
     monkeypatch.setattr(model_explorer, "visualize_from_config", lambda **options: shown.append(options))
     visualize(program, no_open_in_browser=True)

@@ -1,4 +1,4 @@
-"""Passes over images, memory orders, one-dimensional convolutions and biases: the results stay."""
+"""Passes over images, dim orders, 1-D convolutions and biases do not change results."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def edge_of(model: nn.Module, *inputs: torch.Tensor) -> ExportedProgram:
 
 
 def calls_of(module: torch.fx.GraphModule, op: Any) -> list[Any]:
-    """The calls of an operator, in order."""
+    """Returns the calls of an operator, in order."""
     return [node for node in module.graph.nodes if is_op(node, op)]
 
 
 def check(rewriting: Any, program: ExportedProgram, *inputs: torch.Tensor) -> dict[str, int]:
-    """Runs a pass in place, compares the results before and after, and counts the operators after."""
+    """Runs a pass in place, requires equal results, and returns the counts of operators after it."""
     expected = program.module()(*inputs)
     assert rewriting(program.graph_module).modified
     program.graph_module.graph.lint()
@@ -176,7 +176,7 @@ def test_convolutions_in_bodies_of_control_flow() -> None:
 
 
 def quantized(per_channel: bool) -> tuple[torch.fx.GraphModule, torch.Tensor]:
-    """A quantized convolution whose float bias is added after quantization."""
+    """Returns a quantized convolution whose float bias is added after quantization."""
     model = nn.Conv2d(3, 4, 3, bias=True).eval()
     quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=per_channel))
     prepared = prepare_pt2e(export(model, (IMAGE,)).module(), quantizer)
@@ -198,7 +198,7 @@ def test_biases_are_quantized(per_channel: bool, in_program: bool) -> None:
     kind = qd.dequantize_per_channel if per_channel else qd.dequantize_per_tensor
     assert conv.args[2].target is kind.default
     got = program.module()(image) if program is not None else module(image)
-    # The bias, rounded to int32, may move a result over the border between two steps of its int8.
+    # Rounding of the bias to int32 may change the int8 result by one step.
     step = calls_of(graph_module, qd.dequantize_per_tensor.default)[-1].args[1]
     torch.testing.assert_close(got, expected, atol=1.01 * step, rtol=0)
     assert ((got - expected).abs() > 1e-3).float().mean() < 0.05

@@ -1,4 +1,4 @@
-"""Tests of the specs of planned graphs and the check of their places."""
+"""Tests of the specs of planned graphs, and of the check of their offsets."""
 
 from __future__ import annotations
 

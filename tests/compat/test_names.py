@@ -1,4 +1,4 @@
-"""Every name of the table leads somewhere, and code written for ExecuTorch runs on Rushlight unchanged."""
+"""Every name of the table exists, and code for ExecuTorch runs on Rushlight without changes."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_recipes_for_phones_say_what_they_would_need(phone: str, tmp_path: Path)
 
 
 def test_code_of_the_user_lies_beside_every_module(tmp_path: Path) -> None:
-    """A folder in the path of a module holds submodules, and Rushlight's own names come first."""
+    """A folder in the path of a module adds submodules. Rushlight's own names have priority."""
     for package in ("exir/emit", "runtime", "kernels/portable", "extension/pytree", "exir/schema"):
         folder = tmp_path / "beside" / package / "tests"
         folder.mkdir(parents=True)
@@ -218,7 +218,10 @@ def test_an_edge_manager_has_the_planned_program_behind_to_executorch(tmp_path: 
 
 
 def test_a_function_keeps_the_name_that_it_shares_with_its_module(tmp_path: Path) -> None:
-    """`executorch.export.export` is both, and importing the module must not hide the function."""
+    """`executorch.export.export` is a module and a function.
+
+    Importing the module must not hide the function.
+    """
     code = INSTALL + (
         "import executorch.export.export\n"
         "from executorch.export.export import ExportSession\n"

@@ -1,4 +1,4 @@
-"""Operator supports that keep nodes from a backend, and comparisons of nodes."""
+"""Operator support classes that exclude nodes from a backend, and comparisons of nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variants of operators, found by their schemas."""
+"""Variants of operators, which are found with their schemas."""
 
 from __future__ import annotations
 

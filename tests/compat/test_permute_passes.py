@@ -1,4 +1,4 @@
-"""Passes over permutes: each changes the graph as it says, and the results stay."""
+"""Passes over permutes change the graph as described, and do not change results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Function = Callable[[Any, Any], Any]
 
 
 def rewritten(rewriting: PassBase, function: Callable[..., Any], *inputs: torch.Tensor) -> dict[str, int]:
-    """Runs a pass in place, compares the results before and after, and counts the operators after."""
+    """Runs a pass in place, requires equal results, and returns the counts of operators after it."""
     module = graph_of(function, *inputs)
     before = copy.deepcopy(module)
     result = rewriting(module)
@@ -67,7 +67,7 @@ def _zeros(value: Any) -> Any:
 
 
 def graph_of(function: Callable[..., Any], *inputs: torch.Tensor) -> GraphModule:
-    """The graph of a function of a caller of operators and of inputs."""
+    """Returns the graph of a function, whose arguments are a caller of operators and the inputs."""
 
     def write(builder: GraphBuilder, *values: Any) -> Any:
         return function(builder.call_operator, *values)
@@ -104,7 +104,7 @@ def test_fuse_cascaded_permutes(function: Any, expected: dict[str, int]) -> None
 
 
 def names(found: dict[str, int]) -> dict[str, int]:
-    """The counts by the names of operators, without overloads."""
+    """Returns the counts by the names of operators without overloads."""
     return {name.split(".")[-2] if name.count(".") else name: count for name, count in found.items()}
 
 
@@ -276,7 +276,7 @@ def targets(module: GraphModule) -> list[Any]:
 
 
 def moved(rewriting: PassBase, function: Any, *inputs: torch.Tensor) -> list[str]:
-    """The operators of a graph after a pass, in order; the results stay."""
+    """Returns the operators of a graph after a pass, in order, and requires equal results."""
     module = graph_of(function, *inputs)
     before = copy.deepcopy(module)
     rewriting(module)
@@ -289,7 +289,7 @@ def moved(rewriting: PassBase, function: Any, *inputs: torch.Tensor) -> list[str
 
 
 def permuted(*functions: Any) -> Any:
-    """A permute, and functions of it, one after another."""
+    """Returns a function that applies a permute, and then other functions one after another."""
 
     def function(call: Any, x: Any) -> Any:
         value = call(PERMUTE, (x, [2, 0, 1]))
@@ -325,7 +325,7 @@ def test_permutes_move_over_reductions() -> None:
 
     image = torch.randn(2, 3, 4, 5)
     assert moved(PropagateViewCopyPermuteUpPass(), summed, image) == ["permute_copy", "mean"]
-    # Behind the sum only one dimension is longer than 1, so that the permute is a view.
+    # After the sum, only one dimension is larger than 1, so that the permute is a view.
     step = permuted((edge.sum.dim_IntList, [0, 2], True))
     assert moved(PropagateViewCopyPermuteDownPass(), step, CUBE) == ["sum", "view_copy"]
 

@@ -1,4 +1,4 @@
-"""Program files as ExecuTorch's classes: headers, and programs that hold constants and payloads."""
+"""Program files in ExecuTorch's classes: headers, and programs with constants and payloads."""
 
 from __future__ import annotations
 

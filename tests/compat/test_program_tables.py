@@ -1,4 +1,4 @@
-"""The tables of programs and data files alone."""
+"""The tables of programs and data files, without segments."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_programs_there_and_back() -> None:
 
 
 def test_an_emitted_program_of_its_parts() -> None:
-    """The parts of a program with external constants make the same files as the program itself."""
+    """A program that is built of the parts of a program with external constants has the same files."""
     linear = torch.nn.Linear(3, 2)
     config = ExecutorchBackendConfig(external_constants=lambda node: "weights")
     emitted = to_edge(export(linear, (torch.ones(1, 3),))).to_executorch(config)._emitter_output

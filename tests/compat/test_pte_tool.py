@@ -1,4 +1,4 @@
-"""The differences of two programs as ExecuTorch's `devtools.pte_tool` gives them."""
+"""The differences of two programs in the form of ExecuTorch's `devtools.pte_tool`."""
 
 from __future__ import annotations
 

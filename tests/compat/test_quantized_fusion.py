@@ -73,7 +73,7 @@ def test_values_by_placeholder() -> None:
 
 
 class Quantizing(torch.nn.Module):
-    """An embedding whose weight the program quantizes."""
+    """An embedding whose weight is quantized in the program."""
 
     def __init__(self) -> None:
         super().__init__()

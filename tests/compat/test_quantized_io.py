@@ -1,4 +1,4 @@
-"""Tests of the passes that let quantized programs take and give integers."""
+"""Tests of the passes that give quantized programs integer inputs and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about quantize and dequantize nodes."""
+"""Predicates for quantize and dequantize nodes."""
 
 from __future__ import annotations
 

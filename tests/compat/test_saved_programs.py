@@ -1,4 +1,4 @@
-"""Programs that are saved and loaded again, lowered modules included."""
+"""Programs, also with lowered modules, that are saved and loaded again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes over dialects, duplicates, dtypes and images with the channels last."""
+"""Passes over dialects, duplicates, dtypes and images in channels-last order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes that backends share: each changes the graph as it says, and the results stay."""
+"""Passes that backends share change the graph as described, and do not change results."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def built(function: Callable[[GraphBuilder, Any], Any], *inputs: torch.Tensor) -
 
 
 def run(rewriting: PassBase, module: GraphModule, *inputs: torch.Tensor) -> dict[str, int]:
-    """Runs a pass, compares the results before and after, and counts the operators after."""
+    """Runs a pass, requires equal results, and returns the counts of operators after it."""
     result = rewriting(module)
     assert result is not None
     before, after = module(*inputs), result.graph_module(*inputs)

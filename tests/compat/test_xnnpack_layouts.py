@@ -36,7 +36,7 @@ COPY = "aten._to_copy.default"
 def transformed(
     program: ExportedProgram, *passes: Any, inputs: tuple[torch.Tensor, ...] = (IMAGE,)
 ) -> GraphModule:
-    """Runs passes over a program, checks that its results stay, and returns the graph."""
+    """Runs passes over a program, requires equal results, and returns the graph."""
     after = XNNPACKPassManager(program, passes).transform()
     expected = program.module()(*inputs)
     torch.testing.assert_close(after.module()(*inputs), expected, rtol=1e-5, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Each field of a configuration is read, so that it works or is refused."""
+"""The compiler reads each field of a configuration, so that the field has an effect or causes an error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXPORT = Path(config.__file__).parents[1] / "export"
 
 
 def recording(kind: type[Any], reads: set[str], **options: Any) -> Any:
-    """An instance of a configuration that notes which of its fields are read."""
+    """Returns an instance of a configuration that records the fields that are read."""
 
     class Recording(kind):  # type: ignore[misc]
         def __getattribute__(self, name: str) -> Any:
@@ -41,7 +41,7 @@ def test_each_field_is_read_at_a_compile() -> None:
     backend_reads: set[str] = set()
     program = torch.export.export(torch.nn.ReLU(), (torch.randn(2),))
     edge = to_edge(program, compile_config=recording(EdgeCompileConfig, edge_reads))
-    # `optimize` alone decides if it is True.
+    # If `optimize` is True, the fields of single optimizations are not read.
     _ = edge.to_executorch(recording(ExecutorchBackendConfig, backend_reads, optimize=False)).buffer
     assert names(EdgeCompileConfig) <= edge_reads
     assert names(ExecutorchBackendConfig) <= backend_reads

@@ -1,4 +1,4 @@
-"""A compile leaves its programs, their symbols and the user's configuration as they were."""
+"""A compilation does not change its input programs, their symbols and the user's configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rushlight.memory.planning_pass import MemoryPlanningPass
 
 
 class Select(torch.nn.Module):
-    """The range of its selection is wider than torch.export says."""
+    """The real range of its selection is larger than in torch.export."""
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return torch.masked_select(x, mask) * 2
@@ -44,7 +44,7 @@ def programs() -> dict[str, Any]:
 
 
 def fields_of(config: Any) -> dict[str, Any]:
-    """The fields of a configuration; objects by identity, lists by their items."""
+    """Returns the fields of a configuration: objects by identity, lists by their items."""
     values = {name: getattr(config, name) for name in config.__dataclass_fields__}
     return {name: list(value) if isinstance(value, list) else value for name, value in values.items()}
 

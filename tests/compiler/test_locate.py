@@ -1,4 +1,4 @@
-"""From an error of the runtime to the lines of the model."""
+"""`locate` maps an error of the runtime to lines of the model."""
 
 from __future__ import annotations
 

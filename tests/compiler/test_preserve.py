@@ -1,4 +1,4 @@
-"""Operators that partitioners keep whole."""
+"""Operators that partitioners preserve from decomposition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class KeptBackend(BackendDetails):
 
 
 class Keep(Partitioner):
-    """Keeps `kept`, where `accepts` says so, and lowers the calls of `lowered`."""
+    """Preserves the operators `kept` if `accepts` is true, and lowers the calls of `lowered`."""
 
     def __init__(self, kept: Any, lowered: Any, accepts: Any = None) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Relations between sizes, and between integers read from tensors: compiled, then checked by the runtime."""
+"""The runtime checks relations between sizes, and between integers that are read from tensors."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_relations_are_checked(compiled: Any, name: str, inputs: Any, wrong: Any
         method.execute(list(inputs))
     assert f"method 'forward' needs {relation} ({line_of(module, line)}), but " in str(raised.value)
     assert values in str(raised.value)
-    # The method goes on with right values.
+    # The method works again with correct values.
     torch.testing.assert_close(method.execute(list(right))[0], module(*right))
 
 
@@ -142,7 +142,7 @@ def test_relations_of_a_newer_version_are_left_alone(compiled: Any) -> None:
 
 
 def test_comparisons_of_example_sizes_in_decompositions_are_no_relations() -> None:
-    """The decomposition of a diagonal compares its axes; the exported program runs with all sizes."""
+    """The decomposition of a diagonal compares its axes, but the exported program supports all sizes."""
 
     class Diagonal(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

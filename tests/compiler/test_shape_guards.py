@@ -1,4 +1,4 @@
-"""Sizes of inputs against their ranges, divisors and relations: compiled, then checked by the runtime."""
+"""The runtime checks the ranges, divisors and relations of input sizes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_sizes_are_checked(compiled: Any, name: str, x: Any, y: Any, reason: Any
     with pytest.raises(ValueError) as raised:
         method.execute(inputs)
     assert reason in str(raised.value)
-    # The method goes on with right sizes.
+    # The method works again with correct sizes.
     right = [torch.randn(size) for size in CASES[name][:2]]
     torch.testing.assert_close(method.execute(right)[0], Sum()(*right))
 

@@ -1,4 +1,4 @@
-"""Buffers that several methods have in common are one state, and others are each method's own."""
+"""Buffers that several methods share are one state. Each method has its own copy of other buffers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rushlight.runtime import Program, Runtime
 
 
 class Memory(torch.nn.Module):
-    """`total` is common to both modules, under different names; `calls` is each one's own."""
+    """Both modules share `total` under different names. Each has its own `calls`."""
 
     total: torch.Tensor
 

@@ -31,6 +31,6 @@ def assert_close(got: Any, expected: Any) -> None:
 
 
 def backends(module: GraphModule) -> list[Any]:
-    """Backends of the lowered modules of a graph, then a list for each body of its control flow."""
+    """Returns the backends of the lowered modules of a graph, then a list for each control-flow body."""
     found: list[Any] = [lowered.backend_id for lowered in get_lowered_backend_modules(module)]
     return found + [backends(body) for _, body, _ in control_flow_submodules(module)]

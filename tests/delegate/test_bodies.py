@@ -28,7 +28,7 @@ PARTITIONERS = {
 
 
 class Layer(nn.Module):
-    """A layer whose weights are captured by the bodies of control flow under their own names."""
+    """A layer whose weights are captured by bodies of control flow under other names."""
 
     def __init__(self, run: Callable[..., Any]) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[torch.Tensor, ...]], list[
 
 
 def _distinct(found: list[Any]) -> list[Any]:
-    """Lists of backends without repetitions."""
+    """Returns lists of backends without duplicates."""
     result: list[Any] = []
     for item in found:
         item = _distinct(item) if isinstance(item, list) else item

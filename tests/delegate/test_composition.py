@@ -1,4 +1,4 @@
-"""Several backends in one program, by order of partitioners, the rest on kernels."""
+"""Several backends in one program, in the order of the partitioners. Kernels run the other nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ XNN, CPU = "XnnpackBackend", "CpuBackend"
 
 
 class Model(nn.Module):
-    """Layers that both backends take, and one operator that neither does."""
+    """Layers that both backends support, and an operator that neither supports."""
 
     def __init__(self) -> None:
         super().__init__()

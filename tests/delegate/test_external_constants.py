@@ -1,4 +1,4 @@
-"""Constants of delegates and of kernels in files of their own, which programs share."""
+"""Constants of delegates and kernels in separate files, which programs share."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SIZE, RANK = 1024, 4
 
 
 class Adapted(torch.nn.Module):
-    """A matrix of the foundation, and an adapter of low rank beside it."""
+    """A matrix of the base model, and a low-rank adapter."""
 
     def __init__(self, foundation: torch.nn.Parameter) -> None:
         super().__init__()

@@ -41,7 +41,7 @@ def is_acyclic(graph: Graph, part_of: dict[Node, str]) -> bool:
 
 
 def fewest(graph: Graph, chosen: list[Node]) -> int:
-    """By trying every partition of the chosen nodes, smallest number of parts first."""
+    """Returns the smallest number of parts: tries every partition of the chosen nodes."""
     for count in range(1, len(chosen) + 1):
         for labels in itertools.product(range(count), repeat=len(chosen)):
             if is_acyclic(graph, {n: str(label) for n, label in zip(chosen, labels, strict=True)}):

@@ -1,4 +1,4 @@
-"""Several methods in one program: lowered together, with data and state in common."""
+"""Several methods in one program are lowered together, and share data and state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SEEN: list[dict[str, list[tuple[int, list[CompileSpec]]]]] = []
 
 
 class TogetherBackend(BackendDetails):
-    """Sees all methods at once; all its parts read one blob."""
+    """Compiles all methods together. All its parts read the same data."""
 
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
@@ -61,7 +61,7 @@ class TogetherBackend(BackendDetails):
 
 
 class SplitPartitioner(Partitioner):
-    """A part for every operator but cumsum, the options of each its number."""
+    """Makes a part for every operator except cumsum. The compile spec is the number of the part."""
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         tags: dict[str, DelegationSpec] = {}
@@ -163,7 +163,7 @@ class Write(nn.Module):
 
 
 class Read(nn.Module):
-    """Reads what the other method writes, under another name, also as the bias of a layer."""
+    """Reads the buffer that the other method writes, under another name, also as the bias of a layer."""
 
     def __init__(self, memory: Memory) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ class Read(nn.Module):
 
 
 class Greedy(Partitioner):
-    """Takes every operator with all constants and state it may have."""
+    """Selects every operator with all possible constants and state."""
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         for node in exported_program.graph.nodes:

@@ -1,4 +1,4 @@
-"""Tests of tags that cannot be followed."""
+"""Tests of invalid delegation tags."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TwoUses(torch.nn.Module):
 
 
 class Tagger(Partitioner):
-    """Gives the tag `part` to the nodes of some names."""
+    """Gives the tag `part` to the nodes with some names."""
 
     def __init__(self, names: set[str], with_tags: bool = True, no_copy: bool = False) -> None:
         super().__init__()

@@ -24,7 +24,7 @@ pytestmark = needs_xnnpack
 
 
 class ProgramBackend(BackendDetails):
-    """Its payload is a program file of the part, lowered modules in it included."""
+    """Its payload is a program file of the part, which may contain lowered modules."""
 
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
@@ -62,7 +62,7 @@ def inner() -> Inner:
 
 @pytest.fixture(scope="module", params=["XnnpackBackend", "CpuBackend"])
 def whole(request: pytest.FixtureRequest, inner: Inner) -> LoweredBackendModule:
-    """The inner module, lowered whole, for any number of rows up to 9."""
+    """Returns the inner module, which is lowered completely, for up to 9 rows."""
     rows = Dim("rows", min=2, max=9)
     program = to_edge(export(inner, INPUTS, dynamic_shapes=({0: rows}, {0: rows}))).exported_program()
     lowered: LoweredBackendModule = to_backend(request.param, program, [])
@@ -76,7 +76,7 @@ def test_options_equal_those_of_the_program() -> None:
 
 
 def test_a_whole_program(whole: LoweredBackendModule, inner: Inner) -> None:
-    assert_close(whole(*MORE), inner(*MORE))  # on the program that it was made from
+    assert_close(whole(*MORE), inner(*MORE))  # with the program from which it was lowered
     assert_close(whole.original_module.module()(*MORE), inner(*MORE))
 
 

@@ -16,7 +16,7 @@ from rushlight.ir.edge_ops import ops
 
 
 class SineForCosine(Partitioner):
-    """Changes an operator, and takes nothing."""
+    """Changes an operator, and selects no nodes."""
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         for node in exported_program.graph.nodes:

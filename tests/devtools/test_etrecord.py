@@ -1,4 +1,4 @@
-"""ETRecords: what they hold, that they are read back as they were, and that bad files are refused."""
+"""ETRecords: their contents, round trips, and errors of damaged files."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def exported() -> ExportedProgram:
 
 
 def graph_text(program: ExportedProgram) -> str:
-    return str(program.graph).replace("(%x,)", "[%x]")  # a tuple of nodes comes back as a list
+    return str(program.graph).replace("(%x,)", "[%x]")  # a tuple of nodes is read as a list
 
 
 @pytest.mark.parametrize("partitioner", [None, [CpuPartitioner()], [XnnpackPartitioner()]])

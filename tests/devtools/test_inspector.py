@@ -1,4 +1,4 @@
-"""The Inspector: times over runs, tied to operators, modules and lines; filters, tables, traces, values."""
+"""The Inspector: times of runs by operators, modules and lines; filters, tables, traces, values."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ INPUT = torch.linspace(-1, 1, 12).reshape(3, 4)
 
 
 class Recorded:
-    """A program, its record, and dumps of it as the runtime would write them."""
+    """A program, its ETRecord, and dumps in the form in which the runtime writes them."""
 
     def __init__(self, delegated: bool = False) -> None:
         torch.manual_seed(0)
@@ -80,7 +80,7 @@ class Recorded:
         self.buffer = bytearray()
 
     def run(self, scale: int = 1) -> s.RunData:
-        """A run in which instruction i takes (i + 1) * 1000 * scale ns, with the values so far."""
+        """Adds a run in which instruction i takes (i + 1) * 1000 * scale ns, with the recorded values."""
         events: list[s.Event] = []
         now = 1_000_000
         plan = self.manager.executorch_program.execution_plan[0]
@@ -107,7 +107,7 @@ class Recorded:
         return serialize_to_etdump_flatcc(dump, size_prefixed=True)
 
     def record_values(self, values: dict[int, torch.Tensor], instruction: int | None = None) -> None:
-        """Records values by instruction, or by the identifiers of the steps of a delegate call."""
+        """Records values by instruction, or by the identifiers of steps in a delegate call."""
         for key, value in values.items():
             place = (key, -1) if instruction is None else (instruction, key)
             tensor = s.Tensor(ScalarType.FLOAT, list(value.shape), list(value.stride()), len(self.buffer))
@@ -223,7 +223,7 @@ def test_chrome_trace(delegated: Recorded, tmp_path: Path) -> None:
 
 
 def traced_inspector(folder: Path) -> Inspector:
-    """The Inspector of twenty real runs."""
+    """Returns the Inspector of twenty real runs."""
     program = rushlight.compile(Net(), (INPUT,), generate_etrecord=True)
     module = rushlight.load(program, enable_etdump=True)
     for _ in range(20):
@@ -281,14 +281,14 @@ def test_the_schema_of_perfetto_reads_a_trace(tmp_path: Path) -> None:
 
 
 def annotated(item: Any) -> Any:
-    """The value of a debug annotation."""
+    """Returns the value of a debug annotation."""
     if item.array_values:
         return [annotated(value) for value in item.array_values]
     return getattr(item, item.WhichOneof("value"))
 
 
 def unknown_fields(message: Any) -> Iterator[str]:
-    """The numbers of fields that the schema of a message and those inside do not have."""
+    """Returns the numbers of unknown fields in a message and its submessages."""
     yield from (f"{message.DESCRIPTOR.name}: {item.field_number}" for item in UnknownFieldSet(message))
     for field, value in message.ListFields():
         if field.message_type is not None:
@@ -341,7 +341,7 @@ def test_distances(comparator: NumericalComparatorBase, expected: float) -> None
 
 
 def right_values(recorded: Recorded) -> dict[int, torch.Tensor]:
-    """The values that the kernels of the program compute, by instruction."""
+    """Returns the values that the kernels of the program compute, by instruction."""
     values = {}
     names = {
         handle: index
@@ -407,7 +407,7 @@ def test_the_first_departure_is_named() -> None:
 
 
 def test_values_of_steps_with_one_identifier() -> None:
-    """Each value belongs to the step before it: the first of two steps for one operator has two results."""
+    """Each value belongs to the preceding step. The first of two steps for one operator has two results."""
 
     def value(numel: int) -> s.Event:
         entry = s.Value(s.ValueType.TENSOR, s.Tensor(ScalarType.FLOAT, [numel], [1], 0))
@@ -485,7 +485,7 @@ def test_to_edge_has_a_record_too() -> None:
 
 
 def test_slices_of_a_real_trace_nest(tmp_path: Path) -> None:
-    """Trace viewers drop a slice that begins inside another one of its thread and ends after it."""
+    """Trace viewers ignore a slice that starts inside another slice of its thread and ends after it."""
     traced_inspector(tmp_path).save_trace(tmp_path / "trace.json")
     spans: dict[int, list[tuple[float, float]]] = {}
     for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]:
@@ -495,7 +495,7 @@ def test_slices_of_a_real_trace_nest(tmp_path: Path) -> None:
     for found in spans.values():
         open_until: list[float] = []
         for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
-            while open_until and open_until[-1] <= start + 1e-3:  # times are whole nanoseconds
+            while open_until and open_until[-1] <= start + 1e-3:  # times are rounded to nanoseconds
                 open_until.pop()
             assert not open_until or end <= open_until[-1] + 1e-3
             open_until.append(end)

@@ -1,4 +1,4 @@
-"""The adapter of Model Explorer: graphs of a program with modules and steps inside delegates."""
+"""The adapter for Model Explorer: graphs of a program with modules and steps inside delegates."""
 
 from __future__ import annotations
 

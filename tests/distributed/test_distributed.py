@@ -1,4 +1,4 @@
-"""Evaluation, calibration and sensitivity on a real Ray cluster, whose workers are killed.
+"""Evaluation, calibration and sensitivity analysis on a real Ray cluster. Tests kill its workers.
 
 These tests run in a process of their own (see `unit` in the Makefile).
 """
@@ -51,7 +51,7 @@ def x() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """Two machines of two processors each, beside the one of this process, which runs no tasks."""
+    """Starts two nodes with two processors each. The node of this process runs no tasks."""
     os.environ["RAY_DATA_DISABLE_PROGRESS_BARS"] = "1"
     memory = 80 << 20
     cluster = Cluster(
@@ -107,7 +107,7 @@ def test_every_row_is_predicted(cluster: Cluster, net: Net, x: np.ndarray, progr
 
 
 class Killer:
-    """Measures rows, and once, in the middle, ends the process that does it."""
+    """Measures rows, and ends its process once in the middle."""
 
     def __init__(self, flag: Path) -> None:
         self.flag = flag
@@ -151,7 +151,7 @@ def test_ranges_are_those_of_one_process(
     ours = distributed.quantize(dataset(x), exported, quantizer, ["x"], batch_size=8)
     alone = quantize(exported, None, quantizer, [torch.from_numpy(row[None]) for row in x])
     sample = torch.from_numpy(x[:16])
-    # Sums of float32 numbers depend on their order.
+    # Sums of float32 numbers depend on the order.
     for row in sample[:, None]:
         torch.testing.assert_close(ours.module()(row), alone.module()(row), rtol=tolerance, atol=tolerance)
 

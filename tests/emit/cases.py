@@ -1,4 +1,7 @@
-"""Small modules with each kind of value and instruction. Imports torch alone: other systems take them."""
+"""Small modules with each kind of value and instruction.
+
+It imports only torch, so that other systems can use it.
+"""
 
 from __future__ import annotations
 

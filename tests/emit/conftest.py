@@ -1,4 +1,4 @@
-"""Programs lowered once, and an interpreter of them over torch's own kernels."""
+"""Fixtures: lowered programs, and an interpreter that runs programs on torch's kernels."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tests.emit.interpreter import Interpreter
 
 @pytest.fixture(scope="session")
 def cases() -> dict[str, Any]:
-    """Case by name: a module factory, example inputs, dynamic shapes."""
+    """Returns the cases by name: a module factory, example inputs, dynamic shapes."""
     return CASES
 
 
 @pytest.fixture(scope="session")
 def run() -> Any:
-    """run(pte, inputs, method="forward") -> outputs, on torch's kernels."""
+    """run(pte, inputs, method="forward") runs a program on torch's kernels and returns its outputs."""
     return Interpreter
 
 
 @pytest.fixture(scope="session")
 def lower() -> Any:
-    """lower(module, args, dynamic_shapes=None, **config) -> ExecutorchProgramManager."""
+    """lower(module, args, dynamic_shapes=None, **config) returns an ExecutorchProgramManager."""
     from rushlight.compiler.config import ExecutorchBackendConfig
     from rushlight.compiler.edge import to_edge
 
@@ -41,7 +41,7 @@ def lower() -> Any:
 
 @pytest.fixture(scope="session")
 def lowered(lower: Any, cases: dict[str, Any]) -> Any:
-    """lowered(name) -> the case's program manager, made once."""
+    """lowered(name) returns the program manager of a case, which is lowered once."""
 
     @functools.cache
     def lowered(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""A program run instruction by instruction on torch's kernels, in the memory that its plan gives it."""
+"""An interpreter that runs a program on torch's kernels, in the planned memory of the program."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ PRIMS = {
 
 
 class Interpreter:
-    """One method with its state. `__call__` takes and returns flat lists."""
+    """One method with its state. Arguments and results of a call are flat lists."""
 
     def __init__(self, pte: PTEFile, method: str = "forward") -> None:
         (self.plan,) = [plan for plan in pte.program.execution_plan if plan.name == method]
         self.pte = pte
-        # Mutable buffers without an initial value begin as zeros.
+        # Mutable buffers without an initial value are initialized with zeros.
         self.arenas = [torch.zeros(size, dtype=torch.uint8) for size in self.plan.non_const_buffer_sizes]
         self.values = [self._value(value.val) for value in self.plan.values]
 
@@ -80,7 +80,7 @@ class Interpreter:
         else:
             start = place.memory_offset
             raw = self.arenas[place.memory_id][start : start + count * dtype.itemsize]
-            assert raw.numel() == count * dtype.itemsize, "a tensor ends outside its memory"
+            assert raw.numel() == count * dtype.itemsize, "a tensor exceeds its memory"
             if data is not None:
                 raw.copy_(data)
         if count == 0:
@@ -140,7 +140,7 @@ class Interpreter:
         for argument, index in zip(op._schema.arguments, args, strict=False):
             value = self._get(index)
             if argument.is_out and isinstance(value, torch.Tensor) and self._may_resize(index):
-                # Takes any shape without a warning.
+                # resize_ of an out with elements causes a warning.
                 value.resize_(0)
             if argument.kwarg_only:
                 keywords[argument.name] = value

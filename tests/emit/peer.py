@@ -1,7 +1,7 @@
-"""Run in the environment that holds executorch: `python -m tests.emit.peer FOLDER`.
+"""Runs in the environment with ExecuTorch: `python -m tests.emit.peer FOLDER`.
 
-Lowers the cases there and runs the .pte files of the folder. Writes `peer.json`: by case, what its own
-program looks like and whether our file's outputs equal eager's.
+It lowers the cases with ExecuTorch, and runs the .pte files of the folder, which Rushlight wrote. It writes
+`peer.json` with the structure of ExecuTorch's program and the result of the comparison with eager PyTorch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree
 
 
 def structure(program: Any) -> Any:
-    """The program's calls with their arguments spelt out, and its signature; no addresses."""
+    """Returns the calls of the program with their arguments, and its signature, without memory offsets."""
     (plan,) = program.execution_plan
 
     def spell(index: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Our programs beside those of the released executorch, and in its runtime."""
+"""Programs are compared with those of the released ExecuTorch, and run in its runtime."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NAMES = [
     "found",
     "passed_through",
 ]
-# Those whose graphs are the same in both systems when they are emitted.
+# Cases whose emitted graphs are the same in both systems.
 ALIKE = ["add", "many_outputs", "reshaped", "scanned"]
 
 
@@ -70,6 +70,8 @@ def test_signatures_are_alike_and_plans_no_larger(name: str, peer: Any, lowered:
     if theirs is None:
         pytest.skip(f"executorch cannot lower it: {peer[name]['unsupported']}")
     ours = structure(lowered(name).executorch_program)
-    ours["container"][0][1].pop("names", None)  # of arguments, which executorch's programs do not hold
+    ours["container"][0][1].pop(
+        "names", None
+    )  # names of arguments, which ExecuTorch's programs do not contain
     assert ours["container"] == theirs["container"]
     assert sum(ours["planned"]) <= sum(theirs["planned"])

@@ -32,7 +32,7 @@ def plan_of(manager: Any, method: Any = "forward") -> Any:
 
 
 def listing(plan: Any) -> Any:
-    """(operator name, arguments) of kernel calls, (kind, fields...) of others."""
+    """Returns (operator name, arguments) for kernel calls, and (kind, fields...) for other instructions."""
     lines = []
     for instruction in plan.chains[0].instructions:
         call = instruction.instr_args

@@ -1,4 +1,4 @@
-"""Examples, built outside of the tree against the package as it is installed."""
+"""Builds the examples outside the repository with the installed package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rushlight.runtime.libraries import cmake_dir
 
 @pytest.fixture(scope="session")
 def build_example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Builds the CMake project at examples/NAME once, and gives the folder of what was built."""
+    """build_example(name) builds the CMake project of examples/NAME once, and returns the build folder."""
     built: dict[str, Path] = {}
 
     def build(name: str) -> Path:

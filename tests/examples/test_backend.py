@@ -1,4 +1,4 @@
-"""examples/backend: a backend of one's own, from partitioner to programs that load or link it."""
+"""examples/backend: a custom backend, from the partitioner to programs that load or link it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def stack() -> Iterator[Any]:
 
 
 class _Mixed(nn.Module):
-    """Two parts of the backend around an operator that it lacks."""
+    """Two parts of the backend, with an unsupported operator between them."""
 
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         inner = (x + y) * x - y
@@ -68,10 +68,10 @@ def test_parts_around_what_it_lacks(mixed: Any) -> None:
     assert len(get_lowered_backend_modules(graph_module)) == 2
     left = get_non_lowered_nodes(graph_module.graph)
     assert [str(node.target._op) for node in left] == ["aten.exp.default"]  # type: ignore[union-attr]
-    # In Python a lowered module runs on the program that it was made from.
+    # In Python, a lowered module runs the program from which it was lowered.
     torch.testing.assert_close(edge.exported_program().module()(*INPUTS), _Mixed()(*INPUTS))
     table = partitioner.reporter.get_table_report().splitlines()
-    assert "aten.exp.default" in table[2] and "test_backend.py:" in table[2] and "alone" in table[2]
+    assert "aten.exp.default" in table[2] and "test_backend.py:" in table[2] and "supports only" in table[2]
     assert len(table) == 3
 
 

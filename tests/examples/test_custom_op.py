@@ -1,4 +1,4 @@
-"""examples/custom_op: operators of one's own, compiled and run from Python, from C++ and by the runner."""
+"""examples/custom_op: custom operators, compiled and run from Python, from C++ and with the runner."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sample() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def program(sample: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model for another machine: its kernels are declared, not loaded."""
+    """Compiles the model for another machine: its kernels are declared, but not loaded."""
     config = ExecutorchBackendConfig(target=host_kernel_table().with_operators(OPERATORS))
     path = tmp_path_factory.mktemp("program") / "model.pte"
     rushlight.compile(
@@ -95,7 +95,7 @@ x = torch.randn(2, 3)
 print(call_kernel("sample::gate.out", [x, torch.zeros(3), 6.0, out], library="sample"))
 torch.testing.assert_close(out, x * x.clamp(0, 6) / 6)
 for arguments, text in (
-    ([x, None, 0.0, out], "limit is 0, but must be above 0"),
+    ([x, None, 0.0, out], "limit must be above 0, not 0"),
     ([x, torch.zeros(2), 1.0, out], "bias has 2 elements, not 3"),
     ([x.double(), None, 1.0, out], "does not support float64"),
 ):

@@ -20,7 +20,7 @@ EXAMPLE = EXAMPLES / "executorch_cpp"
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs, written in a process of their own because of the operators that it registers."""
+    """Writes the programs in a separate process, because it registers operators."""
     folder = tmp_path_factory.mktemp("programs")
     run([sys.executable, str(EXAMPLE / "models.py"), str(folder)])
     return folder
@@ -105,9 +105,9 @@ COMPILERS = [name for name in ("g++", "clang++") if shutil.which(name)]
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_compiles_without_warnings(compiler: str, tmp_path: Path) -> None:
-    """Every example, and all headers in one file. `make_aten_functor...` needs PyTorch's headers."""
+    """Compiles every example, and all headers in one file. `make_aten_functor...` needs PyTorch's headers."""
     folder = include_dir() / "rushlight-executorch"
-    foreign = {"aten_util", "testing_util", "c10"}  # of PyTorch's and GoogleTest's, or by other names
+    foreign = {"aten_util", "testing_util", "c10"}  # folders that need the headers of PyTorch or GoogleTest
     headers = sorted(
         path.relative_to(folder) for path in folder.rglob("*.h") if not foreign & set(path.parts)
     )
@@ -121,7 +121,7 @@ def test_compiles_without_warnings(compiler: str, tmp_path: Path) -> None:
 
 
 def test_eager_pytorch_calls_the_kernels(tmp_path: Path) -> None:
-    """The same C++ kernels, as a library of PyTorch's."""
+    """The same C++ kernels are built as a library for PyTorch."""
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.22)\nproject(aot LANGUAGES CXX)\n"
         "find_package(executorch CONFIG REQUIRED)\n"

@@ -1,4 +1,4 @@
-"""examples/quantizer/partner.py: a quantizer of one's own, from annotation to the runtime."""
+"""examples/quantizer/partner.py: a custom quantizer, from annotation to the runtime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_linear_and_relu_are_one() -> None:
     program = quantize(model, data[0], partner.PartnerQuantizer(), data)
     nodes = {node.name: node for node in program.graph.nodes}
     linear, relu = nodes["linear"], nodes["relu"]
-    # Nothing between the two; integers before and after them.
+    # There is no quantization between the two operators, and there are integers before and after them.
     assert relu.args[0] is linear
     assert all("dequantize" in arg.name for arg in linear.args)
     assert "quantize_per_tensor" in next(iter(relu.users)).name
@@ -37,5 +37,5 @@ def test_linear_and_relu_are_one() -> None:
 
 def test_a_model_without_the_pattern() -> None:
     x = torch.randn(2, 4)
-    with pytest.raises(QuantizationError, match="no linear with a ReLU behind it"):
+    with pytest.raises(QuantizationError, match="no linear layer that a ReLU follows"):
         quantize(torch.nn.Linear(4, 4), x, partner.PartnerQuantizer(), [x])

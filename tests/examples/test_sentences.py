@@ -1,4 +1,4 @@
-"""Embeddings of sentences by compiled quantized encoders stay close to the float ones."""
+"""Embeddings of compiled quantized encoders are similar to those of the float encoder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.examples.support import python
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sentences"
 
-# The first two layers and twenty sentences; benchmarks/quantization.py takes all six and two hundred.
+# Two layers and twenty sentences. benchmarks/quantization.py uses six layers and two hundred sentences.
 CODE = """
 import json, warnings
 warnings.filterwarnings("ignore")

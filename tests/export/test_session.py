@@ -1,4 +1,4 @@
-"""Exports by recipe, from a model to a result of the native runtime."""
+"""Exports with recipes, from a model to a result of the native runtime."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def program(*methods: ExecutionPlan) -> Program:
 
 
 def build_every_kind() -> PTEFile:
-    """A file with every kind of value, instruction and data, and every optional field."""
+    """Returns a program with every kind of value, instruction and data, and every optional field."""
     forward = method(
         "forward",
         [
@@ -183,7 +183,10 @@ def make_program() -> Callable[..., Program]:
 
 @pytest.fixture
 def golden() -> Callable[[str, bytes], bytes]:
-    """The bytes of a golden file; RUSHLIGHT_UPDATE_GOLDEN=1 writes them anew from those given."""
+    """golden(name, data) returns the bytes of a golden file.
+
+    With RUSHLIGHT_UPDATE_GOLDEN=1 it writes `data`.
+    """
 
     def compare(name: str, data: bytes) -> bytes:
         path = GOLDEN / name

@@ -1,4 +1,4 @@
-"""The SHA-256 digest that a program carries on request."""
+"""The optional SHA-256 digest in a program."""
 
 from __future__ import annotations
 

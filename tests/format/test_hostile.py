@@ -1,4 +1,4 @@
-"""Damaged files: a FormatError or a whole result, never another exception."""
+"""Damaged files cause a FormatError or have a valid result, and never cause another exception."""
 
 import random
 from collections.abc import Callable
@@ -16,7 +16,7 @@ WORDS = [0, 4, 0x7FFFFFFF, 0xFFFFFFFF]
 
 
 def is_read(read: Callable[[bytes], Any], data: bytes) -> bool:
-    """Whether it is read; what is read must be whole enough to be printed and written again."""
+    """Whether the data can be read. A result must be valid, so that it can be printed and written again."""
     try:
         result = read(data)
     except FormatError as error:
@@ -55,7 +55,7 @@ def test_programs_with_one_byte_changed(pte: bytes, mask: int) -> None:
     counts = [0, 0]
     for at in range(len(pte)):
         counts[is_read(read_pte, pte[:at] + bytes([pte[at] ^ mask]) + pte[at + 1 :])] += 1
-    # Both happen: offsets are caught, and payload bytes are nobody's business.
+    # Both cases occur: wrong offsets are detected, and changed payload bytes are not.
     assert min(counts) > 100
 
 

@@ -4,7 +4,7 @@ from rushlight.format.segments import Deduplicator
 
 
 def test_a_duplicate_leaves_no_trace_for_the_next_buffer() -> None:
-    """Equal length and ends, so only digests tell the buffers apart."""
+    """The buffers have equal lengths, starts and ends, so that only digests distinguish them."""
     ends = bytes(64)
     first, second = (memoryview(ends + bytes([byte]) * 64 + ends) for byte in (1, 2))
     finder = Deduplicator()

@@ -1,4 +1,4 @@
-"""Models that torchao's `quantize_` has quantized: on kernels, and whole in XnnpackBackend."""
+"""Models that torchao's `quantize_` has quantized run on kernels, and completely in XnnpackBackend."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _quantized(name: str) -> tuple[nn.Module, torch.Tensor, Any]:
 
 
 def _assert_agree(buffer: bytes, model: nn.Module, x: torch.Tensor) -> None:
-    """Eager's results within a quantum of the activations."""
+    """Requires that the results differ from eager PyTorch by at most one quantum of the activations."""
     method = Runtime.get().load_program(bytes(buffer)).load_method("forward")
     for inputs in (x, torch.randn(7, 5, 64)):
         expected = model(inputs)

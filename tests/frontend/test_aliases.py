@@ -1,4 +1,4 @@
-"""Writes through views, against eager mode."""
+"""Writes through views agree with eager mode."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Net(torch.nn.Module):
 
 
 class Shapes(torch.fx.Interpreter):
-    """Runs a graph and compares the shape of each tensor with what the graph says of it."""
+    """Runs a graph, and compares the shape of each tensor with that of its metadata."""
 
     def run_node(self, node: Any) -> Any:
         result = super().run_node(node)

@@ -1,4 +1,4 @@
-"""The decomposer against torch's own: same operators, same numbers, a valid program."""
+"""The decomposer and torch's own have the same operators and the same results, and the program is valid."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rushlight.frontend import tables
 from rushlight.frontend.decompose import decompose, why_general
 from rushlight.ir import meta
 
-# What the walk leaves to torch, and why.
+# Operators that the decomposer leaves to torch, and the reasons.
 GENERAL = {
     "data_dependent": "aten.nonzero.default makes a size that depends on data",
     "item": "aten.item.default makes a size that depends on data",
 }
 
-# torch reads each view anew from its base after a write; here views of one parent share it.
+# After a write, torch computes each view again from its base. Here, views of one parent share it.
 FEWER = {"inplace_views"}
 
 
@@ -54,7 +54,7 @@ def test_same_results_as_the_module(case: Any, program: Any) -> None:
     module = case.make().eval()
     core = decompose(program)
     run = core.module()
-    for _ in range(2):  # state is carried from call to call
+    for _ in range(2):  # the state is kept between calls
         assert_same(module(*case.inputs(), **case.kwargs), run(*case.inputs(), **case.kwargs))
 
 

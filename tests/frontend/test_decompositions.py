@@ -1,4 +1,4 @@
-"""Operators by decompositions of our own, compiled and run beside eager."""
+"""Operators with Rushlight's own decompositions agree with eager PyTorch."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Module(torch.nn.Module):
     "mode, shape", [("linear", (1, 2, 2)), ("bilinear", (1, 1, 2, 8)), ("trilinear", (1, 1, 2, 3, 9))]
 )
 def test_a_size_that_a_factor_leaves_is_copied(mode: str, shape: tuple[int, ...]) -> None:
-    """ATen's kernels do not resample dimensions whose size stays, here of size 2 by a factor of 1.3."""
+    """ATen's kernels copy dimensions whose size does not change, such as size 2 with a factor of 1.3."""
     x = torch.randn(shape)
     model = Module(lambda x: torch.nn.functional.interpolate(x, scale_factor=1.3, mode=mode))
     torch.testing.assert_close(
@@ -86,12 +86,12 @@ def test_as_eager(name: str) -> None:
 def test_exponential() -> None:
     samples = run(lambda x: x.exponential_(4.0), torch.empty(20000))
     assert samples.min() >= 0
-    # Mean and standard deviation of this distribution are 1 / lambd.
+    # The mean and the standard deviation of this distribution are 1 / lambd.
     assert abs(samples.mean() - 0.25) < 0.02
     assert abs(samples.std() - 0.25) < 0.02
 
 
-# Mean and standard deviation of samples.
+# The mean and the standard deviation of samples.
 DISTRIBUTIONS = {
     "uniform": (lambda x: x.uniform_(1, 3), 2, 0.577),
     "normal in place": (lambda x: x.normal_(2, 3), 2, 3),

@@ -1,4 +1,4 @@
-"""Programs in training mode, and what torch cannot export, in words that help."""
+"""Helpful messages for models in training mode, and for models that torch cannot export."""
 
 from __future__ import annotations
 

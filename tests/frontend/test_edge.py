@@ -19,7 +19,7 @@ from rushlight.ir.edge_ops import ops
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "frontend" / "edge_operators.json").read_text())
 
-# The reference reads each view anew from its base after a write; here views of one parent share it.
+# After a write, the reference computes each view again from its base. Here, views of one parent share it.
 FEWER = {"inplace_views"}
 
 
@@ -92,7 +92,7 @@ def test_without_dim_order_memory_formats_stay() -> None:
 
 
 def test_layouts_follow_copies(export_case: Any) -> None:
-    """Views are copies here, so what follows a permute is row-major again."""
+    """Views are copies, so that the results after a permute are row-major again."""
     edge = to_edge(export_case("attention")).exported_program()
     for node in edge.graph.nodes:
         val = meta.get_tensor(node) if node.op == "call_function" else None

@@ -1,4 +1,4 @@
-"""Chosen nodes of a Core ATen program decompose; the others stay."""
+"""Selected nodes of a Core ATen program are decomposed. The others do not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes and integers that a program needs, such as those of parts with a static size."""
+"""Sizes and integers that a program requires, such as those of slices with a static size."""
 
 from __future__ import annotations
 

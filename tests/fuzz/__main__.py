@@ -8,18 +8,23 @@ from pathlib import Path
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Seeds and drivers of fuzzers.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz",
+        description="Writes the seeds of the fuzzers, and fuzzes the readers in Python.",
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     corpus = commands.add_parser("corpus", help="write the seeds into folders by format")
     corpus.add_argument("folder", type=Path)
-    readers = commands.add_parser("readers", help="give changed files to the readers in Python")
+    readers = commands.add_parser("readers", help="run the readers in Python on changed files")
     readers.add_argument("corpus", type=Path, help="the folder of seeds")
     readers.add_argument("--mutator", type=Path, required=True, help="the shared library rushlight_mutator")
-    readers.add_argument("--seconds", type=float, default=60.0, help="for all readers together")
+    readers.add_argument(
+        "--seconds", type=float, default=60.0, help="time in seconds for all readers together"
+    )
     readers.add_argument("--seed", type=int, default=0)
     readers.add_argument("--only", nargs="*", default=(), help="names of readers")
     readers.add_argument("--findings", type=Path, default=Path("build/fuzz/findings"))
-    replay = commands.add_parser("replay", help="give one file to one reader")
+    replay = commands.add_parser("replay", help="run one reader on one file")
     replay.add_argument("reader")
     replay.add_argument("file", type=Path)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Calls of kernels that succeed, for every row of the tables: what `tests.fuzz.record` wrote."""
+"""Successful calls of kernels for every row of the kernel tables, which `tests.fuzz.record` wrote."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from rushlight.runtime import kernel_names
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a kernel of a library: its arguments in the order of the schema, with the outs at the end."""
+    """A call of a kernel of a library.
+
+    The arguments are in the order of the schema, with the outs at the end.
+    """
 
     library: str
     name: str
@@ -27,7 +30,7 @@ class Call:
 
 
 def show(value: object) -> str:
-    """A value in a message: of a tensor the dtype and the shape."""
+    """Returns a value as text. The text of a tensor contains its dtype and shape."""
     if isinstance(value, torch.Tensor):
         return f"{str(value.dtype)[6:]}{list(value.shape)}"
     if isinstance(value, list):
@@ -42,7 +45,7 @@ def make_tensor(
     bounds: tuple[int, int],
     generator: torch.Generator,
 ) -> torch.Tensor:
-    """A tensor with numbers within the bounds, whose memory has the dimensions in the order."""
+    """Returns a tensor with numbers within the bounds, and with the dim order `order`."""
     order = list(range(len(sizes))) if order is None else order
     shape = [sizes[dim] for dim in order]
     if dtype.is_floating_point or dtype.is_complex:
@@ -78,7 +81,7 @@ LIBRARIES = ("portable", "optimized", "quantized")
 
 _IMAGE: Any = {"dtype": "float32", "sizes": [2, 3, 4, 5, 6]}
 _MATRIX: Any = {"dtype": "float32", "sizes": [3, 4]}
-# Of kernels whose tests give no reference, or larger tensors.
+# Calls of kernels whose tests have no reference, or have larger tensors.
 _OTHERS: dict[str, list[Any]] = {
     "aten::rand.out": [[[3, 4], _MATRIX]],
     "aten::randn.out": [[[3, 4], _MATRIX]],
@@ -94,12 +97,15 @@ _OTHERS: dict[str, list[Any]] = {
 
 
 def rows() -> list[tuple[str, str]]:
-    """The library and the name of every kernel of the tables."""
+    """Returns the library and the name of every kernel of the tables."""
     return [(library, name) for library in LIBRARIES for name in kernel_names(library)]
 
 
 def calls(library: str, name: str, seed: int = 0) -> Iterator[Call]:
-    """The calls of a kernel, with new tensors; if it has none, those of another library's kernel."""
+    """Returns the calls of a kernel with new tensors.
+
+    Without calls, those of the kernel in another library.
+    """
     generator = torch.Generator().manual_seed(seed)
     recorded = _recorded()
     keys = [f"{other} {name}" for other in (library, *LIBRARIES)]

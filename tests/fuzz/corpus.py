@@ -24,7 +24,7 @@ from rushlight.devtools.bundled_program.serialize import serialize_from_bundled_
 from rushlight.format.pte import read_pte
 from rushlight.runtime import Runtime
 
-MOST_BYTES = 1 << 16  # of a seed
+MOST_BYTES = 1 << 16  # maximum size of a seed
 
 Write = Callable[[str, str, bytes], None]  # format, name of the file, contents
 
@@ -40,7 +40,7 @@ def number_of_outs(name: str, arguments: int) -> int:
 
 
 def write_operators(write: Write) -> list[str]:
-    """A program for each call of each kernel; gives the kernels without one."""
+    """Writes a program for each call of each kernel, and returns the kernels without a program."""
     missing = []
     for library, name in rows():
         count = 0
@@ -59,7 +59,7 @@ def write_operators(write: Write) -> list[str]:
 
 
 def programs() -> Iterator[tuple[str, bytes]]:
-    """Programs of all kinds: control flow, dynamic sizes, state, delegates, quantized, several methods."""
+    """Yields programs of all kinds: control flow, dynamic sizes, state, delegates, several methods."""
     for name, case in CASES.items():
         exported = case.export()
         for configuration in NAMES:
@@ -86,7 +86,7 @@ def programs() -> Iterator[tuple[str, bytes]]:
 
 
 def payloads(program: bytes) -> Iterator[tuple[str, bytes]]:
-    """The format and the bytes of every payload of a native backend."""
+    """Yields the format and the bytes of every payload of a native backend."""
     file = read_pte(program)
     for plan in file.program.execution_plan:
         for delegate in plan.delegates:
@@ -95,7 +95,7 @@ def payloads(program: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def outside_data() -> tuple[bytes, bytes]:
-    """A program and the file of its constants."""
+    """Returns a program and the data file of its constants."""
     config = ExecutorchBackendConfig(external_constants=True)
     compiled = rushlight.compile(CASES["conv_bn"].export(), partitioner=(), backend_config=config)
     (data,) = compiled.manager.data_files.values()
@@ -103,7 +103,7 @@ def outside_data() -> tuple[bytes, bytes]:
 
 
 def bundles() -> Iterator[tuple[str, bytes]]:
-    """Programs with test cases."""
+    """Yields programs with test cases."""
     for name in ("add", "linear", "counter", "cond", "indexing"):
         case = CASES[name]
         exported = case.export()
@@ -118,7 +118,7 @@ def bundles() -> Iterator[tuple[str, bytes]]:
 
 
 def records() -> Iterator[tuple[str, str, bytes]]:
-    """Event traces, records of compiles, and saved programs: the format, the name and the bytes."""
+    """Yields the format, the name and the bytes of ETDumps, ETRecords and saved programs."""
     for name in ("linear", "cond", "dynamic_batch"):
         case = CASES[name]
         exported = case.export()
@@ -136,7 +136,7 @@ def records() -> Iterator[tuple[str, str, bytes]]:
 
 
 def _without_prefix(dump: bytes) -> bytes:
-    """The tables after the four bytes that say their size."""
+    """Returns the tables without the four bytes of their size."""
     return dump[4:] if dump[8:12] == b"ED00" else dump
 
 
@@ -163,7 +163,7 @@ KERNELS_YAML = """\
 
 
 def write_corpus(folder: Path) -> dict[str, int]:
-    """Writes all seeds into folders by format; gives their numbers."""
+    """Writes all seeds into folders by format, and returns their numbers."""
     counts: dict[str, int] = {}
 
     def write(kind: str, name: str, data: bytes) -> None:

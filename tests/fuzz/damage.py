@@ -33,7 +33,7 @@ MOST_ELEMENTS = 1 << 16
 
 
 def _fresh(draw: Any, dtype: torch.dtype, sizes: list[int]) -> torch.Tensor:
-    """A tensor with other numbers; sizes that give too many elements are cut."""
+    """Returns a tensor with other numbers. Sizes are reduced if there are too many elements."""
     while torch.Size(sizes).numel() > MOST_ELEMENTS:
         sizes = [size // 2 for size in sizes]
     order = list(draw(st.permutations(range(len(sizes))))) if draw(st.integers(0, 3)) == 0 else None
@@ -96,7 +96,7 @@ def _damaged_list(draw: Any, value: list[Any]) -> list[Any]:
 
 
 def _with_overlap(draw: Any, args: list[Any], outs: int) -> None:
-    """An out becomes the memory of an argument, or a part of it."""
+    """Replaces an out by a view of the memory of an argument."""
     tensors = [value for value in args if isinstance(value, torch.Tensor)]
     at = draw(st.integers(len(args) - outs, len(args) - 1))
     if tensors and isinstance(args[at], torch.Tensor):
@@ -107,7 +107,10 @@ def _with_overlap(draw: Any, args: list[Any], outs: int) -> None:
 
 @st.composite
 def damaged_calls(draw: Any, calls: list[Call], number_of_outs: Callable[[Call], int]) -> tuple[Call, bool]:
-    """A call with one to three changed arguments, and whether an out overlaps an argument."""
+    """Draws a call with one to three changed arguments.
+
+    Returns it, and whether an out overlaps an argument.
+    """
     call = draw(st.sampled_from(calls))
     args = list(call.args)
     for _ in range(draw(st.integers(1, 3))):

@@ -1,4 +1,4 @@
-"""Changes of files: tables by the mutator of `fuzz/`, archives by their entries, text by its lines."""
+"""Mutators: tables are changed by the mutator of `fuzz/`, archives by their entries, text by its lines."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Mutate = Callable[[bytes, random.Random], bytes]
 
 # In the order of rushlight::fuzz::Format.
 FORMATS = ("program", "data_file", "bundled_program", "etdump", "cpu_plan", "xnnpack_payload")
-GROWTH = 1 << 16  # bytes that a file may gain
+GROWTH = 1 << 16  # maximum growth of a file in bytes
 
 NUMBERS = (0, 1, -1, 2, 7, 255, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63), 2**64, 1e308, -0.0)
 TEXTS = ("", "0", "x", "None", "../x", "\0", "é", "a" * 5000, "%s", "aten::add.out", "{}", "[]")
 
 
 def tables(library: Path, kind: str) -> Mutate:
-    """The mutator of the shared library `rushlight_mutator` for a format."""
+    """Returns the mutator of the shared library `rushlight_mutator` for a format."""
     function = ctypes.CDLL(str(library)).rushlight_mutate
     function.restype = ctypes.c_size_t
     function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_uint64]
@@ -38,7 +38,7 @@ def tables(library: Path, kind: str) -> Mutate:
 
 
 def some_bytes(data: bytes, chosen: random.Random) -> bytes:
-    """Changes some bytes, wherever they are."""
+    """Changes some bytes at random positions."""
     changed = bytearray(data)
     for _ in range(chosen.randint(1, 4)):
         if changed:
@@ -60,7 +60,7 @@ def _other(value: Any, chosen: random.Random) -> Any:
 
 
 def json_value(value: Any, chosen: random.Random) -> Any:
-    """Changes one place of a tree of JSON."""
+    """Changes one value in a JSON tree."""
     if isinstance(value, dict) and value and chosen.randrange(12):
         key = chosen.choice(list(value))
         action = chosen.randrange(10)
@@ -92,7 +92,7 @@ def _entry(data: bytes, chosen: random.Random) -> bytes:
 
 
 def archive(data: bytes, chosen: random.Random) -> bytes:
-    """Changes, drops or renames an entry of a zip archive, and writes correct checksums."""
+    """Changes, removes or renames an entry of a zip archive, and writes correct checksums."""
     if chosen.randrange(10) == 0:
         return some_bytes(data, chosen)
     with zipfile.ZipFile(io.BytesIO(data)) as source:

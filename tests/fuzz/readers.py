@@ -1,4 +1,7 @@
-"""Runs the readers in Python over changed files: a result, or an error that the reader declares."""
+"""Runs the readers in Python on changed files.
+
+Each must return a result or raise one of its declared errors.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +32,12 @@ from rushlight.llm import load_tokenizer
 from rushlight.runtime.errors import RushlightError
 from rushlight.select.kernels_yaml import read_kernels
 
-MOST_SECONDS = 1.0  # of one file; more is a hang
+MOST_SECONDS = 1.0  # time limit for one file
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader: the folder of its seeds, what it does with a file, and the errors that it may raise."""
+    """A reader: the folder of its seeds, the function that reads a file, and the errors that it may raise."""
 
     seeds: str
     read: Callable[[bytes, Path], object]
@@ -58,13 +61,13 @@ def _in_file(suffix: str, read: Callable[[Path], object]) -> Callable[[bytes, Pa
 
 
 def _tokenizer(path: Path) -> None:
-    """Loads a tokenizer, and turns a text into tokens and back."""
+    """Loads a tokenizer, and encodes and decodes a text."""
     tokenizer = load_tokenizer(path)
     tokenizer.decode(tokenizer.encode("once upon a time\n"))
 
 
 def _tokenizer_config(data: bytes, scratch: Path) -> None:
-    """Loads a tokenizer beside a file that names its special tokens."""
+    """Loads a tokenizer with a file that lists its special tokens."""
     folder = scratch / "tokenizer"
     if not folder.exists():
         folder.mkdir()
@@ -104,14 +107,14 @@ READERS = {
 
 
 def attempt(reader: Reader, data: bytes, scratch: Path) -> str | None:
-    """Reads a file; returns what is wrong, or None."""
+    """Reads a file. Returns a description of the error, or None."""
     begin = time.thread_time()
     try:
         reader.read(data, scratch)
     except reader.errors as error:
         if not str(error):
             return f"{type(error).__name__} has no message"
-    except Exception:  # any other is a finding
+    except Exception:  # any other error is a finding
         return traceback.format_exc()
     seconds = time.thread_time() - begin
     return f"it took {seconds:.1f} s" if seconds > MOST_SECONDS else None
@@ -127,7 +130,7 @@ def _mutator(reader: Reader, library: Path) -> mutators.Mutate:
 
 
 def run(name: str, corpus: Path, library: Path, seconds: float, seed: int, findings: Path) -> tuple[int, int]:
-    """Reads changed seeds for a time; writes each new finding with its traceback.
+    """Reads changed seeds for a time, and writes each new finding with its traceback.
 
     Returns:
         The numbers of files read, and of findings.

@@ -1,6 +1,7 @@
-"""A pytest plugin that keeps some of the kernel calls of a run: `pytest -p tests.fuzz.record tests/ops`.
+"""A pytest plugin that records kernel calls of a run: `pytest -p tests.fuzz.record tests/ops`.
 
-Writes `calls.json`: by kernel, calls that succeeded and differ in dtypes, ranks or kinds of arguments.
+It writes `calls.json` with successful calls of each kernel, which differ in dtypes, ranks or kinds of
+arguments.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ import rushlight.runtime
 from rushlight.runtime import kernels
 
 CALLS = Path(__file__).parent / "calls.json"
-MOST_ELEMENTS = 2048  # of the tensors of a call
-MOST_CALLS = 4  # of a kernel
+MOST_ELEMENTS = 2048  # maximum number of elements of the tensors of a call
+MOST_CALLS = 4  # maximum number of calls of a kernel
 
 _kept: dict[str, dict[str, tuple[int, list[Any]]]] = {}
 
 
 def dim_order(tensor: torch.Tensor) -> list[int]:
-    """The dimensions of a dense tensor, from outermost to innermost."""
+    """Returns the dimensions of a dense tensor, from outermost to innermost."""
     if tensor.is_contiguous():
         return list(range(tensor.dim()))
     strides = tensor.stride()
@@ -33,7 +34,7 @@ def dim_order(tensor: torch.Tensor) -> list[int]:
 
 
 def describe(value: object) -> Any:
-    """A value as JSON; raises TypeError for one that has none."""
+    """Returns a value as JSON. Raises TypeError if this is not possible."""
     if isinstance(value, torch.Tensor):
         result: dict[str, Any] = {"dtype": str(value.dtype)[6:], "sizes": list(value.shape)}
         if (order := dim_order(value)) != list(range(value.dim())):

@@ -1,4 +1,4 @@
-"""A call of a kernel as a program file of one instruction."""
+"""Writes a call of a kernel as a program file with one instruction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rushlight.format.pte import PTEFile, write_pte
 
 
 def _types(name: str) -> list[str]:
-    """The types of the arguments, also of optional ones; empty if torch does not know the operator."""
+    """Returns the types of all arguments, or an empty result if torch does not have the operator."""
     namespace, _, rest = name.partition("::")
     base, _, overload = rest.partition(".")
     try:
@@ -61,7 +61,7 @@ class _Writer:
         return index
 
     def argument(self, value: Any, kind: str, is_out: bool) -> int:
-        """The index of the value that the argument becomes."""
+        """Adds a value for the argument, and returns its index."""
         if isinstance(value, torch.Tensor):
             return self.tensor(value, not is_out)
         if isinstance(value, torch.dtype):
@@ -91,16 +91,16 @@ class _Writer:
 
 
 def single_call_program(call: Call, outs: int, constant_tensors: bool = False) -> bytes:
-    """A program whose only instruction is the call.
+    """Returns a program whose only instruction is the call.
 
     Args:
         call: the kernel and its arguments.
         outs: the number of arguments at the end that are results.
-        constant_tensors: whether the file contains the tensors, instead of taking them as inputs.
+        constant_tensors: whether the tensors are constants in the file; otherwise they are inputs.
     """
     writer = _Writer(constant_tensors)
     types = _types(call.name)
-    if len(types) != len(call.args):  # an operator that returns a number, which its kernel has as an argument
+    if len(types) != len(call.args):  # the operator returns a number, which is an argument of its kernel
         types = [""] * len(call.args)
     first_out = len(call.args) - outs
     args = [

@@ -1,4 +1,4 @@
-"""The models that must run in both runtimes; the same weights and inputs in every process."""
+"""Models that must run in both runtimes. Weights and inputs are the same in every process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-# Sends one request to the other environment and fails the test with what went wrong there.
+# Sends one request to the other environment. An error there fails the test.
 Ask = Callable[[dict[str, str]], None]
 
 NAMES = ("add", "digits", "mobilenet_v2", "resnet18", "bert")
@@ -22,7 +22,7 @@ class Add(nn.Module):
 
 
 class Digits(nn.Module):
-    """The network of examples/digits, whose own file needs scikit-learn."""
+    """The network of examples/digits. Its file is not imported, because it needs scikit-learn."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Digits(nn.Module):
 
 
 def build(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
-    """The model in eval mode and its inputs. Networks for images are run at 96 x 96."""
+    """Returns the model in eval mode and its inputs. Images have 96 x 96 pixels."""
     if name.endswith("_half"):
         name = name.removesuffix("_half")
         module, inputs = build(name) if name in NAMES else build_quantized(name)
@@ -61,7 +61,7 @@ def build(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
 
 
 class Block(nn.Module):
-    """An inverted bottleneck with its residual, and the head of a classifier."""
+    """An inverted bottleneck with a residual connection, and the head of a classifier."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class Perceptron(nn.Module):
         return self.second(torch.relu(self.first(x)))
 
 
-# Arguments of get_symmetric_quantization_config; None: 4-bit weights with a scale for each 32 inputs.
+# Arguments of get_symmetric_quantization_config. None means 4-bit weights with a scale for 32 inputs each.
 QUANTIZED: dict[str, dict[str, object] | None] = {
     "digits_by_channel": {"is_per_channel": True},
     "digits_by_tensor": {"is_per_channel": False},
@@ -105,7 +105,7 @@ QUANTIZED: dict[str, dict[str, object] | None] = {
 
 
 def build_quantized(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
-    """The float model of a quantized case in eval mode, and its inputs."""
+    """Returns the float model of a quantized case in eval mode, and its inputs."""
     if name.startswith("digits"):
         return build("digits")
     torch.manual_seed(0)
@@ -115,7 +115,7 @@ def build_quantized(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
 
 
 def etrecord_facts(record: Any) -> dict[str, Any]:
-    """What both systems must read alike in an ETRecord, as JSON."""
+    """Returns facts of an ETRecord as JSON. They must be equal in both systems."""
 
     def nodes(program: Any) -> list[list[Any]]:
         return [
@@ -146,13 +146,14 @@ def etrecord_facts(record: Any) -> dict[str, Any]:
 
 
 def inspector_facts(inspector: Any) -> list[list[Any]]:
-    """What both Inspectors must find in a dump: events of operators, their runs, backend, nodes and
-    number of recorded values.
+    """Returns facts of a dump, which must be equal in both Inspectors.
+
+    They are the events of operators with their runs, backend, nodes and number of recorded values.
     """
     rows = []
     for event in (event for block in inspector.event_blocks for event in block.events):
         if event.name.startswith("native_call_") or event.is_delegated_op:
-            # ExecuTorch's Inspector ends the names of nodes with "_".
+            # ExecuTorch's Inspector appends "_" to the names of nodes.
             nodes = sorted(name.rstrip("_") for name in event.stack_traces)
             assert event.perf_data is not None
             runs, values = len(event.perf_data.raw), len(event.debug_data)

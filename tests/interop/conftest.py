@@ -1,4 +1,4 @@
-"""The peer: a process in the environment that has ExecuTorch, which `make interop` sets up; CI has it."""
+"""The peer: a process in the environment with ExecuTorch. `make interop` creates the environment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def interop_python() -> Path:
 
 @pytest.fixture(scope="session")
 def peer(interop_python: Path) -> Iterator[Ask]:
-    """ask(request) sends one request of peer.py and fails the test with what went wrong there."""
+    """ask(request) sends one request to peer.py. An error there fails the test."""
     process = subprocess.Popen(
         [str(interop_python), "-m", "tests.interop.peer"],
         cwd=ROOT,

@@ -1,9 +1,9 @@
-"""Runs in the environment of the released `executorch` wheel; speaks JSON with test_format_contract.py.
+"""Runs in the environment of the released `executorch` wheel. It sends JSON to test_format_contract.py.
 
 python -m tests.interop.format_peer make FOLDER         compile small models to FOLDER/*.pte and *.ptd
-python -m tests.interop.format_peer dump FILE...        what ExecuTorch reads from each file
-python -m tests.interop.format_peer run FILE FILE       whether both give the same outputs in ExecuTorch
-python -m tests.interop.format_peer classes             fields of ExecuTorch's dataclasses
+python -m tests.interop.format_peer dump FILE...        print the values that ExecuTorch reads from each file
+python -m tests.interop.format_peer run FILE FILE       print whether both have the same outputs in ExecuTorch
+python -m tests.interop.format_peer classes             print the fields of ExecuTorch's dataclasses
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def main() -> None:
         result = classes()
     else:
         raise SystemExit(f"unknown command {command}")
-    # Libraries print to stdout too; the answer is the last line.
+    # Libraries also print to stdout. The answer is the last line.
     print()
     print(json.dumps(result))
 

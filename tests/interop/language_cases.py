@@ -1,4 +1,4 @@
-"""Small language models and a tokenizer, for both systems: this module imports neither."""
+"""Small language models and a tokenizer for both systems. This module imports neither system."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def exported(kind: str) -> tuple[ExportedProgram, dict[str, Any]]:
     ).eval()
     model.requires_grad_(False)
     block: Any
-    for block in model.blocks:  # so that earlier tokens matter
+    for block in model.blocks:  # so that the result depends on earlier tokens
         block.query.weight *= 6
         block.out.weight *= 6
     constants: dict[str, Any] = {

@@ -1,20 +1,26 @@
-"""Runs in the environment that has ExecuTorch: compiles and runs programs on request.
+"""Runs in the environment with ExecuTorch: compiles and runs programs on request.
 
-Requests are lines of JSON: {"compile": case, "folder": path} writes model.pte and, as expected.pt, inputs
-and eager's outputs, with XNNPACK delegates if "backend" is "xnnpack"; {"quantize": case, "folder": path}
-writes a quantized program with XNNPACK delegates and its own outputs; {"run": path of a .pte, "tensors":
-path} replaces {"inputs": ...} there by {"outputs": ...}, with the data file "data" if it is named.
-{"weights": case, "folder": path} writes a program whose constants are in weights.ptd, {"save": case,
-"folder": path} the edge program model.pt2, which {"saved": path, "tensors": path} runs. {"etrecord": case,
-"folder": path} writes model.etrecord and the facts of it; {"read": path of an ETRecord, "facts": path}
-writes these. {"trace": case, "folder": path} also runs the program three times, and writes model.etdp,
-values.bin and what its Inspector finds; {"inspect": dump, "record": path, "facts": path} writes that for
-other files, with the recorded values of the file "values" if it is named. {"joint": folder} writes the
-forward and backward passes of the XOR example as model.pte; {"train": path of such a program, "tensors":
-path} trains it on {"inputs": ...}, and replaces them there by {"losses": ..., "parameters": ...}.
-{"language model": kind, "folder": path} writes model.pte, and {"generate": path of such a program,
-"tokenizer": path, "prompt": text, "text": path} writes the greedy text behind a prompt. The answer is
-{"ok": true} or {"error": text}.
+Requests are lines of JSON. The answer is {"ok": true} or {"error": text}. There are these requests:
+
+- {"compile": case, "folder": path} writes model.pte, and expected.pt with inputs and outputs of eager
+  PyTorch. If "backend" is "xnnpack", the program has XNNPACK delegates.
+- {"quantize": case, "folder": path} writes a quantized program with XNNPACK delegates, and its outputs.
+- {"run": .pte file, "tensors": path} runs a program, and replaces {"inputs": ...} in the file by
+  {"outputs": ...}. "data" may be a data file.
+- {"weights": case, "folder": path} writes a program whose constants are in weights.ptd.
+- {"save": case, "folder": path} writes the edge program model.pt2. {"saved": path, "tensors": path} runs it.
+- {"etrecord": case, "folder": path} writes model.etrecord and its facts.
+- {"read": ETRecord, "facts": path} writes the facts of an ETRecord.
+- {"trace": case, "folder": path} does the same as "etrecord", runs the program three times, and writes
+  model.etdp, values.bin and the facts of the Inspector.
+- {"inspect": dump, "record": path, "facts": path} writes the facts of the Inspector for other files. "values"
+  may be a file of recorded values.
+- {"joint": folder} writes the forward and backward passes of the XOR example as model.pte.
+- {"train": .pte file, "tensors": path} trains such a program on {"inputs": ...}, and replaces them in the
+  file by {"losses": ..., "parameters": ...}.
+- {"language model": kind, "folder": path} writes model.pte.
+- {"generate": .pte file, "tokenizer": path, "prompt": text, "text": path} writes the greedy text after a
+  prompt.
 """
 
 from __future__ import annotations
@@ -150,7 +156,7 @@ def joint_case(folder: Path) -> None:
 
 
 def train(path: Path, tensors: Path) -> None:
-    """Trains a program; its bytes stay alive meanwhile."""
+    """Trains a program. The variable `program` keeps the bytes alive that the module reads."""
     from executorch.extension.training import (
         _load_for_executorch_for_training_from_buffer,
         get_sgd_optimizer,

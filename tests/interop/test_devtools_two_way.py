@@ -1,4 +1,4 @@
-"""Bundled programs and ETDumps of either system are read by the other."""
+"""Each system reads bundled programs and ETDumps of the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each side reads the other's ETRecords, and finds the same graphs, handles and maps."""
+"""Each system reads ETRecords of the other, and finds the same graphs, handles and maps."""
 
 from __future__ import annotations
 

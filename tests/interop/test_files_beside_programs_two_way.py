@@ -1,4 +1,4 @@
-"""Data files and saved edge programs of either system are read by the other."""
+"""Each system reads data files and saved edge programs of the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The format against ExecuTorch's: the same schema, and files that either system reads as the other does."""
+"""The format is equal to ExecuTorch's: the schemas are the same, and both systems read the same values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def ask(interop_python: Path) -> Ask:
 
 @pytest.fixture(scope="module")
 def folder(ask: Ask, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files made by ExecuTorch, and in the folder `ours` the same, read and written by us."""
+    """Returns a folder of files from ExecuTorch.
+
+    Its folder `ours` has the files after Rushlight rewrote them.
+    """
     made = tmp_path_factory.mktemp("executorch")
     ask("make", made)
     (made / "ours").mkdir()
@@ -61,13 +64,13 @@ def dumps(ask: Ask, folder: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def theirs(dumps: Any, folder: Path) -> Any:
-    """What ExecuTorch reads from its own files, by name."""
+    """Returns the values that ExecuTorch reads from its own files, by name."""
     return {Path(path).name: dump for path, dump in dumps.items() if Path(path).parent == folder}
 
 
 @pytest.fixture(scope="module")
 def rewritten(dumps: Any, folder: Path) -> Any:
-    """What ExecuTorch reads from ours, by name."""
+    """Returns the values that ExecuTorch reads from the rewritten files, by name."""
     return {Path(path).name: dump for path, dump in dumps.items() if Path(path).parent == folder / "ours"}
 
 
@@ -110,10 +113,10 @@ def test_the_same_data_are_read(folder: Path, theirs: Any, name: str) -> None:
     expected = theirs[f"{name}.pte"]["file"]
     constants = expected["program"]["constant_buffer"]
     if theirs[f"{name}.pte"]["header"] is None:
-        # Without data, they do not read even the reserved entry.
+        # Without data, ExecuTorch does not read the reserved entry either.
         assert (plain(file.constants), constants) == ([""], [])
         return
-    # Theirs end with the padding before the next constant.
+    # ExecuTorch's constants include the padding before the next constant.
     for ours, other in zip(file.constants, constants, strict=True):
         assert other["storage"].startswith(bytes(ours).hex())
         assert len(other["storage"]) // 2 - len(ours) < 64
@@ -133,7 +136,7 @@ def test_what_we_write_is_read_as_the_original(theirs: Any, rewritten: Any, name
     for ours, other in zip(
         actual["program"].pop("constant_buffer"), expected["program"].pop("constant_buffer"), strict=True
     ):
-        # Either may have more padding, which depends on the alignment asked for.
+        # Each file may have more padding, which depends on the requested alignment.
         assert ours["storage"].rstrip("0") == other["storage"].rstrip("0")
     assert actual == expected
 
@@ -164,7 +167,7 @@ def their_schema(python: Path, relative: str) -> SchemaDecl:
 
 
 def shape(schema: SchemaDecl) -> dict[str, Any]:
-    """What is on the wire: slots, types, defaults, tags."""
+    """Returns the properties that determine the bytes: slots, types, defaults, tags."""
     return {
         "identifier": schema.identifier,
         "root": schema.root,
@@ -191,7 +194,7 @@ def shape(schema: SchemaDecl) -> dict[str, Any]:
 def test_the_schemas_are_the_same(interop_python: Path, name: str, relative: str) -> None:
     ours, other = parse_schema(SCHEMAS / f"{name}.fbs"), their_schema(interop_python, relative)
     expected = shape(other)
-    if name == "etdump":  # the fields at the end are our own
+    if name == "etdump":  # the fields at the end are extensions of Rushlight
         own = [item.name for item in ours.tables["ETDump"].fields[len(expected["tables"]["ETDump"]) :]]
         assert own == ["dropped_events", "program_fingerprint"]
         ours.tables["ETDump"].fields = ours.tables["ETDump"].fields[: -len(own)]
@@ -199,7 +202,7 @@ def test_the_schemas_are_the_same(interop_python: Path, name: str, relative: str
     assert ours.enums.keys() == other.enums.keys()
     for enum_name, members in other.enums.items():
         mine = {member.upper(): value for member, value in ours.enums[enum_name].members.items()}
-        # Their schema leaves out the complex types, whose numbers their Python has.
+        # ExecuTorch's schema does not contain the complex types. Its Python package has their numbers.
         extra = {"COMPLEX32", "COMPLEX64", "COMPLEX128"} if enum_name == "ScalarType" else set()
         assert {key: value for key, value in mine.items() if key not in extra} == {
             key.upper(): value for key, value in members.members.items()

@@ -1,4 +1,4 @@
-"""Each side's Inspector opens the other's ETDumps and ETRecords, and finds the same operators."""
+"""The Inspector of each system opens ETDumps and ETRecords of the other, and finds the same operators."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from rushlight.runtime.portable_lib import _load_for_executorch_from_buffer
 def assert_agree(inspector: Inspector, facts: Path) -> None:
     ours, its = inspector_facts(inspector), json.loads(facts.read_text())
     assert [row[:3] for row in ours] == [row[:3] for row in its]
-    # Where steps of a delegate share an identifier, this Inspector gives each its own values, the other one
+    # If steps of a delegate share an identifier, this Inspector gives each its own values, and the other one
     # all of them.
     assert all(bool(mine[4]) == bool(theirs[4]) for mine, theirs in zip(ours, its, strict=True))
-    # Where operators of the model share a debug handle, this Inspector names the one of the kernel alone.
+    # If operators of the model share a debug handle, this Inspector names only the operator of the kernel.
     # It also names operators whose steps XnnpackBackend folds into others, which the dump says in metadata
     # of its own. Steps that XNNPACK's part adds, such as a transposition of its input, have the number 65535
     # and no operator.

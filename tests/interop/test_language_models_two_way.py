@@ -1,4 +1,4 @@
-"""Language models of either system give the same text in the runners of both."""
+"""Language models of both systems generate the same text in the runners of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantized files of either system run in the other's XnnpackBackend and agree with its own results."""
+"""Quantized programs of each system run in the XnnpackBackend of the other, with the same results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def assert_agree(got: list[torch.Tensor], expected: list[torch.Tensor]) -> None:
-    """Results differ by a quantum where one of them rounds a tie the other way, which is rare."""
+    """Requires equal results. Few may differ by one quantum, because ties may round differently."""
     assert len(got) == len(expected)
     for a, b in zip(got, expected, strict=True):
         assert a.shape == b.shape and a.dtype == b.dtype

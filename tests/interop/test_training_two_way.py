@@ -1,4 +1,4 @@
-"""Programs of either system are trained by both, with the same losses and parameters."""
+"""Both systems train programs of both systems, with the same losses and parameters."""
 
 from __future__ import annotations
 

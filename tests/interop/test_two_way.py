@@ -1,4 +1,4 @@
-"""Files of either system run in the other and agree with eager PyTorch within 1e-4 of the largest value."""
+"""Programs of each system run in the other, and agree with eager PyTorch to 1e-4 of the largest value."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_our_files_run_there(name: str, lower: object, peer: Ask, tmp_path: Path
     with torch.no_grad():
         expected = torch.utils._pytree.tree_leaves(module(*inputs))
     assert callable(lower)
-    config = ExecutorchBackendConfig(digest=name == "add")  # its reader ignores the digest
+    config = ExecutorchBackendConfig(digest=name == "add")  # ExecuTorch ignores the digest
     program = lower(torch.export.export(module, inputs)).to_executorch(config)
     path, tensors = tmp_path / "model.pte", tmp_path / "tensors.pt"
     program.save(str(path))

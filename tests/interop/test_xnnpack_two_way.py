@@ -1,4 +1,4 @@
-"""Files with XNNPACK delegates of either system run in the other and agree with eager PyTorch."""
+"""Programs of each system with XNNPACK delegates run in the other, and agree with eager PyTorch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rushlight.exir import to_edge, to_edge_transform_and_lower
 from rushlight.runtime import BackendRegistry, Runtime
 
 TOLERANCE = 1e-4
-# How much larger our error in float16 may be than the peer's: each rounds in an order of its own.
+# The largest ratio of our error in float16 to that of the peer. Each system rounds in another order.
 HALF_FACTOR = 1.5
 
 pytestmark = pytest.mark.skipif(
@@ -45,20 +45,20 @@ def assert_as_close(got: list[torch.Tensor], theirs: list[torch.Tensor], exact: 
 
 
 def exact_outputs(name: str) -> list[torch.Tensor]:
-    """What the model gives in float64, from the same weights and inputs."""
+    """Returns the outputs of the model in float64, with the same weights and inputs."""
     module, inputs = build(name)
     with torch.no_grad():
         return torch.utils._pytree.tree_leaves(module.double()(*(item.double() for item in inputs)))
 
 
 def compile_there(name: str, peer: Ask, folder: Path) -> list[torch.Tensor]:
-    """Writes model.pte and returns the inputs that belong to it."""
+    """Compiles model.pte with ExecuTorch, and returns its inputs."""
     peer({"compile": name, "folder": str(folder), "backend": "xnnpack"})
     return list(torch.load(folder / "expected.pt")["inputs"])
 
 
 def compile_here(name: str, path: Path) -> list[torch.Tensor]:
-    """Writes the file and returns the inputs that belong to it."""
+    """Compiles the file with Rushlight, and returns its inputs."""
     module, inputs = build(name)
     edge = to_edge_transform_and_lower(
         torch.export.export(module, inputs), partitioner=[XnnpackPartitioner()]

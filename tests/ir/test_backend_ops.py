@@ -1,4 +1,4 @@
-"""Operators of a backend, put in place of edge operators by a pass, as far as the program file."""
+"""Operators of a backend that replace edge operators in a pass, up to the program file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def without_out(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 class Fuse(PassBase):
-    """relu(add(a, b)) becomes one call of an operator."""
+    """Replaces relu(add(a, b)) by one operator."""
 
     def __init__(self, target: BackendOpOverload) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ def test_without_an_out_variant_it_is_refused() -> None:
 
 
 def test_what_a_refusal_says_can_be_pasted() -> None:
-    """An operator of torch.library.custom_op gets past the refusal by the line that it prints."""
+    """After the line from the error message is added, an operator of torch.library.custom_op compiles."""
 
     @torch.library.custom_op("test_pasted::triple", mutates_args=())
     def triple(x: torch.Tensor) -> torch.Tensor:

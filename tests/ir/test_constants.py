@@ -1,4 +1,4 @@
-"""Which nodes of a program are constant, and their values."""
+"""The constant nodes of a program, and their values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rushlight.ir.constants import Constants, constant_inputs, constants_of_grap
 
 
 class Net(torch.nn.Module):
-    """A parameter, a buffer that changes, one that does not, and a lifted constant."""
+    """A parameter, a mutable buffer, a constant buffer and a lifted constant."""
 
     count: torch.Tensor
     table: torch.Tensor
@@ -32,7 +32,7 @@ def program() -> ExportedProgram:
 
 
 def by_target(exported: ExportedProgram) -> dict[str, Node]:
-    """The placeholder of each stored tensor, by the tensor's name."""
+    """Returns the placeholder of each stored tensor by the name of the tensor."""
     nodes = {node.name: node for node in exported.graph.nodes}
     return {str(spec.target): nodes[spec.arg.name] for spec in exported.graph_signature.input_specs}
 

@@ -1,4 +1,4 @@
-"""The bodies of control flow: which graph runs which."""
+"""The bodies of control-flow nodes, and the graphs that call them."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_what_does_not_fit(call: Any, message: str) -> None:
 
 
 class Layer(torch.nn.Module):
-    """Attention that keeps the keys and values of all tokens so far."""
+    """Attention that stores the keys and values of all earlier tokens."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Work tells a listener what it does, and a terminal shows it."""
+"""Long operations report their progress to a listener, and a terminal shows it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Terminal(io.StringIO):
         return True
 
     def shows(self, text: str) -> bool:
-        """Whether the text appears, for which another thread has some seconds."""
+        """Whether the text appears within some seconds. Another thread writes it."""
         for _ in range(1000):
             if text in self.getvalue():
                 return True

@@ -28,7 +28,7 @@ aten = torch.ops.aten
 
 
 def graph_with(*shapes: tuple[int, ...], dtype: torch.dtype = torch.float32) -> tuple[Graph, list[Node]]:
-    """A graph and placeholders of these shapes."""
+    """Returns a graph, and placeholders with these shapes."""
     graph = Graph()
     inputs = []
     for i, shape in enumerate(shapes):
@@ -87,7 +87,7 @@ def test_parameters_of_nodes() -> None:
 def chosen(
     graph: Graph, source: Node, choose: Any, arguments: tuple[Any, ...], quantize: Any, dequantize: Any
 ) -> Node:
-    """The node that dequantizes `source`, quantized by chosen parameters."""
+    """Quantizes `source` with computed parameters, and returns the node that dequantizes it."""
     parameters = graph.call_function(choose, (source, *arguments))
     items = [graph.call_function(operator.getitem, (parameters, i)) for i in range(2)]
     q = graph.call_function(quantize, (source, *items, -128, 127, torch.int8))
@@ -132,7 +132,7 @@ def test_dynamic_quantization_by_token() -> None:
 def weight_of(
     target: Any, tensors: list[torch.Tensor], arguments: tuple[Any, ...]
 ) -> tuple[QuantizedWeight | None, Node]:
-    """What is read of a weight: `tensors` are the int8 tensor, scales and zero points."""
+    """Reads a quantized weight. `tensors` are the int8 tensor, the scales and the zero points."""
     graph = Graph()
     nodes = [graph.placeholder(f"x{i}") for i in range(len(tensors))]
     values: dict[object, torch.Tensor] = dict(zip(nodes, tensors, strict=True))

@@ -1,4 +1,4 @@
-"""The quantized operators: each has an out variant, and means what quantize, compute, dequantize means."""
+"""The quantized operators have out variants, and are equal to dequantize, compute, quantize."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_softmax() -> None:
     x = quantize(torch.randn(3, 40), 0.03, 5)
     got = rl.quantized_softmax(x, exponentials(0.03), 1, 1 / 256, -128, -128, 127)
     assert_within_a_quantum(got, quantize(torch.softmax(dequantize(x, 0.03, 5), 1), 1 / 256, -128))
-    # A table of zeros, which only a damaged program has, gives no infinite numbers.
+    # A table of zeros, which only a damaged program can have, does not cause infinite numbers.
     zeros = torch.zeros(256, dtype=torch.int32)
     assert (rl.quantized_softmax(x, zeros, 1, 1 / 256, -128, -128, 127) == -128).all()
 

@@ -1,4 +1,4 @@
-"""Each rule of each dialect, broken by one node."""
+"""One node violates each rule of each dialect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ aten, edge = torch.ops.aten, ops.edge.aten
 FLOAT = torch.empty(2, 2)
 INT = torch.empty(2, 2, dtype=torch.int64)
 
-# (rule, dialect, operator, arguments by value, keyword arguments, what it says)
+# (rule, dialect, operator, arguments by value, keyword arguments, message)
 BROKEN: list[tuple[Any, ...]] = [
     (4, ATEN, aten.add_.Tensor, (FLOAT, FLOAT), {}, "writes its arguments"),
     (
@@ -148,14 +148,14 @@ def test_bodies_of_control_flow_are_verified(export_case: Any) -> None:
     ],
 )
 def test_mixed_dtypes(left: torch.dtype, right: torch.dtype, legal: bool) -> None:
-    """Sums of mixed dtypes are legal if torch promotes them; kernels judge complex ones."""
+    """Sums of mixed dtypes are legal if torch promotes them. Kernels check complex dtypes."""
     result = torch.ones(2).to(torch.promote_types(left, right)) if legal else FLOAT
     module = module_of(edge.add.Tensor, (torch.ones(2).to(left), torch.ones(2).to(right)), {}, result)
     assert bool(violations(module, EDGE)) is not legal
 
 
 def test_lists_of_several_dtypes_are_left_to_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`cat` promotes; ExecuTorch judges a list by its first tensor."""
+    """`cat` promotes dtypes. ExecuTorch checks only the first tensor of a list."""
     from rushlight.ir import verifier
 
     module = module_of(

@@ -1,4 +1,4 @@
-"""The Java package on OpenJDK with -Xcheck:jni: results beside Python, and its own tests (`make java`)."""
+"""The Java package on OpenJDK with -Xcheck:jni: results are equal to Python, and its tests pass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "build/java"
 JAVA = ROOT / "java"
 TESTS = ("TensorTest", "ModuleTest", "ProgramsTest")
-# Memory that leaks does not hide in a heap that grows, and buffers that leak are an error.
+# A heap with a fixed size shows memory leaks. Leaked buffers cause an error.
 LIMITS = ("-Xms96m", "-Xmx96m", "-XX:+AlwaysPreTouch", "-XX:MaxDirectMemorySize=16m")
 
 NAMES = {
@@ -49,7 +49,7 @@ class Plus(nn.Module):
 
 
 class Turned(nn.Module):
-    """Its output is a copy in which rows follow columns."""
+    """Its output is transposed, so that its copy has another order."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.transpose(0, 1).clone(memory_format=torch.contiguous_format)
@@ -66,7 +66,7 @@ class Several(nn.Module):
 
 
 def line(kind: str, value: object, folder: Path, file: str) -> str:
-    """A line of case.txt; the elements of a tensor go into a file."""
+    """Returns a line of case.txt. The elements of a tensor are written to a file."""
     if isinstance(value, torch.Tensor):
         (folder / file).write_bytes(bytes(value.contiguous().flatten().view(torch.uint8).numpy()))
         return f"{kind} tensor {NAMES[value.dtype]} {','.join(map(str, value.shape)) or '-'} {file}"
@@ -75,7 +75,7 @@ def line(kind: str, value: object, folder: Path, file: str) -> str:
 
 
 def write_case(folder: Path, program: bytes, inputs: Sequence[object]) -> None:
-    """Writes a program, inputs, and the outputs of the Python package."""
+    """Writes a program, its inputs, and the outputs of the Python package."""
     folder.mkdir()
     (folder / "program.pte").write_bytes(program)
     result = rushlight.load(program)(*inputs)

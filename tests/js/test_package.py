@@ -1,4 +1,4 @@
-"""The JavaScript package in Node: results beside Python, and errors. `make js` builds and tests it."""
+"""The JavaScript package in Node: results are equal to Python, and errors. `make js` builds and tests it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ def test_a_network(partitioner: Any, tmp_path: Path) -> None:
 
 @needs_package
 def test_threads(tmp_path: Path) -> None:
-    """Results with threads are those of one thread; the steps are large enough to be divided."""
+    """Results with several threads are equal to those of one thread.
+
+    Steps are large enough for several threads.
+    """
     torch.manual_seed(0)
     layers = [nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 64, 1), nn.ReLU(), nn.Conv2d(64, 8, 1)]
     model, image = nn.Sequential(*layers).eval(), torch.randn(1, 3, 64, 64)

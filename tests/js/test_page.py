@@ -35,7 +35,7 @@ DIGITS = {
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves the page with an image that arrives after as many seconds as `wait` in the address says.
+    """Serves the page. An image is delayed by the seconds in `wait` of the address.
 
     Chromium prints the page when nothing is under way in the network, though a module is still compiled.
     """
@@ -72,7 +72,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def status(address: str, drawing: object) -> str:
-    """The sentence of the page for a drawing, when the network is loaded."""
+    """Returns the status text of the page for a drawing, after the network is loaded."""
     assert CHROMIUM is not None
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom"]
     text = ""

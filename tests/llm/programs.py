@@ -1,4 +1,4 @@
-"""Small language models as programs, and eager generation with them."""
+"""Small language models as programs, and generation with them in eager PyTorch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Words:
 
 
 class WithoutCache(LlamaWithoutCache):
-    """Gives logits of two dimensions."""
+    """Returns logits with two dimensions."""
 
     def forward(self, tokens: Tensor) -> Tensor:
         return super().forward(tokens)[:, 0]
@@ -48,14 +48,14 @@ def llama() -> Llama:
     model = Llama(width=32, layers=2, heads=4, shared=2, hidden=48, vocabulary=40, length=CONTEXT).eval()
     with torch.no_grad():
         block: Any
-        for block in model.blocks:  # so that earlier tokens matter
+        for block in model.blocks:  # so that the result depends on earlier tokens
             block.query.weight *= 6
             block.out.weight *= 6
     return model
 
 
 class Recurrent(nn.Module):
-    """A model whose state is no cache: each token changes it, whatever its position is."""
+    """A model whose state is not a KV cache: each token changes it, independent of the position."""
 
     state: Tensor
 
@@ -92,7 +92,7 @@ KINDS: dict[str, dict[str, object]] = {
 
 @functools.cache
 def text_program(kind: str) -> bytes:
-    """The program of a kind of model."""
+    """Returns the program of a kind of model."""
     model = llama()
     count = {1: Dim("count", min=1, max=CONTEXT - 1)}
     tokens, start = torch.zeros(1, 3, dtype=torch.int64), torch.tensor([0])
@@ -114,7 +114,7 @@ def text_program(kind: str) -> bytes:
 
 @functools.cache
 def with_metadata(**constants: object) -> bytes:
-    """A program that is cheap to compile, with constant methods."""
+    """Returns a program with constant methods. It compiles fast."""
 
     class Fixed(nn.Module):
         def forward(self, tokens: Tensor, start: Tensor) -> Tensor:
@@ -126,7 +126,7 @@ def with_metadata(**constants: object) -> bytes:
 
 
 def greedy(model: Llama, prompt: Sequence[int], count: int) -> list[int]:
-    """Eager generation, one token at a time, up to the end token."""
+    """Generates tokens in eager PyTorch, one at a time, up to the end token."""
     model = copy.deepcopy(model)
     tokens = list(prompt)
     with torch.no_grad():
@@ -140,15 +140,15 @@ def greedy(model: Llama, prompt: Sequence[int], count: int) -> list[int]:
 
 
 def text(tokens: Sequence[int]) -> str:
-    """The text of generated tokens, without the end token."""
+    """Returns the text of generated tokens, without the end token."""
     return Words().decode([token for token in tokens if token != END])
 
 
-SIZE = 32  # of embeddings
+SIZE = 32  # the size of embeddings
 
 
 class Decoder(nn.Module):
-    """The part of Llama behind the embeddings."""
+    """The layers of Llama after the embeddings."""
 
     def __init__(self, model: Llama) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ class Decoder(nn.Module):
 
 
 class Eyes(nn.Module):
-    """[1, 3, 8, 8] to 4 embeddings."""
+    """An image encoder: [1, 3, 8, 8] to 4 embeddings."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -177,7 +177,7 @@ class Eyes(nn.Module):
 
 
 class Ears(nn.Module):
-    """[1, 6, 5] to 5 embeddings."""
+    """A sound encoder: [1, 6, 5] to 5 embeddings."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -195,7 +195,7 @@ def multimodal() -> tuple[Llama, Eyes, Ears]:
 
 @functools.cache
 def multimodal_program() -> bytes:
-    """A program that takes text, images and sound."""
+    """Returns a program for text, images and sound."""
     model, eyes, ears = multimodal()
     count = {1: Dim("count", min=1, max=CONTEXT - 1)}
     parts = {
@@ -212,7 +212,7 @@ def multimodal_program() -> bytes:
 
 
 def greedy_embeddings(parts: Sequence[Tensor], count: int) -> list[int]:
-    """Eager generation behind embeddings."""
+    """Generates tokens after embeddings, in eager PyTorch."""
     model = copy.deepcopy(multimodal()[0])
     decoder = Decoder(model)
     tokens: list[int] = []

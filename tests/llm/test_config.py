@@ -1,4 +1,4 @@
-"""How many tokens a configuration allows, and which values it refuses."""
+"""The number of tokens that a configuration allows, and invalid values."""
 
 from __future__ import annotations
 

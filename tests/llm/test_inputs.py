@@ -1,4 +1,4 @@
-"""Parts of prompts: what they hold and what they refuse."""
+"""Parts of prompts: their contents, and invalid values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What constant methods say, and what they may not say."""
+"""The values of constant methods, and invalid values."""
 
 from __future__ import annotations
 

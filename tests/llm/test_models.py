@@ -1,4 +1,4 @@
-"""Which programs are language models, and what they give for tokens."""
+"""Programs that are language models, and their results for tokens."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_chunks_give_what_single_tokens_give(kind: str) -> None:
     expected = [single.step(token, position) for position, token in enumerate(TOKENS)][-1]
     assert expected.shape == (40,)
     np.testing.assert_allclose(whole.read_tokens(TOKENS, 0), expected, rtol=0, atol=1e-5)
-    # The same positions again: what was there is forgotten.
+    # The same positions again. Their earlier contents are replaced.
     assert not np.allclose(whole.read_tokens([1, 1], 0), expected, atol=1e-3)
     np.testing.assert_allclose(whole.read_tokens(TOKENS, 0), expected, rtol=0, atol=1e-5)
 
@@ -63,7 +63,7 @@ def test_cancelled_until_the_next_begin() -> None:
 
 
 class Computed(nn.Module):
-    """A model without weights, given by a function."""
+    """A model without weights, which calls a function."""
 
     def __init__(self, function: Callable[..., Tensor]) -> None:
         super().__init__()
@@ -191,5 +191,5 @@ def test_metadata_alone_are_enough_for_one_token_at_a_time() -> None:
 
 
 def test_metadata_of_the_program() -> None:
-    assert load(text_program("forgetful")).context_length == 31  # the largest size that was exported
+    assert load(text_program("forgetful")).context_length == 31  # the largest exported size
     assert load(text_program("started")).context_length == CACHED["get_max_context_len"]

@@ -44,7 +44,7 @@ def runner() -> MultimodalRunner:
 
 
 def expected(*parts: Any, count: int = 6) -> str:
-    """Eager text behind tokens (lists), images (3 dims) and sound (1 first)."""
+    """Returns the text of eager PyTorch after tokens (lists), images (3 dims) and sound (first size 1)."""
     model, eyes, ears = multimodal()
     found = []
     with torch.no_grad():
@@ -116,7 +116,7 @@ def test_tokens_for_the_beginning_and_the_end() -> None:
 
 
 class Features(UserDict):
-    """What a processor of transformers gives."""
+    """The result of a processor of the package transformers."""
 
 
 def test_what_a_processor_gives() -> None:

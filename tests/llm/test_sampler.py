@@ -1,4 +1,4 @@
-"""Which tokens a sampler chooses, and how often."""
+"""The tokens that a sampler selects, and their frequencies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_low_temperature_prefers_probable_tokens() -> None:
 
 
 def test_top_p_leaves_improbable_tokens_out() -> None:
-    # 0.5 + 0.3 are 0.8: the third token is needed to have 0.9, the last one is not.
+    # 0.5 + 0.3 is 0.8. The third token is needed for 0.9, and the last one is not.
     expected = np.array([0, 0.5, 0.15, 0.3]) / 0.95
     np.testing.assert_allclose(shares(Sampler(1.0, 0.9, seed=1), LOGITS), expected, atol=0.015)
     assert shares(Sampler(1.0, 0.1, seed=1), LOGITS, 100)[1] == 1
@@ -101,7 +101,7 @@ def test_the_most_probable_tokens_are_those_of_a_sort(kind: str, top_p: float) -
     expected = order[: int(np.searchsorted(shares, top_p * shares[-1])) + 1]
     found = _most_probable(odds, top_p)
     assert len(set(found)) == len(found)
-    # Sums in another order differ by their rounding, which moves the end by tokens of almost no probability.
+    # Sums in another order round differently, which may add or remove tokens with very small probabilities.
     others = list(set(found) ^ set(expected))
     assert len(others) <= 2 or odds[others].sum() < 1e-4 * top_p
     if kind in ("levels", "equal"):  # the first ones of equal tokens

@@ -1,4 +1,4 @@
-"""Times and counts of a call."""
+"""The times and token counts of a call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_rates() -> None:
     )
     facts = json.loads(stats.to_json_string())
     assert facts["prefill_token_per_sec"] == 500  # 10 tokens in 20 ms
-    assert facts["decode_token_per_sec"] == 50  # the prompt gave the first token: 5 in 100 ms
+    assert facts["decode_token_per_sec"] == 50  # the first token belongs to the prompt: 5 tokens in 100 ms
     assert (facts["prompt_tokens"], facts["generated_tokens"]) == (10, 6)
     assert facts["aggregate_model_execution_time_ms"] == 5
     assert repr(stats) == "<Stats num_prompt_tokens=10 num_generated_tokens=6 tokens_per_second=50.000000>"

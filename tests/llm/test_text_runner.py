@@ -1,4 +1,4 @@
-"""Text from text: the same tokens as eager PyTorch, all options, and every way to end."""
+"""Text from text: the same tokens as eager PyTorch, all options, and every reason to stop."""
 
 from __future__ import annotations
 
@@ -92,12 +92,12 @@ def test_reset_gives_a_recurrent_model_its_first_state() -> None:
     first = chat.generate_text(words(PROMPT), config(max_new_tokens=5))
     chat.reset()
     assert chat.generate_text(words(PROMPT), config(max_new_tokens=5)) == first
-    chat.prefill(words(PROMPT[:1]))  # the state matters
+    chat.prefill(words(PROMPT[:1]))  # the result depends on the state
     assert chat.generate_text(words(PROMPT), config(max_new_tokens=5)) != first
 
 
 class Ending(Words):
-    """A tokenizer that names a token which the model generates as the end."""
+    """A tokenizer whose end token is a token that the model generates."""
 
     def __init__(self, end: int) -> None:
         self.eos_id = end  # type: ignore[assignment]
@@ -214,7 +214,7 @@ def test_stop_from_another_thread() -> None:
 
 
 def test_stop_while_the_prompt_is_read() -> None:
-    """The context stays as it was before the call."""
+    """The context does not change."""
     chat = runner()
     first = chat.generate_text(words(PROMPT), config(max_new_tokens=4))
 

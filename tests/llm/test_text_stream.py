@@ -1,4 +1,4 @@
-"""Pieces of text together are the text of all tokens."""
+"""The pieces of a text stream together are the text of all tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Bytes:
 
 
 class Sentence(Words):
-    """A tokenizer that leaves the space before the first word out, as SentencePiece does."""
+    """A tokenizer that removes the space before the first word, as SentencePiece does."""
 
     def decode(self, tokens: Sequence[int]) -> str:
         return super().decode(tokens).removeprefix(" ")

@@ -1,4 +1,4 @@
-"""Files of tokenizers in all formats, damaged ones too, and objects of other packages."""
+"""Tokenizer files in all formats, damaged files, and tokenizer objects of other packages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rushlight.runtime.errors import (
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A tokenizer in each format."""
+    """Returns a tokenizer file in each format."""
     return write_tokenizers(tmp_path_factory.mktemp("tokenizers"))
 
 
@@ -135,7 +135,7 @@ def test_changed_bytes_give_a_tokenizer_or_an_error(
 
 
 class WithOptions(Words):
-    """Like the tokenizers of pytorch_tokenizers and transformers, which add tokens unless told otherwise."""
+    """A tokenizer that adds special tokens by default, as in pytorch_tokenizers and transformers."""
 
     bos_token_id = 7
     vocab_size = 40

@@ -1,4 +1,4 @@
-"""Planned graphs written by hand."""
+"""Builds graphs for tests of memory planning by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rushlight.ir.spec import TensorSpec
 
 
 class GraphBuilder:
-    """Writes a graph of out variants; every tensor gets a float32 spec unless a dtype is given."""
+    """Builds a graph of out variants. The spec of every tensor is float32 unless a dtype is given."""
 
     def __init__(self) -> None:
         self.graph = Graph()
@@ -46,7 +46,7 @@ class GraphBuilder:
         shape: Sequence[int] | Sequence[Sequence[int]],
         dtype: torch.dtype = torch.float32,
     ) -> Node:
-        """A call of an out variant; several shapes for several outs."""
+        """Adds a call of an out variant. Several shapes make several outs."""
         outs = [argument.name for argument in written_arguments(op._schema)]
         shapes: list[Any] = [shape] if len(outs) == 1 else list(shape)
         allocations = {
@@ -81,7 +81,7 @@ class GraphBuilder:
         shapes: Sequence[Sequence[int]],
         lead: Any = (),
     ) -> Node:
-        """A control-flow node: `lead` arguments, the bodies, further arguments."""
+        """Adds a control-flow node with the arguments `lead`, the bodies and further arguments."""
         names = []
         for body in bodies:
             name = f"body_{len(list(self.root.children()))}"
@@ -122,7 +122,10 @@ def place() -> Any:
 
 @pytest.fixture
 def signature() -> Any:
-    """The export signature of a hand-written graph; `buffers` are written by its first outputs in order."""
+    """Returns the export signature of a graph.
+
+    Its first outputs are the new values of `buffers`, in order.
+    """
 
     def make(
         graph: GraphModule, buffers: Any = (), read_buffers: Any = (), parameters: Any = ()

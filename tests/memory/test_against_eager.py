@@ -1,4 +1,4 @@
-"""Programs whose tensors share memory, run several times on the kernels alone, give what eager gives.
+"""Programs whose tensors share memory run several times on kernels only, and agree with eager PyTorch.
 
 Buffers and outputs that alias, operators whose arguments are one tensor, results of control flow: a plan may
 keep them in one place only where nobody can tell.
@@ -25,7 +25,7 @@ PLACES = torch.tensor([[1, 0, 1], [0, 1, 0]])
 
 
 class Net(torch.nn.Module):
-    """`a` and `b` are buffers of [2, 3], `c` one of [3, 3]; the cases are methods over them."""
+    """The buffers `a` and `b` are [2, 3], and `c` is [3, 3]. The cases are methods that use them."""
 
     def __init__(self, case: Callable[..., Any]) -> None:
         super().__init__()
@@ -272,13 +272,13 @@ def test_the_default_backend(case: Any) -> None:
 
 
 def check(case: Callable[..., Any], **options: Any) -> None:
-    """Compares several calls of one program, which keeps its state, with those of one module."""
+    """Compares several calls of a program, which keeps its state, with those of the module."""
     x = torch.full((2, 3), 0.5)
     program = rushlight.load(rushlight.compile(export(Net(case), (x,)), **options).buffer, threads=1)
     eager = Net(case)
     for call in range(CALLS):
         x = torch.arange(6.0).view(2, 3) / 4 + call / 2
-        # Eager's results may share memory with its buffers.
+        # The results of eager PyTorch may share memory with its buffers.
         expected = torch.utils._pytree.tree_map(torch.clone, eager(x.clone()))
         actual = program(x.clone())
         if isinstance(expected, torch.Tensor):

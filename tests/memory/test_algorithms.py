@@ -1,4 +1,4 @@
-"""Planning algorithms over specs, as ExecuTorch's users call them."""
+"""Planning algorithms over specs, in the form in which users of ExecuTorch call them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_greedy_shares_bytes_and_naive_does_not() -> None:
     shared, apart = (algorithm(16, specs, GRAPH, None) for algorithm in (greedy, naive))
     assert (offsets(shared, specs), shared.bufsizes) == ([0, 32, 0], [0, 48])
     assert (offsets(apart, specs), apart.bufsizes) == ([0, 32, 48], [0, 80])
-    assert all(spec.mem_offset is None for spec in specs)  # the result alone has the places
+    assert all(spec.mem_offset is None for spec in specs)  # only the result contains the offsets
 
 
 def test_without_overlaps_tensors_that_share_begin_together() -> None:

@@ -1,4 +1,4 @@
-"""The answers of the analysis of aliases."""
+"""The results of the alias analysis."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_branch_may_hand_out_its_operand(builder: Any) -> None:
 
 
 def overwriting_cases() -> Any:
-    """build(g, a) -> the operator, and whether its result may lie over `a`."""
+    """Returns build(g, a) -> the operator, and whether its result may overwrite `a`."""
 
     def alone(g: Any, a: Any) -> Any:
         return g.relu(a), True

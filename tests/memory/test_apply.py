@@ -40,7 +40,7 @@ def test_two_matrices_alternate(builder: Any, place: Any) -> None:
 
 
 def elementwise_cases() -> Any:
-    """(name, build, in place): the last node's operator may or may not write over `a`."""
+    """Returns (name, build, in place). The operator of the last node may or may not overwrite `a`."""
 
     def used_later(g: Any, a: Any, b: Any) -> Any:
         return g.call(aten.add.out, a, b, shape=[16, 16]), a, b

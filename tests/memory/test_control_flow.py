@@ -28,7 +28,7 @@ def identity_body(builder: Any) -> Any:
 
 
 def program(builder: Any, op: Any, bodies: Any, before: Any, after: Any) -> Any:
-    """Inputs `x` and a predicate, a control-flow node whose operands `before` makes, and what follows."""
+    """Builds a program: inputs `x` and a predicate, nodes of `before`, control flow, nodes of `after`."""
     g = builder()
     x = g.input("x", SHAPE)
     p = g.input("p", [], torch.bool)
@@ -130,7 +130,7 @@ def test_a_scan_has_places_for_carry_slice_and_stack(builder: Any, place: Any) -
     report = plan_memory(g.output(last, stacked))
     assert place(carry) == place(last)
     assert len({place(n) for n in (last, stacked, xs, piece)}) == 4
-    # The sum may overwrite the slice, which is cut anew in each iteration, but not the carry.
+    # The sum may overwrite the slice, which each iteration computes again, but not the carry.
     assert report.in_place >= 1 and place(new) != place(carry)
 
 

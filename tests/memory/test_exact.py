@@ -1,4 +1,4 @@
-"""The exact planner: optimal on small problems, at the bound of cut rectangles, and the same in every run."""
+"""The exact planner: optimal for small problems, at the bound for cut rectangles, and deterministic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rushlight.memory.problem import Buffer, Problem, align_up
 
 
 def cut_problem(seed: int, count: int, height: int = 64, width: int = 60) -> Problem:
-    """A rectangle of `width` steps and `height` units, cut into buffers: the smallest peak is `height`."""
+    """Cuts a rectangle of `width` steps and `height` units into buffers. The smallest peak is `height`."""
     random = Random(seed)
     parts = [(0, width, 0, height)]
     while len(parts) < count:
@@ -41,7 +41,7 @@ def cut_problem(seed: int, count: int, height: int = 64, width: int = 60) -> Pro
 
 
 def smallest_peak(problem: Problem) -> int:
-    """The optimum by trying every order: some order of lowest fits gives every canonical plan."""
+    """Returns the optimum: tries every order, because every canonical plan is a lowest fit of some order."""
     best = sys.maxsize
     for order in itertools.permutations(problem.buffers):
         placed: list[tuple[int, Buffer]] = []
@@ -73,7 +73,8 @@ def test_small_problems_are_solved(problem: Problem) -> None:
     plan = ExactPlanner(0.2)(problem)
     check_plan(problem, plan)
     (peak,) = plan.peaks(problem).values()
-    # Sizes count as multiples of the common alignment: the peak and the bound may miss the optimum by less.
+    # Sizes are rounded up to the alignment. The peak and the bound may differ from the optimum by less than
+    # it.
     assert peak - smallest_peak(problem) < max(buffer.alignment for buffer in problem.buffers)
     assert plan.searches[1].bound <= peak
     if all(buffer.alignment == 1 for buffer in problem.buffers):
@@ -100,7 +101,7 @@ def test_cut_rectangles_are_put_together_again(seed: int) -> None:
 
 
 def test_a_bound_above_the_live_set_is_proven() -> None:
-    """At no step are more than 8 bytes alive, yet every plan needs 10."""
+    """At most 8 bytes are live at each step, but every plan needs 10."""
     rows = [(2, 1, 3), (4, 0, 1), (4, 4, 5), (4, 5, 6), (4, 3, 6), (4, 0, 2), (2, 2, 4), (2, 1, 4)]
     problem = Problem.of(Buffer(i, size, a, b, alignment=1) for i, (size, a, b) in enumerate(rows))
     plan = ExactPlanner(1.0)(problem)
@@ -112,7 +113,7 @@ def test_a_bound_above_the_live_set_is_proven() -> None:
 def test_the_limit_of_work_ends_the_search_and_is_the_same_in_every_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # The clock has more time than the work needs on any machine.
+    # The time limit is sufficient on any machine.
     monkeypatch.setattr(exact, "STEPS_PER_SECOND", 50_000)
     problem = cut_problem(5, 400, height=500, width=300)
     plans = [ExactPlanner(60.0)(problem) for _ in range(2)]
@@ -128,7 +129,7 @@ def test_no_seconds_mean_no_search() -> None:
 
 
 def test_parts_that_are_never_alive_together_share_one_bound() -> None:
-    """The second part has the larger bound, so that the first one may have a plan that is not its best."""
+    """The second part has the larger bound, so that the plan of the first part need not be optimal."""
     hard = cut_problem(2, 60)
     large = Buffer(1000, 2 * 64 * 64, 100, 101)
     plan = ExactPlanner(1.0)(Problem.of([*hard.buffers, large]))

@@ -62,7 +62,7 @@ def test_naive_plans_share_nothing(rows: Any) -> None:
 
 @given(buffers)
 def test_each_place_is_the_lowest_possible(rows: Any) -> None:
-    """Every buffer lies at 0 or within one alignment of the end of a neighbour in time."""
+    """Every buffer is at offset 0, or within one alignment after a buffer with an overlapping lifetime."""
     problem = problem_of(rows)
     plan = first_fit(problem)
     for buffer in problem.buffers:

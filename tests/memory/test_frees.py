@@ -43,7 +43,7 @@ def test_an_unbounded_output_is_not_freed(builder: Any) -> None:
 
 
 class Parts(nn.Module):
-    """Operators of several results, whose sizes follow from values: each result is used for another time."""
+    """Operators with several results, whose sizes depend on data. Each result has another last use."""
 
     def forward(self, marks: torch.Tensor) -> torch.Tensor:
         count: Any = torch.nonzero(marks).flatten().sum().item()

@@ -1,4 +1,4 @@
-"""Several memories: what lies where, what is refused, and programs that run with them."""
+"""Several memories: placement of tensors, errors, and programs that run with them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_memory_that_is_free_again_is_used_again() -> None:
 def test_a_plan_that_does_not_fit_says_by_how_much(missing: int) -> None:
     large = [Buffer(0, 4 * KIB, 0, 2, name="weights"), Buffer(1, 3 * KIB, 0, 2, name="image")]
     problem = Problem.of([*large, Buffer(2, 64, 0, 1, name="small")])
-    # The fast memory takes the image; the rest goes to the slow one, which is too small by `missing`.
+    # The image is in the fast memory, and the rest in the slow one, which is too small by `missing` bytes.
     sram = Memory("sram", 1, 3 * KIB, cost=1.0)
     dram = Memory("dram", 2, 4 * KIB + 64 - missing, cost=8.0)
     with pytest.raises(PlanError) as raised:
@@ -98,7 +98,7 @@ def test_wrong_memories_are_refused(make: Any, message: str) -> None:
 
 
 def test_a_memory_that_is_full_as_it_was_filled_is_not_planned_anew() -> None:
-    # By decreasing size the 65 bytes come first, and the 2 bytes behind them end at 194.
+    # With decreasing sizes, the 65 bytes come first, and the 2 bytes after them end at 194.
     buffers = [Buffer(0, 2, 0, 1, alignment=64), Buffer(1, 2, 0, 1, alignment=64)]
     problem = Problem.of([*buffers, Buffer(2, 65, 0, 1, alignment=64)])
     chosen, plan = plan_memories(problem, [Memory("a", 1, 193, 0), Memory("b", 2, 500)], {0: 9, 1: 9, 2: 1})
@@ -180,7 +180,7 @@ def test_a_program_with_two_memories_runs(tmp_path: Path) -> None:
 
 
 def test_a_program_that_needs_no_fast_memory_runs() -> None:
-    """The fast memory is too small for any tensor: it stays empty, and the slow one keeps its number."""
+    """The fast memory is too small for any tensor. It is empty, and the slow memory keeps its number."""
     buffer, x = two_memories(64)
     assert_like_eager(buffer, x)
 

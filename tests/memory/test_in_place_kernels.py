@@ -1,4 +1,4 @@
-"""Each row of the in-place table is a promise of the kernels: a result written over an input is the same."""
+"""For each row of the in-place table, the kernels have the same result if it overwrites an input."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WRITTEN = torch.tensor([3, 0, 99])
 
 
 def rows() -> Any:
-    """(kernel, arguments, position of the one that is overwritten)"""
+    """Returns (kernel, arguments, position of the overwritten argument)."""
     cases = [(f"aten::{name}.out", [floats()], 0) for name in UNARY]
     norms = [floats(ROW), floats(ROW), floats(ROW), floats(ROW)]
     cases += [
@@ -123,11 +123,11 @@ def test_results_over_inputs(name: str, arguments: Any, position: Any) -> None:
 
 
 def aliased() -> Any:
-    """(kernel, arguments, positions of what is one tensor and lies under the result)"""
+    """Returns (kernel, arguments, positions of arguments that are the same, overwritten tensor)."""
     cases = []
     for name, arguments, position in rows():
         row = IN_PLACE[name.rpartition(".")[0]]
-        # Two tensors of one shape and dtype: the second becomes the first.
+        # Two tensors have the same shape and dtype. The first replaces the second.
         others = [
             other
             for other, given in enumerate(arguments)

@@ -151,7 +151,7 @@ def test_planners_are_told_from_algorithms(algorithm: Any, plain: Any) -> None:
 
 
 def state_method(builder: Any, signature: Any, mutated: Any) -> Any:
-    """A method over the buffer `cache`, which it writes if `mutated`."""
+    """Builds a method that reads the buffer `cache`, and writes to it if `mutated` is true."""
     g = builder()
     cache, x = g.input("b_cache", [16, 16]), g.input("x", [16, 16])
     total = g.mm(cache, x)

@@ -1,4 +1,4 @@
-"""The best of first fit's orders, memory by memory."""
+"""The best order for first fit, separately for each memory."""
 
 from __future__ import annotations
 
@@ -26,4 +26,4 @@ def test_each_memory_has_the_lowest_peak_of_all_orders() -> None:
         others = [first_fit(problem, order).peaks(problem) for order in ORDERS]
         assert peaks == {mem_id: min(other[mem_id] for other in others) for mem_id in peaks}
         by_size_alone += peaks == others[0]
-    assert by_size_alone < 10  # the further orders are of use
+    assert by_size_alone < 10  # further orders improve the plan

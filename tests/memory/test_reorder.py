@@ -1,4 +1,4 @@
-"""Nodes change places where that lowers the peak, and only where the results stay the same.
+"""Nodes are reordered if this lowers the peak and does not change results.
 
 Before:   a = mm(x, x); b = mm(x, y); c = sum(a); d = sum(b)
 Expected: a = mm(x, x); c = sum(a); b = mm(x, y); d = sum(b)
@@ -26,7 +26,10 @@ aten = torch.ops.aten
 
 
 class Branches(torch.nn.Module):
-    """Eight large products, each of which becomes one row; exported, all products come first."""
+    """Eight large products, each of which is reduced to one row.
+
+    In the exported order, all products come first.
+    """
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         large = [torch.mm(x + i, x) for i in range(8)]
@@ -52,7 +55,7 @@ def test_branches_run_one_after_the_other() -> None:
 
 
 class Writes(torch.nn.Module):
-    """Reads of a buffer before and after it is written, with a large value of each."""
+    """Reads a buffer before and after a write, each with a large intermediate value."""
 
     state: torch.Tensor
 
@@ -103,7 +106,7 @@ def test_the_order_can_be_restored(builder: Any) -> None:
 
 
 def peak_of(order: list[int], tasks: list[Task], sizes: list[int]) -> int:
-    """The peak of an order, by the definition: values live from their task to the last that uses them."""
+    """Returns the peak of an order: values are live from their task to the last task that uses them."""
     place = {task: index for index, task in enumerate(order)}
     peak = 0
     for step in range(len(order)):

@@ -1,4 +1,4 @@
-"""Wrong plans, planted one at a time, are refused by the replay of the planned graph."""
+"""The replay of the planned graph refuses plans with one artificial error."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ BYTES = 1024
 
 
 def move(node: Any, offset: Any, mem_id: Any = 1) -> None:
-    """Plan the tensor of a node elsewhere."""
+    """Moves the tensor of a node to another offset."""
     spec = meta.get_spec(node)
     spec.mem_id, spec.mem_offset = mem_id, offset
 
 
 def over(node: Any, other: Any) -> None:
-    """Plan the tensor of a node over that of another one."""
+    """Gives the tensor of a node the offset of that of another node."""
     move(node, meta.get_spec(other).mem_offset)
 
 
@@ -88,7 +88,7 @@ def test_a_view_lies_where_its_base_lies(builder: Any) -> None:
 
 
 def in_place_cases() -> Any:
-    """build(g, a, x) -> a node that must not lie over `a`."""
+    """Returns build(g, a, x) -> a node that must not overwrite `a`."""
 
     def broadcast(g: Any, a: Any, x: Any) -> Any:
         return g.call(aten.add.out, g.view(a, [256, 1]), g.view(a, [1, 256]), shape=[256, 256])
@@ -131,7 +131,7 @@ def test_an_index_must_not_lie_under_the_result(builder: Any) -> None:
     y = g.call(aten.bitwise_not.out, g.input("x", [8], torch.int64), shape=[8], dtype=torch.int64)
     put = g.call(aten.scatter.value_out, y, 0, y, 7, shape=[8], dtype=torch.int64)
     graph = g.output(put)
-    # The complement runs in place, and nothing else does.
+    # Only the complement works in place.
     assert plan_memory(graph).in_place == 1
     over(put, y)
     with pytest.raises(PlanError, match="scatter.* writes its result over bitwise_not"):
@@ -159,7 +159,7 @@ def test_two_results_of_one_operator_lie_apart(builder: Any) -> None:
 
 
 def delegate(g: Any, inputs: Any, shapes: Any) -> Any:
-    """A call of a lowered module."""
+    """Adds a call of a lowered module."""
 
     def executorch_call_delegate(*args: Any) -> None:
         raise AssertionError("never run")

@@ -1,4 +1,4 @@
-"""Results that a pass wants in the place of an argument."""
+"""Results that must share the memory of an argument, because a pass requests it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rushlight.memory.shared_arguments import share_arguments
 
 
 def part_of_a_sum(**marks: Any) -> torch.fx.GraphModule:
-    """A sum, and an operator that takes a part of it, with the given metadata."""
+    """Returns a sum, and an operator that selects a part of it, with the given metadata."""
     build = Build()
     x = build.input("x", 8)
     total = build.call(torch.ops.aten.add.Tensor, x, x)

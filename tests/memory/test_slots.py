@@ -1,4 +1,4 @@
-"""Slots that buffers take one after the other."""
+"""Slots that buffers use one after the other."""
 
 from __future__ import annotations
 

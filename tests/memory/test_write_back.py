@@ -21,7 +21,7 @@ SHAPE = [16, 16]
 
 
 def put(g: Any, a: Any, x: Any) -> Any:
-    """`a` with its first row from `x`."""
+    """Returns `a` with the first row replaced by `x`."""
     return g.call(
         aten.select_scatter.out,
         a,
@@ -33,7 +33,7 @@ def put(g: Any, a: Any, x: Any) -> Any:
 
 
 def branch(g: Any, operand: Any) -> Any:
-    """The result of a cond whose first branch returns its operand as it is."""
+    """Returns the result of a cond whose first branch returns its operand unchanged."""
     first, second = type(g)(), type(g)()
     same = first.output(first.input("arg", SHAPE))
     other = second.output(second.relu(second.input("arg", SHAPE)))
@@ -42,7 +42,7 @@ def branch(g: Any, operand: Any) -> Any:
 
 
 def build_cases() -> Any:
-    """name: build(g, state, x) -> (new contents, user outputs), and whether the copy can go"""
+    """Returns, by name, build(g, state, x) -> (new contents, user outputs), and whether there is no copy."""
 
     def updated(g: Any, state: Any, x: Any) -> Any:
         new = put(g, state, x)
@@ -161,7 +161,7 @@ def test_shared_state_is_updated_in_its_own_memory(builder: Any, signature: Any,
 
 
 def two_states(builder: Any, signature: Any, contents: Any) -> Any:
-    """Two buffers whose new contents `contents(g, a, b)` gives."""
+    """Builds a method with two buffers, whose new contents are `contents(g, a, b)`."""
     g = builder()
     a, b = g.input("a", SHAPE), g.input("b", SHAPE)
     graph = g.output(*contents(g, a, b))

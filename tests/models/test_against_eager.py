@@ -1,4 +1,4 @@
-"""Programs that once failed, compiled and run, against eager torch."""
+"""Regression tests: compiled programs agree with eager PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every dialect that torch.export gives compiles to the same results."""
+"""Programs in every dialect of torch.export compile, with the same results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rushlight.runtime import Runtime
 
 
 class Net(torch.nn.Module):
-    """In-place operators, views that are written, normalisation with state, a buffer that changes."""
+    """In-place operators, writes to views, normalization with state, a mutable buffer."""
 
     calls: torch.Tensor
 
@@ -33,7 +33,7 @@ class Net(torch.nn.Module):
 
 
 def training(module: torch.nn.Module, inputs: tuple[Any, ...]) -> ExportedProgram:
-    """As torch.export gives it: any ATen operator, mutations as they are written."""
+    """Returns the result of torch.export: any ATen operator, with mutations."""
     return export(module, inputs)
 
 
@@ -42,14 +42,14 @@ def strict(module: torch.nn.Module, inputs: tuple[Any, ...]) -> ExportedProgram:
 
 
 def autograd_safe(module: torch.nn.Module, inputs: tuple[Any, ...]) -> ExportedProgram:
-    """Captured before autograd."""
+    """Returns a program that was captured before autograd."""
     from torch.export._trace import _export
 
     return _export(module, inputs, {}, pre_dispatch=True)
 
 
 def functional(module: torch.nn.Module, inputs: tuple[Any, ...]) -> ExportedProgram:
-    """Without mutations, operators that autograd decomposes gone."""
+    """Returns a program without mutations, in which autograd has decomposed operators."""
     return export(module, inputs).run_decompositions({})
 
 
@@ -67,7 +67,7 @@ def test_same_results(dialect: Callable[..., ExportedProgram]) -> None:
     buffer = to_edge(dialect(module, inputs)).to_executorch().buffer
     method = Runtime.get().load_program(buffer).load_method("forward")
     with torch.no_grad():
-        for _ in range(3):  # the counter is carried from call to call
+        for _ in range(3):  # the counter is kept between calls
             torch.testing.assert_close(method.execute(inputs)[0], module(*inputs))
 
 

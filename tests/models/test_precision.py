@@ -1,4 +1,4 @@
-"""Errors of whole networks in float32 against a float64 reference, beside those of eager PyTorch."""
+"""Errors of whole networks in float32 against float64, compared with those of eager PyTorch."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ NETWORKS = (
 
 
 def largest_error(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> float:
-    """The largest difference of an output, as a share of its largest magnitude."""
+    """Returns the largest difference of an output, relative to its largest magnitude."""
     pairs = zip(got, want, strict=True)
     return max(float((a.double() - b).abs().max() / b.abs().max()) for a, b in pairs)
 
 
 def tensors(outputs: object) -> list[torch.Tensor]:
-    """The floating-point tensors of a network's outputs."""
+    """Returns the floating-point tensors in the outputs of a network."""
     found = torch.utils._pytree.tree_leaves(outputs)
     found = [torch.as_tensor(item) for item in found if isinstance(item, (torch.Tensor, np.ndarray))]
     return [item for item in found if item.is_floating_point()]

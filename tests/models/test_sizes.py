@@ -1,4 +1,4 @@
-"""`models/selective.py`: the sizes of programs for hosts, beside their budgets."""
+"""`models/selective.py`: the sizes of programs for hosts are within their budgets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from models import selective
 
-# Each network has a build of its own, which takes most of a minute.
+# Each network has a separate build, which takes about a minute.
 NAMES = [
     pytest.param(name, marks=pytest.mark.long) if "portable" in name else name
     for name in selective.HOST_BUDGETS

@@ -1,4 +1,4 @@
-"""The zoo's modules with control flow, dynamic shapes, state and several methods, call by call."""
+"""Models of the zoo with control flow, dynamic shapes, state and several methods agree in every call."""
 
 from __future__ import annotations
 

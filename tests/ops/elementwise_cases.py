@@ -1,4 +1,4 @@
-"""Cases of the elementwise kernels: a list for every row of the table."""
+"""Cases for the elementwise kernels: a list for every row of the table."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.ops.samples import BROADCASTS, SPECIAL, channels_last, mixed, pairs, 
 Dtypes = tuple[torch.dtype, ...]
 Make = Callable[[], list[Case]]
 FLOATING = FLOATS + FLOAT16_TYPES
-NUMBERS = FLOATING + INTS  # all real types but bool
+NUMBERS = FLOATING + INTS  # all real dtypes except bool
 
 
 def unary(dtypes: Dtypes, *args: object, low: float = -4, high: float = 4, specials: bool = True) -> Make:
-    """One tensor and further arguments: every dtype, special values, ranks, no elements, channels last."""
+    """Returns cases with one tensor: every dtype, special values, ranks, no elements, channels last."""
 
     def make() -> list[Case]:
         inputs = [tensor(dtype, 3, 5, low=low, high=high) for dtype in dtypes]
@@ -41,10 +41,10 @@ def binary(
     extremes: bool = True,
     partners: Iterable[tuple[torch.dtype, torch.dtype]] | None = None,
 ) -> Make:
-    """Two tensors: pairs of dtypes, broadcasts, zero-dim tensors of another dtype, pairs of special values.
+    """Returns cases with two tensors: pairs of dtypes, broadcasts, zero-dim tensors, pairs of special values.
 
-    Without `extremes` none of these is at its type's limits, where eager's vectorised loops differ from its
-    scalar ones (sums fused with a product, remainders of huge quotients).
+    Without `extremes`, no value is at the limits of its dtype. There, the vectorized and the scalar loops of
+    eager PyTorch differ (sums fused with a product, remainders of huge quotients).
     """
 
     def second(dtype: torch.dtype, *shape: int) -> torch.Tensor:
@@ -76,7 +76,7 @@ def binary(
 
 
 def with_number(dtypes: Dtypes, numbers: Iterable[float], *args: object, specials: bool = True) -> Make:
-    """A tensor and a number."""
+    """Returns cases with a tensor and a number."""
 
     def make() -> list[Case]:
         cases = []
@@ -205,7 +205,7 @@ def dropout_cases() -> list[Case]:
     return [Case(tensor(dtype, 3, 5), 0.4, False) for dtype in FLOATING]
 
 
-# Of these eager has fewer digits in double; test_special.py has exact ones.
+# Eager PyTorch computes these less precisely in double. test_special.py has exact values.
 SINGLE = (torch.float32,)
 
 
@@ -289,7 +289,7 @@ CASES: dict[str, Make] = {
     "aten::ge.Scalar_out": with_number(REAL, [1, 0.5]),
     "aten::ge.Tensor_out": binary(REAL),
     "aten::gelu.out": several(
-        # Eager's result for infinity is NaN on some processors.
+        # The result of eager PyTorch for infinity is NaN on some processors.
         unary(FLOATING, specials=False),
         lambda: [Case(*c.args, approximate="tanh") for c in unary(FLOATING)()],
     ),

@@ -1,4 +1,4 @@
-"""Kernels against eager torch: a case is an operator's arguments, its reference the functional overload."""
+"""Compares kernels with eager PyTorch. A case has arguments; the reference is the functional overload."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOOL = (torch.bool,)
 COMPLEX = (torch.complex64, torch.complex128)
 REAL = FLOATS + FLOAT16_TYPES + INTS + BOOL
 
-# rtol, atol: of results that eager computes in the same way, up to the order of sums and the math library.
+# rtol and atol for results that may differ from eager PyTorch in the order of sums and in the math library.
 TOLERANCE = {
     torch.float64: (1e-10, 1e-10),
     torch.float32: (2e-5, 2e-6),
@@ -31,8 +31,10 @@ TOLERANCE = {
 
 
 class Case:
-    """Arguments of an operator, in the order of its schema without the outs; those left out take the schema's
-    default."""
+    """Arguments of an operator, in the order of its schema, without the outs.
+
+    Missing arguments have the default of the schema.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.args = args
@@ -48,7 +50,7 @@ class Case:
         return f"Case({', '.join(parts)})"
 
     def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Case:
-        """The case with every tensor argument changed."""
+        """Returns the case with `change` applied to every tensor argument."""
 
         def one(value: Any) -> Any:
             return change(value) if isinstance(value, torch.Tensor) else value
@@ -58,7 +60,7 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Operator:
-    """An out overload as a kernel has it."""
+    """The out overload of a kernel, and its functional overload."""
 
     name: str
     inputs: tuple[torch._C.Argument, ...]
@@ -72,7 +74,7 @@ def _is_out(argument: torch._C.Argument) -> bool:
 
 @functools.cache
 def operator(name: str) -> Operator:
-    """The operator of a kernel's name, such as "aten::add.out", with its functional overload."""
+    """Returns the operator with a name such as "aten::add.out", and its functional overload."""
     namespace, _, rest = name.partition("::")
     base, _, overload = rest.partition(".")
     packet = getattr(getattr(torch.ops, namespace), base)
@@ -109,7 +111,7 @@ def _arguments(op: Operator, case: Case) -> list[Any]:
 
 
 def expected(name: str, case: Case) -> list[torch.Tensor]:
-    """What eager gives."""
+    """Returns the results of eager PyTorch."""
     op = operator(name)
     names = [a.name for a in op.inputs]
     positional = [a for a in op.inputs if not a.kwarg_only]
@@ -125,7 +127,7 @@ def compute(
     outs: Sequence[torch.Tensor],
     library: str | None = "portable",
 ) -> list[torch.Tensor]:
-    """Runs the kernel into `outs`, and gives them cut to the shapes that the kernel set."""
+    """Runs the kernel with `outs`, and returns them with the shapes that the kernel set."""
     op = operator(name)
     shapes = call_kernel(name, [*_arguments(op, case), *outs], library)  # type: ignore[arg-type]
     results = []
@@ -137,7 +139,7 @@ def compute(
 
 
 def blank(like: torch.Tensor) -> torch.Tensor:
-    """A tensor of that dtype, shape and layout, filled with what a kernel must overwrite."""
+    """Returns a tensor with the same dtype, shape and layout, whose values the kernel must overwrite."""
     return torch.empty_like(like).fill_(77 if like.dtype != torch.bool else True)
 
 
@@ -159,7 +161,7 @@ def assert_same(
 
 
 def check(name: str, case: Case, library: str | None = "portable", **tolerance: float) -> None:
-    """Requires that the kernel gives what eager gives, into outs of eager's dtypes, shapes and layouts."""
+    """Requires that the results of the kernel agree with eager PyTorch in dtype, shape and values."""
     wanted = expected(name, case)
     outs = [blank(w) for w in wanted]
     assert_same(compute(name, case, outs, library), wanted, f"{name} {case}", **tolerance)

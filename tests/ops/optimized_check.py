@@ -1,4 +1,4 @@
-"""Runs one optimized kernel against eager torch in double precision."""
+"""Compares an optimized kernel with eager PyTorch in double precision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from rushlight.runtime import call_kernel
 def run(
     name: str, args: Sequence[Any], outs: Sequence[torch.Tensor], *, threads: int
 ) -> tuple[torch.Tensor, ...]:
-    """The outs that the kernel writes into memory which held other values, shaped like `outs`."""
+    """Runs the kernel with outs that contain other values, and returns them.
+
+    Their shapes are those of `outs`.
+    """
     written = []
     for out in outs:
         like = torch.empty_strided(out.shape, out.stride(), dtype=out.dtype)
@@ -36,7 +39,7 @@ def check(
     atol: float = 1e-6,
     dtype: torch.dtype = torch.float32,
 ) -> None:
-    """Compares with one thread and with two, and that two runs give the same bits."""
+    """Compares runs with one and two threads, and requires the same bits in a second run."""
     outs = [e.to(dtype) if e.is_floating_point() else e for e in expected]
     for threads in (1, 2):
         got = run(name, args, outs, threads=threads)

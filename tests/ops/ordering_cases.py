@@ -1,4 +1,4 @@
-"""Cases of the kernels that sort, select and search: a list for every row of the table."""
+"""Cases for the kernels that sort, select and search: a list for every row of the table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def topks() -> list[Case]:
         for largest in (True, False)
     ]
     cases += [Case(torch.tensor([2.0, NAN, 1.0, INF]), 2), Case(tensor(torch.float32), 1, 0)]
-    # Of equal elements those are taken that eager takes.
+    # Of equal elements, the kernels select the same as eager PyTorch.
     cases += [Case(tensor(torch.int64, n), k) for n, k in ((50, 3), (200, 3), (200, 20), (300, 300))]
     return cases
 

@@ -1,4 +1,4 @@
-"""Cases of the reductions, scans, sorts and normalisations: a list for every row of the table."""
+"""Cases for reductions, scans, sorts and normalizations: a list for every row of the table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIMS: list[object] = [[0], [1], [-1], [0, 2], [1, 2], [0, 1, 2], []]
 
 
 def distinct(dtype: torch.dtype, *shape: int) -> torch.Tensor:
-    """No two elements of a row are equal, so that indices of extremes and orders are unique (bool aside)."""
+    """Returns a tensor whose rows have distinct elements (except bool), so that orders are unique."""
     numel = int(torch.Size(shape).numel())
     order = torch.randperm(numel, generator=torch.Generator().manual_seed(numel)) - numel // 2
     if dtype == torch.uint8:
@@ -31,7 +31,7 @@ def distinct(dtype: torch.dtype, *shape: int) -> torch.Tensor:
 def over_dims(
     dtypes: Dtypes, *, low: float = -4, high: float = 4, empty: bool = True, infinite: bool = True
 ) -> Make:
-    """A tensor, dims and keepdim; `empty`: also over no elements, `infinite`: also over infinities."""
+    """Returns cases with a tensor, dims and keepdim, optionally without elements and with infinities."""
 
     def make() -> list[Case]:
         cases = []
@@ -57,7 +57,7 @@ def over_dims(
 
 
 def over_dim(dtypes: Dtypes, *, unique: bool = False, empty: bool = True) -> Make:
-    """A tensor, one dim and keepdim."""
+    """Returns cases with a tensor, one dim and keepdim."""
     values = distinct if unique else tensor
 
     def make() -> list[Case]:
@@ -77,7 +77,7 @@ def over_dim(dtypes: Dtypes, *, unique: bool = False, empty: bool = True) -> Mak
 
 
 def whole(dtypes: Dtypes, *, low: float = -4, high: float = 4, empty: bool = True) -> Make:
-    """A tensor that is reduced to one number."""
+    """Returns cases with a tensor that is reduced to one number."""
 
     def make() -> list[Case]:
         cases = [Case(tensor(dtype, 3, 4, 5, low=low, high=high)) for dtype in dtypes]
@@ -94,7 +94,7 @@ def several(*makes: Make) -> Make:
 
 
 def with_dtype(make: Make, dtypes: Iterable[torch.dtype]) -> Make:
-    """The cases with a dtype for the result."""
+    """Returns the cases with a dtype for the result."""
     wanted = list(dtypes)
     return lambda: [Case(*c.args, dtype=wanted[i % len(wanted)]) for i, c in enumerate(make())]
 

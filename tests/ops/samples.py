@@ -1,4 +1,4 @@
-"""Tensors for operator tests. All are made anew and alike at every call."""
+"""Tensors for operator tests. Every call returns new tensors with the same values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, float("inf"), 
 def tensor(
     dtype: torch.dtype, *shape: int, seed: int = 0, low: float = -4.0, high: float = 4.0
 ) -> torch.Tensor:
-    """Numbers between low and high; of an integer type without negative ones if it has none."""
+    """Returns numbers between low and high, or between 0 and high for unsigned dtypes."""
     generator = torch.Generator().manual_seed(seed * 7919 + sum(shape))
     if dtype == torch.bool:
         return torch.randint(0, 2, shape, generator=generator).to(dtype)
@@ -27,7 +27,7 @@ def tensor(
 
 
 def special(dtype: torch.dtype) -> torch.Tensor:
-    """Zeros of both signs, ties of rounding, infinities and NaN; the extremes of an integer type."""
+    """Returns zeros of both signs, rounding ties, infinities and NaN, or the extremes of an integer dtype."""
     if dtype == torch.bool:
         return torch.tensor([True, False])
     if not dtype.is_floating_point:
@@ -38,12 +38,12 @@ def special(dtype: torch.dtype) -> torch.Tensor:
 
 
 def pairs(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """All pairs of elements, as two vectors."""
+    """Returns all pairs of elements as two vectors."""
     first, second = torch.meshgrid(a, b, indexing="ij")
     return first.flatten(), second.flatten()
 
 
-# Shapes that broadcast: with a scalar, along one or several dims, at either side, with no elements.
+# Shapes that broadcast: with a scalar, along one or several dims, on either side, without elements.
 BROADCASTS = [
     ((3, 4), ()),
     ((), (3, 4)),
@@ -59,7 +59,7 @@ BROADCASTS = [
 
 
 def mixed(dtypes: Iterable[torch.dtype]) -> Iterator[tuple[torch.dtype, torch.dtype]]:
-    """Each dtype with itself and a few neighbours, so that all meet."""
+    """Returns pairs of dtypes: each with itself and with some neighbours."""
     listed = list(dtypes)
     for i, dtype in enumerate(listed):
         yield dtype, dtype
@@ -69,7 +69,7 @@ def mixed(dtypes: Iterable[torch.dtype]) -> Iterator[tuple[torch.dtype, torch.dt
 
 
 def channels_last(value: torch.Tensor) -> torch.Tensor:
-    """Rank 4 tensors in channels last order; others as they are."""
+    """Returns rank 4 tensors in channels-last order, and others unchanged."""
     return value.contiguous(memory_format=torch.channels_last) if value.dim() == 4 else value
 
 

@@ -16,7 +16,7 @@ from rushlight.runtime import kernel_names
 
 
 def named_in(path: Path) -> set[str]:
-    """String literals of a test module, and the keys of its tables."""
+    """Returns the string literals of a test module, and the keys of its tables."""
     literals = set(re.findall(r'"([^"\n]+)"', path.read_text()))
     module = importlib.import_module(f"tests.ops.{path.stem}")
     tables = [value for value in vars(module).values() if isinstance(value, dict)]

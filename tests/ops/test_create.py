@@ -1,4 +1,4 @@
-"""Kernels that create tensors, against eager; random numbers against what their distribution must be."""
+"""Kernels that create tensors agree with eager PyTorch. Random numbers have the right distributions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rushlight.runtime.errors import RushlightError
 NUMBERS = (*FLOATS, *FLOAT16_TYPES, *INTS)
 Make = Callable[[torch.dtype], torch.Tensor]
 
-# Operator, arguments before the out, what eager makes of a dtype, dtypes.
+# Operator, arguments before the out, the function of eager PyTorch for a dtype, dtypes.
 CASES: list[tuple[str, list[object], Make, tuple[torch.dtype, ...]]] = [
     ("aten::full.out", [[2, 3], 3], lambda d: torch.full((2, 3), 3, dtype=d), (*REAL, *COMPLEX)),
     ("aten::full.out", [[], 2.5], lambda d: torch.full((), 2.5, dtype=d), FLOATS + FLOAT16_TYPES),

@@ -1,4 +1,4 @@
-"""Every kernel with damaged arguments: an error, or the result of eager; never a crash."""
+"""Every kernel with damaged arguments returns an error or the result of eager PyTorch, and never crashes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.ops.harness import TOLERANCE, Case, assert_same, blank, compute, expe
 
 from rushlight.runtime import RushlightError, call_kernel, kernel_names
 
-EXAMPLES = int(os.environ.get("RUSHLIGHT_EXAMPLES", "6"))  # of each kernel
+EXAMPLES = int(os.environ.get("RUSHLIGHT_EXAMPLES", "6"))  # examples for each kernel
 
-# By a part of a kernel's name, why eager does not determine the results.
+# By a part of the name of a kernel: the reason why eager PyTorch does not determine the results.
 UNDETERMINED = {
     "executorch_prim": "no tensors",
     "rand": "random numbers",
@@ -50,7 +50,10 @@ def succeeds(call: Call) -> bool:
 
 
 def is_determined(call: Call) -> bool:
-    """Whether eager says what the result is. Its arithmetic on huge numbers overflows in ways of its own."""
+    """Whether eager PyTorch determines the result.
+
+    With huge numbers, its arithmetic overflows in another way.
+    """
     return not any(part in call.name for part in UNDETERMINED) and all(map(is_usual, call.args))
 
 
@@ -61,17 +64,17 @@ def is_usual(value: object) -> bool:
 
 
 def assert_result_of_eager(call: Call) -> None:
-    """Requires the result of eager for a call that a kernel accepts, if eager accepts it."""
+    """If kernel and eager PyTorch accept a call, their results must agree."""
     case = Case(*call.args[: len(call.args) - outs_of(call)])
     try:
         wanted = expected(call.name, case)
-    except Exception:  # eager refuses more dtypes
+    except Exception:  # eager PyTorch refuses more dtypes
         return
     if not all(isinstance(result, torch.Tensor) and result.numel() <= MOST_ELEMENTS for result in wanted):
         return
     try:
         got = compute(call.name, case, [blank(result) for result in wanted], call.library)
-    except RushlightError:  # eager's result has a dtype that the kernel does not write
+    except RushlightError:  # the result of eager PyTorch has a dtype that the kernel does not write
         return
     for one, other in zip(got, wanted, strict=True):
         rtol = 10 * TOLERANCE.get(other.dtype, (0.0, 0.0))[0]
@@ -79,7 +82,7 @@ def assert_result_of_eager(call: Call) -> None:
 
 
 def largest(tensors: Sequence[torch.Tensor]) -> float:
-    """The largest finite magnitude, at least 1."""
+    """Returns the largest finite magnitude, at least 1."""
     wide = [tensor.to(torch.complex128 if tensor.is_complex() else torch.float64) for tensor in tensors]
     magnitudes = [tensor.abs().flatten() for tensor in wide]
     finite = [float(x[x.isfinite()].max()) for x in magnitudes if x.isfinite().any()]
@@ -87,7 +90,7 @@ def largest(tensors: Sequence[torch.Tensor]) -> float:
 
 
 def test_every_row_of_the_tables_is_reached() -> None:
-    """The calls that are damaged below begin as calls that succeed, of each row of each table."""
+    """Each row of each table has a successful call, which the next tests damage."""
     reached = {
         library: [name for name in kernel_names(library) if any(map(succeeds, calls(library, name)))]
         for library in LIBRARIES
@@ -121,7 +124,7 @@ def test_damaged_arguments(library: str, name: str) -> None:
 
 
 def with_bytes(value: object, byte: int) -> object:
-    """A copy of an argument whose true elements of bool have another byte than 1."""
+    """Returns a copy of an argument in which true elements have the given byte instead of 1."""
     if isinstance(value, list):
         return [with_bytes(item, byte) for item in value]
     if not isinstance(value, torch.Tensor):
@@ -148,7 +151,7 @@ BOOL_ROWS = [
 
 @pytest.mark.parametrize("library, name", BOOL_ROWS)
 def test_any_byte_but_zero_is_true(library: str, name: str) -> None:
-    """Planned memory can hold any bytes where a damaged program reads a bool."""
+    """In a damaged program, the memory of a bool can contain any byte."""
     for call in calls(library, name):
         count = outs_of(call)
         if not any(map(is_bool, call.args[: len(call.args) - count])) or "rand" in name or "dropout" in name:

@@ -1,4 +1,4 @@
-"""Every elementwise kernel against eager, in every dtype that it takes."""
+"""Every elementwise kernel agrees with eager PyTorch in every supported dtype."""
 
 from __future__ import annotations
 

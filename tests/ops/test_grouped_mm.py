@@ -1,4 +1,4 @@
-"""Rows times the matrix of their group: the kernel and a compiled program beside a loop of products."""
+"""Products of rows with the matrix of their group agree with a loop of products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels that index, gather and scatter, against eager."""
+"""Kernels that index, gather and scatter agree with eager PyTorch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cl(*shape: int, dtype: torch.dtype = f32) -> torch.Tensor:
 
 
 def at(*values: object) -> torch.Tensor:
-    """Positions."""
+    """Returns a tensor of positions."""
     return torch.tensor(values[0] if len(values) == 1 else values, dtype=torch.int64)
 
 
@@ -245,7 +245,7 @@ def test_embedding_bag(name: str, mode: int, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("mode", [0, 1, 2])
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_embedding_bags_of_wide_rows(mode: int, is_turned: bool) -> None:
-    """is_turned: the columns of the table are contiguous, not its rows."""
+    """With `is_turned`, the columns of the table are contiguous, not its rows."""
     weight = tensor(torch.float32, 150, 10).t() if is_turned else tensor(torch.float32, 10, 150)
     args = (weight, picks(10, 8), at(0, 3, 3, 5), False, mode, False, None, False, -1)
     wanted = torch.ops.aten._embedding_bag.default(*args)

@@ -1,4 +1,4 @@
-"""Linear algebra against eager; factors whose signs are free are judged by what they are factors of."""
+"""Linear algebra agrees with eager PyTorch. Factors with arbitrary signs are compared by their product."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ f32, f64 = FLOATS
 
 
 def matrix(*shape: int, dtype: torch.dtype = f32, seed: int = 0) -> torch.Tensor:
-    """Well-conditioned matrices."""
+    """Returns well-conditioned matrices."""
     a = tensor(dtype, *shape, seed=seed)
     eye = torch.eye(*shape[-2:], dtype=dtype)
     return a + 4 * shape[-1] * eye if shape[-1] else a
@@ -27,7 +27,7 @@ def positive(*shape: int, dtype: torch.dtype = f32) -> torch.Tensor:
 
 
 def check_first(name: str, case: Case, results: int) -> None:
-    """Of a kernel that gives its factors as well, in eager sometimes those of the transpose."""
+    """Checks the first result only. The factors of eager PyTorch are sometimes those of the transpose."""
     wanted = expected(name, case)
     got = compute(name, case, [blank(w) for w in wanted])
     for actual, reference in zip(got[:results], wanted[:results], strict=True):

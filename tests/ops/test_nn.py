@@ -1,4 +1,4 @@
-"""Matrix products, convolutions, pools, resampling and Fourier transforms, against eager."""
+"""Matrix products, convolutions, pooling, resampling and Fourier transforms agree with eager PyTorch."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cl(value: torch.Tensor) -> torch.Tensor:
 
 
 def convolutions(dtype: torch.dtype = f32) -> list[Case]:
-    """Input, weight, bias, stride, padding, dilation, transposed, output padding, groups."""
+    """Returns cases: input, weight, bias, stride, padding, dilation, transposed, output padding, groups."""
     t = lambda *shape, seed=0: x(*shape, dtype=dtype, seed=seed)  # noqa: E731
     return [
         Case(t(2, 3, 8, 9), t(4, 3, 3, 3), t(4), [1, 1], [0, 0], [1, 1], False, [0, 0], 1),
@@ -56,7 +56,7 @@ def convolutions(dtype: torch.dtype = f32) -> list[Case]:
 
 
 def gradients(mask: tuple[bool, bool, bool]) -> list[Case]:
-    """What convolution_backward takes, for every case of convolutions()."""
+    """Returns the arguments of convolution_backward for every case of convolutions()."""
     cases = []
     for case in convolutions():
         image, weight, bias, *rest = case.args
@@ -69,7 +69,7 @@ def gradients(mask: tuple[bool, bool, bool]) -> list[Case]:
 
 
 def images(dims: int) -> list[torch.Tensor]:
-    """One of each dtype, and one in channels last order."""
+    """Returns an image of each dtype, and an image in channels-last order."""
     shape = (2, 3, 5, 7, 6)[: dims + 2]
     return [*[x(*shape, dtype=d) for d in (*FLOATS, *FLOAT16_TYPES)], cl(x(*shape))]
 
@@ -79,7 +79,7 @@ def byte_image(*shape: int) -> torch.Tensor:
 
 
 def resizes(dims: int, *rest: object, byte: bool = False) -> list[Case]:
-    """To larger, smaller and equal sizes."""
+    """Returns cases with larger, smaller and equal sizes."""
     sizes = ([11, 4, 9], [3, 14, 6], [5, 7, 6], [1, 1, 1], [10, 14, 12])
     cases = [Case(image, size[:dims], *rest) for image in images(dims) for size in sizes]
     if byte:
@@ -90,7 +90,7 @@ def resizes(dims: int, *rest: object, byte: bool = False) -> list[Case]:
 
 
 def scaled(dims: int, *rest: object) -> list[Case]:
-    """By a factor that is not the quotient of the sizes."""
+    """Returns cases with a factor that is not the quotient of the sizes."""
     return [Case(image, [8, 11, 10][:dims], *rest, *[1.7] * dims) for image in images(dims)]
 
 
@@ -99,7 +99,7 @@ def without_halves(cases: list[Case]) -> list[Case]:
 
 
 def samples(dims: int, *rest: object) -> list[Case]:
-    """An image and a grid that reaches beyond it."""
+    """Returns cases with an image and a grid that exceeds it."""
     shape, points = (2, 3, 5, 7, 6)[: dims + 2], (2, 4, 6, 3)[: dims + 1]
     return [
         *[
@@ -110,12 +110,12 @@ def samples(dims: int, *rest: object) -> list[Case]:
     ]
 
 
-# Powers of two, products of small primes, primes small and large.
+# Powers of two, products of small primes, small and large primes.
 LENGTHS = (1, 2, 3, 8, 12, 30, 49, 61, 67, 134, 1009)
 
 
 def half_spectrum(*shape: int, dtype: torch.dtype = torch.complex64) -> torch.Tensor:
-    """Of a real signal of that shape."""
+    """Returns the half spectrum of a real signal with the shape."""
     return x(*shape[:-1], shape[-1] // 2 + 1, dtype=dtype)
 
 
@@ -222,7 +222,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(x(2, 3, 5, 7), [9, 4], None),
         Case(x(2, 3, 5, 7), None, [2.0, 1.3]),
         Case(byte_image(2, 3, 5, 7), None, [2.0, 0.5]),
-        # An axis keeps its size or doubles, and the factor is not that of the sizes.
+        # The size of an axis stays or doubles, and the factor is not the quotient of the sizes.
         Case(x(2, 3, 10, 2), None, [1.3, 1.3]),
         Case(x(2, 8, 2, 2), None, [2.2, 1.4]),
     ],
@@ -307,7 +307,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_nn(name: str) -> None:
     for case in CASES[name]():
-        # Sums are made in another order than eager's, and those of halves in float.
+        # Sums have another order than in eager PyTorch, and sums of float16 are computed in float32.
         half = any(isinstance(a, torch.Tensor) and a.dtype in FLOAT16_TYPES for a in case.args)
         check(name, case, **({"rtol": 1e-2, "atol": 5e-2} if half else {"rtol": 1e-4, "atol": 1e-5}))  # type: ignore[arg-type]
 

@@ -21,7 +21,7 @@ class Case(NamedTuple):
     groups: int = 1
 
 
-# From MobileNetV2 and V3, ResNet, EfficientNet, ViT, ConvNeXt and audio networks.
+# Layers of MobileNetV2 and V3, ResNet, EfficientNet, ViT, ConvNeXt and audio networks.
 NETWORKS = [
     Case((1, 3, 112, 112), 32, (3, 3), 2, 1),
     Case((1, 3, 96, 96), 64, (7, 7), 2, 3),
@@ -53,7 +53,7 @@ AWKWARD = [
     Case((5, 11, 31, 29), 3, (5, 4), 1, 4, 2),
     Case((7, 13, 9), 5, (3, 3), 1, 1),
     Case((3, 20), 4, (5,), 2),
-    # By Winograd's algorithm.
+    # Computed with Winograd's algorithm.
     Case((3, 17, 13, 15), 19, (3, 3), 1, 1),
     Case((1, 16, 12, 40), 33, (3, 3), 1, 0),
     Case((2, 31, 30, 9), 16, (3, 3), 1, 2),

@@ -47,7 +47,7 @@ UNARY: dict[str, tuple[list[Any], Function]] = {
     "hardswish": ([], functional.hardswish),
     "hardtanh": ([0.0, 6.0], lambda x: functional.hardtanh(x, 0.0, 6.0)),
     "leaky_relu": ([0.1], lambda x: functional.leaky_relu(x, 0.1)),
-    # Eager's result for infinity is NaN in float32 on some processors.
+    # On some processors, the float32 result of eager PyTorch for infinity is NaN.
     "gelu": (["none"], lambda x: functional.gelu(x.double()).float()),
     "clamp": ([-1, 2.5], lambda x: torch.clamp(x, -1, 2.5)),
 }

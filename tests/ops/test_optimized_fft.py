@@ -39,7 +39,7 @@ COMPLEX = torch.complex64
 
 
 def check(name: str, args: list[object], exact: torch.Tensor, points: int) -> None:
-    """The error is a few units of the last place of the largest number, as eager PyTorch's is."""
+    """The error is a few units of the last place of the largest number, as in eager PyTorch."""
     dtype = COMPLEX if exact.is_complex() else torch.float32
     for threads in (1, 2):
         (got,) = run(name, args, [exact.to(dtype)], threads=threads)
@@ -57,7 +57,7 @@ def test_lines(n: int, lines: int) -> None:
     check("aten::_fft_r2c.out", [x, [1], 1, False], torch.fft.fft(x.double(), norm="ortho"), n)
     check("aten::_fft_c2c.out", [z, [1], 0, True], torch.fft.fft(z.to(torch.complex128)), n)
     check("aten::_fft_c2c.out", [z, [1], 2, False], torch.fft.ifft(z.to(torch.complex128)), n)
-    # The imaginary parts of points that are their own conjugates count for nothing.
+    # The imaginary parts of points that are their own conjugates are ignored.
     check("aten::_fft_c2r.out", [half, [1], 2, n], torch.fft.irfft(half.to(torch.complex128), n), n)
 
 

@@ -171,7 +171,10 @@ def test_any_and_logical_not_of_bool(shape: tuple[int, ...], dim: int) -> None:
 
 
 def check_topk(x: torch.Tensor, k: int, dim: int, largest: bool, is_sorted: bool = True) -> None:
-    """Values as eager's; each position is that of its value, and no two of a row are equal."""
+    """Values must agree with eager PyTorch.
+
+    Positions must belong to the values, and must be distinct in a row.
+    """
     want, places = torch.topk(x, k, dim, largest, True)
     for threads in (1, 2):
         got, at = run("aten::topk.values", [x, k, dim, largest, is_sorted], [want, places], threads=threads)
@@ -216,7 +219,7 @@ def test_topk_of_equal_and_not_finite_elements(k: int, largest: bool) -> None:
     x = torch.stack(rows)
     check_topk(x, k, 1, largest)
     check_topk(x.t(), k, 0, largest)
-    # Of equal elements those are taken that eager takes.
+    # Of equal elements, the kernel selects the same as eager PyTorch.
     want = torch.topk(x, k, 1, largest)
     got = run("aten::topk.values", [x, k, 1, largest, True], want, threads=1)
     finite = ~x.isnan().any(1)
@@ -286,7 +289,7 @@ def test_distances_of_equal_points_and_special_numbers() -> None:
     x[3, 5], x[7, 9], x[11, 0] = math.nan, math.inf, 1e-42
     for p in (1.0, 2.0):
         check("aten::_cdist_forward.out", [x, x[:9], p, 2], torch.cdist(x, x[:9], p, mode))
-    # Eager loses NaN here on some processors.
+    # On some processors, the result of eager PyTorch is not NaN here.
     largest = (x[:, None] - x[None, :9]).abs().amax(-1)
     check("aten::_cdist_forward.out", [x, x[:9], math.inf, None], largest)
 

@@ -1,4 +1,4 @@
-"""Optimized kernels against eager in every dtype that they take, and over rows of many lengths."""
+"""Optimized kernels agree with eager PyTorch in every supported dtype, and for rows of many lengths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arithmetic on shapes, against Python's."""
+"""Arithmetic on shapes agrees with Python."""
 
 from __future__ import annotations
 
@@ -148,6 +148,6 @@ def test_et_view_gives_the_shape_without_a_copy() -> None:
         call_kernel("executorch_prim::et_view.default", [source, [3, -1], out])
     out = torch.zeros(4, 3)
     assert call_kernel("executorch_prim::et_view.default", [source, [3, -1], out])[-1] == (3, 4)
-    assert torch.equal(out, torch.zeros(4, 3))  # the handle moved, not the data
+    assert torch.equal(out, torch.zeros(4, 3))  # only the handle was moved, not the data
     with pytest.raises(RushlightError, match="12 elements"):
         call_kernel("executorch_prim::et_view.default", [source, [5, -1], out])

@@ -1,4 +1,4 @@
-"""quantized_decomposed between real and quantized numbers: every kernel gives eager's bits."""
+"""quantized_decomposed: every kernel that quantizes or dequantizes has the same bits as eager PyTorch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ eager = torch.ops.quantized_decomposed
 
 
 def run(name: str, args: Sequence[Any], wanted: Sequence[torch.Tensor], threads: int = 2) -> None:
-    """Requires the bits of `wanted`, in its layout, from the quantized library and from the default one."""
+    """Requires the bits and the layout of `wanted`, with the quantized library and with the default one."""
     for library in ("quantized", None):
         outs = [torch.empty_like(w).fill_(77) for w in wanted]
         call_kernel(f"quantized_decomposed::{name}", [*args, *outs], library, threads=threads)  # type: ignore[arg-type]

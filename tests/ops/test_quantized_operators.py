@@ -1,4 +1,4 @@
-"""Operators on quantized tensors and of quantized weights against their meaning in torch."""
+"""Operators with quantized tensors and weights agree with their definition in torch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def seed() -> None:
 
 
 def run(name: str, args: Sequence[Any], want: torch.Tensor, **tolerance: float) -> None:
-    """Bytes may differ by one where a result lies between two, which is rare."""
+    """Few bytes may differ by one, because ties may round differently."""
     namespace = "rushlight" if hasattr(own, name.partition(".")[0]) else "quantized_decomposed"
     for library in ("quantized", None):
         out = torch.empty_like(want).fill_(77)

@@ -1,4 +1,4 @@
-"""Every reduction, scan, sort and normalisation against eager, in every dtype that it takes."""
+"""Every reduction, scan, sort and normalization agrees with eager PyTorch in every supported dtype."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels that move elements, against eager: all element sizes, negative dims, no elements, channels last."""
+"""Kernels that move elements agree with eager PyTorch: all element sizes, no elements, channels last."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(x(6, 5), -1, 4, 2),
         Case(x(6, 5), -2, 1, 6, 4),
         Case(x(6, 5), 0, 0, 9223372036854775807, 1000),
-        Case(x(6, 5), 0, 4, None, 9218868437227405311),  # the step times a stride exceeds 64 bits
+        Case(x(6, 5), 0, 4, None, 9218868437227405311),  # the product of step and stride exceeds 64 bits
         Case(cl(2, 6, 4, 5), 1, 1, 5, 2),
         Case(cl(2, 6, 4, 5), 3, 1, 4),
     ],
@@ -338,7 +338,7 @@ def test_large_copies_on_threads(threads: int) -> None:
     assert torch.equal(out, source.flatten())
 
 
-# Whole squares of a cache line, parts of them, strips that end within one, pixels of few channels.
+# Full cache-line blocks, partial blocks, strips that end inside a block, pixels with few channels.
 @pytest.mark.parametrize("dtype", SIZES, ids=str)
 @pytest.mark.parametrize(
     "shape",

@@ -1,4 +1,4 @@
-"""Special functions to the precision of the type, against eager's in double; and exported, beside eager."""
+"""Special functions have the precision of their dtype, and agree with eager PyTorch in double."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def test_relative_error(name: str) -> None:
         out = torch.empty_like(given)
         call_kernel(f"aten::{name}.out", [given, out])
         wanted = function(given.double())
-        # Beyond float32's normal numbers there are fewer digits.
+        # Subnormal float32 numbers have fewer digits.
         usual = (wanted.abs() > torch.finfo(dtype).tiny) & (wanted.abs() < torch.finfo(dtype).max)
         torch.testing.assert_close(out.double()[usual], wanted[usual], rtol=error, atol=0)
 
 
-# Of 30 digits, by the integral and the sums that define them.
+# Values with 30 digits, from the integral and the sums of their definitions.
 EXACT = [
     ("igamma", (27.525006642403227, 19.466709471590256), 0.0491774766870566896963019997142),
     ("igammac", (23.896088145124462, 30.98030318949799), 0.0817649036842135399230828373428),
@@ -50,7 +50,7 @@ EXACT = [
         "special_zeta",
         (2.0, -1e15 - 0.5),
         9.86960440108935761883449099988,
-    ),  # in a time that does not grow with q
+    ),  # the time does not depend on q
     ("special_bessel_j0", (3.9,), -0.401826014887639907454462395734),
     ("special_bessel_j1", (7.25,), 0.0685817006531317445305748969783),
     ("special_bessel_y0", (2.5,), 0.498070359615231887827472350362),

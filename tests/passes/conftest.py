@@ -1,4 +1,4 @@
-"""All passes are checked here: each leaves its program as it is, and makes a valid graph of its dialect."""
+"""Every pass is checked: it must not change its input program, and must return a valid graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs written node by node, edge programs, and passes that are run between checks."""
+"""Functions for tests of passes: graphs built node by node, edge programs, and passes with checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rushlight.quantize import quantize
 
 
 class Build:
-    """Writes a graph node by node, with the value of each."""
+    """Builds a graph node by node, with `meta["val"]` of each node."""
 
     def __init__(self) -> None:
         self.graph = torch.fx.Graph()
@@ -59,7 +59,7 @@ class Build:
 
 
 def calls(module: torch.nn.Module) -> list[str]:
-    """The names of the operators that a graph module calls, in order."""
+    """Returns the names of the operators that a graph module calls, in order."""
     assert isinstance(module, GraphModule)
     return [
         getattr(node.target, "__name__", str(node.target)).removeprefix("aten.")
@@ -69,7 +69,7 @@ def calls(module: torch.nn.Module) -> list[str]:
 
 
 def apply(graph_pass: Any, module: GraphModule) -> PassResult:
-    """The result of a pass over a graph, which must be a valid graph."""
+    """Applies a pass to a graph, checks the result and returns it."""
     before = [(node.name, node.target, node.args, node.kwargs) for node in module.graph.nodes]
     result = graph_pass(module)
     assert isinstance(result, PassResult)
@@ -79,13 +79,13 @@ def apply(graph_pass: Any, module: GraphModule) -> PassResult:
 
 
 def edge_of(module: torch.nn.Module, *inputs: Any, **options: Any) -> ExportedProgram:
-    """The edge program of a module; the options are those of torch.export.export."""
+    """Returns the edge program of a module. The options are those of torch.export.export."""
     program = torch.export.export(module.eval(), inputs, **options)
     return copy_program(to_edge(program).exported_program())
 
 
 def apply_to_program(program_pass: Any, program: ExportedProgram) -> Any:
-    """The result of a pass over a program, which must be a valid program."""
+    """Applies a pass to a program, checks the result and returns it."""
     before = fingerprint(program)
     result = program_pass(program)
     assert first_difference(before, fingerprint(program)) is None
@@ -97,23 +97,23 @@ def apply_to_program(program_pass: Any, program: ExportedProgram) -> Any:
 def quantized_edge(
     model: torch.nn.Module, inputs: tuple[Any, ...], config: Any
 ) -> tuple[ExportedProgram, ExportedProgram]:
-    """(the quantized program, its edge program): the inputs are the calibration data too."""
+    """Returns the quantized program and its edge program. The inputs are also the calibration data."""
     program = quantize(model.eval(), inputs, CpuQuantizer().set_global(config), [inputs])
     return program, edge_of_quantized(program)
 
 
 def edge_of_quantized(program: ExportedProgram) -> ExportedProgram:
-    """The edge program of a quantized program."""
+    """Returns the edge program of a quantized program."""
     edge = to_edge(program, compile_config=EdgeCompileConfig(core_aten_only=False)).exported_program()
     return copy_program(edge)
 
 
 def counted(program: ExportedProgram) -> Counter[Any]:
-    """How often a program calls each operator."""
+    """Returns how often a program calls each operator."""
     return Counter(aten_op(node.target) for node in program.graph.nodes if node.op == "call_function")
 
 
 def output_scale(program: ExportedProgram) -> float:
-    """The scale of the one output of a quantized program."""
+    """Returns the scale of the only output of a quantized program."""
     (output,) = program.graph.output_node().args[0]
     return float(output.args[1])

@@ -1,4 +1,4 @@
-"""What every pass over a graph has for free, and the helpers that passes share."""
+"""The base class of graph passes, and shared helpers of passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ExportPass as users of the field write it."""
+"""ExportPass in the form in which users write it."""
 
 from __future__ import annotations
 

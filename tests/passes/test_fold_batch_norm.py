@@ -1,4 +1,4 @@
-"""Batch norm after a convolution moves into the convolution."""
+"""A batch norm after a convolution is folded into the convolution."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ class Wide(torch.nn.Module):
 def test_constants_that_would_grow_the_file_are_not_folded() -> None:
     program = edge_of(Wide(), torch.randn(64, 64))
     names = calls(apply_to_program(FoldConstantsPass(), program).exported_program.graph_module)
-    assert "expand_copy.default" in names  # 16 KiB out of 256 bytes
-    assert "permute_copy.default" in names  # the weight is read as it is, too
+    assert "expand_copy.default" in names  # a result of 16 KiB from 256 bytes
+    assert "permute_copy.default" in names  # another node also reads the weight
 
 
 def test_written_buffers_are_no_constants(export_case: Any) -> None:

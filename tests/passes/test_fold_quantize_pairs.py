@@ -1,4 +1,4 @@
-"""A dequantization followed by the same quantization is nothing."""
+"""A dequantization followed by the same quantization is removed."""
 
 from __future__ import annotations
 

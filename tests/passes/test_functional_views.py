@@ -1,4 +1,4 @@
-"""Views become copies, and carry their new layouts through the graph."""
+"""Views become copies, and the new layouts are propagated through the graph."""
 
 from __future__ import annotations
 
@@ -58,4 +58,4 @@ def test_results_of_no_memory_format_become_row_major() -> None:
 def test_operators_that_make_no_view_have_no_copy_form() -> None:
     assert copy_form(aten.view.default) is aten.view_copy.default
     assert copy_form(aten.relu.default) is None
-    assert copy_form(aten.relu_.default) is None  # it returns what it writes
+    assert copy_form(aten.relu_.default) is None  # the operator returns the tensor to which it writes

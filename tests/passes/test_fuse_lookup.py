@@ -1,4 +1,4 @@
-"""Functions of one 8-bit tensor become a table of 256 results."""
+"""Functions of one 8-bit tensor are replaced by a table of 256 results."""
 
 from __future__ import annotations
 

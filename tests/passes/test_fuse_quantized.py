@@ -1,4 +1,4 @@
-"""Quantized programs become operators over integers that compute the same, within one quantum."""
+"""Quantized programs are fused to operators on integers, whose results differ by at most one quantum."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Image(torch.nn.Module):
 def fused(
     model: torch.nn.Module, inputs: tuple[Any, ...], config: Any, available: Any = lambda op, dtype: True
 ) -> tuple[Any, Any, Counter[Any]]:
-    """(quantized program, its fused edge program, how often each operator stands in that)."""
+    """Returns the quantized program, its fused edge program, and the counts of operators."""
     program, edge = quantized_edge(model, inputs, config)
     result = FuseQuantizedPass(available)(edge).exported_program
     return program, result, counted(result)
@@ -58,7 +58,7 @@ def test_static_programs_are_int8_from_end_to_end() -> None:
     assert found[qd.quantize_per_tensor.default] == 1 and found[qd.dequantize_per_tensor.default] == 1
     assert found[qd.dequantize_per_channel.default] == 0
     got, expected = result.module()(*inputs), program.module()(*inputs)
-    # A quantum may be off at each of the few operators in a row.
+    # Each of the consecutive operators may have an error of one quantum.
     assert (got - expected).abs().max() <= 3.01 * output_scale(program)
     assert expected.abs().max() > 20 * output_scale(program)
 

@@ -1,4 +1,4 @@
-"""Linear layers and embeddings read stored integers."""
+"""Linear layers and embeddings are fused to operators that read integer weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dequantize, compute, quantize become one operator over integers."""
+"""Dequantize, compute and quantize are fused to one operator on integers."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_clamp_becomes_the_range_of_the_result() -> None:
     assert after[aten.relu.default] == 0 and after[qd.quantize_per_tensor.default] == 1
     (node,) = (n for n in edge.graph.nodes if "quantized_linear" in n.name)
     zero_point, low = node.args[-3:-1]
-    assert low == zero_point  # nothing below zero
+    assert low == zero_point  # no results below zero
     error = (edge.module()(*inputs) - program.module()(*inputs)).abs().max()
     assert error <= 1.01 * output_scale(program)
 

@@ -1,4 +1,4 @@
-"""Operators whose kernels read row-major memory get it."""
+"""Operators whose kernels need row-major memory get row-major arguments."""
 
 from __future__ import annotations
 

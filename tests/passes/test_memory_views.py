@@ -31,7 +31,7 @@ def test_memory_views() -> None:
     assert by_name["aten_view_copy_default_1"].target is memory_ops.view
     assert by_name["aten_view_copy_default_1"].args[0].name == "x"
     outputs: Any = module.graph.output_node().args[0]
-    assert outputs[2].target is not memory_ops.view  # the caller may own an output's memory
+    assert outputs[2].target is not memory_ops.view  # the caller may own the memory of an output
     layouts = [node for node in module.graph.nodes if node.target is memory_ops.view]
     assert layouts and all(
         tuple(meta.get_spec(node.args[0]).dim_order) == tuple(range(len(node.args[0].meta["val"].shape)))

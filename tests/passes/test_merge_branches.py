@@ -1,4 +1,4 @@
-"""Convolutions of one input whose results are added become one."""
+"""Convolutions of the same input whose results are added are merged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rushlight.passes.merge_branches import MergeBranchesPass
 
 
 class Branches(nn.Module):
-    """The sum of modules of one input, then a ReLU."""
+    """The sum of modules with the same input, then a ReLU."""
 
     def __init__(self, *branches: nn.Module) -> None:
         super().__init__()

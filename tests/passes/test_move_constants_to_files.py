@@ -1,4 +1,4 @@
-"""Tags on constants that are stored outside the program file."""
+"""Constants that are stored outside the program file get tags."""
 
 from __future__ import annotations
 

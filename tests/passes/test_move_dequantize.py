@@ -1,4 +1,4 @@
-"""Elements are moved as integers, and dequantized after that."""
+"""Operators that move elements run on integers, before the dequantization."""
 
 from __future__ import annotations
 

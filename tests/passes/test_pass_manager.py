@@ -1,4 +1,4 @@
-"""Pass managers take plain functions, and refuse what no dialect has."""
+"""Pass managers accept plain functions, and refuse nodes that no dialect allows."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_calls_of_methods_are_refused_in_programs() -> None:
 
 
 class Collapse(ExportPass):
-    """Forgets that sizes are symbolic."""
+    """Replaces symbolic sizes by numbers."""
 
     preserve = True
 

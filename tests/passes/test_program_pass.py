@@ -1,4 +1,4 @@
-"""Passes over whole programs run between their own checks."""
+"""Passes over whole programs run between checks of the program."""
 
 from __future__ import annotations
 

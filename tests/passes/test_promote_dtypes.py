@@ -1,4 +1,4 @@
-"""Arithmetic on different dtypes converts its arguments first."""
+"""Arguments of arithmetic operators with different dtypes are converted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_promote_dtypes() -> None:
 
 
 def test_layer_norm_of_two_dtypes() -> None:
-    """Activations in bfloat16 and weights in float32 compute in float32."""
+    """With activations in bfloat16 and weights in float32, it computes in float32."""
     build = Build()
     x = build.input("x", 2, 3, dtype=torch.bfloat16)
     weight, bias = build.input("weight", 3), build.input("bias", 3)

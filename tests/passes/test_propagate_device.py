@@ -1,4 +1,4 @@
-"""Devices of delegates, and the copies at their borders."""
+"""Devices of delegates, and copies between devices."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DeviceTestBackend(BackendDetails):
 
 
 class Takes(Partitioner):
-    """Takes one operator to a device."""
+    """Selects one operator for a device."""
 
     def __init__(self, operator: Any, device: bytes | None) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ def lower(model: torch.nn.Module, *partitioners: Partitioner, **options: Any) ->
 
 
 def memories(manager: ExecutorchProgramManager) -> list[tuple[int, str, int]]:
-    """(memory, device type, device index) of every planned tensor of the file."""
+    """Returns (memory, device type, device index) of every planned tensor in the file."""
     found = []
     for value in manager.executorch_program.execution_plan[0].values:
         tensor: Any = value.val

@@ -1,4 +1,4 @@
-"""Empty tensors leave concatenations."""
+"""Empty tensors are removed from concatenations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program with another graph has a signature of the new names."""
+"""A program with another graph has a signature with the new names."""
 
 from __future__ import annotations
 

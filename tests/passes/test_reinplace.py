@@ -1,4 +1,4 @@
-"""Functional operators become in-place operators where nothing reads the old value."""
+"""Functional operators become in-place operators if no later node reads the old value."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_an_operator_without_one_in_place_shares_the_place_of_its_argument() -> 
             return torch.maximum(torch.cumsum(x, 0), y)
 
     def places(extra: Any) -> list[int]:
-        """The places of the argument and of the result."""
+        """Returns the offsets of the argument and of the result."""
         planner = MemoryPlanningPass(naive)
         config = ExecutorchBackendConfig(reinplace_extra_ops=extra, memory_planning_pass=planner)
         edge = to_edge(torch.export.export(Larger(), (torch.ones(4), torch.ones(4))))

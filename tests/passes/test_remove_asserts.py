@@ -1,4 +1,4 @@
-"""Assertions of the exporter leave the graph."""
+"""Assertions of the exporter are removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies that change nothing leave the graph."""
+"""Copies without an effect are removed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Before(torch.nn.Module):
 def test_remove_copies() -> None:
     x = torch.randn(2, 3)
     program = apply_to_program(RemoveCopiesPass(), edge_of(Copies(), x)).exported_program
-    # What is returned must not be an input itself.
+    # An output must not be an input.
     assert calls(program.graph_module) == [
         "relu.default",
         "neg.default",

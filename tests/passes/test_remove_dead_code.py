@@ -1,4 +1,4 @@
-"""Nodes that nobody uses leave the graph."""
+"""Unused nodes are removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole slices and conversions to the same dtype leave the graph."""
+"""Slices of all elements and conversions to the same dtype are removed."""
 
 from __future__ import annotations
 

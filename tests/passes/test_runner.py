@@ -1,4 +1,4 @@
-"""The runner checks passes, names them in errors, and carries over what later stages need."""
+"""The runner checks passes, names them in errors, and preserves metadata for later stages."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def related() -> ExportedProgram:
 
 
 def fresh(module: GraphModule, values: dict[str, Any] | None = None) -> PassResult:
-    """The same graph in a module that has no metadata; `values` are those of inputs."""
+    """Returns the same graph without metadata. `values` are the values of the inputs."""
     graph = Graph()
     mapping: dict[Any, Any] = {}
     for node in module.graph.nodes:
@@ -209,7 +209,7 @@ def test_relations_that_a_pass_loses_are_named(related: ExportedProgram) -> None
         return fresh(module, moved)
 
     class Other:
-        """Values over symbols of another name."""
+        """Returns values with other symbols."""
 
         @staticmethod
         def of(value: torch.Tensor) -> torch.Tensor:
@@ -240,7 +240,7 @@ def test_marks_of_a_pass_are_facts_from_then_on(relu: ExportedProgram) -> None:
 
 
 def add_square(module: GraphModule) -> None:
-    """Squares the result of a graph by a node without a value, as passes of users do."""
+    """Squares the result of a graph with a node without a value, as passes of users do."""
     output = module.graph.output_node()
     results: Any = output.args[0]
     [result] = results

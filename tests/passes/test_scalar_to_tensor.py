@@ -1,4 +1,4 @@
-"""Python numbers where the schema asks for a tensor become constants."""
+"""Python numbers become constants if the schema requires a tensor."""
 
 from __future__ import annotations
 

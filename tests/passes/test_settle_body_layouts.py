@@ -1,4 +1,4 @@
-"""Bodies of control flow get the layouts that they were exported for."""
+"""Bodies of control flow get arguments in the layouts of their export."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rushlight.passes.settle_body_layouts import SettleBodyLayoutsPass
 
 
 class Branches(nn.Module):
-    """Its operand has the strides of channels last until the view becomes a copy."""
+    """Its operand has channels-last strides until the view becomes a copy."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         turned = x.transpose(2, 1)
@@ -29,7 +29,7 @@ class Branches(nn.Module):
 
 
 class Loop(nn.Module):
-    """The body captures a tensor of the same strides."""
+    """The body captures a tensor with the same strides."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         captured = x.transpose(2, 1) + 1
@@ -43,7 +43,7 @@ class Loop(nn.Module):
 
 
 class Ends(nn.Module):
-    """A view inside a branch is the branch's result."""
+    """A view inside a branch is the result of the branch."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         result: torch.Tensor = torch.cond(

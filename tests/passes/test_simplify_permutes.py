@@ -1,4 +1,4 @@
-"""Permutes of permutes become one, and those that move no data become views."""
+"""Consecutive permutes are merged, and permutes that move no data become views."""
 
 from __future__ import annotations
 

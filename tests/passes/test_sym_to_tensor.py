@@ -1,4 +1,4 @@
-"""Symbolic sizes where the schema asks for a tensor become tensors."""
+"""Symbolic sizes become tensors if the schema requires a tensor."""
 
 from __future__ import annotations
 

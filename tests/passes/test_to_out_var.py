@@ -26,7 +26,7 @@ def test_out_variants(export_case: Any) -> None:
     split = next(node for node in module.graph.nodes if "split" in str(node.target))
     alloc = split.kwargs["out"]
     assert alloc.target is memory_ops.alloc and isinstance(alloc.args[0], list)
-    # An operator that returns nothing is read through what it wrote.
+    # The result of an operator without a return value is the tensor to which it writes.
     if not split.target._schema.returns:
         assert not split.users and alloc.users
 
@@ -47,7 +47,7 @@ def test_out_variants_run_in_eager_mode(export_case: Any) -> None:
 
 class Twice(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        result: torch.Tensor = torch.ops.rushlight_tests.twice(x)  # the guilty line
+        result: torch.Tensor = torch.ops.rushlight_tests.twice(x)  # the line that causes the error
         return result
 
 

@@ -1,4 +1,4 @@
-"""Linear layers with several batch dimensions, made whole again."""
+"""Decomposed linear layers with several batch dimensions are restored."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_layer_with_dynamic_batches(bias: bool, dims: tuple[Dim, Dim]) -> None
 
 
 class Turned(torch.nn.Module):
-    """A product whose views give the batch dimensions another order."""
+    """A product whose views permute the batch dimensions."""
 
     def forward(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return (x.reshape(6, 3) @ weight.t()).reshape(3, 2, 4)

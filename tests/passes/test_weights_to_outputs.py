@@ -1,4 +1,4 @@
-"""A program for training also returns the weights that it has gradients for."""
+"""A program for training also returns the weights that have gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bound of masked_select counts what a larger mask repeats."""
+"""The upper bound of masked_select includes elements that a larger mask repeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report on a quantized program: what it measures, and whom it blames."""
+"""The report on a quantized program: its measurements, and the layers with the largest errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rushlight.quantize.measures import Agreement, Meter, difference
 
 
 class Net(torch.nn.Module):
-    """With an activation in place, batch norm, a residual and a view."""
+    """A network with an in-place activation, batch norm, a residual and a view."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ def test_assertions_of_the_program_are_no_layers() -> None:
 
 
 def test_a_values_error_is_that_of_the_two_programs() -> None:
-    """Measured here by outputs alone, without the report's own running of graphs."""
+    """The test computes the error only from outputs, without the code of the report."""
     model, data = net()
     program = export_float(model, data[0])
     quantized = quantize(program, None, CpuQuantizer().set_global(static_int8()), data)
@@ -119,7 +119,7 @@ def test_kinds_have_names(config: Any, word: str) -> None:
     report = compare(program, quantize(program, None, CpuQuantizer().set_global(config)), data)
     assert {row.how for row in report.layers} == {"float", word}
     assert report.layers[-1].how == word
-    # Batch norm is folded, which rounds.
+    # The batch norm is folded, which causes rounding errors.
     assert all(row.own.snr_db > 100 for row in report.layers[:-1])
 
 
@@ -140,7 +140,7 @@ def test_a_broken_layer_is_the_first_named_and_blamed() -> None:
     assert all(row.accumulated.snr_db > 25 for row in report.layers[:4])
     assert report.verdict().splitlines()[0].startswith("First layer below 10 dB: hardtanh_ (hardtanh_) at ")
     assert f"{__file__}:" in report.verdict() and "F.hardtanh(y, -4, 4, inplace=True)" in report.verdict()
-    # The layers behind it hand the error on, but do none by themselves.
+    # Later layers propagate the error, but do not cause errors.
     assert report.layers[-1].accumulated.snr_db < 20 < report.layers[-1].own.snr_db
 
 
@@ -220,7 +220,7 @@ class TestMeasures:
         assert difference(x, x).snr_db == math.inf
         broken = difference(x, torch.tensor([1.0, math.nan]))
         assert broken.snr_db == -math.inf and broken.to_dict()["snr_db"] is None
-        # Masks hold infinity on both sides.
+        # Both programs have infinities in masks.
         masked = torch.tensor([1.0, -math.inf])
         assert difference(masked, masked).snr_db == math.inf
 

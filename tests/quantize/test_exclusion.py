@@ -1,4 +1,4 @@
-"""Any quantizer, with parts of the model left in float."""
+"""Any quantizer can exclude parts of the model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Net(torch.nn.Module):
 
 
 def quantized(quantizer: Any) -> set[str]:
-    """The operators that read integers and have integer weights or results."""
+    """Returns the operators that read integers and have integer weights or results."""
     torch.manual_seed(0)
     inputs = (torch.randn(1, 3, 12, 12),)
     program = quantize(Net(), inputs, quantizer, [inputs])
@@ -58,7 +58,7 @@ ALL = {"conv2d", "max_pool2d", "conv2d_1", "mean", "linear"}
     ("how", "left"),
     [
         ({}, set()),
-        # A layer as reports name it, by the part that fuses behind it.
+        # A layer with the name in reports, which is that of the last fused operator.
         ({"layers": ["stem.1.relu"]}, {"conv2d", "max_pool2d"}),
         ({"modules": ["head"]}, {"linear"}),
         ({"modules": ["stem", "head"]}, {"conv2d", "max_pool2d", "linear"}),

@@ -1,4 +1,4 @@
-"""Weights by groups: scales, and values rounded by the inputs that the layer meets."""
+"""Weights with groups: scales, and rounding with the inputs of the layer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ qd = torch.ops.quantized_decomposed
 
 
 def correlated(count: int, width: int, seed: int) -> torch.Tensor:
-    """Vectors that lie near a space of an eighth of their dims, as hidden states do."""
+    """Returns vectors that are near a subspace with an eighth of the dimensions, as hidden states are."""
     mixing = torch.randn(width // 8, width, generator=torch.Generator().manual_seed(7))
     generator = torch.Generator().manual_seed(seed)
     hidden = torch.randn(count, width // 8, generator=generator)
@@ -68,7 +68,7 @@ def test_inputs_of_low_rank_are_borne(products: torch.Tensor) -> None:
 
 
 class Normed(torch.nn.Module):
-    """A norm that matters little for some columns and shifts all, behind it a layer."""
+    """A norm with small scales for some columns and a shift, and a layer after it."""
 
     def __init__(self, kind: Any) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ def test_norms_tell_of_their_results_without_data(kind: Any, config: Any) -> Non
 
 
 class Shared(torch.nn.Module):
-    """Three layers of one input, behind one another's sum, and an embedding, which has no input to mind."""
+    """An embedding, which has no float input, three layers with the same input, and a layer after them."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Ranges of activations: what they lose beside the whole range, whatever the order of data."""
+"""Ranges of activations: their error compared with the full range, for any order of the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sensitivity analysis, and hybrid programs made from it."""
+"""Sensitivity analysis, and programs with mixed precision that use it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ qd = torch.ops.quantized_decomposed
 
 
 class Chain(torch.nn.Module):
-    """Four layers; the third has one weight and one channel of input so large that the others vanish."""
+    """Four layers. The third has one weight and one input channel that are much larger than the others."""
 
     def __init__(self) -> None:
         super().__init__()

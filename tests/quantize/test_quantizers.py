@@ -1,4 +1,4 @@
-"""The quantizers of the backends: what they annotate, by which configuration, and how well it comes out."""
+"""The quantizers of the backends: their annotations for each configuration, and the errors of the results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ qd = torch.ops.quantized_decomposed
 
 
 class Image(torch.nn.Module):
-    """Every pattern of images."""
+    """Every pattern of image networks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ def operators(program: Any) -> Counter[Any]:
 
 
 def quantized_results(program: Any) -> set[Any]:
-    """The operators whose results are quantized."""
+    """Returns the operators whose results are quantized."""
     quantize_ops = (qd.quantize_per_tensor.default,)
     return {
         node.args[0].target
@@ -100,7 +100,7 @@ def test_static_fuses_activations_and_keeps_every_pattern_in_int8(quantizer: Any
     program = quantize(model, inputs, quantizer().set_global(static_int8()), [inputs])
     assert snr(model, program, inputs) > 25
     results = quantized_results(program)
-    # The clamp and the ReLU are fused: the operators before them give floats.
+    # The clamp and the ReLU are fused, so that the operators before them have float results.
     assert aten.hardtanh.default in results and aten.relu.default in results
     assert aten.add.Tensor not in results and aten.conv_transpose2d.input not in results
     assert {aten.conv2d.default, aten.mul.Tensor, aten.cat.default, aten.linear.default} <= results
@@ -245,7 +245,7 @@ def test_large_constants_that_stand_for_infinity_stay_float() -> None:
 
 @pytest.mark.parametrize(("quantizer", "expected"), [(XNNPACKQuantizer, 2), (CpuQuantizer, 0)])
 def test_cat_of_floats(quantizer: Any, expected: int) -> None:
-    """XNNPACK's is quantized as its users know it; ours, which has nothing to gain, is left."""
+    """XNNPACKQuantizer quantizes it as in ExecuTorch. CpuQuantizer does not, because this would not help."""
 
     class Twice(torch.nn.Module):
         def __init__(self) -> None:
@@ -346,7 +346,7 @@ class TestBadInput:
 
 
 def warned(quantizer: Any) -> list[str]:
-    """The warnings of a quantizer about a model of images."""
+    """Returns the warnings of a quantizer for an image network."""
     inputs = (torch.randn(1, 3, 8, 8),)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -378,7 +378,7 @@ def test_layers_that_are_meant_to_stay_in_float_are_not_named() -> None:
 
 def test_a_backend_that_has_the_form_leaves_fewer() -> None:
     (message,) = warned(XNNPACKQuantizer().set_global(dynamic_int8()))
-    # A convolution with a ReLU behind it is none that XNNPACK's quantizer takes dynamically.
+    # XNNPACKQuantizer does not quantize a convolution with a ReLU dynamically.
     assert "leaves 2 layers in float" in message and "depthwise.conv2d_1, up.conv_transpose2d. " in message
 
 

@@ -1,4 +1,4 @@
-"""What the quantized program gives in torch and what its compiled form gives agree within one quantum."""
+"""The results of compiled quantized programs differ from those in torch by at most one quantum."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ DEFAULT = None
 
 
 class Chain(nn.Module):
-    """A layer, and then a function of its results."""
+    """A layer, and a function of its results."""
 
     def __init__(self, layer: nn.Module, function: Callable[[torch.Tensor], Any]) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ def table() -> nn.Module:
 
 
 def over_images() -> nn.Module:
-    """What has the parameters of its input: movement, clamps, means."""
+    """Returns operators with the quantization parameters of their input: movements, clamps, means."""
 
     def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = torch.cat([F.max_pool2d(x, 3, 1, 1), x.clamp(-0.3, 0.4)], 1)
@@ -110,7 +110,7 @@ def over_images() -> nn.Module:
 
 
 def functions() -> nn.Module:
-    """Functions of one number."""
+    """Returns functions of one number."""
     kinds = (torch.sigmoid, torch.tanh, F.gelu, F.silu, F.hardswish, F.hardsigmoid, F.leaky_relu, F.elu)
     return Chain(linear(), lambda x: tuple(kind(x) for kind in kinds))  # type: ignore[operator]
 
@@ -128,7 +128,7 @@ def example(kind: str, seed: int) -> tuple[torch.Tensor, ...]:
 
 @dataclass(frozen=True)
 class Case:
-    """A model and a configuration; exact: nothing is rounded when it runs but sums of floats."""
+    """A model and a configuration. exact: only sums of floats are rounded at run time."""
 
     name: str
     model: Callable[[], nn.Module]
@@ -167,7 +167,7 @@ CASES = [
     Case("embedding of a dynamic program", table, WORDS, dynamic_int8, exact=True),
 ]
 
-# Its scales of groups are bfloat16.
+# Its scales for groups are bfloat16.
 COARSE = "dynamic linear, 4-bit weights"
 ON_XNNPACK = [
     case for case in CASES if not any(word in case.name for word in ("int16", "embedding", "functions"))
@@ -175,7 +175,7 @@ ON_XNNPACK = [
 
 
 def quanta(program: Any) -> list[float]:
-    """For each result its scale, or what one step of a dynamic input makes of it at most."""
+    """Returns for each result its scale, or the largest effect of one step of a dynamic input."""
     found = []
     weights = [value for value in program.module().state_dict().values() if value.is_floating_point()]
     largest = max((float(value.detach().abs().max()) for value in weights), default=0.2)
@@ -192,7 +192,10 @@ def check(
     partitioner: Any = KERNELS,
     coarse: bool = False,
 ) -> None:
-    """exact: no step at all apart. coarse: to 8 bits, however many."""
+    """Compares a compiled program with torch.
+
+    exact: only float rounding. coarse: differences of up to 1/256 of the largest value.
+    """
     run = rushlight.load(rushlight.compile(program, partitioner=partitioner).buffer)
     eager = program.module()
     differing = total = 0
@@ -205,7 +208,7 @@ def check(
             assert float(apart.detach().max()) <= (1e-5 if exact else 1.001 * bound)
             differing += int((apart > 1e-5).sum())
             total += apart.numel()
-    # Ties fall either way; most results are the same.
+    # Ties may round differently. Most results are equal.
     assert coarse or differing <= 0.05 * total
 
 
@@ -222,7 +225,7 @@ def test_after_training(case: Case) -> None:
 @pytest.mark.parametrize("case", ON_XNNPACK, ids=lambda case: case.name)
 def test_after_training_on_xnnpack(case: Case) -> None:
     torch.manual_seed(0)
-    # XNNPACK finds a range for each row where the pattern has one for all: here they are the same.
+    # XNNPACK computes a range for each row, and the pattern one for all rows. Here they are equal.
     kind = ROW if "dynamic" in case.name else case.kind
     inputs = [example(kind, seed) for seed in range(3)]
     quantizer = XNNPACKQuantizer().set_global(case.config())
@@ -273,7 +276,7 @@ def _int8(scheme: torch.qscheme = torch.per_tensor_affine) -> QuantizationSpec:
 
 
 class SpecQuantizer(Quantizer):
-    """Linear with a bias of derived parameters, then a function whose range is known, then a shared one."""
+    """A linear layer with derived bias parameters, then functions with fixed and with shared parameters."""
 
     def annotate(self, model: GraphModule) -> GraphModule:
         for node in model.graph.nodes:

@@ -1,4 +1,4 @@
-"""Weights whose neighbours' products fit 16 bits: runtime/microkernels/gemm/int8_small_sums.h."""
+"""Weights whose sums of neighbouring products fit in 16 bits: runtime/microkernels/gemm/int8_small_sums.h."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST = 128
 
 
 def largest_sum(weight: torch.Tensor) -> int:
-    """Of the positive, or the negative, numbers of two pairs that are four numbers apart in a column."""
+    """Returns the largest sum of positive or negative numbers in two pairs, four elements apart."""
     largest = 0
     for column in weight.to(torch.int32).movedim(1, -1).flatten(1).tolist():
         for start in range(0, len(column), 8):

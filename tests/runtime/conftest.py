@@ -1,4 +1,4 @@
-"""Small programs, built value by value with the package `format`; no torch, no compiler."""
+"""Small programs that the package `format` builds value by value, without torch and the compiler."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def spec(root: dict[str, Any]) -> str:
 
 
 class PlanBuilder:
-    """One method; `constants` are shared by the methods of a file."""
+    """Builds one method. The methods of a file share `constants`."""
 
     def __init__(self, name: str, constants: list[Any]) -> None:
         self.name = name
@@ -151,7 +151,7 @@ def file() -> FileBuilder:
 
 @pytest.fixture(scope="session")
 def add_program() -> Callable[..., bytes]:
-    """forward(x, y) = x + y over float32 of the given sizes."""
+    """Returns a program with forward(x, y) = x + y for float32 tensors with the given sizes."""
 
     def build(*sizes: int, **options: Any) -> bytes:
         builder = FileBuilder()
@@ -165,7 +165,7 @@ def add_program() -> Callable[..., bytes]:
 
 @pytest.fixture(scope="session")
 def getters() -> bytes:
-    """A program of methods without inputs."""
+    """Returns a program whose methods have no inputs."""
     builder = FileBuilder()
     plans = []
     for name, value in {"integer": 7, "real": 1.5, "yes": True, "text": "héllo", "nothing": None}.items():
@@ -180,7 +180,7 @@ def getters() -> bytes:
 
 @pytest.fixture(scope="session")
 def nested_program() -> bytes:
-    """forward(x, {"a": y, "b": [z]}, *, bias) = ({"sum": x + y, "parts": [z + bias]}, x)."""
+    """Returns forward(x, {"a": y, "b": [z]}, *, bias) = ({"sum": x + y, "parts": [z + bias]}, x)."""
     builder = FileBuilder()
     method = builder.method()
     x, y, z, bias, first, second = (method.tensor(2) for _ in range(6))
@@ -198,7 +198,7 @@ def nested_program() -> bytes:
 
 @pytest.fixture
 def run_python(pytestconfig: pytest.Config) -> Callable[[str], str]:
-    """Runs a script in a process of its own and returns what it prints."""
+    """Runs a script in a separate process, and returns its output."""
     native = pytestconfig.getoption("--native")
     prefix = f"from tests import native\nnative.use({str(native)!r})\n" if native else ""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}

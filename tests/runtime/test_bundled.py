@@ -30,7 +30,7 @@ from rushlight.runtime.errors import (
 RUNNER = Path(sys.executable).with_name("executor_runner")
 GOLDEN = Path(__file__).parents[1] / "golden" / "devtools" / "add.bpte"
 X, Y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
-# The sum, a sum that is wrong in its last element, and inputs alone.
+# A correct sum, a sum with a wrong last element, and inputs without expected outputs.
 CASES = [
     MethodTestCase((X, Y), [X + Y]),
     MethodTestCase((X, X), [torch.tensor([2.0, 4.5])]),
@@ -65,7 +65,7 @@ def test_test_cases_run(bundle: bytes, program: bytes) -> None:
     assert torch.equal(module.expected_outputs("forward", 0)[0], X + Y)
     assert module.expected_outputs("forward", 2) == []
     first, second = (module.execute("forward", index)[0] for index in (0, 2))
-    assert torch.equal(first, X + Y) and torch.equal(second, Y + Y)  # the first keeps its memory
+    assert torch.equal(first, X + Y) and torch.equal(second, Y + Y)  # the first result keeps its memory
 
 
 def test_outputs_are_compared(bundle: bytes) -> None:

@@ -60,9 +60,9 @@ def test_values_are_recorded_with_a_debug_buffer(plain: bytes) -> None:
     (result,) = program.load_method("forward").execute([X])
     dump, debug = dump_of(program)
     values = [event.debug_event for event in dump.run_data[1].events or [] if event.debug_event]
-    # ExecuTorch's Inspector pairs values with times by identifiers, which instructions do not have.
+    # ExecuTorch's Inspector matches values and times by identifiers, which instructions do not have.
     assert all(value.delegate_debug_id_str is None for value in values)
-    assert len(values) == len(names(dump, 1))  # each instruction has one, and the method has its output
+    assert len(values) == len(names(dump, 1))  # each instruction has a value, and the method has its output
     entry = values[-1].debug_entry
     assert entry.output is not None and entry.output.bool_val and entry.tensor is not None
     stored = np.frombuffer(debug, dtype=np.float32, count=6, offset=entry.tensor.offset)

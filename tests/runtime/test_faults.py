@@ -1,4 +1,4 @@
-"""Full disks and files that change while they are loaded: an error or the same results."""
+"""Full disks, and files that change during loading, cause an error or have no effect."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_an_event_trace_for_a_full_disk() -> None:
 
 
 def test_a_file_that_is_replaced_while_it_is_loaded(tmp_path: Path) -> None:
-    """The program keeps the file that it was loaded from."""
+    """The program keeps the file from which it was loaded."""
     path, other = tmp_path / "model.pte", tmp_path / "other.pte"
     path.write_bytes(PROGRAM.read_bytes())
     module = rushlight.load(path)

@@ -1,4 +1,4 @@
-"""Programs that released versions wrote run in this one, with the same results."""
+"""Programs of released versions run in this version, with the same results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_results_are_the_same(path: Path) -> None:
         results = result if isinstance(result, (tuple, list)) else (result,)
         assert len(results) == len(wanted)
         for value, want in zip(results, wanted, strict=True):
-            # Instruction sets fuse and order sums in their own ways.
+            # The order and the fusion of sums depend on the instruction set.
             np.testing.assert_allclose(np.asarray(value), want, rtol=1e-4, atol=1e-4)
 
 

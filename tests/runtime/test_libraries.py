@@ -1,4 +1,4 @@
-"""Loading shared libraries: what is no library of kernels is refused, and nothing crashes."""
+"""Loading shared libraries: files that are not libraries of kernels are refused, without a crash."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_sources_of_a_checkout(tmp_path: Path) -> None:
 
 
 def test_sources_of_an_installed_package(tmp_path: Path) -> None:
-    """An archive is unpacked once, and again when it is another."""
+    """An archive is unpacked once, and again if it changes."""
     source, archive, target = tmp_path / "source.cpp", tmp_path / "sources.tar.xz", tmp_path / "runtime"
     headers = tmp_path / "include"
     headers.mkdir()

@@ -1,4 +1,4 @@
-"""Limits of instructions and memory, and calls that another thread cancels."""
+"""Limits of instructions and memory, and cancellation of calls from another thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rushlight.load: modules with the model's own signature."""
+"""rushlight.load: modules with the signature of the model."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ def test_copies_are_loaded_anew(tmp_path: Path) -> None:
 
 
 class Started(torch.nn.Module):
-    """Adds to a buffer that does not begin with zeros, and to one that does."""
+    """Adds to a buffer with nonzero initial values, and to one with zeros."""
 
     sums: torch.Tensor
     calls: torch.Tensor

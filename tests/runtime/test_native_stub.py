@@ -1,4 +1,4 @@
-"""The committed stub of the extension module is what nanobind makes of it."""
+"""The committed stub of the extension module is equal to nanobind's."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_program_and_method(path: str, add_program: Build) -> None:
             method.set_inputs([ONE.to("meta"), ONE])
         with pytest.raises(InvalidArgumentError, match="takes 2 inputs, but 1 is given"):
             method.set_inputs([ONE])
-        method.execute()  # refused inputs leave those before
+        method.execute()  # after refused inputs, the earlier inputs are kept
         assert method.get_outputs() == [torch.tensor([2.0])]
         assert method([ONE, 4 * ONE]) == method.call([4 * ONE, ONE])
         assert method.method_meta().num_outputs() == 1

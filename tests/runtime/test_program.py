@@ -95,7 +95,7 @@ def test_no_event_trace_without_enable_etdump(add_program: Build) -> None:
 
 @pytest.fixture
 def external(file: Any, tmp_path: Path) -> tuple[bytes, Callable[[dict[str, Any]], Path]]:
-    """forward(x) = x + weight, the weight outside; and what writes data files."""
+    """Returns forward(x) = x + weight with an external weight, and a function that writes data files."""
     method = file.method()
     x, weight, out = method.tensor(2), method.tensor(2, external="linear.weight"), method.tensor(2)
     method.add(x, weight, out)

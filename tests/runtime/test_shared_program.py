@@ -32,7 +32,7 @@ def example(name: str) -> tuple[list[np.ndarray], np.ndarray]:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("pool", [1, 3])
 def test_methods_of_one_program_at_once(name: str, pool: int) -> None:
-    """Each thread loads, runs and drops methods of its own; all share the program and the pool."""
+    """Each thread loads, runs and frees its own methods. All share the program and the pool."""
     program = Runtime.get().load_program(GOLDEN / f"{name}.pte", threads=pool)
     inputs, wanted = example(name)
     failures: list[str] = []
@@ -55,7 +55,7 @@ def test_methods_of_one_program_at_once(name: str, pool: int) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fork_after_a_load(name: str) -> None:
-    """The child runs the method of its parent, whose pool has no threads there, and so does the parent."""
+    """Child and parent run the method of the parent. In the child, the pool has no threads."""
     method = Runtime.get().load_program(GOLDEN / f"{name}.pte", threads=2).load_method("forward")
     inputs, wanted = example(name)
     method.execute(inputs)

@@ -52,7 +52,7 @@ class DigitsNet(torch.nn.Module):
 
 
 def joint_program(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> bytes:
-    """The program of the forward and backward passes of a model that returns its loss first."""
+    """Returns the program of the forward and backward passes. The first output of the model is the loss."""
     exported = torch.export.export(model, inputs, strict=True)
     return to_edge(_export_forward_backward(exported)).to_executorch().buffer
 
@@ -100,10 +100,10 @@ def test_parameters_are_the_memory_of_the_program(xor: tuple[TrainingNet, bytes]
     second = module.forward_backward("forward", XOR)[0]
     assert first != second
     torch.testing.assert_close(second, changed(*XOR)[0].detach())
-    # Another module of the same program has parameters of its own.
+    # Another module of the same program has its own parameters.
     other = load_for_training(program)
     assert torch.equal(other.forward_backward("forward", XOR)[0], first)
-    # The tensors keep the memory.
+    # The tensors keep the memory alive.
     values = before["net.linear.weight"].clone()
     del module
     gc.collect()
@@ -145,7 +145,7 @@ def test_steps_are_those_of_torch(options: dict[str, Any], dtype: torch.dtype) -
             theirs[name].grad = gradient.clone()
         optimizer.step(gradients)
         reference.step()
-    # torch rounds after each term in 16 bits; here a step rounds once.
+    # In 16 bits, torch rounds after each term. Here, a step rounds once.
     rtol, atol = (1e-5, 1e-6) if dtype in (torch.float32, torch.float64) else (3e-2, 3e-2)
     for name in shapes:
         torch.testing.assert_close(own[name], theirs[name].detach(), rtol=rtol, atol=atol)

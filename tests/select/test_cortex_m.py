@@ -1,4 +1,4 @@
-"""The loops of `runtime/microkernels/cortex_m`: int8 kernels give the bits of the portable ones.
+"""The loops of `runtime/microkernels/cortex_m`: int8 kernels have the same bits as the portable kernels.
 
 The host runs the loops by `runtime/tests/support/cortex_m`, headers that have the instructions in plain C++.
 `make targets` runs them on processors in QEMU.
@@ -28,7 +28,7 @@ RANGES = {torch.int8: (-128, 127), torch.uint8: (0, 255)}
 Inputs = tuple[torch.Tensor, ...]
 Result = Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]
 
-# By name, the macros with which a host builds the loops.
+# The macros with which a host compiles the loops, by name.
 EMULATED = {
     "dsp": ("-D__ARM_FEATURE_DSP=1", "-D__ARM_FP=4"),
     "helium": ("-D__ARM_FEATURE_MVE=3",),
@@ -37,7 +37,7 @@ HEADERS = selective.ROOT / "runtime" / "tests" / "support" / "cortex_m"
 
 
 class Calls(torch.nn.Module):
-    """Calls of operators, each with inputs of its own.
+    """Calls of operators. Each has its own inputs.
 
     Args:
         calls: by call, the number of inputs and the function of them.
@@ -58,7 +58,7 @@ class Calls(torch.nn.Module):
 
 
 class Cases:
-    """Random calls with inputs, of one family of operators."""
+    """Random calls of one family of operators, with inputs."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -77,13 +77,13 @@ class Cases:
         return self.random.choice([torch.int8, torch.int8, torch.uint8])
 
     def bytes(self, *shape: int, dtype: torch.dtype = torch.int8) -> torch.Tensor:
-        """Numbers of the whole range, the smallest and the largest one among them."""
+        """Returns numbers of the whole range, which include the smallest and the largest."""
         low, high = RANGES[dtype]
         numbers = torch.randint(low, high + 1, shape, generator=self.generator)
         return numbers.to(dtype)
 
     def image(self, *shape: int, dtype: torch.dtype) -> torch.Tensor:
-        """An image whose channels are the outermost or the innermost dimension."""
+        """Returns an image whose channels are the outermost or the innermost dimension."""
         layout = self.random.choice([torch.contiguous_format, torch.channels_last])
         return self.bytes(*shape, dtype=dtype).contiguous(memory_format=layout)
 
@@ -92,13 +92,13 @@ class Cases:
         return self.random.choice([low, high, 3, self.random.randint(low, high)])
 
     def output(self, dtype: torch.dtype, real: float) -> tuple[float, int, int, int]:
-        """A scale, for results up to about `real` or for many that saturate, and a zero point and a range."""
+        """Returns scale, zero point and range for results up to about `real`, or for saturated results."""
         low, high = RANGES[dtype]
         scale = real / 127 * self.random.choice([1.0, 0.2])
         return scale, self.zero(dtype), low + self.one_of(0, 0, 20), high - self.one_of(0, 0, 11)
 
     def parameters(self, channels: int) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Scales of weights, by channel or for all, and a bias or none."""
+        """Returns scales of weights, for each channel or for all, and a bias or None."""
         scales = torch.rand(self.one_of(channels, channels, 1), generator=self.generator) * 0.01 + 1e-4
         bias = torch.randn(channels, generator=self.generator) if self.one_of(0, 1, 1) else None
         return scales, bias
@@ -115,7 +115,7 @@ class Cases:
         in_scale: float = 0.03,
         zero: int | None = None,
     ) -> None:
-        """Adds a convolution of an image by weights [outputs, inputs of a group, taps...]."""
+        """Adds a convolution of an image with weights [outputs, inputs of a group, taps...]."""
         dtype = self.dtype()
         x = self.image(*image, dtype=dtype) if len(image) == 4 else self.bytes(*image, dtype=dtype)
         w = self.bytes(*weights)
@@ -136,7 +136,7 @@ class Cases:
         self.add(call, x)
 
     def random_convolution(self) -> None:
-        """Adds a convolution with groups, a depthwise one or one of any window."""
+        """Adds a convolution with groups, a depthwise convolution, or a convolution with any window."""
         groups = self.one_of(1, 1, 2, 3)
         inputs, outputs = groups * self.one_of(1, 2, 3, 5, 16), groups * self.one_of(1, 2, 4, 7)
         if self.one_of(0, 1):
@@ -215,7 +215,7 @@ class Cases:
             return results
 
         x = self.image(self.one_of(1, 2), self.one_of(1, 3), 11, self.one_of(9, 14), dtype=dtype)
-        # Few different numbers, so that several in a window are equal.
+        # There are few distinct numbers, so that several in a window are equal.
         self.add(call, x // 64 * 64 if self.one_of(0, 1) else x)
 
     def binary(self, name: str, a: Sequence[int], b: Sequence[int], scale: float = 0.05) -> None:
@@ -372,7 +372,7 @@ ALL: dict[str, Callable[[], Cases]] = {
 
 
 def written(families: dict[str, Callable[[], Cases]], folder: Path) -> tuple[list[Path], list[str]]:
-    """Programs with their inputs, and what a runner shows for them with portable kernels."""
+    """Returns programs with their inputs, and the output of a runner with portable kernels."""
     programs, lines = [], []
     for name, make in families.items():
         cases = make()
@@ -388,14 +388,14 @@ def written(families: dict[str, Callable[[], Cases]], folder: Path) -> tuple[lis
 
 def _bits(array: np.ndarray) -> str:  # type: ignore[type-arg]
     kind = {1: "u1", 4: "<u4", 8: "<u8"}[array.dtype.itemsize]
-    # A runner shows elements in the order of memory.
+    # A runner prints elements in the order of memory.
     order = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
     flat = array.transpose(order).reshape(-1).view(kind)
     return " ".join(f"{int(number):0{2 * array.dtype.itemsize}x}" for number in flat)
 
 
 def shown(text: str) -> list[str]:
-    """The same lines from the text of a runner."""
+    """Returns the same lines from the output of a runner."""
     lines, program = [], ""
     for line in text.splitlines():
         if line.startswith("program "):
@@ -408,7 +408,7 @@ def shown(text: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], list[str]]:
-    """Programs of QUICK and their results."""
+    """Returns the programs of QUICK and their results."""
     return written(QUICK, tmp_path_factory.mktemp("quick"))
 
 

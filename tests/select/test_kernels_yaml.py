@@ -1,4 +1,4 @@
-"""Kernel tables from YAML files: what is read, what is written, and what is refused."""
+"""Kernel tables from YAML files: reading, writing and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`select/project.py` and `rushlight select`: builds, their results and what they leave out."""
+"""`select/project.py` and `rushlight select`: builds, their results, and excluded code."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ needs_targets = pytest.mark.skipif(
 )
 
 
-# The tests of one project run in one process, so that its sources are compiled once.
+# All tests of a project run in one process, so that its sources are compiled once.
 one_build = pytest.mark.xdist_group("int8_project")
 
 
 @contextlib.contextmanager
 def with_programs_of(other: Path, project: Path) -> Iterator[None]:
-    """Gives a project the programs of another one meanwhile; builds compile only what differs."""
+    """Temporarily replaces the programs of a project by those of another.
+
+    Builds compile only the differences.
+    """
     path = project / "programs.cpp"
     before = path.read_bytes()
     path.write_bytes((other / "programs.cpp").read_bytes())
@@ -50,7 +53,7 @@ def int8_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def results_of_the_whole_runtime(program: bytes) -> list[str]:
-    """What a runner shows for a program and its test cases, from the runtime with all kernels."""
+    """Returns the output of a runner with all kernels for a program and its test cases."""
     method = Runtime.get().load_program(program).load_method("forward")
     return [
         selective.bits_of(torch.from_numpy(np.asarray(method.execute((image.numpy(),))[0])))
@@ -88,7 +91,7 @@ def test_host_build_of_int8_digits(int8_project: Path) -> None:
 
 @one_build
 def test_kernels_that_are_absent_are_named_at_load(int8_project: Path, tmp_path: Path) -> None:
-    """A program that the build is not made for names its operators when it is loaded."""
+    """Loading a program that the build does not support causes an error with the missing operators."""
     other = rushlight.compile(torch.nn.Softmax(1), (torch.zeros(1, 4),), partitioner=())
     path = tmp_path / "softmax.pte"
     path.write_bytes(other.buffer)
@@ -114,7 +117,7 @@ def test_operators_without_kernels_are_refused(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_sources_of_own_kernels_join_the_build(tmp_path: Path) -> None:
-    """Their kernels replace those of the runtime for their dtypes, and need no other argument."""
+    """The kernels replace those of the runtime for their dtypes. No other argument is needed."""
     helper = tmp_path / "helper.cpp"
     helper.write_text("float tripled(float x) { return 3 * x; }\n")
     source = tmp_path / "kernels.cpp"
@@ -133,7 +136,7 @@ def test_sources_of_own_kernels_join_the_build(tmp_path: Path) -> None:
     shown = [int(word, 16) for word in selective.outputs(text)[0].split()[3:]]
     got = torch.tensor(shown, dtype=torch.int64).to(torch.int32).view(torch.float32)
     torch.testing.assert_close(got, expected.flatten())
-    # Without them the project has no trace of them.
+    # Without --own-sources, the project does not contain them.
     selective.select([path], project, "--portable", "--embed")
     assert not (project / "own_kernels.h").exists()
     assert "OWN" not in (project / "selection.cmake").read_text()
@@ -179,7 +182,7 @@ def test_operators_of_own_sources_have_kernels(tmp_path: Path, capsys: pytest.Ca
 
     assert main(["select", *arguments, str(source), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["operators"] == ["aten::relu.out", "mine::unused.out"]
-    # A source below the project is named relative to it.
+    # A source inside the project has a relative path.
     assert '"table_0=${CMAKE_CURRENT_LIST_DIR}/kernels.cpp"' in (project / "selection.cmake").read_text()
     other = tmp_path / "other.cpp"
     for text, message in [
@@ -217,7 +220,7 @@ def test_rows_have_the_dtypes_in_use(tmp_path: Path) -> None:
 
 
 def test_sources_in_the_project_are_named_relative_to_it(tmp_path: Path) -> None:
-    """As where an installed package has unpacked them."""
+    """The sources of the runtime are in the project, as with an installed package."""
     operators = tmp_path / "operators.txt"
     operators.write_text("aten::add.out float32\n")
     project = tmp_path / "project"

@@ -1,4 +1,4 @@
-"""`select/usage.py`: what programs, lists and ExecuTorch's YAML use."""
+"""`select/usage.py`: the operators and dtypes in programs, lists and ExecuTorch's YAML files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds for Windows, run by Wine: `make windows`."""
+"""Builds for Windows, which run in Wine: `make windows`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMS = ("float32", "int8")
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The digits network in float32 and int8, on portable kernels, with three test cases each."""
+    """Returns a project with the digits network in float32 and int8, portable kernels, three test cases."""
     folder = tmp_path_factory.mktemp("windows")
     images = selective.digits_images(3).split(1)
     programs = [
@@ -30,7 +30,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def built(project: Path) -> Path:
-    """The folder of the build for Windows."""
+    """Returns the folder of the build for Windows."""
     options = [f"-DRUSHLIGHT_ZIG={os.environ['RUSHLIGHT_ZIG']}", "-DRUSHLIGHT_BUILD_SHARED=ON"]
     for target in ("runner", "executor_runner", "rushlight_shared"):
         folder = selective.build(project, target, selective.WINDOWS, options)
@@ -47,7 +47,7 @@ def test_results_are_those_of_the_host(project: Path, built: Path) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_files_and_threads(project: Path, built: Path, form: str, tmp_path: Path) -> None:
-    """executor_runner maps a file, and says what is wrong with one that does not exist."""
+    """executor_runner maps a file, and reports a missing file."""
     program = tmp_path / "digits.pte"
     program.write_bytes(selective.digits_program(form))
     runner = next(built.rglob("executor_runner.exe"))

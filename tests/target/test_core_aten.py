@@ -1,4 +1,4 @@
-"""The runtime has a kernel for every operator of Core ATen, or there is a reason why it needs none."""
+"""The runtime has a kernel for every operator of Core ATen, except operators with a documented reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NEEDS_NONE = {
 
 
 def core_operators() -> Iterator[OpOverload]:
-    """Those that decomposition leaves in a program."""
+    """Returns the operators that may remain in a program after decomposition."""
     for name in torch._C._dispatch_get_all_op_names():
         namespace, _, rest = name.partition("::")
         base, _, overload = rest.partition(".")
@@ -31,7 +31,7 @@ def core_operators() -> Iterator[OpOverload]:
 
 
 def kernels_of(op: OpOverload) -> list[str]:
-    """Names under which the runtime may have the operator; that of a view makes a copy."""
+    """Returns the possible names of kernels for an operator. Kernels of views make a copy."""
     name = op.name()
     base, _, overload = name.partition(".")
     copy = getattr(getattr(torch.ops.aten, base[6:] + "_copy", None), overload or "default", None)

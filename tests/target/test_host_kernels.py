@@ -1,4 +1,4 @@
-"""The kernel table that the compiler reads is that of the runtime."""
+"""The kernel table of the compiler is equal to that of the runtime."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rushlight.target.kernel_table import parse_kernel_table
 
 
 def present_table() -> str:
-    """The table of a process of its own: other tests load libraries of kernels into this process."""
+    """Returns the table of a separate process, because other tests load libraries of kernels."""
     code = "from rushlight.runtime.kernels import kernel_table; print(kernel_table(), end='')"
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 

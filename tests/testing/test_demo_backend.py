@@ -67,7 +67,7 @@ def test_parts_of_additions_and_products() -> None:
     assert len(modules) == 2 and all(m.compile_specs[0].value == bytes([4]) for m in modules)
     listed = sorted(m.processed_bytes.decode().count("op:demo::") for m in modules)
     assert listed == [1, 2]
-    # The parameter stays with the program, or goes with the addition.
+    # The parameter belongs to the program, or to the part with the addition.
     assert not any(m.original_module.state_dict for m in modules)
     owners = [
         m for m in lowered(_Product(), SQUARE, AddAttributePartitionerDemo()) if m.original_module.state_dict
@@ -159,6 +159,5 @@ def test_programs_run_with_the_example_library(tmp_path: Path) -> None:
         warnings.simplefilter("ignore")
         done = python(RUN, str(build / "libdemo_backend.so"), *paths, path=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (
-        "instruction 0 is aten.mm.default of torch.float32; this backend runs aten.sin.default" in done.stdout
-    )
+    assert "instruction 0 is aten.mm.default with dtype torch.float32" in done.stdout
+    assert "this backend supports only aten.sin.default" in done.stdout

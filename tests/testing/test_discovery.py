@@ -1,4 +1,4 @@
-"""Tests of a suite are found in a folder, and those of other flows are left out."""
+"""Discovery of the tests of a suite in a folder, without tests of other flows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of operators runs on every backend, and its results are counted, printed and written."""
+"""The table of operators runs on every backend. The results are counted, printed and written."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FailingTester(Tester):
 
 
 class WrongStage(stages.Serialize):
-    """Gives results that are far from right."""
+    """Returns wrong results."""
 
     def run_artifact(self, inputs: stages.Inputs) -> list[torch.Tensor]:
         return [result + 1 for result in super().run_artifact(inputs)]
@@ -63,7 +63,7 @@ def session() -> Iterator[None]:
 
 @pytest.mark.parametrize("flow", list(all_flows().values()), ids=str)
 def test_operators_of_each_flow(flow: TestFlow, session: None) -> None:
-    """The whole table is `make operators`; this is a part of it."""
+    """`make operators` runs the whole table. This test runs a part of it."""
     names = {"linear_relu", "conv2d_same_even", "softmax", "cat", "max_dim_of_image", "cumsum"}
     runner.run_cases([case for case in CASES if case.name in names], [flow])
     summary = reporting.complete_test_session()

@@ -6,7 +6,8 @@ import argparse
 import os
 import sys
 
-# Libraries that start threads when they are imported would leave them in the parent of all forks.
+# Some libraries start threads when they are imported. The parent process must have no threads before it
+# forks.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
@@ -17,18 +18,22 @@ def main() -> int:
         description="Compiles random modules in every configuration and compares them with eager PyTorch.",
     )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--cases", type=int, default=10_000, help="how many")
-    parser.add_argument("--start", type=int, default=0, help="the first index")
-    parser.add_argument("--index", type=int, help="one case alone, with its source")
-    parser.add_argument("--case", metavar="FILE", help="a case that was written as .json, alone")
-    parser.add_argument("--kinds", default="", help="only kinds that begin so")
-    parser.add_argument("--configurations", default="", help="some of kernels,default,high,xnnpack")
+    parser.add_argument("--cases", type=int, default=10_000, help="the number of cases")
+    parser.add_argument("--start", type=int, default=0, help="the index of the first case")
+    parser.add_argument("--index", type=int, help="run only the case with this index, and print its source")
+    parser.add_argument("--case", metavar="FILE", help="run only the case in this .json file")
+    parser.add_argument("--kinds", default="", help="run only kinds with this prefix")
+    parser.add_argument(
+        "--configurations", default="", help="comma-separated configurations: kernels,default,high,xnnpack"
+    )
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--output", default="build/torture", help="the folder of results")
-    parser.add_argument("--resume", action="store_true", help="leave out what the folder has results of")
-    parser.add_argument("--minimise", type=int, default=3, help="how many failures that look alike")
-    parser.add_argument("--seconds", type=float, default=180.0, help="for minimising one failure")
-    parser.add_argument("--native", metavar="FILE", help="the extension module, instead of the installed one")
+    parser.add_argument("--output", default="build/torture", help="the folder for results")
+    parser.add_argument("--resume", action="store_true", help="skip cases whose results are in the folder")
+    parser.add_argument("--minimise", type=int, default=3, help="the number of similar failures to minimise")
+    parser.add_argument("--seconds", type=float, default=180.0, help="time limit for minimising one failure")
+    parser.add_argument(
+        "--native", metavar="FILE", help="an extension module to test instead of the installed one"
+    )
     parser.add_argument(
         "--sanitized",
         metavar="FILE",

@@ -1,4 +1,4 @@
-"""A case as plain data, and the PyTorch source that it stands for."""
+"""A case as plain data, and its source code in PyTorch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 Size: TypeAlias = int | str
-"""A size, or an expression in the names of dynamic dims such as `b`, `2*b` or `b+1`."""
+"""A size, or an expression with names of dynamic dims, such as `b`, `2*b` or `b+1`."""
 
 Tree: TypeAlias = str | list[Any] | dict[str, Any]
 """A name, or a list (rendered as a tuple) or dict of trees."""
@@ -18,7 +18,7 @@ Tree: TypeAlias = str | list[Any] | dict[str, Any]
 
 @dataclass(frozen=True)
 class Dim:
-    """A dynamic dim: its bounds and the size that it is exported at."""
+    """A dynamic dim: its bounds, and its size in the example inputs of the export."""
 
     name: str
     low: int
@@ -28,9 +28,9 @@ class Dim:
 
 @dataclass(frozen=True)
 class Input:
-    """A tensor that the module is called with.
+    """An input of the module.
 
-    values: normal, positive, unit, special (infinities and NaN among them), integer, bool, `index N`,
+    values: normal, positive, unit, special (includes infinities and NaN), integer, bool, `index N`,
     `permutation DIM`, or `number VALUE` for a Python number.
     layout: contiguous, transposed, strided, offset, expanded, channels_last.
     """
@@ -44,7 +44,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Member:
-    """A submodule, parameter or buffer: `kind` is one of these, `expression` makes it."""
+    """A submodule, parameter or buffer. `kind` is one of these words, and `expression` creates the member."""
 
     name: str
     kind: str
@@ -53,7 +53,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Function:
-    """A local function that a statement of control flow takes."""
+    """A local function, which is an argument of a control-flow statement."""
 
     name: str
     arguments: tuple[str, ...]
@@ -63,7 +63,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Statement:
-    """One line of forward: `results = template.format(*operands)`; without results it writes in place.
+    """One line of forward: `results = template.format(*operands)`. Without results it writes in place.
 
     A result may be a pattern of names such as `(v1, v2)`.
     """
@@ -78,10 +78,10 @@ class Statement:
 class Case:
     """A module with inputs, dynamic dims and calls.
 
-    arguments: how the inputs are grouped into forward's arguments. outputs: what forward returns.
-    calls: the sizes of the dynamic dims at each call, the first that of the export.
+    arguments: the grouping of the inputs into arguments of forward. outputs: the return value of forward.
+    calls: the sizes of the dynamic dims in each call. The first call has the sizes of the export.
     quantizer: empty, or a name of `configurations.QUANTIZERS`.
-    state: the module writes its buffers, so that a call depends on the calls before it.
+    state: the module writes to its buffers, so that a call depends on earlier calls.
     """
 
     seed: int
@@ -99,7 +99,7 @@ class Case:
 
 
 def names(tree: Tree) -> Iterator[str]:
-    """The names in a tree, in order."""
+    """Returns the names in a tree, in order."""
     if isinstance(tree, str):
         yield tree
     else:
@@ -136,12 +136,12 @@ def _statement(data: dict[str, Any]) -> Statement:
 
 
 def result_names(statement: Statement) -> list[str]:
-    """The names that a statement defines."""
+    """Returns the names that a statement defines."""
     return re.findall(r"\w+", " ".join(statement.results))
 
 
 def all_statements(statements: tuple[Statement, ...]) -> Iterator[Statement]:
-    """The statements and those of local functions."""
+    """Yields the statements and those of local functions."""
     for statement in statements:
         yield statement
         for function in statement.functions:
@@ -149,7 +149,10 @@ def all_statements(statements: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def operators(case: Case) -> list[str]:
-    """The operators of a case, sorted, each once; a submodule counts by its class."""
+    """Returns the operators of a case, sorted and without duplicates.
+
+    A submodule has the name of its class.
+    """
     found = {o for s in all_statements(case.statements) for o in operators_of(s.template)}
     found |= {m.expression.split("(")[0] for m in case.members if m.kind == "module"}
     return sorted(found - {f"self.{m.name}" for m in case.members})
@@ -165,7 +168,7 @@ PLAIN = {"float", "item", "abs", "clone", "shape"}
 
 
 def operators_of(template: str) -> list[str]:
-    """The operators that an expression names, by their last names."""
+    """Returns the last names of the operators in an expression."""
     calls = re.findall(r"(?<![\w.])((?:torch|F|self)\.[\w.]+)\(", template)
     found = [c if c.startswith("self.") else c.split(".")[-1] for c in calls]
     found += re.findall(r"(?<=[})\]])\.(\w+)\(", template)
@@ -176,7 +179,7 @@ def operators_of(template: str) -> list[str]:
 
 
 def source(case: Case) -> str:
-    """Python source of the module as class `M` and of its inputs as function `inputs(call, dims)`."""
+    """Returns Python source with the module as class `M` and its inputs as function `inputs(call, dims)`."""
     return "\n".join(
         [
             "import torch",
@@ -256,7 +259,7 @@ def _inputs(case: Case) -> list[str]:
 
 
 def input_expression(given: Input) -> str:
-    """The expression that makes an input."""
+    """Returns the expression that creates an input."""
     shape = list(given.shape)
     layout = given.layout
     after = ""
@@ -310,13 +313,13 @@ def _call(shape: str) -> str:
 
 
 def reproduction(case: Case, compile_arguments: str, quantizer: str, header: str, threads: int) -> str:
-    """A script that prints eager's results and those of the compiled program, call by call.
+    """Returns a script that prints the results of the compiled program and of eager PyTorch for each call.
 
     Args:
-        compile_arguments: those of rushlight.compile after the program, as source.
-        quantizer: the source of a quantizer, or nothing.
+        compile_arguments: the source of the arguments of rushlight.compile after the program.
+        quantizer: the source of a quantizer, or an empty text.
         header: the docstring.
-        threads: how many threads the program runs on.
+        header: the docstring of the script.
     """
     imports = ["import rushlight"]
     if "CpuQuantizer" in quantizer:
@@ -360,7 +363,7 @@ def _sizes(call: dict[str, int]) -> str:
 
 
 def dynamic_shapes(case: Case) -> str | None:
-    """The expression of torch.export's dynamic_shapes, or None if all sizes are fixed."""
+    """Returns the expression for dynamic_shapes of torch.export, or None if all sizes are static."""
     if not case.dims:
         return None
     made = {d.name: f'torch.export.Dim("{d.name}", min={d.low}, max={d.high})' for d in case.dims}
@@ -386,12 +389,12 @@ def dynamic_shapes(case: Case) -> str | None:
 
 
 def evaluate_size(size: Size, sizes: dict[str, int]) -> int:
-    """A size at given sizes of the dynamic dims."""
+    """Returns the value of a size for given sizes of the dynamic dims."""
     return size if isinstance(size, int) else int(eval(size, {}, sizes))  # noqa: S307
 
 
 def fixed(case: Case, sizes: dict[str, int], only: str | None = None) -> Case:
-    """The case with dynamic dims (or only one of them) at given sizes, called with these alone."""
+    """Returns the case with static sizes for all dynamic dims (or only one), with calls of these sizes."""
     gone = {d.name for d in case.dims} if only is None else {only}
 
     def size_of(size: Size) -> Size:

@@ -1,4 +1,4 @@
-"""What `python -m tests.torture` does."""
+"""The command `python -m tests.torture`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SECONDS = 180.0
 
 @functools.cache
 def _sanitized(native: str) -> Sanitized:
-    """The process of this worker in which programs run."""
+    """Returns the process in which programs of this worker run."""
     return Sanitized(native)
 
 
@@ -80,7 +80,10 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def warm() -> None:
-    """Imports what export and compilers import lazily, so that forked processes have it; starts no thread."""
+    """Imports modules that export and compilers import lazily, for all forked processes.
+
+    It starts no thread.
+    """
     torch.set_num_threads(1)
     remember_operators()
     for index in range(3):
@@ -97,7 +100,7 @@ def _configurations(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def one(case: Case, configurations: tuple[str, ...]) -> int:
-    """Runs one case in a process of its own and prints all about it."""
+    """Runs one case in a separate process, and prints its source and its results."""
     print(source(case))
     failed = False
     for _, result in reports.run_alone([case], configurations, (1, 2)):
@@ -113,7 +116,7 @@ def one(case: Case, configurations: tuple[str, ...]) -> int:
 
 
 def run_all(arguments: argparse.Namespace, done: set[int], results: Path) -> list[dict[str, Any]]:
-    """Runs the cases that have no result yet; every result is a line of the file."""
+    """Runs the cases that have no result yet. Every result is a line of the file."""
     jobs = [
         (arguments.seed, i)
         for i in range(arguments.start, arguments.start + arguments.cases)
@@ -157,7 +160,7 @@ def _dead(job: Job, death: Death) -> Result:
 
 
 def show(job: Job, result: Result) -> None:
-    """One line for each failing case."""
+    """Prints one line for a failing case."""
     if result.findings:
         first = result.findings[0]
         where = "+".join(f.configuration for f in result.findings)
@@ -166,7 +169,7 @@ def show(job: Job, result: Result) -> None:
 
 
 def minimise_all(failed: list[dict[str, Any]], arguments: argparse.Namespace) -> list[reports.Group]:
-    """Minimises some failures of each rough signature, and groups all by the signatures found."""
+    """Minimises some failures of each rough signature, and groups them by their final signatures."""
     alike: dict[str, list[tuple[Job, Finding]]] = collections.defaultdict(list)
     for row in failed:
         found = from_dict(row["result"])
@@ -198,7 +201,7 @@ def minimise_all(failed: list[dict[str, Any]], arguments: argparse.Namespace) ->
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Cases by kind and configuration: passed, and what failed."""
+    """Returns a table of cases by kind and configuration: passed cases and failures."""
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for row in rows:
         result = from_dict(row["result"])
@@ -227,9 +230,9 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def costs(rows: list[dict[str, Any]], seconds: float) -> str:
-    """Milliseconds a case by stage."""
+    """Returns a line with the milliseconds for a case, by stage."""
     total: collections.Counter[str] = collections.Counter()
     for row in rows:
         total.update(row["result"]["seconds"])
     parts = [f"{stage} {1000 * spent / len(rows):.0f}" for stage, spent in total.most_common()]
-    return f"{1000 * seconds / len(rows):.0f} ms a case; in a process, ms by stage: {', '.join(parts)}"
+    return f"{1000 * seconds / len(rows):.0f} ms for each case; ms by stage in a process: {', '.join(parts)}"

@@ -1,4 +1,4 @@
-"""The ways in which a program is quantized and compiled."""
+"""Configurations: quantizers and options of the compilation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEXT = {
     "high": ', float32_matmul_precision="high"',
     "xnnpack": ", partitioner=[XnnpackPartitioner()]",
 }
-"""The arguments of `rushlight.compile` after the program, as source."""
+"""The source of the arguments of `rushlight.compile` after the program, by configuration."""
 
 _QUANTIZERS: dict[str, Callable[[], Any]] = {
     "cpu static_int8()": lambda: CpuQuantizer().set_global(static_int8()),
@@ -59,21 +59,21 @@ QUANTIZER_TEXT = {
     "xnnpack dynamic": "XNNPACKQuantizer().set_global("
     "get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True))",
 }
-"""The quantizers as source."""
+"""The source of each quantizer."""
 
 
 def configurations_of(quantizer: str) -> tuple[str, ...]:
-    """Where a program of that quantizer is meant to run."""
+    """Returns the configurations for programs of a quantizer."""
     if quantizer.startswith("cpu"):
         return ("kernels", "default", "high")
     return ("kernels", "xnnpack") if quantizer else NAMES
 
 
 def quantized(program: ExportedProgram, quantizer: str, data: list[tuple[Any, ...]]) -> ExportedProgram:
-    """The program, quantized after calibration on data."""
+    """Quantizes a program after calibration with data."""
     return quantize(program, None, _QUANTIZERS[quantizer](), data)
 
 
 def compile_program(program: ExportedProgram, configuration: str) -> bytes:
-    """The .pte file of a program in a configuration."""
+    """Compiles a program in a configuration, and returns the bytes of the .pte file."""
     return bytes(rushlight.compile(program, **_ARGUMENTS[configuration]()).buffer)

@@ -15,7 +15,7 @@ KEEPING = rows(
 
 
 def body(scope: Scope, argument: str, result: str, captured: Value | None = None) -> tuple[Statement, ...]:
-    """A few statements that keep shape and dtype, from a name to a name."""
+    """Returns some statements that compute `result` from `argument`, with the same shape and dtype."""
     made: list[Statement] = []
     name = argument
     for _ in range(scope.rng.randint(1, 3)):

@@ -1,4 +1,4 @@
-"""Control flow of torch as plain Python, so that eager runs neither trace nor compile."""
+"""Torch's control flow in plain Python, so that eager runs do not trace or compile."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ TERNARY = rows(
 
 
 def broadcast(scope: Scope, value: Value) -> Value:
-    """Another operand of an elementwise operator: the value, a view of it, or one that broadcasts with it."""
+    """Returns a second operand: the value, a view of it, or a value that broadcasts with it."""
     draw = scope.rng.random()
     if draw < 0.15:
         return value
@@ -125,7 +125,7 @@ def broadcast(scope: Scope, value: Value) -> Value:
 
 
 def broadcasts(a: Value, b: Value) -> bool:
-    """Whether the shapes broadcast at all sets of sizes."""
+    """Whether the shapes broadcast for all sets of sizes."""
     try:
         for x, y in zip(a.data, b.data, strict=True):
             torch.broadcast_shapes(x.shape, y.shape)
@@ -135,7 +135,7 @@ def broadcasts(a: Value, b: Value) -> bool:
 
 
 def shares(a: Value, b: Value) -> bool:
-    """Whether two values lie in one storage."""
+    """Whether two values share their storage."""
     return a.tensor.untyped_storage().data_ptr() == b.tensor.untyped_storage().data_ptr()
 
 
@@ -184,7 +184,7 @@ def ternary(scope: Scope) -> Value:
 
 
 def chain(scope: Scope) -> Value:
-    """Several cheap operators in a row, which backends join."""
+    """Adds several cheap operators in a row, which backends fuse."""
     value = scope.floating()
     for _ in range(scope.rng.randint(2, 4)):
         value = scope.add(

@@ -1,4 +1,4 @@
-"""Runs of a program, in this process or in one that a sanitizer watches."""
+"""Runs programs in this process, or in a process with sanitizers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SANITIZERS = f"libclang_rt.asan-{platform.machine()}.so"
 
 @dataclass
 class Calls:
-    """What the calls of a newly loaded program gave. A call that failed is the last one.
+    """The results of the calls of a newly loaded program, up to the first failing call.
 
     Attributes:
-        outputs: the leaves of each call's outputs.
-        arguments: the leaves of each call's arguments afterwards.
-        error: why the call after these failed, or nothing.
+        outputs: the leaves of the outputs of each call.
+        arguments: the leaves of the arguments of each call, after the call.
+        error: the error of the next call, or an empty text.
     """
 
     outputs: list[list[Any]] = field(default_factory=list)
@@ -48,14 +48,14 @@ def execute(blob: bytes, threads: int, calls: Sequence[tuple[Any, ...]]) -> Call
 
 
 def brief(error: BaseException) -> str:
-    """The class and the message, on one line."""
+    """Returns the class and the message of an error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:1500]
 
 
 class Sanitized:
-    """A process with another extension module, before which the library of the sanitizers is loaded.
+    """A process with an extension module that was built with sanitizers.
 
-    What the sanitizers report goes to the standard error of this process.
+    The sanitizers write their reports to the standard error of this process.
     """
 
     def __init__(self, native: str) -> None:
@@ -83,7 +83,9 @@ class Sanitized:
             self._process.stdin.flush()
             made: Calls = pickle.load(self._process.stdout)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-            raise RuntimeError(f"the process that ran it ended with {self._process.wait()}") from None
+            raise RuntimeError(
+                f"the process that ran the program ended with {self._process.wait()}"
+            ) from None
         return made
 
     def close(self) -> None:
@@ -93,7 +95,7 @@ class Sanitized:
 
 
 def serve() -> None:
-    """Executes what comes on the standard input, and writes the results to the standard output."""
+    """Executes the requests of standard input, and writes the results to standard output."""
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     torch.set_num_threads(1)

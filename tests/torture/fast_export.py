@@ -1,4 +1,4 @@
-"""Remembers what torch.export finds out anew at each call."""
+"""Caches values that torch.export computes again in each call."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import torch.export.exported_program
 
 
 def remember_operators() -> None:
-    """Lists the operators that torch can decompose once in a process instead of four times an export.
+    """Caches torch's lists of decomposable operators, which each export computes four times.
 
-    The lists change only when a library of operators is imported, so that this is for processes that have
-    imported all they need.
+    The lists change only when a library of operators is imported. Call this function after all such imports.
     """
     utils = torch._export.utils
     names = (

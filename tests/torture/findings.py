@@ -1,4 +1,4 @@
-"""Failures: which are alike, and how they are written down."""
+"""Failures: groups of similar failures, and files that describe them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.torture.pool import Death, run_jobs
 from tests.torture.run import Finding, from_dict, run, to_dict
 
 ANYWHERE = "any"
-"""The configuration of a finding whose process died before it said where it was."""
+"""The configuration of a finding whose process ended before its configuration was known."""
 
 
 def key(message: str) -> str:
-    """A message without what differs from case to case."""
+    """Returns a message without the parts that depend on the case, such as names and numbers."""
     text = re.sub(r"method '\w+', (?:load|instruction \d+ of chain \d+)( \([^)]*\))?:", "", message)
     text = text.split(" list: (")[0]
     text = re.sub(r"\(debug handle \d+\)|\[[^\]]*\]|'[^']*'|`[^`]*`|\"[^\"]*\"", "_", text)
@@ -30,7 +30,7 @@ def key(message: str) -> str:
 
 
 def rough(kind: str, findings: Sequence[Finding]) -> str:
-    """What failures have in common before they are minimised."""
+    """Returns the signature of a failure before it is minimised."""
     configurations = "+".join(f.configuration for f in findings)
     first = findings[0]
     detail = kind if first.outcome in ("wrong", "unrepeatable", "changed") else key(first.message)
@@ -38,7 +38,7 @@ def rough(kind: str, findings: Sequence[Finding]) -> str:
 
 
 def alike(finding: Finding, other: Finding) -> bool:
-    """Whether two findings are of one sort."""
+    """Whether two findings are similar."""
     if finding.outcome != other.outcome:
         return False
     return finding.outcome in ("wrong", "unrepeatable", "changed") or key(finding.message) == key(
@@ -48,7 +48,7 @@ def alike(finding: Finding, other: Finding) -> bool:
 
 @dataclass
 class Group:
-    """Failures of one signature. case: a minimised one; seen: (seed, index) of all."""
+    """Failures with the same signature. case: a minimised case. seen: (seed, index) of all cases."""
 
     signature: str
     case: Case
@@ -58,7 +58,7 @@ class Group:
 
 
 def run_alone(cases: Iterable[Case], configurations: Sequence[str], threads: Sequence[int]) -> Iterable[Any]:
-    """Runs cases in processes of their own: (case, Result or Death) each."""
+    """Runs each case in a separate process, and yields (case, Result or Death)."""
 
     def work(case: Case) -> Any:
         return to_dict(run(case, configurations, threads))
@@ -68,7 +68,7 @@ def run_alone(cases: Iterable[Case], configurations: Sequence[str], threads: Seq
 
 
 def locate(case: Case, finding: Finding) -> Finding:
-    """The configuration in which a process dies, tried one by one."""
+    """Tries the configurations one by one, and returns a finding with the one that ends the process."""
     if finding.configuration != ANYWHERE:
         return finding
     for configuration in TEXT:
@@ -79,7 +79,7 @@ def locate(case: Case, finding: Finding) -> Finding:
 
 
 def minimised(case: Case, finding: Finding, seconds: float) -> dict[str, Any]:
-    """The smallest case that fails alike, with its findings in all configurations."""
+    """Returns the smallest case with a similar failure, and its findings in all configurations."""
     finding = locate(case, finding)
     configurations = () if finding.configuration == ANYWHERE else (finding.configuration,)
     threads = (1,) if finding.threads == 1 else (1, 2)
@@ -111,7 +111,7 @@ def _of(death: Death) -> Finding:
 
 
 def group(made: dict[str, Any]) -> Group:
-    """What `minimised` gives, with its signature."""
+    """Returns a result of `minimised` as a group with its signature."""
     case = from_json(made["case"])
     findings = [Finding(**f) for f in made["findings"]]
     first = findings[0]
@@ -125,7 +125,7 @@ def group(made: dict[str, Any]) -> Group:
 
 
 def write(folder: Path, groups: Sequence[Group]) -> None:
-    """One .py and one .json file a group, and README.md as their index."""
+    """Writes a .py and a .json file for each group, and README.md as their index."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = ["# Failures of random modules", "", "| file | cases | signature |", "|---|---|---|"]
     for found in sorted(groups, key=lambda g: (g.findings[0].outcome, -len(g.seen))):
@@ -143,7 +143,7 @@ def file_name(found: Group) -> str:
 
 
 def script(found: Group) -> str:
-    """A script that shows the failure."""
+    """Returns a script that reproduces the failure."""
     first = found.findings[0]
     lines = [found.signature, ""]
     lines += [
@@ -161,7 +161,7 @@ def script(found: Group) -> str:
 
 
 def load_results(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file of results; a last one that is cut off is left out."""
+    """Returns the results in a file. An incomplete last line is ignored."""
     found = []
     for line in path.read_text().splitlines() if path.exists() else []:
         try:

@@ -1,4 +1,4 @@
-"""The cases: a pure function of a seed and an index."""
+"""Generates cases. A case depends only on a seed and an index."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ DYNAMIC = (
 
 
 def generate(seed: int, index: int) -> Case:
-    """The case of a seed and an index."""
+    """Returns the case of a seed and an index."""
     rng = random.Random(f"{seed}/{index}")
     names = list(KINDS)
     kind = rng.choices(names, [KINDS[name][0] for name in names])[0]
@@ -145,7 +145,7 @@ def generate(seed: int, index: int) -> Case:
 
 
 def _dims(rng: random.Random, kind: str) -> list[Dim]:
-    """One or two dynamic dims; the example lies within the bounds and is at least two."""
+    """Returns one or two dynamic dims. The example size is within the bounds and at least two."""
     dims = []
     for name in ("b", "t")[: rng.choice((1, 1, 2))]:
         low = rng.choice((0, 1, 1, 2))

@@ -72,7 +72,7 @@ LAYOUTS = ("transposed", "strided", "offset", "expanded")
 
 
 def grow(scope: Scope, groups: dict[str, float], count: int) -> None:
-    """Adds about `count` statements from groups of operators, drawn by weight."""
+    """Adds about `count` statements from random groups of operators, which have weights."""
     names, weights = list(groups), list(groups.values())
     for _ in range(count):
         for _ in range(6):
@@ -87,7 +87,10 @@ def grow(scope: Scope, groups: dict[str, float], count: int) -> None:
 
 
 def graph_inputs(scope: Scope, low_rank: int = 0, high_rank: int = 4) -> None:
-    """One to three inputs of related shapes; some empty, of other dtypes, not contiguous."""
+    """Adds one to three inputs with related shapes.
+
+    Some are empty, have other dtypes or are not contiguous.
+    """
     rng = scope.rng
     scope.sizes = tuple(rng.choice(SIZES) for _ in range(3))
     empty = rng.random() < 0.03
@@ -120,7 +123,7 @@ def graph_inputs(scope: Scope, low_rank: int = 0, high_rank: int = 4) -> None:
 
 
 def image_inputs(scope: Scope) -> None:
-    """One input of rank 3, 4 or 5, mostly 4."""
+    """Adds one input of rank 3, 4 or 5, in most cases 4."""
     rng = scope.rng
     scope.sizes = tuple(rng.choice((1, 2, 3, 4, 6, 8)) for _ in range(3))
     rank = rng.choice((3, 4, 4, 4, 4, 5))
@@ -139,7 +142,7 @@ def image_inputs(scope: Scope) -> None:
 
 
 def outputs(scope: Scope, last: Value | None = None) -> Tree:
-    """What forward returns: late values, mostly; now and then inputs, one value twice, nested structures."""
+    """Returns the outputs of forward: mostly late values, sometimes inputs, duplicates, nested structures."""
     rng = scope.rng
     made = scope.values[len(scope.inputs) :] or scope.values
     unused = [v for v in made if not any(v.name in s.operands for s in scope.statements)]
@@ -166,7 +169,7 @@ def outputs(scope: Scope, last: Value | None = None) -> Tree:
 
 
 def arguments(scope: Scope) -> tuple[Tree, ...]:
-    """How inputs are grouped into arguments; empty for one each."""
+    """Returns the grouping of inputs into arguments. It is empty if each input is one argument."""
     names = [i.name for i in scope.inputs]
     if len(names) < 2 or scope.rng.random() < 0.85:
         return ()

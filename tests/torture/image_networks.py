@@ -1,4 +1,4 @@
-"""Small networks for images, from the blocks of known ones."""
+"""Small networks for images, with blocks of well-known networks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _channels(value: Value) -> int:
 
 
 def _conv(scope: Scope, x: Value, out: int, kernel: int = 3, **options: object) -> Value:
-    """A convolution that keeps the size at stride 1, mostly with batch norm behind it."""
+    """A convolution that keeps the size if the stride is 1, in most cases with a batch norm after it."""
     options = {"padding": kernel // 2, **options}
     norm = scope.chance(0.6)
     if norm:
@@ -71,7 +71,7 @@ def _plain_conv(scope: Scope, x: Value, out: int) -> Value:
 
 
 def u_net(scope: Scope, x: Value) -> Value:
-    """One level of a U-Net: down, up, concatenation."""
+    """One level of a U-Net: downsampling, upsampling, concatenation."""
     channels = _channels(x)
     a = _activation(scope, _conv(scope, x, channels))
     b = scope.add(scope.rng.choice(("F.max_pool2d({}, 2)", "F.avg_pool2d({}, 2)")), a)
@@ -90,7 +90,7 @@ def u_net(scope: Scope, x: Value) -> Value:
 
 
 def dense(scope: Scope, x: Value) -> Value:
-    """Concatenation of all results so far."""
+    """A dense block: each layer reads the concatenation of all earlier results."""
     parts = [x]
     for _ in range(scope.rng.randint(1, 3)):
         joined = scope.add(f"torch.cat([{', '.join(['{}'] * len(parts))}], 1)", *parts)
@@ -99,7 +99,7 @@ def dense(scope: Scope, x: Value) -> Value:
 
 
 def grouped(scope: Scope, x: Value) -> Value:
-    """Grouped convolutions with a channel shuffle, or branches that are split and joined."""
+    """Grouped convolutions with a channel shuffle, or a split into branches and a concatenation."""
     channels = _channels(x)
     if channels % 2:
         return residual(scope, x)
@@ -121,7 +121,7 @@ def grouped(scope: Scope, x: Value) -> Value:
 
 
 def wide_groups(scope: Scope, x: Value) -> Value:
-    """A convolution with 16 to 32 channels in each group between two of 1 x 1."""
+    """A convolution with 16 to 32 channels in each group, between two 1 x 1 convolutions."""
     channels, wide, groups = _channels(x), *scope.rng.choice(((32, 2), (48, 2), (48, 3), (64, 2)))
     y = _activation(scope, _conv(scope, x, wide, 1))
     y = _activation(scope, _conv(scope, y, wide, groups=groups, stride=scope.rng.choice((1, 1, 1, 2))))
@@ -143,7 +143,7 @@ def standardized(scope: Scope, x: Value) -> Value:
 
 
 def attended(scope: Scope, x: Value) -> Value:
-    """Gates from means and maxima, of channels or of pixels (https://arxiv.org/abs/1807.06521)."""
+    """Attention to channels or pixels, with gates from means and maxima (https://arxiv.org/abs/1807.06521)."""
     if scope.chance(0.5):
         means, maxima = "F.adaptive_avg_pool2d({}, 1)", "F.adaptive_max_pool2d({}, 1)"
         gate = scope.add(f"{means} + {maxima}", x, x)
@@ -154,7 +154,7 @@ def attended(scope: Scope, x: Value) -> Value:
 
 
 def patches(scope: Scope, x: Value) -> Value:
-    """Overlapping windows of the image, and a number of each: a mean, a variance or a product."""
+    """Overlapping windows of the image, each of which is reduced: a mean, a variance or a product."""
     size, step = scope.rng.choice((2, 3)), scope.rng.choice((1, 2))
     windows = scope.add(f"{{}}.unfold(2, {size}, {step}).unfold(3, {size}, {step})", x)
     template = scope.rng.choice(
@@ -177,7 +177,7 @@ def convnext(scope: Scope, x: Value) -> Value:
 
 
 def branches(scope: Scope, x: Value) -> Value:
-    """A sum of convolutions of one value and perhaps its norm: some networks merge them for inference."""
+    """A sum of convolutions (and a norm) of the same value, which some networks merge for inference."""
     channels = _channels(x)
     stride = scope.rng.choice((1, 1, 2))
     groups = scope.rng.choice([g for g in (1, 1, 2, channels) if channels % g == 0])
@@ -194,7 +194,7 @@ def branches(scope: Scope, x: Value) -> Value:
 
 
 def dilated(scope: Scope, x: Value) -> Value:
-    """Convolutions of several dilations, often wider than the image, and its mean at every pixel, joined."""
+    """Convolutions with several dilations, often wider than the image, and the mean of the image."""
     channels, rates = _channels(x), scope.rng.choice(((1, 2), (2, 6), (1, 3, 12)))
     parts = [
         _activation(scope, _conv(scope, x, channels, padding=rate, dilation=rate, groups=groups))
@@ -210,14 +210,14 @@ def dilated(scope: Scope, x: Value) -> Value:
 
 
 def resized(scope: Scope, x: Value) -> Value:
-    """An enlarged result, sometimes with what a segmentation network computes of it."""
+    """An upsampled result, sometimes with the head of a segmentation network."""
     mode = scope.rng.choice(('"nearest"', '"bilinear"', '"bilinear", align_corners=True', '"bicubic"'))
     y = scope.add(f"F.interpolate({{}}, scale_factor={scope.rng.choice((2, 2, 3))}, mode={mode})", x)
     return _activation(scope, _conv(scope, y, _channels(x))) if scope.chance(0.5) else y
 
 
 def large_bottleneck(scope: Scope, x: Value) -> Value:
-    """An inverted bottleneck whose expanded map is larger than a second level cache."""
+    """An inverted bottleneck whose expanded tensor is larger than the L2 cache."""
     y = scope.add(
         f"F.interpolate({{}}, size=({scope.rng.choice((28, 33))}, {scope.rng.choice((27, 32))}))", x
     )
@@ -262,7 +262,7 @@ BLOCKS: tuple[Callable[[Scope, Value], Value], ...] = (
 
 
 def image_network(scope: Scope) -> Value:
-    """A stem, a few blocks, and mostly a classifier."""
+    """A stem, some blocks, and in most cases a classifier."""
     rng = scope.rng
     batch = "b" if any(d.name == "b" for d in scope.dims) else rng.choice((1, 1, 2, 3))
     height, width = rng.choice((5, 7, 8, 9, 12)), rng.choice((5, 7, 8, 9, 12))

@@ -1,4 +1,4 @@
-"""Convolutions, pools, pads and resampling of tensors of rank 3 to 5."""
+"""Convolutions, pooling, padding and resampling of tensors of rank 3 to 5."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.torture.scope import Maker, Refused, Scope, Value
 
 
 def image(scope: Scope) -> Value:
-    """A float value [N, C, ...] of the modules' dtype, not empty but for N."""
+    """Returns a value [N, C, ...] with the dtype of the modules. Only N may be 0."""
     return scope.pick(
         lambda v: (
             str(v.dtype) == f"torch.{scope.dtype}"
@@ -22,7 +22,7 @@ def dims(value: Value) -> int:
 
 
 def _per_axis(scope: Scope, count: int, choices: tuple[int, ...]) -> str:
-    """One number for all axes, or a tuple of one each."""
+    """Returns one number for all axes, or a tuple with a number for each."""
     if scope.chance(0.7) or count == 1:
         return str(scope.rng.choice(choices))
     return str(tuple(scope.rng.choice(choices) for _ in range(count)))
@@ -96,7 +96,7 @@ def transposed(scope: Scope) -> Value:
 
 
 def shared_weight(scope: Scope) -> Value:
-    """A convolution whose weight is that of a layer before, or a value of the graph."""
+    """A convolution whose weight is that of an earlier layer, or a value of the graph."""
     value = image(scope)
     count = dims(value)
     known = [
@@ -177,7 +177,7 @@ def interpolate(scope: Scope) -> Value:
 
 
 def rearranged(scope: Scope) -> Value:
-    """Pixel and channel shuffles, patches, bias by channel, squeeze and excitation."""
+    """Pixel and channel shuffles, patches, a bias for each channel, squeeze and excitation."""
     value = image(scope)
     rng = scope.rng
     channels = value.shape[1]
@@ -185,7 +185,7 @@ def rearranged(scope: Scope) -> Value:
     if draw == 0:
         return scope.add("F.pixel_shuffle({}, 2)", value)
     if draw == 1:
-        # Eager PyTorch gives images without elements back with the shape of its input.
+        # Eager PyTorch returns images without elements with the shape of the input.
         if any(t.numel() == 0 for t in value.data):
             raise Refused("no elements")
         return scope.add("F.pixel_unshuffle({}, 2)", value)

@@ -1,4 +1,4 @@
-"""gather, scatter and everything that is indexed by tensors."""
+"""gather, scatter and other operators with tensors as indices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def small(value: Value, axis: int) -> int:
 
 
 def positions(scope: Scope, size: int, count: int) -> Value | str:
-    """A vector of positions below `size`: computed, given as an input, or constant."""
+    """Returns a vector of positions below `size`: computed, an input, or constant."""
     if size < 1:
         raise Refused("an empty axis")
     rng = scope.rng
@@ -27,7 +27,7 @@ def positions(scope: Scope, size: int, count: int) -> Value | str:
 
 
 def unique_positions(scope: Scope, size: int) -> str:
-    """Distinct positions below `size`, constant."""
+    """Returns a constant with distinct positions below `size`."""
     if size < 1:
         raise Refused("an empty axis")
     return f"torch.tensor({scope.rng.sample(range(size), scope.rng.randint(1, size))})"
@@ -63,7 +63,7 @@ def gather(scope: Scope) -> Value:
 
 
 def index_like(scope: Scope, value: Value, axis: int, unique: bool = False) -> Value:
-    """Positions along an axis, of the value's shape: sorted order of it or another value, or an input."""
+    """Returns positions along an axis with the shape of the value: the order of a value, or an input."""
     rng = scope.rng
     place = axis % value.rank
     draw = rng.random()
@@ -114,7 +114,7 @@ def masked(scope: Scope) -> Value:
 
 
 def scatter(scope: Scope) -> Value:
-    """scatter and its kin; the source and the index are often the value itself or made of it."""
+    """scatter and similar operators. Source and index are often the value itself or computed from it."""
     value = scope.pick(lambda v: v.rank > 0)
     axis = scope.axis(value)
     if small(value, axis) < 1:
@@ -221,7 +221,7 @@ def embedding(scope: Scope) -> Value:
 
 
 def selected_by_data(scope: Scope) -> Value:
-    """Results whose size follows from data, brought back to a fixed size."""
+    """Results whose size depends on data, followed by an operator with a static size."""
     value = scope.floating(1)
     template = scope.rng.choice(
         (

@@ -1,4 +1,4 @@
-"""Whether results agree with eager PyTorch, or with a float64 reference where rounding decides."""
+"""Compares results with eager PyTorch, and with a float64 reference if rounding has a large effect."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from tests.torture.reference import Reference
 
-# rtol, and atol in units of the largest result.
+# rtol, and atol relative to the largest result.
 TOLERANCE = {
     torch.float64: (1e-9, 1e-10),
     torch.float32: (1e-4, 1e-5),
@@ -15,13 +15,13 @@ TOLERANCE = {
     torch.bfloat16: (3e-2, 1e-2),
 }
 PRODUCTS = {"high": 5e-4}
-"""What steps of a configuration may add to results, in units of the largest."""
+"""The additional tolerance of products in a configuration, relative to the largest result."""
 
 
 def problem(
     got: list[Any], want: list[Any], reference: Reference | None, call: int, configuration: str
 ) -> str:
-    """What is wrong with the outputs of a call, or nothing."""
+    """Returns a description of the first difference in the outputs of a call, or an empty text."""
     if len(got) != len(want):
         return f"{len(got)} outputs instead of {len(want)}"
     for i, (a, b) in enumerate(zip(got, want, strict=True)):
@@ -62,7 +62,7 @@ def _worst(got: torch.Tensor, want: torch.Tensor, bad: torch.Tensor) -> str:
 
 
 def _near(got: torch.Tensor, want: torch.Tensor, rtol: float, atol: float) -> torch.Tensor:
-    """Where values agree: NaN with NaN, infinity with the same one, others within the tolerance."""
+    """Returns a mask of values that agree: both NaN, the same infinity, or within the tolerance."""
     if not want.is_floating_point():
         return got == want
     a, b = got.double(), want.double()
@@ -73,7 +73,7 @@ def _near(got: torch.Tensor, want: torch.Tensor, rtol: float, atol: float) -> to
 
 
 def _explained(got: Any, want: Any, i: int, reference: Reference, call: int, configuration: str) -> bool:
-    """Whether float64 or rounding accounts for a difference from eager."""
+    """Whether the float64 reference or rounding explains a difference from eager PyTorch."""
     if not isinstance(got, torch.Tensor) or not isinstance(want, torch.Tensor) or got.dtype != want.dtype:
         return False
     exact = reference.plain(call)[i]
@@ -101,6 +101,6 @@ def _explained(got: Any, want: Any, i: int, reference: Reference, call: int, con
     same = (a == exact) | (a.isnan() & exact.isnan())
     overflow = exact.abs() > torch.finfo(want.dtype).max
     explained = unstable | near | same | overflow | _near(got, want, rtol, atol)
-    # Where a comparison of nearly equal numbers decides, each run goes its own way at other elements.
+    # If comparisons of nearly equal numbers decide, the differing elements are not the same in each run.
     moved = max(int((~_near(run, exact, rtol, atol)).sum()) for run in runs)
     return int((~explained).sum()) <= 2 * moved

@@ -1,4 +1,4 @@
-"""Makes a failing case smaller while it fails in the same way."""
+"""Reduces a failing case as long as it fails in the same way."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from tests.torture.eager import plain_control_flow
 from tests.torture.model import leaves, load
 
 Attempt = Callable[[Iterable[Case]], Case | None]
-"""Gives the first of some cases that fails in the wanted way, or None."""
+"""Returns the first of some cases that fails in the same way, or None."""
 
 
 def minimise(case: Case, attempt: Attempt, call: int = 0, seconds: float = 90.0) -> Case:
-    """The smallest case found.
+    """Returns the smallest case that was found.
 
     Args:
+        case: the failing case.
         attempt: tries candidates.
-        call: the call that fails.
-        seconds: no new candidates are tried after this time.
+        call: the index of the failing call.
+        seconds: the time limit. No new candidates are tried after this time.
     """
     end = time.monotonic() + seconds
     passes: tuple[Callable[[Case], Iterator[Case]], ...] = (
@@ -62,7 +63,7 @@ def minimise(case: Case, attempt: Attempt, call: int = 0, seconds: float = 90.0)
 
 
 def cleaned(case: Case) -> Case:
-    """The case without inputs, members and pure statements that nothing uses."""
+    """Returns the case without unused inputs, members and pure statements."""
     statements = list(case.statements)
     needed = set(names(case.outputs))
     kept: list[Statement] = []
@@ -96,7 +97,7 @@ def cleaned(case: Case) -> Case:
 
 
 def _uses(statement: Statement) -> set[str]:
-    """Names that a statement reads, those of its local functions included."""
+    """Returns the names that a statement reads, including those of its local functions."""
     found = set(re.findall(r"\b[a-z]\d+\b", " ".join((statement.template, *statement.operands))))
     for function in statement.functions:
         found |= {n for s in function.statements for n in _uses(s)}
@@ -138,7 +139,7 @@ def _fewer_outputs(case: Case) -> Iterator[Case]:
 
 
 def _without_dependents(case: Case) -> Iterator[Case]:
-    """The case without a statement, all that use its results, and the outputs among these."""
+    """Returns the case without a statement, its dependent statements, and the dependent outputs."""
     outputs = list(dict.fromkeys(names(case.outputs)))
     for i in range(len(case.statements)):
         gone: set[str] = set()
@@ -155,7 +156,7 @@ def _without_dependents(case: Case) -> Iterator[Case]:
 
 
 def _fewer_statements(case: Case) -> Iterator[Case]:
-    """Earlier values as the output, then the case without single statements."""
+    """Yields cases with earlier values as the output, then cases without a single statement."""
     statements = case.statements
     if isinstance(case.outputs, str):
         defined = [n for s in statements for n in result_names(s)]
@@ -198,7 +199,7 @@ def _renamed(case: Case, old: str, new: str, statements: tuple[Statement, ...]) 
 
 
 def _bypassed(case: Case) -> Iterator[Case]:
-    """An operand in the place of a result."""
+    """Yields cases in which an operand replaces a result."""
     for i in range(len(case.statements) - 1, -1, -1):
         statement = case.statements[i]
         rest = case.statements[:i] + case.statements[i + 1 :]
@@ -211,7 +212,7 @@ def _bypassed(case: Case) -> Iterator[Case]:
 
 
 def values(case: Case) -> dict[str, torch.Tensor]:
-    """Every value of forward at the first call."""
+    """Returns every value of forward in the first call."""
     found = [n for s in case.statements for n in result_names(s)]
     given = [i.name for i in case.inputs if not i.values.startswith("number")]
     model = load(dataclasses.replace(case, outputs=[*given, *found]))
@@ -221,7 +222,7 @@ def values(case: Case) -> dict[str, torch.Tensor]:
 
 
 def _inputs_for_values(case: Case) -> Iterator[Case]:
-    """A new input in the place of a result."""
+    """Yields cases in which a new input replaces a result."""
     if case.dims:
         return
     try:
@@ -247,7 +248,7 @@ def _inputs_for_values(case: Case) -> Iterator[Case]:
 
 
 def _simpler_templates(case: Case) -> Iterator[Case]:
-    """Statements and members without one of their attributes, and simpler operators."""
+    """Yields cases with an attribute of a statement or member removed, or with simpler operators."""
     for i, statement in enumerate(case.statements):
         for template in _shorter(statement.template):
             yield _with_statement(case, i, dataclasses.replace(statement, template=template))
@@ -279,7 +280,7 @@ def _simpler_functions(case: Case) -> Iterator[Case]:
 
 
 def _shorter_function(function: Function) -> Iterator[Function]:
-    """A function without one statement, whose operand takes the place of its result."""
+    """Yields functions without one statement, in which an operand replaces the result."""
     for i, statement in enumerate(function.statements):
         if len(statement.results) != 1 or not statement.operands:
             continue
@@ -309,7 +310,7 @@ def _simpler_inputs(case: Case) -> Iterator[Case]:
 
 
 def _smaller_sizes(case: Case) -> Iterator[Case]:
-    """One number smaller wherever it stands, then in the shape of one input."""
+    """Yields cases with a smaller number at all its positions, then only in the shape of one input."""
     sizes = {n for i in case.inputs for n in i.shape if isinstance(n, int)}
     text = " ".join([m.expression for m in case.members] + [s.template for s in case.statements])
     sizes |= {int(n) for n in re.findall(r"(?<![\w.{])\d+(?![\w.}])", text)}

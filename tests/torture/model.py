@@ -1,4 +1,4 @@
-"""A case as an nn.Module with inputs."""
+"""Loads a case as an nn.Module with inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch.utils import _pytree as pytree
 
 @dataclass
 class Model:
-    """What the source of a case defines. Each `module()` is made anew from the same numbers."""
+    """The definitions in the source of a case. Each `module()` is a new module with the same weights."""
 
     case: Case
     space: dict[str, Any]
@@ -28,7 +28,7 @@ class Model:
         return module.eval().requires_grad_(False)
 
     def arguments(self, call: int, seed: int | None = None) -> tuple[Any, ...]:
-        """The arguments of a call, made anew; seed: other numbers than the call's own."""
+        """Returns new arguments for a call. With another seed they have other numbers."""
         number = call if seed is None else seed
         arguments: tuple[Any, ...] = self.space["inputs"](number, **self.case.calls[call])
         return arguments
@@ -44,7 +44,7 @@ class Model:
 
 
 def load(case: Case) -> Model:
-    """Executes the source of a case; errors of the compiler name its lines."""
+    """Executes the source of a case. Errors of the compiler contain its line numbers."""
     text = source(case)
     file = f"<case {case.seed}/{case.index}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
@@ -55,6 +55,6 @@ def load(case: Case) -> Model:
 
 
 def leaves(tree: Any) -> list[Any]:
-    """The tensors and numbers of a structure of outputs."""
+    """Returns the tensors and numbers in a structure of outputs."""
     found: list[Any] = pytree.tree_leaves(tree)
     return found

@@ -1,4 +1,4 @@
-"""Jobs in processes forked from this one; each process runs a batch, and one that dies costs one job."""
+"""Runs jobs in forked processes. A process runs a batch of jobs; a crash affects only one job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SANITIZER = re.compile(r"ERROR: \w+Sanitizer|runtime error:|WARNING: \w+Sanitize
 
 @dataclass
 class Death:
-    """A job without a result. reason: crash, hang, sanitizer, or harness where the job itself raised."""
+    """A job without a result. reason: crash, hang, sanitizer, or harness if the job raised an exception."""
 
     reason: str
     message: str
@@ -48,11 +48,13 @@ def run_jobs(
     batch: int = 20,
     seconds: float = 120.0,
 ) -> Iterator[tuple[Any, Any]]:
-    """Yields (job, what `work(job)` gives as JSON, or a Death), in the order of completion.
+    """Yields each job with its result, in the order of completion.
+
+    The result is the return value of `work(job)` after conversion to JSON, or a Death.
 
     Args:
-        jobs: any values; a process takes `batch` of them.
-        seconds: a process that takes longer for one job is killed.
+        jobs: the jobs, which may be any values. A process runs `batch` of them.
+        seconds: the time limit for a job. If it is exceeded, the process is killed.
     """
     children: list[_Child] = []
     try:

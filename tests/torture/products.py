@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix products."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EINSUMS = rows(
 
 
 def _factor(scope: Scope, size: int, dtype: str) -> Value:
-    """A right factor of `size` rows: a value, a view of one, or a parameter."""
+    """Returns a right factor with `size` rows: a value, a view, or a parameter."""
     fitting = [
         v
         for v in scope.values
@@ -59,7 +59,7 @@ def squared(scope: Scope) -> Value:
 
 
 def linear(scope: Scope) -> Value:
-    """A layer, often with a weight that another layer has too."""
+    """A linear layer, often with the weight of another layer."""
     value = scope.pick(lambda v: v.is_float and v.rank >= 1 and not v.dynamic(-1))
     size = value.shape[-1]
     if str(value.dtype) != f"torch.{scope.dtype}":
@@ -82,7 +82,7 @@ def linear(scope: Scope) -> Value:
 
 
 def added(scope: Scope) -> Value:
-    """addmm, baddbmm and their kin."""
+    """addmm, baddbmm and similar operators."""
     a = scope.floating(2, 3)
     if a.dynamic(-1):
         raise Refused("a fixed size is needed")

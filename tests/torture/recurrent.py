@@ -1,4 +1,4 @@
-"""Recurrent networks: torch's modules, and cells in a loop."""
+"""Recurrent networks: torch's modules, and loops over cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions, scans, sorting and normalisations."""
+"""Reductions, scans, sorting and normalizations."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def reduced(scope: Scope) -> Value:
 
 
 def pairs(scope: Scope) -> Value:
-    """Operators of two results."""
+    """Operators with two results."""
     value = scope.pick(lambda v: v.rank > 0)
     axis = scope.axis(value)
     if value.is_float and scope.chance(0.3):
@@ -62,12 +62,15 @@ def scanned(scope: Scope) -> Value:
 
 
 def distinct(value: Value) -> bool:
-    """Whether all numbers differ, so that an order is unique."""
+    """Whether all numbers are distinct, so that their order is unique."""
     return all(t.numel() == t.unique().numel() and not bool(t.isnan().any()) for t in value.data)
 
 
 def ordered(scope: Scope) -> Value:
-    """sort, topk and others; positions only where numbers differ: those of equal ones are unspecified."""
+    """sort, topk and others.
+
+    Positions are used only if numbers are distinct, because others are unspecified.
+    """
     value = scope.pick(lambda v: v.rank > 0)
     axis = scope.axis(value)
     rng = scope.rng
@@ -120,7 +123,7 @@ def softmaxes(scope: Scope) -> Value:
 
 
 def normalised(scope: Scope) -> Value:
-    """Normalisations with and without weights."""
+    """Normalizations with and without weights."""
     value = scope.floating(1)
     rng = scope.rng
     draw = rng.random()

@@ -1,4 +1,4 @@
-"""What a module gives in float64, and how far rounding alone may move it."""
+"""References: results in float64, and their sensitivity to rounding."""
 
 from __future__ import annotations
 
@@ -31,41 +31,47 @@ _aten = torch.ops.aten
 STAGES = get_decompositions(
     [_aten.native_group_norm.default, _aten.native_layer_norm.default, _aten.native_batch_norm.default]
 )
-"""Operators that are disturbed part by part: they amplify rounding errors where numbers are nearly equal."""
+"""Operators that are decomposed, with noise in each part. They amplify rounding errors of equal numbers."""
 ROUNDED = (_aten.div.Tensor_mode, _aten.div.Scalar_mode, _aten.floor_divide.default)
-"""Rounded quotients; the quotient itself is disturbed, since rounding decides where it is nearly whole."""
+"""Rounded quotients.
+
+Noise is added before rounding, because it matters if the quotient is nearly an integer.
+"""
 RUNS = 8
 
 Outputs = list[list[Any]]
-"""The leaves of each call's outputs."""
+"""The leaves of the outputs of each call."""
 
 
 class Reference(Protocol):
-    """What results are judged by where they differ from eager's.
+    """The reference for results that differ from eager PyTorch.
 
-    uniform: noise anywhere may move every result, so that the largest spread counts for all.
+    uniform: noise in any value may change every result, so that the largest spread is the tolerance of all.
     """
 
     uniform: bool
 
     def plain(self, call: int) -> list[Any]:
-        """The leaves of a call's outputs, computed as exactly as can be."""
+        """Returns the leaves of the outputs of a call, computed with the highest precision."""
         ...
 
     def disturbed(self, call: int, products: float) -> list[list[Any]]:
-        """Those of several runs with noise; products: that of products, in units of the largest result."""
+        """Returns the leaves of several runs with noise.
+
+        `products` is the noise of products, relative to the largest result.
+        """
         ...
 
 
 class Disturbed(TorchDispatchMode):
-    """Multiplies each float64 result by 1 + noise, and moves some quantized ones by a step.
+    """Multiplies each float64 result by 1 + noise, and changes some quantized values by one.
 
     Args:
         relative: the size of the noise.
-        absolute: noise added, in units of the largest result.
-        products: the same for products of matrices and convolutions.
-        steps: the share of quantized numbers that move by one.
-        double: compute in float64 whatever the program asks for.
+        absolute: the size of additional noise, relative to the largest result.
+        products: the same for matrix products and convolutions.
+        steps: the share of quantized values that change by one.
+        double: compute in float64, even if the program has other dtypes.
     """
 
     def __init__(
@@ -159,7 +165,7 @@ def _double(value: Any) -> Any:
 
 
 def precision(model: Model) -> float:
-    """The unit roundoff of the coarsest float dtype in a case."""
+    """Returns the unit roundoff of the least precise float dtype in a case."""
     case = model.case
     parts = [s.template for s in case.statements] + [i.dtype for i in case.inputs]
     text = " ".join(parts + [m.expression for m in case.members])
@@ -169,7 +175,7 @@ def precision(model: Model) -> float:
 
 
 class FloatReference:
-    """The module in float64."""
+    """Runs the module in float64."""
 
     uniform = False
 
@@ -198,7 +204,7 @@ class FloatReference:
 
 
 class QuantizedReference:
-    """The quantized program in torch; noise moves one in ten quantized numbers by a step."""
+    """Runs the quantized program in torch. Noise changes one in ten quantized values by one."""
 
     uniform = True
 

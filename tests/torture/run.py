@@ -42,10 +42,10 @@ OUTCOMES = (
 class Finding:
     """A configuration that failed; `outcome` is one of OUTCOMES.
 
-    wrong: other results than eager's. unrepeatable: another result at a second run. changed: an input is
-    overwritten. error: the runtime raised. internal: the compiler raised something else than a clear refusal.
-    refused: a clear CompileError. crash, hang, sanitizer: the process ended, did not end, or was reported.
-    harness: an error of these tests themselves.
+    wrong: the results differ from eager PyTorch. unrepeatable: a second run has other results. changed: an
+    input was overwritten. error: the runtime raised an error. internal: the compiler raised another error
+    than a CompileError. refused: the compiler raised a CompileError. crash: the process ended. hang: it
+    exceeded the time limit. sanitizer: a sanitizer reported an error. harness: an error of the test code.
     """
 
     configuration: str
@@ -57,7 +57,7 @@ class Finding:
 
 @dataclass
 class Result:
-    """What became of a case. skipped: why it was not run, where torch itself does not take it."""
+    """The result of a case. skipped: the reason if torch does not support the case."""
 
     findings: list[Finding] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Result:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Counts the time of a stage."""
+        """Measures the time of a stage."""
         start = time.perf_counter()
         try:
             yield
@@ -77,14 +77,14 @@ class Result:
 
 @dataclass
 class _Expected:
-    """What eager gives at each call, and the inputs afterwards."""
+    """The outputs of eager PyTorch in each call, and the inputs after the call."""
 
     outputs: list[list[Any]]
     inputs: list[list[Any]]
 
 
 class _Skipped(Exception):
-    """Torch itself does not take the case."""
+    """Torch does not support the case."""
 
 
 Execute = Callable[[bytes, int, Sequence[tuple[Any, ...]]], Calls]
@@ -96,13 +96,12 @@ def run(
     threads: Sequence[int] = THREADS,
     executor: Execute = execute,
 ) -> Result:
-    """Compiles and runs a case in each configuration, or in those that are made for it.
+    """Compiles and runs a case in each configuration.
 
     Args:
-        case: the case.
-        configurations: names of configurations; empty for those that the case is made for.
-        threads: the numbers of threads to run with.
-        executor: loads and calls the programs.
+        case: the case. configurations: names of configurations; empty for those that the case is made for.
+        configurations: the names of configurations. If it is empty, the configurations for the case's
+        quantizer. executor: loads and calls the programs.
     """
     result = Result(kind=case.kind)
     with warnings.catch_warnings(), torch.no_grad():
@@ -150,7 +149,7 @@ def _run(
 
 
 def _exported(case: Case, result: Result) -> tuple[Model, ExportedProgram]:
-    """The program; with fixed sizes where torch cannot export it with dynamic ones."""
+    """Returns the exported program. If torch cannot export dynamic sizes, they are static."""
     try:
         model = load(case)
         with result.stage("export"):
@@ -179,7 +178,7 @@ def _expected(model: Model, program: ExportedProgram | None) -> _Expected:
 
 
 def copies(tree: Any) -> list[Any]:
-    """The leaves, tensors copied."""
+    """Returns the leaves with copies of tensors."""
     return [leaf.clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves(tree)]
 
 
@@ -193,7 +192,7 @@ def _configuration(
     result: Result,
     executor: Execute,
 ) -> Finding | None:
-    """The first finding in a configuration. Every sequence of calls is made twice, each from a new load."""
+    """Returns the first finding in a configuration. Every sequence of calls runs twice with a new load."""
     try:
         with result.stage(configuration):
             blob = compile_program(program, configuration)
@@ -229,7 +228,7 @@ def _configuration(
 
 
 def _changed(model: Model, call: int, arguments: list[Any], allowed: list[Any]) -> str:
-    """Which input a call has changed, though eager does not, or does so otherwise."""
+    """Returns a text about an input that a call has changed in another way than eager PyTorch."""
     before = leaves(model.arguments(call))
     for i, (a, b, c) in enumerate(zip(arguments, before, allowed, strict=True)):
         if isinstance(a, torch.Tensor) and not _same(a, b) and problem([a], [c], None, 0, ""):
@@ -238,7 +237,7 @@ def _changed(model: Model, call: int, arguments: list[Any], allowed: list[Any]) 
 
 
 def _undecomposed(model: Model, findings: Sequence[Finding]) -> str:
-    """The error of torch's decompositions, where nothing else was found than this error, or nothing."""
+    """Returns the error of torch's decompositions if it is the only finding, or an empty text."""
     if any(f.outcome != "internal" for f in findings):
         return ""
     try:
@@ -250,7 +249,7 @@ def _undecomposed(model: Model, findings: Sequence[Finding]) -> str:
 
 
 def _torch_itself(model: Model, expected: _Expected, reference: Reference) -> str:
-    """Why the exported program differs from the module in torch itself, or nothing."""
+    """Returns the difference between module and exported program in torch itself, or an empty text."""
     try:
         program = model.export()
         for call in range(len(expected.outputs)):
@@ -269,12 +268,12 @@ def _torch_itself(model: Model, expected: _Expected, reference: Reference) -> st
 
 
 class _Declared(Interpreter):
-    """Runs a program and compares the dtypes and static sizes that torch.export declares with what occurs."""
+    """Runs a program, and compares dtypes and static sizes with those that torch.export declares."""
 
     problem = ""
 
     def run_node(self, n: Node) -> Any:
-        """Runs a node; a difference is kept in `problem`."""
+        """Runs a node, and stores a difference in `problem`."""
         result = super().run_node(n)
         declared = n.meta.get("val")
         if isinstance(result, torch.Tensor) and isinstance(declared, torch.Tensor) and not self.problem:
@@ -287,7 +286,7 @@ class _Declared(Interpreter):
 
 
 def _not_as_declared(program: ExportedProgram, arguments: tuple[Any, ...]) -> str:
-    """The node whose dtype or static size is not what torch.export declares, or nothing."""
+    """Returns a text about a node with another dtype or static size than declared, or an empty text."""
     declared = _Declared(program.module(check_guards=False))
     declared.run(*leaves(arguments))
     return declared.problem

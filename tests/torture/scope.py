@@ -1,4 +1,4 @@
-"""Builds a case statement by statement, evaluating each with eager torch before it is kept."""
+"""Builds a case statement by statement. Each statement is first evaluated in eager PyTorch."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_ELEMENTS = 20_000
 
 @dataclass
 class Value:
-    """A tensor of the module, with its data at each tried set of sizes."""
+    """A tensor of the module, with its data for each set of sizes."""
 
     name: str
     data: list[torch.Tensor]
@@ -63,32 +63,35 @@ class Value:
 
     @property
     def fixed(self) -> bool:
-        """Whether every size is the same at all sets of sizes."""
+        """Whether every size is the same in all sets of sizes."""
         return all(t.shape == self.tensor.shape for t in self.data)
 
     def dynamic(self, axis: int) -> bool:
         return any(t.shape[axis] != self.tensor.shape[axis] for t in self.data)
 
     def size(self, axis: int) -> str:
-        """The size of an axis as source: a number, or an expression where it is dynamic."""
+        """Returns the source of the size of an axis: a number, or an expression if it is dynamic."""
         return f"{self.name}.shape[{axis}]" if self.dynamic(axis) else str(self.tensor.shape[axis])
 
 
 def rows(text: str) -> tuple[str, ...]:
-    """The rows of a table that semicolons separate."""
+    """Returns the rows of a table, which semicolons separate."""
     return tuple(" ".join(row.split()) for row in text.split(";"))
 
 
 Maker = Callable[["Scope"], Value]
-"""Adds one or more statements to a scope; raises Refused where nothing fits."""
+"""Adds one or more statements to a scope. Raises Refused if this is not possible."""
 
 
 class Refused(Exception):
-    """The statement cannot be used here."""
+    """The statement is not possible in this scope."""
 
 
 class Scope:
-    """The module so far. Methods that add raise Refused where eager torch, or a limit, does not take it."""
+    """The statements of the module so far.
+
+    Methods that add a statement raise Refused if eager PyTorch does not support it or it exceeds a limit.
+    """
 
     def __init__(self, rng: random.Random, dims: Sequence[Dim] = (), dtype: str = "float32") -> None:
         self.rng = rng
@@ -116,7 +119,7 @@ class Scope:
         )
         return [{d.name: choose(d) for d in self.dims} for choose in choices]
 
-    # Adding.
+    # Methods that add members and statements.
 
     def fresh(self, prefix: str) -> str:
         self._count += 1
@@ -143,7 +146,7 @@ class Scope:
         return value
 
     def member(self, kind: str, expression: str) -> str:
-        """Adds a submodule, parameter or buffer; returns its source, `self.<name>`."""
+        """Adds a submodule, parameter or buffer, and returns its source `self.<name>`."""
         member = Member(f"{kind[0]}{len(self.members)}", kind, expression)
         for module in self.modules:
             torch.manual_seed(len(self.members))
@@ -156,7 +159,7 @@ class Scope:
         return f"self.{member.name}"
 
     def module(self, expression: str) -> str:
-        """Adds a submodule of the case's dtype; returns its source."""
+        """Adds a submodule with the dtype of the case, and returns its source."""
         cast = "" if self.dtype == "float32" else f".to(torch.{self.dtype})"
         return self.member("module", expression + cast)
 
@@ -184,8 +187,8 @@ class Scope:
         Args:
             results: a pattern of the results such as `{}, ({}, {})`.
             count: the number of results; 0 for a statement that writes in place, which then returns its
-                first operand.
-            functions: local functions that the template names.
+            count: the number of results. It is 0 for a statement that writes in place; the method then
+            functions: local functions in the template.
         """
         texts = tuple(o if isinstance(o, str) else o.name for o in operands)
         new_names = [self.fresh("v") for _ in range(count)]
@@ -257,13 +260,13 @@ class Scope:
         for storage, saved in before:
             storage.copy_(saved)
 
-    # Choosing.
+    # Methods that choose values.
 
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
 
     def pick(self, accept: Callable[[Value], bool] | None = None) -> Value:
-        """A value that `accept` takes, mostly a late one."""
+        """Returns a value for which `accept` is true, in most cases a late one."""
         found = [v for v in self.values if accept is None or accept(v)]
         if not found:
             raise Refused("no value of that kind")

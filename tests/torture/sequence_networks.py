@@ -1,4 +1,4 @@
-"""Small networks for sequences: attention in its kinds, norms, gated and plain MLPs."""
+"""Small networks for sequences: several kinds of attention, norms, gated and plain MLPs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _norm(scope: Scope, x: Value) -> Value:
 
 
 def _heads(scope: Scope, x: Value, count: int) -> Value:
-    """[B, T, D] as [B, H, T, D / H]."""
+    """Reshapes [B, T, D] to [B, H, T, D / H]."""
     size = x.shape[-1] // count
     if scope.chance(0.5):
         return scope.add(f"{{}}.unflatten(-1, ({count}, {size})).transpose(1, 2)", x)
@@ -26,7 +26,7 @@ def _heads(scope: Scope, x: Value, count: int) -> Value:
 
 
 def rotary(scope: Scope, x: Value) -> Value:
-    """Rotary positions of [B, H, T, D]."""
+    """Rotary position embeddings of [B, H, T, D]."""
     half = x.shape[-1] // 2
     rates = [round(0.5**i, 4) for i in range(half)]
     angles = scope.add(f"torch.arange({{}}, dtype=torch.float32)[:, None] * torch.tensor({rates})", x.size(2))
@@ -45,7 +45,7 @@ def rotary(scope: Scope, x: Value) -> Value:
 
 
 def _mask(scope: Scope, x: Value) -> Value | None:
-    """A mask [T, T] or [B, 1, 1, T] for [B, T, D], or none."""
+    """Returns a mask [T, T] or [B, 1, 1, T] for [B, T, D], or None."""
     draw = scope.rng.random()
     length = x.size(1)
     if draw < 0.25:
@@ -117,7 +117,7 @@ def mlp(scope: Scope, x: Value) -> Value:
 
 
 def mixer(scope: Scope, x: Value) -> Value:
-    """A convolution or MLP along time."""
+    """A convolution or MLP along the time axis."""
     width = x.shape[-1]
     y = scope.add("{}.transpose(1, 2)", x)
     if x.dynamic(1) or scope.chance(0.5):
@@ -131,7 +131,7 @@ def mixer(scope: Scope, x: Value) -> Value:
 
 
 def whole_module(scope: Scope, x: Value) -> Value:
-    """Attention as torch's own modules."""
+    """Attention modules of torch."""
     width = x.shape[-1]
     heads = 2 if width % 2 == 0 else 1
     if scope.chance(0.5):
@@ -148,7 +148,7 @@ BLOCKS: tuple[Callable[[Scope, Value], Value], ...] = (attention, attention, mlp
 
 
 def sequence_network(scope: Scope) -> Value:
-    """An embedding or plain input, a few blocks with residuals, and a head."""
+    """An embedding or a float input, some residual blocks, and a head."""
     rng = scope.rng
     known = {d.name for d in scope.dims}
     batch = "b" if "b" in known else rng.choice((1, 1, 2, 3))

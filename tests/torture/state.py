@@ -1,4 +1,4 @@
-"""Buffers that a module writes: counters, running means, caches, shift registers."""
+"""Buffers that a module changes: counters, running means, caches, shift registers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.torture.scope import Maker, Refused, Scope, Value
 
 
 def buffer(scope: Scope, expression: str) -> Value:
-    """A new buffer under a name in forward."""
+    """Adds a buffer, and gives it a name in forward."""
     return scope.add(scope.member("buffer", expression))
 
 
@@ -45,7 +45,7 @@ def running_mean(scope: Scope) -> Value:
 
 
 def cache(scope: Scope) -> Value:
-    """Rows written at a position that is an input; the whole cache is read."""
+    """A cache. Rows are written at a position that is an input, and the whole cache is read."""
     value = scope.pick(lambda v: v.is_float and v.rank >= 2 and v.fixed and v.tensor.numel() > 0)
     rows = value.shape[0] + scope.rng.randint(0, 4)
     b = buffer(scope, f"torch.zeros({[rows, *value.shape[1:]]}, dtype={value.dtype})")
@@ -71,7 +71,7 @@ def cache(scope: Scope) -> Value:
 
 
 def free(scope: Scope) -> Value:
-    """A buffer as a value among others, which the other operators may write to."""
+    """A buffer as an ordinary value, to which other operators may write."""
     sizes = [scope.rng.choice(scope.sizes) for _ in range(scope.rng.randint(1, 3))]
     return buffer(
         scope, scope.rng.choice((f"torch.randn({sizes})", f"torch.zeros({sizes})", f"torch.ones({sizes})"))
@@ -79,7 +79,7 @@ def free(scope: Scope) -> Value:
 
 
 def swapped(scope: Scope) -> Value:
-    """Two buffers that take each other's values."""
+    """Two buffers whose values are swapped."""
     sizes = [scope.rng.choice(scope.sizes) for _ in range(scope.rng.randint(0, 2))]
     a, b = (buffer(scope, f"torch.randn({sizes})") for _ in range(2))
     old = scope.add(scope.rng.choice(("{}.clone()", "{} + 0", "{} * 2")), a)

@@ -1,4 +1,4 @@
-"""Jobs in forked processes: what is left of a job that raises, crashes or does not end."""
+"""Jobs in forked processes: the results of jobs that raise, crash or exceed the time limit."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.torture.reference import Disturbed
 
 ROOT = Path(__file__).parents[2]
 SEED = 20
-CASES = 60  # of `make test`; `make test-long` runs as many more
+CASES = 60  # in `make test`; `make test-long` runs the same number of other cases
 PARTS = 2
 
 
@@ -25,7 +25,7 @@ LONG = [pytest.param(part, marks=pytest.mark.long) for part in range(PARTS, 2 * 
 
 @pytest.mark.parametrize("part", [*range(PARTS), *LONG])
 def test_random_modules_agree_with_eager(part: int, tmp_path: Path) -> None:
-    """Each part runs in a process that starts no thread before it forks; a failure prints its command."""
+    """Each part runs in a process that starts no thread before it forks. A failure prints its command."""
     count = CASES // PARTS
     options = f"--seed {SEED} --start {part * count} --cases {count} --workers 1 --minimise 0"
     done = subprocess.run(

@@ -6,7 +6,7 @@ from tests.torture.scope import Maker, Refused, Scope, Value
 
 
 def _start_stop(scope: Scope, value: Value, axis: int) -> str:
-    """A slice of an axis, often with negative or open ends and with steps."""
+    """Returns a slice of an axis, often with negative or missing ends and with steps."""
     size = min(t.shape[axis] for t in value.data)
     rng = scope.rng
     step = rng.choice((1, 1, 1, 2, 3))
@@ -22,7 +22,7 @@ def _start_stop(scope: Scope, value: Value, axis: int) -> str:
 
 
 def index_text(scope: Scope, value: Value) -> str:
-    """The inside of brackets: slices, numbers, None and an ellipsis."""
+    """Returns the text of an index: slices, numbers, None and an ellipsis."""
     rng = scope.rng
     parts: list[str] = []
     last = rng.randint(1, value.rank)
@@ -93,7 +93,7 @@ def _product(sizes: list[int]) -> int:
 
 
 def _factors(scope: Scope, count: int) -> list[int]:
-    """A shape of so many elements."""
+    """Returns a shape with `count` elements."""
     if count == 0:
         return [0, scope.rng.randint(1, 3)]
     sizes = [count]
@@ -107,7 +107,8 @@ def _factors(scope: Scope, count: int) -> list[int]:
 
 def unsqueezed(scope: Scope, value: Value) -> Value:
     if value.rank >= 5 or (value.rank and scope.chance(0.4)):
-        # A dynamic dim may have one element at a call, where eager PyTorch gives another rank.
+        # A dynamic dim may have one element in a call. The rank of the result in eager PyTorch is then
+        # different.
         if any(value.dynamic(axis) for axis in range(value.rank)):
             raise Refused("a dynamic size")
         return scope.add(
@@ -220,7 +221,7 @@ def split(scope: Scope) -> Value:
 
 
 def cat(scope: Scope) -> Value:
-    """cat or stack of values, among them the same one twice and views of it."""
+    """cat or stack of values, which may contain the same value twice and views of it."""
     value = scope.pick(lambda v: v.rank > 0)
     if scope.chance(0.3):
         fitting = [v for v in scope.values if [t.shape for t in v.data] == [t.shape for t in value.data]]
@@ -245,7 +246,7 @@ def cat(scope: Scope) -> Value:
 
 
 def moved(scope: Scope) -> Value:
-    """flip, roll, repeat, pads and the like."""
+    """flip, roll, repeat, padding and similar operators."""
     value = scope.pick(lambda v: v.rank > 0)
     axis = scope.axis(value)
     rng = scope.rng

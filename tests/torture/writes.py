@@ -38,7 +38,7 @@ FLOAT_BINARY = rows(
 
 
 def target(scope: Scope) -> Value:
-    """A value that may be written to, or a new view of one."""
+    """Returns a value to which a statement may write, or a new view of one."""
     value = scope.pick(scope.writable)
     if scope.chance(0.5):
         for _ in range(3):
@@ -50,7 +50,7 @@ def target(scope: Scope) -> Value:
 
 
 def safe(into: Value, other: Value) -> str:
-    """The operand as text: a copy of it where it overlaps what is written."""
+    """Returns the text of the operand, with a copy if its memory overlaps the target of the write."""
     if not shares(into, other):
         return other.name
     same = all(
@@ -73,7 +73,7 @@ def unary(scope: Scope) -> Value:
 
 
 def fitting(scope: Scope, into: Value) -> Value:
-    """A value that broadcasts to the target's shape."""
+    """Returns a value that broadcasts to the shape of the target."""
 
     def fits(other: Value) -> bool:
         if other.is_float > into.is_float or not broadcasts(into, other):
@@ -168,7 +168,7 @@ def products(scope: Scope) -> Value:
 
 
 def copied(scope: Scope) -> Value:
-    """A copy or a cheap result to write to, with a view taken before."""
+    """A write to a copy or to a cheap result, of which a view already exists."""
     value = scope.pick()
     made = scope.add(
         scope.rng.choice(("{}.clone()", "{} * 1", "{} + {}")) if value.dtype != torch.bool else "{}.clone()",

@@ -35,10 +35,10 @@ async function load(name, expected) {
   return { name, run, threads: taken, load: loaded, difference: difference(result, expected), rounds: [], processor: [] };
 }
 
-// The processor time of this page's main thread, in milliseconds. Other programs of the machine disturb it less.
+// The processor time of this page's main thread, in milliseconds. Other programs disturb it less than elapsed time.
 const processorTime = async () => 1000 * Number(await (await fetch("/seconds")).text());
 
-// Another system comes first in each round.
+// Each round starts with another system.
 async function measure(systems) {
   for (let round = 0; round < rounds; ++round) {
     status.textContent = `Round ${round + 1} of ${rounds}.`;

@@ -1,4 +1,4 @@
-// The systems: each loads the network once, and returns a function that runs it on the given input.
+// The systems. Each function loads the network once, and returns a function that runs it on the given input.
 const bytesOf = async (file) => (await fetch(file)).arrayBuffer();
 
 async function rushlight(threads) {

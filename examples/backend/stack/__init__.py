@@ -1,4 +1,4 @@
-"""StackBackend: sums, differences and products of equal float32 tensors, run by a small machine."""
+"""StackBackend: sums, differences and products of float32 tensors with equal shapes."""
 
 from stack.backend import StackBackend
 from stack.partitioner import StackPartitioner

@@ -1,4 +1,4 @@
-"""The ahead-of-time part: an edge program becomes the bytes that stack_backend.cpp runs."""
+"""The ahead-of-time part: compiles an edge program to the payload that stack_backend.cpp executes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,17 @@ COPY = 3
 
 @final
 class StackBackend(BackendDetails):
-    """Payload: u8[4] "STAK"; u32 numbers of inputs, outputs, constants, states, temporaries, instructions;
-    u32 elements of each register; u32 operation, a, b, result of each instruction; u8[64] key of each
-    constant and of each state's initial value among the program's named data.
+    """Compiles a part of a program to a payload.
 
-    Registers are numbered in the order of these numbers. Identifiers of its debug handle map are indices of
-    instructions.
+    The payload has these fields, in little-endian order:
+        u8[4] "STAK";
+        u32[6] numbers of inputs, outputs, constants, states, temporaries, instructions;
+        u32 number of elements of each register;
+        u32[4] operation, register a, register b, result register of each instruction;
+        u8[64] key of each constant, and of the initial value of each state, in the named data of the program.
+
+    Registers are numbered in this order: inputs, outputs, constants, states, temporaries. The identifiers in
+    the debug handle map are the indices of instructions.
     """
 
     @staticmethod
@@ -43,10 +48,10 @@ class StackBackend(BackendDetails):
         outputs = [node for spec, node in ends if spec.kind is OutputKind.USER_OUTPUT]
 
         registers: dict[Node, int] = {node: index for index, node in enumerate(inputs)}
-        copies: list[tuple[int, Node]] = []  # after everything is computed
+        copies: list[tuple[int, Node]] = []  # register and value of outputs that need a copy at the end
         for place, node in enumerate(outputs, len(inputs)):
             if node in computed and node not in registers:
-                registers[node] = place  # computed where it is wanted
+                registers[node] = place  # computed directly into the output
             else:
                 copies.append((place, node))
         others = [*constants, *states, *(node for node in computed if node not in registers)]
@@ -59,7 +64,7 @@ class StackBackend(BackendDetails):
             if spec.kind is OutputKind.BUFFER_MUTATION:
                 if node not in computed:
                     raise ValueError(
-                        f"buffer {spec.target} takes the value of {node}, which this backend does not compute"
+                        f"buffer {spec.target} gets the value of {node}, which this backend does not compute"
                     )
                 updates.append((places[spec.target], registers[node]))
 
@@ -83,7 +88,7 @@ class StackBackend(BackendDetails):
 
 
 def _add(store: NamedDataStore, program: ExportedProgram, target: str) -> bytes:
-    """Stores a tensor of the program under the digest of its bytes."""
+    """Stores the bytes of a tensor as named data, and returns the key, which is their SHA-256 digest."""
     tensors = program.state_dict if target in program.state_dict else program.constants
     data = tensors[target].detach().contiguous().view(torch.uint8).numpy().tobytes()
     key = hashlib.sha256(data).hexdigest()

@@ -1,4 +1,4 @@
-"""Which nodes go to the backend."""
+"""Selects the nodes for the backend."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from stack.backend import OPERATIONS, StackBackend
 
 
 class StackPartitioner(Partitioner):
-    """Takes add, sub and mul whose operands and result are float32 of one static shape.
+    """Selects add, sub and mul whose operands and result are float32 with the same static shape.
 
-    `reporter` says afterwards which nodes were left, and why.
+    After partition(), `reporter` contains the reason for each node that was not selected.
     """
 
     def __init__(self) -> None:
@@ -49,17 +49,17 @@ class StackPartitioner(Partitioner):
 
 
 def _unsupported_reason(node: Node) -> str:
-    """Why the backend cannot take a node; empty if it can."""
+    """Returns the reason why the backend does not support a node, or an empty text if it supports it."""
     operator = str(getattr(node.target, "_op", node.target))
     if operator not in OPERATIONS:
-        return f"the backend has {', '.join(OPERATIONS)} alone"
+        return f"the backend supports only {', '.join(OPERATIONS)}"
     if node.kwargs.get("alpha", 1) != 1:
         return f"alpha is {node.kwargs['alpha']}, not 1"
     values = [node.meta["val"], *(argument.meta["val"] for argument in node.args)]
     if any(not isinstance(value, torch.Tensor) or value.dtype != torch.float32 for value in values):
-        return "the operands are not all float32 tensors"
+        return "the operands and the result must be float32 tensors"
     if any(value.shape != values[0].shape for value in values):
-        return "the operands are not of one shape"
+        return "the operands have different shapes"
     if any(not isinstance(size, int) for size in values[0].shape):
         return "the shape is not static"
     return ""

@@ -1,4 +1,4 @@
-"""Branches, loops, maps and scans."""
+"""Models with branches, loops, maps and scans."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def cond_on_shape() -> Model:
 
 @zoo(GROUP)
 def cond_views() -> Model:
-    """Branches that return views of what they are given, and one of their operands twice transformed."""
+    """Branches that return views of their operands, and an operand that is transformed twice."""
 
     def run(x: torch.Tensor, p: torch.Tensor) -> Any:
         y, z = torch.cond(
@@ -182,7 +182,7 @@ def while_loop_captured_dynamic() -> Model:
 
 @zoo(GROUP)
 def while_loop_swap() -> Model:
-    """The body exchanges what it carries: Fibonacci numbers."""
+    """The body swaps carried values: Fibonacci numbers."""
 
     def run(n: torch.Tensor) -> Any:
         one = torch.ones((), dtype=torch.int64)
@@ -275,7 +275,7 @@ def scan_dim() -> Model:
 
 @zoo(GROUP)
 def scan_rnn_tree() -> Model:
-    """Two carried states and a dict of outputs, weights captured."""
+    """Two carried states, a dict of outputs, and captured weights."""
 
     class M(nn.Module):
         def __init__(self) -> None:

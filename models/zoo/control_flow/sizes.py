@@ -1,4 +1,4 @@
-"""Dynamic shapes, and sizes that depend on data."""
+"""Models with dynamic shapes, and with sizes that depend on data."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ GROUP = "control_flow"
 
 
 def rows(low: int = 1, high: int = 8, name: str = "b") -> Any:
-    """One input whose first dim varies."""
+    """Returns dynamic shapes for one input with a dynamic first dimension."""
     return {"args": ({0: Dim(name, min=low, max=high)},)}
 
 
 @zoo(GROUP)
 def dynamic_multiple() -> Model:
-    """A dim that is a multiple of four, reshaped by it."""
+    """A dimension that is a multiple of four, and a reshape that depends on it."""
     s = Dim("s", min=1, max=4)
     return model(
         lambda x: x.view(x.shape[0] // 4, 4).sum(1),

@@ -1,4 +1,4 @@
-"""Networks after those of their fields: generation, audio, graphs, detection, recommendation."""
+"""Typical networks of several fields: generation, audio, graphs, detection, recommendation."""
 
-# They register their models.
+# Importing these modules registers their models.
 from models.zoo.domains import audio, generative, graphs, sequences, vision  # noqa: F401

@@ -1,4 +1,4 @@
-"""Speech and sound."""
+"""Models for speech and sound."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def conformer_block() -> Model:
 
 @zoo(GROUP)
 def source_separation() -> Model:
-    """Encoder, mask and overlap-add, as Conv-TasNet."""
+    """An encoder, a mask and overlap-add, as in Conv-TasNet."""
 
     class M(nn.Module):
         def __init__(self) -> None:
@@ -136,7 +136,7 @@ def source_separation() -> Model:
 
 @zoo(GROUP)
 def neural_vocoder() -> Model:
-    """Snake activations and transposed convolutions, with an inverse short-time transform at the end."""
+    """Snake activations, transposed convolutions and an inverse short-time Fourier transform."""
 
     class M(nn.Module):
         def __init__(self) -> None:

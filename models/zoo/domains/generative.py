@@ -1,4 +1,4 @@
-"""Diffusion, autoencoders and flows."""
+"""Diffusion models, autoencoders and normalizing flows."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def diffusion_unet_dynamic() -> Model:
 
 @zoo(GROUP)
 def diffusion_sampler() -> Model:
-    """A few steps of a deterministic sampler around a small network."""
+    """Some steps of a deterministic sampler with a small network."""
 
     def run(net: nn.Module, x: torch.Tensor) -> torch.Tensor:
         alphas = torch.cumprod(1 - torch.linspace(1e-4, 0.02, 10), 0)

@@ -1,4 +1,4 @@
-"""Graphs, points and boxes."""
+"""Models for graphs, points and boxes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def graph_sage_pooling() -> Model:
 
 @zoo(GROUP)
 def message_passing_with_edges() -> Model:
-    """Edge features through a recurrent cell, as in networks over molecules."""
+    """Edge features and a recurrent cell, as in networks for molecules."""
 
     class M(nn.Module):
         def __init__(self) -> None:
@@ -79,7 +79,7 @@ def message_passing_with_edges() -> Model:
 
 @zoo(GROUP)
 def point_cloud() -> Model:
-    """Nearest neighbours, grouped features and a maximum, as PointNet and DGCNN."""
+    """Nearest neighbours, grouped features and a maximum, as in PointNet and DGCNN."""
 
     def run(net: nn.Module, x: torch.Tensor) -> torch.Tensor:
         distance = torch.cdist(x, x)
@@ -94,7 +94,7 @@ def point_cloud() -> Model:
 
 @zoo(GROUP)
 def radiance_field() -> Model:
-    """Rays, positional encodings and the volume's integral."""
+    """Rays, positional encodings and volume rendering."""
 
     def run(net: nn.Module, origin: torch.Tensor, direction: torch.Tensor) -> torch.Tensor:
         depth = torch.linspace(2.0, 6.0, 8)
@@ -112,7 +112,7 @@ def radiance_field() -> Model:
 
 @zoo(GROUP)
 def box_head() -> Model:
-    """Anchors, decoded boxes, pairwise overlaps and the best of them."""
+    """Anchors, decoded boxes, pairwise overlaps and their maximum."""
 
     def run(net: nn.Module, x: torch.Tensor) -> Any:
         h = net(x)
@@ -137,7 +137,7 @@ def box_head() -> Model:
 
 @zoo(GROUP)
 def kept_boxes() -> Model:
-    """Boxes above a threshold, as many as there are."""
+    """All boxes above a threshold: their number depends on the data."""
 
     def run(x: torch.Tensor, scores: torch.Tensor) -> Any:
         keep = torch.nonzero(scores > 0.5).squeeze(1)
@@ -151,7 +151,7 @@ def kept_boxes() -> Model:
 
 @zoo(GROUP)
 def one_stage_detector() -> Model:
-    """Cross-stage blocks, pooling pyramid, upsampling neck and decoded grid, as the YOLO family."""
+    """Cross-stage blocks, a pooling pyramid, an upsampling neck and a decoded grid, as in the YOLO family."""
 
     def conv(i: int, o: int, k: int = 3, s: int = 1) -> nn.Module:
         return nn.Sequential(nn.Conv2d(i, o, k, s, k // 2, bias=False), nn.BatchNorm2d(o), nn.SiLU(True))

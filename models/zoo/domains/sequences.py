@@ -1,4 +1,4 @@
-"""Forecasts, state spaces, experts and decoding."""
+"""Models for forecasts, state spaces, mixtures of experts and decoding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GROUP = "domains"
 
 @zoo(GROUP)
 def recommender() -> Model:
-    """Bags of categories, crossed features and a tower, as DLRM."""
+    """Embedding bags, pairwise products and an MLP, as in DLRM."""
 
     class M(nn.Module):
         def __init__(self) -> None:
@@ -39,7 +39,7 @@ def recommender() -> Model:
 
 @zoo(GROUP)
 def time_series_forecaster() -> Model:
-    """Instance normalisation, decomposition by a moving average, patches, and a linear head."""
+    """Instance normalization, decomposition with a moving average, patches and a linear head."""
 
     def run(net: nn.Module, x: torch.Tensor) -> torch.Tensor:
         mean, spread = x.mean(1, True), x.std(1, keepdim=True, unbiased=False) + 1e-5
@@ -71,7 +71,7 @@ def fourier_neural_operator() -> Model:
 
 @zoo(GROUP)
 def state_space_scan() -> Model:
-    """A diagonal state space by parallel prefix over logarithms, and by recurrence."""
+    """A diagonal state space model: a parallel prefix sum of logarithms, and a recurrence."""
 
     def run(net: nn.Module, x: torch.Tensor) -> Any:
         gate, value = net(x).chunk(2, -1)
@@ -89,7 +89,7 @@ def state_space_scan() -> Model:
 
 @zoo(GROUP)
 def switch_experts() -> Model:
-    """The best of four experts for each token, with a capacity."""
+    """Each token uses the best of four experts, which have a capacity."""
 
     class M(nn.Module):
         def __init__(self) -> None:
@@ -113,7 +113,7 @@ def switch_experts() -> Model:
 
 @zoo(GROUP)
 def decoder_prefill_and_step() -> Model:
-    """Two methods over one cache: a prompt at once, then token by token, with rotary positions."""
+    """Two methods share a cache: one for the whole prompt, one for single tokens, with rotary positions."""
 
     class Decoder(nn.Module):
         def __init__(self) -> None:
@@ -161,7 +161,7 @@ def decoder_prefill_and_step() -> Model:
 
 @zoo(GROUP)
 def speculative_sampling() -> Model:
-    """Temperature, top-k and top-p filters over logits."""
+    """Temperature, top-k and top-p filters of logits."""
 
     def run(logits: torch.Tensor) -> Any:
         logits = logits / 0.7
@@ -191,7 +191,7 @@ def beam_step() -> Model:
 
 @zoo(GROUP)
 def kalman_filter() -> Model:
-    """State that is kept, and small linear systems."""
+    """State between calls, and small linear systems."""
 
     class M(nn.Module):
         def __init__(self) -> None:

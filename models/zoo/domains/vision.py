@@ -1,4 +1,4 @@
-"""Pictures, videos and volumes."""
+"""Models for pictures, videos and volumes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def volume_segmenter() -> Model:
 
 @zoo(GROUP)
 def deformable_sampling() -> Model:
-    """Attention over sampled points of two levels."""
+    """Attention to sampled points of two levels."""
 
     def run(net: nn.Module, query: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         offsets, weights = net(query).split([16, 8], -1)
@@ -84,7 +84,7 @@ def deformable_sampling() -> Model:
 
 @zoo(GROUP)
 def quantile_policy() -> Model:
-    """Heads of an agent: dueling values, quantiles, a squashed Gaussian and its log-probability."""
+    """Heads of a reinforcement learning agent: dueling values, quantiles, a squashed Gaussian."""
 
     def run(net: nn.Module, x: torch.Tensor, noise: torch.Tensor) -> Any:
         h = net(x)

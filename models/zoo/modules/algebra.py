@@ -1,4 +1,4 @@
-"""Linear algebra, indexing, and functions of functions."""
+"""Modules with linear algebra, indexing and torch.func transforms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def linear_algebra() -> Model:
 
 @zoo(GROUP)
 def linear_solvers() -> Model:
-    """Determinants, inverses and decompositions, as flows and filters use them."""
+    """Determinants, inverses and decompositions, as in normalizing flows and filters."""
 
     def run(a: torch.Tensor) -> Any:
         s = a @ a.mT + 3 * torch.eye(3)

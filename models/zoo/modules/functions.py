@@ -1,4 +1,4 @@
-"""Families of operators."""
+"""Modules with operators of one family each."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def scatters() -> Model:
 
 @zoo(GROUP)
 def graph_convolution() -> Model:
-    """Messages gathered over edges and summed at nodes."""
+    """Messages are gathered along edges and summed at nodes."""
 
     class M(nn.Module):
         def __init__(self) -> None:
@@ -166,7 +166,7 @@ def mixture_of_experts() -> Model:
 
 @zoo(GROUP)
 def mixture_of_experts_by_expert() -> Model:
-    """Tokens of each expert taken out by their indices, whose number depends on data."""
+    """Selects the tokens of each expert by index. Their number depends on the data."""
 
     class M(nn.Module):
         def __init__(self) -> None:

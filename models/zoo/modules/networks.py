@@ -1,4 +1,4 @@
-"""Small networks and their layers."""
+"""Small networks, and layers of networks."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def wavenet_block() -> Model:
 
 @zoo(GROUP)
 def non_maximum_suppression() -> Model:
-    """Greedy suppression by a loop over a fixed number of boxes."""
+    """Greedy suppression in a loop over a fixed number of boxes."""
 
     def run(boxes: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         order = scores.argsort(descending=True)
@@ -178,5 +178,5 @@ def integer_arithmetic() -> Model:
 
 @zoo(GROUP)
 def random_is_seeded_by_shape() -> Model:
-    """Random values that do not reach the result's numbers: a dropout of probability zero in training."""
+    """Random values that do not change the result: a dropout in training mode with the probability zero."""
     return model(lambda x: F.dropout(x, 0.0, training=True) + torch.rand(3).ge(0), torch.randn(3))

@@ -1,4 +1,4 @@
-"""Recurrent layers."""
+"""Modules with recurrent layers."""
 
 from __future__ import annotations
 

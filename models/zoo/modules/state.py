@@ -1,4 +1,4 @@
-"""State, inputs and outputs of every kind, and precisions."""
+"""Modules with state, with all kinds of inputs and outputs, and with several precisions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GROUP = "modules"
 
 @zoo(GROUP)
 def kv_cache_slice() -> Model:
-    """Rows of a cache written by slice, as decoders do."""
+    """A slice of a cache is written, as in decoders."""
 
     class M(nn.Module):
         def __init__(self) -> None:
@@ -30,7 +30,7 @@ def kv_cache_slice() -> Model:
 
 @zoo(GROUP)
 def kv_cache_int_position() -> Model:
-    """The position is a Python int; the rows before it are narrowed out."""
+    """The position is a Python int, and `narrow` selects the rows before it."""
 
     class M(nn.Module):
         def __init__(self) -> None:
@@ -112,7 +112,7 @@ def state_two_views() -> Model:
 
 @zoo(GROUP)
 def state_shared_between_methods() -> Model:
-    """Two methods with state of their own in one program; each counts its calls."""
+    """A program with two methods, each of which has its own state and counts its calls."""
 
     class Counter(nn.Module):
         def __init__(self, by: int) -> None:
@@ -131,7 +131,7 @@ def state_shared_between_methods() -> Model:
 
 @zoo(GROUP)
 def cache_in_an_attribute() -> Model:
-    """State in tensors that are no buffers of the module."""
+    """State in tensors that are not registered as buffers."""
 
     class M(nn.Module):
         def __init__(self) -> None:
@@ -149,7 +149,7 @@ def cache_in_an_attribute() -> Model:
 
 @zoo(GROUP)
 def string_input() -> Model:
-    """A string chooses what is exported, and is given again to the program."""
+    """A string input selects the exported operators. The calls of the program get it too."""
 
     def run(x: torch.Tensor, mode: str, scale: int) -> Any:
         return (x.relu() if mode == "relu" else x.tanh()) * scale, mode, scale

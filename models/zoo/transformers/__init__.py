@@ -1,6 +1,6 @@
-"""Models of transformers with two small layers each and random weights."""
+"""Models of the package transformers with two small layers each and random weights."""
 
-# They register their models.
+# Importing these modules registers their models.
 from models.zoo.transformers import common, others, text, vision  # noqa: F401
 from models.zoo.transformers.common import library
 

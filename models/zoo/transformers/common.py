@@ -1,4 +1,4 @@
-"""What the models share: their library, sizes and makers."""
+"""Shared code of the models: the import of transformers, small sizes and builders."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def library() -> Any:
 
 
 class Named(nn.Module):
-    """A model called with tensors, in the order of `names`; gives the fields `picked` of its output."""
+    """Wraps a model.
+
+    Its inputs are passed by `names`, and the result has the fields `picked` of the output.
+    """
 
     def __init__(self, network: nn.Module, names: Sequence[str], picked: Sequence[str], **fixed: Any) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Audio, and other kinds of sequences."""
+"""Models for audio and other sequences."""
 
 from __future__ import annotations
 

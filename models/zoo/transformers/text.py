@@ -1,4 +1,4 @@
-"""Encoders, decoders and translators of text."""
+"""Encoders, decoders and encoder-decoders for text."""
 
 from __future__ import annotations
 
@@ -338,7 +338,7 @@ def llama_rope_scaled() -> Model:
 
 @zoo(GROUP)
 def llama_dynamic_cache_returned() -> Model:
-    """Prefill and decode with the cache as inputs and outputs of a varying length."""
+    """Prefill and decoding with the cache as inputs and outputs of a dynamic length."""
     t = library()
     network = make("LlamaForCausalLM", "LlamaConfig", **DECODER)
 

@@ -1,4 +1,4 @@
-"""Models of images."""
+"""Models for images."""
 
 from __future__ import annotations
 

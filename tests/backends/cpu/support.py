@@ -1,4 +1,4 @@
-"""Lowering a module to CpuBackend, and running it beside eager PyTorch."""
+"""Lowers modules to CpuBackend, and compares them with eager PyTorch."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Function(nn.Module):
 def lower(
     model: Any, inputs: Inputs, dynamic_shapes: Any = None, partitioner: CpuPartitioner | None = None
 ) -> tuple[bytes, list[str]]:
-    """The program file, and the names of the operators that stay outside of the delegate."""
+    """Returns the program file, and the names of the operators outside the delegate."""
     module = model.eval() if isinstance(model, nn.Module) else Function(model)
     exported = torch.export.export(module, inputs, dynamic_shapes=dynamic_shapes)
     edge = to_edge_transform_and_lower(exported, partitioner=[partitioner or CpuPartitioner()])
@@ -50,18 +50,18 @@ def lower(
 
 
 def plan_of(program: bytes) -> Plan:
-    """The plan of a program with one delegate."""
+    """Returns the plan of a program with one delegate."""
     (payload,) = [item for item in map(bytes, read_pte(program).delegate_data) if item]
     return read_plan(payload)
 
 
 def kinds(program: bytes) -> list[Kind]:
-    """Of the steps, in their order."""
+    """Returns the kinds of the steps, in their order."""
     return [type(step.operation) for step in plan_of(program).steps]
 
 
 def operations(program: bytes, kind: type[Some]) -> list[Some]:
-    """The operations of one kind, in their order."""
+    """Returns the operations of one kind, in their order."""
     return [step.operation for step in plan_of(program).steps if isinstance(step.operation, kind)]
 
 
@@ -76,7 +76,10 @@ def expected(model: Any, inputs: Inputs) -> list[torch.Tensor]:
 
 
 def assert_close(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], tolerance: float = 1e-5) -> None:
-    """Equal within a share of the largest value; NaN and infinities where eager has them."""
+    """Requires equality within a tolerance relative to the largest value.
+
+    NaN and infinities must be equal.
+    """
     assert len(got) == len(want)
     for a, b in zip(got, want, strict=True):
         assert a.shape == b.shape and a.dtype == b.dtype
@@ -86,7 +89,7 @@ def assert_close(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor], tole
 
 
 def damaged(program: bytes, count: int, seed: int) -> Iterator[bytes]:
-    """The program with a bit, or an aligned word, of a plan changed, so many times."""
+    """Yields `count` copies of the program. In each, a bit or an aligned word of a plan is changed."""
     data = bytearray(program)
     spans = []
     for payload in filter(None, map(bytes, read_pte(program).delegate_data)):
@@ -107,7 +110,7 @@ def damaged(program: bytes, count: int, seed: int) -> Iterator[bytes]:
 
 
 def refusals(programs: Iterable[bytes], inputs: Inputs) -> int:
-    """Of how many programs the runtime says what is wrong; the others give a result."""
+    """Returns how many programs the runtime rejects with an error. The others return a result."""
     refused = 0
     for program in programs:
         try:

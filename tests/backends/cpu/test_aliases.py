@@ -1,4 +1,4 @@
-"""Operators that read a value and views of it, which must not be fused away, dropped or overwritten."""
+"""Operators that read a value and views of it. The value must not be removed or overwritten too early."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rushlight.runtime import Runtime
 
 
 class Layers(nn.Module):
-    """A function of layers and inputs."""
+    """A module that calls a function with layers and inputs."""
 
     def __init__(self, function: Callable[..., Any], *layers: nn.Module) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Layers(nn.Module):
 
 
 class Buffer(nn.Module):
-    """A function of a buffer and an input, which may change the buffer."""
+    """A module that calls a function with a buffer and an input. The function may change the buffer."""
 
     state: torch.Tensor
 
@@ -56,7 +56,7 @@ def projected(function: Callable[[torch.Tensor], Any]) -> Layers:
 
 
 def around_depthwise() -> Layers:
-    """A depthwise convolution of large maps, whose result the product after it reads and is added to."""
+    """Returns a depthwise convolution of large images, whose result is an input of a product and of a sum."""
 
     def forward(grow: nn.Module, depthwise: nn.Module, mix: nn.Module, x: torch.Tensor) -> torch.Tensor:
         y = torch.relu(depthwise(torch.relu(grow(x))))
@@ -68,7 +68,7 @@ def around_depthwise() -> Layers:
 
 
 def joined_attention(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Queries, keys and values are the same concatenation."""
+    """Returns attention whose queries, keys and values are the same concatenation."""
     y = torch.cat((a, b), -2)
     return F.scaled_dot_product_attention(y, y, y)
 
@@ -172,7 +172,7 @@ def test_views_of_a_value_are_read_beside_it(name: str, precision: Float32Matmul
     model, shapes = CASES[name]
     model = copy.deepcopy(model).eval()
     inputs = tuple(torch.randn(shape) for shape in shapes)
-    # What another input leaves behind is not what this one should read.
+    # Another input in between, so that stale memory would have other values.
     calls = [tuple(item * 1e6 for item in inputs), inputs, inputs]
     program, _ = lower(model, inputs, partitioner=CpuPartitioner(float32_matmul_precision=precision))
     for threads in (1, 2):

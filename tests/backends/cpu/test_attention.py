@@ -1,4 +1,7 @@
-"""Attention written out is one step; masks of every kind equal eager PyTorch's."""
+"""Attention from single operators becomes one step.
+
+The results with all kinds of masks agree with eager PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from rushlight.backends.cpu.plan.tables import Attention, Copy, Gemm
 
 
 class Windows(nn.Module):
-    """Attention within windows [n, 49, width], with a bias by place and a mask by window, as in Swin."""
+    """Attention in windows [n, 49, width], with a bias by position and a mask by window, as in Swin."""
 
     bias: torch.Tensor
     mask: torch.Tensor
@@ -101,7 +104,7 @@ RANKS: dict[str, tuple[tuple[int, ...], ...]] = {
 @pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize("name", RANKS)
 def test_any_number_of_leading_dimensions(name: str, is_turned: bool) -> None:
-    """`is_turned`: operands are views whose dimensions lie in another order."""
+    """With `is_turned`, operands are permuted views."""
     shapes = RANKS[name]
     rank = len(shapes[0])
     turn = (rank - 2, *range(rank - 2), rank - 1) if is_turned else tuple(range(rank))
@@ -120,7 +123,7 @@ def test_any_number_of_leading_dimensions(name: str, is_turned: bool) -> None:
 
 
 class Blocks(nn.Module):
-    """Attention within blocks of an image [n, blocks, places, width], as in NesT."""
+    """Attention in blocks of an image [n, blocks, positions, width], as in NesT."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What sizes are computed from at run time."""
+"""The values from which plans compute their sizes at run time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_what_follows() -> None:
 
 
 class Frames(torch.nn.Module):
-    """The plan's only argument has a size that is a quotient."""
+    """A size of the only argument of the plan is a quotient."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Frames(torch.nn.Module):
 
 
 class Written(torch.nn.Module):
-    """A buffer that is written is no weight."""
+    """A buffer that the model changes is not a weight."""
 
     state: torch.Tensor
     step: torch.Tensor
@@ -79,7 +79,7 @@ class Written(torch.nn.Module):
 
 
 class Complex(torch.nn.Module):
-    """Constants of a dtype that plans lack are read outside of them."""
+    """Constants with a dtype that plans do not support are read outside the plans."""
 
     filter: torch.Tensor
 
@@ -93,7 +93,7 @@ class Complex(torch.nn.Module):
 
 
 class LateWeight(torch.nn.Module):
-    """What a convolution's weight follows from could stand in a part before the convolution's."""
+    """The weight of a convolution is computed from values that could be in an earlier part."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ def test_a_quotient_of_a_size() -> None:
 
 
 class Rescaled(torch.nn.Module):
-    """A parameter that is written."""
+    """A parameter that the model changes."""
 
     def __init__(self) -> None:
         super().__init__()

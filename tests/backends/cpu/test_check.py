@@ -1,4 +1,4 @@
-"""Wrong plans, planted into right ones: each is refused with the step and the operand that are wrong."""
+"""Correct plans are changed to wrong ones. The check refuses each with the wrong step and operand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Versions = Sequence[Sequence[int]]
 
 
 class Network(nn.Module):
-    """Convolutions whose results are joined and added: parts in their place, and steps in place."""
+    """Convolutions with concatenated and added results: the plan has steps that work in place."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Network(nn.Module):
 
 
 class Cache(nn.Module):
-    """A state that is written in place and then read."""
+    """A state that is changed in place and then read."""
 
     rows: torch.Tensor
 
@@ -49,7 +49,7 @@ class Cache(nn.Module):
 
 
 def planned(monkeypatch: pytest.MonkeyPatch, model: Any, *inputs: torch.Tensor) -> tuple[Plan, Versions]:
-    """The plan of a model, as it is checked."""
+    """Returns the plan of a model as the check gets it."""
     seen: list[tuple[Plan, Versions]] = []
 
     def note(plan: Plan, versions: Versions) -> None:
@@ -143,7 +143,7 @@ def test_storages_with_each_others_places(network: tuple[Plan, Versions]) -> Non
 
 
 def test_a_part_of_a_whole_that_is_written_elsewhere(network: tuple[Plan, Versions]) -> None:
-    """Both parts in the place of one: the other is never written."""
+    """Both steps write to the same part, so that no step writes to the other part."""
     plan, versions = network
     parts: dict[int, list[int]] = {}
     for index in range(len(plan.steps)):
@@ -174,7 +174,7 @@ def test_a_step_that_writes_over_an_input(network: tuple[Plan, Versions]) -> Non
 
 
 def test_a_step_in_place_of_a_kind_that_must_not_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sum in place becomes a copy that is none, and one that lies otherwise."""
+    """An in-place chain becomes a copy onto itself, and then a chain whose operand has other strides."""
     plan, versions = planned(
         monkeypatch, Function(lambda x: torch.softmax(torch.exp(torch.softmax(x, -1)), -1)), torch.randn(4, 4)
     )
@@ -206,7 +206,10 @@ def test_states_are_read_before_or_after_their_update(monkeypatch: pytest.Monkey
 
 
 def test_elements_that_are_read_before_they_are_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Zeros around a value: who reads them before the value is there reads something else."""
+    """Zeros are written around a value.
+
+    A step that reads the memory before the value exists gets other numbers.
+    """
     plan, versions = planned(
         monkeypatch,
         Function(lambda x: torch.softmax(nn.functional.pad(x * 2, (1, 1)), -1)),

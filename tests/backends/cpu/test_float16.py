@@ -1,4 +1,4 @@
-"""Programs in float16 and bfloat16, and weights stored in them: wholly delegated, near eager PyTorch."""
+"""Programs with float16 and bfloat16 run completely in the backend, and agree with eager PyTorch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DTYPES = pytest.mark.parametrize("dtype", EPSILON, ids=lambda dtype: str(dtype).
 
 
 class Block(nn.Module):
-    """A layer of a transformer, whose norm is computed in float32 as language models write it."""
+    """A transformer layer whose norm is computed in float32, as in language models."""
 
     def __init__(self, width: int = 48, heads: int = 4) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Block(nn.Module):
 
 
 class Images(nn.Module):
-    """Convolutions of every algorithm."""
+    """Convolutions for every algorithm."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Images(nn.Module):
 
 
 class Words(nn.Module):
-    """A table read by rows and as the last matrix, a recurrent layer, masks and choices."""
+    """An embedding whose table is also the last matrix, a recurrent layer, masks and `where`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ CASES = _cases()
 
 
 def halved(item: Any, dtype: torch.dtype) -> Any:
-    """A module or a tensor of floats in `dtype`."""
+    """Converts a module or a float tensor to `dtype`."""
     if isinstance(item, torch.Tensor):
         return item.to(dtype) if item.is_floating_point() else item
     return copy.deepcopy(item).to(dtype)
@@ -102,13 +102,13 @@ def test_a_program_of_16_bits(case: str, dtype: torch.dtype) -> None:
     assert not outside
     (got,) = run(program, halves)
     (eager,) = expected(half, halves)
-    # The truth for the same weights and inputs.
+    # The exact results for the same weights and inputs.
     wide = copy.deepcopy(half).float()
     (truth,) = expected(wide, tuple(halved(x, torch.float32) for x in halves))
     assert got.dtype is dtype and got.shape == eager.shape
     largest = float(truth.abs().max())
     error, error_of_eager = (float((y.float() - truth).abs().max()) for y in (got, eager))
-    # Nothing but results is rounded, but for folded weights.
+    # Only results and folded weights are rounded.
     assert error <= max(error_of_eager, EPSILON[dtype] * largest)
     assert (got.float() - eager.float()).abs().max() <= error_of_eager + EPSILON[dtype] * largest
 
@@ -139,7 +139,7 @@ def test_a_plan_for_another_machine_runs(dtype: torch.dtype) -> None:
 
 
 class Cache(nn.Module):
-    """State of 16 bits."""
+    """A 16-bit state."""
 
     kept: torch.Tensor
 

@@ -1,4 +1,4 @@
-"""Weights that the model computes from parameters alone are stored in the plan."""
+"""Weights that the model computes only from parameters are stored in the plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Standardized(nn.Conv2d):
 
 
 class Moments(nn.Conv2d):
-    """The same with an operator of two results."""
+    """The same with an operator that has two results."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         deviation, mean = torch.std_mean(self.weight, dim=(1, 2, 3), keepdim=True)

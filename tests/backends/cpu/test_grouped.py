@@ -1,4 +1,4 @@
-"""Convolutions with few channels in each group: every way to read the groups, beside eager PyTorch."""
+"""Convolutions with few channels in each group, in all algorithms, agree with eager PyTorch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SHAPES = [
     (20, 60, 20, (4, 2), 1, 1, 1, 13, 13),
     (8, 8, 4, 3, 4, 0, 1, 11, 11),  # rows that no window reads
 ]
-# The same, of groups that are products.
+# The same for groups that are computed as products.
 WIDER_SHAPES = [
     (48, 48, 3, (3, 2), 1, 1, 1, 14, 15),  # 16 outputs
     (72, 72, 3, (2, 3), 2, 1, 1, 9, 13),  # 24 outputs
@@ -39,7 +39,7 @@ WIDER_SHAPES = [
     (100, 24, 2, 3, 1, 2, 2, 6, 5),  # 12 outputs, deep sums
     (48, 96, 4, 1, 1, 0, 1, 7, 9),  # windows of one pixel
 ]
-# The same, of groups that Winograd's algorithm computes.
+# The same for groups that are computed with Winograd's algorithm.
 WINOGRAD_SHAPES = [
     (48, 48, 3, 3, 1, 1, 1, 14, 15),  # 16 outputs
     (72, 96, 3, 3, 1, 2, 1, 9, 13),  # 32 outputs of 24 inputs

@@ -1,4 +1,4 @@
-"""A damaged plan of quantized steps gives an error or a result, never a crash."""
+"""A damaged plan with quantized steps causes an error or returns a result, but never crashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the results of elementwise chains lie in memory, where their operands lie differently."""
+"""The layout of results of elementwise chains whose operands have different layouts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rushlight.backends.cpu.plan.tables import Copy, Elementwise
 
 
 def turned_sum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """A sum of which one operand lies the other way round; a step of its own computes it."""
+    """Returns a sum with a transposed operand. A separate step computes it."""
     return torch.softmax(torch.exp(x.permute(2, 1, 0)) + torch.sin(y), 0)
 
 

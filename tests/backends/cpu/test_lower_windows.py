@@ -1,4 +1,4 @@
-"""Windows of tensors, padding with a tensor's own elements, extremes and variances, beside eager PyTorch."""
+"""Windows, padding by reflection and replication, extremes and variances agree with eager PyTorch."""
 
 from __future__ import annotations
 

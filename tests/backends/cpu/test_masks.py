@@ -1,4 +1,4 @@
-"""Comparisons, logic, integers and choices beside float32 steps."""
+"""Comparisons, logical operators, integers and `where` in plans with float32 steps."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_operator(name: str) -> None:
     tested, inputs = CASES[name]
 
     def function(*inputs: torch.Tensor) -> Any:
-        # For masks alone no part is made.
+        # The partitioner makes no part that contains only masks.
         return tested(*inputs), torch.softmax(inputs[0], -1)
 
     program, outside = lower(function, inputs)

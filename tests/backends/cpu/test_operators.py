@@ -1,4 +1,4 @@
-"""Modules of every kind that CpuPartitioner takes: wholly delegated, and equal to eager PyTorch."""
+"""Modules that CpuPartitioner supports run completely in the backend, and agree with eager PyTorch."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Sine(nn.Module):
 
 
 class Residual(nn.Module):
-    """A block of a residual network; `project`: of another width."""
+    """A block of a residual network. With `project`, it changes the width."""
 
     def __init__(self, channels: int, project: bool = False) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class Inverted(nn.Module):
 
 
 class Attention(nn.Module):
-    """Attention of several heads over rows; `causal`: to those before."""
+    """Attention with several heads over rows, with or without a causal mask."""
 
     def __init__(self, width: int, heads: int, causal: bool = False) -> None:
         super().__init__()
@@ -96,14 +96,14 @@ class Attention(nn.Module):
 
 
 class PlainAttention(nn.Module):
-    """Attention written out."""
+    """Attention from single operators."""
 
     def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         return torch.softmax(q @ k.transpose(-1, -2) * 0.25, -1) @ v
 
 
 class Embedded(nn.Module):
-    """Rows of a table, looked up by constant places and scaled."""
+    """Scaled rows of a table, which constant indices select."""
 
     scale: torch.Tensor
 
@@ -377,7 +377,7 @@ CASES: dict[str, Case] = {
     ),
 }
 
-# Operators outside of plans, which the rest of the program runs on.
+# Operators that plans do not support. Kernels run them.
 OUTSIDE = {"chain_long": {"asinh"}}
 
 

@@ -1,4 +1,4 @@
-"""Padding with zeros before a convolution becomes part of it, where nothing else reads the padded image."""
+"""Zero padding is fused into the next convolution if no other operator reads the padded image."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_padding_is_part_of_a_convolution(name: str) -> None:
     inputs = (torch.randn(shape),)
     program, outside = lower(module, inputs)
     assert outside == []
-    assert sum(kind is Copy for kind in kinds(program)) <= 2  # of the input and the output
+    assert sum(kind is Copy for kind in kinds(program)) <= 2  # the copies of the input and the output
     assert_close(run(program, inputs), expected(module, inputs), 2e-6)
 
 

@@ -1,4 +1,4 @@
-"""Plans: what is fused, where things lie, what options change, what a damaged one gives."""
+"""Plans: fusion, layouts, options, and errors of damaged plans."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_batch_norm_and_activation_are_part_of_a_convolution() -> None:
 
 
 def test_sums_lie_as_convolutions_read_them() -> None:
-    """However the program's input lies: later residuals are fused."""
+    """Later residuals are fused for all layouts of the program's input."""
     model = nn.ModuleList(nn.Conv2d(16, 16, 1) for _ in range(3))
 
     def blocks(x: torch.Tensor) -> torch.Tensor:
@@ -217,7 +217,7 @@ def test_a_plan_is_read_as_written() -> None:
 
 @pytest.fixture(scope="module")
 def damaged() -> tuple[bytearray, int, int, torch.Tensor]:
-    """A file, where its payload begins and ends, and an input."""
+    """Returns a file, the start and the end of its payload, and an input."""
     inputs = torch.randn(1, 3, 16, 16)
     data = bytearray(lower(Net(), (inputs,))[0])
     payload = max((bytes(item) for item in read_pte(bytes(data)).delegate_data), key=len)

@@ -1,4 +1,4 @@
-"""Means of what a product gives, of which the product is computed afterwards."""
+"""A mean of the result of a product is computed before the product."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def model(*layers: nn.Module) -> nn.Module:
     return nn.Sequential(FIRST, *layers)
 
 
-# Models, and whether the mean comes first.
+# Models, and whether the mean is computed first.
 CASES: dict[str, tuple[Any, bool]] = {
     "transition": (model(nn.Conv2d(16, 8, 1), nn.AvgPool2d(2, 2)), True),
     "rest": (model(nn.Conv2d(16, 8, 1, bias=False), nn.AvgPool2d(3, 2)), True),

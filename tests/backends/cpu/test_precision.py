@@ -1,4 +1,4 @@
-"""Errors of single layers at full float32, against float64 and beside those of eager PyTorch."""
+"""Errors of single layers in full float32 against float64, compared with those of eager PyTorch."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_errors_are_at_most_four_times_those_of_eager(name: str) -> None:
 
 
 class Residual(nn.Module):
-    """A large number beside a product of many small ones, as in a transformer."""
+    """A sum of a large number and a product of many small numbers, as in a transformer."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Quantized programs in plans: within int8, and within one quantum of the quantized program in eager mode."""
+"""Quantized programs in plans use int8, and differ from eager mode by at most one quantization step."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def kinds(program: bytes) -> set[Kind]:
 
 
 def lower(program: Any, partitioner: CpuPartitioner | None = None) -> bytes:
-    """The program file; all of the program is in the plan."""
+    """Returns the program file. The whole program must be in the plan."""
     edge = to_edge_transform_and_lower(program, partitioner=[partitioner or CpuPartitioner()])
     nodes = get_non_lowered_nodes(edge.exported_program().graph)
     outside = {str(node.target) for node in nodes if node.target is not operator.getitem}
@@ -110,7 +110,7 @@ def input_of(shape: tuple[int, ...]) -> torch.Tensor:
 
 
 def quantum(program: bytes) -> float:
-    """The scale of the output, which the last step makes real."""
+    """Returns the scale of the output, which the last step dequantizes."""
     step = plan_of(program).steps[-1].operation
     assert isinstance(step, Dequantize)
     return step.scale
@@ -135,7 +135,7 @@ def test_static(case: str, scales: str) -> None:
         assert not kinds(program) & floats
     with torch.no_grad():
         want = exported.module()(x)
-    # Where a number lies halfway between two, sums in another order give the other one.
+    # Ties may round differently, because sums have another order.
     steps = (run(program, x) - want).abs() / quantum(program)
     is_deep = case in ("net", "functions")
     assert float(steps.max()) < (3.01 if is_deep else 1.01)
@@ -193,7 +193,7 @@ def test_residuals_of_dynamic_products() -> None:
 
 
 class Shortcuts(nn.Module):
-    """The sums of all convolutions are theirs: Winograd's, and those that are the second operand, too."""
+    """Sums that are fused into convolutions. The convolution is the first or the second operand."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -219,7 +219,7 @@ def test_sums_are_those_of_a_step_of_their_own(monkeypatch: pytest.MonkeyPatch) 
     with torch.no_grad():
         want = exported.module()(x)
     assert (run(apart, x) - want).abs().max() < 2.01 * quantum(apart)
-    # Where the product is the second operand, sums in another order may give another number halfway.
+    # If the product is the second operand, ties may round differently, because sums have another order.
     steps = (run(fused, x) - run(apart, x)).abs() / quantum(fused)
     assert float(steps.max()) < 1.01 and float((steps > 0.5).float().mean()) < 1e-3
 
@@ -288,7 +288,7 @@ def test_dynamic_with_4_bit_weights(rows: tuple[int, ...], group_size: int) -> N
     assert kinds(program) == {DynamicQuantize, Int4Gemm}
     with torch.no_grad():
         want = exported.module()(x)
-    # A number between two in the second product may be the other one.
+    # Ties in the second product may round differently.
     assert (run(program, x) - want).abs().max() < 1e-2 * want.abs().max()
 
 
@@ -307,7 +307,7 @@ def test_the_usual_recipe_of_language_models(rows: tuple[int, ...]) -> None:
 
 
 class Tied(nn.Module):
-    """A table that is read by rows, and as the last matrix."""
+    """A table that is an embedding and also the last matrix."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Small networks within int8 on every set of tiles that runs here, beside quantized ones in eager mode."""
+"""Small int8 networks agree with eager mode, with all sets of microkernels of this machine."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def residual() -> nn.Module:
 
 
 def wide() -> nn.Module:
-    """Products of numbers that no other step has, so deep that results wait for the next tile."""
+    """Returns products so deep that partial sums are stored between tiles."""
 
     def block() -> Shortcut:
         inner = [*conv(128, 64), nn.ReLU(), *conv(64, 64, 3), nn.ReLU(), *conv(64, 128)]
@@ -71,7 +71,7 @@ def wide() -> nn.Module:
 
 
 def large() -> nn.Module:
-    """Convolutions of 3 x 3 that Winograd's transforms make faster with VNNI too."""
+    """Returns 3 x 3 convolutions for which Winograd's algorithm is faster even with VNNI."""
     first = [*conv(64, 64), nn.ReLU(), *conv(64, 64, 3)]
     second = [*conv(64, 64, 3), nn.ReLU(), *conv(64, 64, 3), nn.ReLU(), *conv(64, 64)]
     blocks = [Shortcut(*first, ends_in_relu=True), Shortcut(*second)]
@@ -112,7 +112,7 @@ np.save(folder + "/result.npy", np.asarray(method.execute([np.load(folder + "/in
 
 @pytest.fixture(scope="module", params=NETWORKS)
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, float]:
-    """A folder with the program and its input, what eager mode gives, and the results' quantum or 0."""
+    """Returns a folder with the program and its input, the results of eager mode, and their quantum or 0."""
     build, shape = NETWORKS[request.param]
     torch.manual_seed(11)
     x = torch.randn(shape)
@@ -135,5 +135,5 @@ def test_results_are_those_of_the_quantized_program(case: tuple[Path, Any, float
     environment = os.environ | ({"RUSHLIGHT_ISA": isa} if isa else {})
     subprocess.run([sys.executable, "-c", RUN, str(folder)], check=True, env=environment)
     difference = (torch.from_numpy(np.load(folder / "result.npy")) - want).abs().max()
-    # A number halfway between two may become the other one in every layer.
+    # Ties may round differently in every layer.
     assert difference <= (2.01 * quantum or 1e-2 * want.abs().max())

@@ -1,4 +1,4 @@
-"""Every operation of the schema has what CONTRIBUTING.md asks for: a step, what makes it, and a test."""
+"""Every operation of the schema has what CONTRIBUTING.md requires: a step, a lowering and a test."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OPERATIONS = [name for name, _ in CPU_PLAN.unions["Operation"]]
 
 
 def calls(folder: Path) -> set[str]:
-    """The names that the modules of a folder call."""
+    """Returns the names that the modules of a folder call."""
     trees = [ast.parse(path.read_text()) for path in folder.rglob("*.py")]
     nodes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
     return {node.func.id for node in nodes if isinstance(node.func, ast.Name)}
@@ -116,7 +116,7 @@ def test_operations_over_int8() -> None:
 
 
 def recipe() -> list[tuple[str, str]]:
-    """The files and the excerpts of the recipe in CONTRIBUTING.md."""
+    """Returns the files and the excerpts of the recipe in CONTRIBUTING.md."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     _, _, section = text.partition("## Add a step to the CPU backend\n")
     section = section.partition("\n## ")[0]

@@ -19,7 +19,7 @@ from rushlight.runtime.module import load
 
 
 class WithStates(nn.Module):
-    """A layer, its states before and after the sequence among inputs and results."""
+    """A layer whose initial and final states are inputs and results."""
 
     def __init__(self, layer: nn.RNNBase) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class WithStates(nn.Module):
         return self.layer(x * 2, states if len(states) > 1 else states[0])
 
 
-# Options, (batch, steps, hidden), and whether states are given.
+# Options, (batch, steps, hidden), and whether the initial states are inputs.
 CASES: dict[str, tuple[type[nn.RNNBase], dict[str, Any], tuple[int, int, int], bool]] = {
     "lstm": (nn.LSTM, {"batch_first": True}, (1, 9, 48), False),
     "lstm_layers": (nn.LSTM, {"num_layers": 3}, (2, 5, 20), True),

@@ -1,4 +1,4 @@
-"""Symbolic sizes of plans keep what integer divisions leave out."""
+"""The simplification of symbolic sizes keeps the remainders of integer divisions."""
 
 from __future__ import annotations
 

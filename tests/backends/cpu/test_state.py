@@ -1,4 +1,4 @@
-"""Buffers that a plan keeps from call to call."""
+"""Buffers that a plan keeps between calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rushlight.runtime import Runtime, RushlightError
 
 
 class Decoder(nn.Module):
-    """Attention of one head over what it has seen; `kind`: how the caches are written."""
+    """Attention with one head over earlier tokens. `kind` is the way in which the caches are written."""
 
     keys: torch.Tensor
     values: torch.Tensor
@@ -48,7 +48,7 @@ class Decoder(nn.Module):
 
 
 def compare(model: nn.Module, program: bytes, calls: list[tuple[torch.Tensor, ...]]) -> None:
-    """Each call's results, one after the other, beside eager's."""
+    """Compares the results of consecutive calls with eager PyTorch."""
     method = Runtime.get().load_program(program).load_method("forward")
     for inputs in calls:
         with torch.no_grad():
@@ -68,7 +68,7 @@ def test_caches_are_written_in_place(kind: str) -> None:
     assert len(states) == 2
     if kind != "narrow":
         assert not outside
-    # The cache's own size is never copied.
+    # The whole cache is never copied.
     for step in plan.steps:
         if isinstance(step.operation, Copy):
             assert plan.values[step.operation.input].storage not in states
@@ -84,7 +84,7 @@ def test_a_place_outside_of_the_cache_is_refused() -> None:
 
 
 class Mixed(nn.Module):
-    """State read before and after it changes, states that swap, first values, several types."""
+    """State that is read before and after its change, swapped states, initial values, several dtypes."""
 
     count: torch.Tensor
     total: torch.Tensor
@@ -144,7 +144,7 @@ def test_states_that_swap() -> None:
 
 
 class Two(nn.Module):
-    """Two methods over one cache."""
+    """Two methods that share a cache."""
 
     cache: torch.Tensor
 
@@ -184,7 +184,7 @@ def test_damaged_words_give_an_error_or_a_result() -> None:
 
 
 def test_buffers_that_are_swapped_beside_a_kernel() -> None:
-    """The new value of one buffer is the old value of the other, which no part may keep for itself."""
+    """The new value of one buffer is the old value of the other, so that no part may own the buffers."""
 
     class Swap(nn.Module):
         a: torch.Tensor
@@ -211,7 +211,7 @@ def test_buffers_that_are_swapped_beside_a_kernel() -> None:
 
 
 def test_sums_by_index_of_a_compiled_program() -> None:
-    """`rushlight.compile` keeps index_add whole, which a plan takes unless it has a factor."""
+    """`rushlight.compile` does not decompose index_add. A plan contains it unless it has a factor."""
 
     class Sums(nn.Module):
         def forward(self, x: torch.Tensor, places: torch.Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""What plans leave to kernels, beside eager PyTorch."""
+"""Operators that plans do not support run on kernels, and agree with eager PyTorch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_negative_divisor_is_left_to_kernels() -> None:
 
 
 def test_a_size_that_is_computed_with() -> None:
-    """The quantile's place, 0.3 of a size less one, is no number of the plan."""
+    """The position of the quantile, 0.3 * (size - 1), cannot be computed in the plan."""
     batch = torch.export.Dim("batch", min=1, max=6)
     model = lambda x: torch.quantile(x * 2.0, 0.3, 0)  # noqa: E731
     program, _ = lower(model, (torch.randn(2, 3),), dynamic_shapes=(({0: batch},),))

@@ -1,4 +1,4 @@
-"""Elements and slices by indices, and cumulative sums."""
+"""Elements and slices that indices select, and cumulative sums."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_cumulative_sums_along_each_axis(shape: tuple[int, ...], threads: int) -
         add: Function = lambda x, axis=axis: torch.cumsum(x * 2, axis) + 1  # noqa: E731
         program, outside = lower(add, inputs)
         assert not outside and CumulativeSum in kinds(program)
-        # Eager adds float32 numbers in double, too.
+        # Eager PyTorch also adds float32 numbers in double.
         torch.testing.assert_close(run(program, inputs, threads)[0], expected(add, inputs)[0], rtol=0, atol=0)
 
 

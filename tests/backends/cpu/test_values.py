@@ -1,4 +1,4 @@
-"""NaN, infinities, denormals, empty batches and sizes that change."""
+"""NaN, infinities, denormals, empty batches and dynamic sizes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rushlight.exir import to_edge
 
 
 class Encoder(nn.Module):
-    """A layer of a transformer."""
+    """A transformer layer."""
 
     def __init__(self, width: int = 32, heads: int = 4) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ SPECIAL = (float("nan"), float("inf"), -float("inf"), 1e-40, -1e-42, 3e38, -3e38
 
 
 def special(*shape: int) -> torch.Tensor:
-    """Random numbers with all special ones among them."""
+    """Returns random numbers that contain all special values."""
     torch.manual_seed(3)
     x = torch.randn(shape)
     flat = x.view(-1)
@@ -68,7 +68,7 @@ EXACT: dict[str, tuple[Any, Inputs]] = {
     "chain": (lambda x: F.hardswish(x * 2 + 1) - F.relu(x), (special(9, 7),)),
     "clamp": (lambda x: torch.clamp(x, -1, 1) + F.relu6(x), (special(9, 7),)),
     "functions": (
-        # Eager's GELU of huge numbers is infinity, of that NaN, on some processors.
+        # On some processors, GELU of huge numbers is infinity and GELU of infinity is NaN in eager PyTorch.
         lambda x: (
             *(torch.exp(x), torch.tanh(x), torch.sigmoid(x)),
             *(F.silu(x), F.gelu(x.clamp(max=1e9)), torch.erf(x)),
@@ -131,7 +131,7 @@ def test_signs_of_zeros() -> None:
 
 
 class Transformed(nn.Module):
-    """A 3 x 3 convolution, transformed, with an activation, and a residual at stride 1."""
+    """A 3 x 3 convolution with an activation, and with a residual if the stride is 1."""
 
     def __init__(self, channels: int, height: int, stride: int) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ class Transformed(nn.Module):
 def test_special_numbers_in_transformed_convolutions(
     precision: Float32MatmulPrecision, channels: int, height: int, stride: int, threads: int
 ) -> None:
-    """An infinity reaches the outputs under whose windows it is, no others, though tiles are larger."""
+    """An infinity changes only the outputs whose windows contain it, although tiles are larger."""
     torch.manual_seed(4)
     model = Transformed(channels, height, stride).eval()
     inputs = (special(*model.shape),)
@@ -192,7 +192,7 @@ def test_dynamic_sizes(name: str) -> None:
 
 
 def test_quotients_of_sizes_that_may_be_zero() -> None:
-    """torch calls a size of the result `(batch**2) // batch`."""
+    """In torch, a size of the result is `(batch**2) // batch`."""
 
     class Pairs(nn.Module):
         def __init__(self) -> None:
@@ -212,7 +212,7 @@ def test_quotients_of_sizes_that_may_be_zero() -> None:
 
 
 def test_smaller_images_may_take_more_scratch_memory() -> None:
-    # The widest image is convolved line by line, narrow ones by gathered windows.
+    # The widest image is convolved row by row, narrow ones with im2col windows.
     height, width = (torch.export.Dim(name, min=8, max=64) for name in ("height", "width"))
     model = nn.Conv2d(3, 8, 3, stride=2, padding=1).eval()
     program, _ = lower(model, (torch.randn(1, 3, 32, 48),), ({2: height, 3: width},))
@@ -248,7 +248,7 @@ def test_sizes_without_bound_stay_outside() -> None:
 
 
 class Parts(nn.Module):
-    """Differences of sizes, which torch takes for positive."""
+    """Differences of sizes, which torch assumes to be positive."""
 
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
         x = x + y.sum()
@@ -267,7 +267,7 @@ def test_parts_of_nothing_are_empty(half: int) -> None:
 
 @pytest.mark.damage
 def test_columns_of_an_input_without_rows() -> None:
-    """Columns that begin behind the first one have no address in an input without memory."""
+    """An input without rows has no memory, so that the address of later columns does not exist."""
 
     class Columns(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

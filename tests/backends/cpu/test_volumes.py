@@ -1,4 +1,4 @@
-"""Convolutions and pooling of volumes equal eager PyTorch's, and are steps for images."""
+"""Convolutions and pooling of volumes agree with eager PyTorch. Steps for images compute them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_grouped_transposed_convolution_stays_outside(groups: int) -> None:
 
 @pytest.mark.parametrize("norm", [nn.InstanceNorm3d(16, affine=True), nn.GroupNorm(4, 16)])
 def test_norms(norm: nn.Module) -> None:
-    """Of volumes as a convolution writes them, by steps for images."""
+    """Norms of volumes in the layout of a convolution, which steps for images compute."""
     for parameter in norm.parameters():
         nn.init.uniform_(parameter, 0.5, 1.5)
     module, inputs = nn.Sequential(nn.Conv3d(16, 16, 3), norm, nn.LeakyReLU()), (torch.randn(BATCH),)
@@ -134,7 +134,7 @@ def test_what_stays_outside(module: nn.Module) -> None:
 
 
 class Residual(nn.Module):
-    """Two convolutions with batch norms and a sum, as in a ResNet of videos."""
+    """Two convolutions with batch norms and a sum, as in a ResNet for videos."""
 
     def __init__(self, width: int, has_groups: bool = False) -> None:
         super().__init__()

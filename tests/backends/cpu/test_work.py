@@ -1,4 +1,4 @@
-"""What steps compute and move, and the table that `rushlight bench --roofline` prints of it."""
+"""The operations and bytes of steps, and the table of `rushlight bench --roofline`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs whose parts OpenVINO runs give what eager gives."""
+"""Programs with parts for OpenVINO agree with eager PyTorch."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Convolutions(nn.Module):
 
 
 class Attention(nn.Module):
-    """Integers in, two results, one of them of integers."""
+    """Integer inputs and two results, one of which is an integer tensor."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -136,7 +136,10 @@ def test_quantized() -> None:
 
 
 def test_quantization_at_the_edge_of_a_part() -> None:
-    """A quantize node without its dequantize in the part gives integers, and the other way round."""
+    """A part that ends with a quantize node returns integers.
+
+    A part that starts with a dequantize node reads them.
+    """
     operators = torch.ops.quantized_decomposed
 
     class Ends(nn.Module):
@@ -182,7 +185,7 @@ IMPORTED: dict[str, Any] = {"rtol": 2e-2, "atol": 2e-2}
 
 
 def test_what_openvino_exported(file: PTEFile) -> None:
-    """The payload of ExecuTorch's backend of this name."""
+    """A payload of ExecuTorch's OpenvinoBackend."""
     import openvino
 
     payload = bytes(file.delegate_data[0])
@@ -197,7 +200,7 @@ def test_what_openvino_exported(file: PTEFile) -> None:
 
 
 def test_what_openvino_exported_with_weights() -> None:
-    """A compiled model reads its packed weights where the payload lies."""
+    """A compiled model reads its packed weights from the payload without a copy."""
     import openvino
 
     module, x = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU()).eval(), torch.randn(1, 3, 16, 16)

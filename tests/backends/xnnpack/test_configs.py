@@ -1,4 +1,4 @@
-"""The classes of operators: each is one of the backend, and selects it."""
+"""The configuration classes of operators: each belongs to an operator of the backend, and selects it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A damaged program around an XNNPACK delegate gives an error or a result, never a crash."""
+"""A damaged program with an XNNPACK delegate causes an error or returns a result, but never crashes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tensor(program: Program, index: int) -> Tensor:
 @pytest.mark.damage
 @pytest.mark.parametrize("distance", [-4, 0, 4, 64])
 def test_the_output_of_a_copy_overlaps_its_input(distance: int) -> None:
-    """A copy between memory that overlaps is a valid C++ program; `make asan` checks this."""
+    """A copy between overlapping memory has no undefined behaviour; `make asan` checks this."""
     inputs = torch.arange(33.0)
     exported = torch.export.export(Tail(), (inputs,))
     edge = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])

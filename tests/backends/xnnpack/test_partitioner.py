@@ -1,4 +1,4 @@
-"""What the XNNPACK partitioner takes, and what it refuses."""
+"""The nodes that the XNNPACK partitioner selects, and those that it refuses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def calls(manager: Any) -> list[str]:
 
 
 class Product(torch.nn.Module):
-    """A product with a matrix that is not transposed, and a bias of one row."""
+    """A product with a matrix that is not transposed, and a bias with one row."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ def test_a_product_with_a_bias_of_one_row() -> None:
 
 
 class Upward(torch.nn.Module):
-    """A transposed convolution whose step, padding and dilation are one number for both axes."""
+    """A transposed convolution with the same stride, padding and dilation for both axes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ def test_decomposed_layers_with_batches_are_taken_whole(config: QuantizationConf
 
 
 def test_a_decomposed_layer_that_is_not_taken_stays_decomposed() -> None:
-    """No product of XNNPACK has inputs that are quantized at run time and one scale for the weight."""
+    """XNNPACK has no product with dynamically quantized inputs and one scale for the weight."""
     inputs = (torch.randn(3, 4, 8),)
     config = get_symmetric_quantization_config(is_dynamic=True, is_per_channel=False)
     program = quantize(torch.nn.Linear(8, 6), inputs, XNNPACKQuantizer().set_global(config))

@@ -1,4 +1,4 @@
-"""How quantized weights are read for XNNPACK's payloads."""
+"""Conversion of quantized weights for XNNPACK's payloads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rushlight.runtime import Runtime
 
 
 class Grouped(torch.nn.Module):
-    """Dequantizes a matrix [3, 8] in groups of its rows."""
+    """Dequantizes a matrix [3, 8] with groups along its rows."""
 
     def __init__(self, group_size: int, quant_min: int, quant_max: int, zero_point: int = 0) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ def test_what_xnnpack_cannot_store(module: Grouped) -> None:
 
 
 def with_activations(dtype: torch.dtype) -> QuantizationConfig:
-    """The symmetric int8 configuration with activations of another dtype."""
+    """Returns the symmetric int8 configuration with another dtype for activations."""
     config = get_symmetric_quantization_config()
     spec = config.input_activation
     assert isinstance(spec, QuantizationSpec)

@@ -1,4 +1,4 @@
-"""What is taken runs at every size within the bounds and in every layout; the rest stays outside."""
+"""Selected nodes run for every size within the bounds and in every layout. Other nodes are not selected."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Function(nn.Module):
 
 
 def compiled(module: nn.Module, *inputs: torch.Tensor, dynamic: Any = None, whole: bool = True) -> Any:
-    """The module in XnnpackBackend; `whole` says whether all of it is taken."""
+    """Compiles the module for XnnpackBackend. With `whole`, the backend must run all of it."""
     if dynamic is not None and isinstance(module, _Function):
         dynamic = (dynamic,)  # its parameters are one tuple
     program = torch.export.export(module.eval(), inputs, dynamic_shapes=dynamic)
@@ -66,7 +66,7 @@ def test_a_foreign_file_with_one_runs(name: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_foreign_file_with_a_small_result_at_run_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A build with XNNPACK has chosen it when the program was loaded, and refuses what it cannot do."""
+    """A build with XNNPACK selects XNNPACK at load. At run time, it refuses unsupported sizes."""
     monkeypatch.setattr(support, "_transposed", lambda node, source: None)
     module, x = nn.ConvTranspose2d(4, 4, 3, 3, 1, groups=2), torch.randn(1, 4, 6, 6)
     program = compiled(module, x, dynamic=({2: Dim("h", min=1, max=8)},))
@@ -171,7 +171,7 @@ def test_channels_last_inputs_of_sizes_that_make_the_layout_ambiguous(name: str)
 
 
 def test_a_picture_of_one_pixel_with_a_dynamic_batch() -> None:
-    """Its layout changes by a reshape, which must not hold the largest batch."""
+    """A reshape changes its layout. The reshape must not contain the largest batch."""
     module = nn.Sequential(nn.Conv2d(4, 8, 1), nn.Linear(1, 3))
     x = torch.randn(3, 4, 1, 1)
     program = compiled(module, x, dynamic=({0: Dim("batch", min=1, max=6)},))

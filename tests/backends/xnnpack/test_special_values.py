@@ -1,4 +1,4 @@
-"""NaN and infinities come out where they do in PyTorch."""
+"""The results have NaN and infinities at the same places as in PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Debug handles: which values of a graph and of the runtime belong together."""
+"""Debug handles: the mapping between values of a graph and values of the runtime."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_exported_program_gets_the_handles_of_its_edge_nodes(strict: bool) -
     handles: dict[str, Any] = {node.name: meta.get_debug_handle(node) for node in exported.graph.nodes}
     assert handles["to"] == UNSET_DEBUG_HANDLE
     assert 0 < handles["linear"] < handles["relu"] < handles["split"]
-    if not strict:  # the nodes of two strict exports name the same nodes of one capture
+    if not strict:  # the nodes of two strict exports refer to the same nodes of one capture
         assert not propagate_back_debug_handle(other, id(other.graph), edge)
         assert propagate_back_debug_handle(other, id(other.graph), edge, True)
 

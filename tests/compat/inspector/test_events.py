@@ -1,4 +1,4 @@
-"""Events of ExecuTorch's Inspector: which runs and steps are put together, and what an event then has."""
+"""Events of ExecuTorch's Inspector: the merge of runs and steps, and the fields of events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ExecuTorch's Inspector on programs that ran: operators, graphs and numeric gaps."""
+"""ExecuTorch's Inspector for executed programs: operators, graphs and numeric gaps."""
 
 from __future__ import annotations
 

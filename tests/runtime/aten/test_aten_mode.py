@@ -1,4 +1,4 @@
-"""ATen mode: the same programs on torch's kernels give what eager and the native runtime give."""
+"""ATen mode: programs on torch's kernels agree with eager PyTorch and with the native runtime."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_weights_in_a_data_file(tmp_path: Path) -> None:
 
 
 def test_an_operator_without_a_native_kernel() -> None:
-    """The program runs here only, on the functional overload where torch has no out variant with a kernel."""
+    """Only ATen mode runs the program. Without an out variant in torch, it calls the functional overload."""
     library = torch.library.Library("aten_mode_test", "DEF")
     try:
         library.define("halves(Tensor x, float by) -> (Tensor, Tensor)")
@@ -214,7 +214,7 @@ def lowered(net: torch.nn.Module) -> Any:
 
 @pytest.fixture(scope="module")
 def delegated() -> tuple[Any, bytes, torch.Tensor]:
-    """Two delegates around an operator that the backend lacks; the lowered modules, the file, the result."""
+    """Returns the lowered modules, the file and the result of a program with two delegates."""
 
     def forward(x: torch.Tensor) -> torch.Tensor:
         return (x + x) * torch.cumsum(x * 2, 0) - x

@@ -1,4 +1,4 @@
-"""Linear layers of int16 blocks: their weights, their errors, and where they are left out."""
+"""Linear layers with int16 blocks: weights, errors, and layers for which the backend does not use them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ TARGET = "avx2"
 
 
 def coarse(target: str | None = TARGET, weights: torch.dtype | None = None) -> CpuPartitioner:
-    """The partitioner that may take such products."""
+    """Returns a partitioner that may use int16 blocks."""
     return CpuPartitioner(target, weights=weights, float32_matmul_precision="high")
 
 
 class Layer(nn.Module):
-    """(rows, WIDTH) to the same: what a transformer does after its attention."""
+    """The MLP of a transformer: (rows, WIDTH) to the same shape."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ def test_panels_lie_as_tiles_read_them() -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("target", ["avx2", "avx512"])
 def test_a_plan_runs_on_any_machine(target: str, threads: int) -> None:
-    """Where there are no such products, or other panels, weights become floats."""
+    """On a machine without int16 products or with other panels, the runtime converts weights to floats."""
     torch.manual_seed(0)
     model, inputs = Layer(), (torch.randn(ROWS, WIDTH),)
     program, outside = lower(model, inputs, partitioner=coarse(target))

@@ -1,4 +1,4 @@
-"""Convolutions around a depthwise one, run a few rows at a time."""
+"""Convolutions before and after a depthwise convolution, which are computed a few rows at a time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Block(nn.Module):
 
 
 class Padded(nn.Module):
-    """A depthwise convolution with more padding at the bottom and on the right: TensorFlow's "same"."""
+    """A depthwise convolution with more padding at the bottom and on the right, as in TensorFlow's "same"."""
 
     def __init__(self, kernel: int, padding: tuple[int, int, int, int], projects: bool = True) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Padded(nn.Module):
 
 
 class Stem(nn.Module):
-    """A convolution of 3 x 3 before the depthwise one."""
+    """A 3 x 3 convolution before the depthwise convolution."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ def test_a_map_that_is_read_twice_or_small_is_whole() -> None:
 
 
 def test_the_last_product_of_one_is_not_the_first_of_the_next() -> None:
-    """Separable convolutions in a row, as in MobileNet: each product could end one step and begin another."""
+    """Separable convolutions in a row, as in MobileNet: a pointwise convolution could be in two steps."""
     torch.manual_seed(0)
 
     def separable(stride: int) -> list[nn.Module]:

@@ -1,4 +1,4 @@
-"""Scales, shifts and clamps that a product applies to what it reads."""
+"""Scales, shifts and clamps that a product applies to its input (prologues)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def norm(channels: int, rank: int = 2) -> nn.Module:
 
 
 class Around(nn.Module):
-    """What `inner` gives of what `first` does, times that: it is read again, so that nothing is in place."""
+    """The mean of `inner(y)` times y, with y = first(x).
+
+    y is read twice, so that `inner` cannot overwrite it.
+    """
 
     def __init__(self, first: nn.Module, *inner: nn.Module) -> None:
         super().__init__()
@@ -42,7 +45,7 @@ class Around(nn.Module):
 
 
 class Gated(nn.Module):
-    """Channels times what is computed from each image, and the same shifted."""
+    """Channels multiplied with gates of each image, with and without a shift."""
 
     def __init__(self, shifts: bool) -> None:
         super().__init__()
@@ -57,7 +60,7 @@ class Gated(nn.Module):
 
 
 class Dense(nn.Module):
-    """A block of DenseNet; each layer reads all before it."""
+    """A block of DenseNet: each layer reads the results of all earlier layers."""
 
     def __init__(self, layers: int = 6) -> None:
         super().__init__()
@@ -83,7 +86,7 @@ class Dense(nn.Module):
 
 
 FIRST = nn.Conv2d(6, 24, 3)
-# Models, shapes of inputs, and the chains that are left.
+# Models, shapes of inputs, and the number of remaining chain steps.
 CASES: dict[str, tuple[Any, tuple[int, ...], int]] = {
     "norm": (Around(FIRST, nn.ReLU(), norm(24), nn.Conv2d(24, 40, 1)), (2, 6, 9, 7), 2),
     "norm_relu": (Around(FIRST, norm(24), nn.ReLU(), nn.Conv2d(24, 40, 1)), (2, 6, 9, 7), 1),
@@ -97,7 +100,7 @@ CASES: dict[str, tuple[Any, tuple[int, ...], int]] = {
     "gates": (Gated(shifts=False), (3, 6, 8, 11), 1),
     "shifts": (Gated(shifts=True), (3, 6, 8, 11), 1),
     "dense": (Dense(), (2, 3, 20, 24), 0),
-    # A window has zeros at its edges, which nothing is added to.
+    # The shift must not be added to the zeros of the padding.
     "window": (Around(FIRST, norm(24), nn.ReLU(), nn.Conv2d(24, 8, 3, padding=1)), (1, 6, 9, 7), 2),
     "stride": (
         nn.Sequential(FIRST, nn.MaxPool2d(2), norm(24), nn.ReLU(), nn.Conv2d(24, 8, 1, 2)),
@@ -106,7 +109,7 @@ CASES: dict[str, tuple[Any, tuple[int, ...], int]] = {
     ),
     "sigmoid": (Around(FIRST, norm(24), nn.Sigmoid(), nn.Conv2d(24, 8, 1)), (1, 6, 9, 7), 2),
     "groups": (Around(FIRST, norm(24), nn.ReLU(), nn.Conv2d(24, 8, 1, groups=2)), (1, 6, 9, 7), 2),
-    # The result has its input's memory.
+    # The result shares the memory of the input.
     "in_place": (
         nn.Sequential(FIRST, nn.MaxPool2d(2), norm(24), nn.ReLU(), nn.Conv2d(24, 8, 1)),
         (1, 6, 9, 8),

@@ -1,4 +1,4 @@
-"""Convolutions that are computed as one because their results lie next to each other."""
+"""Convolutions that are merged because their results are adjacent in memory."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rushlight.backends.cpu.plan.tables import Gemm
 
 
 def products(program: bytes) -> list[int]:
-    """The outputs of all products."""
+    """Returns the outputs of all products."""
     return [gemm.outputs for gemm in operations(program, Gemm)]
 
 
 def test_phases_of_a_transposed_convolution() -> None:
-    """Two lines of two phases of 32 outputs each."""
+    """There are two rows of two phases, each with 32 outputs."""
     model, inputs = Skip(conv(3, padding=1)), (torch.randn(1, 3, 44, 36),)
     program, _ = lower(model, inputs)
     assert products(program)[-2:] == [64, 64]

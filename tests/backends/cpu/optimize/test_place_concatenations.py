@@ -1,4 +1,4 @@
-"""Concatenations whose parts are computed in their places."""
+"""Concatenations whose parts are computed directly in the memory of the result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rushlight.backends.cpu.plan.tables import Copy
 
 
 class Joined(nn.Module):
-    """What all layers give of one input, side by side, and a convolution over it."""
+    """A concatenation of the results of all layers, and a convolution after it."""
 
     def __init__(self, *layers: nn.Module, channels: int) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class Joined(nn.Module):
 
 
 class Dense(nn.Module):
-    """Layers that each read all that is before them."""
+    """Each layer reads the results of all earlier layers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Dense(nn.Module):
 
 
 class Decoder(nn.Module):
-    """A level of a U-Net; `padded`: the skipped map is padded first."""
+    """A level of a U-Net. With `padded`, the skip connection is padded first."""
 
     def __init__(self, padded: bool = False) -> None:
         super().__init__()
@@ -72,12 +72,12 @@ TOKENS = nn.Sequential(
 
 
 def _padded_part(x: torch.Tensor) -> torch.Tensor:
-    """The padding, which is written over the whole of the part at first, comes before what it surrounds."""
+    """The padding step writes the whole part. It must run before the step that writes the interior."""
     y = torch.relu(x)
     return torch.cat((y[:, :1], F.pad(y[:, 1:].repeat_interleave(2, 1), (0, 0, 0, 1))), 1) * 2
 
 
-# Models, shapes of inputs, and the copies that are left: of inputs, of outputs, of constants.
+# Models, shapes of inputs, and the number of remaining copies: of inputs, outputs and constants.
 CASES: dict[str, tuple[Any, tuple[int, ...], int]] = {
     "decoder": (Decoder(), (1, 6, 20, 24), 2),
     "decoder_padded": (Decoder(padded=True), (2, 6, 20, 24), 4),
@@ -112,7 +112,7 @@ def test_parts_are_computed_in_their_places(name: str) -> None:
 
 
 class Skips(nn.Module):
-    """A U-Net of three levels, of 16 channels at the top."""
+    """A U-Net with three levels and 16 channels at the top."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ def test_maps_that_wait_long_do_not_hold_the_place_of_the_whole() -> None:
     program, outside = lower(model, inputs)
     assert not outside
     assert_close(run(program, inputs), expected(model, inputs))
-    # The map at the top, what comes to it from below, the result.
+    # The activation of the top level, the upsampled activation of the level below, the result.
     largest = 16 * 64 * 64 * 4
     assert plan_of(program).arena_bytes <= 3.1 * largest
 

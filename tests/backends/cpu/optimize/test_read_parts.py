@@ -1,4 +1,4 @@
-"""Convolutions that read what is concatenated where it is."""
+"""Convolutions that read the parts of a concatenation without a copy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rushlight.backends.cpu.plan.tables import Copy, Gemm, Winograd
 
 
 class Skip(nn.Module):
-    """A map that waits for what is computed from it at half the resolution, and a convolution over both."""
+    """A skip connection, a branch with half the resolution, and a convolution of their concatenation."""
 
     def __init__(self, last: nn.Module, grow: int = 32, rank: int = 2) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ def conv(kernel: int, **options: int) -> nn.Module:
     return nn.Conv2d(48, 20, kernel, **options)  # type: ignore[arg-type]
 
 
-# The options of the last layer, the precision, and the steps it may be.
+# The options of the last layer, the precision, and the possible steps.
 LAYERS: dict[str, tuple[dict[str, int], Float32MatmulPrecision, set[Kind]]] = {
     "winograd_4": ({"kernel": 3, "padding": 1}, "high", {Winograd}),
     "winograd_2": ({"kernel": 3, "padding": 1}, "highest", {Winograd}),
@@ -45,7 +45,7 @@ LAYERS: dict[str, tuple[dict[str, int], Float32MatmulPrecision, set[Kind]]] = {
 
 
 def readers(program: bytes) -> list[Kind]:
-    """The kinds of the convolutions that read several places."""
+    """Returns the kinds of the convolutions that read several parts."""
     return [
         type(step.operation)
         for step in plan_of(program).steps
@@ -95,7 +95,7 @@ def test_dynamic_sizes() -> None:
 
 
 def test_infinities_reach_no_other_outputs_than_they_should() -> None:
-    """Tiles with them are summed directly; the deeper map, that of pixels between them, has none."""
+    """Tiles with infinities are summed directly. The lower level has no infinities."""
     torch.manual_seed(1)
     model = Skip(conv(3, padding=1))
     model.pool = nn.AvgPool2d(1, 2)  # type: ignore[assignment]
@@ -111,7 +111,7 @@ def test_infinities_reach_no_other_outputs_than_they_should() -> None:
 
 
 def test_maps_of_few_channels_are_joined() -> None:
-    """Products would be of few terms at a time."""
+    """Without a copy, the products would have few terms."""
     model, inputs = Skip(nn.Conv2d(23, 20, 5), grow=7), (torch.randn(1, 3, 44, 36),)
     program, _ = lower(model, inputs)
     assert readers(program) == []

@@ -1,4 +1,4 @@
-"""Taps that lie over the padding everywhere take no time."""
+"""Taps of a convolution that only read padding are removed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rushlight.backends.cpu.plan.tables import DepthwiseConv2d, Gemm
 
 
 def kernel_of(program: bytes) -> tuple[int, int]:
-    """The kernel of the only convolution."""
+    """Returns the kernel size of the only convolution."""
     windows = [step.window for step in operations(program, Gemm)]
     windows += [step.window for step in operations(program, DepthwiseConv2d)]
     (window,) = windows

@@ -1,4 +1,4 @@
-"""Images of another size that are computed in the order in which they are needed."""
+"""Resized images are written in the layout that the next step needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rushlight.backends.cpu.plan.tables import Resize2d
 
 
 class Segmentation(nn.Module):
-    """A map of classes, enlarged."""
+    """An upsampled map of classes."""
 
     def __init__(self, classes: int, mode: str) -> None:
         super().__init__()

@@ -118,7 +118,7 @@ public final class Module implements AutoCloseable {
    *
    * @param inputs the inputs of the method, all of them
    * @return the outputs; tensors are copies in row-major order
-   * @throws IllegalArgumentException if an input is invalid; the message gives its index
+   * @throws IllegalArgumentException if an input is invalid; the message contains its index
    * @throws IllegalStateException if the module was destroyed
    * @throws RushlightRuntimeException if the method cannot be loaded or fails
    */
@@ -132,7 +132,7 @@ public final class Module implements AutoCloseable {
    * @param methodName the name of the method
    * @param inputs the inputs of the method, all of them
    * @return the outputs; tensors are copies in row-major order
-   * @throws IllegalArgumentException if an input is invalid; the message gives its index
+   * @throws IllegalArgumentException if an input is invalid; the message contains its index
    * @throws IllegalStateException if the module was destroyed
    * @throws RushlightRuntimeException if the method cannot be loaded or fails
    */

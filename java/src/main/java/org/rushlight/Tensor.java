@@ -283,7 +283,7 @@ public final class Tensor {
     checkBuffer(data, data.order());
     if (data.capacity() % dtype.size != 0) {
       throw new IllegalArgumentException(
-          "data has " + data.capacity() + " bytes, which are no whole number of elements of " + dtype);
+          "data has " + data.capacity() + " bytes, which is not a multiple of the element size of " + dtype);
     }
     checkedCount(shape, data.capacity() / dtype.size, dtype);
     return over(data, shape.clone(), dtype);

@@ -93,7 +93,7 @@ public class TensorTest {
     refuses("17 dimensions", () -> Tensor.fromBlob(new float[0], new long[17]));
     refuses("not a direct buffer", () -> Tensor.fromBlob(FloatBuffer.allocate(2), PAIR));
     refuses("read-only", () -> Tensor.fromBlob(Tensor.allocateFloatBuffer(2).asReadOnlyBuffer(), PAIR));
-    refuses("no whole number", () -> Tensor.fromBlob(Tensor.allocateByteBuffer(7), PAIR, DType.FLOAT));
+    refuses("not a multiple of the element size", () -> Tensor.fromBlob(Tensor.allocateByteBuffer(7), PAIR, DType.FLOAT));
     refuses("numElements is -1", () -> Tensor.allocateFloatBuffer(-1));
     final ByteOrder other =
         ByteOrder.nativeOrder() == ByteOrder.BIG_ENDIAN ? ByteOrder.LITTLE_ENDIAN : ByteOrder.BIG_ENDIAN;
