@@ -190,7 +190,7 @@ class Recorder(TorchDispatchMode):
         return map_aggregate(tree, convert)
 
 
-# matmul folds the batch dims of one operand into its rows if the other operand is a matrix that requires grad.
+# matmul folds the batch dims of one operand into its rows if the other operand is a matrix with gradients.
 _READS_REQUIRES_GRAD = frozenset({torch.ops.aten.matmul.default})
 
 _METADATA_READS = frozenset(FunctionalTensor.metadata_fns)
