@@ -8,7 +8,7 @@ from rushlight.devtools.inspector import numerical_comparator as plain
 
 
 def _numbers(value: object) -> torch.Tensor:
-    """Converts a value to float64; if it has a NaN, NaN becomes 0 and infinity the largest number."""
+    """Converts a value to float64. If it contains NaN, NaN becomes 0 and infinity the largest number."""
     numbers = plain.as_float(value)
     return torch.nan_to_num(numbers) if bool(numbers.isnan().any()) else numbers
 

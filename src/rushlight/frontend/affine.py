@@ -101,7 +101,7 @@ def _rewrite_dynamic_rows(choose: Node) -> None:
     """Replaces the quantization of activations at run time, with parameters for each row.
 
     Before: s, z = choose_qparams_affine(x, [1, .., n]); dequantize_affine(quantize_affine(x, s, z), s, z)
-    After: the same with choose_qparams_per_token_asymmetric, quantize_per_token and dequantize_per_token
+    Expected: the same with choose_qparams_per_token_asymmetric, quantize_per_token and dequantize_per_token
     """
     source, mapping, block, dtype, low, high = _values(
         choose, ("input", "mapping_type", "block_size", "target_dtype", "quant_min", "quant_max")
@@ -148,7 +148,7 @@ def _rewrite_stored_matrix(node: Node) -> None:
     """Replaces the dequantization of a stored int8 matrix `q`.
 
     Before: dequantize_affine(q, [1, n], s, z)
-    After: dequantize_per_channel_group(q, s, z) with groups of n elements
+    Expected: dequantize_per_channel_group(q, s, z) with groups of n elements
     """
     source, block, scale, zero, dtype, low, high, result = _values(
         node,
