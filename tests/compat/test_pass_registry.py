@@ -35,7 +35,5 @@ def test_the_first_passes_of_a_name_stay() -> None:
 
 def test_unknown_names_are_refused_with_those_that_exist() -> None:
     PassRegistry.register_list("known", [])
-    with pytest.raises(
-        ExportError, match="no pass is registered as missing; the registered names are: .*known"
-    ):
+    with pytest.raises(ExportError, match="no pass is registered as missing; the registered names .*known"):
         PassRegistry.get("missing")
