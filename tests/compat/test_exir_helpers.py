@@ -63,7 +63,7 @@ def test_layouts_and_dtypes() -> None:
 def test_operators() -> None:
     add = torch.ops.aten.add.Tensor
     assert helpers.unwrap_op_overload(ops.edge.aten.add.Tensor) is add
-    with pytest.raises(TypeError, match="is no operator"):
+    with pytest.raises(TypeError, match="is not an operator"):
         helpers.unwrap_op_overload(print)
     assert helpers.to_out_variant(add) == (torch.ops.aten.add.out, ("out",))
     assert helpers.get_out_args_from_opoverload(torch.ops.aten.add.out) == ("out",)
