@@ -1,4 +1,4 @@
-"""Comparators that treat NaN as 0, as in ExecuTorch. The inspector's own comparators return NaN."""
+"""Comparators that treat NaN as 0, as in ExecuTorch. Rushlight's own comparators return NaN."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class ConfigerationBasedPartitioner(Partitioner):
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
-        """Returns the operators of the configurations that must not be decomposed."""
+        """Returns the operators that must not be decomposed, and a filter for their calls."""
         kept = [config.get_original_aten() for config in self.target_partitioner_configs.values()]
 
         def keeps(node: Node) -> bool:

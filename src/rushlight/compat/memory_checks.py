@@ -187,7 +187,7 @@ def _bases(spec: TensorSpec) -> Iterator[TensorSpec]:
     seen = {spec}
     while spec.storage_base is not None:
         spec = spec.storage_base
-        internal_assert(spec not in seen, f"the storage_base of {spec} is the spec itself")
+        internal_assert(spec not in seen, f"{spec} is its own storage_base, directly or indirectly")
         seen.add(spec)
         yield spec
 

@@ -219,7 +219,7 @@ class QuantizeInputs(_QuantizeIO):
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Changes the program and the graph that is given."""
+        """Changes the program and the given graph module, in place."""
         program = self.program()
         for index, params in self.quantized_inputs_idx_dict.items():
             name = str(program.graph_signature.user_inputs[index])
@@ -264,7 +264,7 @@ class QuantizeOutputs(_QuantizeIO):
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Changes the program and the graph that is given."""
+        """Changes the program and the given graph module, in place."""
         program = self.program()
         for index in self.quantized_outputs_idx_list:
             self.dequant_args[index] = quantize_output(program, index)

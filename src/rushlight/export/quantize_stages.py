@@ -111,8 +111,9 @@ class QuantizeStage(FixedStage):
     def _quantize(
         self, model: torch.nn.Module, examples: Sequence[tuple[object, ...]], recipe: QuantizationRecipe
     ) -> torch.nn.Module:
-        """Exports, prepares, calibrates or trains, and converts a module, and runs the recipe's passes in
-        between.
+        """Exports, prepares, calibrates or trains, and converts a module.
+
+        The recipe's passes run before and after these steps.
         """
         if recipe.is_qat:
             model.train()

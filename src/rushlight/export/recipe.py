@@ -67,8 +67,8 @@ class ExportRecipe:
     def combine(cls, recipes: list[ExportRecipe], recipe_name: str | None = None) -> ExportRecipe:
         """Combines recipes of several backends into one.
 
-        Lists are concatenated in order, single options must be equal, and the first backend configuration is
-        used.
+        Lists are concatenated in order, and single options must be equal. The first
+        `executorch_backend_config` is used.
 
         Args:
             recipes: the recipes.

@@ -396,7 +396,7 @@ class ExportSession:
             print(info.table())
 
     def get_etrecord(self) -> Any:
-        """Returns the record for the developer tools.
+        """Returns the ETRecord for the developer tools.
 
         Raises:
             RuntimeError: the session was not made with `generate_etrecord=True`.

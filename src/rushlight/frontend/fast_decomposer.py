@@ -254,7 +254,7 @@ class FastDecomposer:
     def _inputs_unchanged(self, node: Node) -> bool:
         """Whether old and new inputs have equal metadata, so that the metadata of the result stays valid."""
         for old in node.all_input_nodes:
-            if old not in self.env:  # a body
+            if old not in self.env:  # A body of control flow.
                 continue
             new = self.mapped(old)
             if not isinstance(new, Node):

@@ -86,8 +86,8 @@ def select(
     if missing:
         raise ValueError(
             f"the runtime has no kernels for {', '.join(sorted(missing))}; pass the C++ sources "
-            "of your own kernels with --own-sources, or name the operators whose kernels your application "
-            "registers with --own"
+            "of your own kernels with --own-sources, or use --own to name the operators whose kernels your "
+            "application provides"
         )
     families = set(usage.targets if isas is None else isas)
     if isas is None and any(row.kind == "optimized" for row in rows):

@@ -22,7 +22,7 @@ class DelegateMetadata(TypedDict):
 
 @dataclass(frozen=True, order=True)
 class InstructionEventSignature:
-    """An instruction, or a step of the delegate that it calls."""
+    """The signature of an instruction, or of a step of the delegate that the instruction calls."""
 
     instruction_id: int
     chain_index: int
@@ -65,7 +65,7 @@ def _optional(number: int | None) -> int | None:
 
 @dataclass(frozen=True, order=True)
 class ProfileEventSignature:
-    """The name of a timed event, its instruction, and the identifier of a delegate's step."""
+    """The signature of a timed event: its name, its instruction, and the identifier of a delegate's step."""
 
     name: str
     instruction_id: int | None
@@ -74,7 +74,7 @@ class ProfileEventSignature:
 
     @staticmethod
     def _gen_from_event(event: ProfileEvent) -> ProfileEventSignature:
-        """The signature of an event; the dump's -1 and "" for no identifier become None."""
+        """Returns the signature of an event. The values -1 and "" of a dump become None."""
         return ProfileEventSignature(
             event.name or "",
             _optional(event.instruction_id),
@@ -85,7 +85,7 @@ class ProfileEventSignature:
 
 @dataclass(frozen=True, order=True)
 class DebugEventSignature:
-    """The name of a recorded value, its instruction, and the identifier of a delegate's step."""
+    """The signature of a recorded value: name, instruction, and identifier of a delegate's step."""
 
     name: str = ""
     instruction_id: int | None = -1
@@ -94,7 +94,7 @@ class DebugEventSignature:
 
     @staticmethod
     def _gen_from_event(event: DebugEvent) -> DebugEventSignature:
-        """The signature of an event; the dump's -1 and "" for no identifier become None."""
+        """Returns the signature of an event. The values -1 and "" of a dump become None."""
         return DebugEventSignature(
             event.name or "",
             _optional(event.instruction_id),
@@ -105,7 +105,7 @@ class DebugEventSignature:
 
 @dataclass(frozen=True, order=True)
 class EventSignature:
-    """An event of the Inspector: an instruction, and its times and values."""
+    """The signature of an event of the Inspector: an instruction, and its times and values."""
 
     instruction_id: int
     profile_event_signature: ProfileEventSignature | None = None
