@@ -53,7 +53,7 @@ class _AliasModule(types.ModuleType):
                 fullname = f"{self.__name__}.{name}"
                 raise AttributeError(
                     _reason(fullname)
-                    or f"Rushlight does not provide the name {fullname} "
+                    or f"{fullname} is a name that Rushlight does not provide "
                     f"(after install_as_executorch(), all modules of `{_ROOT}` come from Rushlight)"
                 )
             value = getattr(module, name)

@@ -132,7 +132,7 @@ class _Builder:
     def _make(self, node: torch.fx.Node) -> tuple[Node, list[ValueNode]]:
         """Returns the new node, and new nodes for its arguments that are constants."""
         if node.op not in ("placeholder", "get_attr", "output", "call_function"):
-            raise ValueError(f"an operator graph cannot contain {node.op} nodes: {node.target} ({node.name})")
+            raise ValueError(f"an operator graph cannot contain {node.op} of {node.target} ({node.name})")
         name = node.name + "_"  # Viewers would merge nodes whose names end with a number.
         data = meta.get_all(node)
         tensors = [value for value in _values(data.get("val")) if isinstance(value, torch.Tensor)]

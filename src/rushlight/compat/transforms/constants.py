@@ -146,7 +146,7 @@ def delete_constant_placeholder(exp_program: ExportedProgram, node: Node) -> Non
     """
     if node.users:
         raise RuntimeError(
-            f"{node.name} cannot be removed, because it has users: {', '.join(map(str, node.users))}"
+            f"{node.name} has users, so that it cannot be removed: {', '.join(map(str, node.users))}"
         )
     tensors, target = _storage(exp_program, node)
     if tensors is None:
