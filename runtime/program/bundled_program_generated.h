@@ -49,7 +49,7 @@ struct Value : flatbuffer::Table {
   using Table::Table;
   flatbuffer::Table val() const { return table<flatbuffer::Table>(6); }
   ValueUnion val_type() const { return scalar<ValueUnion>(4, ValueUnion::NONE); }
-  // Absent unless val_type() is the one asked for.
+  // The result is absent if val_type() is another type.
   Tensor val_as_Tensor() const { return val_type() == ValueUnion::Tensor ? table<Tensor>(6) : Tensor(); }
   Int val_as_Int() const { return val_type() == ValueUnion::Int ? table<Int>(6) : Int(); }
   Bool val_as_Bool() const { return val_type() == ValueUnion::Bool ? table<Bool>(6) : Bool(); }

@@ -184,7 +184,7 @@ struct EValue : flatbuffer::Table {
   using Table::Table;
   flatbuffer::Table val() const { return table<flatbuffer::Table>(6); }
   KernelTypes val_type() const { return scalar<KernelTypes>(4, KernelTypes::NONE); }
-  // Absent unless val_type() is the one asked for.
+  // The result is absent if val_type() is another type.
   Null val_as_Null() const { return val_type() == KernelTypes::Null ? table<Null>(6) : Null(); }
   Int val_as_Int() const { return val_type() == KernelTypes::Int ? table<Int>(6) : Int(); }
   Bool val_as_Bool() const { return val_type() == KernelTypes::Bool ? table<Bool>(6) : Bool(); }
@@ -240,7 +240,7 @@ struct Instruction : flatbuffer::Table {
   using Table::Table;
   flatbuffer::Table instr_args() const { return table<flatbuffer::Table>(6); }
   InstructionArguments instr_args_type() const { return scalar<InstructionArguments>(4, InstructionArguments::NONE); }
-  // Absent unless instr_args_type() is the one asked for.
+  // The result is absent if instr_args_type() is another type.
   KernelCall instr_args_as_KernelCall() const { return instr_args_type() == InstructionArguments::KernelCall ? table<KernelCall>(6) : KernelCall(); }
   DelegateCall instr_args_as_DelegateCall() const { return instr_args_type() == InstructionArguments::DelegateCall ? table<DelegateCall>(6) : DelegateCall(); }
   MoveCall instr_args_as_MoveCall() const { return instr_args_type() == InstructionArguments::MoveCall ? table<MoveCall>(6) : MoveCall(); }

@@ -263,18 +263,18 @@ def test_dataclasses_of_operations(tmp_path: Path) -> None:
         ("enum E : byte { X, X }", "E.X is declared twice"),
         ("enum E : float { X }", "'float' cannot be the type of an enum"),
         ("enum E : byte { X = 1 } table A { b: E; } root_type A;", "default is not a member"),
-        ("table A { b: int = x; } root_type A;", "'x' is no default of a int"),
+        ("table A { b: int = x; } root_type A;", "'x' is not a valid default for the type int"),
         ('file_identifier "toolong";', "four characters"),
         ("table A {}", "root_type '' is not a table"),
         ("table A { b: int; } %", "unexpected '%'"),
-        ("table A { b: [int] = null; } root_type A;", "only numbers are null"),
-        ('attribute "reads"; table A { b: int (reads); } root_type A;', "an operand is a uint"),
-        ('attribute "min"; table A { b: int (min: 1); } root_type A;', "bounds have a min and a max"),
+        ("table A { b: [int] = null; } root_type A;", "only numbers can have the default null"),
+        ('attribute "reads"; table A { b: int (reads); } root_type A;', "an operand must be a uint"),
+        ('attribute "min"; table A { b: int (min: 1); } root_type A;', "bounds need both a min and a max"),
         (
             'attribute "min"; attribute "max"; table A { b: int (min: 1, max: 2); } root_type A;',
             "the default is out of its bounds",
         ),
-        ('attribute "closed"; enum E : byte (closed) { X = 1, Y = 3 }', "do not follow each other"),
+        ('attribute "closed"; enum E : byte (closed) { X = 1, Y = 3 }', "are not consecutive numbers"),
     ],
 )
 def test_what_the_parser_refuses(tmp_path: Path, text: str, message: str) -> None:

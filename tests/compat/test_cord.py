@@ -28,5 +28,5 @@ def test_pieces_are_not_copied(tmp_path: Path) -> None:
 
 def test_other_things_are_refused() -> None:
     text: Any = "text"
-    with pytest.raises(TypeError, match="a cord holds bytes, not a str"):
+    with pytest.raises(TypeError, match="a cord contains bytes, not a str"):
         Cord(text)

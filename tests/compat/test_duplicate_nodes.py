@@ -51,7 +51,7 @@ def test_constants(shared: ExportedProgram) -> None:
     assert duplicate_constant_node(shared, "nothing") == set()
 
 
-@pytest.mark.parametrize(("name", "message"), [("x", "input of the user"), ("b_state", "changes")])
+@pytest.mark.parametrize(("name", "message"), [("x", "is a user input"), ("b_state", "is mutable")])
 def test_what_is_no_constant_is_refused(shared: ExportedProgram, name: str, message: str) -> None:
     with pytest.raises(CompileError, match=message):
         duplicate_constant_node(shared, name)

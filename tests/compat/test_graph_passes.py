@@ -339,7 +339,7 @@ def test_verifiers_of_a_transformed_program() -> None:
     assert changed.verifiers == [OwnVerifier]
     assert OwnVerifier not in program.verifiers
     assert transform_exported_program(program, AddNothing()).verifiers == program.verifiers
-    with pytest.raises(TypeError, match="list is no pass: .* override_verifiers"):
+    with pytest.raises(TypeError, match="list is not a pass: .* override_verifiers"):
         transform_exported_program(program, [AddNothing()])
 
 

@@ -83,7 +83,7 @@ def test_specs_are_chosen() -> None:
     assert without_constants - without_inputs == {nodes_by_name(program)["x"].meta["spec"]}
     without_state = set(collect_specs_from_nodes(nodes, signature, ignore_mutable_buffers=True))
     assert nodes_by_name(program)["b_total"].meta["spec"] in without_constants - without_state
-    with pytest.raises(InternalError, match="owns no memory"):
+    with pytest.raises(InternalError, match="has no memory"):
         list(collect_specs_from_nodes(nodes, signature, ignore_out_var_node=False))
 
 

@@ -98,7 +98,7 @@ def test_a_backend_of_a_vendor_says_what_it_would_need(tmp_path: Path) -> None:
 
 def test_names_of_the_former_tracer_are_refused_with_a_reason(tmp_path: Path) -> None:
     result = run(INSTALL + "from executorch.exir.tracer import DispatchTracer", tmp_path)
-    assert "it is ExecuTorch's former tracer; capture with torch.export.export" in result.stderr
+    assert "it is ExecuTorch's former tracer; use torch.export.export" in result.stderr
     result = run(INSTALL + "from executorch.exir.dialects.edge.dtype.runner import DtypeRunner", tmp_path)
     assert "a generator of ExecuTorch's tables of dtypes" in result.stderr
     result = run(INSTALL + "from executorch.exir.tracer import ExirDynamoConfig", tmp_path)

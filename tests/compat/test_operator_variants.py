@@ -48,7 +48,7 @@ def test_variants_that_do_not_exist() -> None:
 def test_schemas() -> None:
     schema = get_overload_schema(ops.edge.aten.add.Tensor)
     assert schema is not None and schema.kind() is SchemaKind.functional
-    with pytest.raises(TypeError, match="is no operator"):
+    with pytest.raises(TypeError, match="is not an operator"):
         get_overload_schema(len)
     assert gen_out_variant_schema(str(aten.mul.Scalar._schema)) == str(aten.mul.Scalar_out._schema)
     assert gen_out_variant_schema(str(aten.add_.Scalar._schema)) == str(aten.add.Scalar_out._schema)

@@ -43,7 +43,7 @@ def test_a_program_holds_its_constants_and_payloads() -> None:
     again = read_pte(written)
     assert again.delegate_data == plain.delegate_data and again.program == plain.program
     program.backend_delegate_data.append(BackendDelegateInlineData(b"x"))
-    with pytest.raises(ValueError, match=r"the payloads \[1\] of the program belong to no delegate"):
+    with pytest.raises(ValueError, match=r"the payloads \[1\] of the program do not belong to a delegate"):
         serialize_pte_binary(file, extract_delegate_segments=True)
 
 
@@ -72,7 +72,7 @@ def test_headers_say_where_segments_begin() -> None:
     short = ExtendedHeader(1, 2, 3).to_bytes()
     short = short[:4] + (24).to_bytes(4, "little") + short[8:]
     assert ExtendedHeader.from_bytes(short) == ExtendedHeader(1, 2, 0, b"eh00", 24)
-    with pytest.raises(ValueError, match="31 are given"):
+    with pytest.raises(ValueError, match="not 31"):
         ExtendedHeader.from_bytes(short[:31])
     assert get_extended_header(b"") is None
 
@@ -83,5 +83,5 @@ def test_data_files_have_a_header_of_their_own() -> None:
     assert header.is_valid() and header.to_bytes() == data[8 : 8 + header.length]
     assert header.segment_base_offset + header.segment_data_size == len(data)
     assert not FlatTensorHeader(1, 2, 3, 4, b"none").is_valid()
-    with pytest.raises(ValueError, match="39 are given"):
+    with pytest.raises(ValueError, match="not 39"):
         FlatTensorHeader.from_bytes(data[:39])

@@ -78,7 +78,7 @@ def test_other_integers_are_quantized_anew() -> None:
     assert quantize_input(program, 0, wanted) == (0.05, 100, 0, 255, torch.uint8)
     integers = (INPUTS[0] / 0.05 + 100).round().to(torch.uint8)
     assert torch.allclose(program.module()(integers, INPUTS[1]), INPUTS[0] + INPUTS[1], atol=0.06)
-    with pytest.raises(ValueError, match="cannot be quantized anew"):
+    with pytest.raises(ValueError, match="cannot be requantized"):
         quantize_input(manager().exported_program(), 0, {**wanted, "dtype": torch.int64})
 
 

@@ -267,7 +267,7 @@ class TestConstants:
     def test_an_input_is_none(self) -> None:
         program = self.program()
         assert not constants.is_param_node(program, self.node(program, "x"))
-        with pytest.raises(RuntimeError, match=r"x \(placeholder\) is no parameter"):
+        with pytest.raises(RuntimeError, match=r"x \(placeholder\) is not a parameter"):
             constants.get_param_tensor(program, self.node(program, "x"))
         assert constants.get_param_tensor(program, None) is None
 
@@ -298,7 +298,7 @@ class TestConstants:
         with program.graph.inserting_after(self.node(program, "x")):
             with pytest.raises(RuntimeError, match="persistent_buffer must be"):
                 constants.create_constant_placeholder(*arguments)
-            with pytest.raises(RuntimeError, match="after an input of the user"):
+            with pytest.raises(RuntimeError, match="would follow a user input"):
                 constants.create_constant_placeholder(*arguments, persistent_buffer=True)
         with pytest.raises(RuntimeError, match="w has users"):
             constants.delete_constant_placeholder(program, self.node(program, "w"))

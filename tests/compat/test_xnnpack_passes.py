@@ -105,7 +105,7 @@ def test_a_manager_runs_classes_of_passes() -> None:
         after.graph_module
     ).items()
     torch.testing.assert_close(after.module()(image), model(image), rtol=1e-4, atol=1e-4)
-    with pytest.raises(RuntimeError, match="holds classes of passes"):
+    with pytest.raises(RuntimeError, match="must contain classes of passes"):
         XNNPACKPassManager(program, [SeesProgram(program)]).transform()
 
 

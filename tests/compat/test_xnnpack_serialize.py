@@ -16,7 +16,7 @@ def test_headers() -> None:
     assert XNNHeader.from_bytes(data) == header
     for wrong in (XNNHeader(32, 0, 80, 24), XNNHeader(32, 48, 79, 24)):
         assert not wrong.is_valid()
-        with pytest.raises(ValueError, match="has no tables, or constants before their end"):
+        with pytest.raises(ValueError, match="has no tables, or the constants overlap the tables"):
             wrong.to_bytes()
 
 

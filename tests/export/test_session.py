@@ -103,7 +103,7 @@ def test_a_stage_out_of_place_is_named(net: Net, stages: list[StageType], messag
 
 
 def test_what_is_missing_is_named(net: Net) -> None:
-    with pytest.raises(ValueError, match="'x', which is no method: the methods are forward"):
+    with pytest.raises(ValueError, match="'x', which is not a method: the methods are forward"):
         ExportSession(net, [INPUTS], dynamic_shapes={"x": {0: torch.export.Dim("n")}})
     with pytest.raises(ValueError, match="example_inputs are required"):
         ExportSession(net)

@@ -101,5 +101,5 @@ def test_metadata_follows_a_change_of_layout() -> None:
 
 def test_an_operator_without_a_decomposition_is_refused() -> None:
     program = decompose(export(Function(lambda self, x: torch.relu(x)), (X,)))
-    with pytest.raises(NeedsFallback, match="aten.relu.* declines its arguments"):
+    with pytest.raises(NeedsFallback, match="aten.relu.* does not support its arguments"):
         expand_nodes(program, nodes_of(program, aten.relu.default), [])

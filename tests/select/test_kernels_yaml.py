@@ -128,7 +128,7 @@ def test_functions_of_pytorch(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("a: b\n", "is not a list of operators"),
-        ("- [unclosed\n", "is no YAML"),
+        ("- [unclosed\n", "is not valid YAML"),
         ("- op: add.out\n", "aten::add.out has no list `kernels`"),
         ("- kernels: []\n", "needs either `op: <name>` or `func: <signature>`"),
         ("- op: add.out\n  colour: red\n", "unknown key 'colour'"),
@@ -145,11 +145,11 @@ def test_functions_of_pytorch(tmp_path: Path) -> None:
         (
             "- op: add.out\n  type_alias: {T0: [Floaty]}\n  dim_order_alias: {D0: [0]}\n"
             "  kernels:\n    - {arg_meta: {self: [T0, D0]}, kernel_name: f}\n",
-            "Floaty is no dtype",
+            "Floaty is not a dtype",
         ),
         ("- op: a\n  kernels: [{kernel_name: f}, {kernel_name: g}]\n", "two kernels for all dtypes"),
-        ("- func: nonsense\n  kernels: [{kernel_name: f}]\n", "is no signature"),
-        ("- func: 'a::f(Dict x) -> ()'\n  kernels: [{kernel_name: f}]\n", "no parameter of the type"),
+        ("- func: nonsense\n  kernels: [{kernel_name: f}]\n", "is not a signature"),
+        ("- func: 'a::f(Dict x) -> ()'\n  kernels: [{kernel_name: f}]\n", "do not support the type"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -179,10 +179,14 @@ def test_the_command_reports_errors(tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("    - arg_meta: null\n      kernel_name: torch::executor::add_out", "    - mine::f", "no mapping"),
+        (
+            "    - arg_meta: null\n      kernel_name: torch::executor::add_out",
+            "    - mine::f",
+            "not a mapping",
+        ),
         ("    D0: [0, 1, 2, 3]", "    D0: [{a: 0}, 1, 2, 3]", "the dim order D0 is"),
-        ("    D0: [0, 1, 2, 3]", "    D0: 5", "`dim_order_alias` is no mapping from aliases to lists"),
-        ("    T1: [Int]", "    T1: Int", "`type_alias` is no mapping from aliases to lists"),
+        ("    D0: [0, 1, 2, 3]", "    D0: 5", "`dim_order_alias` is not a mapping from aliases to lists"),
+        ("    T1: [Int]", "    T1: Int", "`type_alias` is not a mapping from aliases to lists"),
         ("- op: add.out", "- op: add.out\n  3: x\n  y: x", "unknown key '3'"),
     ],
 )

@@ -109,8 +109,8 @@ def test_usages_join() -> None:
         ("operators.txt", b"aten::add.out float32 what is this", "operators.txt: line 1"),
         ("operators.txt", b"aten::add.out float31", "operators.txt: no dtype is named float31"),
         ("operators.txt", b"\xff\xfe", "operators.txt is neither"),
-        ("operators.yaml", b"operators: [", "operators.yaml is no YAML"),
-        ("operators.yaml", b"operators: [a]", "operators.yaml has no mapping"),
+        ("operators.yaml", b"operators: [", "operators.yaml is not valid YAML"),
+        ("operators.yaml", b"operators: [a]", "operators.yaml is not a selected_operators.yaml"),
         (
             "operators.yaml",
             b"et_kernel_metadata: 3\noperators: {a: 1}",

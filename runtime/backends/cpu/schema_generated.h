@@ -868,7 +868,7 @@ struct Step : flatbuffer::Table {
   using Table::Table;
   flatbuffer::Table operation() const { return table<flatbuffer::Table>(6); }
   Operation operation_type() const { return scalar<Operation>(4, Operation::NONE); }
-  // Absent unless operation_type() is the one asked for.
+  // The result is absent if operation_type() is another type.
   Gemm operation_as_Gemm() const { return operation_type() == Operation::Gemm ? table<Gemm>(6) : Gemm(); }
   BlockGemm operation_as_BlockGemm() const { return operation_type() == Operation::BlockGemm ? table<BlockGemm>(6) : BlockGemm(); }
   Winograd operation_as_Winograd() const { return operation_type() == Operation::Winograd ? table<Winograd>(6) : Winograd(); }
@@ -1751,7 +1751,7 @@ inline constexpr flatbuffer::UnionInfo kUnions[] = {
 
 }  // namespace descriptors
 
-// The name and the operands of each member of Operation, the first of tag 1.
+// The name and the operands of each member of Operation, starting with tag 1.
 inline constexpr flatbuffer::OperandList kOperationOperands[] = {
   {"Gemm", descriptors::kGemmOperands, 8},
   {"BlockGemm", descriptors::kBlockGemmOperands, 5},

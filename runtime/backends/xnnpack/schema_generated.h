@@ -161,7 +161,7 @@ struct XNNQuantizedTensorValue : flatbuffer::Table {
   bool has_tensor_value() const { return field(4) != nullptr; }
   flatbuffer::Table quant_params() const { return table<flatbuffer::Table>(8); }
   XNNQuantParams quant_params_type() const { return scalar<XNNQuantParams>(6, XNNQuantParams::NONE); }
-  // Absent unless quant_params_type() is the one asked for.
+  // The result is absent if quant_params_type() is another type.
   PerChannelQuant quant_params_as_PerChannelQuant() const { return quant_params_type() == XNNQuantParams::PerChannelQuant ? table<PerChannelQuant>(8) : PerChannelQuant(); }
   PerTensorQuant quant_params_as_PerTensorQuant() const { return quant_params_type() == XNNQuantParams::PerTensorQuant ? table<PerTensorQuant>(8) : PerTensorQuant(); }
   PerTokenDynamicQuant quant_params_as_PerTokenDynamicQuant() const { return quant_params_type() == XNNQuantParams::PerTokenDynamicQuant ? table<PerTokenDynamicQuant>(8) : PerTokenDynamicQuant(); }
@@ -173,7 +173,7 @@ struct XValue : flatbuffer::Table {
   using Table::Table;
   flatbuffer::Table xvalue_union() const { return table<flatbuffer::Table>(6); }
   XValueUnion xvalue_union_type() const { return scalar<XValueUnion>(4, XValueUnion::NONE); }
-  // Absent unless xvalue_union_type() is the one asked for.
+  // The result is absent if xvalue_union_type() is another type.
   XNNTensorValue xvalue_union_as_XNNTensorValue() const { return xvalue_union_type() == XValueUnion::XNNTensorValue ? table<XNNTensorValue>(6) : XNNTensorValue(); }
   XNNQuantizedTensorValue xvalue_union_as_XNNQuantizedTensorValue() const { return xvalue_union_type() == XValueUnion::XNNQuantizedTensorValue ? table<XNNQuantizedTensorValue>(6) : XNNQuantizedTensorValue(); }
 };
@@ -378,7 +378,7 @@ struct XNode : flatbuffer::Table {
   using Table::Table;
   flatbuffer::Table xnode_union() const { return table<flatbuffer::Table>(6); }
   XNodeUnion xnode_union_type() const { return scalar<XNodeUnion>(4, XNodeUnion::NONE); }
-  // Absent unless xnode_union_type() is the one asked for.
+  // The result is absent if xnode_union_type() is another type.
   Node2x1 xnode_union_as_XNNAdd() const { return xnode_union_type() == XNodeUnion::XNNAdd ? table<Node2x1>(6) : Node2x1(); }
   XNNFullyConnected xnode_union_as_XNNFullyConnected() const { return xnode_union_type() == XNodeUnion::XNNFullyConnected ? table<XNNFullyConnected>(6) : XNNFullyConnected(); }
   Node1x1 xnode_union_as_XNNSoftmax() const { return xnode_union_type() == XNodeUnion::XNNSoftmax ? table<Node1x1>(6) : Node1x1(); }

@@ -1,1 +1,1 @@
-"""Generators: from the schemas in `schema/` to readers and writers in Python and C++."""
+"""Code generators: they generate readers and writers in Python and C++ from the schemas in `schema/`."""

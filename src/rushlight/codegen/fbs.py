@@ -1,17 +1,19 @@
-"""Parser of the part of the FlatBuffers schema language that `schema/*.fbs` is written in.
+"""Parser for the subset of the FlatBuffers schema language that `schema/*.fbs` uses.
 
-Tables, enums, unions (with renamed members), includes, defaults (`null` for optional numbers), documentation
-(`///`), the attributes `required`, `deprecated` and `force_align`, and attributes that a schema declares.
-These have a meaning for the generators:
+The parser supports tables, enums, unions (also with renamed members), includes, defaults (`null` for optional
+numbers), documentation (`///`), the attributes `required`, `deprecated` and `force_align`, and attributes
+that a schema declares. The generators interpret these declared attributes:
 
-- `min`, `max`: the bounds of a number, which the verifiers check; the default lies within them.
-- `closed`, of an enum: the verifiers refuse values that are no members.
-- `optional`, of a table or union: Python has None where it is absent, and not a table of defaults.
-- `reads`, `writes`, `updates`: the number is an operand, the index of something that is read, written, or
-  written in part. `in_place`: the output may take its memory.
+- `min`, `max`: the bounds of a number. The verifiers check them, and the default must be within them.
+- `closed`, of an enum: the verifiers reject values that are not members.
+- `optional`, of a table or union: an absent value is None in Python. Without the attribute, it is a table
+  with default values.
+- `reads`, `writes`, `updates`: the number is an operand, which is the index of a value that the operation
+  reads, writes, or writes in part.
+- `in_place`, of an operand: the output may use the memory of the operand.
 
-Structs, keyed tables, vectors of unions and cyclic tables are refused. The parser is used when sources are
-generated; nothing at run time parses a schema.
+Structs, keyed tables, vectors of unions and cyclic tables are not supported. The parser runs only when
+sources are generated; no program parses a schema at run time.
 """
 
 from __future__ import annotations
@@ -46,12 +48,20 @@ SCALARS = {
 
 
 class SchemaSyntaxError(ValueError):
-    """A schema is not supported; the message names the file and line."""
+    """A schema has an error or is not supported. The message names the file and the line or field."""
 
 
 @dataclass
 class EnumDecl:
-    """An enumeration with its members by name."""
+    """An enumeration.
+
+    Attributes:
+        name: the name of the enumeration.
+        base: the integer type, such as `int8`.
+        members: the values by name.
+        doc: the documentation.
+        is_closed: whether the verifiers reject values that are not members.
+    """
 
     name: str
     base: str
@@ -62,9 +72,12 @@ class EnumDecl:
 
 @dataclass
 class UnionDecl:
-    """A union. Tags count from 1.
+    """A union. The number of a member's tag is its position, counted from 1.
 
-    members: the table's name by the tag's. docs: the documentation by the tag's name.
+    Attributes:
+        name: the name of the union.
+        members: the names of the tables by the names of the tags.
+        docs: the documentation by the names of the tags.
     """
 
     name: str
@@ -77,9 +90,18 @@ EFFECTS = ("reads", "writes", "updates")
 
 @dataclass
 class FieldDecl:
-    """`kind` is scalar, bool, enum, string, table or union; `target` a canonical scalar or a name.
+    """A field of a table.
 
-    default: None of a number that is absent unless it is given. bounds: the least and the largest number.
+    Attributes:
+        name: the name of the field.
+        kind: `scalar`, `bool`, `enum`, `string`, `table` or `union`.
+        target: a scalar type such as `int32`, or the name of an enum, table or union.
+        is_vector: whether the field is a vector of this type.
+        default: the default value; None for an optional number.
+        attributes: the values of the field's attributes. An attribute without a value has the value 1.
+        doc: the documentation.
+        slot: the index of the field in the vtable.
+        bounds: the smallest and the largest valid number; None if all numbers are valid.
     """
 
     name: str
@@ -94,22 +116,22 @@ class FieldDecl:
 
     @property
     def required(self) -> bool:
-        """Whether a file without the field is refused."""
+        """Whether a file without the field is invalid."""
         return "required" in self.attributes
 
     @property
     def deprecated(self) -> bool:
-        """Whether the field only keeps its place in the layout."""
+        """Whether the field is no longer used. It keeps its slot in the vtable."""
         return "deprecated" in self.attributes
 
     @property
     def align(self) -> int:
-        """The alignment in bytes that the field asks for, 0 if none."""
+        """The alignment of the field in bytes; 0 if the schema does not set it."""
         return self.attributes.get("force_align", 0)
 
     @property
     def effect(self) -> str | None:
-        """The effect of the owning operation on this operand; None for other fields."""
+        """How the operation uses this operand: `reads`, `writes` or `updates`. None if it is no operand."""
         return next((name for name in EFFECTS if name in self.attributes), None)
 
 
@@ -129,7 +151,7 @@ class TableDecl:
 
 @dataclass
 class SchemaDecl:
-    """One schema file with all included files. Each of the `tables` comes after the tables that it uses."""
+    """One schema file with all included files. In `tables`, a table follows the tables that it uses."""
 
     namespace: str = ""
     identifier: str = ""
@@ -142,7 +164,7 @@ class SchemaDecl:
     attributes: set[str] = field(default_factory=lambda: {"required", "deprecated", "force_align"})
 
     def depth(self) -> int:
-        """Longest chain of tables from the root, the root included."""
+        """Returns the number of tables in the longest chain of nested tables, including the root table."""
         depths: dict[str, int] = {}
         for table in self.tables.values():
             below = [depths[child] for child in self._children(table)]
@@ -160,7 +182,11 @@ class SchemaDecl:
 
 
 def parse_schema(path: Path) -> SchemaDecl:
-    """Parses a schema file. Raises SchemaSyntaxError."""
+    """Parses a schema file and the files that it includes.
+
+    Raises:
+        SchemaSyntaxError: the schema has an error or is not supported.
+    """
     schema = SchemaDecl()
     _Parser(path, schema).parse(is_root=True)
     _resolve(path, schema)
@@ -176,7 +202,7 @@ _TOKEN = re.compile(
 
 @dataclass
 class _Token:
-    """`doc`: the documentation before it."""
+    """A token, with the documentation in front of it."""
 
     kind: str
     text: str
@@ -277,7 +303,7 @@ class _Parser:
         self._schema.namespaces[name] = self._namespace
 
     def _attributes(self) -> dict[str, int]:
-        """The attributes in parentheses, by name; an attribute without a number has the value 1."""
+        """Reads the attributes in parentheses. An attribute without a number has the value 1."""
         attributes: dict[str, int] = {}
         if self._try("("):
             while not self._try(")"):
@@ -310,7 +336,7 @@ class _Parser:
                 raise self._fail("expected ',' or '}'")
         values = sorted(members.values())
         if is_closed and values != list(range(values[0], values[0] + len(values))):
-            raise self._fail(f"the members of {name} do not follow each other, as those of a closed enum do")
+            raise self._fail(f"the members of the closed enum {name} are not consecutive numbers")
         self._schema.enums[name] = EnumDecl(name, SCALARS[base], members, doc, is_closed)
 
     def _union(self) -> None:
@@ -365,13 +391,13 @@ class _Parser:
         elif default_name:
             enum = self._schema.enums.get(target.rpartition(".")[2])
             if enum is None or default_name not in enum.members:
-                raise self._fail(f"{default_name!r} is no default of a {target}")
+                raise self._fail(f"{default_name!r} is not a valid default for the type {target}")
             declared.default = enum.members[default_name]
         return declared
 
 
 def _bounds(schema: SchemaDecl, member: FieldDecl) -> tuple[int, int] | None:
-    """The least and the largest value that the verifiers accept; None if all values are accepted."""
+    """Returns the smallest and the largest valid value; None if all values are valid."""
     if member.kind == "enum" and schema.enums[member.target].is_closed:
         values = schema.enums[member.target].members.values()
         return min(values), max(values)
@@ -381,7 +407,7 @@ def _bounds(schema: SchemaDecl, member: FieldDecl) -> tuple[int, int] | None:
 
 
 def _resolve(path: Path, schema: SchemaDecl) -> None:
-    """Fills in kinds, canonical targets and slots, and orders the tables."""
+    """Sets the kind, target, slot and bounds of each field, and sorts the tables by use."""
 
     def fail(table: TableDecl, member: FieldDecl, message: str) -> SchemaSyntaxError:
         return SchemaSyntaxError(f"{path.name}: {table.name}.{member.name}: {message}")
@@ -415,11 +441,11 @@ def _resolve(path: Path, schema: SchemaDecl) -> None:
             if member.required and not is_reference:
                 raise fail(table, member, "only references can be required")
             if member.default is None and (is_reference or member.kind != "scalar"):
-                raise fail(table, member, "only numbers are null by default")
+                raise fail(table, member, "only numbers can have the default null")
             if member.effect is not None and member.target != "uint32":
-                raise fail(table, member, "an operand is a uint or a vector of them")
+                raise fail(table, member, "an operand must be a uint or a vector of uints")
             if ("min" in member.attributes) != ("max" in member.attributes):
-                raise fail(table, member, "bounds have a min and a max")
+                raise fail(table, member, "bounds need both a min and a max")
             if not is_reference:
                 member.bounds = _bounds(schema, member)
                 if member.bounds and not member.bounds[0] <= (member.default or 0) <= member.bounds[1]:

@@ -1,8 +1,8 @@
-"""Generates what is derived from `schema/*.fbs`: `python -m rushlight.codegen.generate [--check]`.
+"""Generates sources from `schema/*.fbs`: `python -m rushlight.codegen.generate [--check]`.
 
-Writes C++ descriptors and accessors (`runtime/**/*_generated.h`) and the Python field tables
-(`**/wire_tables.py`); of some schemas also the dataclasses. `--check` writes
-nothing and fails if a file is not current.
+The command writes C++ descriptors and accessors (`runtime/**/*_generated.h`) and Python field tables
+(`**/wire_tables.py`). For some schemas it also writes Python dataclasses. With `--check`, it writes nothing
+and fails if a file is not up to date.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rushlight.codegen.fbs import SchemaDecl, parse_schema
 from rushlight.codegen.generate_cpp import cpp_header
 from rushlight.codegen.generate_python import python_dataclasses, python_tables
 
-# C++ header of each schema, and the Python module of the tables of several.
+# The C++ header of each schema, and the schemas of each Python module with field tables.
 HEADERS = {
     "program": "runtime/program/schema_generated.h",
     "flat_tensor": "runtime/program/flat_tensor_generated.h",
@@ -31,7 +31,7 @@ TABLES = {
     "src/rushlight/devtools/etdump/wire_tables.py": ("etdump",),
     "src/rushlight/devtools/bundled_program/wire_tables.py": ("bundled_program",),
 }
-# By schema, the module of its dataclasses, and the module that defines what its operations have in common.
+# By schema: the module of its dataclasses, and the module that defines the base class of operations.
 DATACLASSES: dict[str, tuple[str, str | None]] = {
     "xnnpack": ("src/rushlight/backends/xnnpack/graph.py", None),
     "cpu_plan": ("src/rushlight/backends/cpu/plan/tables.py", "rushlight.backends.cpu.plan.operation"),
@@ -39,7 +39,11 @@ DATACLASSES: dict[str, tuple[str, str | None]] = {
 
 
 def generate(root: Path) -> dict[Path, str]:
-    """Contents of every generated file, by path. `root` is the top of the source tree."""
+    """Returns the text of each generated file, by path.
+
+    Args:
+        root: the root folder of the sources.
+    """
     schemas: dict[str, SchemaDecl] = {name: parse_schema(root / "schema" / f"{name}.fbs") for name in HEADERS}
     files = {root / path: cpp_header(schemas[name], f"{name}.fbs") for name, path in HEADERS.items()}
     for path, names in TABLES.items():
@@ -50,7 +54,7 @@ def generate(root: Path) -> dict[Path, str]:
 
 
 def stale(root: Path) -> list[Path]:
-    """Generated files that are missing or differ from what the schemas give."""
+    """Returns the generated files that are missing or not up to date."""
     return [path for path, text in generate(root).items() if not path.exists() or path.read_text() != text]
 
 
@@ -61,16 +65,16 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: the arguments; None means those of the process.
 
     Returns:
-        1 if `--check` finds a file that is not current, else 0.
+        1 if `--check` finds a file that is not up to date, else 0.
     """
     parser = argparse.ArgumentParser(description="Generate sources from schema/*.fbs.")
-    parser.add_argument("--check", action="store_true", help="fail if a generated file is not current")
-    parser.add_argument("--root", type=Path, default=Path.cwd(), help="top of the source tree")
+    parser.add_argument("--check", action="store_true", help="fail if a generated file is not up to date")
+    parser.add_argument("--root", type=Path, default=Path.cwd(), help="root folder of the sources")
     options = parser.parse_args(arguments)
     if options.check:
         outdated = stale(options.root)
         for path in outdated:
-            print(f"not current: {path}; run python -m rushlight.codegen.generate", file=sys.stderr)
+            print(f"not up to date: {path}; run python -m rushlight.codegen.generate", file=sys.stderr)
         return 1 if outdated else 0
     for path, text in generate(options.root).items():
         path.write_text(text)

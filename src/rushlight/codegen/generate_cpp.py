@@ -1,4 +1,4 @@
-"""C++ descriptors for the verifier and typed accessors, from a parsed schema."""
+"""Generates the C++ header of a schema: descriptors for the verifier, and typed accessors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,14 @@ _KINDS = {"scalar": "Scalar", "enum": "Scalar", "bool": "Bool", "string": "Strin
 
 
 def cpp_header(schema: SchemaDecl, source: str) -> str:
-    """Text of a header. Declarations of included namespaces are repeated where they are used, by include."""
+    """Returns the text of a header.
+
+    Enums of another namespace are not declared again; the header includes `program/schema_generated.h`.
+
+    Args:
+        schema: the schema.
+        source: the name of its file.
+    """
     return _Header(schema, source).text()
 
 
@@ -42,7 +49,7 @@ def _comment(doc: str, indent: str) -> list[str]:
 
 
 def _slots(table: TableDecl) -> list[tuple[int, FieldDecl]]:
-    """The fields with their places among a table's descriptors."""
+    """Returns the fields with their indices in the table's array of descriptors."""
     return [(member.slot, member) for member in table.fields]
 
 
@@ -159,7 +166,7 @@ class _Header:
                     f"  flatbuffer::Table {name}() const {{ return table<flatbuffer::Table>({at}); }}"
                 )
                 lines.append(f"  {kind} {name}_type() const {{ return scalar<{kind}>({tag_at}, {none}); }}")
-                lines.append(f"  // Absent unless {name}_type() is the one asked for.")
+                lines.append(f"  // The result is absent if {name}_type() is another type.")
                 for tag, target in union.members.items():
                     lines.append(
                         f"  {target} {name}_as_{tag}() const {{ "
@@ -258,7 +265,7 @@ class _Header:
         for union in schema.unions.values():
             if self._has_operands(union):
                 lines.append(
-                    f"// The name and the operands of each member of {union.name}, the first of tag 1."
+                    f"// The name and the operands of each member of {union.name}, starting with tag 1."
                 )
                 lines.append(f"inline constexpr flatbuffer::OperandList k{union.name}Operands[] = {{")
                 for tag, target in union.members.items():

@@ -1,4 +1,4 @@
-"""Python field tables for the codec, and dataclasses, from parsed schemas."""
+"""Generates Python field tables for the codec, and dataclasses, from parsed schemas."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ _CODES = {
 
 
 def python_tables(schemas: Mapping[str, SchemaDecl]) -> str:
-    """Text of a module with one `Schema` constant per schema, named in upper case."""
+    """Returns the text of a module with one `Schema` constant for each schema.
+
+    Args:
+        schemas: the schemas by name. The name of a constant is that of the schema in upper case.
+    """
     sources = ", ".join(f"schema/{name}.fbs" for name in schemas)
     lines = [
         f'"""Generated from {sources} by `python -m rushlight.codegen.generate`."""',
@@ -94,16 +98,16 @@ def _literal(value: int | float | None) -> str:
 
 
 def python_dataclasses(schema: SchemaDecl, source: str, operations: str | None = None) -> str:
-    """Text of a module with an IntEnum for each enum and a dataclass for each table.
+    """Returns the text of a module with an IntEnum for each enum and a dataclass for each table.
 
-    A member of a union that has another name than its table becomes a subclass of the table's class.
+    A member of a union whose name differs from its table's becomes a subclass of the table's class.
 
     Args:
         schema: the schema.
         source: the name of its file.
-        operations: the module that defines `Operation`, the base class of tables with operands. These are
-            generic in what an operand is: what the compiler knows of it at first, its index in a file. None
-            if no table has operands.
+        operations: the module that defines `Operation`, the base class of tables with operands; None if no
+            table has operands. These classes are generic in the type of an operand: an object of the
+            compiler while a plan is built, and an index in a file.
     """
     lines = [
         f'"""Generated from schema/{source} by `python -m rushlight.codegen.generate`."""',
@@ -146,7 +150,7 @@ def _imports(operations: str) -> list[str]:
 
 
 def _union(union: UnionDecl, source: str) -> list[str]:
-    """The classes of members with names of their own, and the union of all members."""
+    """Returns the classes of renamed members, and the type alias of the union."""
     lines: list[str] = []
     for tag, table in union.members.items():
         if tag != table:
@@ -231,7 +235,7 @@ def _annotation(member: FieldDecl, is_plain: bool) -> str:
 
 
 def _initial(schema: SchemaDecl, member: FieldDecl) -> str:
-    """The default of a field, with the equals sign; empty for a required field."""
+    """Returns the default of a field with an equals sign; empty for a field without a default."""
     if member.is_vector:
         return " = field(default_factory=list)"
     if member.default is None or "optional" in member.attributes:

@@ -1,4 +1,4 @@
-"""ExecuTorch's import names: code that is written for `executorch.*` runs unchanged with Rushlight."""
+"""ExecuTorch's modules and names, so that Python code that imports `executorch.*` runs with Rushlight."""
 
 from rushlight.compat.install import install_as_executorch, is_installed
 

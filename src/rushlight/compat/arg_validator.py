@@ -1,4 +1,4 @@
-"""A check of operators' dtypes while a program runs, with the interface of ExecuTorch's `arg_validator`."""
+"""Checks the dtypes of operators while a graph runs, with the interface of ExecuTorch's `arg_validator`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from rushlight.ir.verifier import tensor_dtypes
 
 
 class RunHigherOrderOperatorError(Exception):
-    """A graph has a delegate or control flow, which this check cannot run."""
+    """A graph contains a delegate or control flow, which the validator cannot run."""
 
 
 class EdgeOpArgValidator(Interpreter):
-    """Runs an edge graph module, and keeps the calls whose dtypes break the rules of their operators.
+    """Runs an edge graph module, and records operators whose dtypes violate their constraints.
 
     Args:
         graph_module: the graph module, with values in the metadata of its nodes.
 
     Attributes:
-        violating_ops: the dtypes by argument and the last node of each operator that breaks its rule.
+        violating_ops: for each operator that violates its constraint, the dtypes by argument and the last
+            node with this violation.
     """
 
     def __init__(self, graph_module: GraphModule) -> None:
@@ -35,7 +36,7 @@ class EdgeOpArgValidator(Interpreter):
 
     @override
     def run_node(self, n: Node) -> Any:
-        """Checks and runs one node.
+        """Checks and runs one node, and returns its result.
 
         Raises:
             RunHigherOrderOperatorError: the node calls a delegate or control flow.

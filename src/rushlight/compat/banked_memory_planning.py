@@ -1,6 +1,6 @@
-"""Planning of several memories of limited sizes ("banks"), as `executorch.exir.banked_memory_planning`.
+"""Plans several memories of limited sizes ("banks"), as `executorch.exir.banked_memory_planning` does.
 
-`MemoryPlanningPass(memories=...)` is the planner for memories with costs: see `rushlight.memory.hierarchy`.
+For memories with different costs, use `MemoryPlanningPass(memories=...)`: see `rushlight.memory.hierarchy`.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class BankPlacementError(PlanError):
 
 @dataclass(frozen=True)
 class Bank:
-    """A memory that the planner may fill.
+    """A memory of limited size into which the planner may place tensors.
 
     Attributes:
         name: a name for reports and messages, such as "sram".
-        size: the bytes that the program may take.
-        mem_id: the number of the memory in the program, from 1.
-        alignment: the alignment in bytes of the tensors in it, a multiple of that of the plan; None takes
-            that of the plan.
+        size: the number of bytes that the program may use.
+        mem_id: the number of the memory in the program, starting at 1.
+        alignment: the alignment of the tensors in this bank, in bytes. It is a multiple of the plan's
+            alignment; None means the plan's alignment.
     """
 
     name: str
@@ -54,13 +54,13 @@ class Bank:
 class TargetMemoryMap:
     """The banks of a device, in the order in which they are filled.
 
-    Memories without a bank hold only what a pass puts there by `mem_id`, and have no limit.
+    A memory that is not a bank has no limit, and contains only tensors whose `mem_id` a pass has set.
 
     Args:
         banks: the banks, the preferred one first.
 
     Raises:
-        ValueError: there is none, two have the same name or number, or a number is not positive.
+        ValueError: `banks` is empty, two banks have the same name or number, or a value is not positive.
     """
 
     def __init__(self, banks: Sequence[Bank]) -> None:
@@ -75,7 +75,7 @@ class TargetMemoryMap:
             for what in ("size", "mem_id", "alignment"):
                 value = getattr(bank, what)
                 if value is not None and value < 1:
-                    raise ValueError(f"bank {bank.name} has the {what} {value}; it is a positive number")
+                    raise ValueError(f"bank {bank.name} has the {what} {value}, but it must be positive")
         self.banks = list(banks)
         self._by_id = {bank.mem_id: bank for bank in banks}
 
@@ -91,40 +91,40 @@ class TargetMemoryMap:
         """Returns the bank with a number.
 
         Raises:
-            ValueError: there is none.
+            ValueError: no bank has this number.
         """
         if mem_id not in self._by_id:
-            raise ValueError(f"no bank has the mem_id {mem_id}; there are {self.describe()}")
+            raise ValueError(f"no bank has the mem_id {mem_id}; the banks are {self.describe()}")
         return self._by_id[mem_id]
 
     def mem_id(self, name: str) -> int:
         """Returns the number of the bank with a name.
 
         Raises:
-            ValueError: there is none.
+            ValueError: no bank has this name.
         """
         for bank in self.banks:
             if bank.name == name:
                 return bank.mem_id
-        raise ValueError(f"no bank has the name {name!r}; there are {self.describe()}")
+        raise ValueError(f"no bank has the name {name!r}; the banks are {self.describe()}")
 
     def describe(self) -> str:
-        """Returns the banks as text."""
+        """Returns the names, numbers and sizes of the banks as text."""
         return ", ".join(f"{bank.name} (mem_id {bank.mem_id}, {bank.size} bytes)" for bank in self.banks)
 
 
 class _Space(Protocol):
-    """The bytes of a memory that are in use."""
+    """The used and free bytes of a memory."""
 
     def find(self, buffer: Buffer) -> int:
-        """The lowest offset at which the buffer may lie."""
+        """Returns the lowest offset at which the buffer fits."""
 
     def take(self, buffer: Buffer, offset: int) -> None:
-        """Puts the buffer there."""
+        """Marks the bytes of a buffer at an offset as used."""
 
 
 class _Gaps:
-    """Places each tensor in the lowest gap that is free during its lifetime."""
+    """Places each tensor in the lowest gap that is free during the tensor's lifetime."""
 
     def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
         self._occupancy = Occupancy(spans)
@@ -137,7 +137,7 @@ class _Gaps:
 
 
 class _Memory:
-    """A memory while it is filled; `bank` is None for one without a limit."""
+    """A memory during planning. `bank` is None for a memory without a limit."""
 
     def __init__(self, bank: Bank | None, space: _Space, reserved: int, padding: int) -> None:
         self.bank, self._space, self._reserved, self._padding = bank, space, reserved, padding
@@ -146,12 +146,12 @@ class _Memory:
 
     @property
     def size(self) -> int:
-        """The bytes that it needs."""
+        """The size that the memory needs, in bytes."""
         return self._peak + self._padding * self._is_used
 
     @property
     def free(self) -> int:
-        """The bytes of the bank behind the last tensor."""
+        """The number of bytes behind the last tensor of the bank."""
         return 0 if self.bank is None else self.bank.size - self.size
 
     def place(self, buffer: Buffer) -> int | None:
@@ -168,14 +168,14 @@ class _Memory:
 
 
 class BankedGreedy:
-    """An algorithm that places each tensor in the first bank with room for it, the largest tensor first.
+    """An algorithm that places each tensor in the first bank into which the tensor fits, the largest first.
 
-    Tensors whose `mem_id` a pass has set are placed in that memory, before all others. With one bank the
-    plan is that of `greedy`.
+    Tensors whose `mem_id` a pass has set are placed in that memory, before all other tensors. With a single
+    bank, the plan equals that of `greedy`.
 
     Args:
         target: the banks.
-        allow_overlapping_allocations: without it, two tensors share bytes only if they begin at the same
+        allow_overlapping_allocations: if False, two tensors may share bytes only if they have the same
             offset.
     """
 
@@ -197,17 +197,17 @@ class BankedGreedy:
         Args:
             alignment: the alignment of every tensor in bytes.
             specs: the tensors.
-            graph_module: the graph; its `input_mem_buffer_sizes` are bytes at the start of each memory that
-                are in use already.
-            graph_signature: its signature, or None.
-            extra_padding: bytes after the last tensor of each memory.
+            graph_module: the graph. Its attribute `input_mem_buffer_sizes` has for each memory the number of
+                bytes at the start that are already in use.
+            graph_signature: the signature of the graph, or None.
+            extra_padding: the number of bytes after the last tensor of each memory.
 
         Returns:
-            The places.
+            The memory and offset of each tensor, and the size of each memory.
 
         Raises:
-            BankPlacementError: a tensor fits into no bank, or lies on another device than the CPU, or the
-                alignment of a bank is no multiple of that of the plan.
+            BankPlacementError: a tensor does not fit into any bank or is not in CPU memory, or the alignment
+                of a bank is not a multiple of the plan's alignment.
         """
         listed = list(specs)
         self._check(alignment, listed)
@@ -265,7 +265,7 @@ class BankedGreedy:
         left = ", ".join(
             f"{bank.name} {memories[bank.mem_id].free} of {bank.size}" for bank in self.target.banks
         )
-        raise BankPlacementError(f"{tensor} fits into no bank; bytes behind the last tensor: {left}")
+        raise BankPlacementError(f"{tensor} does not fit into any bank; bytes behind the last tensor: {left}")
 
     def _check(self, alignment: int, specs: Sequence[TensorSpec]) -> None:
         for bank in self.target.banks:
@@ -277,8 +277,8 @@ class BankedGreedy:
         others = sorted({DeviceType(spec.device).name for spec in specs if spec.device != DeviceType.CPU})
         if others:
             raise BankPlacementError(
-                f"banks are memory of the CPU, and the graph has tensors on {', '.join(others)}; plan these "
-                "with MemoryPlanningPass(memories=...), whose memories name their device"
+                f"banks are memory of the CPU, but the graph has tensors on {', '.join(others)}; use "
+                "MemoryPlanningPass(memories=...), in which each memory has a device"
             )
 
 
@@ -300,16 +300,16 @@ def banked_memory_planning_pass(
     Args:
         target: the banks.
         alignment: the alignment of every tensor in bytes.
-        allow_overlapping_allocations: as for `BankedGreedy`.
-        **kwargs: further options of `MemoryPlanningPass`.
+        allow_overlapping_allocations: the option of `BankedGreedy`.
+        **kwargs: other options of `MemoryPlanningPass`.
 
     Raises:
-        ValueError: `share_mutable_buffers` is asked for, which needs memory 2 for itself.
+        ValueError: `share_mutable_buffers` is set, which reserves memory 2 for shared buffers.
     """
     if kwargs.get("share_mutable_buffers"):
         raise ValueError(
-            "share_mutable_buffers cannot be used with banks: shared buffers lie in memory 2, and all others "
-            "in memory 1"
+            "share_mutable_buffers cannot be used with banks: it places shared buffers in memory 2 and all "
+            "other tensors in memory 1"
         )
     planner = BankedGreedy(target, allow_overlapping_allocations)
     suite = MemoryPlanningAlgorithmSuite(algo_list=[planner])
@@ -329,12 +329,12 @@ def _specs(graph_module: GraphModule) -> Iterator[TensorSpec]:
 def format_placement_report(
     target: TargetMemoryMap, bufsizes: Sequence[int], mem_ids: Iterable[int] = ()
 ) -> str:
-    """Returns a table of the banks.
+    """Returns a table with the use of each bank.
 
     Args:
         target: the banks.
-        bufsizes: the bytes of each memory, by number.
-        mem_ids: the memory of each tensor, as `planned_mem_ids` returns them.
+        bufsizes: the size of each memory in bytes, by number.
+        mem_ids: the number of each tensor's memory, from `planned_mem_ids`.
     """
     counts = Counter(mem_ids)
     rows = []

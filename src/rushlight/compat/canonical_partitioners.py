@@ -1,4 +1,4 @@
-"""Partitioners and helpers for many backends."""
+"""Partitioners that do not depend on a backend, and functions that form partitions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ from rushlight.ir import meta
 
 
 class AllNodePartitioner(Partitioner):
-    """Assigns all nodes of the program's main graph, with their constants and state, to one backend."""
+    """Assigns all nodes of the program's main graph to one backend, with their constants and buffers.
+
+    Args:
+        backend_id: the name of the backend.
+        compile_specs: the compile specs for the backend.
+    """
 
     def __init__(self, backend_id: str, compile_specs: list[CompileSpec]) -> None:
         super().__init__()
@@ -36,7 +41,7 @@ class AllNodePartitioner(Partitioner):
         return PartitionResult(exported_program, {tag: self.delegation_spec})
 
 
-class _Listed(OperatorSupportBase):
+class _ListedNodeSupport(OperatorSupportBase):
     def __init__(self, nodes: set[Node], other: OperatorSupportBase | None) -> None:
         self.nodes = nodes
         self.other = other
@@ -53,9 +58,9 @@ def _partitions(
     groups: Sequence[Sequence[Node]] = (),
     listed: Iterable[Node] = (),
 ) -> list[Partition]:
-    """The parts, that which depends on no other last, as torch's CapabilityBasedPartitioner lists them.
+    """Returns the partitions in reverse topological order, as torch's CapabilityBasedPartitioner does.
 
-    A placeholder or attribute that is listed or supported goes with the first part that uses it.
+    A placeholder or attribute that is listed or supported belongs to the first partition that uses it.
     """
     submodules = dict(graph_module.named_modules())
     parts = form_parts(graph_module.graph, lambda node: support.is_node_supported(submodules, node), groups)
@@ -75,8 +80,18 @@ def generate_partitions_from_list_of_nodes(
     pattern_list: Sequence[Sequence[Node]] | None = None,
     op_support: OperatorSupportBase | None = None,
 ) -> list[Partition]:
-    """Returns the smallest number of parts that contain all nodes of `pattern_list` and all nodes that
-    `op_support` accepts.
+    """Forms the smallest number of partitions that contain all listed and all supported nodes.
+
+    Args:
+        graph_module: the graph.
+        pattern_list: lists of nodes.
+        op_support: selects additional nodes.
+
+    Returns:
+        The partitions.
+
+    Raises:
+        ValueError: `pattern_list` and `op_support` are None.
     """
     return _listed_partitions(graph_module, pattern_list, op_support, grouped=False)
 
@@ -86,8 +101,18 @@ def generate_grouped_partitions_from_list_of_nodes(
     pattern_list: Sequence[Sequence[Node]] | None = None,
     op_support: OperatorSupportBase | None = None,
 ) -> list[Partition]:
-    """Does the same as generate_partitions_from_list_of_nodes, and keeps the nodes of each list in one
-    part.
+    """Forms the smallest number of partitions in which the nodes of each list are together.
+
+    Args:
+        graph_module: the graph.
+        pattern_list: lists of nodes.
+        op_support: selects additional nodes.
+
+    Returns:
+        The partitions.
+
+    Raises:
+        ValueError: `pattern_list` and `op_support` are None.
     """
     return _listed_partitions(graph_module, pattern_list, op_support, grouped=True)
 
@@ -99,12 +124,15 @@ def _listed_partitions(
     grouped: bool,
 ) -> list[Partition]:
     if pattern_list is None and op_support is None:
-        raise ValueError("neither a list of nodes nor an operator support is given")
+        raise ValueError("pattern_list and op_support are both None: at least one is needed")
     lists = pattern_list or ()
     listed = dict.fromkeys(node for nodes in lists for node in nodes)
     groups = [[node for node in nodes if node.op in COMPUTING] for nodes in lists] if grouped else ()
     return _partitions(
-        graph_module, _Listed(set(listed), op_support), [group for group in groups if group], listed
+        graph_module,
+        _ListedNodeSupport(set(listed), op_support),
+        [group for group in groups if group],
+        listed,
     )
 
 
@@ -115,15 +143,17 @@ def generate_pattern_op_partitions(
     op_support: OperatorSupportBase | None = None,
     ignore_literals: bool = False,
 ) -> list[Partition]:
-    """Returns the smallest number of parts that contain all matches of patterns, all listed nodes, and all
-    supported nodes.
+    """Forms the smallest number of partitions with all matches, listed nodes and supported nodes.
 
     Args:
         graph_module: the graph.
         patterns: graphs to search for.
-        partitions_list: lists of nodes; the nodes of one list stay in one part.
-        op_support: accepts further nodes.
-        ignore_literals: match patterns without comparing constants.
+        partitions_list: lists of nodes.
+        op_support: selects additional nodes.
+        ignore_literals: do not compare constants when patterns are matched.
+
+    Returns:
+        The partitions.
     """
     listed = dict.fromkeys(node for nodes in partitions_list or () for node in nodes)
     for pattern in patterns or ():
@@ -133,13 +163,21 @@ def generate_pattern_op_partitions(
                 for inner, node in match.nodes_map.items()
                 if inner.op != "placeholder" and node.op != "placeholder"
             )
-    return _partitions(graph_module, _Listed(set(listed), op_support), listed=listed)
+    return _partitions(graph_module, _ListedNodeSupport(set(listed), op_support), listed=listed)
 
 
 class GroupBasedPartitioner:
-    """Proposes the smallest number of parts in which the nodes of every given group stay together.
+    """Proposes the smallest number of partitions in which the nodes of each group are together.
 
-    Without groups the parts are those of torch's CapabilityBasedPartitioner.
+    Without groups, the partitions are those of torch's CapabilityBasedPartitioner.
+
+    Args:
+        graph_module: the graph.
+        operator_support: selects the nodes.
+        allows_single_node_partition: keep partitions with a single computing node.
+        non_compute_ops: names of operators that do not count as computing.
+        allowed_single_node_partition_ops: names of operators that may form a partition alone.
+        node_groups: lists of nodes.
     """
 
     def __init__(
@@ -159,7 +197,7 @@ class GroupBasedPartitioner:
         self.node_groups = [list(group) for group in node_groups or ()]
 
     def propose_partitions(self) -> list[Partition]:
-        """Returns the parts."""
+        """Returns the partitions."""
         if not self.node_groups:
             without_groups = CapabilityBasedPartitioner(
                 self.graph_module,

@@ -1,4 +1,4 @@
-"""`exir.capture`, an older function of ExecuTorch that torch.export and `to_edge` replace."""
+"""`exir.capture`, an older API of ExecuTorch. New code uses torch.export and `to_edge` instead."""
 
 from __future__ import annotations
 
@@ -72,30 +72,30 @@ def capture(
     Args:
         f: the module or function.
         args: its example inputs.
-        config: options, of which those that torch.export cannot follow are refused.
-        constraints: only None is taken; `dynamic_shapes` replaces them.
+        config: the options. Options that torch.export does not support raise an error.
+        constraints: must be None; use `dynamic_shapes` instead.
         dynamic_shapes: the dynamic dimensions, in the format of torch.export.
 
     Returns:
         The exported program.
 
     Raises:
-        ValueError: an option would have no effect.
+        ValueError: an option is not supported.
     """
     (config or CaptureConfig()).check(dynamic_shapes)
     if constraints is not None:
-        raise ValueError("constraints have no effect: give the dynamic dimensions as dynamic_shapes")
+        raise ValueError("constraints are not supported: pass the dynamic dimensions as dynamic_shapes")
     module = f if isinstance(f, torch.nn.Module) else _Function(f)
     return CapturedProgram(export(module, args, dynamic_shapes=dynamic_shapes))
 
 
 @contextmanager
 def patch_forward(obj: torch.nn.Module, new_method: Callable[..., Any]) -> Iterator[None]:
-    """Makes another method the `forward` of a module while the context is open, so that it is exported.
+    """Replaces the method `forward` of a module within the context, so that another method is exported.
 
     Args:
         obj: the module.
-        new_method: a method of it, or a function whose first parameter is the module.
+        new_method: another method of the module, or a function whose first parameter is the module.
     """
     bound = new_method if isinstance(new_method, MethodType) else MethodType(new_method, obj)
     before = obj.__dict__.get("forward")

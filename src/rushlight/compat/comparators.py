@@ -1,4 +1,4 @@
-"""Comparators that treat NaN as 0, as in ExecuTorch. The inspector's own comparators return NaN."""
+"""Comparators that treat NaN as 0, as in ExecuTorch. Rushlight's own comparators return NaN."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rushlight.devtools.inspector import numerical_comparator as plain
 
 
 def _numbers(value: object) -> torch.Tensor:
-    """Converts a value to float64; if it has a NaN, NaN becomes 0 and infinity the largest number."""
+    """Converts a value to float64. If it contains NaN, NaN becomes 0 and infinity the largest number."""
     numbers = plain.as_float(value)
     return torch.nan_to_num(numbers) if bool(numbers.isnan().any()) else numbers
 

@@ -21,29 +21,39 @@ class PartitionerConfig(ABC):
     """A configuration for one operator that a backend supports.
 
     Attributes:
-        target_name: the operator without its library, such as `linear.default`.
+        target_name: the name of the operator without its namespace, such as `linear.default`.
     """
 
     target_name: str
 
     @abstractmethod
     def check_constraints(self, node: Node, ep: ExportedProgram) -> bool:
-        """Returns whether the backend takes this node of the operator."""
+        """Returns whether the backend supports a call of the operator.
+
+        Args:
+            node: the call.
+            ep: the program of the node.
+        """
 
     @abstractmethod
     def get_original_aten(self) -> torch._ops.OpOverload | None:
-        """Returns the operator that must not be decomposed for this configuration, or None."""
+        """Returns the operator that the compiler must not decompose for this configuration, or None."""
 
     @abstractmethod
     def get_partition(self, node: Node, ep: ExportedProgram) -> list[Node]:
-        """Returns the nodes that go to the backend together with a node, the node included.
+        """Returns the nodes that are delegated together with a node, including the node.
 
-        Empty if it does not go.
+        Args:
+            node: a call of the operator.
+            ep: the program of the node.
+
+        Returns:
+            The nodes; an empty list if the node is not delegated.
         """
 
 
 def format_target_name(target_name: str) -> str:
-    """Removes the library from a name: `aten.linear.default` becomes `linear.default`."""
+    """Removes the namespace from a name: `aten.linear.default` becomes `linear.default`."""
     parts = target_name.split(".")
     return ".".join(parts[1:] if len(parts) > 2 else parts)
 
@@ -54,7 +64,15 @@ def _name_of(target: object) -> str:
 
 
 class ConfigerationBasedPartitioner(Partitioner):
-    """Accepts the nodes that match the configurations. Nodes of one match stay in one partition."""
+    """Delegates the nodes that match the configurations. The nodes of a match are in the same partition.
+
+    Args:
+        delegation_spec: the backend and its compile specs.
+        partitioner_configs: at most one configuration for each operator.
+
+    Raises:
+        CompileError: two configurations are for the same operator.
+    """
 
     def __init__(
         self, delegation_spec: DelegationSpec, partitioner_configs: Iterable[PartitionerConfig]
@@ -72,7 +90,7 @@ class ConfigerationBasedPartitioner(Partitioner):
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[torch._ops.OpOverload], Callable[[Node], bool] | None]:
-        """Returns the operators of the configurations that must not be decomposed."""
+        """Returns the operators that must not be decomposed, and a filter for their calls."""
         kept = [config.get_original_aten() for config in self.target_partitioner_configs.values()]
 
         def keeps(node: Node) -> bool:
@@ -91,8 +109,10 @@ class ConfigerationBasedPartitioner(Partitioner):
         )
 
     def get_matched_nodes_from_configs(self, ep: ExportedProgram) -> list[list[Node]]:
-        """Returns groups of nodes that stay together: the nodes of one match, and of matches that share a
-        computing node.
+        """Returns the groups of nodes that must be in the same partition.
+
+        A group contains the nodes of a match, and of all matches that share a node with it. Shared
+        placeholders do not count.
         """
         group_of: dict[Node, list[Node]] = {}
         for node in ep.graph.nodes:
@@ -113,13 +133,13 @@ class ConfigerationBasedPartitioner(Partitioner):
         return list({id(group): group for group in group_of.values()}.values())
 
     def generate_partitions(self, ep: ExportedProgram) -> list[Partition]:
-        """Returns the smallest number of parts that contain all groups."""
+        """Returns the smallest number of partitions that contain all groups."""
         return generate_grouped_partitions_from_list_of_nodes(
             ep.graph_module, self.get_matched_nodes_from_configs(ep)
         )
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tags the nodes of the parts."""
+        """Tags the nodes of the partitions."""
         tags: dict[str, DelegationSpec] = {}
         for part in self.generate_partitions(exported_program):
             tag = f"tag{part.id}"

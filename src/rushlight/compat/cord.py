@@ -1,4 +1,4 @@
-"""Bytes in several pieces."""
+"""A sequence of bytes that is stored in several pieces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CordBuffer: TypeAlias = bytes | FileBackedData
 
 
 class Cord:
-    """Bytes in several pieces, which are not copied.
+    """A sequence of bytes in several pieces. The pieces are not copied.
 
     Args:
         data: the first piece.
@@ -25,7 +25,7 @@ class Cord:
         """Adds a piece at the end.
 
         Raises:
-            TypeError: it is neither bytes nor a cord nor data of a file.
+            TypeError: the piece is not bytes, a cord or data of a file.
         """
         if isinstance(data, Cord):
             self._buffers.extend(data._buffers)
@@ -41,7 +41,7 @@ class Cord:
         return b"".join(piece if isinstance(piece, bytes) else piece.to_bytes() for piece in self._buffers)
 
     def write_to_file(self, outfile: BinaryIO) -> None:
-        """Writes all pieces."""
+        """Writes all pieces to a file."""
         for piece in self._buffers:
             if isinstance(piece, bytes):
                 outfile.write(piece)
@@ -51,5 +51,5 @@ class Cord:
 
 def _checked(data: object) -> bytearray | memoryview:
     if not isinstance(data, (bytearray, memoryview)):
-        raise TypeError(f"a cord holds bytes, not a {type(data).__name__}")
+        raise TypeError(f"a cord contains bytes, not a {type(data).__name__}")
     return data

@@ -1,4 +1,8 @@
-"""Dataclasses as JSON. A field of several classes has a second key, `<field>_type`, that names its class."""
+"""Converts dataclasses to JSON and back.
+
+If a field may have one of several dataclasses, the JSON object has a second key, `<field>_type`, with the
+name of the class.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 
 class DataclassEncoder(json.JSONEncoder):
-    """Writes dataclasses as objects, and bytes as lists of numbers: `json.dumps(value, cls=...)`."""
+    """Encodes dataclasses as JSON objects, and bytes as lists of numbers.
+
+    Usage: `json.dumps(value, cls=DataclassEncoder)`.
+    """
 
     def default(self, o: object) -> Any:
         """Returns the JSON form of an object that JSON does not support."""
@@ -31,12 +38,12 @@ def json_to_dataclass(json_dict: Any, cls: Any = None) -> Any:
     """Converts the output of `DataclassEncoder` back to a dataclass.
 
     Args:
-        json_dict: what `json.loads` returned.
-        cls: the dataclass; anything else is returned as it is.
+        json_dict: the result of `json.loads`.
+        cls: the dataclass. If it is not a dataclass, `json_dict` is returned unchanged.
 
     Raises:
-        TypeError: a field without an alternative to a value is missing.
-        ValueError: a field names a class or a member of an enum that it cannot have.
+        TypeError: a field that cannot be None is missing.
+        ValueError: a field has the name of a class or of an enum member that its type does not allow.
     """
     if not is_dataclass(cls) or is_dataclass(json_dict):
         return json_dict
@@ -87,5 +94,5 @@ def _is_optional(hint: Any) -> bool:
 
 
 def _classes(hint: Any) -> list[Any]:
-    """The dataclasses among the alternatives of a field."""
+    """Returns the dataclasses that the type of a field allows."""
     return [option for option in _options(hint) if is_dataclass(option)]

@@ -19,17 +19,17 @@ _LOG = logging.getLogger(__name__)
 
 
 class DebugPass(PassBase):
-    """Logs the code and the nodes of a graph, and how often each kind of node and each target occurs.
+    """Logs the code and the nodes of a graph, and the numbers of nodes by kind and by target.
 
     Args:
-        msg: a line that comes first.
-        enable_debug_pass: without it the pass does nothing.
-        show_src: adds the line of Python that each node comes from.
-        show_full_path: writes whole paths of files, not their names.
-        show_all_frames: writes all frames of the stack, not the last one.
-        path_filter: a regular expression; frames of other files are left out.
-        show_spec: adds the specs and the value of each node.
-        log_filename: a file that the text replaces, besides the log.
+        msg: the first line of the text.
+        enable_debug_pass: if False, the pass does nothing.
+        show_src: add the Python source line of each node.
+        show_full_path: write the full paths of source files instead of their names.
+        show_all_frames: write all frames of the stack instead of only the innermost one.
+        path_filter: a regular expression that selects source files. Frames of other files are left out.
+        show_spec: add the tensor specs and the value of each node.
+        log_filename: a file to which the text is also written. An existing file is replaced.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class DebugPass(PassBase):
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Logs the graph without changing it."""
+        """Logs the graph, which is not changed."""
         if not self.enable_debug_pass:
             return PassResult(graph_module, False)
         text = "\n".join(self._lines(graph_module))
@@ -85,7 +85,7 @@ class DebugPass(PassBase):
         yield from (f"  {target}: {count}" for target, count in targets.items())
 
     def _frames(self, node: Node) -> list[str]:
-        """The stack frames that created a node, the innermost frame last."""
+        """Returns the stack frames that created a node, the innermost frame last."""
         frames = [
             f"{frame.file if self.show_full_path else Path(frame.file).name}:{frame.line}: {frame.code}"
             for frame in meta.source_frames(node)

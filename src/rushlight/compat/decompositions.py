@@ -1,4 +1,4 @@
-"""The decomposition tables, for code that asks ExecuTorch's compiler for them."""
+"""The decomposition tables of ExecuTorch's compiler, for code that reads them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from rushlight.ir.quantization import qd
 
 aten = torch.ops.aten
 
-_FORMER = (
+_OLD_TABLE = (
     aten.log_sigmoid_forward,
     aten.ones,
     aten.arange.default,
     aten.arange.start,
     aten.transpose,
 )
-"""What the first version of the capture decomposed."""
+"""The operators that the first version of `exir.capture` decomposed."""
 
 _NEVER_KEPT = (
     aten._to_copy.default,
@@ -39,10 +39,10 @@ def default_decomposition_table(_use_old_decomp_table: bool = False) -> dict[Any
     """Returns the decompositions of the edge dialect: Core ATen's decompositions, without quantization.
 
     Args:
-        _use_old_decomp_table: return the few ones of the first capture.
+        _use_old_decomp_table: return only the decompositions of the first version of `exir.capture`.
     """
     if _use_old_decomp_table:
-        return dict(get_decompositions(_FORMER))
+        return dict(get_decompositions(_OLD_TABLE))
     table: dict[Any, Callable[..., Any]] = dict(default_decompositions())
     table.update(get_decompositions([aten.linalg_vector_norm.default]))
     for op in list(table):
@@ -52,9 +52,10 @@ def default_decomposition_table(_use_old_decomp_table: bool = False) -> dict[Any
 
 
 def keepable_operators(preserve_ops: Sequence[OpOverload]) -> list[OpOverload]:
-    """Returns the operators that can be kept from decomposition.
+    """Returns the operators in `preserve_ops` that the compiler can preserve.
 
-    Those that write an argument or give a view of one cannot; a warning names them.
+    The compiler always decomposes operators that write or alias an argument, or that a pass to the edge
+    dialect replaces. A warning names these operators.
     """
     kept = []
     for op in preserve_ops:
@@ -62,13 +63,13 @@ def keepable_operators(preserve_ops: Sequence[OpOverload]) -> list[OpOverload]:
         if reason is None:
             kept.append(op)
         else:
-            logging.warning("%s was asked to be preserved, but %s: it is decomposed", op, reason)
+            logging.warning("%s in preserve_ops is decomposed, because %s", op, reason)
     return kept
 
 
 def _why_not(op: OpOverload) -> str | None:
     if str(op) == "torchao.choose_qparams_affine.default":
-        return None  # its results alias nothing, though its schema says so
+        return None  # Its schema declares an alias, but the results do not alias an argument.
     if op._schema.is_mutable:
         return "it writes an argument"
     if any(result.alias_info is not None for result in op._schema.returns):

@@ -1,4 +1,4 @@
-"""Copies a shared node for each of its users, so that a partition can contain a node and its user."""
+"""Copies nodes with several users, so that each user has its own copy, which a partition can contain."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DuplicateDequantNodePass(GraphPass):
     """
 
     def rewrite(self, module: GraphModule) -> bool:
-        """Runs the pass on one graph. Returns whether it changed."""
+        """Runs the pass on one graph. Returns whether the graph changed."""
         changed = False
         for node in list(module.graph.nodes):
             if node.op == "call_function" and aten_op(node.target) in _DEQUANTIZE:
@@ -51,7 +51,8 @@ def duplicate_constant_node(exported_program: ExportedProgram, candidate_node: s
         candidate_node: the name of the placeholder.
 
     Returns:
-        The names of the copies, `<name>_copy_<n>`. Empty if there is no such placeholder or it has one user.
+        The names of the copies, `<name>_copy_<n>`. The set is empty if no placeholder has the name, or if the
+        placeholder has only one user.
 
     Raises:
         CompileError: the placeholder is a user input or a mutable buffer.
@@ -68,9 +69,9 @@ def duplicate_constant_node(exported_program: ExportedProgram, candidate_node: s
         InputKind.BUFFER,
         InputKind.CONSTANT_TENSOR,
     ):
-        raise CompileError(f"placeholder {node.name} is an input of the user, not a constant to be copied")
+        raise CompileError(f"placeholder {node.name} is a user input; only constants can be copied")
     if spec.target in signature.buffers_to_mutate.values():
-        raise CompileError(f"buffer {spec.target} changes, so it cannot be copied")
+        raise CompileError(f"buffer {spec.target} is mutable, so that it cannot be copied")
     tensors = exported_program.state_dict if spec.target in exported_program.state_dict else None
     tensors = exported_program.constants if tensors is None else tensors
     added: list[InputSpec] = []

@@ -19,9 +19,9 @@ regular_tensor_dtypes_to_str: dict[torch.dtype, str] = {
     torch.complex64: "ComplexFloat",
     torch.complex128: "ComplexDouble",
 }
-"""The name of each dtype that is not quantized."""
+"""The names of the dtypes that are not quantized."""
 
 regular_tensor_str_to_dtypes: dict[str, torch.dtype] = {
     name: dtype for dtype, name in regular_tensor_dtypes_to_str.items()
 }
-"""The dtype of each name."""
+"""The dtypes by name."""

@@ -1,4 +1,4 @@
-"""The result of emission, with the fields of ExecuTorch's class."""
+"""The result of emission, with the constructor of ExecuTorch's class."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ class EmitterOutput(emitted.EmitterOutput):
     """An emitted program, constructed from its parts.
 
     Args:
-        program: the program, with its constants and delegates in it.
-        debug_handle_map: method to instruction index to the debug handle.
-        method_to_delegate_debug_id_map: method to instruction index to the backend's name and its own map.
-        instruction_id_to_num_outs_map: method to instruction index to the number of a delegate's results.
-        mutable_data: initial values of mutable buffers, entry 0 reserved; None if there are none.
-        external_constant_buffer: the bytes of the tensors outside of the program.
-        external_constant_map: file and qualified name to the index in `external_constant_buffer`.
+        program: the program, which contains its constants and delegates.
+        debug_handle_map: for each method, maps the index of an instruction to its debug handle.
+        method_to_delegate_debug_id_map: for each method, maps the index of an instruction to the name of the
+            backend and the backend's debug map.
+        instruction_id_to_num_outs_map: for each method, maps the index of a delegate call to the number of
+            its results.
+        mutable_data: the initial values of mutable buffers; entry 0 is reserved. None if there are no values.
+        external_constant_buffer: the bytes of the tensors that are stored in data files.
+        external_constant_map: for each data file, maps the qualified name of a tensor to its index in
+            `external_constant_buffer`.
     """
 
     def __init__(
@@ -53,7 +56,7 @@ class EmitterOutput(emitted.EmitterOutput):
 
 
 def _layouts(program: Program) -> dict[str, TensorLayout]:
-    """The layout of each tensor that lies outside of a program, by its qualified name."""
+    """Returns the layouts of the tensors that are stored in data files, by qualified name."""
     layouts = {}
     for plan in program.execution_plan:
         for value in plan.values:

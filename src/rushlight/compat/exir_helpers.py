@@ -1,4 +1,4 @@
-"""Small helpers that code for ExecuTorch imports from modules of `exir`."""
+"""Helper functions that code for ExecuTorch imports from modules of `exir`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from rushlight.ir.sym import IntLike, hint, upper_bound
 from rushlight.passes.rebuild import with_graph_module
 
 Value: TypeAlias = Any
-"""What a traced function takes and returns."""
+"""An argument or a result of a traced function."""
 
 FROM_NODE_KEY = "from_node"
 DEBUG_HANDLE_KEY = "debug_handle"
@@ -48,11 +48,11 @@ PROTECTED_KEYS = frozenset({"val", "stack_trace", "nn_module_stack", "debug_hand
 
 
 class ExperimentalWarning(DeprecationWarning):
-    """An API that may change in every release was called."""
+    """The program uses an API that may change in any release."""
 
 
 class experimental(deprecated):
-    """Marks a class or function as one that may change; its first call in a line warns.
+    """Marks a class or a function whose API may change. A call of it causes an ExperimentalWarning.
 
     Args:
         message: the text of the warning.
@@ -64,7 +64,7 @@ class experimental(deprecated):
 
 @dataclass
 class ExirDynamoConfig:
-    """Options of an old capture front end, which torch.export replaces; nothing reads them."""
+    """Options of an old front end, which torch.export replaces. They have no effect."""
 
     allow_rnn: bool = True
     verbose: bool = True
@@ -78,10 +78,10 @@ def eval_expr(symint: IntLike) -> int | None:
 
 
 def eval_upper_bound(maybe_symint: IntLike) -> int:
-    """Returns the largest value of a size.
+    """Returns the upper bound of a size.
 
-    A size without a bound has the one of the example inputs; sys.maxsize - 1 stands for one that follows from
-    data.
+    For a size without an upper bound, this is its value for the example inputs. For a size that depends on
+    data, it is sys.maxsize - 1.
     """
     bound = upper_bound(maybe_symint)
     bound = hint(maybe_symint) if bound is None else bound
@@ -89,24 +89,24 @@ def eval_upper_bound(maybe_symint: IntLike) -> int:
 
 
 def eval_shape(shape: Iterable[IntLike]) -> list[int | None]:
-    """Returns the sizes for the example inputs."""
+    """Returns the example values of sizes, as `eval_expr` does."""
     return [eval_expr(size) for size in shape]
 
 
 def eval_shape_upper_bound(shape: Iterable[IntLike]) -> list[int]:
-    """Returns the largest values of sizes."""
+    """Returns the upper bounds of sizes, as `eval_upper_bound` does."""
     return [eval_upper_bound(size) for size in shape]
 
 
 def collect_free_symbols(inputs: Iterable[object]) -> set[str]:
-    """Returns the names of the symbols that are a whole size of tensors."""
+    """Returns the names of the symbols that are a size of a tensor. Expressions are ignored."""
     sizes: list[Any] = [s for value in inputs if isinstance(value, torch.Tensor) for s in value.shape]
     expressions = [size.node.expr for size in sizes if isinstance(size, torch.SymInt)]
     return {str(expression) for expression in expressions if isinstance(expression, sympy.Symbol)}
 
 
 def get_greatest_ancestor_node_identifier(node: Node) -> str:
-    """Returns the name of the exported program's node that a node comes from."""
+    """Returns the name and the graph id of the node in the exported program from which a node was made."""
     found: Any = node
     while history := (meta.history_of(found) if isinstance(found, Node) else found.from_node):
         found = history[-1]
@@ -117,7 +117,7 @@ def get_greatest_ancestor_node_identifier(node: Node) -> str:
 
 @contextlib.contextmanager
 def setting_python_recursive_limit(limit: int = 10000) -> Iterator[None]:
-    """Sets the limit of nested calls within the context."""
+    """Sets Python's recursion limit within the context."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(limit)
     try:
@@ -127,7 +127,7 @@ def setting_python_recursive_limit(limit: int = 10000) -> Iterator[None]:
 
 
 def lift_constant_tensor_pass(ep: ExportedProgram) -> ExportedProgram:
-    """Converts constants in graph attributes to program inputs; the program is changed."""
+    """Converts constants in graph attributes to inputs of the program, which is changed in place."""
     module = ep.graph_module
     read = [node for node in module.graph.nodes if node.op == "get_attr"]
     evaluator, added = Evaluator.of(module), None
@@ -148,14 +148,14 @@ def lift_constant_tensor_pass(ep: ExportedProgram) -> ExportedProgram:
 def _update_exported_program_graph_module(
     exported_program: ExportedProgram, new_graph_module: GraphModule
 ) -> ExportedProgram:
-    """Returns a program with another graph and a matching signature."""
+    """Returns a program with the new graph and a matching signature."""
     return with_graph_module(exported_program, new_graph_module)
 
 
 def _get_updated_graph_signature(
     old_signature: ExportGraphSignature, new_gm: GraphModule
 ) -> ExportGraphSignature:
-    """Returns a signature whose inputs and outputs have the names of a new graph's."""
+    """Returns a copy of a signature with the names of the inputs and outputs of a new graph."""
     signature = copy.deepcopy(old_signature)
     placeholders = [node for node in new_gm.graph.nodes if node.op == "placeholder"]
     for spec, node in zip(signature.input_specs, placeholders, strict=True):
@@ -169,7 +169,7 @@ def _get_updated_graph_signature(
 
 
 def num_bytes_from_shape_and_dtype(shape: Iterable[int], dtype: torch.dtype) -> int:
-    """Returns the bytes of a dense tensor."""
+    """Returns the size of a dense tensor in bytes."""
     return math.prod(shape) * dtype.itemsize
 
 
@@ -182,29 +182,29 @@ def dim_order_from_stride(stride: Sequence[IntLike]) -> tuple[int, ...]:
     """Returns the dimensions from the outermost to the innermost.
 
     Raises:
-        RuntimeError: a stride is 0, so that it says nothing of the order.
-        GuardOnDataDependentSymNode: nothing says which of two unknown strides is the larger one.
+        RuntimeError: a stride is 0, so that it does not determine the order.
+        GuardOnDataDependentSymNode: the order of two symbolic strides is not known.
     """
     if any(isinstance(step, int) and step == 0 for step in stride):
-        raise RuntimeError("0 in strides is not supported: it says nothing of the order of dimensions")
+        raise RuntimeError("0 in strides is not supported: it does not determine the order of dimensions")
     order = dim_order_from_strides(stride)
     for outer, inner in pairwise(stride[dim] for dim in order):
         if is_order_unknown(outer, inner):
-            bool(outer < inner)  # torch raises the error, which names both
+            bool(outer < inner)  # torch raises the error, which names both strides.
     return order
 
 
 def get_dim_order(memory_format: torch.memory_format, ndim: int) -> list[int]:
-    """Returns the order of dimensions of a dense tensor of `ndim` dimensions in a memory format.
+    """Returns the dim order of a dense tensor with `ndim` dimensions in a memory format.
 
     Raises:
-        ValueError: no order belongs to this format and number.
+        ValueError: the memory format does not support this number of dimensions.
     """
     return list(dim_order_of(memory_format, ndim))
 
 
 def stride_from_dim_order(sizes: Sequence[int], dim_order: Sequence[int]) -> list[IntLike]:
-    """Returns the strides, in elements, of a dense tensor with an order of dimensions."""
+    """Returns the strides, in elements, of a dense tensor with a dim order."""
     return list(strides_from_dim_order(sizes, dim_order))
 
 
@@ -218,15 +218,15 @@ class AddressSpaceOverflowException(Exception):
 
 
 def make_allocation_info(mem_id: int, mem_offset: int) -> AllocationDetails:
-    """Returns how the file format writes a place in planned memory.
+    """Returns an offset in planned memory, in the form of the program file.
 
     Args:
-        mem_id: the memory.
-        mem_offset: bytes from its start.
+        mem_id: the number of the memory.
+        mem_offset: the offset in bytes.
 
     Raises:
         ValueError: the offset is negative.
-        AddressSpaceOverflowException: it has more than 64 bits.
+        AddressSpaceOverflowException: the offset has more than 64 bits.
     """
     if mem_offset < 0:
         raise ValueError(f"mem_offset {mem_offset} must not be negative")
@@ -238,12 +238,12 @@ def make_allocation_info(mem_id: int, mem_offset: int) -> AllocationDetails:
 def make_tensor_value(
     data_buffer_idx: int, allocation_info: AllocationDetails | None, spec: TensorSpec
 ) -> Tensor:
-    """Returns how the file format writes a tensor.
+    """Returns a tensor in the form of the program file.
 
     Args:
-        data_buffer_idx: the index of its data, 0 without any.
-        allocation_info: its place in planned memory, or None.
-        spec: the tensor.
+        data_buffer_idx: the index of the tensor's data; 0 if it has no data.
+        allocation_info: the offset in planned memory, or None.
+        spec: the tensor spec.
     """
     tensor = make_tensor(spec, data_buffer_idx, planned=False)
     tensor.allocation_info = allocation_info
@@ -251,13 +251,14 @@ def make_tensor_value(
 
 
 def get_schema_for_operators(ops: Iterable[str]) -> dict[str, str]:
-    """Returns the schema of each operator by its name.
+    """Returns the schemas of operators.
 
     Args:
         ops: names such as "torch.ops.aten.cat.default".
 
     Returns:
-        Schemas by names such as "aten::cat.default"; "<No Schema Found>" where there is no such operator.
+        The schemas by names such as "aten::cat.default". The text for an unknown operator is
+        "<No Schema Found>".
     """
     known = {
         f"{schema.name}.{schema.overload_name or 'default'}": str(schema)
@@ -270,8 +271,9 @@ def get_schema_for_operators(ops: Iterable[str]) -> dict[str, str]:
 def extract_out_arguments(
     schema: torch._C.FunctionSchema, keyword_args: Mapping[str, Any]
 ) -> tuple[str, Any] | list[tuple[str, Any]]:
-    """Returns the name and the value of the argument that an out variant writes, a list of them if there is
-    not exactly one.
+    """Returns the name and the value of the argument that an out variant writes.
+
+    If the number of these arguments is not 1, the function returns a list of pairs.
     """
     written = [a.name for a in schema.arguments if a.is_out and a.name in keyword_args]
     if not written and "out" in keyword_args:
@@ -287,7 +289,7 @@ def format_schema_name(schema: torch._C.FunctionSchema) -> str:
 
 @contextlib.contextmanager
 def no_dispatch() -> Iterator[None]:
-    """Leaves tensors of subclasses to their plain operators within the context."""
+    """Disables `__torch_dispatch__` of tensor subclasses within the context."""
     guard = torch._C._DisableTorchDispatch()
     try:
         yield
@@ -296,42 +298,42 @@ def no_dispatch() -> Iterator[None]:
 
 
 def scalar_type_enum(dtype: torch.dtype) -> ScalarType:
-    """Returns how the file format writes a dtype.
+    """Returns the scalar type of a dtype in the file format.
 
     Raises:
-        KeyError: it has no number for this dtype.
+        KeyError: the file format has no scalar type for this dtype.
     """
     return SCALAR_TYPES[dtype]
 
 
 def get_scalar_type(enum: ScalarType) -> torch.dtype:
-    """Returns the dtype for a number in the file format.
+    """Returns the dtype for a scalar type of the file format.
 
     Raises:
-        KeyError: no dtype of torch has this number.
+        KeyError: torch has no dtype for this scalar type.
     """
     return {number: dtype for dtype, number in SCALAR_TYPES.items()}[enum]
 
 
 def unwrap_op_overload(target: object) -> OpOverload:
-    """Returns the operator of torch behind an operator of any dialect.
+    """Returns the torch operator of an operator of any dialect.
 
     Raises:
-        TypeError: the target is no operator.
+        TypeError: the target is not an operator.
     """
     op = aten_op(target)
     if op is None and isinstance(getattr(target, "_op", None), OpOverload):
         return target._op  # type: ignore[no-any-return, attr-defined]
     if op is None:
-        raise TypeError(f"{target!r} is no operator")
+        raise TypeError(f"{target!r} is not an operator")
     return op
 
 
 def to_out_variant(op_overload: OpOverload) -> tuple[OpOverload, tuple[str, ...]]:
-    """Returns the overload of an operator that writes into given tensors, and the names of these arguments.
+    """Returns the out variant of an operator, and the names of its out arguments.
 
     Raises:
-        RuntimeError: there is none.
+        RuntimeError: the operator has no out variant.
     """
     plain = unwrap_op_overload(op_overload)
     if is_out_variant(plain._schema.name, plain._schema.overload_name):
@@ -343,7 +345,7 @@ def to_out_variant(op_overload: OpOverload) -> tuple[OpOverload, tuple[str, ...]
 
 
 def _near_misses(op: OpOverload) -> str:
-    """Lists overloads of an operator that write into given tensors but take other arguments."""
+    """Returns text that lists out variants of an operator with other arguments."""
     packet = op.overloadpacket
     near = [getattr(packet, name) for name in packet.overloads()]
     schemas = [
@@ -352,7 +354,7 @@ def _near_misses(op: OpOverload) -> str:
         if is_out_variant(other._schema.name, other._schema.overload_name)
     ]
     if not schemas:
-        return ". No overload of it writes into given tensors; is the library that defines one loaded?"
+        return ". The operator has no out variant; load the library that defines one"
     return (
         f"\nFound an out variant for operator name {op.name()} but its schema mismatched with functional op."
         f"\nout variants:\t{'; '.join(schemas)}"
@@ -366,20 +368,20 @@ def get_out_args_from_opoverload(op_overload: object) -> tuple[str, ...]:
 
 
 def parse_qualified_opname(qualified_opname: str) -> tuple[str, str]:
-    """Returns the namespace, "aten" by default, and the name of an operator such as "aten::add"."""
+    """Splits a name such as "aten::add" into namespace and name. The default namespace is "aten"."""
     namespace, _, name = qualified_opname.rpartition("::")
     return namespace or "aten", name
 
 
 def get_op_overload(qualified_opname: str, overload: str) -> OpOverload:
-    """Returns the operator of torch of a name and the name of an overload."""
+    """Returns the torch operator with a name such as "aten::add" and the name of an overload."""
     namespace, name = parse_qualified_opname(qualified_opname)
     found: OpOverload = getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")
     return found
 
 
 def is_out_variant(qualified_opname: str, overload: str) -> bool:
-    """Returns whether an operator writes into keyword arguments."""
+    """Returns whether an operator writes a keyword-only argument."""
     schema = get_op_overload(qualified_opname, overload)._schema
     return any(a.kwarg_only and a.alias_info is not None and a.alias_info.is_write for a in schema.arguments)
 
@@ -391,12 +393,20 @@ def is_inplace_variant(qualified_opname: str, overload: str) -> bool:
 
 
 def get_submodule(graph_module: GraphModule, node: Node, arg_index: int) -> tuple[str, torch.nn.Module, Node]:
-    """Returns the name of the graph module that an argument of a node reads, the module, and the node.
+    """Returns the submodule that a node has as an argument.
+
+    Args:
+        graph_module: the module that contains the submodule.
+        node: a node with a `get_attr` argument.
+        arg_index: the position of this argument.
+
+    Returns:
+        The name of the submodule, the submodule, and `node`.
 
     Raises:
-        ValueError: the argument reads no attribute.
+        ValueError: the argument is not a `get_attr` node.
     """
     read = node.args[arg_index]
     if not isinstance(read, Node) or read.op != "get_attr":
-        raise ValueError(f"argument {arg_index} of {node.name} reads no attribute of the graph module")
+        raise ValueError(f"argument {arg_index} of {node.name} is not an attribute of the graph module")
     return str(read.target), graph_module.get_submodule(str(read.target)), node

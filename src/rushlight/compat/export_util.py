@@ -1,4 +1,4 @@
-"""Functions that export in one call, with the names of ExecuTorch's `extension.export_util.utils`."""
+"""Functions that export a model in one call, as in ExecuTorch's `extension.export_util.utils`."""
 
 from __future__ import annotations
 
@@ -33,13 +33,25 @@ def export_to_edge(
     verbose: bool = True,
     generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
-    """Exports a module to an edge program. Without a configuration, dialects are not verified.
+    """Exports a module to an edge program.
+
+    Args:
+        model: the module.
+        example_inputs: the positional inputs.
+        example_kwarg_inputs: the keyword inputs.
+        dynamic_shapes: the dynamic dimensions, in the format of torch.export.
+        edge_constant_methods: methods that return a constant, by name.
+        edge_compile_config: options of the conversion to the edge dialect. By default, the dialect is not
+            verified.
+        strict: the option `strict` of torch.export.
+        verbose: log the exported program and the edge program.
+        generate_etrecord: keep the programs for the developer tools, as an ETRecord.
 
     Raises:
         ValueError: `model` is not a module.
     """
     if not isinstance(model, torch.nn.Module):
-        raise ValueError(f"a model is a torch.nn.Module, not {type(model).__name__}")
+        raise ValueError(f"the model must be a torch.nn.Module, not {type(model).__name__}")
     program = export_module(
         model, example_inputs, example_kwarg_inputs, dynamic_shapes, strict=strict, in_evaluation_mode=False
     )
@@ -67,7 +79,10 @@ def export_to_exec_prog(
     backend_config: ExecutorchBackendConfig | None = None,
     strict: bool = True,
 ) -> ExecutorchProgramManager:
-    """Exports a module to a program file. The module is set to evaluation mode."""
+    """Sets a module to evaluation mode and exports it to a program file.
+
+    The arguments are those of `export_to_edge`; `backend_config` has the options of the program file.
+    """
     edge = export_to_edge(
         model.eval(),
         example_inputs,

@@ -1,4 +1,4 @@
-"""The headers of program and data files as dataclasses, and programs as JSON."""
+"""The headers of program files and data files as dataclasses, and programs as JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rushlight.format.header import (
 from rushlight.format.program import Program
 
 FLATBUFFER_ALIGNMENT = 16
-"""The alignment of the tables behind a header, in bytes."""
+"""The alignment in bytes of the FlatBuffers tables behind a header."""
 
 _WITH_SIZE = struct.Struct("<4sIQQQ")
 _FLAT_TENSOR = struct.Struct("<4sIQQQQ")
@@ -27,13 +27,13 @@ _FLAT_TENSOR = struct.Struct("<4sIQQQQ")
 
 @dataclass
 class ExtendedHeader:
-    """The header behind the file identifier; sizes and offsets are in bytes.
+    """The header of a program file, which follows the file identifier. Sizes and offsets are in bytes.
 
     Attributes:
-        program_size: the size of the tables, with the header.
-        segment_base_offset: where the segments begin; 0 if there is none.
+        program_size: the size of the FlatBuffers tables and the header.
+        segment_base_offset: the offset of the segments; 0 if there are no segments.
         segment_data_size: the size of all segments; 0 if it is not known.
-        magic: what the header begins with.
+        magic: the first bytes of the header.
         length: the size of the header.
     """
 
@@ -50,13 +50,13 @@ class ExtendedHeader:
 
     @staticmethod
     def from_bytes(data: bytes) -> ExtendedHeader:
-        """Reads a header, which may be one that `is_valid` refuses.
+        """Reads a header. The result may be invalid; `is_valid` checks it.
 
         Raises:
             ValueError: there are fewer than `EXPECTED_LENGTH` bytes.
         """
         if len(data) < _WITH_SIZE.size:
-            raise ValueError(f"a header has {_WITH_SIZE.size} bytes, and {len(data)} are given")
+            raise ValueError(f"a program header needs {_WITH_SIZE.size} bytes, not {len(data)}")
         magic, length, program, base, segments = _WITH_SIZE.unpack(data[: _WITH_SIZE.size])
         if length <= ExtendedHeader.MINIMUM_LENGTH:
             segments = 0
@@ -73,14 +73,14 @@ class ExtendedHeader:
 
 @dataclass
 class FlatTensorHeader:
-    """The header of a data file behind its identifier; sizes and offsets are in bytes.
+    """The header of a data file, which follows the file identifier. Sizes and offsets are in bytes.
 
     Attributes:
-        flatbuffer_offset: where the tables begin.
-        flatbuffer_size: the size of the tables.
-        segment_base_offset: where the segments begin; 0 if there is none.
+        flatbuffer_offset: the offset of the FlatBuffers tables.
+        flatbuffer_size: the size of the FlatBuffers tables.
+        segment_base_offset: the offset of the segments; 0 if there are no segments.
         segment_data_size: the size of all segments.
-        magic: what the header begins with.
+        magic: the first bytes of the header.
         length: the size of the header.
     """
 
@@ -96,13 +96,13 @@ class FlatTensorHeader:
 
     @staticmethod
     def from_bytes(data: bytes) -> FlatTensorHeader:
-        """Reads a header, which may be one that `is_valid` refuses.
+        """Reads a header. The result may be invalid; `is_valid` checks it.
 
         Raises:
             ValueError: there are fewer than `EXPECTED_LENGTH` bytes.
         """
         if len(data) < _FLAT_TENSOR.size:
-            raise ValueError(f"a header has {_FLAT_TENSOR.size} bytes, and {len(data)} are given")
+            raise ValueError(f"a data file header needs {_FLAT_TENSOR.size} bytes, not {len(data)}")
         magic, length, offset, size, base, segments = _FLAT_TENSOR.unpack(data[: _FLAT_TENSOR.size])
         return FlatTensorHeader(offset, size, base, segments, magic, length)
 
@@ -122,7 +122,7 @@ class FlatTensorHeader:
 
 
 def get_extended_header(program_data: bytes) -> ExtendedHeader | None:
-    """Returns the header of a program file, or None if it has no valid one."""
+    """Returns the header of a program file, or None if the file has no valid header."""
     try:
         header = ExtendedHeader.from_bytes(program_data[START:])
     except ValueError:

@@ -12,10 +12,12 @@ from rushlight.ir.program import copy_call_graph, copy_graph_module, program_aro
 
 
 def get_fake_program(real_exported_program: ExportedProgram) -> ExportedProgram:
-    """Returns a copy of a program whose state is fake tensors; constants are shared.
+    """Returns a copy of a program in which parameters and buffers are fake tensors.
+
+    Both programs share the constants.
 
     Raises:
-        AssertionError: the graph has no fake tensors.
+        AssertionError: the inputs of the graph have no fake tensors.
     """
     inputs = real_exported_program.graph.find_nodes(op="placeholder")
     mode = detect_fake_mode([meta.find_val(node) for node in inputs])
@@ -43,5 +45,5 @@ def get_fake_program(real_exported_program: ExportedProgram) -> ExportedProgram:
 def update_to_real_program(
     fake_exported_program: ExportedProgram, real_exported_program: ExportedProgram
 ) -> None:
-    """Gives a fake program the state of its original program."""
+    """Copies the parameters and buffers of the original program into a fake program."""
     fake_exported_program.state_dict.update(real_exported_program.state_dict)

@@ -16,10 +16,14 @@ def is_shape_dynamic(node: Node) -> bool:
 
 
 def is_same_node(node_left: Node | Iterable[Node], node_right: Node | Iterable[Node]) -> bool:
-    """Returns whether two nodes, or the nodes of two lists in order, compute the same from the same inputs.
+    """Returns whether two nodes compute the same result with the same operators from the same inputs.
 
-    Arguments that are not nodes are not compared. The time is linear in the number of nodes that they depend
-    on.
+    Arguments that are not nodes are not compared. The time is linear in the number of nodes on which the two
+    nodes depend.
+
+    Args:
+        node_left: a node, or several nodes.
+        node_right: a node, or several nodes, which are compared pairwise in order.
     """
     lefts = [node_left] if isinstance(node_left, Node) else list(node_left)
     rights = [node_right] if isinstance(node_right, Node) else list(node_right)

@@ -61,14 +61,36 @@ def dead_code_elimination_pass(graph_module: GraphModule) -> PassResult:
 def propagate_dynamic_shape(
     dynamic_memory_planning_mode: DynamicMemoryPlanningMode = DynamicMemoryPlanningMode.UPPER_BOUND,
 ) -> list[PassBase]:
-    """Returns the passes that give nodes specs, with the example sizes as upper bounds."""
+    """Returns the passes that add tensor specs to nodes, with the example sizes as upper bounds.
+
+    Args:
+        dynamic_memory_planning_mode: must be `UPPER_BOUND`.
+
+    Raises:
+        ValueError: the mode is not supported.
+    """
     if dynamic_memory_planning_mode is not DynamicMemoryPlanningMode.UPPER_BOUND:
-        raise ValueError(f"{dynamic_memory_planning_mode} is no mode: tensors are planned at upper bounds")
+        raise ValueError(
+            f"the mode {dynamic_memory_planning_mode} is not supported: use "
+            "DynamicMemoryPlanningMode.UPPER_BOUND"
+        )
     return [SpecPropPass(), HintBasedSymShapeEvalPass()]
 
 
 def make_alloc_node(graph_module: GraphModule, val: Any, tensor_meta: object) -> Node:
-    """Adds a node that allocates memory for a value: a tensor, or a list of tensors."""
+    """Adds a node that allocates memory for a tensor or a list of tensors.
+
+    Args:
+        graph_module: the graph module.
+        val: the fake tensor, or a list of fake tensors.
+        tensor_meta: the tensor metadata of the new node.
+
+    Returns:
+        The new node.
+
+    Raises:
+        ValueError: `val` contains an item that is not a tensor.
+    """
     values = list(val) if isinstance(val, (list, tuple)) else [val]
     wrong = [value for value in values if not isinstance(value, torch.Tensor)]
     if wrong:
@@ -83,22 +105,22 @@ def make_alloc_node(graph_module: GraphModule, val: Any, tensor_meta: object) ->
 
 
 def weights_to_outputs_pass(exported_program: ExportedProgram) -> ExportedProgram:
-    """Appends the parameters that have gradients to the outputs of a joint graph, which is changed."""
+    """Appends the parameters with gradients to the outputs of a joint graph, in place."""
     return _run_in_place(WeightsToOutputsPass().rewrite, exported_program)
 
 
 def remove_unused_parameters_pass(exported_program: ExportedProgram) -> ExportedProgram:
-    """Removes unused parameters and buffers from the program, in place."""
+    """Removes unused parameters from the program, in place."""
     return _run_in_place(RemoveUnusedParametersPass().rewrite, exported_program)
 
 
 def insert_write_back_for_buffers_pass(
     ep: ExportedProgram,
 ) -> tuple[GraphModule, ExportGraphSignature]:
-    """Puts in copies of the new contents of buffers and inputs into their memory, at the end of the graph.
+    """Appends nodes that copy the new values of mutable buffers and inputs into their memory.
 
     Returns:
-        The graph module and the signature of the program, which is changed.
+        The graph module and the signature of the program, which is changed in place.
     """
     program = _run_in_place(WriteBackMutationsPass(in_place=False, copy_views=False).rewrite, ep)
     return program.graph_module, program.graph_signature
@@ -119,8 +141,9 @@ def constant_prop_pass(
 
     Args:
         exported_program: an edge program.
-        custom_skip_targets: operators that stay, by default `full` and edge operators that dequantize.
-        _skip_dim_order: which operators give an output a row-major layout; no output needs one here.
+        custom_skip_targets: operators that are not computed, by default `full` and edge operators that
+            dequantize.
+        _skip_dim_order: has no effect here.
 
     Returns:
         The same program.
@@ -157,7 +180,7 @@ def constant_prop_pass(
 
 
 def _name_outputs(program: ExportedProgram) -> None:
-    """Updates the output names in the signature to the nodes that the graph returns."""
+    """Updates the output names in the signature to the names of the nodes that the graph returns."""
     results: Any = program.graph.output_node().args[0]
     for spec, node in zip(program.graph_signature.output_specs, results, strict=True):
         if isinstance(spec.arg, TensorArgument) and isinstance(node, Node):
@@ -165,7 +188,7 @@ def _name_outputs(program: ExportedProgram) -> None:
 
 
 def _keep_used_constants(program: ExportedProgram) -> None:
-    """Removes stored tensors without readers; new tensors are constants, not buffers."""
+    """Removes stored tensors without users, and stores the computed tensors as constants, not as buffers."""
     stored = constant_inputs(program)
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     kept: list[InputSpec] = []
@@ -184,10 +207,10 @@ def _keep_used_constants(program: ExportedProgram) -> None:
 
 
 def convert_constant_dim_order_pass(exported_program: ExportedProgram) -> ExportedProgram:
-    """Makes constants and buffers row-major whose layout is neither row-major nor channels last.
+    """Converts constants and buffers to row-major layout if they are neither row-major nor channels last.
 
     Args:
-        exported_program: the program, which is changed.
+        exported_program: the program, which is changed in place.
 
     Returns:
         The same program.
@@ -197,25 +220,29 @@ def convert_constant_dim_order_pass(exported_program: ExportedProgram) -> Export
         if spec.kind not in (InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
             continue
         target = str(spec.target)
-        held = exported_program.constants
+        tensors = exported_program.constants
         if spec.kind is InputKind.BUFFER and spec.persistent:
-            held = exported_program.state_dict
-        tensor = held.get(target)
-        if isinstance(tensor, torch.Tensor) and not _has_plain_layout(tensor):
-            held[target] = tensor.contiguous()
+            tensors = exported_program.state_dict
+        tensor = tensors.get(target)
+        if isinstance(tensor, torch.Tensor) and not _has_memory_format(tensor):
+            tensors[target] = tensor.contiguous()
             node = nodes[spec.arg.name]
             meta.set_val(node, meta.get_val(node).contiguous())
     return exported_program
 
 
-def _has_plain_layout(tensor: torch.Tensor) -> bool:
+def _has_memory_format(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is row-major or channels last."""
     return tensor.is_contiguous() or (
         tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)
     )
 
 
 class ReplaceBrokenOpsWithFunctionalOpsPass(ExportPass):
-    """Before: aten.t(x), a view. Expected: aten.t_copy(x), which owns its memory."""
+    """Replaces operators that return views by their variants that copy.
+
+    Before: aten.t(x), a view. Expected: aten.t_copy(x), which has its own memory.
+    """
 
     @override
     def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
@@ -233,10 +260,11 @@ def op_name(op: OpOverload) -> str:
 
 
 class ConstPropPass(ExportPass):
-    """Computes operators whose arguments are all known, while a graph is traced.
+    """Computes operators whose arguments are all constant, while a graph is traced.
 
     Args:
-        propogate_quant: computes quantize and dequantize operators alone; by default all others.
+        propogate_quant: compute only quantize and dequantize operators. By default, all other operators are
+            computed.
     """
 
     def __init__(self, propogate_quant: bool = False) -> None:
@@ -247,27 +275,27 @@ class ConstPropPass(ExportPass):
     def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
         overload = aten_op(op)
         quantizes = overload is not None and overload.namespace == "quantized_decomposed"
-        if quantizes is not self.propogate_quant or not _is_known([args, kwargs]):
+        if quantizes is not self.propogate_quant or not _is_constant([args, kwargs]):
             return super().call_operator(op, args, kwargs, meta)
         with no_dispatch():
             return op(*args, **kwargs)
 
 
-def _is_known(value: object) -> bool:
-    """Whether an argument is a number or a tensor with data, not a value of the graph."""
+def _is_constant(value: object) -> bool:
+    """Whether an argument contains only constants such as numbers and tensors with data."""
     if isinstance(value, (tuple, list)):
-        return all(map(_is_known, value))
+        return all(map(_is_constant, value))
     if isinstance(value, dict):
-        return all(map(_is_known, value.values()))
-    known = (float, int, bool, str, torch.Tensor, torch.device, torch.dtype, torch.layout)
-    return isinstance(value, known) and not isinstance(value, FakeTensor)
+        return all(map(_is_constant, value.values()))
+    constants = (float, int, bool, str, torch.Tensor, torch.device, torch.dtype, torch.layout)
+    return isinstance(value, constants) and not isinstance(value, FakeTensor)
 
 
 class CSEPass(PassBase):
-    """Merges equal calls of operators that neither write nor draw random numbers."""
+    """Merges equal calls (common subexpressions) of operators without side effects or random results."""
 
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Changes the graph module that is given."""
+        """Runs the pass on a graph module, in place."""
         changed = False
         for module in list(graph_modules(graph_module)):
             changed |= share_equal_calls(module, call_key)
@@ -276,11 +304,11 @@ class CSEPass(PassBase):
 
 
 def share_equal_calls(module: GraphModule, key_of: Callable[[Node], Hashable | None]) -> bool:
-    """Replaces each node by the first one with its key.
+    """Replaces each node by the first node with the same key.
 
     Args:
         module: the module, whose graph is changed.
-        key_of: returns what equal nodes have in common, None for a node that must stay.
+        key_of: returns a key that is equal for equal nodes; None for a node that must not be replaced.
 
     Returns:
         Whether a node was replaced.
@@ -300,7 +328,7 @@ def share_equal_calls(module: GraphModule, key_of: Callable[[Node], Hashable | N
 
 
 def call_key(node: Node) -> Hashable | None:
-    """Returns the key that equal calls have in common; None for a node that must stay."""
+    """Returns a key that is equal for equal calls; None for a node that must not be replaced."""
     if node.op == "get_attr":
         return node.op, str(node.target)
     if node.op != "call_function":
@@ -323,12 +351,12 @@ def _hashable(value: object) -> Hashable:
         return tuple(_hashable(item) for item in value)
     if isinstance(value, slice):
         return "slice", _hashable((value.start, value.stop, value.step))
-    # 1, 1.0 and True are equal, but not as arguments; -0.0 is not 0.0.
+    # In Python 1, 1.0 and True are equal, and -0.0 equals 0.0, but as arguments they give different results.
     return (type(value), repr(value)) if isinstance(value, (bool, int, float, complex)) else (value,)
 
 
 class ToDevicePass(PassBase):
-    """Moves parameters and buffers to a device, and lets operators make their results there.
+    """Moves parameters and buffers to a device, and sets this device in operators with a device argument.
 
     Args:
         device: the device, such as "cpu" or "cuda:0".
@@ -339,7 +367,7 @@ class ToDevicePass(PassBase):
         self.device = torch.device(device)
 
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Changes the graph module that is given."""
+        """Runs the pass on a graph module, in place."""
         moved: GraphModule = graph_module.to(self.device)
         for node in moved.graph.nodes:
             if node.op == "call_function" and "device" in node.kwargs:
@@ -349,7 +377,10 @@ class ToDevicePass(PassBase):
 
 
 class ReplaceSymSizeOpPass(GraphPass):
-    """Before: aten.sym_size(x, 0). Expected: aten.sym_size.int(x, 0); the same for strides and counts."""
+    """Replaces operator packets for sizes, strides and element counts by their overloads.
+
+    Before: aten.sym_size(x, 0). Expected: aten.sym_size.int(x, 0)
+    """
 
     _OVERLOADS: ClassVar[dict[object, object]] = {
         torch.ops.aten.sym_size: torch.ops.aten.sym_size.int,
@@ -366,8 +397,10 @@ class ReplaceSymSizeOpPass(GraphPass):
 
 
 class EdgeToBackendOpsPass(GraphPass):
-    """Calls the backend operators that were registered for edge operators with `bind_pattern_to_op`, and the
-    operators of the runtime for arithmetic of symbolic scalars.
+    """Replaces edge operators and Python functions by backend operators.
+
+    `bind_pattern_to_op` registers a backend operator for an edge operator. Python functions on symbolic
+    scalars are replaced by operators of the runtime.
     """
 
     @override
@@ -384,7 +417,7 @@ class EdgeToBackendOpsPass(GraphPass):
 
 
 class NormalizeTransposePass(GraphPass):
-    """Before: aten.t(x). Expected: aten.t_copy(x)."""
+    """Replaces `aten.t` by a copy. Before: aten.t(x). Expected: aten.t_copy(x)."""
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
@@ -395,7 +428,7 @@ class NormalizeTransposePass(GraphPass):
 
 
 class OpReplacePass(GraphPass):
-    """Before: torch.ops.aten.add.Tensor(x, y). Expected: the same operator of the edge dialect."""
+    """Replaces ATen operators by the same operators of the edge dialect."""
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
@@ -408,8 +441,10 @@ class OpReplacePass(GraphPass):
 
 
 class DimOrderOpsRevertPass(GraphPass):
-    """Before: dim_order_ops._to_dim_order_copy(x, dim_order=[0, 2, 3, 1])
-    Expected: aten._to_copy(x, memory_format=torch.channels_last); the same for clones and new tensors.
+    """Replaces dim order operators (copies, clones and new tensors) by ATen operators.
+
+    Before: dim_order_ops._to_dim_order_copy(x, dim_order=[0, 2, 3, 1])
+    Expected: aten._to_copy(x, memory_format=torch.channels_last)
     """
 
     @override
@@ -417,7 +452,7 @@ class DimOrderOpsRevertPass(GraphPass):
         changed = False
         for node in module.graph.nodes:
             op = aten_op(node.target) if node.op == "call_function" else None
-            replaced = None if op is None else _OF_MEMORY_FORMATS.get(op)
+            replaced = None if op is None else _ATEN_OPS.get(op)
             if replaced is not None:
                 kwargs = dict(node.kwargs)
                 order: Any = kwargs.pop("dim_order", None)
@@ -427,8 +462,10 @@ class DimOrderOpsRevertPass(GraphPass):
 
 
 class MemoryFormatOpsPass(GraphPass):
-    """Before: aten._to_copy(x, memory_format=torch.channels_last)
-    Expected: dim_order_ops._to_dim_order_copy(x, dim_order=[0, 2, 3, 1]), clones and new tensors too.
+    """Replaces ATen operators with a memory format (copies, clones and new tensors) by dim order operators.
+
+    Before: aten._to_copy(x, memory_format=torch.channels_last)
+    Expected: dim_order_ops._to_dim_order_copy(x, dim_order=[0, 2, 3, 1])
     """
 
     @override
@@ -436,19 +473,19 @@ class MemoryFormatOpsPass(GraphPass):
         changed = False
         for node in module.graph.nodes:
             op = aten_op(node.target) if node.op == "call_function" else None
-            replaced = None if op is None else _OF_DIM_ORDERS.get(op)
+            replaced = None if op is None else _DIM_ORDER_OPS.get(op)
             if replaced is not None:
                 node.kwargs = with_dim_order(node.args, node.kwargs)
                 node.target, changed = to_edge_op(replaced), True
         return changed
 
 
-_OF_MEMORY_FORMATS = {
+_ATEN_OPS = {
     torch.ops.dim_order_ops._to_dim_order_copy.default: torch.ops.aten._to_copy.default,
     torch.ops.dim_order_ops._clone_dim_order.default: torch.ops.aten.clone.default,
     torch.ops.dim_order_ops._empty_dim_order.default: torch.ops.aten.empty.memory_format,
 }
-_OF_DIM_ORDERS = {aten: named for named, aten in _OF_MEMORY_FORMATS.items()}
+_DIM_ORDER_OPS = {aten: dim_order_op for dim_order_op, aten in _ATEN_OPS.items()}
 
 _NEVER_EDGE = (
     torch.ops.aten._assert_scalar.default,
@@ -464,7 +501,7 @@ _NEVER_EDGE = (
 
 
 def generate_missing_debug_handles(ep: ExportedProgram) -> None:
-    """Gives each node without a debug handle a new, unique debug handle."""
+    """Assigns a new, unique debug handle to each node without one."""
     modules = list(graph_modules(ep.graph_module))
     nodes = [node for module in modules for node in module.graph.nodes]
     handles = [meta.get_debug_handle(node) for node in nodes]
@@ -476,7 +513,7 @@ def generate_missing_debug_handles(ep: ExportedProgram) -> None:
 
 
 def update_args(args: tuple[Argument, ...], old: Node, new: Argument) -> tuple[Argument, ...]:
-    """Returns arguments in which a node is replaced."""
+    """Returns arguments in which the node `old` is replaced by `new`."""
     replaced = map_aggregate(args, lambda value: new if value is old else value)
     assert isinstance(replaced, tuple)
     return replaced
@@ -489,16 +526,16 @@ def transform_exported_program(
 
     Args:
         ep: the program.
-        passes: the passes, each as an argument of its own.
+        passes: the passes, each as a separate argument.
         override_verifiers: the verifiers of the result; None means those of the program.
 
     Raises:
-        TypeError: a list or a verifier is given as a pass.
+        TypeError: a list or a verifier is passed as a pass.
     """
     for item in passes:
         if isinstance(item, (list, Verifier)):
             raise TypeError(
-                f"{type(item).__name__} is no pass: give each pass as an argument of its own, and verifiers "
+                f"{type(item).__name__} is not a pass: pass each pass as a separate argument, and verifiers "
                 "as override_verifiers"
             )
     return transform_program(ep, list(passes), override_verifiers)

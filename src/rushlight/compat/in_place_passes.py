@@ -1,4 +1,4 @@
-"""Passes that change their graph module in place, as ExecuTorch's passes of these names do."""
+"""Passes that change their graph module in place, as the ExecuTorch passes with the same names do."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from rushlight.passes.memory_views import NormalizeViewBasesPass
 
 
 class FoldRedundantDequantizeQuantizePass(FoldQuantizePairsPass):
-    """Removes a dequantization that is followed by the same quantization."""
+    """Removes a dequantize operator that is followed by a quantize operator with the same parameters."""
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Rewrites the given graphs."""
+        """Runs the pass on a graph module and its submodules, in place."""
         return PassResult(graph_module, self.rewrite_all(graph_module))
 
 
 class NormalizeViewCopyBasePass(NormalizeViewBasesPass):
-    """Replaces views of views by views of the first base. Views without users stay."""
+    """Replaces views of views by views of the first base. Views without users are not removed."""
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Rewrites the given graphs."""
+        """Runs the pass on a graph module and its submodules, in place."""
         changed = False
         for module in list(graph_modules(graph_module)):
             if self.rewrite(module):

@@ -1,4 +1,4 @@
-"""The import hook behind `install_as_executorch()`."""
+"""`install_as_executorch()` and its import hook."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def _resolve(target: str) -> object:
     return value
 
 
-class _Face(types.ModuleType):
-    """A module with ExecuTorch's name, whose attributes are looked up in Rushlight's modules at their first
-    use.
+class _AliasModule(types.ModuleType):
+    """A module with the name of an ExecuTorch module, whose attributes come from Rushlight's modules.
 
-    Setting an attribute also sets it in the Rushlight module that has it, and deleting it restores the old
-    value. A patch of a test therefore affects both.
+    An attribute is looked up at its first use. Setting an attribute also sets it in the Rushlight module that
+    defines it, and deleting the attribute restores the old value. A test can therefore patch an attribute
+    under either name.
     """
 
     _names: Names
     _replaced: dict[str, object]
 
     def __getattr__(self, name: str) -> object:
-        if name == "__all__":  # what `from executorch.x import *` takes
+        if name == "__all__":  # The names for `from executorch.x import *`.
             return [public for public in dir(self) if not public.startswith("_")]
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
@@ -48,36 +48,36 @@ class _Face(types.ModuleType):
         elif f"{self.__name__}.{name}" in MODULES:
             value = importlib.import_module(f"{self.__name__}.{name}")
         else:
-            module = self._home(name)
+            module = self._defining_module(name)
             if module is None:
                 fullname = f"{self.__name__}.{name}"
                 raise AttributeError(
                     _reason(fullname)
                     or f"{fullname} is a name that Rushlight does not provide "
-                    f"(install_as_executorch() stands in for the whole of `{_ROOT}`)"
+                    f"(after install_as_executorch(), all modules of `{_ROOT}` come from Rushlight)"
                 )
             value = getattr(module, name)
         self.__dict__[name] = value
         return value
 
-    def _home(self, name: str) -> types.ModuleType | None:
-        """Returns the first Rushlight module behind this module that defines the name."""
+    def _defining_module(self, name: str) -> types.ModuleType | None:
+        """Returns the first of this module's Rushlight modules that defines the name, or None."""
         modules = (importlib.import_module(module) for module in self._names.modules)
         return next((module for module in modules if hasattr(module, name)), None)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if isinstance(value, _Face) and name in self._names.names:
-            return  # the name is both a module's and a function's, and the function is what users call
-        if not (name.startswith("_") or name in self._names.names or isinstance(value, _Face)):
-            home = self._home(name)
-            if home is not None:
-                self._replaced.setdefault(name, getattr(home, name))
-                setattr(home, name, value)
+        if isinstance(value, _AliasModule) and name in self._names.names:
+            return  # A module and a function have this name. The attribute must be the function.
+        if not (name.startswith("_") or name in self._names.names or isinstance(value, _AliasModule)):
+            module = self._defining_module(name)
+            if module is not None:
+                self._replaced.setdefault(name, getattr(module, name))
+                setattr(module, name, value)
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
         if name in self._replaced:
-            setattr(self._home(name), name, self._replaced.pop(name))
+            setattr(self._defining_module(name), name, self._replaced.pop(name))
         super().__delattr__(name)
 
     def __dir__(self) -> list[str]:
@@ -87,28 +87,24 @@ class _Face(types.ModuleType):
         return sorted(names)
 
 
-class _FaceLoader(Loader):
+class _AliasLoader(Loader):
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
-        face = _Face(spec.name)
-        face._replaced = {}
-        face._names = MODULES[spec.name]
-        return face
+        module = _AliasModule(spec.name)
+        module._replaced = {}
+        module._names = MODULES[spec.name]
+        return module
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Does nothing for modules, whose names are looked up at their first use.
-
-        Packages get the list of their submodules.
-        """
+        """Imports the modules that ExecuTorch's module imports for their side effects."""
         for statement in MODULES[module.__name__].effects:
             importlib.import_module(statement)
 
 
 class _Finder(MetaPathFinder):
-    """Finds `executorch` and its submodules, so that no other installation of ExecuTorch is used at the same
-    time.
+    """Finds `executorch` and its submodules, so that no installation of ExecuTorch is imported.
 
-    Every module is a package, so that code of the user can lie beside it: a folder in the `__path__` of a
-    module holds more submodules of it, and so does what other finders know. Rushlight's names come first.
+    Each module is a package, so that users can add submodules: with a folder in the `__path__` of the module,
+    or with other finders. Rushlight's modules have priority over these submodules.
     """
 
     stands_for_executorch = True
@@ -119,20 +115,20 @@ class _Finder(MetaPathFinder):
         if fullname != _ROOT and not fullname.startswith(_ROOT + "."):
             return None
         if fullname in MODULES:
-            spec = ModuleSpec(fullname, _FaceLoader(), origin=names.__file__, is_package=True)
-            spec.has_location = True  # the module's file is the file that lists the names
+            spec = ModuleSpec(fullname, _AliasLoader(), origin=names.__file__, is_package=True)
+            spec.has_location = True  # `__file__` is the file that lists the names.
             return spec
         for finder in sys.meta_path:
             if not isinstance(finder, _Finder):
                 found = finder.find_spec(fullname, path, target)
                 if found is not None:
                     return found
-        # Without the name of the module in the exception, `from package import name` raises it as well.
+        # The exception has no attribute `name`, so that `from package import name` raises it unchanged.
         raise ModuleNotFoundError(_missing(fullname))
 
 
 def _reason(fullname: str) -> str | None:
-    """Says why a module or a name was left out; None if no table has it."""
+    """Returns why Rushlight does not have a module or a name; None if no table contains the reason."""
     for table, why in ((VENDORS, "it would need"), (LEFT_OUT, "it is")):
         for prefix, what in table.items():
             if fullname == prefix or fullname.startswith(prefix + "."):
@@ -141,14 +137,15 @@ def _reason(fullname: str) -> str | None:
 
 
 def _missing(fullname: str) -> str:
-    """Says why a module or a name does not exist."""
+    """Returns the error message for a module or a name that does not exist."""
     reason = _reason(fullname)
     if reason is not None:
         return reason
     parent, _, name = fullname.rpartition(".")
     return (
         f"cannot import name {name!r} from {parent!r}: Rushlight does not provide it "
-        f"(install_as_executorch() stands in for the whole of `{_ROOT}`; {names.__file__} lists the names)"
+        f"(after install_as_executorch(), all modules of `{_ROOT}` come from Rushlight; {names.__file__} "
+        "lists the names)"
     )
 
 
@@ -158,16 +155,17 @@ def is_installed() -> bool:
 
 
 def install_as_executorch() -> None:
-    """Makes `import executorch.<...>` import Rushlight in this process. Another call does nothing.
+    """Makes `import executorch.<...>` import Rushlight in this process. Repeated calls have no effect.
 
-    The compiler then also accepts operators of libraries that the runtime does not know, because ExecuTorch
-    does. Their kernels must exist on the device.
+    As in ExecuTorch, the compiler then also accepts operators without a kernel in this package's runtime. The
+    kernels must exist on the device.
 
-    The name `executorch` belongs to Rushlight alone then: a module or attribute of ExecuTorch that Rushlight
-    lacks raises ImportError or AttributeError, even if ExecuTorch is installed. A warning says so once.
+    All modules of `executorch` then come from Rushlight. A module or attribute that Rushlight does not have
+    raises ImportError or AttributeError, even if ExecuTorch is installed. A warning reports an installed
+    ExecuTorch.
 
     Raises:
-        RuntimeError: ExecuTorch itself was already imported. The two cannot be used in one process.
+        RuntimeError: ExecuTorch was already imported. A process cannot use both.
     """
     if is_installed():
         return
@@ -179,7 +177,7 @@ def install_as_executorch() -> None:
         )
     if importlib.util.find_spec(_ROOT) is not None:
         warnings.warn(
-            "executorch is installed too; in this process the name now means Rushlight, as a whole",
+            "executorch is installed too; in this process, all its modules now come from Rushlight",
             stacklevel=2,
         )
     sys.meta_path.insert(0, _Finder())

@@ -1,8 +1,7 @@
-"""Intermediate values as further outputs of a program, with the names of ExecuTorch's
-`devtools.intermediate_output_tap`.
+"""Adds intermediate values to the outputs of a program, as ExecuTorch's `devtools.intermediate_output_tap`.
 
-A tap is a node of the operator `executorch_devtools::tap.Tensor`, which no backend takes: the value that it
-reads leaves its delegate. `strip_taps_` replaces each tap by the operators of its reducer.
+A tap is a call of the operator `executorch_devtools::tap.Tensor`. No backend supports this operator, so that
+its input becomes an output of the delegate. `strip_taps_` replaces each tap by the operators of its reducer.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ _TAP = torch.ops.executorch_devtools.tap.Tensor
 
 @dataclass(frozen=True)
 class StatReducer:
-    """What is kept of a value.
+    """A function that reduces an intermediate value to the result of a tap.
 
     Attributes:
-        name: its name in a tap.
-        fields: what the elements of the result are; empty if the result is the whole value.
-        emit: adds nodes of the edge dialect to a graph that compute the result from a node, and returns the
-            last one.
-        eager: computes the same result from a tensor.
+        name: the name of the reducer, which a tap has as an argument.
+        fields: the names of the elements of the result; empty if the result is the whole value.
+        emit: `(graph, node) -> node` adds edge operators that compute the result from a node, and returns the
+            node of the result.
+        eager: `(tensor) -> tensor` computes the same result in eager PyTorch.
     """
 
     name: str
@@ -58,14 +57,14 @@ class StatReducer:
 
 @dataclass(frozen=True)
 class TapSpec:
-    """A tap.
+    """The description of a tap.
 
     Attributes:
-        node_name: the name of the node whose value is taken.
-        op_target: its operator, such as "aten.linear.default".
-        output_index: the place of the value in the flat outputs of the program.
+        node_name: the name of the node whose value the tap reads.
+        op_target: the operator of this node, such as "aten.linear.default".
+        output_index: the index of the tap in the flat outputs of the program.
         reducer_name: the name of the reducer.
-        fields: what the elements of the value are; empty for FULL_TENSOR.
+        fields: the names of the elements of the result; empty for FULL_TENSOR.
         stack_trace: the stack trace of the node, or None.
         module_path: the path of the innermost module of the node, or None.
         module_class: the class of this module, or None.
@@ -95,7 +94,10 @@ _FIELDS = (
 
 
 def _stats(call: _Call, x: object, count: int) -> Any:
-    """The statistics of a float32 tensor of `count` elements; `call(op, *args)` calls an operator."""
+    """Computes the statistics of a float32 tensor with `count` elements.
+
+    `call(op, *args)` computes an operator, or adds a node that calls it.
+    """
 
     def whole(op: torch._ops.OpOverload, value: object) -> Any:
         return call(op, value, [], False)
@@ -129,7 +131,7 @@ def _stats(call: _Call, x: object, count: int) -> Any:
 
 
 def _rank_of_p99(count: int) -> int:
-    """How many of the largest elements end at the 99th percentile."""
+    """Returns the number of elements from the largest one down to the 99th percentile."""
     return max(1, count // 100)
 
 
@@ -158,8 +160,8 @@ def _emit_stats(graph: Graph, source: Node) -> Node:
 def _static_count(tensor: torch.Tensor, name: str) -> int:
     if not all(isinstance(size, int) for size in tensor.shape) or tensor.numel() == 0:
         raise ValueError(
-            f"{name} of shape {list(tensor.shape)} has no statistics: these need sizes that are known when "
-            "compiling, and elements; take FULL_TENSOR"
+            f"{name} of shape {list(tensor.shape)} has no statistics: these need static sizes and at least "
+            "one element; use the reducer FULL_TENSOR"
         )
     return tensor.numel()
 
@@ -178,20 +180,20 @@ def get_reducer(name_or_reducer: str | StatReducer) -> StatReducer:
     if isinstance(name_or_reducer, StatReducer):
         return name_or_reducer
     if name_or_reducer not in _REDUCERS:
-        raise ValueError(f"there is no reducer {name_or_reducer!r}; there are {sorted(_REDUCERS)}")
+        raise ValueError(f"no reducer has the name {name_or_reducer!r}; the reducers are {sorted(_REDUCERS)}")
     return _REDUCERS[name_or_reducer]
 
 
 def _register(reducer: StatReducer) -> None:
-    """Registers a reducer under its name, which taps have as an argument."""
+    """Registers a reducer under its name."""
     if reducer.name in (FULL_TENSOR.name, STATS.name) and reducer is not _REDUCERS[reducer.name]:
-        raise ValueError(f"a reducer of the user cannot have the name {reducer.name}")
+        raise ValueError(f"the name {reducer.name} belongs to a predefined reducer: use another name")
     _REDUCERS[reducer.name] = reducer
 
 
 @torch.library.impl(_LIBRARY, "tap.Tensor", "CompositeExplicitAutograd")
 def tap_tensor_impl(x: torch.Tensor, reducer_name: str) -> torch.Tensor:
-    """Returns the reduced form of a tensor."""
+    """Computes the reducer with a name in eager mode."""
     return get_reducer(reducer_name).eager(x)
 
 
@@ -208,11 +210,13 @@ def select_all_call_function(exclude: tuple[str, ...] = ("getitem",)) -> NodeSel
 
 
 def select_by_op_type(*op_targets: str) -> NodeSelector:
-    """Selects calls of operators whose names end with one of the given texts, such as
-    "aten.linear.default" or "linear.default".
+    """Selects calls of operators whose names end with one of the given strings.
+
+    Args:
+        op_targets: strings such as "aten.linear.default" or "linear.default".
 
     Raises:
-        ValueError: no text is given.
+        ValueError: no string is given.
     """
     _check_given("select_by_op_type", op_targets)
     return lambda node: node.op == "call_function" and str(node.target).endswith(op_targets)
@@ -222,8 +226,8 @@ def select_by_module_path(*patterns: str, output_only: bool = True) -> NodeSelec
     """Selects nodes of modules by path.
 
     Args:
-        patterns: shell patterns of paths, such as "layers.*.attention".
-        output_only: only nodes without a user in the same module, whose values leave it.
+        patterns: shell patterns of module paths, such as "layers.*.attention".
+        output_only: select only outputs of the module, which are nodes without a user in the module.
 
     Raises:
         ValueError: no pattern is given.
@@ -238,8 +242,8 @@ def select_by_module_class(*class_names: str, output_only: bool = True) -> NodeS
     """Selects nodes of modules by class.
 
     Args:
-        class_names: names without their Python modules, such as "LayerNorm".
-        output_only: only nodes without a user in the same module, whose values leave it.
+        class_names: names of classes without their Python modules, such as "LayerNorm".
+        output_only: select only outputs of the module, which are nodes without a user in the module.
 
     Raises:
         ValueError: no name is given.
@@ -250,7 +254,7 @@ def select_by_module_class(*class_names: str, output_only: bool = True) -> NodeS
 
 def _check_given(selector: str, names: tuple[str, ...]) -> None:
     if not names:
-        raise ValueError(f"{selector} needs at least one name; without one it would select nothing")
+        raise ValueError(f"{selector} needs at least one name")
 
 
 def _in_modules(accepts: Callable[[str, str], bool], output_only: bool) -> NodeSelector:
@@ -267,7 +271,7 @@ def _in_modules(accepts: Callable[[str, str], bool], output_only: bool) -> NodeS
 
 
 def _modules(node: Node) -> list[tuple[str, str]]:
-    """The path and class of each module of a node, from outside in."""
+    """Returns the path and the class of each module that contains a node, the outermost module first."""
     return [
         (path, kind.rpartition(".")[2] if isinstance(kind, str) else kind.__name__)
         for path, kind in meta.module_stack_of(node).values()
@@ -310,14 +314,14 @@ def tap_intermediate_outputs_(
     max_taps: int | None = None,
     error_on_empty: bool = True,
 ) -> tuple[ExportedProgram, list[TapSpec]]:
-    """Adds the values of chosen nodes to the outputs of a program, which is changed.
+    """Adds the values of selected nodes to the outputs of a program, in place.
 
     Args:
-        ep: a program of torch.export.
-        rules: pairs of a selector and a reducer, or one pair. The first rule that selects a node counts.
-            None means the statistics of all nodes.
-        max_taps: the largest number of taps; None means that there is none.
-        error_on_empty: raise an error if no node is selected; else a warning is given.
+        ep: a program from torch.export.
+        rules: pairs of a selector and a reducer, or one pair. If several rules select a node, the first rule
+            applies. None means the statistics of all nodes.
+        max_taps: the largest number of taps; None means no limit.
+        error_on_empty: raise an error if no node is selected. If False, a warning is issued.
 
     Returns:
         The program, and its taps in the order of their outputs.
@@ -385,7 +389,7 @@ def _spec(node: Node, reducer: StatReducer, index: int) -> TapSpec:
 
 
 def _extend_call(ep: ExportedProgram, count: int) -> None:
-    """Makes the program return a tuple: its result, and the values of the taps."""
+    """Changes the output structure of the program to a tuple of its result and the results of the taps."""
     signature = ep.module_call_graph[0].signature
     assert signature is not None
     leaves = list(range(signature.out_spec.num_leaves))
@@ -395,7 +399,7 @@ def _extend_call(ep: ExportedProgram, count: int) -> None:
 
 
 def strip_taps_(edge_manager: EdgeProgramManager) -> None:
-    """Replaces the taps of all methods by the operators of their reducers. The manager is changed.
+    """Replaces the taps of all methods by the operators of their reducers, in place.
 
     Args:
         edge_manager: the lowered program.
@@ -423,7 +427,7 @@ def _replace_tap(program: ExportedProgram, tap: Node) -> None:
 
 
 def _fill_in(graph: Graph, node: Node, end: Node) -> None:
-    """Computes the metadata of new nodes up to a tap, and gives them the tap's source lines."""
+    """Computes the values of new nodes up to the node `end`, and copies the source line of `end` to them."""
     with fake_mode_of(graph):
         while node is not end:
             args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), meta.get_val)
@@ -448,8 +452,8 @@ def tap_compare(
 
     Args:
         model: the model.
-        example_inputs: its inputs.
-        partitioner: the partitioners; None means that no part goes to a backend.
+        example_inputs: the inputs of the model.
+        partitioner: the partitioners; None means that nothing is delegated.
         rules: see `tap_intermediate_outputs_`.
         error_on_empty: see `tap_intermediate_outputs_`.
 
@@ -471,7 +475,7 @@ def tap_compare(
 def compare_aot_runtime_dataframe(
     specs: Sequence[TapSpec], aot_flat: Sequence[object], rt_flat: Sequence[object]
 ) -> Any:
-    """Returns a pandas DataFrame with one row for each tap.
+    """Compares the values of taps in eager PyTorch and in the runtime.
 
     Args:
         specs: the taps.
@@ -479,8 +483,9 @@ def compare_aot_runtime_dataframe(
         rt_flat: the flat outputs of the compiled program.
 
     Returns:
-        A table with the columns `aot_<field>` and `rt_<field>` for statistics, and `sqnr_db` (the ratio of
-        signal to noise in decibels), `aot_numel` and `rt_numel` for whole tensors.
+        A pandas DataFrame with one row for each tap. It has the columns `aot_<field>` and `rt_<field>` for
+        statistics, and the columns `sqnr_db` (signal-to-noise ratio in dB), `aot_numel` and `rt_numel` for
+        whole tensors.
     """
     import pandas
 

@@ -1,4 +1,4 @@
-"""Specs of planned graphs and a check of their places, with the names of ExecuTorch's `memory_planning`."""
+"""Reads the tensor specs of planned graphs and checks memory plans, as ExecuTorch's `memory_planning`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rushlight.memory.planning_pass import MemoryPlanningPass
 
 
 def filter_nodes(inputs: Iterable[Any]) -> Iterator[Node]:
-    """Yields the nodes among arguments, lists included."""
+    """Yields the nodes among arguments, including those in lists."""
     return (item for item in pytree.tree_leaves(list(inputs)) if isinstance(item, Node))
 
 
@@ -35,14 +35,14 @@ def get_node_tensor_specs(node: Node) -> list[TensorSpec]:
 def get_graph_input_tensors(
     nodes: Iterable[Node], graph_signature: ExportGraphSignature | None = None
 ) -> set[TensorSpec]:
-    """Returns the specs of the inputs that are not mutable buffers."""
+    """Returns the tensor specs of the inputs that are not mutable buffers."""
     inputs = (node for node in nodes if node.op == "placeholder")
     kept = (node for node in inputs if not _is_mutable_buffer(node, graph_signature))
     return {spec for node in kept for spec in get_node_tensor_specs(node)}
 
 
 def get_graph_output_tensors(nodes: Iterable[Node]) -> set[TensorSpec]:
-    """Returns the specs of the outputs."""
+    """Returns the tensor specs of the outputs."""
     outputs = (node for node in nodes if node.op == "output")
     return {spec for node in outputs for spec in get_node_tensor_specs(node)}
 
@@ -60,7 +60,7 @@ def _mutable_buffers(nodes: Iterable[Node], signature: ExportGraphSignature | No
 
 
 def _do_user_inputs_exist(graph_signature: ExportGraphSignature | None) -> bool:
-    """Returns whether a program has inputs of the user that are tensors."""
+    """Returns whether a program has user inputs that are tensors."""
     if graph_signature is None:
         return False
     return any(
@@ -79,7 +79,7 @@ def _writes(node: Node, out: bool) -> bool:
 
 
 def _is_inplace_node(node: Node) -> bool:
-    """Returns whether a node calls an operator that works in place."""
+    """Returns whether a node calls an in-place operator."""
     return _writes(node, out=False)
 
 
@@ -95,22 +95,22 @@ def collect_specs_from_nodes(
     do_assertion: bool = True,
     ignore_dynamic_unbound_tensor: bool = True,
 ) -> Iterator[TensorSpec]:
-    """Yields the specs of nodes.
+    """Yields the tensor specs of nodes.
 
     Args:
         nodes: the nodes.
-        graph_signature: says which inputs are buffers.
-        ignore_graph_input: leaves out the inputs.
-        ignore_graph_output: leaves out the outputs.
-        ignore_mutable_buffers: leaves out the buffers that the program writes.
-        ignore_const: leaves out constants, except weights with a gradient.
-        ignore_out_var_node: leaves out calls that write an argument, whose memory has a node of its own.
-        dedup: gives each spec once.
-        do_assertion: refuses nodes that own no memory.
-        ignore_dynamic_unbound_tensor: leaves out tensors without an upper bound.
+        graph_signature: the signature, which declares the buffers.
+        ignore_graph_input: leave out the inputs.
+        ignore_graph_output: leave out the outputs.
+        ignore_mutable_buffers: leave out the buffers that the program writes.
+        ignore_const: leave out constants, except weights with a gradient.
+        ignore_out_var_node: leave out calls of out variants, because another node allocates their result.
+        dedup: yield each spec only once.
+        do_assertion: raise an error for a node that has a spec but no memory.
+        ignore_dynamic_unbound_tensor: leave out tensors whose sizes have no upper bound.
 
     Raises:
-        InternalError: with `do_assertion`, a node is neither an input, an output nor one that owns memory.
+        InternalError: `do_assertion` is set, and a node with a spec has no memory.
     """
     listed = list(nodes)
     left_out: set[TensorSpec] = set()
@@ -126,7 +126,7 @@ def collect_specs_from_nodes(
             continue
         specs = get_node_tensor_specs(node)
         if specs and do_assertion:
-            internal_assert(_owns_memory(node), f"{node.format_node()} owns no memory: unexpected {node.op}")
+            internal_assert(_owns_memory(node), f"{node.format_node()} has no memory: unexpected {node.op}")
         keeps_constants = meta.has_gradient(node) or not ignore_const
         for spec in specs:
             unbound = spec.shape_dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
@@ -148,10 +148,13 @@ def _owns_memory(node: Node) -> bool:
 def update_all_tensors_lifetime(
     graph_module: GraphModule, graph_signature: ExportGraphSignature | None = None
 ) -> set[TensorSpec]:
-    """Writes the first and last node that uses a spec into the spec, and returns all specs.
+    """Sets the lifetime of each tensor spec: the indices of the first and the last node that use it.
 
-    Constants and mutable buffers live from the first to the last node. Memory of a spec that lies within
-    another one belongs to the lifetime of that one too.
+    The lifetime of constants and mutable buffers extends from the first to the last node. If a spec shares
+    the storage of another spec, the lifetime of the other spec includes its lifetime.
+
+    Returns:
+        All specs.
     """
     nodes = list(graph_module.graph.nodes)
     lifetimes: dict[TensorSpec, list[int | None]] = {}
@@ -171,7 +174,7 @@ def update_all_tensors_lifetime(
 
 
 def _extend_storage_base_lifetimes(specs: set[TensorSpec]) -> None:
-    """Extends the lifetime of each memory to the lifetimes of all specs within it."""
+    """Extends the lifetime of each storage to the lifetimes of all specs that share it."""
     for spec in specs:
         first, last = spec.lifetime
         for base in _bases(spec):
@@ -180,11 +183,11 @@ def _extend_storage_base_lifetimes(specs: set[TensorSpec]) -> None:
 
 
 def _bases(spec: TensorSpec) -> Iterator[TensorSpec]:
-    """Yields the specs that contain a spec, from the nearest one to the owner of the memory."""
+    """Yields the specs whose storage contains a spec, from the nearest one to the owner of the storage."""
     seen = {spec}
     while spec.storage_base is not None:
         spec = spec.storage_base
-        internal_assert(spec not in seen, f"{spec} lies within itself")
+        internal_assert(spec not in seen, f"{spec} is its own storage_base, directly or indirectly")
         seen.add(spec)
         yield spec
 
@@ -203,19 +206,19 @@ def apply_algo(
 
     Args:
         algo: the algorithm, see `rushlight.memory.algorithms`.
-        graph_module: a graph of out variants, into whose specs the plan is written.
+        graph_module: a graph of out variants. The plan is written into its tensor specs.
         alignment: the alignment of every tensor in bytes.
-        graph_signature: says which inputs are buffers.
+        graph_signature: the signature, which declares the buffers.
         alloc_graph_input: whether the plan has memory for the inputs.
-        alloc_graph_output: whether it has memory for the outputs.
-        alloc_mutable_buffers: whether it has memory for buffers that the program writes.
-        enable_non_cpu_memory_planning: gives each device memories of its own.
+        alloc_graph_output: whether the plan has memory for the outputs.
+        alloc_mutable_buffers: whether the plan has memory for buffers that the program writes.
+        enable_non_cpu_memory_planning: plan separate memories for each device.
 
     Returns:
-        The bytes of each memory by memory id; entry 0 is unused.
+        The sizes of the memories in bytes, by memory id; entry 0 is unused.
 
     Raises:
-        PlanError: the plan is not right.
+        PlanError: the plan is invalid.
     """
     planning = MemoryPlanningPass(
         memory_planning_algo=algo,
@@ -230,14 +233,14 @@ def apply_algo(
 
 
 class Verifier:
-    """Checks a plan that was written into the specs of a graph.
+    """Checks the memory plan in the tensor specs of a graph.
 
     Args:
         graph_module: the graph.
         alloc_graph_input: whether the plan has memory for the inputs.
-        alloc_graph_output: whether it has memory for the outputs.
-        alloc_mutable_buffers: whether it has memory for buffers that the program writes.
-        graph_signature: says which inputs are buffers.
+        alloc_graph_output: whether the plan has memory for the outputs.
+        alloc_mutable_buffers: whether the plan has memory for buffers that the program writes.
+        graph_signature: the signature, which declares the buffers.
     """
 
     def __init__(
@@ -267,7 +270,7 @@ class Verifier:
 
     @classmethod
     def has_overlap(cls, lhs_ivl: list[int], rhs_ivl: list[int]) -> bool:
-        """Returns whether two intervals, each with its first and last number, have a number in common."""
+        """Returns whether two intervals overlap. An interval has its first and its last number."""
         first, last = max(lhs_ivl[0], rhs_ivl[0]), min(lhs_ivl[1], rhs_ivl[1])
         return first <= last and lhs_ivl[0] <= lhs_ivl[1] and rhs_ivl[0] <= rhs_ivl[1]
 
@@ -276,35 +279,35 @@ class Verifier:
         """Returns whether the lifetimes of two specs overlap.
 
         Raises:
-            InternalError: one has no lifetime.
+            InternalError: a spec has no lifetime.
         """
         return cls.has_overlap(_lifetime(lhs_spec), _lifetime(rhs_spec))
 
     @classmethod
     def storage_overlap(cls, lhs_spec: TensorSpec, rhs_spec: TensorSpec) -> bool:
-        """Returns whether two specs have a byte in common.
+        """Returns whether the memory of two specs overlaps.
 
         Raises:
-            InternalError: one has no place.
+            InternalError: a spec has no offset.
         """
         if lhs_spec.mem_id != rhs_spec.mem_id:
             return False
         return cls.has_overlap(_bytes(lhs_spec), _bytes(rhs_spec))
 
     def verify_storage_reuse(self, allow_lifetime_and_storage_overlap: bool = False) -> int:
-        """Checks that specs with overlapping lifetimes share no byte.
+        """Checks that the memory of specs with overlapping lifetimes does not overlap.
 
-        A spec that lies within another one is no mistake.
+        A spec may overlap the spec whose storage it shares.
 
         Args:
-            allow_lifetime_and_storage_overlap: leaves this check out, and counts only.
+            allow_lifetime_and_storage_overlap: do not check lifetimes.
 
         Returns:
-            The number of pairs of specs that have bytes in common.
+            The number of pairs of specs whose memory overlaps.
 
         Raises:
-            InternalError: two specs are alive together and have a byte in common, or belong to different
-                objects.
+            InternalError: the memory of two specs overlaps, and so do their lifetimes, or the specs belong to
+                different memory objects.
         """
         specs = collect_specs_from_nodes(
             self.graph_module.graph.nodes,
@@ -324,8 +327,8 @@ class Verifier:
             nested = one in _bases(other) or other in _bases(one)
             if not allow_lifetime_and_storage_overlap and not nested and self.lifetime_overlap(one, other):
                 raise InternalError(
-                    f"Unexpected storage overlap: {one} and {other} are alive together, at the nodes "
-                    f"{one.lifetime} and {other.lifetime}, and lie at the bytes {_bytes(one)} and "
+                    f"Unexpected storage overlap: {one} and {other} are alive at the same time, at the nodes "
+                    f"{one.lifetime} and {other.lifetime}, and have the bytes {_bytes(one)} and "
                     f"{_bytes(other)} of memory {one.mem_id}"
                 )
             if not self.mem_obj_id_match(one, other):
@@ -334,23 +337,23 @@ class Verifier:
         return pairs
 
     def verify_graph_input_output(self) -> None:
-        """Checks that inputs and outputs are placed if and only if the plan provides memory for them.
+        """Checks that inputs and outputs have offsets if and only if the plan includes them.
 
         Raises:
-            AssertionError: they do not.
+            AssertionError: an input or output violates this condition.
         """
         nodes = list(self.graph_module.graph.nodes)
         assert any(node.op == "output" for node in nodes), "the graph has no output"
         inputs = get_graph_input_tensors(nodes, self.graph_signature)
         outputs = self._user_outputs(nodes)
         if inputs & outputs and self.alloc_graph_input != self.alloc_graph_output:
-            return  # an output that is an input cannot have both
+            return  # If an input is also an output, it cannot satisfy both conditions.
         state = _mutable_buffers(nodes, self.graph_signature)
         self._check("input", inputs - state, self.alloc_graph_input)
         self._check("output", outputs - state, self.alloc_graph_output)
 
     def _user_outputs(self, nodes: list[Node]) -> set[TensorSpec]:
-        """The specs of the outputs, except outputs that are new contents of buffers."""
+        """Returns the specs of the outputs, without outputs that are new values of buffers."""
         if self.graph_signature is None:
             return get_graph_output_tensors(nodes)
         names = set(self.graph_signature.user_outputs)
@@ -362,7 +365,7 @@ class Verifier:
         for spec in specs:
             if not spec.const and spec.shape_dynamism != unbound:
                 assert (spec.mem_offset is not None) == planned, (
-                    f"Misallocate graph {what}: {spec} has the place {spec.mem_offset}, "
+                    f"Misallocate graph {what}: {spec} has the offset {spec.mem_offset}, "
                     f"and alloc_graph_{what} is {planned}"
                 )
 
@@ -375,7 +378,7 @@ def _lifetime(spec: TensorSpec) -> list[int]:
 
 
 def _bytes(spec: TensorSpec) -> list[int]:
-    """The first and the last byte of a spec in its memory."""
+    """Returns the offsets of the first and the last byte of a spec in its memory."""
     if spec.mem_offset is None or spec.mem_offset < 0:
-        raise InternalError(f"{spec} has no place in memory")
+        raise InternalError(f"{spec} has no offset in memory")
     return [spec.mem_offset, spec.mem_offset + spec.allocated_memory - 1]

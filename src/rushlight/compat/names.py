@@ -1,6 +1,6 @@
-"""The table of ExecuTorch's public modules and the Rushlight modules that have their contents.
+"""The table of ExecuTorch's public modules and the Rushlight modules that provide their contents.
 
-`rushlight.compat.name_tables` has its parts.
+The parts of the table are in `rushlight.compat.name_tables`.
 """
 
 from __future__ import annotations
@@ -17,4 +17,4 @@ MODULES: dict[str, Names] = {
     **xnnpack.MODULES,
     **tools.MODULES,
 }
-"""The contents of each module by its name."""
+"""The contents of ExecuTorch's modules, by module name."""

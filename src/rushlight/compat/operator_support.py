@@ -1,4 +1,4 @@
-"""Operator supports that keep nodes away from a backend, selected by operator, node name or module."""
+"""Classes that exclude nodes from delegation, by operator, by node name or by module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class DontSupportBase(OperatorSupportBase):
     """Supports all nodes for which `skips` returns False, and collects the other nodes.
 
     Args:
-        exact: compare whole texts; otherwise one text may be part of the other.
+        targets: operators or names that are excluded.
+        exact: compare whole names. If False, a target may be a part of a name.
     """
 
     def __init__(self, *targets: object, exact: bool = True) -> None:
@@ -25,26 +26,26 @@ class DontSupportBase(OperatorSupportBase):
         self._rejected: list[Node] = []
 
     def skips(self, node: Node) -> bool:
-        """Returns whether the node is refused."""
+        """Returns whether the node is excluded."""
         raise NotImplementedError
 
     def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> bool:
-        """Returns whether the node is supported."""
+        """Returns whether the node may be delegated."""
         if not self.skips(node):
             return True
         self._rejected.append(node)
         return False
 
     def rejected_nodes(self) -> list[Node]:
-        """The refused nodes."""
+        """Returns the excluded nodes."""
         return self._rejected
 
     def has_rejected_node(self) -> bool:
-        """Returns whether a node was refused."""
+        """Returns whether a node was excluded."""
         return bool(self._rejected)
 
     def num_rejected(self) -> int:
-        """Returns the number of refused nodes."""
+        """Returns the number of excluded nodes."""
         return len(self._rejected)
 
     def _matches(self, wanted: object, text: str) -> bool:
@@ -52,10 +53,10 @@ class DontSupportBase(OperatorSupportBase):
 
 
 class DontPartition(DontSupportBase):
-    """Refuses operators, given as edge or ATen overloads or as text such as "aten.add.Tensor"."""
+    """Excludes operators, given as edge or ATen overloads or as names such as "aten.add.Tensor"."""
 
     def skips(self, node: Node) -> bool:
-        """Returns whether the node has one of the operators."""
+        """Returns whether the node calls one of the operators."""
         op = aten_op(node.target)
         if node.target in self.targets or (op is not None and op in self.targets):
             return True
@@ -63,7 +64,7 @@ class DontPartition(DontSupportBase):
 
 
 class DontPartitionName(DontSupportBase):
-    """Refuses nodes by their names in the graph."""
+    """Excludes nodes by their names in the graph."""
 
     def skips(self, node: Node) -> bool:
         """Returns whether the node has one of the names."""
@@ -71,12 +72,13 @@ class DontPartitionName(DontSupportBase):
 
 
 class DontPartitionModule(DontSupportBase):
-    """Refuses nodes that come from a module, selected by the name of its class or instance.
+    """Excludes the nodes of a module, which is selected by its class or its path.
 
     Args:
-        module_name: the name of the class. With a dot it is compared with the qualified name of the class,
-            else with its last part.
+        module_name: the name of the class. A name with a dot is compared with the qualified name of the
+            class, another name with the last part of the qualified name.
         instance_name: the path of the module in the model.
+        exact: compare whole names. If False, the given name may be a part of a name.
     """
 
     def __init__(

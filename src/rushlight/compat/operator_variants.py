@@ -1,4 +1,4 @@
-"""Variants of operators: functional, mutable and out, by their schemas."""
+"""Finds the functional and out variants of operators by their schemas."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from rushlight.ir.edge_ops import aten_op
 
 
 def get_torch_op_overload(namespace: str, opname: str, overload: str | None) -> OpOverload:
-    """Returns an operator of torch by its library, its name and the name of its overload.
+    """Returns a torch operator by its namespace, its name and the name of its overload.
 
     Raises:
-        AttributeError: there is no such operator.
+        AttributeError: the operator does not exist.
     """
     found: OpOverload = getattr(getattr(getattr(torch.ops, namespace), opname), overload or "default")
     return found
 
 
 def get_callable(name: str) -> OpOverload:
-    """Returns an operator of the library `aten` by a name such as "add.Tensor"."""
+    """Returns an operator of the namespace `aten` by a name such as "add.Tensor"."""
     opname, _, overload = name.partition(".")
     return get_torch_op_overload("aten", opname, overload)
 
 
 def get_overload_schema(op_overload: object) -> FunctionSchema | None:
-    """Returns the schema of an operator as torch's generator of code reads it; None if it cannot.
+    """Returns the schema of an operator as an object of torchgen; None if torchgen cannot parse it.
 
     Raises:
-        TypeError: it is no operator.
+        TypeError: the argument is not an operator.
     """
     op = aten_op(op_overload)
     if op is None:
-        raise TypeError(f"{op_overload!r} is no operator")
+        raise TypeError(f"{op_overload!r} is not an operator")
     return native_schema(op._schema)
 
 
 def native_schema(schema: torch._C.FunctionSchema) -> FunctionSchema | None:
-    """Returns a schema as torch's generator of code reads it; None if it cannot."""
+    """Converts a schema to an object of torchgen. Returns None if torchgen cannot parse it."""
     name = schema.name.partition("::")[2] or schema.name
     text = str(schema).partition("(")[2]
     overload = f".{schema.overload_name}" if schema.overload_name else ""
@@ -56,11 +56,15 @@ def native_schema(schema: torch._C.FunctionSchema) -> FunctionSchema | None:
 
 
 def to_variant(op: OpOverload, variant: SchemaKind) -> OpOverload:
-    """Returns the functional or the out variant of an operator, which has the same arguments otherwise.
+    """Returns the functional or the out variant of an operator. Its other arguments are the same.
+
+    Args:
+        op: the operator.
+        variant: `SchemaKind.functional` or `SchemaKind.out`.
 
     Raises:
-        ValueError: another variant is asked for.
-        RuntimeError: there is none.
+        ValueError: `variant` is another kind.
+        RuntimeError: the operator has no such variant.
     """
     if variant not in (SchemaKind.functional, SchemaKind.out):
         raise ValueError(f"{variant} is neither functional nor out")
@@ -75,7 +79,7 @@ def to_variant(op: OpOverload, variant: SchemaKind) -> OpOverload:
 
 
 def _arguments_of(op: OpOverload) -> FunctionSchema | None:
-    """An operator's schema without results and out arguments, and the arguments that it writes."""
+    """Returns an operator's schema without results and out arguments, as torchgen's `signature()` does."""
     schema = native_schema(op._schema)
     return None if schema is None else dataclasses.replace(schema.signature(), returns=())
 
@@ -87,7 +91,7 @@ def gen_out_variant_schema(func_op_schema: str) -> str:
         func_op_schema: a schema such as "aten::mul.Scalar(Tensor self, Scalar other) -> Tensor".
 
     Raises:
-        ValueError: operators of this kind have no out variant.
+        ValueError: schemas of this kind have no out variant.
     """
     namespace, _, text = func_op_schema.rpartition("::")
     schema = FunctionSchema.parse(text)
@@ -104,7 +108,7 @@ def gen_out_variant_schema(func_op_schema: str) -> str:
 
 
 def output_to_aliased_input_map(schema: torch._C.FunctionSchema) -> dict[int, int]:
-    """Returns, for each result that is a written argument, the argument's position."""
+    """Maps each result that aliases a written argument to the position of this argument."""
     written = {
         frozenset(argument.alias_info.before_set): index
         for index, argument in reversed(list(enumerate(schema.arguments)))

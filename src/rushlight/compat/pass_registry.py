@@ -1,4 +1,4 @@
-"""Passes by name, with the interface of ExecuTorch's `PassRegistry`."""
+"""A registry of passes by name, with the interface of ExecuTorch's `PassRegistry`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AnyPass = TypeVar("AnyPass")
 
 
 class PassRegistry:
-    """The passes that were registered, one list for each name.
+    """The registered passes: a list of passes for each name.
 
     Attributes:
         registry: the lists by name.
@@ -26,7 +26,8 @@ class PassRegistry:
         """Returns a decorator that registers a pass.
 
         Args:
-            pass_name: its name, by default that of the function or class, in lower case with underscores.
+            pass_name: the name of the pass. By default, it is the name of the function or class in lower case
+                with underscores.
         """
 
         def add(one_pass: AnyPass) -> AnyPass:
@@ -38,23 +39,23 @@ class PassRegistry:
 
     @classmethod
     def register_list(cls, pass_name: str, pass_list: list[object]) -> None:
-        """Registers passes under a name. A name that exists keeps its passes, which a warning says."""
+        """Registers passes under a name. If the name is already registered, only a warning is issued."""
         if pass_name in cls.registry:
-            warnings.warn(f"{pass_name} is registered already and keeps its passes", stacklevel=2)
+            warnings.warn(f"{pass_name} is already registered; its passes are not replaced", stacklevel=2)
             return
         cls.registry[pass_name] = pass_list
 
     @classmethod
     def get(cls, key: str) -> list[object]:
-        """Returns the passes of a name.
+        """Returns the passes with a name.
 
         Raises:
-            ExportError: there is none.
+            ExportError: the name is not registered.
         """
         if key not in cls.registry:
             known = ", ".join(sorted(cls.registry)) or "none"
             raise ExportError(
                 ExportErrorType.MISSING_PROPERTY,
-                f"no pass is registered as {key}; there are: {known}",
+                f"no pass is registered as {key}; the registered names are: {known}",
             )
         return cls.registry[key]

@@ -1,4 +1,4 @@
-"""Program files with `exir._serialize`'s classes: constants and payloads lie in the program itself."""
+"""Program files as the classes of `exir._serialize`, in which a program contains constants and payloads."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ class PTEFile:
     """A program, and data stored outside the program.
 
     Attributes:
-        program: the program, with its constants and the payloads of its delegates.
-        mutable_data: the initial values of state, the first one empty; None if there are none.
-        named_data: data of backends; None if there are none.
+        program: the program, including its constants and the payloads of its delegates.
+        mutable_data: the initial values of mutable buffers; the first entry is empty. None if there are no
+            values.
+        named_data: the named data of backends; None if there is none.
     """
 
     program: Program
@@ -38,11 +39,18 @@ def serialize_pte_binary(
     constant_tensor_alignment: int | None = None,
     delegate_alignment: int | None = None,
 ) -> Cord:
-    """Returns the bytes of a program file; alignments are in bytes.
+    """Returns the bytes of a program file.
+
+    Args:
+        pte_file: the program and its data.
+        extract_delegate_segments: store payloads in segments behind the program.
+        segment_alignment: the alignment of segments in bytes.
+        constant_tensor_alignment: the alignment of constants in bytes; None means the default.
+        delegate_alignment: the alignment of payloads in bytes; None means the default.
 
     Raises:
-        ValueError: payloads are to lie in segments, and no delegate has one of them.
-        EncodeError: a value does not fit its field.
+        ValueError: payloads must be stored in segments, but a payload does not belong to a delegate.
+        EncodeError: a value does not fit into its field.
     """
     options: dict[str, Any] = {"delegate_alignment": delegate_alignment}
     if constant_tensor_alignment is not None:
@@ -70,7 +78,7 @@ def _check_payloads(program: Program) -> None:
     }
     unused = set(range(len(program.backend_delegate_data))) - used
     if unused:
-        raise ValueError(f"the payloads {sorted(unused)} of the program belong to no delegate")
+        raise ValueError(f"the payloads {sorted(unused)} of the program do not belong to a delegate")
 
 
 def _format_file(file: PTEFile) -> FormatFile:
@@ -108,7 +116,7 @@ def deserialize_pte_binary(program_data: bytes) -> PTEFile:
 
 
 def _store(file: FormatFile) -> NamedDataStoreOutput:
-    """The named data with each buffer once."""
+    """Returns the named data, in which equal buffers are stored once."""
     index: dict[bytes, int] = {}
     entries = {}
     for key, entry in file.named_data.items():

@@ -1,4 +1,4 @@
-"""Programs as tables only, which include the bytes of constants and delegates."""
+"""Encodes programs as FlatBuffers tables without segments. The tables contain constants and payloads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rushlight.format.encode import encode
 from rushlight.format.flat_tensor import FlatTensor
 from rushlight.format.program import CompileSpec, ExecutionPlan, Program
 
-_ALIGNMENT = 16  # bytes, of constants and payloads as the schema has it
+_ALIGNMENT = 16  # The alignment in bytes of constants and payloads in the schema.
 
 
 @dataclass
@@ -19,8 +19,8 @@ class FlatbufferResult:
     """Encoded tables.
 
     Attributes:
-        data: the bytes.
-        max_alignment: the largest alignment of anything in them, in bytes.
+        data: the bytes of the tables.
+        max_alignment: the largest alignment in bytes that their content needs.
     """
 
     data: bytes
@@ -34,12 +34,12 @@ def program_to_flatbuffer(
 
     Args:
         program: the program.
-        constant_tensor_alignment: bytes, a power of two, of constants; 16 if it is None.
-        delegate_alignment: the same of payloads.
+        constant_tensor_alignment: the alignment of constants in bytes, a power of two; None means 16.
+        delegate_alignment: the alignment of payloads in bytes, a power of two; None means 16.
 
     Raises:
-        ValueError: an alignment is no power of two.
-        EncodeError: a value does not fit its field.
+        ValueError: an alignment is not a power of two.
+        EncodeError: a value does not fit into its field.
     """
     alignment = _ALIGNMENT
     for name, value in (
@@ -54,7 +54,7 @@ def program_to_flatbuffer(
 
 
 def with_own_options(program: Program) -> Program:
-    """Returns a program whose delegates have compile specs of the format, not of partitioners."""
+    """Converts the compile specs of delegates from the backends' class to that of the file format."""
 
     def plan(given: ExecutionPlan) -> ExecutionPlan:
         delegates = [
@@ -70,17 +70,17 @@ def flatbuffer_to_program(program_data: bytes) -> Program:
     """Decodes the tables of a program.
 
     Raises:
-        MalformedError: the bytes are no such tables.
+        MalformedError: the bytes are not the tables of a program.
     """
     program: Program = decode(program_binding(), byte_view(program_data))
     return program
 
 
 def deserialize_to_flat_tensor(flatbuffer: bytes) -> FlatTensor:
-    """Decodes the tables of a data file (.ptd), without its bytes of tensors.
+    """Decodes the tables of a data file (.ptd), without the data of its tensors.
 
     Raises:
-        MalformedError: the bytes are no such tables.
+        MalformedError: the bytes are not the tables of a data file.
     """
     tables: FlatTensor = decode(flat_tensor_binding(), byte_view(flatbuffer))
     return tables

@@ -1,6 +1,6 @@
-"""Differences between two programs as data classes, with the names of ExecuTorch's `devtools.pte_tool`.
+"""Compares two programs, as ExecuTorch's `devtools.pte_tool` does. The result consists of dataclasses.
 
-`rushlight diff` compares programs for people.
+The command `rushlight diff` prints a comparison.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NUMPY = {
 
 @dataclass
 class OperatorUsage:
-    """An argument of an instruction: the operator, and the index of the argument."""
+    """A use of a value: the operator of an instruction, and the index of the argument."""
 
     name: str
     arg_index: int
@@ -49,7 +49,7 @@ class OperatorUsage:
 
 @dataclass
 class TensorInfo:
-    """A tensor of a method, with the instructions that take it."""
+    """A tensor of a method, and the instructions that have it as an argument."""
 
     evalue_index: int
     scalar_type: ScalarType
@@ -61,7 +61,7 @@ class TensorInfo:
 
 @dataclass
 class FieldDiff:
-    """A field with other contents."""
+    """A field whose values differ."""
 
     field_name: str
     value_a: Any
@@ -70,7 +70,7 @@ class FieldDiff:
 
 @dataclass
 class ElementDiff:
-    """An element of a tensor with another value."""
+    """An element of a tensor whose values differ."""
 
     flat_index: int
     multi_index: tuple[int, ...]
@@ -85,7 +85,7 @@ class TensorDataDiff:
     Attributes:
         num_elements: the number of elements; 0 if the data cannot be compared by element.
         num_differing: the number of elements that differ.
-        max_abs_diff, mean_abs_diff: the largest difference, and the mean one of all elements.
+        max_abs_diff, mean_abs_diff: the largest absolute difference, and the mean over all elements.
         element_diffs: the first elements that differ.
     """
 
@@ -104,7 +104,7 @@ class TensorDataDiff:
 
 @dataclass
 class EValueDiff:
-    """Two values at the same index with other types, or with other fields if they are no tensors."""
+    """Two values at the same index whose types differ, or whose fields differ if they are not tensors."""
 
     evalue_index: int
     type_a: str
@@ -117,7 +117,7 @@ class EValueDiff:
 
 @dataclass
 class ExecutionPlanDiff:
-    """What differs between two methods. Fields are None or empty where the methods agree."""
+    """The differences between two methods. A field is None or empty if there is no difference."""
 
     plan_index: int
     name_a: str | None = None
@@ -144,7 +144,7 @@ class ExecutionPlanDiff:
 
 @dataclass
 class NamedDataDiff:
-    """Named data that only one program has ("A" or "B"), or that differ."""
+    """Named data that only one program has (`only_in` is "A" or "B"), or whose bytes differ."""
 
     key: str
     only_in: str
@@ -153,13 +153,13 @@ class NamedDataDiff:
 
 @dataclass
 class PTEDiffResult:
-    """What differs between two programs.
+    """The differences between two programs.
 
     Attributes:
-        version_a, version_b: the versions of the format; None if they are equal.
-        plan_diffs: the methods that differ.
-        extra_plans_in_a, extra_plans_in_b: the names of methods without a counterpart.
-        error: why a program cannot be read, or None.
+        version_a, version_b: the versions of the file format; None if they are equal.
+        plan_diffs: the differences of the methods that differ.
+        extra_plans_in_a, extra_plans_in_b: the names of the methods that only one program has.
+        error: the reason why a program cannot be read, or None.
     """
 
     path_a: str
@@ -186,10 +186,10 @@ def diff_pte(
         data_b: the second .pte file.
         path_a: the name of the first file in the result.
         path_b: the name of the second file in the result.
-        max_samples: the number of elements that are listed for each tensor.
+        max_samples: the largest number of differing elements to list for each tensor.
 
     Returns:
-        The differences. A file that cannot be read gives a result with `error`.
+        The differences. If a file cannot be read, `error` is set.
     """
     result = PTEDiffResult(path_a, path_b, len(data_a), len(data_b), data_a == data_b)
     if result.bitwise_equal:
@@ -233,7 +233,7 @@ class _Method:
                 self.usages.setdefault(value, []).append(OperatorUsage(name, index))
 
     def info(self, index: int) -> TensorInfo:
-        """The tensor at an index."""
+        """Returns the description of the tensor at an index."""
         tensor = self.plan.values[index].val
         assert isinstance(tensor, Tensor)
         extra = tensor.extra_tensor_info
@@ -242,7 +242,7 @@ class _Method:
         return TensorInfo(index, tensor.scalar_type, list(tensor.sizes), name, tensor.data_buffer_idx, usages)
 
     def data(self, tensor: Tensor) -> bytes | None:
-        """The data for a tensor in the file; a tensor with planned memory has initial state."""
+        """Returns the data of a tensor. A tensor in planned memory may have an initial value."""
         stored = self.file.constants if tensor.allocation_info is None else self.file.mutable_data
         index = tensor.data_buffer_idx
         return bytes(memoryview(stored[index])) if 0 < index < len(stored) else None
@@ -280,7 +280,7 @@ def _diff_methods(index: int, a: _Method, b: _Method, max_samples: int) -> Execu
 
 
 def _only(names: Sequence[str], others: Sequence[str]) -> list[str]:
-    """The names that occur more often than in the other list."""
+    """Returns the names that occur more often in `names` than in `others`."""
     return sorted((Counter(names) - Counter(others)).elements())
 
 
@@ -316,7 +316,7 @@ def _diff_fields(a: Any, b: Any, skipped: tuple[str, ...] = (), prefix: str = ""
 def _diff_tensors(at: int, a: _Method, b: _Method, max_samples: int) -> TensorDataDiff | None:
     tensor_a, tensor_b = a.plan.values[at].val, b.plan.values[at].val
     assert isinstance(tensor_a, Tensor) and isinstance(tensor_b, Tensor)
-    # The index of the data says where the data are; the data themselves are compared.
+    # The index of the data may differ, because the data itself is compared.
     changed = list(_diff_fields(tensor_a, tensor_b, ("data_buffer_idx", "extra_tensor_info")))
     changed += _diff_extra(tensor_a.extra_tensor_info, tensor_b.extra_tensor_info)
     data_a, data_b = a.data(tensor_a), b.data(tensor_b)
@@ -341,7 +341,10 @@ def _diff_extra(a: ExtraTensorInfo | None, b: ExtraTensorInfo | None) -> Iterato
 def _diff_elements(
     difference: TensorDataDiff, tensor: Tensor, data_a: bytes, data_b: bytes, max_samples: int
 ) -> None:
-    """Compares data by element; NaN equals NaN. Data of other sizes or of packed dtypes are left out."""
+    """Compares data by element. NaN equals NaN.
+
+    Data is not compared if its sizes differ, or if NumPy does not have the dtype.
+    """
     dtype = np.dtype(_NUMPY.get(tensor.scalar_type, "V1"))
     if dtype.kind == "V" or len(data_a) != len(data_b) or len(data_a) % dtype.itemsize:
         return
@@ -369,11 +372,11 @@ def _diff_named(a: PTEFile, b: PTEFile) -> Iterator[NamedDataDiff]:
 
 
 def format_diff_result(result: PTEDiffResult, verbose: bool = False) -> str:
-    """Formats differences for people.
+    """Returns differences as text.
 
     Args:
-        result: what `diff_pte` returned.
-        verbose: also print the sizes of data and the instructions that take a value.
+        result: the result of `diff_pte`.
+        verbose: also list the sizes of data and the instructions that use a value.
     """
     sizes = f"A: {result.path_a} ({result.size_a} bytes)\nB: {result.path_b} ({result.size_b} bytes)"
     if result.bitwise_equal:
@@ -391,7 +394,7 @@ def format_diff_result(result: PTEDiffResult, verbose: bool = False) -> str:
         place = "differ" if named.bytes_differ else f"only in {named.only_in}"
         lines.append(f"Named data {named.key}: {place}")
     if len(lines) == 2:
-        lines.append("The programs have the same methods, values and data; the bytes are laid out otherwise.")
+        lines.append("The programs have the same methods, values and data; only the file layout differs.")
     return "\n".join(lines)
 
 
@@ -434,7 +437,7 @@ def _tensor_lines(found: TensorDataDiff, verbose: bool) -> Iterator[str]:
             f"max_abs_diff {found.max_abs_diff:.6g}, mean_abs_diff {found.mean_abs_diff:.6g}"
         )
     elif found.bytes_differ:
-        yield "  the data differ"
+        yield "  the data differs"
     for element in found.element_diffs:
         yield f"  {list(element.multi_index)}: {element.value_a:.6g} vs {element.value_b:.6g}"
     if verbose:

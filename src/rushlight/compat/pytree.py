@@ -1,4 +1,4 @@
-"""torch's trees of containers, with the names of ExecuTorch's `extension.pytree`."""
+"""torch's pytree functions, under the names of ExecuTorch's `extension.pytree`."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ from_str = treespec_loads
 register_custom = _register_pytree_node
 broadcast_to_and_flatten = _broadcast_to_and_flatten
 
-# ExecuTorch adds this method to torch's class too; it gives the text that programs have for their inputs.
+# ExecuTorch adds this method to torch's class too. Programs store the text for the structure of their inputs.
 if not hasattr(TreeSpec, "to_str"):
     TreeSpec.to_str = treespec_dumps  # type: ignore[attr-defined]

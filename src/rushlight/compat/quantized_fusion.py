@@ -1,4 +1,4 @@
-"""Fusion of quantized operators as a pass that users call themselves."""
+"""The fusion of quantized operators, as a pass that users can run."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from rushlight.passes.runner import run_passes
 
 
 class QuantFusionPass(FuseQuantizedPass):
-    """Fuses dequantize, compute, quantize into quantized operators of the edge dialect that this package's
-    kernels have.
+    """Fuses dequantize, compute and quantize operators into quantized operators of the edge dialect.
+
+    The pass uses only operators for which this package has kernels.
 
     Args:
-        _fix_node_meta_val: whether values in the metadata are computed; they always are.
-        node_value_dict: constants by the name of their placeholder; the program itself has them.
+        _fix_node_meta_val: has no effect; values in the metadata are always computed.
+        node_value_dict: has no effect; constants are read from the program.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class QuantFusionPass(FuseQuantizedPass):
 
 
 def _fuse_computed_embeddings(program: MethodProgram) -> bool:
-    """Fuses embeddings of uint8 weights that the program itself quantizes.
+    """Fuses embeddings whose uint8 weights are computed by the program, not stored.
 
     Before: y = aten.embedding(dequantize_per_channel(w, scales, zeros, 0, min, max, uint8), indices)
     Expected: y = quantized_decomposed.embedding_byte(w, scales, zeros, min, max, indices)
@@ -74,10 +75,10 @@ def _fuse_computed_embeddings(program: MethodProgram) -> bool:
 
 
 def quant_fusion_and_const_prop_pass(program: ExportedProgram) -> ExportedProgram:
-    """Fuses quantized operators, and replaces operators over constants by stored results.
+    """Fuses quantized operators, and replaces operators on constants by stored results.
 
     Args:
-        program: an edge program, which stays as it is.
+        program: an edge program; it is not changed.
 
     Returns:
         The new program.

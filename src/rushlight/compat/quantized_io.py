@@ -1,4 +1,4 @@
-"""Passes that replace float inputs and outputs by integers, as in ExecuTorch's `quantize_io_pass`."""
+"""Replaces float inputs and outputs of a program by quantized ones, as ExecuTorch's `quantize_io_pass`."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _KEYS = ("scale", "zp", "quant_min", "quant_max", "dtype")
 _CONVERTIBLE = (torch.int8, torch.uint8, torch.bool, torch.int16, torch.uint16)
 
 Arguments = tuple[float, int, int, int, torch.dtype]
-"""Scale, zero point, least and greatest integer, and dtype of a quantized tensor."""
+"""The quantization parameters of a tensor: scale, zero point, quant_min, quant_max and dtype."""
 
 
 def get_config_method_name(
     prefix: str | None = "forward", arg_type: str = "input", index: int = 0, key: str = "scale"
 ) -> str:
-    """Returns the name of the constant method that tells how an input or output is quantized.
+    """Returns the name of the constant method with a quantization parameter of an input or output.
 
     Args:
-        prefix: the method, None for a name without it.
+        prefix: the name of the method, with which the name starts; None for no prefix.
         arg_type: "input" or "output".
-        index: which of them.
+        index: the index of the input or output.
         key: "scale", "zp", "quant_min", "quant_max" or "dtype".
     """
     assert arg_type in ("input", "output"), f'arg_type must be "input" or "output", not {arg_type!r}'
@@ -46,16 +46,16 @@ def get_config_method_name(
 def quantize_input(
     exported_program: ExportedProgram, input_index: int, qparams: Mapping[str, Any] | None = None
 ) -> Arguments:
-    """Changes a program to take integers for an input that it quantizes first.
+    """Changes an input from float to integers, if the program quantizes this input first.
 
     Args:
-        exported_program: the program.
-        input_index: which of the user's inputs.
-        qparams: "scale", "zp" and "dtype" of the integers that come; they are quantized anew if the program
-            has other ones. None means those of the program.
+        exported_program: the program, which is changed in place.
+        input_index: the index of the input among the user inputs.
+        qparams: the "scale", "zp" and "dtype" of the new input. If they differ from the program's parameters,
+            the program requantizes the input. None means the program's parameters.
 
     Returns:
-        How the input is quantized.
+        The quantization parameters of the input.
 
     Raises:
         ValueError: the input has several users or is not quantized per tensor, or the dtypes cannot be
@@ -66,13 +66,17 @@ def quantize_input(
 
 
 def quantize_output(exported_program: ExportedProgram, output_index: int) -> Arguments:
-    """Changes a program to return integers for an output that it dequantizes last.
+    """Changes an output from float to integers, if the program dequantizes this output last.
+
+    Args:
+        exported_program: the program, which is changed in place.
+        output_index: the index of the output.
 
     Returns:
-        How the output is quantized.
+        The quantization parameters of the output.
 
     Raises:
-        ValueError: there is no such output, or it is not dequantized per tensor.
+        ValueError: the output does not exist, or it is not dequantized per tensor.
     """
     arguments = _quantize_output(exported_program.graph_module, output_index)
     output = exported_program.graph.output_node().args[0]
@@ -88,12 +92,12 @@ def _quantize_input(
 ) -> Arguments:
     placeholder = next(node for node in module.graph.nodes if node.name == name)
     if len(placeholder.users) != 1:
-        raise ValueError(f"input {index} ({name}) has {len(placeholder.users)} users, not one quantize")
+        raise ValueError(f"input {index} ({name}) has {len(placeholder.users)} users, not one quantize node")
     (quantize,) = placeholder.users
     params = quantize_params(quantize, *INTEGERS)
     if params is None:
         raise ValueError(f"input {index} ({name}) is not quantized per tensor; {quantize.target} reads it")
-    given = params if wanted is None else _wanted(params, wanted)
+    given = params if wanted is None else _requested_params(params, wanted)
     meta.set_val(
         placeholder,
         Evaluator.of(module).like(torch.empty(0)).new_empty(meta.get_shape(placeholder), dtype=given.dtype),
@@ -115,13 +119,13 @@ def _quantize_input(
     return _arguments(given)
 
 
-def _wanted(params: QuantParams, wanted: Mapping[str, Any]) -> QuantParams:
-    """The requested parameters, or the program's parameters if they are equal."""
-    lacking = [key for key in ("scale", "zp", "dtype") if key not in wanted]
-    assert not lacking, f"qparams lacks {', '.join(lacking)}"
+def _requested_params(params: QuantParams, wanted: Mapping[str, Any]) -> QuantParams:
+    """Returns the requested parameters, or `params` if they are equal."""
+    missing = [key for key in ("scale", "zp", "dtype") if key not in wanted]
+    assert not missing, f"qparams has no {', '.join(missing)}"
     dtype: torch.dtype = wanted["dtype"]
     if dtype != params.dtype and not {dtype, params.dtype} <= set(_CONVERTIBLE):
-        raise ValueError(f"integers of {dtype} cannot be quantized anew to {params.dtype}")
+        raise ValueError(f"integers of {dtype} cannot be requantized to {params.dtype}")
     same = math.isclose(wanted["scale"], params.scale, rel_tol=1e-5) and wanted["zp"] == params.zero_point
     if same and dtype == params.dtype:
         return params
@@ -134,7 +138,7 @@ def _quantize_output(module: GraphModule, index: int) -> Arguments:
     results = output.args[0]
     assert isinstance(results, (list, tuple))
     if index >= len(results):
-        raise ValueError(f"there is no output {index}: the program has {len(results)}")
+        raise ValueError(f"there is no output {index}: the program has {len(results)} outputs")
     dequantize = results[index]
     params = dequantize_params(dequantize, *INTEGERS)
     if params is None or not isinstance(dequantize, Node):
@@ -151,8 +155,8 @@ def _arguments(params: QuantParams) -> Arguments:
     return params.scale, params.zero_point, params.quant_min, params.quant_max, params.dtype
 
 
-class _QuantizeEnds(PassBase):
-    """Changes the manager's program and the graph, and stores the parameters as constant methods."""
+class _QuantizeIO(PassBase):
+    """Changes a program, and stores the quantization parameters as constant methods of its manager."""
 
     kind = ""
 
@@ -165,9 +169,9 @@ class _QuantizeEnds(PassBase):
         self.exported_program = exported_program
 
     def program(self) -> ExportedProgram:
-        """Returns the program whose ends are changed."""
+        """Returns the program that is changed."""
         if self.edge_program_manager is None:
-            assert self.exported_program is not None, "give an edge_program_manager or an exported_program"
+            assert self.exported_program is not None, "pass an edge_program_manager or an exported_program"
             return self.exported_program
         program: ExportedProgram = self.edge_program_manager.exported_program()
         return program
@@ -182,18 +186,19 @@ class _QuantizeEnds(PassBase):
         self.edge_program_manager._config_methods = methods
 
 
-class QuantizeInputs(_QuantizeEnds):
-    """Changes a program to take integers for inputs that it quantizes first.
+class QuantizeInputs(_QuantizeIO):
+    """Changes inputs from float to integers, with `quantize_input`.
 
     Args:
-        edge_program_manager: the manager, whose constant methods then tell how the inputs are quantized, or
-            None.
-        quantized_inputs_idx: the inputs, or the parameters of each that `quantize_input` takes.
-        method_name: the start of the names of the constant methods.
-        exported_program: the program, without a manager.
+        edge_program_manager: the manager of the program, which gets constant methods with the quantization
+            parameters; or None.
+        quantized_inputs_idx: the indices of the inputs, or a dict from index to the `qparams` of
+            `quantize_input`.
+        method_name: the prefix of the names of the constant methods.
+        exported_program: the program, if there is no manager.
 
     Attributes:
-        quant_args: how each input is quantized, by its index.
+        quant_args: the quantization parameters of each input, by index.
     """
 
     kind = "input"
@@ -214,7 +219,7 @@ class QuantizeInputs(_QuantizeEnds):
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Changes the program and the graph that is given."""
+        """Changes the program and the given graph module, in place."""
         program = self.program()
         for index, params in self.quantized_inputs_idx_dict.items():
             name = str(program.graph_signature.user_inputs[index])
@@ -230,18 +235,18 @@ class QuantizeInputs(_QuantizeEnds):
             self.edge_manager_update_quant_config_method(index, arguments)
 
 
-class QuantizeOutputs(_QuantizeEnds):
-    """Changes a program to return integers for outputs that it dequantizes last.
+class QuantizeOutputs(_QuantizeIO):
+    """Changes outputs from float to integers, with `quantize_output`.
 
     Args:
-        edge_program_manager: the manager, whose constant methods then tell how the outputs are quantized, or
-            None.
-        quantized_outputs_idx_list: the outputs.
-        method_name: the start of the names of the constant methods.
-        exported_program: the program, without a manager.
+        edge_program_manager: the manager of the program, which gets constant methods with the quantization
+            parameters; or None.
+        quantized_outputs_idx_list: the indices of the outputs.
+        method_name: the prefix of the names of the constant methods.
+        exported_program: the program, if there is no manager.
 
     Attributes:
-        dequant_args: how each output is quantized, by its index.
+        dequant_args: the quantization parameters of each output, by index.
     """
 
     kind = "output"
@@ -259,7 +264,7 @@ class QuantizeOutputs(_QuantizeEnds):
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Changes the program and the graph that is given."""
+        """Changes the program and the given graph module, in place."""
         program = self.program()
         for index in self.quantized_outputs_idx_list:
             self.dequant_args[index] = quantize_output(program, index)

@@ -1,4 +1,4 @@
-"""Questions about quantize and dequantize nodes, with the names of `backends.xnnpack.utils.quant_utils`."""
+"""Classifies quantize and dequantize nodes, as ExecuTorch's `backends.xnnpack.utils.quant_utils` does."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _ZERO_POINTS = {
     torch.quint8: (0, 255),
     torch.int32: (0, 0),
 }
-"""The least and the greatest zero point of each type of quantized tensors."""
+"""The smallest and the largest zero point by the dtype of a quantized tensor."""
 
 
 def _name_of(node: Node) -> str:
-    """The operator that a node calls without its library, such as `quantize_per_tensor.default`."""
+    """Returns the operator of a node without its namespace, such as `quantize_per_tensor.default`."""
     op = aten_op(node.target) if node.op == "call_function" else None
     return "" if op is None else str(op).partition(".")[2]
 
@@ -58,12 +58,12 @@ def is_dequant(node: Node) -> bool:
 
 
 def is_qparam(node: Node) -> bool:
-    """Returns whether a node chooses a scale and a zero point from a tensor."""
+    """Returns whether a node computes a scale and a zero point from a tensor."""
     return _name_of(node) in _QPARAM_OPS
 
 
 def tag_as_implicit_q_dq(node: Node) -> None:
-    """Marks a quantize or dequantize node that a pass has added, and that a backend must not run as such."""
+    """Marks a quantize or dequantize node as implicit: it belongs to the operator that it surrounds."""
     meta.set_implicit_quantization(node)
 
 
@@ -73,7 +73,7 @@ def is_tagged_as_implicit_q_dq(node: Node) -> bool:
 
 
 def is_affine_qdq(node: Node) -> bool:
-    """Returns whether a node quantizes or dequantizes by blocks with a torchao operator."""
+    """Returns whether a node calls torchao's affine quantize or dequantize operator."""
     return _name_of(node) in ("quantize_affine.default", "dequantize_affine.default")
 
 
@@ -99,7 +99,7 @@ def is_per_channel_group(node: Node) -> bool:
 
 
 def is_per_token(node: Node) -> bool:
-    """Returns whether a node quantizes or dequantizes with a scale for each vector of the last dimension."""
+    """Returns whether a node quantizes or dequantizes with a scale for each row along the last dimension."""
     if not is_affine_qdq(node):
         return _has_scheme(node, "per_token")
     block, tensor, scale = _affine_blocks(node)
@@ -113,22 +113,22 @@ def _has_scheme(node: Node, scheme: str) -> bool:
 
 
 def _affine_blocks(node: Node) -> tuple[list[Any], torch.Tensor, torch.Tensor]:
-    """The sizes of a block, the tensor that an affine node takes, and its scales."""
+    """Returns the block size, the input tensor and the scales of an affine node."""
     arguments: list[Any] = list(node.args)
     block = [meta.get_val(size) if isinstance(size, Node) else size for size in arguments[1]]
     return block, meta.get_val(arguments[0]), meta.get_val(arguments[2])
 
 
 def is_dynamic_qdq(node: Node) -> bool:
-    """Returns whether a node quantizes or dequantizes with parameters chosen at run time."""
+    """Returns whether a node quantizes or dequantizes with parameters that are computed at run time."""
     if not (is_quant(node) or is_dequant(node)):
         return False
     arguments = extract_qdq_affine_op_args_for_decomposed_ops(node) if is_affine_qdq(node) else node.args
     scale, zero_point = arguments[1:3] if len(arguments) > 2 else (None, None)
-    return _is_chosen(scale) and _is_chosen(zero_point)
+    return _is_computed(scale) and _is_computed(zero_point)
 
 
-def _is_chosen(parameter: object) -> bool:
+def _is_computed(parameter: object) -> bool:
     if not isinstance(parameter, Node) or parameter.target is not operator.getitem:
         return False
     return is_qparam(parameter.all_input_nodes[0])
@@ -141,9 +141,9 @@ def extract_qdq_affine_op_args_for_decomposed_ops(node: Node) -> Sequence[Any]:
         node: a call of `quantize_affine` or `dequantize_affine`.
 
     Returns:
-        Tensor, scales, zero points, the least and the greatest integer, the dtype, the size of the groups of
-        a matrix that is quantized in groups, and the last argument of the node; (None, None) for other
-        operators and for other dtypes than int8.
+        The tensor, scales, zero points, quant_min, quant_max, dtype, the group size if a matrix is quantized
+        in groups, and the last argument of the node. (None, None) for other operators, and for dtypes other
+        than int8.
     """
     if not is_affine_qdq(node):
         return None, None
@@ -157,7 +157,7 @@ def extract_qdq_affine_op_args_for_decomposed_ops(node: Node) -> Sequence[Any]:
 
 
 def is_tensor_subnormal(tensor: torch.Tensor) -> torch.Tensor:
-    """Returns for each element whether it is zero or a positive number below the least normal one."""
+    """Returns for each element whether it is zero or a positive subnormal number."""
     return (tensor >= 0) & (tensor.abs() < torch.finfo(tensor.dtype).smallest_normal)
 
 
@@ -165,7 +165,7 @@ def validate_quant_scales(scales: float | torch.Tensor) -> None:
     """Checks that scales are finite and normal.
 
     Raises:
-        ValueError: one of them is infinite, NaN, zero or subnormal.
+        ValueError: a scale is infinite, NaN, zero or subnormal.
     """
     given = scales if isinstance(scales, torch.Tensor) else torch.tensor([scales])
     for is_wrong in (~given.isfinite(), is_tensor_subnormal(given)):
@@ -182,11 +182,11 @@ def validate_quant_zeropoints(zp: float | torch.Tensor, dtype: torch.dtype, is_4
 
     Args:
         zp: the zero points.
-        dtype: the type of the quantized tensor.
-        is_4bit: whether the tensor holds integers from 0 to 15.
+        dtype: the dtype of the quantized tensor.
+        is_4bit: whether the tensor contains integers from 0 to 15.
 
     Raises:
-        ValueError: a zero point is outside, or tensors of the type cannot be quantized.
+        ValueError: a zero point is out of range, or the dtype is not supported.
     """
     given = zp if isinstance(zp, torch.Tensor) else torch.tensor([zp])
     if dtype not in _ZERO_POINTS:
@@ -198,6 +198,6 @@ def validate_quant_zeropoints(zp: float | torch.Tensor, dtype: torch.dtype, is_4
 
 
 def _first(chosen: torch.Tensor) -> tuple[int, ...] | None:
-    """The index of the first element that is true."""
+    """Returns the index of the first element that is true, or None."""
     found = chosen.nonzero()
     return tuple(found[0].tolist()) if len(found) else None

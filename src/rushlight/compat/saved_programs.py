@@ -1,4 +1,4 @@
-"""Files of exported and edge programs, which ExecuTorch's `exir.save` and `exir.load` write and read."""
+"""Saves and loads exported and edge programs, in the format of ExecuTorch's `exir.save` and `exir.load`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _VERSION = "version"
 _EXTRA = "extra_files/"
 
 CURRENT_DESERIALIZERS: list[torch_serde.GraphModuleDeserializer] = []
-"""The last one makes the fake tensors that `deserialize_torch_artifact` reads."""
+"""The deserializers in use. `deserialize_torch_artifact` creates fake tensors with the last one."""
 
 File: TypeAlias = "str | os.PathLike[str] | BinaryIO"
 
 
 @dataclass
 class SerializedArtifact:
-    """The bytes of a program: its graph as JSON, and its tensors as torch writes them."""
+    """The bytes of a program: the graph as JSON, and the tensors in the format of `torch.save`."""
 
     exported_program: bytes
     state_dict: bytes
@@ -43,17 +43,20 @@ class SerializedArtifact:
 def serialize(
     exported_program: ExportedProgram, opset_version: Mapping[str, int] | None = None
 ) -> SerializedArtifact:
-    """Returns the bytes of a program, lowered modules included.
+    """Returns the bytes of a program, including its lowered modules.
 
     Args:
-        exported_program: an exported program or an edge program; it stays as it is.
-        opset_version: only None is taken; the schema says the versions.
+        exported_program: an exported program or an edge program; it is not changed.
+        opset_version: must be None, because the schema has a single version.
 
     Raises:
-        DevtoolsError: the schema has no place for something in the program. The message names the node.
+        ValueError: `opset_version` is not None.
+        DevtoolsError: the schema does not support a part of the program. The message names the node.
     """
     if opset_version is not None:
-        raise ValueError("opset_version has no effect: the schema has one version; leave it None")
+        raise ValueError(
+            "opset_version has no effect, because the schema has a single version: leave it None"
+        )
     files = write_program(exported_program)
     return SerializedArtifact(files.program, files.state_dict, files.constants, files.example_inputs)
 
@@ -62,7 +65,7 @@ def deserialize(artifact: SerializedArtifact) -> ExportedProgram:
     """Reads the bytes of a program.
 
     Raises:
-        DevtoolsError: they are damaged, have another version, or call operators that are not known.
+        DevtoolsError: the bytes are damaged or have another version, or an operator is not known.
     """
     files = ProgramFiles(
         artifact.exported_program, artifact.state_dict, artifact.constants, artifact.example_inputs
@@ -77,20 +80,20 @@ def save(
     extra_files: Mapping[str, str] | None = None,
     opset_version: Mapping[str, int] | None = None,
 ) -> None:
-    """Writes a program, lowered modules included. ExecuTorch reads the file too.
+    """Writes a program to a file, including its lowered modules. ExecuTorch can read the file too.
 
     Args:
-        ep_save: an exported program or an edge program; it stays as it is.
+        ep_save: an exported program or an edge program; it is not changed.
         f: a path, or an open binary file.
-        extra_files: texts to keep beside the program, by name.
-        opset_version: only None is taken.
+        extra_files: texts that are stored with the program, by name.
+        opset_version: must be None.
 
     Raises:
-        TypeError: `ep_save` is no program.
-        DevtoolsError: the schema has no place for something in the program; nothing is written then.
+        TypeError: `ep_save` is not a program.
+        DevtoolsError: the schema does not support a part of the program. The file is not written.
     """
     if not isinstance(ep_save, ExportedProgram):
-        raise TypeError(f"save takes an ExportedProgram, not {type(ep_save).__name__}")
+        raise TypeError(f"save needs an ExportedProgram, not {type(ep_save).__name__}")
     artifact = serialize(ep_save, opset_version)
     with zipfile.ZipFile(f, "w") as archive:
         archive.writestr(_PROGRAM, artifact.exported_program)
@@ -103,27 +106,29 @@ def save(
 
 
 def load(f: File, *, extra_files: dict[str, str] | None = None) -> ExportedProgram:
-    """Reads a program that `save` or ExecuTorch wrote.
+    """Reads a program from a file that `save` or ExecuTorch has written.
 
     Args:
         f: a path, or an open binary file.
-        extra_files: gets the texts that were kept beside the program, by name.
+        extra_files: a dict to which the texts in the file are added, by name.
 
     Raises:
         RuntimeError: the file has another version of the schema.
-        DevtoolsError: the file is damaged, or calls operators that are not known.
+        DevtoolsError: the file is damaged, or an operator is not known.
     """
     try:
         with zipfile.ZipFile(f) as archive:
             entries = {info.filename: archive.read(info) for info in archive.infolist()}
     except zipfile.BadZipFile as error:
-        raise DevtoolsError(f"{f} is no file of a program: {error}") from None
+        raise DevtoolsError(f"{f} is not a file of a program: {error}") from None
     missing = [name for name in (_PROGRAM, _STATE, _CONSTANTS, _VERSION) if name not in entries]
     if missing:
-        raise DevtoolsError(f"{f} is no file of a program: it lacks {', '.join(missing)}")
+        raise DevtoolsError(f"{f} is not a file of a program: it does not contain {', '.join(missing)}")
     version = entries[_VERSION].decode()
     if version.split(".")[0] != str(SCHEMA_VERSION[0]):
-        raise RuntimeError(f"{f} has version {version} of the schema; version {SCHEMA_VERSION[0]} is read")
+        raise RuntimeError(
+            f"{f} has version {version} of the schema, but only version {SCHEMA_VERSION[0]} is supported"
+        )
     if extra_files is not None:
         extra_files.update(
             (name.removeprefix(_EXTRA), data.decode())
@@ -136,13 +141,13 @@ def load(f: File, *, extra_files: dict[str, str] | None = None) -> ExportedProgr
 
 
 def deserialize_torch_artifact(serialized: dict[str, Any] | tuple[Any, ...] | bytes) -> Any:
-    """Reads tensors and plain values that `serialize_torch_artifact` wrote; never executes code.
+    """Reads tensors and plain values that `serialize_torch_artifact` wrote. No code in the data is executed.
 
     Args:
-        serialized: the bytes; a dict or a tuple is returned as it is.
+        serialized: the bytes. A dict or a tuple is returned unchanged.
 
     Raises:
-        UnpicklingError: the bytes hold something else.
+        UnpicklingError: the bytes contain other objects.
     """
     if isinstance(serialized, (dict, tuple)):
         return serialized

@@ -1,4 +1,4 @@
-"""The functions of ExecuTorch's `exir._serialize` and `extension.flat_tensor`, over this package's format."""
+"""The functions of ExecuTorch's `exir._serialize` and `extension.flat_tensor`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rushlight.format.segments import NamedDataEntry
 
 
 def padding_required(offset: int, alignment: int) -> int:
-    """Returns the bytes from an offset to the next multiple of `alignment`."""
+    """Returns the number of bytes from an offset to the next multiple of `alignment`."""
     return -offset % alignment
 
 
@@ -35,7 +35,7 @@ def pad_to(data: bytes, length: int) -> bytes:
     """Returns data padded with zeros to `length` bytes.
 
     Raises:
-        ValueError: it is longer.
+        ValueError: the data is longer.
     """
     if len(data) > length:
         raise ValueError(f"data of {len(data)} bytes cannot be padded to {length} bytes")
@@ -44,7 +44,7 @@ def pad_to(data: bytes, length: int) -> bytes:
 
 @dataclass
 class DataPayload:
-    """What a data file holds: buffers, and where each name lies among them."""
+    """The content of a data file: buffers, and for each name the index of its buffer."""
 
     buffers: Sequence[CordBuffer]
     named_data: dict[str, DataEntry] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class FlatTensorConfig:
 
 
 class DataSerializer(ABC):
-    """Writes data files and reads them. A derived class has a format."""
+    """The base class of serializers, which write and read data files in a format."""
 
     @abstractmethod
     def serialize(self, data: DataPayload) -> Cord:
@@ -71,7 +71,7 @@ class DataSerializer(ABC):
 
 
 class FlatTensorSerializer(DataSerializer):
-    """Writes and reads .ptd files with any layouts; the runtime checks layouts when it loads a file.
+    """Writes and reads .ptd files. Tensor layouts are not checked; the runtime checks them at load.
 
     Args:
         config: the alignments.
@@ -91,7 +91,7 @@ class FlatTensorSerializer(DataSerializer):
         return _payload(read_ptd(bytes(blob), check_layouts=False))
 
     def deserialize_to_named_data_store_output(self, blob: bytes, name: str) -> Any:
-        """Reads a .ptd file as the named data of one external file."""
+        """Reads a .ptd file as the external data of a named data store, under the file name `name`."""
         payload = self.deserialize(blob)
         return NamedDataStoreOutput(list(payload.buffers), {}, {name: payload.named_data})
 
@@ -102,19 +102,19 @@ def serialize_for_executorch(
     data_serializer: DataSerializer,
     named_data_store: NamedDataStoreOutput | None = None,
 ) -> tuple[Cord, dict[str, Cord]]:
-    """Writes an emitted program, and its data files with the given serializer.
+    """Serializes an emitted program and its data files.
 
     Args:
         emitter_output: the program, with its external constants.
-        config: the alignments and the place of payloads.
-        data_serializer: writes each data file.
-        named_data_store: further named data: those of the program file, and of data files.
+        config: the alignments, and whether payloads are stored in segments.
+        data_serializer: the serializer of the data files.
+        named_data_store: additional named data for the program file and for data files.
 
     Returns:
-        The program file, and the data files by the name without a suffix.
+        The program file, and the data files by their names without a suffix.
 
     Raises:
-        ValueError: the named data and the program have a name in common.
+        ValueError: a name is in both the program and the named data.
     """
     file = copy.copy(emitter_output.pte)
     file.named_data = dict(file.named_data)

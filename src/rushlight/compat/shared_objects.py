@@ -1,4 +1,4 @@
-"""Parts of memories that tensors share, for algorithms written with `executorch.exir.memory_planning`."""
+"""Memory objects that several tensors share, for algorithms that use `executorch.exir.memory_planning`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rushlight.ir.spec import TensorSpec
 
 @dataclass
 class AllocationSpec:
-    """A tensor in a shared object, and the bytes from its start."""
+    """A tensor in a shared object, and its offset in bytes from the start of the object."""
 
     offset: int
     spec: TensorSpec
@@ -18,15 +18,15 @@ class AllocationSpec:
 
 @dataclass
 class SharedObject:
-    """A part of a memory.
+    """A range of a memory.
 
     Attributes:
-        idx: its index among the parts.
-        offset: where it begins in the memory, in bytes; -1 if that is not known yet.
-        size: its bytes.
-        first_used_index: the first step at which it is in use.
-        last_used_index: the last such step.
-        allocations: the tensors in it.
+        idx: the index of the object in the list of objects.
+        offset: the offset of the object in the memory, in bytes; -1 if it is not known yet.
+        size: the size of the object in bytes.
+        first_used_index: the index of the first node that uses the object.
+        last_used_index: the index of the last node that uses the object.
+        allocations: the tensors in the object.
     """
 
     idx: int
@@ -37,43 +37,50 @@ class SharedObject:
     allocations: list[AllocationSpec] = field(default_factory=list)
 
     def alive_with(self, spec: TensorSpec) -> list[AllocationSpec]:
-        """The tensors of the object whose lifetime overlaps the lifetime of `spec`."""
+        """Returns the tensors of the object whose lifetimes overlap the lifetime of `spec`."""
         first, last = _lifetime(spec)
-        lifetimes = ((found, *_lifetime(found.spec)) for found in self.allocations)
-        return [found for found, its_first, its_last in lifetimes if first <= its_last and its_first <= last]
+        lifetimes = ((other, *_lifetime(other.spec)) for other in self.allocations)
+        return [
+            other
+            for other, other_first, other_last in lifetimes
+            if first <= other_last and other_first <= last
+        ]
 
 
 def pick_shared_obj(
     shared_objects: list[SharedObject], spec: TensorSpec, allow_overlapping_allocations: bool = True
 ) -> SharedObject:
-    """Puts a tensor into a shared object, or into a new one at the end of the list.
+    """Places a tensor in a shared object, or in a new object, which is appended to the list.
+
+    The function selects the first object in which no tensor is alive at the same time as `spec`. If there is
+    no such object, it selects the first one with enough space behind these tensors.
 
     Args:
-        shared_objects: the objects. Tensors are given in the order of decreasing size.
+        shared_objects: the objects. The function must be called for tensors in the order of decreasing size.
         spec: the tensor, with a lifetime.
-        allow_overlapping_allocations: also put it behind the tensors of an object that are alive with it.
+        allow_overlapping_allocations: whether an object may contain tensors with overlapping lifetimes.
 
     Returns:
-        The first object none of whose tensors is alive with it, else the first one with room behind them.
+        The selected object.
 
     Raises:
-        InternalError: the tensor is larger than an object that it would be put into.
+        InternalError: the tensor is larger than the selected object.
     """
     size = spec.allocated_memory
     for found in shared_objects:
         if not found.alive_with(spec):
             internal_assert(found.size >= size, f"{spec!r} is planned after smaller tensors")
-            return _put(found, spec, 0)
+            return _add_to(found, spec, 0)
     for found in shared_objects if allow_overlapping_allocations else ():
         end = max(other.offset + other.spec.allocated_memory for other in found.alive_with(spec))
         if end + size <= found.size:
-            return _put(found, spec, end)
+            return _add_to(found, spec, end)
     first, last = _lifetime(spec)
     shared_objects.append(SharedObject(len(shared_objects), -1, size, first, last))
-    return _put(shared_objects[-1], spec, 0)
+    return _add_to(shared_objects[-1], spec, 0)
 
 
-def _put(found: SharedObject, spec: TensorSpec, offset: int) -> SharedObject:
+def _add_to(found: SharedObject, spec: TensorSpec, offset: int) -> SharedObject:
     first, last = _lifetime(spec)
     found.first_used_index = min(found.first_used_index, first)
     found.last_used_index = max(found.last_used_index, last)

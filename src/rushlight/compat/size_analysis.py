@@ -1,4 +1,4 @@
-"""The sizes of tensors and delegates of an edge program, with the names of ExecuTorch's size analysis."""
+"""Computes the sizes of the tensors and delegates of an edge program, as ExecuTorch's size analysis."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ def generate_model_size_information(
     delegate_deserializers: Mapping[str, Deserializer] | None = None,
     flatbuffer: bytes | None = None,
 ) -> JsonObject:
-    """Tells the bytes of the parameters, buffers and delegates of a program.
+    """Returns the sizes in bytes of the parameters, buffers, constants and delegates of a program.
 
     Args:
         model: an edge program.
-        delegate_deserializers: functions by backend id that read further facts from a delegate's bytes.
-        flatbuffer: the bytes of the program file; without them the sizes of the file are left out.
+        delegate_deserializers: functions by backend id that read more information from a payload.
+        flatbuffer: the bytes of the program file. If it is None, the result has no size of the file.
 
     Returns:
-        Plain data: `tensor_data` and `delegate_blob_data`, the largest first, and `overview` with the sums.
+        A JSON object: `tensor_data` and `delegate_blob_data`, sorted by decreasing size, and `overview` with
+        the sums.
     """
     tensors = [_tensor(node, value) for node, value in _constants(model)]
     blobs = [
@@ -46,7 +47,7 @@ def generate_model_size_information(
 
 
 def _constants(model: ExportedProgram) -> list[tuple[Node, torch.Tensor]]:
-    """The placeholders of parameters, buffers and constants with readers, and their values."""
+    """Returns the placeholders of parameters, buffers and constants, and their values."""
     targets = {spec.arg.name: spec.target for spec in model.graph_signature.input_specs if spec.target}
     found = []
     for node in model.graph.nodes:

@@ -1,4 +1,4 @@
-"""Moves nodes of a graph into a submodule, for users who partition by hand."""
+"""Moves nodes of a graph into a submodule, for manual partitioning."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from rushlight.ir import meta
 def create_submodule_from_nodes(
     gm: GraphModule, node_list: Sequence[Node], tag: str, skip_legalize_graph: bool = False
 ) -> tuple[GraphModule, Node]:
-    """Moves nodes into a submodule of `gm` called fused_<tag>.
+    """Moves nodes into a submodule of `gm` with the name fused_<tag>.
 
-    The submodule returns a list, whose items the graph reads with getitem. All getitems of a node with
-    several results move together with it. If such a node is given without them and without their users,
-    the submodule returns all its results, used or not.
+    The submodule returns a list, whose items the graph reads with getitem. If a node with several results is
+    moved, all its getitem nodes are moved too. If the list contains neither these getitem nodes nor their
+    users, the submodule returns all results of the node, including unused ones.
 
     Args:
-        gm: the graph module.
+        gm: the graph module, which is changed.
         node_list: the nodes.
-        tag: the end of the submodule's name.
-        skip_legalize_graph: do not sort the graph.
+        tag: the last part of the submodule's name.
+        skip_legalize_graph: do not sort the nodes of the graph topologically.
 
     Returns:
         The submodule, and the node that calls it.
@@ -36,7 +36,7 @@ def create_submodule_from_nodes(
         ValueError: the list is empty.
     """
     if not node_list:
-        raise ValueError("a submodule is made of at least one node")
+        raise ValueError("node_list is empty: a submodule needs at least one node")
     wanted = set(node_list)
     opened: list[Node] = []
     for node in node_list:
@@ -46,7 +46,8 @@ def create_submodule_from_nodes(
         wanted.update(items.values())
     wanted.update(opened)
     with gm.graph.inserting_before(gm.graph.output_node()):
-        reader = gm.graph.call_function(tuple, (opened,))  # makes all of them results of the submodule
+        # A temporary user, so that all these nodes become results of the submodule.
+        reader = gm.graph.call_function(tuple, (opened,))
     nodes = [node for node in gm.graph.nodes if node in wanted]
     name = f"fused_{tag}"
     sub_gm, inputs, outputs = fuse_as_graphmodule(gm, nodes, name, always_return_tuple=True)
@@ -71,7 +72,7 @@ def create_submodule_from_nodes(
 
 
 def _every_item(gm: GraphModule, node: Node, items: Mapping[Any, Node]) -> list[Node]:
-    """Returns the getitem node of each result of a node by index; missing nodes are added."""
+    """Returns the getitem nodes of all results of a node, in order. Missing getitem nodes are added."""
     values = meta.get_val(node)
     every: list[Node] = []
     last = node
@@ -91,13 +92,13 @@ def _every_item(gm: GraphModule, node: Node, items: Mapping[Any, Node]) -> list[
 def arrange_graph_outputs(
     gm: GraphModule, output_specs: list[OutputSpec], call_module_node: Node | None = None
 ) -> None:
-    """Moves the outputs that are new values of buffers before the others, in the graph and in `output_specs`.
+    """Sorts the outputs in place, so that new values of buffers precede the other outputs.
 
     Args:
         gm: the graph module.
-        output_specs: the output specs of its signature.
-        call_module_node: the node of another graph that calls this graph, whose getitems are updated; or
-            None.
+        output_specs: the output specs of the signature, which are sorted too.
+        call_module_node: the node of another graph that calls this graph, or None. Its getitem nodes are
+            updated.
     """
     order = sorted(
         range(len(output_specs)), key=lambda index: output_specs[index].kind != OutputKind.BUFFER_MUTATION

@@ -1,4 +1,7 @@
-"""Recipes for phones, which need vendors' tools: the names of `export.target_recipes` and `export.utils`."""
+"""The names of ExecuTorch's `export.target_recipes` and `export.utils`.
+
+These recipes need the tools of vendors, which Rushlight does not support.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,22 @@ from typing import NoReturn
 
 
 def is_fbcode() -> bool:
-    """Returns whether the package lies in Meta's own repository, which it never does."""
+    """Returns False: the package is not part of Meta's internal repository."""
     return False
 
 
 def is_supported_platform_for_coreml_lowering() -> bool:
-    """Returns whether programs can be lowered to Core ML: there is no such backend here."""
+    """Returns False: Rushlight has no backend for Core ML."""
     return False
 
 
 def is_supported_platform_for_qnn_lowering() -> bool:
-    """Returns whether programs can be lowered to Qualcomm's AI Engine Direct: there is no backend for it."""
+    """Returns False: Rushlight has no backend for Qualcomm's AI Engine Direct."""
     return False
 
 
 def get_ios_recipe(target_config: str = "ios-arm64-coreml-fp16", **kwargs: object) -> NoReturn:
-    """Refuses to make a recipe, as ExecuTorch does where Core ML cannot be used.
+    """Raises an error, as ExecuTorch does on platforms without Core ML.
 
     Args:
         target_config: the name of a configuration.
@@ -37,7 +40,7 @@ def get_ios_recipe(target_config: str = "ios-arm64-coreml-fp16", **kwargs: objec
 
 
 def get_android_recipe(target_config: str = "android-arm64-snapdragon-fp16", **kwargs: object) -> NoReturn:
-    """Refuses to make a recipe, as ExecuTorch does where Qualcomm's SDK cannot be used.
+    """Raises an error, as ExecuTorch does on platforms without Qualcomm's SDK.
 
     Args:
         target_config: the name of a configuration.

@@ -10,11 +10,11 @@ from rushlight.compiler.edge import to_edge
 from rushlight.compiler.executorch import ExecutorchProgramManager
 
 XOR = (torch.tensor([[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0, 1, 1]))
-"""All pairs of bits, float32[4, 2], and whether they differ, int64[4]."""
+"""The inputs: all pairs of bits, float32[4, 2]. The labels: 1 if the bits differ, else 0, int64[4]."""
 
 
 class Net(torch.nn.Module):
-    """Two linear layers with a sigmoid between them, of float32[n, 2] to the scores float32[n, 2]."""
+    """Two linear layers with a sigmoid between them. The input and the scores are float32[n, 2]."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,10 +46,10 @@ class TrainingNet(torch.nn.Module):
 
 
 def _export_model(external_mutable_weights: bool = False) -> ExecutorchProgramManager:
-    """Compiles the forward and backward passes of the network, for one pair of bits at a time.
+    """Compiles the forward and backward passes of the network, with batch size 1.
 
     Args:
-        external_mutable_weights: put the weights into a data file.
+        external_mutable_weights: store the weights in a data file.
     """
     inputs = (torch.randn(1, 2), torch.ones(1, dtype=torch.int64))
     exported = torch.export.export(TrainingNet(Net()), inputs, strict=True)

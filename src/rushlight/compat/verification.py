@@ -1,4 +1,4 @@
-"""The verifiers of programs, with the interface of ExecuTorch's `exir.verification.verifier`."""
+"""Verifiers of programs, with the interface of ExecuTorch's `exir.verification.verifier`."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ def EXIRATenDialectVerifier(
     core_aten_ops_exception_list: Sequence[OpOverload] | None = None,
     preserve_ops: Sequence[OpOverload] | None = None,
 ) -> Any:
-    """Makes a verifier of programs of Core ATen operators.
+    """Makes a verifier for programs of Core ATen operators.
 
     Args:
-        edge_compile_config: names operators that are let through, and operators that are kept whole.
-        class_only: asks for the class instead of a verifier.
-        core_aten_ops_exception_list: further operators that are let through.
-        preserve_ops: further operators that are kept whole.
+        edge_compile_config: the configuration, which may list additional valid operators and preserved
+            operators.
+        class_only: return the class of the verifier instead of an object.
+        core_aten_ops_exception_list: additional operators that are valid.
+        preserve_ops: additional operators that are preserved.
 
     Returns:
-        The verifier. Called with a program or a graph module, it raises SpecViolationError.
+        The verifier. A call with an invalid program or graph module raises SpecViolationError.
     """
     options = _options(edge_compile_config, core_aten_ops_exception_list, preserve_ops)
 
@@ -56,8 +57,8 @@ def EXIRATenDialectVerifier(
             """Checks that an operator belongs to Core ATen.
 
             Raises:
-                SpecViolationError: it does not.
-                RuntimeError: it is to be kept whole, and is a view.
+                SpecViolationError: the operator does not belong to Core ATen.
+                RuntimeError: a preserved operator is a view.
             """
             _check_core(op, options)
 
@@ -70,17 +71,17 @@ def EXIREdgeDialectVerifier(
     core_aten_ops_exception_list: Sequence[OpOverload] | None = None,
     preserve_ops: Sequence[OpOverload] | None = None,
 ) -> Any:
-    """Makes a verifier of edge programs.
+    """Makes a verifier for edge programs.
 
     Args:
-        edge_compile_config: names operators that are let through, and operators that are kept whole; without
-            `_check_ir_validity` every program is valid.
-        class_only: asks for the class instead of a verifier.
-        core_aten_ops_exception_list: further operators that are let through.
-        preserve_ops: further operators that are kept whole.
+        edge_compile_config: the configuration, which may list additional valid operators and preserved
+            operators. Without `_check_ir_validity`, all programs are valid.
+        class_only: return the class of the verifier instead of an object.
+        core_aten_ops_exception_list: additional operators that are valid.
+        preserve_ops: additional operators that are preserved.
 
     Returns:
-        The verifier. Called with a program or a graph module, it raises SpecViolationError; its `is_valid`
+        The verifier. A call with an invalid program or graph module raises SpecViolationError; `is_valid`
         returns whether a graph module is valid.
     """
     config = edge_compile_config or EdgeCompileConfig()
@@ -97,15 +98,15 @@ def EXIREdgeDialectVerifier(
                 verify(getattr(program_or_module, "graph_module", program_or_module), EDGE, options)
 
         def check_valid_op(self, op: object) -> None:
-            """Does the same as `check_valid_edge_op`."""
+            """Calls `check_valid_edge_op`."""
             self.check_valid_edge_op(op)
 
         def check_valid_edge_op(self, op: object) -> None:
             """Checks that an operator belongs to the edge dialect.
 
             Raises:
-                SpecViolationError: it is an operator of torch, is not in Core ATen, or names layouts in the
-                    other way.
+                SpecViolationError: the operator is a torch operator or is not in Core ATen, or it has a
+                    memory format instead of a dim order (or the reverse).
             """
             if not self.enable or op is operator.getitem or is_sym_op(op) or op in options.exceptions:
                 return
@@ -118,10 +119,10 @@ def EXIREdgeDialectVerifier(
                 _check_core(op, options)
 
         def check_valid_aten_op(self, op: object) -> None:
-            """Checks that an operator of torch belongs to Core ATen.
+            """Checks that a torch operator belongs to Core ATen.
 
             Raises:
-                SpecViolationError: it does not.
+                SpecViolationError: the operator does not belong to Core ATen.
             """
             _check_core(op, options)
 
@@ -129,7 +130,7 @@ def EXIREdgeDialectVerifier(
 
 
 def get_aten_verifier(config: EdgeCompileConfig) -> type[Verifier]:
-    """Returns the class of verifiers of Core ATen programs for a configuration."""
+    """Returns the class of the verifier for Core ATen programs with a configuration."""
     verifier: type[Verifier] = EXIRATenDialectVerifier(config, class_only=True)
     return verifier if config._check_ir_validity else Verifier
 

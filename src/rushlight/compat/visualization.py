@@ -1,4 +1,4 @@
-"""Shows graphs in Google's Model Explorer, with the names of ExecuTorch's `devtools.visualization`."""
+"""Shows graphs in Google's Model Explorer, as ExecuTorch's `devtools.visualization` does."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def visualize(
     """Shows a program.
 
     Args:
-        visualizable: the program, or a manager, whose method `forward` is shown.
-        reuse_server: show the graph in a running Model Explorer.
-        no_open_in_browser: start the server without a browser.
+        visualizable: the program, or a manager with the method `forward`.
+        reuse_server: show the graph in a Model Explorer that is already running.
+        no_open_in_browser: start the server without opening a browser.
         kwargs: arguments of Model Explorer's `visualize_from_config`.
 
     Raises:
@@ -56,7 +56,15 @@ def visualize_graph(
     no_open_in_browser: bool = False,
     **kwargs: object,
 ) -> None:
-    """Shows a graph, for example the result of a pass on the graph of a program."""
+    """Shows a graph, for example the result of a pass.
+
+    Args:
+        graph_module: the graph.
+        exported_program: the program from which the graph was made.
+        reuse_server: the option of `visualize`.
+        no_open_in_browser: the option of `visualize`.
+        kwargs: arguments of Model Explorer's `visualize_from_config`.
+    """
     program = copy.copy(_program(exported_program))
     program._graph_module = graph_module
     visualize(program, reuse_server, no_open_in_browser, **kwargs)
@@ -71,17 +79,17 @@ def visualize_with_clusters(
     get_node_qdq_cluster_name: Callable[[Node], str | None] = meta.get_cluster,
     **kwargs: object,
 ) -> None:
-    """Shows a program with its nodes grouped by the part of a backend, and inside by cluster.
+    """Shows a program with its nodes grouped by partition, and within a partition by cluster.
 
     Args:
         exported_program: the program.
-        json_file_name: write the graph to this file, which Model Explorer can open, and show nothing.
-        no_open_in_browser: start the server without a browser.
-        reuse_server: show the graph in a running Model Explorer.
-        get_node_partition_name: returns the name of a node's part, or None. The default is the tag that a
-            partitioner gave.
-        get_node_qdq_cluster_name: returns the name of a node's cluster of quantized operators, or None. The
-            default is `node.meta["cluster"]`.
+        json_file_name: write the graph to this file instead of showing it. Model Explorer can open the file.
+        no_open_in_browser: start the server without opening a browser.
+        reuse_server: show the graph in a Model Explorer that is already running.
+        get_node_partition_name: returns the name of a node's partition, or None. By default, this is the
+            delegation tag.
+        get_node_qdq_cluster_name: returns the name of a node's cluster of quantized operators, or None. By
+            default, this is `node.meta["cluster"]`.
         kwargs: arguments of Model Explorer's `visualize_from_config`.
 
     Raises:
@@ -113,7 +121,7 @@ def visualize_with_clusters(
 
 
 def _write_graphs(config: Any, path: str) -> None:
-    """Writes the graphs of a configuration as a file of Model Explorer."""
+    """Writes the graphs of a configuration to a file in the format of Model Explorer."""
     graphs = json.loads(json.loads(config.get_transferrable_data()["graphs_list"])[0])["graphs"]
     labelled = [{**graph, "collectionLabel": _LABEL} for graph in graphs]
     levels = [{"graph": graph, "level": level} for level, graph in enumerate(labelled)]

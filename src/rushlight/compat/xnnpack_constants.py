@@ -1,4 +1,4 @@
-"""Numbers of XNNPACK's interface, with the names of `backends.xnnpack.utils.xnnpack_constants`."""
+"""The constants of XNNPACK's API, as in ExecuTorch's `backends.xnnpack.utils.xnnpack_constants`."""
 
 UINT32_MAX = 0xFFFFFFFF
 UINT64_MAX = 0xFFFFFFFFFFFFFFFF
@@ -18,7 +18,7 @@ XNN_FLAG_JIT = 1 << 4
 XNN_FLAG_YIELD_WORKERS = 1 << 4
 XNN_FLAG_TRANSIENT_INDIRECTION_BUFFER = 1 << 5
 
-# Flags of nodes; each operator reads its own.
+# Flags of nodes. The meaning of a bit depends on the operator.
 XNN_FLAG_DEPTHWISE_CONVOLUTION = 1 << 0
 XNN_FLAG_TRANSPOSE_WEIGHTS = 1 << 0
 XNN_FLAG_TRANSPOSE_B = XNN_FLAG_TRANSPOSE_WEIGHTS

@@ -1,4 +1,4 @@
-"""Helpers of passes and partitioners, with the names of ExecuTorch's `backends.xnnpack.utils.utils`."""
+"""Helper functions of passes and partitioners, as in ExecuTorch's `backends.xnnpack.utils.utils`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PERM_NHWC_TO_NCHW = [0, 3, 1, 2]
 
 
 def check_or_raise(condition: bool, err: str) -> None:
-    """Raises RuntimeError with a message unless a condition holds."""
+    """Raises RuntimeError with the message `err` if the condition is False."""
     if not condition:
         raise RuntimeError(err)
 
@@ -28,26 +28,26 @@ def is_node(node: object) -> TypeGuard[Node]:
 
 
 def is_getitem(node: Node) -> bool:
-    """Returns whether a node takes one of several results."""
+    """Returns whether a node selects one of several results."""
     return node.op == "call_function" and getattr(node.target, "__name__", "") == "getitem"
 
 
 def get_input_node(node: Node, input_index: int) -> Node:
-    """Returns an argument that is a node."""
+    """Returns the argument at an index, which must be a node."""
     given: Any = node.args[input_index]
     found: Node = given
     return found
 
 
 def normalize_mean_dims(mean_dims: Sequence[int] | int | None, rank: int) -> list[int]:
-    """Returns the dimensions of a reduction, counted from the first one.
+    """Returns the dimensions of a reduction as numbers that are not negative.
 
     Args:
         mean_dims: the dimensions; None means all.
         rank: the number of dimensions of the tensor.
 
     Raises:
-        ValueError: the tensor has no dimension, or not this one.
+        ValueError: the rank is not positive, or a dimension is out of range.
     """
     if rank <= 0:
         raise ValueError(f"Expected rank > 0, got {rank}")
@@ -65,7 +65,7 @@ def normalize_pool2d_args(
 
     Args:
         node: a call of a pooling operator over two dimensions.
-        has_dilation: whether the argument after the padding is the dilation.
+        has_dilation: whether the argument behind the padding is the dilation.
     """
 
     def pair(index: int, default: list[int]) -> list[int]:
@@ -79,7 +79,7 @@ def normalize_pool2d_args(
 
 
 def get_relu_fused_node(node: Node) -> Node | None:
-    """Returns the ReLU that is the only user of a node, None if there is no such ReLU."""
+    """Returns the only user of a node if it is a ReLU, else None."""
     user = next(iter(node.users), None)
     if len(node.users) != 1 or user is None or user.target is not ops.edge.aten.relu.default:
         return None
@@ -87,7 +87,7 @@ def get_relu_fused_node(node: Node) -> Node | None:
 
 
 def get_tensor_name(exp_prog: ExportedProgram, node: Node | None) -> str:
-    """Returns the name that a program stores the tensor of a node by; for others the target of the node."""
+    """Returns the qualified name of a node's stored tensor. For other nodes, it returns the target."""
     if node is None:
         return ""
     signature = exp_prog.graph_signature
@@ -99,20 +99,20 @@ def get_tensor_name(exp_prog: ExportedProgram, node: Node | None) -> str:
     for table in tables:
         if node.op == "placeholder" and node.name in table:
             return table[node.name]
-    assert isinstance(node.target, str), f"{node.name} stores no tensor"
+    assert isinstance(node.target, str), f"{node.name} is not a stored tensor"
     return node.target
 
 
 def get_source_fn(node: Node) -> Any:
-    """Returns the module class or function of the model that a node comes from, None if it is unknown."""
+    """Returns the module class or the function in the model from which a node was made, or None."""
     return meta.source_function_of(node) if node.op == "call_function" else None
 
 
 def get_groups_from_conv(conv_node: Node) -> int:
-    """Returns the groups of a convolution of torch, from the shapes of its operands.
+    """Returns the number of groups of a torch convolution, computed from the shapes of its operands.
 
     Raises:
-        RuntimeError: the node is no convolution.
+        RuntimeError: the node is not a convolution.
     """
     source, weight = (
         (get_input_node(conv_node, index) for index in (0, 1)) if conv_node.args else (None, None)
@@ -128,8 +128,8 @@ def is_depthwise_conv(kernel_shape: Sequence[int], groups: int = 1, is_transpose
     """Returns whether each group of a convolution has one input channel.
 
     Args:
-        kernel_shape: the shape of the weight: [outputs, inputs of a group, ...], transposed
-            [inputs, outputs of a group, ...].
+        kernel_shape: the shape of the weight: [output channels, input channels of a group, ...], or
+            [input channels, output channels of a group, ...] for a transposed convolution.
         groups: the number of groups.
         is_transpose: whether the convolution is transposed.
     """

@@ -1,4 +1,4 @@
-"""The header of XNNPACK payloads as an object, and graphs as payloads."""
+"""The header of XNNPACK payloads as a dataclass, and the serialization of XNNPACK graphs."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from rushlight.backends.xnnpack.payload import HEADER, MAGIC, write_payload
 __all__ = ["BYTE_ORDER", "CONSTANT_TENSOR_ALIGNMENT", "XNNHeader", "serialize_xnnpack_binary"]
 
 BYTE_ORDER: Literal["little"] = "little"
-"""The order of the bytes of numbers in the header."""
+"""The byte order of the numbers in the header."""
 
 
 @dataclass
 class XNNHeader:
-    """Where the parts of a payload are, in bytes from its start.
+    """The header of a payload. Offsets and sizes are in bytes.
 
     Attributes:
-        flatbuffer_offset: the start of the tables.
-        flatbuffer_size: their size.
-        constant_data_offset: the start of the constants.
-        constant_data_size: their size.
+        flatbuffer_offset: the offset of the FlatBuffers tables.
+        flatbuffer_size: the size of the tables.
+        constant_data_offset: the offset of the constants.
+        constant_data_size: the size of the constants.
     """
 
     MAGIC_OFFSET: ClassVar[slice] = slice(4, 8)
@@ -45,7 +45,7 @@ class XNNHeader:
         """Reads a header.
 
         Raises:
-            ValueError: the bytes are more or fewer than those of a header, or begin otherwise.
+            ValueError: the number of bytes or the magic bytes are wrong.
         """
         if len(data) > HEADER.size:
             raise ValueError(f"Invalid XNNHeader: expected no more than {HEADER.size} bytes, got {len(data)}")
@@ -61,7 +61,7 @@ class XNNHeader:
         return XNNHeader(*HEADER.unpack(data)[2:])
 
     def is_valid(self) -> bool:
-        """Returns whether there are tables, and the constants come behind them."""
+        """Returns whether the payload has tables, and the constants do not overlap the tables."""
         behind = self.flatbuffer_offset + self.flatbuffer_size
         return (
             self.flatbuffer_size > 0 and self.constant_data_offset >= behind and self.constant_data_size >= 0
@@ -71,10 +71,10 @@ class XNNHeader:
         """Returns the header as bytes.
 
         Raises:
-            ValueError: the header is not valid.
+            ValueError: `is_valid` returns False.
         """
         if not self.is_valid():
-            raise ValueError(f"{self} has no tables, or constants before their end")
+            raise ValueError(f"{self} is invalid: it has no tables, or the constants overlap the tables")
         places = (
             self.flatbuffer_offset,
             self.flatbuffer_size,
@@ -85,5 +85,5 @@ class XNNHeader:
 
 
 def serialize_xnnpack_binary(xnnpack_graph: XNNGraph, constant_data_bytes: bytes | bytearray) -> bytes:
-    """Returns a graph and its constants as a payload."""
+    """Returns the payload with a graph and its constants."""
     return write_payload(xnnpack_graph, bytes(constant_data_bytes))

@@ -1,5 +1,4 @@
-"""Exports a model to a program file with a recipe, which describes how to quantize, lower and write the
-model.
+"""Exports a model to a program file with a recipe: the options to quantize, lower and write the model.
 
 `recipe.py` defines recipes, `stages.py` the stages of an export, and `session.py` runs the stages in order.
 The names and signatures are those of `executorch.export`.

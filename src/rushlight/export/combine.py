@@ -10,7 +10,7 @@ from typing import Any
 from rushlight.compiler.config import EdgeCompileConfig
 from rushlight.export.recipe_parts import LoweringRecipe, QuantizationRecipe
 
-# Lists whose order has no meaning.
+# Options that are lists in which the order has no meaning.
 _SETS = {"preserve_ops", "_core_aten_ops_exception_list"}
 _QUANTIZATION_LISTS = (
     "quantizers",
@@ -58,7 +58,7 @@ def _value(config: EdgeCompileConfig, name: str) -> object:
 
 
 def _edge_config(named: Sequence[tuple[str, EdgeCompileConfig]]) -> EdgeCompileConfig | None:
-    """Returns a copy of the common edge configuration, or None if there is none.
+    """Returns a copy of the edge configuration on which all recipes agree, or None if `named` is empty.
 
     Args:
         named: the configurations with the names of their recipes.

@@ -45,20 +45,22 @@ class CpuRecipeProvider(BackendRecipeProvider):
 
         Args:
             recipe_type: the recipe to make.
-            kwargs: `target`, `float32_matmul_precision`, `compact` and `weights`, as `CpuPartitioner` takes
-                them.
+            kwargs: the options `target`, `float32_matmul_precision`, `compact` and `weights` of
+                `CpuPartitioner`.
 
         Returns:
             The recipe, or None if the type belongs to another backend.
 
         Raises:
-            ValueError: an option is unknown, or `CpuPartitioner` refuses its value.
+            ValueError: an option is unknown or has an invalid value.
         """
         if not isinstance(recipe_type, CpuRecipeType):
             return None
         unknown = sorted(kwargs.keys() - set(_OPTIONS))
         if unknown:
-            raise ValueError(f"{recipe_type.value} takes {', '.join(_OPTIONS)}, not {', '.join(unknown)}")
+            raise ValueError(
+                f"recipe {recipe_type.value} has the options {', '.join(_OPTIONS)}, not {', '.join(unknown)}"
+            )
         return ExportRecipe(
             name=recipe_type.value,
             lowering_recipe=LoweringRecipe(

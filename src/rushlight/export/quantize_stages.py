@@ -58,7 +58,8 @@ class SourceTransformStage(FixedStage):
             return
         if len(configs) > 1:
             raise ValueError(
-                f"{len(configs)} torchao quantization configs: they cannot be composed reliably, give one"
+                f"the recipe has {len(configs)} torchao quantization configs, but their combination is not "
+                "supported: use one config"
             )
         models = artifact.data if self._in_place else copy.deepcopy(artifact.data)
         for model in models.values():
@@ -110,18 +111,19 @@ class QuantizeStage(FixedStage):
     def _quantize(
         self, model: torch.nn.Module, examples: Sequence[tuple[object, ...]], recipe: QuantizationRecipe
     ) -> torch.nn.Module:
-        """Exports, prepares, calibrates or trains, and converts a module, and runs the recipe's passes in
-        between.
+        """Exports, prepares, calibrates or trains, and converts a module.
+
+        The recipe's passes run before and after these steps.
         """
         if recipe.is_qat:
             model.train()
         exported = torch.export.export(
             model,
             examples[0],
-            dynamic_shapes=_free_batch(examples[0]) if recipe.dynamic_batch_size else None,
+            dynamic_shapes=_dynamic_batch(examples[0]) if recipe.dynamic_batch_size else None,
             strict=True,
         )
-        # Checks of sizes in the graph would prevent the export with dynamic sizes that follows.
+        # Without guards on sizes, because they would prevent a later export with dynamic sizes.
         graph = exported.module(check_guards=False)
         graph = self._apply_passes(graph, recipe.pre_prepare_passes)
         quantizer = self._get_quantizer_for_prepare_pt2e(recipe.quantizers or [])
@@ -143,18 +145,18 @@ class QuantizeStage(FixedStage):
         return converted
 
     def _get_quantizer_for_prepare_pt2e(self, quantizers: Sequence[Quantizer]) -> Quantizer:
-        """Returns the quantizer, composed of several ones of torchao if necessary.
+        """Returns one quantizer, which combines several torchao quantizers if necessary.
 
         Raises:
             ValueError: the quantizers cannot be combined.
         """
-        ours = [item for item in quantizers if isinstance(item, Quantizer)]
+        torchao_quantizers = [item for item in quantizers if isinstance(item, Quantizer)]
         if not quantizers:
             raise ValueError("No quantizers detected")
-        if ours and len(ours) < len(quantizers):
+        if torchao_quantizers and len(torchao_quantizers) < len(quantizers):
             raise ValueError("Mixed quantizer types are not supported")
-        if ours:
-            return ComposableQuantizer(ours)
+        if torchao_quantizers:
+            return ComposableQuantizer(torchao_quantizers)
         if len(quantizers) > 1:
             raise ValueError("Multiple quantizers of torch.ao.quantization.quantizer not supported")
         return quantizers[0]
@@ -169,6 +171,6 @@ class QuantizeStage(FixedStage):
         return model
 
 
-def _free_batch(inputs: Sequence[object]) -> tuple[dict[int, object] | None, ...]:
+def _dynamic_batch(inputs: Sequence[object]) -> tuple[dict[int, object] | None, ...]:
     batch = torch.export.Dim("batch", min=1)
     return tuple({0: batch} if isinstance(item, torch.Tensor) else None for item in inputs)

@@ -1,4 +1,4 @@
-"""Recipes, which hold all options of an export in one value, and the backends' providers of recipes."""
+"""Recipes, which contain all options of an export, and the providers of the backends' recipes."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class ExportRecipe:
 
     Attributes:
         name: a name for messages.
-        quantization_recipe: how to quantize; None does not quantize.
+        quantization_recipe: how to quantize; None means that the model is not quantized.
         aten_transform_passes: functions `(method name, program) -> program` that run on each exported
             program.
-        source_transform_in_place: quantize the caller's module instead of a copy, for modules that do not fit
-            into memory twice.
-        lowering_recipe: how to lower to backends; None uses kernels only.
+        source_transform_in_place: quantize the caller's module instead of a copy. This saves the memory of
+            the copy.
+        lowering_recipe: how to lower to backends; None means that all operators run on kernels.
         executorch_backend_config: options of memory planning and of the file.
         pipeline_stages: the stages in order; None means the usual stages for the kind of model.
         mode: whether the export is for debugging or for release.
-        strict: the option of torch.export.
+        strict: the option `strict` of torch.export.
     """
 
     name: str | None = None
@@ -67,8 +67,8 @@ class ExportRecipe:
     def combine(cls, recipes: list[ExportRecipe], recipe_name: str | None = None) -> ExportRecipe:
         """Combines recipes of several backends into one.
 
-        Lists are concatenated in order, single options must be equal, and the first backend configuration is
-        used.
+        Lists are concatenated in order, and single options must be equal. The first
+        `executorch_backend_config` is used.
 
         Args:
             recipes: the recipes.
@@ -105,12 +105,12 @@ class ExportRecipe:
 
 
 class BackendRecipeProvider(ABC):
-    """Makes the recipes of one backend. Backends derive a class from it."""
+    """The base class of providers, which make the recipes of one backend."""
 
     @property
     @abstractmethod
     def backend_name(self) -> str:
-        """The name of the backend, equal to `RecipeType.get_backend_name` of its recipes."""
+        """The name of the backend, which is also `RecipeType.get_backend_name()` of its recipe types."""
 
     @abstractmethod
     def get_supported_recipes(self) -> Sequence[RecipeType]:
@@ -143,7 +143,7 @@ class BackendRecipeProvider(ABC):
 class RecipeRegistry:
     """The recipe providers by backend.
 
-    There is one registry for the process: every construction returns the same object.
+    The class is a singleton: each construction returns the same object.
     """
 
     _instance: RecipeRegistry | None = None
@@ -151,7 +151,7 @@ class RecipeRegistry:
     _providers: dict[str, BackendRecipeProvider]
 
     def __new__(cls) -> RecipeRegistry:
-        """Returns the registry of the process, and makes it at the first call."""
+        """Returns the registry of the process. The first call creates it."""
         if cls._instance is None:
             cls._instance = super().__new__(cls)
         return cls._instance

@@ -30,7 +30,7 @@ class _RecipeTypeMeta(EnumMeta, ABCMeta):
 
 
 class RecipeType(Enum, metaclass=_RecipeTypeMeta):
-    """The base class of enumerations of recipe types. Each backend derives one."""
+    """The base class of the enumerations of recipe types. Each backend defines one enumeration."""
 
     @classmethod
     @abstractmethod
@@ -41,7 +41,8 @@ class RecipeType(Enum, metaclass=_RecipeTypeMeta):
 class Mode(str, Enum):
     """Whether an export is for debugging or for release.
 
-    A program for debugging has the lines of the user's Python (`ExecutorchBackendConfig.emit_stacktrace`).
+    A program for debugging contains the source lines of the model: `ExecutorchBackendConfig.emit_stacktrace`
+    is set.
     """
 
     DEBUG = "debug"
@@ -63,21 +64,21 @@ class AOQuantizationConfig:
 
 @dataclass
 class QuantizationRecipe:
-    """How to quantize: first torchao's `quantize_`, then the pt2e flow (prepare, calibrate or train,
-    convert).
+    """How to quantize: with torchao's `quantize_`, and then with the pt2e flow.
+
+    The pt2e flow prepares the module, calibrates or trains it, and converts it.
 
     Attributes:
-        quantizers: the quantizers of the pt2e flow; None skips it.
+        quantizers: the quantizers of the pt2e flow; None means that the flow is skipped.
         ao_quantization_configs: at most one configuration for `quantize_`.
         is_qat: train the prepared module with `train_fn` instead of calibrating it.
         dynamic_batch_size: dim 0 of every input may vary during calibration and training.
-        calibration_inputs_fn: returns tuples of inputs to calibrate with; None calibrates on the example
-            inputs.
+        calibration_inputs_fn: returns tuples of inputs for the calibration; None means the example inputs.
         train_fn: trains the prepared graph module in place.
         pre_prepare_passes: functions `(graph module) -> graph module` that run before prepare.
-        post_prepare_passes: the same, after prepare.
-        pre_convert_passes: the same, before convert.
-        post_convert_passes: the same, after convert.
+        post_prepare_passes: functions of the same kind that run after prepare.
+        pre_convert_passes: functions of the same kind that run before convert.
+        post_convert_passes: functions of the same kind that run after convert.
     """
 
     quantizers: list[Quantizer] | None = None

@@ -1,4 +1,4 @@
-"""An export session runs the stages of a recipe in order on a model."""
+"""Export sessions, which run the stages of a recipe on a model."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from rushlight.ir.program import DynamicShapes
 
 logger = logging.getLogger(__name__)
 
-# The stages that a model of each type has already passed, and the reason for error messages.
-_DONE: dict[str, tuple[frozenset[StageType], str]] = {
+# By type of the model: the stages that must not run on it again, and the reason for error messages.
+_COMPLETED: dict[str, tuple[frozenset[StageType], str]] = {
     "GraphModule": (
         frozenset({StageType.SOURCE_TRANSFORM, StageType.QUANTIZE}),
         "GraphModule is already quantized",
@@ -45,7 +45,7 @@ _DONE: dict[str, tuple[frozenset[StageType], str]] = {
         "ExportedProgram is already exported",
     ),
 }
-# The stages whose result is an edge program manager, with the last one first.
+# The stages whose result is an edge program manager, in reverse order.
 _EDGE_STAGES = (
     StageType.TO_EDGE_TRANSFORM_AND_LOWER,
     StageType.TO_BACKEND,
@@ -90,20 +90,21 @@ def export(
 
 
 class ExportSession:
-    """A model, a recipe, and the stages that lead to the program file.
+    """Runs the stages that convert a model to a program file, and keeps the result of each stage.
 
     Args:
         model: a torch.nn.Module, a quantized GraphModule, an ExportedProgram, a dict from method name to one
             of these, or the path of a saved ExportedProgram.
-        example_inputs: tuples of inputs. The first is used for torch.export, all of them for calibration. For
-            several methods a dict from method name. An ExportedProgram needs none.
+        example_inputs: tuples of inputs. torch.export uses the first tuple, and calibration uses all of them.
+            For several methods, this is a dict from method name to tuples. An ExportedProgram needs none.
         export_recipe: the options of the export; None means the defaults.
-        name: a name for the session, kept in the context of its artifacts.
-        dynamic_shapes: the dynamic dimensions, in the format of torch.export. For several methods a dict from
-            method name.
+        name: a name for the session. It is stored in the context of the artifacts.
+        dynamic_shapes: the dynamic dimensions, in the format of torch.export. For several methods, this is a
+            dict from method name to dimensions.
         constant_methods: methods that return a constant, by name.
-        artifact_dir: a folder, kept in the context of its artifacts for stages of your own.
-        generate_etrecord: only False is taken, since Rushlight writes no ETRecord.
+        artifact_dir: a folder for stages that the user registers. It is stored in the context of the
+            artifacts.
+        generate_etrecord: keep the programs for the developer tools, as an ETRecord (`get_etrecord`).
 
     Raises:
         ValueError: the inputs or the recipe do not fit the model.
@@ -135,8 +136,8 @@ class ExportSession:
         unknown = self._dynamic_shapes.keys() - self._model.keys()
         if unknown and self._input_model_type != "ExportedProgram":
             raise ValueError(
-                f"dynamic_shapes name {sorted(unknown)[0]!r}, which is no method: the methods are "
-                f"{', '.join(self._model)}. Give the shapes as a tuple, or as {{'forward': shapes}}"
+                f"dynamic_shapes contains {sorted(unknown)[0]!r}, which is not a method: the methods are "
+                f"{', '.join(self._model)}. Pass the shapes as a tuple, or as {{'forward': shapes}}"
             )
         self._export_recipe = export_recipe or ExportRecipe()
         self._pipeline_stages = self._export_recipe.pipeline_stages or self._get_default_pipeline()
@@ -153,11 +154,11 @@ class ExportSession:
         }
 
     def _get_default_pipeline(self) -> list[StageType]:
-        done, _ = _DONE.get(self._input_model_type, (frozenset(), ""))
+        completed, _ = _COMPLETED.get(self._input_model_type, (frozenset(), ""))
         stages = [
             stage
             for stage in (StageType.SOURCE_TRANSFORM, StageType.QUANTIZE, StageType.TORCH_EXPORT)
-            if stage not in done
+            if stage not in completed
         ]
         stages.append(StageType.TO_EDGE_TRANSFORM_AND_LOWER)
         lowering = self._export_recipe.lowering_recipe
@@ -191,7 +192,7 @@ class ExportSession:
 
         Args:
             stage_type: the type. A new type must also be in `pipeline_stages` of the recipe.
-            stage: the stage, which replaces an earlier one.
+            stage: the stage. It replaces an earlier stage of this type.
         """
         self._stage_registry[stage_type] = stage
 
@@ -204,15 +205,15 @@ class ExportSession:
         return self._stage_registry
 
     def _validate_pipeline_sequence(self, stages: Sequence[StageType]) -> None:
-        """Checks that each stage may stand at its position.
+        """Checks that each stage is allowed at its position.
 
         Raises:
-            ValueError: a stage may not; the message names it.
+            ValueError: a stage is not allowed. The message names it.
         """
         if not stages:
             raise ValueError("Pipeline stages cannot be empty")
-        done, why = _DONE.get(self._input_model_type, (frozenset(), ""))
-        superfluous = ", ".join(stage.name for stage in stages if stage in done)
+        completed, why = _COMPLETED.get(self._input_model_type, (frozenset(), ""))
+        superfluous = ", ".join(stage.name for stage in stages if stage in completed)
         if superfluous:
             raise ValueError(
                 f"Cannot run {superfluous} stage(s) with {self._input_model_type} input. {why}. "
@@ -249,7 +250,7 @@ class ExportSession:
             logger.info("%s took %d ms", kind.value if isinstance(kind, StageType) else kind, elapsed)
 
     def export(self) -> None:
-        """Runs all stages. If the order of the stages is invalid, earlier results are kept."""
+        """Runs all stages. If the order of the stages is invalid, the results of an earlier run are kept."""
         self._run_pipeline()
 
     def get_stage_artifacts(self) -> dict[StageType, PipelineArtifact]:
@@ -281,7 +282,7 @@ class ExportSession:
         return program
 
     def get_edge_program_manager(self) -> EdgeProgramManager:
-        """Returns the edge programs of the last stage that made some.
+        """Returns the edge programs of the last stage whose result contains edge programs.
 
         Raises:
             RuntimeError: no such stage has run.
@@ -300,7 +301,7 @@ class ExportSession:
         """Returns the manager of the program file.
 
         Raises:
-            RuntimeError: the last stage has not run.
+            RuntimeError: the stage TO_EXECUTORCH has not run.
         """
         manager: ExecutorchProgramManager = self._result(
             StageType.TO_EXECUTORCH,
@@ -312,7 +313,7 @@ class ExportSession:
         """Returns the program as dataclasses.
 
         Raises:
-            RuntimeError: the last stage has not run.
+            RuntimeError: the stage TO_EXECUTORCH has not run.
         """
         return self.get_executorch_program_manager().executorch_program
 
@@ -320,7 +321,7 @@ class ExportSession:
         """Returns the bytes of the program file.
 
         Raises:
-            RuntimeError: the last stage has not run.
+            RuntimeError: the stage TO_EXECUTORCH has not run.
         """
         return self.get_executorch_program_manager().buffer
 
@@ -328,9 +329,9 @@ class ExportSession:
         """Writes the program file, and its data files into the same folder.
 
         Args:
-            output_name: the path; `.pte` is appended if it does not end with it.
+            output_name: the path of the program file. The suffix `.pte` is appended if it is missing.
         """
-        assert output_name, "save_to_pte needs the name of a file"
+        assert output_name, "save_to_pte needs the path of a file"
         path = output_name if output_name.endswith(".pte") else f"{output_name}.pte"
         manager = self.get_executorch_program_manager()
         manager.save(path)
@@ -373,7 +374,7 @@ class ExportSession:
         return outputs
 
     def print_delegation_info(self) -> None:
-        """Prints for each method how many operators of each kind are lowered to backends.
+        """Prints for each method and operator how many calls are lowered to backends.
 
         Raises:
             RuntimeError: no lowering stage has run.
@@ -395,7 +396,7 @@ class ExportSession:
             print(info.table())
 
     def get_etrecord(self) -> Any:
-        """Returns the record for the developer tools.
+        """Returns the ETRecord for the developer tools.
 
         Raises:
             RuntimeError: the session was not made with `generate_etrecord=True`.
@@ -406,7 +407,7 @@ class ExportSession:
 def _kind_of(model: object) -> str:
     if isinstance(model, dict):
         if not model:
-            raise ValueError("no model: the dict of methods is empty")
+            raise ValueError("the dict of models is empty: at least one method is needed")
         return _kind_of(next(iter(model.values())))
     for kind in (ExportedProgram, GraphModule):
         if isinstance(model, kind):
@@ -423,7 +424,7 @@ def _by_method(value: object) -> dict[str, Any]:
 
 
 def _backend_config(recipe: ExportRecipe) -> ExecutorchBackendConfig | None:
-    """Returns the options of the file, with stack traces for an export in debug mode."""
+    """Returns the options of the program file. In debug mode, they include stack traces."""
     config = recipe.executorch_backend_config
     if recipe.mode is not Mode.DEBUG:
         return config

@@ -34,7 +34,7 @@ class PipelineArtifact:
 
 
 class Stage(ABC):
-    """One step of an export. `run` stores its result, which `get_artifacts` returns."""
+    """One step of an export. `run` stores the result, and `get_artifacts` returns it."""
 
     def __init__(self) -> None:
         self._artifact: PipelineArtifact | None = None
@@ -47,7 +47,7 @@ class Stage(ABC):
     @property
     @abstractmethod
     def valid_predecessor_stages(self) -> list[StageType]:
-        """The stages that may stand before this one; an empty list allows all."""
+        """The stages that may run directly before this one; an empty list allows all stages."""
 
     @property
     @abstractmethod
@@ -56,10 +56,10 @@ class Stage(ABC):
 
     @abstractmethod
     def run(self, artifact: PipelineArtifact) -> None:
-        """Does the work of the stage.
+        """Runs the stage, and stores its result.
 
         Args:
-            artifact: the result of the stage before.
+            artifact: the result of the previous stage.
         """
 
     def get_artifacts(self) -> PipelineArtifact:
@@ -79,7 +79,7 @@ class FixedStage(Stage):
 
     Attributes:
         TYPE: the type of the stage.
-        AFTER: the stages that may stand before this one; an empty tuple allows all.
+        AFTER: the stages that may run directly before this one; an empty tuple allows all stages.
         MAY_BE_FIRST: whether the stage may be the first one.
     """
 

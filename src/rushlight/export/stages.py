@@ -25,28 +25,28 @@ Partitioners = Sequence[Partitioner] | Mapping[str, Sequence[Partitioner]]
 EdgePasses = Sequence[Callable[[str, ExportedProgram], Sequence[AnyPass]]]
 
 
-def _as_changing(partitioners: Any) -> Any:
-    """Returns copies of partitioners, in the same containers, that may change graphs: recipes allow that."""
+def _mutating(partitioners: Any) -> Any:
+    """Returns copies of partitioners that may change graphs, which recipes allow, in the same containers."""
     if partitioners is None:
         return None
     if isinstance(partitioners, Mapping):
-        return {name: _as_changing(items) for name, items in partitioners.items()}
+        return {name: _mutating(items) for name, items in partitioners.items()}
     if isinstance(partitioners, Partitioner):
         partitioners = copy.copy(partitioners)
         partitioners.changes_graph = True
         return partitioners
-    return (
-        [_as_changing(item) for item in partitioners] if isinstance(partitioners, Sequence) else partitioners
-    )
+    return [_mutating(item) for item in partitioners] if isinstance(partitioners, Sequence) else partitioners
 
 
 class TorchExportStage(FixedStage):
-    """Exports modules: its input is a dict from method name to module, its output a dict to exported program.
+    """Exports modules.
+
+    The input is a dict from method name to module, the output a dict from method name to exported program.
 
     Args:
         aten_transform_passes: functions `(method name, program) -> program` that run on each exported
             program.
-        strict: the option of torch.export.
+        strict: the option `strict` of torch.export.
     """
 
     TYPE = StageType.TORCH_EXPORT
@@ -99,11 +99,11 @@ class TorchExportStage(FixedStage):
 def _resolve_passes(
     makers: EdgePasses | None, programs: Mapping[str, ExportedProgram]
 ) -> PassManager | dict[str, list[Any]] | None:
-    """Calls the functions that make passes, for every method.
+    """Calls the functions that make passes, for each method.
 
     Returns:
-        The passes by method name; the first pass manager that a function returns, instead of all other
-        passes; or None if there are no passes.
+        The passes by method name, or None if there are no passes. If a function returns a pass manager, the
+        first one is returned, and all other passes are ignored.
     """
     passes: dict[str, list[object]] = {}
     for name, program in programs.items():
@@ -180,7 +180,7 @@ class EdgeTransformAndLowerStage(_DelegationReport, FixedStage):
         """
         manager = to_edge_transform_and_lower(
             artifact.data,
-            partitioner=_as_changing(self._partitioners),
+            partitioner=_mutating(self._partitioners),
             transform_passes=_resolve_passes(self._transform_passes, artifact.data),
             constant_methods=artifact.get_context("constant_methods"),
             compile_config=self._compile_config,
@@ -258,7 +258,7 @@ class EdgeProgramManagerTransformStage(FixedStage):
             artifact: the edge program manager.
 
         Raises:
-            TypeError: the stage before made no edge program manager.
+            TypeError: the result of the previous stage is not an edge program manager.
         """
         manager = artifact.data
         if not isinstance(manager, EdgeProgramManager):
@@ -278,7 +278,7 @@ class EdgeProgramManagerTransformStage(FixedStage):
 
 
 class ToBackendStage(_DelegationReport, FixedStage):
-    """Lowers edge programs to backends, one partitioner after another.
+    """Lowers edge programs to backends, with one partitioner after another.
 
     Args:
         partitioners: the partitioners in order, for all methods or by method name.
@@ -309,7 +309,7 @@ class ToBackendStage(_DelegationReport, FixedStage):
         if manager is None:
             raise RuntimeError("Edge program manager is not set.")
         for partitioner in self._rounds():
-            manager = manager.to_backend(_as_changing(partitioner))
+            manager = manager.to_backend(_mutating(partitioner))
         self._artifact = artifact.copy_with_new_data(manager)
         self._report(self._artifact, manager)
 

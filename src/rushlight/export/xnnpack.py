@@ -24,9 +24,9 @@ logger = logging.getLogger(__name__)
 class XNNPackRecipeType(RecipeType):
     """The recipes of XNNPACK.
 
-    `FP32` is float32. The `PT2E` recipes quantize to int8 with torchao's pt2e flow; the static ones calibrate
-    on the example inputs. The `TORCHAO` recipes have int8 activations and 4-bit weights, which torchao's
-    `quantize_` makes.
+    `FP32` does not quantize. The `PT2E` recipes quantize to int8 with torchao's pt2e flow; the static ones
+    calibrate on the example inputs. The `TORCHAO` recipes quantize weights to 4 bits with torchao's
+    `quantize_`, and activations to int8 at run time.
     """
 
     FP32 = "xnnpack_fp32"
@@ -68,8 +68,9 @@ class XNNPACKRecipeProvider(BackendRecipeProvider):
 
         Args:
             recipe_type: the recipe to make.
-            kwargs: `group_size` (int, default 32) is the number of weights that share a scale, for the recipe
-                with groups. Other options are ignored with a warning.
+            kwargs: `group_size` (int, default 32) is the number of weights that share a scale. Only
+                `TORCHAO_INT8_DYNAMIC_ACT_INT4_WEIGHT_PER_TENSOR` has this option. Other options are ignored
+                with a warning.
 
         Returns:
             The recipe, or None if the type belongs to another backend.
@@ -95,7 +96,7 @@ def _read_options(recipe_type: XNNPackRecipeType, kwargs: Mapping[str, object]) 
     unknown = sorted(kwargs.keys() - known)
     if unknown:
         logger.warning(
-            "XNNPACK recipe '%s' ignoring unexpected parameters: %s. It takes %s.",
+            "XNNPACK recipe '%s' ignoring unexpected parameters: %s. Its parameters: %s.",
             recipe_type.value,
             unknown,
             sorted(known) or "none",

@@ -10,9 +10,9 @@ from rushlight.passes.remove_noops import RemoveNoopExpandCopyPass, RemoveNoopSl
 
 
 def get_xnnpack_edge_compile_config(skip_dim_order: bool = False) -> EdgeCompileConfig:
-    """Returns the options to convert programs to the edge dialect for XNNPACK.
+    """Returns the options of the conversion to the edge dialect for XNNPACK.
 
-    They accept operators outside of Core ATen.
+    With these options, programs may contain operators that are not in Core ATen.
 
     Args:
         skip_dim_order: keep operators with memory formats instead of dim orders.
@@ -21,11 +21,12 @@ def get_xnnpack_edge_compile_config(skip_dim_order: bool = False) -> EdgeCompile
 
 
 def get_transform_passes(additional_passes: Sequence[AnyPass] | None = None) -> list[AnyPass]:
-    """Returns the passes to run before lowering: slices that select everything and expansions to the same
-    shape are removed, then the given passes run.
+    """Returns the passes to run before lowering.
+
+    The passes remove slices that select all elements and expansions to the same shape.
 
     Args:
-        additional_passes: further passes.
+        additional_passes: passes to append.
     """
     return [RemoveNoopSlicesPass(), RemoveNoopExpandCopyPass(), *(additional_passes or ())]
 
@@ -36,6 +37,6 @@ def get_xnnpack_executorch_backend_config(
     """Returns the options of program files that store the payloads of backends as separate segments.
 
     Args:
-        additional_passes: further passes.
+        additional_passes: the passes of the configuration (`ExecutorchBackendConfig.passes`).
     """
     return ExecutorchBackendConfig(passes=list(additional_passes or ()), extract_delegate_segments=True)

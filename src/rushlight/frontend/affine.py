@@ -1,7 +1,8 @@
-"""Converts models quantized by torchao's `quantize_` to the quantize and dequantize operators of pt2e.
+"""Converts models quantized by torchao's `quantize_` to the operators of quantized_decomposed.
 
-Their weights are tensor subclasses, whose parts the graph reads, and torchao's affine operators say by block
-sizes what quantized_decomposed has operators for.
+The weights of these models are tensor subclasses. The graph reads the inner tensors of each weight (the
+integers, scales and zero points) and calls torchao's affine operators. The block size of an affine operator
+selects the quantization granularity; quantized_decomposed has one operator for each granularity.
 """
 
 from __future__ import annotations
@@ -38,46 +39,47 @@ def uses_quantized_tensors(program: ExportedProgram) -> bool:
 
 
 class LowerQuantizedTensorsPass(ProgramPass):
-    """Stores the parts of subclasses as buffers, and writes int8 rows that are quantized at run time, and
-    matrices by channels or groups, in quantized_decomposed.
+    """Stores the inner tensors of tensor subclasses as buffers, and replaces affine operators.
 
-    Affine operators of other blocks stay as they are.
+    Two patterns become operators of quantized_decomposed: activations that are quantized to int8 at run time,
+    with parameters for each row, and stored int8 matrices, with parameters for each channel or group. Affine
+    operators with other block sizes are not changed.
     """
 
     def rewrite(self, program: MethodProgram) -> bool:
-        """Rewrites the parts of quantized tensors."""
-        _store_parts(program)
-        for target, rewrite in ((_CHOOSE, _rows), (_DEQUANTIZE, _matrix)):
+        """Rewrites the graph. Returns True, because it always counts as changed."""
+        _store_inner_tensors(program)
+        for target, rewrite in ((_CHOOSE, _rewrite_dynamic_rows), (_DEQUANTIZE, _rewrite_stored_matrix)):
             for node in [node for node in program.graph.nodes if str(node.target) == target]:
                 rewrite(node)
         return True
 
 
-def _store_parts(program: ExportedProgram) -> None:
+def _store_inner_tensors(program: ExportedProgram) -> None:
     graph = program.graph
     specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
-    parts: dict[Node, object] = {}
+    inner: dict[Node, object] = {}
     names: dict[Node, str] = {}
     new = NewConstants(program)
     for node in list(graph.nodes):
         if node.op == "placeholder" and node.name in specs:
-            parts[node] = stored_tensor(program, specs[node.name])
-        if str(node.target) != _ACCESS or parts.get(node.args[0]) is None:
+            inner[node] = stored_tensor(program, specs[node.name])
+        if str(node.target) != _ACCESS or inner.get(node.args[0]) is None:
             continue
-        parts[node] = value = getattr(parts[node.args[0]], str(node.args[1]))
+        inner[node] = value = getattr(inner[node.args[0]], str(node.args[1]))
         names[node] = f"{names.get(node.args[0], node.args[0])}_{node.args[1]}"
         readers = [user for user in node.users if str(user.target) != _ACCESS]
         if readers:
             stored = new.add(names[node], value.detach(), meta.get_val(node), node)
             for user in readers:
                 user.replace_input_with(node, stored)
-    for node in reversed(list(parts)):
+    for node in reversed(list(inner)):
         if str(node.target) == _ACCESS and not node.users:
             graph.erase_node(node)
 
 
 def _values(node: Node, names: Sequence[str]) -> list[Any]:
-    """The arguments of an operator by name, including default values."""
+    """Returns the arguments of a call with the given names. Omitted arguments have their default values."""
     schema = node.target._schema.arguments  # type: ignore[union-attr]
     found = {argument.name: argument.default_value for argument in schema if argument.has_default_value()}
     found |= dict(zip((argument.name for argument in schema), node.args, strict=False)) | dict(node.kwargs)
@@ -85,7 +87,7 @@ def _values(node: Node, names: Sequence[str]) -> list[Any]:
 
 
 def _call(before: Node, op: OpOverload, *args: Argument) -> Node:
-    """Makes a new node that replaces `before`."""
+    """Inserts a call of `op` in front of `before`, with the source line of `before`."""
     with before.graph.inserting_before(before):
         node = before.graph.call_function(op, args)
     meta.copy_origin(before, node)
@@ -95,9 +97,11 @@ def _call(before: Node, op: OpOverload, *args: Argument) -> Node:
     return node
 
 
-def _rows(choose: Node) -> None:
-    """Before: s, z = choose_qparams_affine(x, [1, .., n]); dequantize_affine(quantize_affine(x, s, z), s, z)
-    Expected: the same by choose_qparams_per_token_asymmetric, quantize_per_token and dequantize_per_token
+def _rewrite_dynamic_rows(choose: Node) -> None:
+    """Replaces the quantization of activations at run time, with parameters for each row.
+
+    Before: s, z = choose_qparams_affine(x, [1, .., n]); dequantize_affine(quantize_affine(x, s, z), s, z)
+    Expected: the same with choose_qparams_per_token_asymmetric, quantize_per_token and dequantize_per_token
     """
     source, mapping, block, dtype, low, high = _values(
         choose, ("input", "mapping_type", "block_size", "target_dtype", "quant_min", "quant_max")
@@ -140,9 +144,11 @@ def _item(before: Node, source: Node, index: int) -> Node:
     return node
 
 
-def _matrix(node: Node) -> None:
-    """Before: dequantize_affine(q, [1, n], s, z); q a stored matrix
-    Expected: dequantize_per_channel_group(q, s, z), n numbers a group
+def _rewrite_stored_matrix(node: Node) -> None:
+    """Replaces the dequantization of a stored int8 matrix `q`.
+
+    Before: dequantize_affine(q, [1, n], s, z)
+    Expected: dequantize_per_channel_group(q, s, z) with groups of n elements
     """
     source, block, scale, zero, dtype, low, high, result = _values(
         node,

@@ -1,8 +1,9 @@
-"""Alias analysis of a graph that is made functional: which tensors share a storage.
+"""Alias analysis for functionalization: which tensors of a graph share a storage.
 
-Every tensor of the old graph has a handle: a root has storage of its own, a view reads part of its parent's.
-Writing through a handle gives it new content, and its ancestors new content with that part put back; other
-views of the same root are read anew when somebody asks for them.
+Each tensor of the old graph has a handle. The handle of a root owns a storage; the handle of a view has a
+parent, whose storage it shares. An in-place operator gives its handle new content, and scatters this content
+into the parents up to the root. Other views of the same root are computed again from the root when they are
+next read.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ from rushlight.ir import meta
 
 aten = torch.ops.aten
 
-# (operator, its arguments, keyword arguments) -> the node of the new graph that computes it
+# (operator, positional arguments, keyword arguments) -> the node of the new graph that computes the operator
 Emit = Callable[[OpOverload, tuple[Argument, ...], dict[str, Argument]], Node]
 
 
 class Handle:
-    """A tensor of the old graph: the new node with its content, and its view of its parent tensor.
+    """A tensor of the old graph: the new node with its content, and for a view its parent and operator.
 
-    `op` is None for a root, and for one of a list of views, which cannot be read anew.
+    `op` is None for a root and for an item of a list of views, such as a result of split. Such an item cannot
+    be computed again.
     """
 
     __slots__ = ("args", "kwargs", "node", "op", "parent", "root", "version")
@@ -40,19 +42,23 @@ class Handle:
         self.op: OpOverload | None = None
         self.args: tuple[Any, ...] = ()
         self.kwargs: dict[str, Any] = {}
-        # For a root the number of writes so far, for a view that number when its content was read.
+        # A root counts its writes. A view stores the root's count at the time when the view was computed.
         self.version: int = 0 if parent is None else parent.root.version
 
 
 class Aliases:
-    """The handles of one graph. `sizes` gives the shape of a node as arguments of a call."""
+    """The handles of one graph.
+
+    Args:
+        sizes: returns the shape of a node as arguments of a call: ints, and nodes for symbolic sizes.
+    """
 
     def __init__(self, sizes: Callable[[Node], list[int | Node]]) -> None:
         self._sizes = sizes
         self._of: dict[Node, Handle] = {}
 
     def of(self, node: Node) -> Handle:
-        """The handle whose content is `node` of the new graph; the first call makes it."""
+        """Returns the handle whose content is `node` of the new graph. The first call creates it."""
         handle = self._of.get(node)
         if handle is None:
             handle = self._of[node] = self._new(node)
@@ -73,11 +79,19 @@ class Aliases:
         return handle
 
     def current(self, handle: Handle, emit: Emit) -> Node:
-        """The node with the handle's content after all writes so far."""
+        """Returns the node with the handle's content after all writes so far.
+
+        Args:
+            handle: a handle of this graph.
+            emit: adds a call to the new graph, if a view must be computed again.
+
+        Raises:
+            NeedsFallback: the handle is an item of a list of views whose base was written.
+        """
         if handle.parent is None or handle.version == handle.root.version:
             return handle.node
         if handle.op is None:
-            raise NeedsFallback("one of a list of views is read after its base was written")
+            raise NeedsFallback("an item of a list of views is read after its base was written")
         base = self.current(handle.parent, emit)
         handle.node = emit(handle.op, (base, *handle.args), handle.kwargs)
         handle.version = handle.root.version
@@ -85,12 +99,21 @@ class Aliases:
         return handle.node
 
     def write(self, handle: Handle, content: Node, emit: Emit) -> None:
-        """Sets a handle's content, and writes it into the tensors of which the handle is a view."""
+        """Sets a handle's content, and writes it into the tensors of which the handle is a view.
+
+        Args:
+            handle: a handle of this graph.
+            content: the node of the new graph that computes the content.
+            emit: adds a call to the new graph.
+
+        Raises:
+            NeedsFallback: a view has no operator that writes its content into the base.
+        """
         path = [(handle, content)]
         child = handle
         while child.parent is not None:
             base = self.current(child.parent, emit)
-            content = self._put_back(child, base, content, emit)
+            content = self._scatter(child, base, content, emit)
             child = child.parent
             path.append((child, content))
         child.root.version += 1
@@ -99,13 +122,13 @@ class Aliases:
             written.version = written.root.version
             self._of[node] = written
 
-    def _put_back(self, view: Handle, base: Node, content: Node, emit: Emit) -> Node:
-        """`base` with the part that `view` reads replaced by `content`."""
+    def _scatter(self, view: Handle, base: Node, content: Node, emit: Emit) -> Node:
+        """Returns `base` in which the elements of `view` are replaced by `content`."""
         scatter = _SCATTERS.get(view.op)
         if scatter is not None:
             return emit(scatter, (base, content, *view.args), {})
         if view.op in (aten.view.default, aten._unsafe_view.default):
-            # The content may lie in an order in which no view of that shape exists.
+            # `reshape`, because a view to the shape of the base may not exist for the content's strides.
             return emit(aten.reshape.default, (content, self._sizes(base)), {})
         if view.op is aten.permute.default:
             order = [dim % len(view.args[0]) for dim in view.args[0]]
@@ -119,7 +142,7 @@ class Aliases:
             return content
         if view.op is aten.alias.default:
             return content
-        raise NeedsFallback(f"a tensor is written through {view.op or 'one of a list of views'}")
+        raise NeedsFallback(f"a tensor is written through {view.op or 'an item of a list of views'}")
 
 
 _SCATTERS: dict[object, OpOverload] = {
@@ -130,7 +153,7 @@ _SCATTERS: dict[object, OpOverload] = {
 
 
 def is_view(op: OpOverload) -> bool:
-    """Whether results of `op` share storage with its first argument."""
+    """Whether the schema of `op` declares a result that shares storage with an argument."""
     return any(result.alias_info is not None for result in op._schema.returns)
 
 

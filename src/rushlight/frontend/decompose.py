@@ -1,7 +1,7 @@
 """Decomposes the ATen dialect to Core ATen, by one walk over the graph or by torch's decomposition.
 
-Programs that `FastDecomposer` refuses go through `ExportedProgram.run_decompositions`, which means the
-same and is slower.
+`FastDecomposer` does not support all programs. The others are decomposed by
+`ExportedProgram.run_decompositions`, which gives an equivalent program and is slower.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -
     """Decomposes a program to Core ATen.
 
     Args:
-        program: the program; it is not changed. If it has no facts yet, they are read here.
-        preserve: functional operators to keep.
+        program: the program; it is not changed. If it has no `ProgramFacts` yet, they are read from it.
+        preserve: functional operators that are not decomposed.
 
     Returns:
-        A program that shares the parameters, buffers and constants of the given one.
+        A program that shares its parameters, buffers and constants with `program`.
 
     Raises:
         ExportError: torch cannot decompose an operator.
@@ -56,7 +56,7 @@ def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -
         try:
             result = _decompose_fast(program, preserve)
         except NeedsFallback:
-            _forget_pending_sizes(program)
+            _clear_pending_symbols(program)
             core = _decompose_by_torch(program, preserve)
             result = make_program(core, core.graph_module, core.graph, core.graph_signature)
     result.facts = facts
@@ -65,11 +65,12 @@ def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -
 
 
 def _normalize_constants(program: MethodProgram) -> None:
-    """Orders and marks constants as torch does: behind parameters and buffers, and not persistent."""
+    """Orders constants as torch does, behind parameters and buffers, and marks them as not persistent."""
     specs = program.graph_signature.input_specs
     for index, spec in enumerate(specs):
         if spec.kind is InputKind.CONSTANT_TENSOR:
-            specs[index] = InputSpec(spec.kind, spec.arg, spec.target)  # the given program has the old one
+            # A new spec, because the original program shares the old one.
+            specs[index] = InputSpec(spec.kind, spec.arg, spec.target)
     kinds = [spec.kind for spec in specs]
     state = [i for i, kind in enumerate(kinds) if kind in (InputKind.PARAMETER, InputKind.BUFFER)]
     moved = [
@@ -87,7 +88,7 @@ def _normalize_constants(program: MethodProgram) -> None:
 
 
 def _decompose_by_torch(program: ExportedProgram, preserve: Collection[OpOverload]) -> ExportedProgram:
-    """Calls torch's decomposition, and suppresses its FutureWarning about a class of torch itself."""
+    """Calls torch's decomposition, and suppresses the FutureWarning that torch causes itself (LeafSpec)."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*LeafSpec", category=FutureWarning)
         core: ExportedProgram = program.run_decompositions(tables.general_table(preserve))
@@ -97,18 +98,21 @@ def _decompose_by_torch(program: ExportedProgram, preserve: Collection[OpOverloa
 def read_facts(
     program: ExportedProgram, shared_state: Mapping[str, str] = MappingProxyType({})
 ) -> ProgramFacts:
-    """Reads the facts of a program that torch.export made.
+    """Reads the facts of a program, which its graph does not contain.
 
     Args:
-        program: the program.
-        shared_state: the name of the state that a buffer shares with other methods, by qualified name.
+        program: a program from torch.export.
+        shared_state: maps the qualified name of a buffer to the name of the state that it shares with other
+            methods.
     """
     return with_marks(program, ProgramFacts(relations_of(program), dict(shared_state)))
 
 
-def _forget_pending_sizes(program: ExportedProgram) -> None:
-    """Sizes that depend on data and were made in the program's fake mode, but bound by no one: torch's tracer
-    would ask after them."""
+def _clear_pending_symbols(program: ExportedProgram) -> None:
+    """Clears the list of data-dependent sizes that no node of the program binds.
+
+    The fast walk may leave such sizes in the program's fake mode, and torch's tracer would raise an error.
+    """
     for node in program.graph.nodes:
         val = meta.get_val(node) if meta.has_val(node) else None
         if isinstance(val, FakeTensor):
@@ -118,7 +122,7 @@ def _forget_pending_sizes(program: ExportedProgram) -> None:
 
 
 def why_general(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -> str | None:
-    """Returns why torch must decompose the program; None if `decompose` can."""
+    """Returns why the program needs torch's decomposition; None if `FastDecomposer` supports it."""
     try:
         _decompose_fast(program, preserve)
     except NeedsFallback as reason:
@@ -130,7 +134,7 @@ def _decompose_fast(program: ExportedProgram, preserve: Collection[OpOverload]) 
     if any(entry.fqn and entry.signature is not None for entry in program.module_call_graph):
         raise NeedsFallback("the call signatures of submodules are preserved")
     if program.graph_signature.backward_signature is not None:
-        raise NeedsFallback("the program holds a backward pass")
+        raise NeedsFallback("the program contains a backward pass")
     tools = Tools.of(program.graph, preserve)
     decomposer = FastDecomposer(program.graph_module, tools)
     with tools.expander.active():
@@ -145,7 +149,7 @@ def _outputs(
 ) -> tuple[ExportGraphSignature, list[Argument]]:
     """Returns the new signature and the results: written values first, then the old program's outputs.
 
-    A tensor that is no buffer of its module but is written, such as a cache in an attribute, becomes one.
+    A constant that the program writes, such as a cache in an attribute of a module, becomes a buffer.
     """
     signature = program.graph_signature
     inputs = list(signature.input_specs)

@@ -82,7 +82,7 @@ def _pseudo_inverse(
     rtol: torch.Tensor | None = None,
     hermitian: bool = False,
 ) -> Any:
-    """Singular values at most max(atol, rtol * the largest) count as zero."""
+    """Computes the pseudoinverse. Singular values up to max(atol, rtol * largest value) count as zero."""
     if 0 in x.shape:
         return NotImplemented
     if hermitian:
@@ -107,8 +107,8 @@ def _empty_permuted(
     return torch.empty(size, dtype=dtype)
 
 
-def _checked_elsewhere(info: torch.Tensor, name: str, *, is_matrix: bool) -> None:
-    """Drops the error check: kernels report a singular matrix themselves."""
+def _drop_error_check(info: torch.Tensor, name: str, *, is_matrix: bool) -> None:
+    """Drops the error check, because the kernels report a singular matrix themselves."""
 
 
 def _put(
@@ -130,7 +130,10 @@ def _ldexp(x: torch.Tensor, exponent: torch.Tensor) -> torch.Tensor:
 
 
 def _nanmedian_of_dim(x: torch.Tensor, dim: int, keepdim: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
-    """The median: the lower of two middle values; NaN if all values are NaN."""
+    """Computes the median of the values that are not NaN.
+
+    The median is the lower of two middle values, and NaN if all values are NaN.
+    """
     if x.dim() == 0 or not x.dtype.is_floating_point:
         return torch.median(x, dim, keepdim)
     values, order = torch.sort(x, dim)  # NaN last
@@ -145,7 +148,10 @@ def _nanmedian(x: torch.Tensor) -> torch.Tensor:
 
 
 def _householder_product(x: torch.Tensor, tau: torch.Tensor) -> torch.Tensor:
-    """The first columns of H1 H2 ... Hk, Hi = I - tau_i v_i v_i^H (LAPACK's orgqr), applied from the last."""
+    """Computes the first columns of H1 H2 ... Hk with Hi = I - tau_i v_i v_i^H, as LAPACK's orgqr does.
+
+    The reflections are applied from the last to the first.
+    """
     rows, columns = x.shape[-2:]
     product = torch.eye(rows, columns, dtype=x.dtype).expand(x.shape)
     for i in reversed(range(tau.shape[-1])):
@@ -165,11 +171,15 @@ def _trilinear(
     sumdim: Sequence[int],
     unroll_dim: int = 1,
 ) -> Any:
-    """Multiplies three tensors and sums; `expand1` and so on are the dims that a tensor lacks."""
+    """Multiplies three tensors and sums over `sumdim`.
+
+    `expand1`, `expand2` and `expand3` are the dims that the tensors `a`, `b` and `c` do not have.
+    """
     rank = a.dim() + len(expand1)
     letters = [chr(ord("a") + dim) for dim in range(rank)]
     operands = [
-        "".join(letters[d] for d in range(rank) if d not in gone) for gone in (expand1, expand2, expand3)
+        "".join(letters[d] for d in range(rank) if d not in missing)
+        for missing in (expand1, expand2, expand3)
     ]
     result = "".join(letters[d] for d in range(rank) if d not in sumdim)
     if set(result) - set("".join(operands)):
@@ -182,7 +192,7 @@ def _copy_strided(x: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
     return torch.clone(x, memory_format=torch.contiguous_format)
 
 
-def _number_first(op: OpOverload) -> Decomposition:
+def _with_tensor_operands(op: OpOverload) -> Decomposition:
     """Decomposes `op(number, tensor)` to `op(tensor, tensor)`."""
 
     def decomposed(number: float, x: torch.Tensor) -> torch.Tensor:
@@ -220,7 +230,7 @@ def _conv_tbc(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, pad: in
 
 
 def _multilabel_margin_loss(x: torch.Tensor, target: torch.Tensor, reduction: int = 1) -> torch.Tensor:
-    """Stops at the first label -1 of a row; torch's own decomposition counts label 0 from there."""
+    """Ignores the labels behind the first -1 of a row; torch's own decomposition treats them as label 0."""
     if x.dim() == 0:
         x, target = x.reshape(1), target.reshape(1)
     count = x.shape[-1]
@@ -236,7 +246,7 @@ def _multilabel_margin_loss(x: torch.Tensor, target: torch.Tensor, reduction: in
 
 
 def _logsumexp(x: torch.Tensor, dim: int | Sequence[int], keepdim: bool = False) -> torch.Tensor:
-    """Adds the element -inf along dynamic dims before the maximum, because these dims may be empty."""
+    """Pads dynamic dims with an element -inf before the maximum, because these dims may be empty."""
     dims = {d % x.dim() for d in ([dim] if isinstance(dim, int) else dim)} if x.dim() else set()
     padding = [n for d in reversed(range(x.dim())) for n in (0, int(_is_dynamic(x, d) and d in dims))]
     if not any(padding) or not x.dtype.is_floating_point:
@@ -252,7 +262,10 @@ def _logsumexp(x: torch.Tensor, dim: int | Sequence[int], keepdim: bool = False)
 def _resample_linearly(
     x: torch.Tensor, output_size: Sequence[int] | None, align_corners: bool, factors: Sequence[float] | None
 ) -> torch.Tensor:
-    """torch's decomposition without the factors of sizes that stay: ATen's kernels copy these dimensions."""
+    """Calls torch's decomposition without scale factors for dims whose size does not change.
+
+    ATen's kernels copy the elements along these dims.
+    """
     from torch._decomp.decompositions import _upsample_linear, upsample_compute_output_size
 
     sizes = upsample_compute_output_size(x.size(), output_size, factors)
@@ -288,7 +301,7 @@ def _is_dynamic(x: torch.Tensor, dim: int) -> bool:
 def _exponential(
     x: torch.Tensor, lambd: float = 1.0, *, generator: torch.Generator | None = None
 ) -> torch.Tensor:
-    """Samples by the inverse distribution function; rand is below 1, so that the logarithm is finite."""
+    """Samples by the inverse distribution function. The logarithm is finite, because `rand` is below 1."""
     return torch.neg(torch.log1p(torch.neg(torch.rand_like(x)))) / lambd
 
 
@@ -342,15 +355,18 @@ def _randint_like(
 def _multinomial(
     x: torch.Tensor, num_samples: int, replacement: bool = False, *, generator: torch.Generator | None = None
 ) -> torch.Tensor:
-    """Without replacement, the largest ratios of weights and exponential times; weights may have any sum."""
+    """Draws indices with probabilities proportional to the weights `x`, whose sum may be any number.
+
+    Without replacement, it selects the largest quotients of weights and exponentially distributed samples.
+    """
     x = x.to(torch.float32) if x.dtype.itemsize < 4 else x
     if replacement and num_samples != 1:
         ends = torch.cumsum(x, -1)
-        # Above 0 and at most the sum: no place without weight is met.
+        # The samples are above 0 and at most the sum, so that an element of weight 0 is never drawn.
         drawn = torch.neg(torch.rand((*x.shape[:-1], num_samples), dtype=x.dtype)) + 1.0
         return torch.searchsorted(ends, drawn * ends[..., -1:])
-    times = torch.clamp(_exponential(x), min=torch.finfo(x.dtype).tiny)
-    return torch.topk(x / times, num_samples).indices
+    samples = torch.clamp(_exponential(x), min=torch.finfo(x.dtype).tiny)
+    return torch.topk(x / samples, num_samples).indices
 
 
 OWN: dict[OpOverload, Decomposition] = {
@@ -365,7 +381,7 @@ OWN: dict[OpOverload, Decomposition] = {
     torch.ops.aten.addbmm.default: _addbmm,
     torch.ops.aten.linalg_pinv.atol_rtol_tensor: _pseudo_inverse,
     torch.ops.aten.empty_permuted.default: _empty_permuted,
-    torch.ops.aten._linalg_check_errors.default: _checked_elsewhere,
+    torch.ops.aten._linalg_check_errors.default: _drop_error_check,
     torch.ops.aten.put.default: _put,
     torch.ops.aten.dist.default: _dist,
     torch.ops.aten.ldexp.Tensor: _ldexp,
@@ -397,7 +413,7 @@ OWN: dict[OpOverload, Decomposition] = {
     torch.ops.aten.randint_like.low_dtype: _randint_like,
     torch.ops.aten.multinomial.default: _multinomial,
     **{
-        packet.Scalar_Tensor: _number_first(packet.Tensor)
+        packet.Scalar_Tensor: _with_tensor_operands(packet.Tensor)
         for packet in (
             torch.ops.aten.remainder,
             torch.ops.aten.bitwise_and,

@@ -1,4 +1,4 @@
-"""Explains errors in programs of torch.export, and errors of torch.export itself, to users."""
+"""Explains to users the errors in exported programs and the errors of torch.export itself."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ _EVAL = (
     "or move_exported_model_to_eval(model) of torchao.quantization.pt2e after prepare_qat_pt2e"
 )
 
-# Exceptions of torch, by name, since their modules are its own affair.
+# Names of torch's exceptions. They are not imported, because their modules are private to torch.
 _HELP = {
     "GuardOnDataDependentSymNode": "Python branches on a value that is known only when the program runs: "
-    "use torch.cond for the branch, or torch._check to say what always holds",
+    "use torch.cond for the branch, or torch._check to state a condition that always holds",
     "DataDependentOutputException": "Python reads a value that is known only when the program runs: "
     "compute with tensors instead, and use torch.cond for branches",
     "DynamicOutputShapeException": "the size of a result depends on values of tensors, which torch cannot "
-    "express for this operator: use one with a result of a fixed size, such as torch.where for a mask",
-    "PendingUnbackedSymbolNotFound": "the size of a result depends on values of tensors, which torch loses: "
-    "use operators with results of a fixed size",
-    "UnsupportedOperatorException": "torch knows no shape for the result of this operator: give it a fake "
-    "implementation with torch.library.register_fake",
+    "express for this operator: use an operator with a result of a fixed size, such as torch.where for a "
+    "mask",
+    "PendingUnbackedSymbolNotFound": "the size of a result depends on values of tensors, but no result of "
+    "the operator has this size: use operators with results of a fixed size",
+    "UnsupportedOperatorException": "torch cannot determine the shape of this operator's result: register a "
+    "fake implementation with torch.library.register_fake",
 }
 _SPARSE = "SparseTensorImpl"
 
@@ -46,27 +47,35 @@ class TrainingModeWarning(UserWarning):
 
 
 def check_program(name: str, program: ExportedProgram) -> None:
-    """Refuses sparse tensors and batch norm in training mode, and warns of other operators in that mode.
+    """Checks that a program has only dense tensors and was exported in evaluation mode.
 
-    Programs with a backward pass are meant to be trained. Raises ExportError with the tensor's name, or the
-    user's line.
+    Operators that give random results in training mode, such as dropout, cause a TrainingModeWarning. The
+    mode of programs with a backward pass is not checked, because they are exported for training.
+
+    Args:
+        name: the name of the method.
+        program: its program.
+
+    Raises:
+        ExportError: a tensor is sparse, or a batch norm is in training mode. The message has the tensor's
+            name or the user's source line.
     """
     _check_layouts(name, program)
     if program.graph_signature.backward_signature is not None:
         return
-    trained: list[Node] = []
+    in_training: list[Node] = []
     for module in program.graph_module.modules():
         if isinstance(module, torch.fx.GraphModule):
-            trained += [node for node in module.graph.nodes if _is_trained(node)]
-    for node in trained:
+            in_training += [node for node in module.graph.nodes if _changes_in_training(node)]
+    for node in in_training:
         if _arguments(node).get("running_mean") is not None:
             raise ExportError(
                 f"method {name!r} was exported in training mode: {_place(node)} would update its statistics "
                 f"at every call; {_EVAL}"
             )
-    if trained:
+    if in_training:
         warnings.warn(
-            f"method {name!r} was exported in training mode: {_place(trained[0])} gives random results; "
+            f"method {name!r} was exported in training mode: {_place(in_training[0])} gives random results; "
             + _EVAL,
             TrainingModeWarning,
             stacklevel=4,
@@ -84,7 +93,7 @@ def _check_layouts(name: str, program: ExportedProgram) -> None:
         if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
             raise ExportError(
                 f"{what} of method {name!r} is a tensor of layout {value.layout}; "
-                "programs hold dense tensors: use its to_dense()"
+                "programs can contain only dense tensors: convert this tensor with to_dense()"
             )
 
 
@@ -94,10 +103,11 @@ def _arguments(node: Node) -> dict[str, Any]:
     return dict(zip(names, node.args, strict=False)) | dict(node.kwargs)
 
 
-def _is_trained(node: Node) -> bool:
+def _changes_in_training(node: Node) -> bool:
     """Whether the node is random, or updates statistics, because a module is in training mode.
 
-    A batch norm without statistics does neither: weight standardization normalizes weights with it.
+    A batch norm without statistics does neither. Models use it in evaluation mode too, for example to
+    standardize weights.
     """
     if node.op != "call_function" or not isinstance(node.target, OpOverload):
         return False
@@ -117,7 +127,7 @@ def _place(node: Node) -> str:
     return f"{node.target} ({node.name})" + (f" from {source}" if source is not None else "")
 
 
-# What torch logs before it raises an error, by the name of the logger and the start of the message.
+# Messages that torch logs before it raises an error: the start of the message by the name of the logger.
 _LOGGED = {
     "torch._subclasses.fake_tensor": "failed while attempting to run meta for",
     "torch.fx.experimental.symbolic_shapes": "Unable to find user code corresponding to",
@@ -141,7 +151,7 @@ class _StandardError:
 
 
 @contextmanager
-def _without_reports_of_torch() -> Iterator[None]:
+def _without_torch_logs() -> Iterator[None]:
     """Drops torch's log messages about an error that torch then raises."""
 
     def is_kept(record: logging.LogRecord) -> bool:
@@ -160,16 +170,20 @@ def _without_reports_of_torch() -> Iterator[None]:
 
 @contextmanager
 def plain_words(model: torch.nn.Module | None = None) -> Iterator[None]:
-    """Raises ExportError with the user's source line for torch errors whose cause is known.
+    """Replaces torch's errors by an ExportError with an explanation and the user's source line.
 
-    What torch logs and prints of these errors is dropped, because the error contains it.
+    Errors whose cause is not known are raised unchanged. Torch's log messages about the explained errors and
+    the graph that torch prints are dropped.
 
     Args:
-        model: the module that is exported. An error that torch raises while it runs one of the model's
-            modules becomes an ExportError that names this module too.
+        model: the module that is exported. If torch raises an error while it runs one of the model's
+            modules, the ExportError names this module too.
+
+    Raises:
+        ExportError: torch raised an error that this module can explain.
     """
     try:
-        with _without_reports_of_torch():
+        with _without_torch_logs():
             yield
     except CompileError:
         raise
@@ -178,7 +192,7 @@ def plain_words(model: torch.nn.Module | None = None) -> Iterator[None]:
             (_HELP[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _HELP), None
         )
         if help_text is None and _SPARSE in str(error):
-            help_text = "programs hold dense tensors: use to_dense() of the sparse one"
+            help_text = "programs can contain only dense tensors: call to_dense() of the sparse tensor"
         place = _line_of_user(error)
         if help_text is None:
             called = None if model is None else _module_called(error, model)
@@ -192,7 +206,7 @@ def plain_words(model: torch.nn.Module | None = None) -> Iterator[None]:
 
 
 def _module_called(error: BaseException, model: torch.nn.Module) -> str | None:
-    """Returns which module of the model torch was running; None if torch did not raise the error there."""
+    """Names the innermost module that was running. Returns None if torch's code did not raise the error."""
     names = {id(module): name for name, module in model.named_modules()}
     called: torch.nn.Module | None = None
     file = ""
@@ -208,7 +222,7 @@ def _module_called(error: BaseException, model: torch.nn.Module) -> str | None:
 
 
 def _line_of_user(error: BaseException) -> str | None:
-    """The innermost line outside of torch and this package."""
+    """Returns the innermost source line outside of torch and this package."""
     packages = (Path(torch.__file__).parent, Path(__file__).parents[1])
     frames = traceback.extract_tb(error.__traceback__)
     for frame in reversed(frames):

@@ -1,4 +1,4 @@
-"""Converts Core ATen to the Edge dialect: a new graph of edge operators, with constants as inputs."""
+"""Converts Core ATen to the Edge dialect: a new graph of edge operators, in which constants are inputs."""
 
 from __future__ import annotations
 
@@ -41,17 +41,24 @@ _PACKETS = {
 def to_edge_dialect(
     program: ExportedProgram, *, dim_order: bool = True, verifier: type[Verifier] | None = None
 ) -> MethodProgram:
-    """The edge program of a functional Core ATen program.
+    """Converts a functional Core ATen program to an edge program.
 
-    With `dim_order`, operators that take a memory format take a dim order instead. Constants that the graph
-    reads as attributes become buffers named `_lifted_tensor_constant<n>`, placed before the first user input
-    (first of all if there is none); constants that are neither contiguous nor channels last are made
-    contiguous.
+    Constants that the graph reads as attributes become buffers named `_lifted_tensor_constant<n>`. Their
+    inputs precede the first user input, or all inputs if there is no user input. Constants that are neither
+    contiguous nor channels last are made contiguous.
+
+    Args:
+        program: the program; it is not changed.
+        dim_order: replace operators with a memory format by operators with a dim order.
+        verifier: the verifier of the new program; None for that of `program`.
+
+    Returns:
+        The edge program.
     """
     evaluator = Evaluator.of(program.graph_module)
     state_dict = dict(program.state_dict)
     constants = dict(program.constants)
-    lift = _Lift(program, state_dict)
+    lift = _LiftedConstants(program, state_dict)
     graph, root = _convert(program.graph_module, evaluator, dim_order, lift)
     results: Any = graph.output_node().args[0]
     signature = _signature(program.graph_signature, lift.specs, results)
@@ -68,7 +75,7 @@ def to_edge_dialect(
 
 
 class ToEdgeDialectPass(Pass):
-    """Converts Core ATen to the Edge dialect, as described at `to_edge_dialect`."""
+    """Converts Core ATen to the Edge dialect with `to_edge_dialect`."""
 
     def __init__(self, dim_order: bool, verifier: type[Verifier] | None) -> None:
         self._dim_order = dim_order
@@ -80,7 +87,7 @@ class ToEdgeDialectPass(Pass):
         return ExportedProgramPassResult(edge, True)
 
 
-class _Lift:
+class _LiftedConstants:
     """Constants of the graph that become buffers."""
 
     def __init__(self, program: ExportedProgram, state_dict: dict[str, torch.Tensor]) -> None:
@@ -92,8 +99,8 @@ class _Lift:
         self._first_input = names[index] if names else None
         self.specs: list[InputSpec] = []
 
-    def wanted(self, module: GraphModule) -> list[tuple[Node, str]]:
-        """The attribute nodes to lift, with their new names, in graph order."""
+    def collect(self, module: GraphModule) -> list[tuple[Node, str]]:
+        """Returns the attribute nodes to lift with the names of their buffers, in graph order."""
         lifted: list[tuple[Node, str]] = []
         for node in module.graph.nodes:
             if node.op == "get_attr" and isinstance(_attribute(module, node), torch.Tensor):
@@ -109,13 +116,13 @@ class _Lift:
 
 
 def _convert(
-    module: GraphModule, evaluator: Evaluator, dim_order: bool, lift: _Lift | None
+    module: GraphModule, evaluator: Evaluator, dim_order: bool, lift: _LiftedConstants | None
 ) -> tuple[Graph, dict[str, object]]:
-    """The edge graph of one graph module, and its attributes."""
+    """Returns the edge graph of one graph module, and the attributes of this graph."""
     graph = Graph()
     env: dict[Node, Node] = {}
     attributes: dict[str, object] = {}
-    lifted: list[tuple[Node, str]] = lift.wanted(module) if lift is not None else []
+    lifted: list[tuple[Node, str]] = lift.collect(module) if lift is not None else []
 
     def place_lifted() -> None:
         for old, name in lifted:
@@ -123,7 +130,7 @@ def _convert(
             meta.set_val(env[old], meta.get_val(old))
             meta.copy_origin(old, env[old])
 
-    def renew(tree: Any) -> Any:
+    def map_nodes(tree: Any) -> Any:
         return map_aggregate(tree, lambda item: env[item] if isinstance(item, Node) else item)
 
     placed = False
@@ -140,10 +147,10 @@ def _convert(
         elif node.op == "get_attr":
             new = _attribute_node(graph, module, node, attributes, evaluator, dim_order)
         elif node.op == "output":
-            new = graph.output(renew(node.args[0]))
+            new = graph.output(map_nodes(node.args[0]))
             meta.copy_all(node, new)
         else:
-            new = _call(graph, node, renew(node.args), renew(node.kwargs), evaluator, dim_order)
+            new = _call(graph, node, map_nodes(node.args), map_nodes(node.kwargs), evaluator, dim_order)
         env[node] = new
     return graph, attributes
 
@@ -200,9 +207,14 @@ def _call(
 
 
 def with_dim_order(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Returns keyword arguments with the memory format replaced by a dim order.
+    """Returns the keyword arguments of a call with the memory format replaced by a dim order.
 
-    To preserve a layout that is of no memory format is to make it row-major.
+    If the call preserves the layout of its input and this layout has no memory format, the dim order is
+    row-major.
+
+    Args:
+        args: the positional arguments. The first one is a node, or the sizes of the result.
+        kwargs: the keyword arguments.
     """
     result = dict(kwargs)
     memory_format = result.pop("memory_format", None)
@@ -223,7 +235,7 @@ def _attribute(module: GraphModule, node: Node) -> Any:
 
 
 def _first_user_input(signature: ExportGraphSignature) -> int:
-    """The index of the first user input; 0 if there is none."""
+    """Returns the index of the first user input; 0 if there is none."""
     kinds = [spec.kind for spec in signature.input_specs]
     return kinds.index(InputKind.USER_INPUT) if InputKind.USER_INPUT in kinds else 0
 
@@ -231,12 +243,11 @@ def _first_user_input(signature: ExportGraphSignature) -> int:
 def _signature(
     old: ExportGraphSignature, lifted: Sequence[InputSpec], results: Sequence[object]
 ) -> ExportGraphSignature:
-    """The signature of the new graph, which returns `results`.
+    """Returns the signature of the new graph, which returns `results`.
 
-    Each output is named after what the graph returns in its place: a pass may have put an input or another
-    node there.
+    Each output has the name of the node that the graph returns, because a pass may have replaced the node.
     """
-    # A parameter that the program writes is state like a buffer.
+    # A parameter that the program writes becomes a mutable buffer.
     state = {spec.target for spec in old.output_specs if spec.kind is OutputKind.PARAMETER_MUTATION}
     inputs = [
         InputSpec(InputKind.BUFFER, spec.arg, spec.target, persistent=True) if spec.target in state else spec

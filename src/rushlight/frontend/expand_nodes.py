@@ -1,4 +1,4 @@
-"""Decomposes chosen nodes of a Core ATen program in place; other nodes are not changed."""
+"""Decomposes selected nodes of a Core ATen program in place; other nodes are not changed."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def expand_nodes(
     """Decomposes nodes to Core ATen.
 
     Args:
-        program: the program, which the caller gives away.
-        nodes: calls of functional operators, in its graph or in bodies of its control flow.
-        preserve: functional operators to keep inside the decompositions.
+        program: the program. It is changed, and the caller must not use it afterwards.
+        nodes: calls of functional operators in the program's graph, or in the bodies of its control flow.
+        preserve: functional operators that are not decomposed inside the decompositions.
 
     Returns:
         The program with the decompositions.
 
     Raises:
-        NeedsFallback: a node can only be decomposed together with the whole program. The given program is
-            then of no use any more.
+        NeedsFallback: a node can be decomposed only together with the whole program. The program is then in
+            an invalid state.
     """
     chosen = frozenset(nodes)
     tools = Tools.of(program.graph, preserve)
@@ -77,7 +77,6 @@ class _GraphExpander:
                 if node in self._stale:
                     self._evaluate_again(node)
                 self._symbols.add(node)
-        self._symbols.finish()
         eliminate_dead_code(self._graph)
 
     def _expand(self, node: Node) -> None:
@@ -91,7 +90,7 @@ class _GraphExpander:
         for user in list(node.users):
             part = result[user.args[1]] if user.target is operator.getitem else None
             if not isinstance(part, Node):
-                raise NeedsFallback(f"{user} does not take one result of {node.target}")
+                raise NeedsFallback(f"{user} does not read a single result of {node.target}")
             self._replace(user, part)
         self._erase(node)
 

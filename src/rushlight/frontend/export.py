@@ -1,4 +1,4 @@
-"""Converts the user's models or programs to exported programs by method name."""
+"""Exports modules, and checks exported programs, which are kept in a dict by method name."""
 
 from __future__ import annotations
 
@@ -30,23 +30,26 @@ def export_module(
     """Exports a module.
 
     Args:
-        module: the module. The mode of a graph that torch has captured is fixed.
+        module: the module. If it is a graph that torch has captured, its mode cannot be changed.
         example_inputs: the positional inputs: a tuple, or one tensor.
         example_kwargs: the keyword inputs.
         dynamic_shapes: the dynamic dimensions, in the format of torch.export.
-        strict: the option of torch.export.
-        in_evaluation_mode: export the module as it behaves in evaluation mode, and restore its mode; if
-            False, the module is exported in the mode that it has.
+        strict: the option `strict` of torch.export.
+        in_evaluation_mode: export the module in evaluation mode, and restore its mode afterwards. If False,
+            the module is exported in its current mode.
+
+    Returns:
+        The exported program.
 
     Raises:
-        ExportError: torch cannot export the module. The message has the user's line.
+        ExportError: torch cannot export the module. The message has the user's source line.
     """
     if example_inputs is None and example_kwargs is None:
         raise ExportError("example_inputs are needed to compile a module")
     inputs = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs or ())
     modes = {part: part.training for part in module.modules()}
     if in_evaluation_mode:
-        with suppress(NotImplementedError):  # a captured graph
+        with suppress(NotImplementedError):  # A captured graph does not support eval().
             module.eval()
     try:
         with plain_words(module), working("export the model"):
@@ -58,7 +61,11 @@ def export_module(
 
 
 def as_programs(programs: ExportedProgram | Mapping[str, ExportedProgram]) -> dict[str, ExportedProgram]:
-    """Returns programs by method name; a single program is the method `forward`."""
+    """Returns programs by method name. A single program is the method `forward`.
+
+    Raises:
+        ExportError: an argument is not an exported program, or `check_program` rejects it.
+    """
     if isinstance(programs, ExportedProgram):
         programs = {"forward": programs}
     if not isinstance(programs, Mapping):  # pragma: no branch

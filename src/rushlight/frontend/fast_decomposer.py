@@ -1,8 +1,9 @@
-"""One walk over a graph and the bodies of its control flow: operators expand by recorded decompositions.
+"""Decomposes a graph and the bodies of its control flow in one walk.
 
-Operators that are already core are copied with their metadata; the others are expanded on fake tensors, each
-distinct expansion recorded once. In-place operators become functional. A program that needs torch's own
-decomposition raises `NeedsFallback`.
+Core ATen operators are copied with their metadata. For other operators, the decomposition is run on fake
+tensors and recorded. Calls with the same operator, metadata and constants share one recording. In-place
+operators are replaced by functional ones. `NeedsFallback` is raised for a program that this walk does not
+support.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ _INLINED = ("wrap_with_set_grad_enabled",)
 
 _CONTROL_FLOW = ("cond", "while_loop", "map_impl", "scan")
 
-# A lifted constant is an input of the graph, so its copy is an ordinary one.
-_MEANS_IN_GRAPH = {aten.lift_fresh_copy.default: aten.clone.default}
+# Constants are inputs of the graph, so that the copy of a lifted constant is a clone of an input.
+_GRAPH_EQUIVALENT = {aten.lift_fresh_copy.default: aten.clone.default}
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Tools:
 class FastDecomposer:
     """Decomposes a graph in one walk.
 
-    It holds the new graph, and the handle (or the sequence of handles) of each old node.
+    It has the new graph, and the handle or the sequence of handles of each old node (`env`).
     """
 
     def __init__(self, module: GraphModule, tools: Tools) -> None:
@@ -76,7 +77,14 @@ class FastDecomposer:
         self.origin: Node = next(iter(module.graph.nodes))
 
     def run(self) -> Node:
-        """Walks the graph except its output node, which is returned."""
+        """Walks over all nodes but the output node.
+
+        Returns:
+            The output node of the old graph.
+
+        Raises:
+            NeedsFallback: the walk does not support a node.
+        """
         for node in self.module.graph.nodes:
             if node.op == "placeholder":
                 self._placeholder(node)
@@ -91,7 +99,7 @@ class FastDecomposer:
         return output
 
     def _attribute(self, node: Node) -> None:
-        """Skips graphs of control flow, which are walked at their control flow node."""
+        """Copies a constant. Bodies of control flow are skipped; the node that calls a body decomposes it."""
         value = attribute_of(self.module, node)
         if isinstance(value, GraphModule):
             return
@@ -104,25 +112,29 @@ class FastDecomposer:
         self.env[node] = self.aliases.of(new)
 
     def finish(self, results: Argument, old: Node) -> None:
-        """Ends the new graph with its output."""
+        """Adds the output node to the new graph, and removes dead code.
+
+        Args:
+            results: the results of the new graph.
+            old: the output node of the old graph.
+        """
         node = self.graph.output(results)
         meta.copy_all(old, node)
         meta.set_val(node, map_aggregate(results, _val_of))
-        self.symbols.finish()
         eliminate_dead_code(self.graph)
 
     def content(self, node: Node) -> Node:
-        """The content of a placeholder of the new graph after all writes."""
+        """Returns the content of a placeholder of the new graph after all writes."""
         current: Node = self._content(self.aliases.of(node))
         return current
 
     def mapped(self, item: object) -> Any:
-        """The new node of an old node's content, or the sequence of them."""
+        """Returns the new node with the content of an old node, or the sequence of new nodes."""
         return map_aggregate(self._handles(item), self._content)
 
     def _placeholder(self, node: Node) -> None:
         new = self.graph.create_node("placeholder", str(node.target), name=node.name)
-        new.name = node.name  # also one that torch.fx would not give, such as `input`
+        new.name = node.name  # torch.fx would change names of Python builtins, such as `input`.
         meta.copy_all(node, new)
         self.env[node] = self.aliases.of(new)
         self.placeholders.append(new)
@@ -143,7 +155,7 @@ class FastDecomposer:
         elif isinstance(meta.find_val(node), _SCALARS):
             self.env[node] = self._copy(node)
         else:
-            raise NeedsFallback(f"{getattr(target, '__name__', target)} is no operator")
+            raise NeedsFallback(f"{getattr(target, '__name__', target)} is not an operator")
 
     def _higher_order(self, node: Node, target: HigherOrderOperator, owner: GraphModule) -> None:
         if target.name() in _CONTROL_FLOW:
@@ -156,7 +168,7 @@ class FastDecomposer:
     def _control_flow(self, node: Node, target: HigherOrderOperator, owner: GraphModule) -> None:
         args = [self._operand(arg, owner) for arg in node.args]
         if not self._inputs_unchanged(node):
-            raise NeedsFallback(f"decomposition changes what {node.name} is given")
+            raise NeedsFallback(f"decomposition changes the metadata of an input of {node.name}")
         new = self.graph.create_node("call_function", target, tuple(args), {}, name=node.name)
         meta.copy_all(node, new)
         meta.set_origin(new, meta.origin_of(node))
@@ -164,7 +176,7 @@ class FastDecomposer:
         self.env[node] = self.aliases.of(new)
 
     def _operand(self, argument: object, owner: GraphModule) -> Any:
-        """Converts an argument: a body to the `get_attr` node of its walked graph, others to new nodes."""
+        """Returns the new argument: for a body the `get_attr` node of its decomposed graph."""
         if not isinstance(argument, Node) or argument.op != "get_attr":
             return self._arguments(argument)
         module = attribute_of(owner, argument)
@@ -182,7 +194,7 @@ class FastDecomposer:
         _, body, *operands = node.args
         submodule = attribute_of(owner, body)  # type: ignore[arg-type]
         if not isinstance(submodule, GraphModule):
-            raise NeedsFallback(f"{target.name()} over {body}")
+            raise NeedsFallback(f"{target.name()} calls {body}, which is not a graph")
         values = iter(operands)
         for inner in submodule.graph.nodes:
             if inner.op == "placeholder":
@@ -201,7 +213,7 @@ class FastDecomposer:
             self._in_place(node, op)
             return
         args, kwargs = self._arguments(node.args), self._arguments(node.kwargs)
-        results = self._emit(_MEANS_IN_GRAPH.get(op, op), args, kwargs, of=node)
+        results = self._emit(_GRAPH_EQUIVALENT.get(op, op), args, kwargs, of=node)
         self.env[node] = map_aggregate(results, self._handles_of_new)
 
     def _emit(
@@ -211,10 +223,14 @@ class FastDecomposer:
         kwargs: dict[str, Argument],
         of: Node | None = None,
     ) -> Any:
-        """New nodes that compute `op`: its expansion, or the operator itself.
+        """Adds nodes that compute `op`: its decomposition, or a call of the operator itself.
 
-        of: the old node that the call stands for, whose value holds for it too. A view that is read anew
-        stands for none, whatever node of the same operator asks for it.
+        Args:
+            op: the operator.
+            args: its positional arguments, with new nodes.
+            kwargs: its keyword arguments, with new nodes.
+            of: the old node that calls `op`, whose metadata may be valid for the new node too. None if no old
+                node has this call, for example if a view is computed again.
         """
         expands = op in self.tools.table or (
             tables.is_composite(op) and not tables.is_kept_composite(op, self.tools.preserve)
@@ -236,9 +252,9 @@ class FastDecomposer:
         return new
 
     def _inputs_unchanged(self, node: Node) -> bool:
-        """Whether old and new inputs have equal metadata, so that the old result metadata stays valid."""
+        """Whether old and new inputs have equal metadata, so that the metadata of the result stays valid."""
         for old in node.all_input_nodes:
-            if old not in self.env:  # a body
+            if old not in self.env:  # A body of control flow.
                 continue
             new = self.mapped(old)
             if not isinstance(new, Node):
@@ -271,7 +287,7 @@ class FastDecomposer:
         before = meta.get_val(args[0])
         new = self._emit(functional, args, kwargs)
         if not isinstance(new, Node) or meta.get_val(new).shape != before.shape:
-            raise NeedsFallback(f"{op} changes the shape of what it writes")
+            raise NeedsFallback(f"{op} changes the shape of the tensor that it writes")
         if meta.get_val(new).dtype != before.dtype:
             new = self._emit(aten._to_copy.default, (new,), {"dtype": before.dtype})
         self.aliases.write(handle, new, self._emit)
@@ -279,7 +295,7 @@ class FastDecomposer:
     def _writes_nothing(
         self, op: OpOverload, args: tuple[Argument, ...], kwargs: dict[str, Argument]
     ) -> bool:
-        """Whether an in-place composite returns its argument unchanged, such as dropout at inference."""
+        """Whether an in-place composite operator changes nothing, such as dropout_ at inference."""
         try:
             expansion, _ = self.tools.expander.expand(op, args, kwargs)
         except NeedsFallback:
@@ -287,7 +303,7 @@ class FastDecomposer:
         return not expansion.steps and expansion.output == Ref(-1, 0)
 
     def _sizes(self, node: Node) -> list[Node | int]:
-        """The shape of a node, symbolic sizes as nodes."""
+        """Returns the shape of a node, with nodes for symbolic sizes."""
         return [self.symbols.node_of(size) for size in meta.get_val(node).shape]
 
     def _copy(self, node: Node) -> Handle:
@@ -308,10 +324,6 @@ class FastDecomposer:
     def _handles_of_new(self, item: object) -> Any:
         return self.aliases.of(item) if isinstance(item, Node) else item
 
-    def _mapped(self, item: object) -> Any:
-        """The new node of an old node's content, or the sequence of them."""
-        return map_aggregate(self._handles(item), self._content)
-
     def _content(self, item: object) -> Any:
         return self.aliases.current(item, self._emit) if isinstance(item, Handle) else item
 
@@ -320,11 +332,11 @@ class FastDecomposer:
 
 
 def _decompose_body(module: GraphModule, tools: Tools) -> GraphModule:
-    """The body of a control-flow operator in Core ATen."""
+    """Returns the body of a control-flow operator in Core ATen."""
     decomposer = FastDecomposer(module, tools)
     output = decomposer.run()
     if any(decomposer.content(node) is not node for node in decomposer.placeholders):
-        raise NeedsFallback("a body of control flow writes what it is given")
+        raise NeedsFallback("a body of control flow writes its inputs")
     decomposer.finish(map_aggregate(output.args[0], decomposer.mapped), output)
     return lazy_module(decomposer.attributes, decomposer.graph)
 

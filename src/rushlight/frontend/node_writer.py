@@ -1,4 +1,4 @@
-"""Writes recorded decompositions as nodes of a graph."""
+"""Inserts recorded decompositions into a graph."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from rushlight.ir import meta
 
 
 class NodeWriter:
-    """Adds nodes to a graph, at the place where the graph inserts nodes.
+    """Adds nodes to a graph at its current insertion point.
 
     Args:
         graph: the graph.
-        symbols: knows the nodes of its symbolic sizes.
+        symbols: the nodes of the graph's symbolic sizes.
     """
 
     def __init__(self, graph: Graph, symbols: SymbolNodes) -> None:
@@ -32,12 +32,12 @@ class NodeWriter:
         """Adds the steps of a decomposition.
 
         Args:
-            expansion: the steps.
-            inputs: the nodes that are their inputs.
-            origin: the node from which the new nodes take their source line.
+            expansion: the recorded decomposition.
+            inputs: its input nodes.
+            origin: the node whose source line the new nodes get.
 
         Returns:
-            The node of the result, or the sequence of them.
+            The node of the result, or a sequence of nodes if the decomposition has several results.
         """
         results: list[Any] = []
 
@@ -60,10 +60,10 @@ class NodeWriter:
     def new_call(
         self, op: OpOverload, args: tuple[Argument, ...], kwargs: dict[str, Argument], origin: Node
     ) -> Node:
-        """Adds a call of an operator, which has no value yet."""
+        """Adds a call of an operator with the source line of `origin`. Its metadata has no value yet."""
         name = op._schema.name.split("::")[1]
         new = self._graph.create_node("call_function", op, args, kwargs, name=name)
-        _take_origin(origin, new)
+        _copy_origin(origin, new)
         return new
 
     def _items(self, new: Node, val: Iterable[object], origin: Node) -> list[Node | None]:
@@ -73,20 +73,20 @@ class NodeWriter:
                 items.append(None)
                 continue
             item = self._graph.call_function(operator.getitem, (new, index))
-            _take_origin(origin, item)
+            _copy_origin(origin, item)
             meta.set_val(item, part)
             items.append(item)
         return items
 
 
-def _take_origin(old: Node, new: Node) -> None:
+def _copy_origin(old: Node, new: Node) -> None:
     meta.copy_origin(old, new)
     meta.set_origin(new, meta.origin_of(old))
     meta.add_source(new, old)
 
 
 def without_grad(val: object) -> Any:
-    """Returns a value or sequence of values with gradients turned off."""
+    """Returns a value in which no tensor requires gradients. Sequences are converted item by item."""
     if isinstance(val, torch.Tensor):
         return val.detach() if val.requires_grad else val
     if isinstance(val, (list, tuple)):
@@ -95,7 +95,7 @@ def without_grad(val: object) -> Any:
 
 
 def eliminate_dead_code(graph: Graph) -> None:
-    """Erases calls that nothing uses and that have no effect."""
+    """Erases calls that have no users and no side effects."""
     for node in reversed(list(graph.nodes)):
         if node.op == "call_function" and not node.users and not node.is_impure():
             graph.erase_node(node)

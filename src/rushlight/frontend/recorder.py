@@ -1,4 +1,4 @@
-"""Expansion of one operator into the operators of its decomposition, by running it on fake tensors."""
+"""Records the decomposition of one operator by running it on fake tensors."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from rushlight.ir.meta import get_val
 
 
 class NeedsFallback(Exception):
-    """The program needs torch's general decomposition; the text says why."""
+    """The program needs torch's decomposition. The message is the reason."""
 
 
 @dataclass(frozen=True)
 class Ref:
-    """A tensor inside an expansion: input `index` if `step` is -1, else output `index` of that step.
+    """A tensor inside an expansion.
 
-    `index` is None for the single output of a step.
+    Attributes:
+        step: the index of the step that computes the tensor; -1 for an input of the expansion.
+        index: the index among the inputs or the outputs; None if the step has a single output.
     """
 
     step: int
@@ -37,7 +39,7 @@ class Ref:
 
 @dataclass(frozen=True)
 class Step:
-    """One recorded operator; tensors among its arguments are `Ref`s."""
+    """One recorded call of an operator. Its tensor arguments are `Ref`s, and `val` is the fake result."""
 
     target: OpOverload
     args: tuple[Any, ...]
@@ -54,9 +56,9 @@ class Expansion:
 
 
 class Recorder(TorchDispatchMode):
-    """Records dispatched operators; operators in the table and composite operators are decomposed.
+    """A dispatch mode that records operators. Composite operators and those in the table are decomposed.
 
-    Operators that write a tensor made inside the expansion are recorded as their functional form.
+    An in-place operator is recorded in its functional form if it writes a tensor of the expansion itself.
     """
 
     def __init__(self, table: Table, preserve: Collection[OpOverload]) -> None:
@@ -75,13 +77,23 @@ class Recorder(TorchDispatchMode):
         kwargs: Mapping[str, object],
         inputs: list[torch.Tensor],
     ) -> Expansion:
-        """Runs `function(*args, **kwargs)`, whose tensors are `inputs`."""
+        """Runs `function(*args, **kwargs)` and records the operators that it calls.
+
+        Args:
+            function: the decomposition.
+            args: the positional arguments.
+            kwargs: the keyword arguments.
+            inputs: the tensors among the arguments.
+
+        Raises:
+            NeedsFallback: the decomposition cannot be recorded.
+        """
         for index, tensor in enumerate(inputs):
             self._track(tensor, Ref(-1, index))
         with self:
             output = function(*args, **kwargs)
         if output is NotImplemented:
-            raise NeedsFallback(f"the decomposition of {function} declines its arguments")
+            raise NeedsFallback(f"the decomposition of {function} does not support its arguments")
         self._expansion.output = self._to_refs(output)
         return self._expansion
 
@@ -114,7 +126,7 @@ class Recorder(TorchDispatchMode):
 
     def _record(self, func: OpOverload, args: tuple[Argument, ...], kwargs: Mapping[str, Argument]) -> Any:
         if _depends_on_data(func, args):
-            raise NeedsFallback(f"{func} depends on data")
+            raise NeedsFallback(f"the result of {func} depends on the values of tensors")
         output = func(*args, **kwargs)
         if func._schema.returns and not any(isinstance(item, torch.Tensor) for item in _flat(output)):
             return output
@@ -138,21 +150,21 @@ class Recorder(TorchDispatchMode):
             raise NeedsFallback(f"{func} writes its arguments")
         ref = self._refs.get(id(target))
         if ref is None or ref.step < 0 or len(self._views[_storage(target)]) > 1:
-            raise NeedsFallback(f"{func} writes a tensor that has views or comes from outside")
+            raise NeedsFallback(f"{func} writes an input of the decomposition or a tensor that has views")
         with self:
             output = functional(*args, **kwargs)
         if torch.Tag.inplace_view in func.tags:
-            self._keep_shape(target)
+            self._copy_before_shape_change(target)
             func(*args, **kwargs)
             self._refs[id(target)] = self._refs[id(output)]
             return target
         if output.dtype != target.dtype or output.shape != target.shape or output.stride() != target.stride():
-            raise NeedsFallback(f"{func} changes what it writes")
+            raise NeedsFallback(f"{func} changes the dtype, shape or strides of the tensor that it writes")
         self._refs[id(target)] = self._refs[id(output)]
         return target
 
-    def _keep_shape(self, tensor: torch.Tensor) -> None:
-        """Gives steps that recorded a tensor a copy of it before it changes its shape."""
+    def _copy_before_shape_change(self, tensor: torch.Tensor) -> None:
+        """Replaces a recorded result by a copy, because an in-place view operator will change its shape."""
         copy = tensor.detach()
         for index, step in enumerate(self._expansion.steps):
             if step.val is tensor:
@@ -172,13 +184,13 @@ class Recorder(TorchDispatchMode):
                 return item
             ref = self._refs.get(id(item))
             if ref is None:
-                raise NeedsFallback("a decomposition makes a tensor constant")
+                raise NeedsFallback("a decomposition creates a constant tensor")
             return ref
 
         return map_aggregate(tree, convert)
 
 
-# A batched product folds its batch when the matrix is a parameter.
+# matmul folds the batch dims of one operand into its rows if the other operand is a matrix with gradients.
 _READS_REQUIRES_GRAD = frozenset({torch.ops.aten.matmul.default})
 
 _METADATA_READS = frozenset(FunctionalTensor.metadata_fns)
@@ -205,7 +217,7 @@ def _depends_on_data(op: OpOverload, args: tuple[Any, ...]) -> bool:
 
 
 def functional_form(op: OpOverload) -> OpOverload | None:
-    """The overload that returns what an in-place operator (`add_.Tensor`) writes, None if there is none."""
+    """Returns the functional overload of an in-place operator such as `add_.Tensor`, or None."""
     name = op._schema.name.split("::")[1]
     if not name.endswith("_") or name.endswith("__"):
         return None
@@ -213,13 +225,13 @@ def functional_form(op: OpOverload) -> OpOverload | None:
     functional = getattr(packet, op._overloadname, None) if packet is not None else None
     if functional is None or functional._schema.is_mutable:
         return None
-    ours = [str(arg.type) for arg in functional._schema.arguments]
-    theirs = [str(arg.type) for arg in op._schema.arguments]
-    return functional if ours == theirs else None
+    functional_types = [str(arg.type) for arg in functional._schema.arguments]
+    in_place_types = [str(arg.type) for arg in op._schema.arguments]
+    return functional if functional_types == in_place_types else None
 
 
 class Expander:
-    """Expands operators over nodes, remembering expansions by operator, tensor metadata and constants."""
+    """Records decompositions of calls. Recordings are cached by operator, tensor metadata and constants."""
 
     def __init__(self, fake_mode: FakeTensorMode, table: Table, preserve: Collection[OpOverload]) -> None:
         self._fake_mode = fake_mode
@@ -229,7 +241,7 @@ class Expander:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """The modes in which expansions run."""
+        """Enters the torch modes in which decompositions are recorded."""
         from torch._export.utils import _special_op_to_preserve_cia
         from torch.export.exported_program import _override_composite_implicit_decomp
 
@@ -245,7 +257,11 @@ class Expander:
     def expand(
         self, op: OpOverload, args: tuple[Argument, ...], kwargs: Mapping[str, Argument]
     ) -> tuple[Expansion, list[Node]]:
-        """The expansion of `op` and the nodes that are its inputs, in the order of its `Ref`s."""
+        """Returns the expansion of `op` and its input nodes, in the order of the `Ref`s.
+
+        Raises:
+            NeedsFallback: the decomposition cannot be recorded.
+        """
         nodes, key = signature_of(op, args, kwargs)
         gradients: tuple[bool, ...] = ()
         if op in _READS_REQUIRES_GRAD:
@@ -265,7 +281,7 @@ class Expander:
 
 @contextmanager
 def _host_libraries_off() -> Iterator[None]:
-    """Decompositions must not choose operators of libraries that happen to be on this machine."""
+    """Turns off the libraries of this machine, so that decompositions do not select their operators."""
     switches = (torch.backends.mkldnn, torch.backends.nnpack, torch.backends.cudnn)
     before = [switch.set_flags(False) for switch in switches]
     try:

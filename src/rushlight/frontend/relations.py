@@ -1,4 +1,4 @@
-"""Relations between sizes and integers under which a program was exported."""
+"""Relations between symbolic sizes that were assumed when a program was exported."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from rushlight.ir.sym import IntLike, Ranges
 
 _aten = torch.ops.aten
 _END = 2**63 - 1
-"""What torch writes for the end of a dim."""
+"""The value that torch uses for the end of a slice that extends to the end of the dim."""
 _SLOC = re.compile(r"\(?(?P<file>[^()]*):(?P<line>\d+) in (?P<function>\w+)")
 
 
 def relations_of(program: ExportedProgram) -> tuple[Relation, ...]:
-    """Sympy relations over the program's symbols, with the user's line where it is known.
+    """Returns the relations between the program's symbols, with the user's source line if it is known.
 
-    It is that of the check, or of where the last of the integers is read.
+    The line is that of the check, or that of the last read of an integer in the relation.
 
-    Bounds of one symbol are not among them: the ranges of the program hold these. The exceptions are sizes
-    that a part of static size needs: there torch takes each dynamic size for at least 2, whatever its range.
+    Bounds of a single symbol are left out, because the program's ranges contain them. There is one exception:
+    lower bounds that a slice or a diagonal of static size needs. During tracing torch assumes that each
+    dynamic size is at least 2, whatever its range is.
     """
     found: dict[sympy.Expr, SourceLocation | None] = {}
-    # Of an assertion torch keeps where its last integer is read.
+    # For an assertion, torch records the line on which the last of its integers is read.
     for node in program.graph.nodes:
         if node.target is torch.ops.aten._assert_scalar.default:
             value = meta.get_val(node.args[0]) if isinstance(node.args[0], torch.fx.Node) else None
@@ -51,7 +52,10 @@ def relations_of(program: ExportedProgram) -> tuple[Relation, ...]:
 
 
 def _least_sizes(node: Node, ranges: Ranges) -> Iterator[tuple[sympy.Expr, int]]:
-    """The dynamic sizes that a part of static size needs to be at least a number, if their range has less."""
+    """Yields (size, minimum) for dynamic sizes that a slice or a diagonal of static size needs.
+
+    A size is left out if its range already has this minimum.
+    """
     if node.target not in (_aten.slice.Tensor, _aten.diagonal.default):
         return
     shape, part = meta.get_val(cast(Node, node.args[0])).shape, meta.get_val(node).shape
@@ -74,7 +78,7 @@ def _least_sizes(node: Node, ranges: Ranges) -> Iterator[tuple[sympy.Expr, int]]
 
 
 def _least_sliced(start: IntLike | None, end: IntLike | None) -> int:
-    """The smallest size from which on a slice has the same length."""
+    """Returns the smallest size of the dim for which the slice has its full length."""
     least = -start if _static(start) and start < 0 else 0
     return max(least, end) if _static(end) and end < _END else least
 
@@ -84,7 +88,7 @@ def _static(number: object) -> TypeGuard[int]:
 
 
 def _is_bound(relation: sympy.Expr) -> bool:
-    """Whether it only bounds one symbol, or says what tracing takes for granted of sizes (0 or 1)."""
+    """Whether a relation has no symbols, or only bounds a single symbol."""
     if not relation.free_symbols:
         return True
     return len(relation.free_symbols) == 1 and all(

@@ -1,4 +1,4 @@
-"""Nodes for symbolic sizes: from an expression over the sizes of inputs to the node that computes it."""
+"""Nodes for symbolic sizes: maps an expression of input sizes to the node that computes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rushlight.ir.sym import IntLike
 
 
 class SymbolNodes:
-    """Knows which node holds each symbolic expression of a graph, and makes the missing ones."""
+    """Maps each symbolic expression of a graph to the node that computes it, and creates missing nodes."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -24,18 +24,22 @@ class SymbolNodes:
         self._sizes: dict[sympy.Symbol, Node] = {}
 
     def add_placeholder(self, node: Node) -> None:
-        """An input whose sizes may be symbols."""
+        """Registers an input of the graph, whose sizes may be symbols."""
         self._inputs.append(node)
         self.add(node)
 
     def add(self, node: Node) -> None:
-        """A node that may compute a symbolic scalar."""
+        """Registers a node that may compute a symbolic scalar."""
         val = meta.find_val(node)
         if isinstance(val, torch.SymInt):
             self._known.setdefault(val.node.expr, node)
 
     def node_of(self, item: object) -> Any:
-        """`item` itself unless it is a symbolic int, which becomes the node that computes it."""
+        """Returns the node that computes a symbolic int. Other items, and constants, are returned as values.
+
+        Raises:
+            NeedsFallback: the item is a symbolic float or bool, or no node can compute it.
+        """
         if isinstance(item, torch.SymInt):
             constant = item.node.maybe_as_int()
             return constant if constant is not None else self._node_of_expression(item)
@@ -74,7 +78,10 @@ class SymbolNodes:
         return self._node_of_expression(value), value
 
     def _size_node(self, symbol: sympy.Symbol) -> Node:
-        """`sym_size.int` of the first input dim that is the symbol, placed after the inputs."""
+        """Returns a call of `sym_size.int` for the first input dim whose size is the symbol.
+
+        The call is inserted after the inputs.
+        """
         node = self._sizes.get(symbol)
         if node is not None:
             return node
@@ -91,6 +98,3 @@ class SymbolNodes:
                     self._sizes[symbol] = node
                     return node
         raise NeedsFallback(f"no input has the size {symbol}")
-
-    def finish(self) -> None:
-        """Moves sizes of inputs that the program reads to the front, so that every user follows them."""

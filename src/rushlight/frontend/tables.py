@@ -1,4 +1,4 @@
-"""Which operators decompose, and by what: torch's Core ATen table and what edge programs change in it."""
+"""The table of decompositions: torch's table for Core ATen, with the changes for edge programs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from rushlight.ir import custom_ops
 
 Table = Mapping[OpOverload, Decomposition]
 
-# Edge programs decompose these though torch's table of Core ATen keeps them.
+# Operators that torch's Core ATen table keeps and edge programs decompose.
 _ALSO_DECOMPOSED = (torch.ops.aten.linalg_vector_norm.default, torch.ops.aten.addmv.default)
 
 
-# Operators of other packages, by qualified name: they are there if the package is loaded.
-_ELSEWHERE: dict[str, Decomposition] = {"transformers::grouped_mm_fallback": custom_ops.grouped_mm}
+# Operators of other packages, by qualified name. An operator exists only if its package is loaded.
+_OTHER_PACKAGES: dict[str, Decomposition] = {"transformers::grouped_mm_fallback": custom_ops.grouped_mm}
 
-# Resampling operators that torch's decompositions expand from their overload `vec`.
+# Resampling operators whose overload `vec` torch decomposes without calling the overload `default`.
 _RESAMPLING = (
     torch.ops.aten.upsample_linear1d,
     torch.ops.aten.upsample_trilinear3d,
@@ -36,14 +36,14 @@ _RESAMPLING = (
 
 
 def _resample(op: OpOverload) -> Decomposition:
-    """The overload `vec` by the `default` one, `op`."""
+    """Returns a decomposition of the overload `vec` that calls the overload `default`, which is `op`."""
     from torch._decomp.decompositions import get_scale_value, upsample_compute_output_size
 
     def decomposed(x: torch.Tensor, output_size: object, *flags: object) -> torch.Tensor:
         *flags_alone, factors = flags
         sizes = upsample_compute_output_size(x.size(), output_size, factors)
         scales = [get_scale_value(factors, dim) for dim in range(x.dim() - 2)]
-        # torch expands some of them at the autograd key.
+        # torch decomposes some of the operators at the dispatch key Autograd, which this call must skip.
         with torch._C._AutoDispatchBelowAutograd():
             resampled: torch.Tensor = op(x, sizes, *flags_alone, *scales)
         return resampled
@@ -51,7 +51,7 @@ def _resample(op: OpOverload) -> Decomposition:
     return decomposed
 
 
-# Quantized programs are matched by their quantize and dequantize operators.
+# Quantize and dequantize operators are never decomposed, because passes match them.
 _QUANT_LIBRARIES = ("quantized_decomposed", "torchao")
 _QUANT_NAMES = ("quantize", "dequantize", "choose_qparams")
 
@@ -79,9 +79,9 @@ def is_quant_primitive(op: OpOverload) -> bool:
     return namespace in _QUANT_LIBRARIES and name.startswith(_QUANT_NAMES)
 
 
-def _loaded_elsewhere() -> dict[OpOverload, Decomposition]:
+def _of_loaded_packages() -> dict[OpOverload, Decomposition]:
     table: dict[OpOverload, Decomposition] = {}
-    for name, decomposition in _ELSEWHERE.items():
+    for name, decomposition in _OTHER_PACKAGES.items():
         namespace, operator = name.split("::")
         if torch._C._dispatch_has_kernel(name):
             table[getattr(getattr(torch.ops, namespace), operator).default] = decomposition
@@ -89,11 +89,11 @@ def _loaded_elsewhere() -> dict[OpOverload, Decomposition]:
 
 
 def python_table(preserve: Collection[OpOverload] = ()) -> dict[OpOverload, Decomposition]:
-    """Python decompositions to Core ATen, without the operators of `preserve`.
+    """Returns Python decompositions to Core ATen, without the operators of `preserve`.
 
-    Of a preserved resampling operator the overload `vec` becomes the `default` one.
+    If the overload `default` of a resampling operator is preserved, the overload `vec` is decomposed to it.
     """
-    table = {**_python_decompositions(), **_loaded_elsewhere()}
+    table = {**_python_decompositions(), **_of_loaded_packages()}
     for op in preserve:
         table.pop(op, None)
     table.update(_resamplings(preserve))
@@ -101,15 +101,15 @@ def python_table(preserve: Collection[OpOverload] = ()) -> dict[OpOverload, Deco
 
 
 def _resamplings(preserve: Collection[OpOverload]) -> dict[OpOverload, Decomposition]:
-    wanted = [packet for packet in _RESAMPLING if packet.default in preserve and packet.vec not in preserve]
-    return {packet.vec: _resample(packet.default) for packet in wanted}
+    packets = [packet for packet in _RESAMPLING if packet.default in preserve and packet.vec not in preserve]
+    return {packet.vec: _resample(packet.default) for packet in packets}
 
 
 def general_table(preserve: Collection[OpOverload] = ()) -> CustomDecompTable:
-    """The table for `ExportedProgram.run_decompositions` that means the same as `decomposes` below."""
+    """Returns the table for `ExportedProgram.run_decompositions` with the same effect as `python_table`."""
     table = torch.export.default_decompositions()
     table.update({op: _python_decompositions()[op] for op in (*_ALSO_DECOMPOSED, *OWN)})
-    table.update(_loaded_elsewhere())
+    table.update(_of_loaded_packages())
     for op in list(table.keys()):
         if op in preserve or (isinstance(op, OpOverload) and is_quant_primitive(op)):
             table.pop(op, None)
@@ -119,26 +119,29 @@ def general_table(preserve: Collection[OpOverload] = ()) -> CustomDecompTable:
 
 @cache
 def is_composite(op: OpOverload) -> bool:
-    """Whether torch defines `op` by other operators for every backend; it has no kernel of its own."""
+    """Whether torch implements `op` with other operators for all backends (CompositeImplicitAutograd)."""
     key = torch._C.DispatchKey.CompositeImplicitAutograd
     return torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key) or key in op.py_kernels
 
 
 @cache
 def is_functional(op: OpOverload) -> bool:
-    """Whether the schema neither writes nor aliases."""
+    """Whether, according to its schema, `op` writes no argument and returns no alias."""
     schema = op._schema
     tensors = list(schema.arguments) + list(schema.returns)
     return not schema.is_mutable and all(argument.alias_info is None for argument in tensors)
 
 
 def torch_keeps(op: OpOverload) -> bool:
-    """Whether torch's own decomposition leaves `op` whole though torch defines it by other operators."""
+    """Whether torch's decomposition keeps `op`, although `op` is a composite operator."""
     return op in _preserved_composites()
 
 
 def is_kept_composite(op: OpOverload, preserve: Collection[OpOverload]) -> bool:
-    """Whether a composite operator stays whole: torch keeps it, or the user asks and its schema allows it."""
+    """Whether a composite operator is not decomposed.
+
+    This is so if torch keeps it, or if it is in `preserve` and its schema is functional.
+    """
     if torch_keeps(op) or is_quant_primitive(op):
         return True
     if op not in preserve or torch.Tag.maybe_aliasing_or_mutating in op.tags:

@@ -1,7 +1,7 @@
-"""Kernel tables from ExecuTorch's YAML files (`functions.yaml`, `custom_ops.yaml`).
+"""Generates kernel tables from ExecuTorch's YAML files (`functions.yaml`, `custom_ops.yaml`).
 
-`python -m rushlight.select.kernels_yaml` is what the CMake functions `gen_selected_ops`,
-`generate_bindings_for_kernels`, `gen_operators_lib` and `gen_custom_ops_aot_lib` call.
+The CMake functions `gen_selected_ops`, `generate_bindings_for_kernels`, `gen_operators_lib` and
+`gen_custom_ops_aot_lib` call `python -m rushlight.select.kernels_yaml`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rushlight.files import write_file
 from rushlight.format.program import ScalarType
 from rushlight.select.usage import Usage, read_usage, read_yaml
 
-RUNTIME_NAMESPACE = "torch::executor"  # kernels in this namespace belong to the runtime
+RUNTIME_NAMESPACE = "torch::executor"  # The runtime provides the kernels in this namespace.
 DTYPES = {
     "Byte": ScalarType.BYTE,
     "Char": ScalarType.CHAR,
@@ -66,7 +66,7 @@ class Argument:
         name: the name of the parameter.
         cpp_type: the type of the kernel's parameter.
         is_out: whether the kernel writes the parameter.
-        is_tensor: whether it is a single tensor that is never None.
+        is_tensor: whether the parameter is a single tensor that cannot be None.
     """
 
     name: str
@@ -135,12 +135,12 @@ def parse_schema(text: str) -> Schema:
     """Reads a signature such as `my_ops::mul3.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)`.
 
     Raises:
-        ValueError: the text is no signature, or has a type that kernels do not support.
+        ValueError: the text is not a signature, or kernels do not support a type in it.
     """
     match = re.fullmatch(r"\s*([\w:]+(?:\.\w+)?)\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)
     if match is None:
         raise ValueError(
-            f"{text!r} is no signature such as my_ops::mul3.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"
+            f"{text!r} is not a signature such as my_ops::mul3.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"
         )
     name = match[1] if "::" in match[1] else f"aten::{match[1]}"
     arguments = [_argument(part, name) for part in _split(match[2]) if part != "*"]
@@ -168,7 +168,7 @@ def _argument(text: str, operator: str) -> Argument:
         r"(\w+)(\((\w+)(!)?(?: -> [^)]*)?\))?(\?)?(\[\w*\](\([^)]*!\))?)?(\?)?\s+(\w+)", declaration
     )
     if match is None:
-        raise ValueError(f"{operator}: {text!r} is no parameter of a signature")
+        raise ValueError(f"{operator}: {text!r} is not a parameter of a signature")
     base, written = match[1], bool(match[4]) or bool(match[7])
     inner_optional, is_list, outer_optional = bool(match[5]), match[6] is not None, bool(match[8])
     cpp: str | None
@@ -180,7 +180,7 @@ def _argument(text: str, operator: str) -> Argument:
         kinds = _TYPES.get(base)
         cpp = kinds[inner_optional or outer_optional] if kinds else None
     if cpp is None:
-        raise ValueError(f"{operator}: kernels take no parameter of the type in {text!r}")
+        raise ValueError(f"{operator}: kernels do not support the type of the parameter {text!r}")
     is_tensor = base == "Tensor" and not is_list and not inner_optional
     return Argument(match[9], "Tensor&" if written and is_tensor else cpp, written, is_tensor)
 
@@ -189,8 +189,8 @@ def read_kernels(functions: Path | None, custom: Path | None) -> KernelIndex:
     """Reads the kernels that YAML files list.
 
     Args:
-        functions: kernels of ATen's operators: entries `op: add.out` with `kernels`.
-        custom: operators and their kernels: entries `func: <signature>` with `kernels`.
+        functions: a file with kernels of ATen operators: entries `op: add.out` with `kernels`.
+        custom: a file with custom operators and their kernels: entries `func: <signature>` with `kernels`.
 
     Raises:
         ValueError: a file has a wrong format; the message names the file and the entry.
@@ -219,7 +219,9 @@ def _add_entry(index: KernelIndex, entry: Mapping[str, Any]) -> None:
     known = {"op", "func", "kernels", "type_alias", "dim_order_alias", "variants", "namespace", "tags"}
     unknown = sorted(str(key) for key in set(entry) - known)
     if unknown:
-        raise ValueError(f"an entry has the unknown key {unknown[0]!r}; known are {', '.join(sorted(known))}")
+        raise ValueError(
+            f"an entry has the unknown key {unknown[0]!r}; the valid keys are {', '.join(sorted(known))}"
+        )
     if ("op" in entry) == ("func" in entry):
         raise ValueError("an entry needs either `op: <name>` or `func: <signature>`")
     if "func" in entry:
@@ -236,7 +238,7 @@ def _add_entry(index: KernelIndex, entry: Mapping[str, Any]) -> None:
     for kernel in kernels:
         if not isinstance(kernel, dict):
             raise ValueError(
-                f"{name}: {kernel!r} in `kernels` is no mapping with `arg_meta` and `kernel_name`"
+                f"{name}: {kernel!r} in `kernels` is not a mapping with `arg_meta` and `kernel_name`"
             )
         function = _cpp_function(str(kernel.get("kernel_name", "")), name)
         for key in _keys(kernel.get("arg_meta"), entry, name):
@@ -249,24 +251,24 @@ def _cpp_function(kernel_name: str, operator: str) -> str | None:
     if not re.fullmatch(r"\w+(::\w+)*", kernel_name):
         raise ValueError(f"{operator}: `kernel_name` is {kernel_name!r}, and not the name of a C++ function")
     namespace, _, function = kernel_name.rpartition("::")
-    # As in ExecuTorch, the functions are in a namespace `native` within the namespace in the file.
+    # As in ExecuTorch, the functions are defined in the nested namespace `native`.
     if namespace in ("", RUNTIME_NAMESPACE):
         return None
     return f"{namespace}::native::{function}"
 
 
 def _keys(arg_meta: Any, entry: Mapping[str, Any], operator: str) -> list[str | None]:
-    """The keys of a kernel: one for each combination of dtypes that its aliases allow."""
+    """Returns the keys of a kernel: one for each combination of dtypes that its aliases allow."""
     if arg_meta is None:
         return [None]
     types, orders = entry.get("type_alias") or {}, entry.get("dim_order_alias") or {}
     if not isinstance(arg_meta, dict):
         raise ValueError(
-            f"{operator}: `arg_meta` is no mapping from parameters to [type alias, dim order alias]"
+            f"{operator}: `arg_meta` is not a mapping from parameters to [type alias, dim order alias]"
         )
     for key, aliases in (("type_alias", types), ("dim_order_alias", orders)):
         if not isinstance(aliases, dict) or not all(isinstance(value, list) for value in aliases.values()):
-            raise ValueError(f"{operator}: `{key}` is no mapping from aliases to lists")
+            raise ValueError(f"{operator}: `{key}` is not a mapping from aliases to lists")
     metas: list[tuple[str, list[int]]] = []
     for parameter, meta in arg_meta.items():
         if not isinstance(meta, list) or len(meta) != 2:
@@ -291,12 +293,12 @@ def _keys(arg_meta: Any, entry: Mapping[str, Any], operator: str) -> list[str | 
 
 def _dtype(name: Any, operator: str) -> ScalarType:
     if str(name) not in DTYPES:
-        raise ValueError(f"{operator}: {name} is no dtype; known are {', '.join(DTYPES)}")
+        raise ValueError(f"{operator}: {name} is not a dtype; the dtypes are {', '.join(DTYPES)}")
     return DTYPES[str(name)]
 
 
 def schema_of(index: KernelIndex, operator: str) -> Schema:
-    """The signature of an operator in the files or in PyTorch.
+    """Returns the signature of an operator from the YAML files, or else from PyTorch.
 
     Raises:
         ValueError: PyTorch does not have the operator, or is not installed.
@@ -307,24 +309,28 @@ def schema_of(index: KernelIndex, operator: str) -> Schema:
         import torch
     except ImportError as error:
         raise ValueError(
-            f"the signature of {operator} is PyTorch's, which is missing: pip install rushlight[compile]"
+            f"the signature of {operator} must be read from PyTorch, which is not installed: "
+            "pip install rushlight[compile]"
         ) from error
     name, _, overload = operator.partition(".")
     for found in torch._C._jit_get_schemas_for_operator(name):
         if found.overload_name == overload:
             return parse_schema(str(found))
-    raise ValueError(f"PyTorch has no operator {operator}; describe it by `func: <signature>`")
+    raise ValueError(f"PyTorch has no operator {operator}; add its signature with `func: <signature>`")
 
 
 def selected_names(index: KernelIndex, usage: Usage) -> list[str]:
-    """The operators in the files and in the usage that a library registers, in order."""
+    """Returns the operators that a library registers, sorted.
+
+    These are the operators in `usage`, or all operators in `index` if `usage` selects none or all.
+    """
     if usage.every_operator or not usage.operators:
         return sorted(index.kernels)
     return sorted(usage.operators)
 
 
 def selected_yaml(usage: Usage) -> str:
-    """The text of `selected_operators.yaml`, which `rushlight select` can read."""
+    """Returns the text of `selected_operators.yaml`, which `rushlight select` can read."""
     everything = "true" if usage.every_operator else "false"
     if not usage.operators:
         return f"include_all_operators: {everything}\noperators: {{}}\n"
@@ -334,7 +340,7 @@ def selected_yaml(usage: Usage) -> str:
 
 
 def declarations(index: KernelIndex, names: Iterable[str]) -> str:
-    """The text of `NativeFunctions.h`: declarations of the kernels that a library registers."""
+    """Returns the text of `NativeFunctions.h`, which declares the kernels of a library."""
     lines = [
         "#pragma once",
         "",
@@ -364,16 +370,16 @@ def declarations(index: KernelIndex, names: Iterable[str]) -> str:
 
 
 def registration(index: KernelIndex, names: Sequence[str], tables: Sequence[str], library: str) -> str:
-    """The source file that registers a library's kernels at the start of a program.
+    """Returns the text of the source file that registers a library's kernels before `main` runs.
 
     Args:
         index: the kernels of the YAML files.
         names: the operators of the library.
-        tables: the sources of the runtime's kernels, in order: `optimized`, `quantized`, `portable`.
+        tables: the runtime's kernel libraries to search, in order: `optimized`, `quantized`, `portable`.
         library: the name of the library.
 
     Raises:
-        ValueError: an operator has no kernel in the files, and there are no tables.
+        ValueError: an operator needs a kernel of the runtime, and `tables` is empty.
     """
     own = [(name, entry) for name in names for entry in index.kernels.get(name, []) if entry.function]
     builtin = [
@@ -383,7 +389,7 @@ def registration(index: KernelIndex, names: Sequence[str], tables: Sequence[str]
     ]
     if builtin and not tables:
         raise ValueError(
-            f"{builtin[0]} is to have the runtime's kernel: add portable_kernels or optimized_kernels "
+            f"{builtin[0]} needs a kernel of the runtime: add portable_kernels or optimized_kernels "
             f"to KERNEL_LIBS"
         )
     lines = ["// Generated from YAML files of kernels.", '#include "NativeFunctions.h"', ""]
@@ -398,7 +404,7 @@ def registration(index: KernelIndex, names: Sequence[str], tables: Sequence[str]
             lines += [f'    make_boxed_kernel("{name}", EXECUTORCH_FN({entry.function}){key}),']
         lines += ["};", ""]
     if builtin:
-        lines += ["// Operators whose kernels are the runtime's, sorted.", "const char* const names[] = {"]
+        lines += ["// Operators with kernels of the runtime, sorted.", "const char* const names[] = {"]
         lines += [f'    "{name}",' for name in builtin]
         listed = ", ".join(f"::rushlight::{table}_kernels()" for table in tables)
         lines += ["};", "::rushlight::Kernel rows[sizeof(names) / sizeof(names[0])];", ""]
@@ -410,7 +416,7 @@ def registration(index: KernelIndex, names: Sequence[str], tables: Sequence[str]
             "  size_t count = 0;",
             "  for (const char* name : names) {",
             "    const ::rushlight::Kernel* row = ::rushlight::find_kernel(tables, name);",
-            '    ET_CHECK_MSG(row != nullptr, "the runtime has no kernel of %s", name);',
+            '    ET_CHECK_MSG(row != nullptr, "the runtime has no kernel for %s", name);',
             "    rows[count++] = *row;",
             "  }",
             "  using ::executorch::runtime::internal::register_table;",
@@ -419,19 +425,20 @@ def registration(index: KernelIndex, names: Sequence[str], tables: Sequence[str]
     if own:
         lines += ["  if (::executorch::runtime::register_kernels(kernels) != Error::Ok) return false;"]
     lines += ["  return true;", "}", "", "}  // namespace", ""]
-    lines += ["// The linker keeps this object because of its symbol."]
+    lines += ["// Linker options name this symbol, so that the linker keeps the object file."]
     lines += [f'extern "C" const bool {symbol};', f'extern "C" const bool {symbol} = register_all();']
     return "\n".join(lines) + "\n"
 
 
 def torch_library(index: KernelIndex, names: Sequence[str]) -> str:
-    """The source file of a PyTorch library that calls the kernels in eager mode.
+    """Returns the text of the source file of a PyTorch library that calls the kernels in eager mode.
 
-    Each operator `ns::op.out` also gets a functional form `ns::op`. It allocates an out tensor with the shape
-    and dtype of the first tensor argument; the kernel then resizes it.
+    The library also defines a functional operator `ns::op` for each operator `ns::op.out`. It allocates an
+    out tensor with the shape and dtype of the first tensor argument, and the kernel resizes this tensor.
+    Operators without a kernel for all dtypes are left out.
 
     Raises:
-        ValueError: an operator has no kernel for all dtypes, or no out argument.
+        ValueError: an operator does not have exactly one out tensor.
     """
     lines = ["// Generated from YAML files of kernels.", '#include "NativeFunctions.h"', ""]
     lines += ["#include <executorch/extension/aten_util/make_aten_functor_from_et_functor.h>"]
@@ -443,7 +450,7 @@ def torch_library(index: KernelIndex, names: Sequence[str]) -> str:
             continue
         schema = schema_of(index, name)
         if len(schema.outs) != 1 or schema.cpp_return != "Tensor&":
-            raise ValueError(f"{name}: PyTorch calls kernels with one out tensor")
+            raise ValueError(f"{name}: a PyTorch library needs kernels with exactly one out tensor")
         namespace, _, operator = name.partition("::")
         text = schema.text.partition("::")[2]
         out = schema.arguments.index(schema.outs[0])
@@ -458,7 +465,7 @@ def torch_library(index: KernelIndex, names: Sequence[str]) -> str:
 
 
 def _functional(schema: Schema, function: str, out: int) -> str | None:
-    """The functional form of an operator, or None if no tensor argument gives the dtype of the result."""
+    """Returns the definition of the functional operator, or None if the operator has no tensor argument."""
     inputs = [argument for argument in schema.arguments if not argument.is_out]
     like = next((i for i, argument in enumerate(inputs) if argument.is_tensor), None)
     base, _, overload = schema.name.partition(".")
@@ -482,7 +489,7 @@ def _functional(schema: Schema, function: str, out: int) -> str | None:
 
 
 def _aten_type(cpp_type: str) -> str:
-    """ATen's type for a kernel's parameter."""
+    """Returns ATen's type for a kernel parameter."""
     plain = {
         "TensorList": "at::TensorList",
         "string_view": "c10::string_view",
@@ -494,19 +501,26 @@ def _aten_type(cpp_type: str) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes a file unless its content is already the same, so that nothing is rebuilt."""
+    """Writes a file if its content changes. An unchanged file keeps its time, so that nothing is rebuilt."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         write_file(path, text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the commands that CMake calls. Returns the exit code."""
+    """Runs the command.
+
+    Args:
+        arguments: the arguments; None means those of the process.
+
+    Returns:
+        1 if there was an error, which is printed; else 0.
+    """
     parser = argparse.ArgumentParser(prog="python -m rushlight.select.kernels_yaml", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     chosen = commands.add_parser("select", help="write selected_operators.yaml")
     chosen.add_argument("--ops-schema-yaml", type=Path)
-    chosen.add_argument("--root-ops", default="", help="names between commas")
+    chosen.add_argument("--root-ops", default="", help="names of operators, separated by commas")
     chosen.add_argument("--ops-from-model", type=Path, nargs="*", default=[])
     chosen.add_argument("--include-all-ops", action="store_true")
     chosen.add_argument("--out", type=Path, required=True)

@@ -1,4 +1,4 @@
-"""The user's own kernels in a selective build: C++ sources that are compiled with it."""
+"""The user's own kernels in a selective build: C++ sources that the build compiles."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class OwnSources:
     """C++ sources with kernels.
 
     Attributes:
-        tables: the sources that define a table of kernels, each by RUSHLIGHT_KERNEL_LIBRARY.
-        others: the other sources, which the tables need.
+        tables: the sources that define a kernel table with RUSHLIGHT_KERNEL_LIBRARY.
+        others: the sources without a kernel table.
         operators: the operators in the rows of the tables.
     """
 
@@ -34,13 +34,13 @@ def read_own_sources(paths: Sequence[Path]) -> OwnSources:
         paths: the sources.
 
     Raises:
-        ValueError: a source does not exist or has several tables, or no source has one.
+        ValueError: a source does not exist or has several tables, or no source has a table.
     """
     tables, others = [], []
     operators: set[str] = set()
     for path in dict.fromkeys(path.resolve() for path in paths):
         if not path.is_file():
-            raise ValueError(f"--own-sources {path}: there is no such file")
+            raise ValueError(f"--own-sources {path}: the file does not exist")
         text = _COMMENT.sub("", path.read_text(encoding="utf-8"))
         count = len(_TABLE.findall(text))
         if count > 1:
@@ -55,14 +55,14 @@ def read_own_sources(paths: Sequence[Path]) -> OwnSources:
         operators |= set(_ROW.findall(text))
     if paths and not tables:
         raise ValueError(
-            "--own-sources: none of the files defines a table of kernels; end one with "
-            'RUSHLIGHT_KERNEL_LIBRARY("name", rows), where rows is a constexpr array of Kernel'
+            "--own-sources: no file defines a kernel table; append "
+            'RUSHLIGHT_KERNEL_LIBRARY("name", rows) to one of them, where rows is a constexpr array of Kernel'
         )
     return OwnSources(tables, others, frozenset(operators))
 
 
 def own_header(own: OwnSources) -> str:
-    """The text of own_kernels.h, which declares the tables."""
+    """Returns the text of own_kernels.h, which declares the functions that return the tables."""
     names = table_names(own)
     declared = "\n".join(f"KernelTable {name}();" for name in names)
     listed = ", ".join(f"::rushlight::own::{name}()" for name in names)
@@ -82,11 +82,11 @@ namespace rushlight::own {{
 
 
 def own_variables(own: OwnSources, folder: Path) -> str:
-    """The lines for the user's sources in selection.cmake.
+    """Returns the lines for the user's sources in selection.cmake.
 
     Args:
         own: the sources.
-        folder: the folder of the project. Paths of sources inside it are relative to it.
+        folder: the folder of the project. Paths of sources inside the folder are written relative to it.
     """
     folder = folder.resolve()
 
@@ -102,5 +102,5 @@ def own_variables(own: OwnSources, folder: Path) -> str:
 
 
 def table_names(own: OwnSources) -> list[str]:
-    """The names of the functions that return the tables."""
+    """Returns the names of the C++ functions that return the tables."""
     return [f"table_{index}" for index in range(len(own.tables))]

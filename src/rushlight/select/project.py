@@ -24,7 +24,7 @@ _CPP_NAMES = {
     ScalarType.UINT64: "UInt64",
 }
 _ALL_DTYPES = 0xFFFFFFFF
-_WINDOWS = (3, 5, 7)  # window sizes for which depthwise convolutions have specialized code
+_WINDOWS = (3, 5, 7)  # Depthwise convolutions have specialized microkernels for these window sizes.
 _CPU_FILES = ("backends/cpu/backend.cpp",)
 
 
@@ -35,8 +35,8 @@ class Selection:
     Attributes:
         rows: the rows of the kernel tables.
         usage: the features that the programs use.
-        families: families of instruction sets besides the generic one, such as `avx2`.
-        programs: programs, or bundled programs, that are embedded in the runner, by name.
+        families: families of instruction sets in addition to the generic one, such as `avx2`.
+        programs: the bytes of programs or bundled programs that the runner embeds, by name.
         own: the user's own kernels, whose sources the build compiles too.
     """
 
@@ -62,11 +62,11 @@ def select(
     Args:
         usage: the features that the programs use.
         sources: the runtime.
-        kinds: the kernel libraries to take rows from; without `optimized`, results equal the portable
-            kernels'.
-        isas: families of instruction sets; None means the families of the CPU plans, or all if there are
-            optimized kernels outside of plans.
-        own_operators: operators for which the user has kernels.
+        kinds: the kernel libraries from which rows are selected. Without `optimized`, the results are those
+            of the portable kernels.
+        isas: families of instruction sets; None means the families of the CPU plans, or all families if
+            optimized kernels are selected.
+        own_operators: operators whose kernels the application provides.
         programs: programs to embed in the runner, by name.
         own_sources: sources of the user's own kernels, which the build compiles.
 
@@ -85,9 +85,9 @@ def select(
     missing = usage.operators.keys() - {row.name for row in rows} - set(own_operators) - own.operators
     if missing:
         raise ValueError(
-            f"the runtime has no kernels for {', '.join(sorted(missing))}; give the C++ sources "
-            "of your own kernels with --own-sources, or name the operators that your application brings "
-            "with --own"
+            f"the runtime has no kernels for {', '.join(sorted(missing))}; pass the C++ sources "
+            "of your own kernels with --own-sources, or use --own to name the operators whose kernels your "
+            "application provides"
         )
     families = set(usage.targets if isas is None else isas)
     if isas is None and any(row.kind == "optimized" for row in rows):
@@ -96,7 +96,7 @@ def select(
     unknown = families - FAMILIES.keys()
     if unknown:
         names = ", ".join([GENERIC, *FAMILIES])
-        raise ValueError(f"{', '.join(sorted(unknown))}: no such instruction set; the names are {names}")
+        raise ValueError(f"unknown instruction sets: {', '.join(sorted(unknown))}; the names are {names}")
     return Selection(rows, usage, frozenset(families), programs or {}, own)
 
 
@@ -107,8 +107,8 @@ def project_files(selection: Selection, sources: RuntimeSources, name: str, fold
         selection: the contents of the build.
         sources: the runtime.
         name: the name of the CMake project.
-        folder: the future folder of the files. Paths of sources inside it are relative, so that it can be
-            moved.
+        folder: the folder to which the files will be written. Paths of sources inside it are relative, so
+            that the folder can be moved.
 
     Returns:
         The text of each file, by its path in the project.
@@ -126,14 +126,21 @@ def project_files(selection: Selection, sources: RuntimeSources, name: str, fold
     if selection.own.tables:
         files["own_kernels.h"] = own_header(selection.own)
     if selection.usage.steps:
-        files["cpu_steps.cpp"] = _absent_steps(_steps_without_files(selection.usage, sources))
+        files["cpu_steps.cpp"] = _unsupported_steps(_steps_without_files(selection.usage, sources))
     if selection.programs:
         files["programs.cpp"] = _programs(selection.programs)
     return files
 
 
 def write_project(folder: Path, files: Mapping[str, str]) -> None:
-    """Writes the files of a project. Unchanged files are not touched, so that nothing is rebuilt."""
+    """Writes the files of a project, and removes generated files that the project no longer has.
+
+    Unchanged files are not written, so that the build system does not compile them again.
+
+    Args:
+        folder: the folder of the project.
+        files: the text of each file, by its path in the project.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for generated in (*(f"{kind}_table.cpp" for kind in KINDS), "cpu_steps.cpp", "own_kernels.h"):
         if generated not in files:
@@ -171,9 +178,9 @@ add_subdirectory(${{RUSHLIGHT_RUNTIME}} rushlight)
 
 
 def _runner_definitions(programs: Mapping[str, bytes]) -> list[str]:
-    """The sizes of the arenas that all programs share, and whether a program is bundled with test cases.
+    """Returns definitions: the sizes of the arenas, and whether a program is bundled with test cases.
 
-    The second arena holds all planned memories except the first.
+    All programs share the arenas. The second arena contains all planned memories except the first.
     """
     first, second = 64, 0
     for data in programs.values():
@@ -190,7 +197,7 @@ def _runner_definitions(programs: Mapping[str, bytes]) -> list[str]:
 
 
 def _source_files(selection: Selection, sources: RuntimeSources) -> set[str]:
-    """The sources of the build in the folders that a selection reduces."""
+    """Returns the sources of the build in the folders from which only selected files are compiled."""
     files = sources.kernel_files(selection.rows)
     if selection.usage.steps:
         steps = sources.steps()
@@ -213,7 +220,10 @@ set(RUSHLIGHT_SELECTED_BACKENDS {"cpu" if selection.usage.steps else ""})
 
 
 def _microkernels(selection: Selection, sources: RuntimeSources, files: Iterable[str]) -> str:
-    """The microkernels of the build. Kernels may call any function, with windows of any size."""
+    """Returns the text of selected_microkernels.h.
+
+    Optimized kernels may call any unary function, with windows of any size.
+    """
     usage = selection.usage
     members, named = sources.microkernels(files)
     windows, has_f16 = set(usage.windows), usage.has_f16
@@ -226,7 +236,7 @@ def _microkernels(selection: Selection, sources: RuntimeSources, files: Iterable
         {*members, *(f"window{size}" for size in windows & set(_WINDOWS))} | ({"f16"} if has_f16 else set())
     )
     lines = "\n".join(f'  "{word} " \\' for word in words)
-    return f"""// Written by `rushlight select`: what microkernels/tables/selected.h asks for.
+    return f"""// Written by `rushlight select`: the macros that microkernels/tables/selected.h reads.
 #define RL_SELECTED_FUNCTIONS {sum(1 << function for function in functions):#x}ull
 #define RL_SELECTED \\
   " " \\
@@ -269,13 +279,13 @@ def _narrowed(row: KernelText, dtypes: Dtypes) -> str:
 
 
 def _steps_without_files(usage: Usage, sources: RuntimeSources) -> set[str]:
-    """The operations of CPU plans whose files are left out. One file may contain several operations."""
+    """Returns the operations whose files the build leaves out. A file may contain several operations."""
     files = sources.steps()
     built = {files[name] for name in usage.steps}
     return {name for name, path in files.items() if path not in built}
 
 
-def _absent_steps(names: Iterable[str]) -> str:
+def _unsupported_steps(names: Iterable[str]) -> str:
     lines = "\n".join(f"RL_ABSENT({name})" for name in sorted(names))
     return f"""// Written by `rushlight select`: the steps of CPU plans that this build leaves out.
 #include "backends/cpu/step.h"

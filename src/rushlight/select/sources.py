@@ -1,4 +1,4 @@
-"""Finds the runtime sources that kernels and steps need, by scanning the text of the sources."""
+"""Finds the runtime sources that kernels and CPU plan steps need, by scanning the text of the sources."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ FAMILIES = {
 GENERIC = "generic"
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
-# A function definition at the start of a line, with the class of a member function.
+# A function definition at the start of a line. Group 1 is the class of a member function.
 _DEFINITION = re.compile(
     r"^(?=\w)(?!namespace\b|static\b|using\b|return\b)[\w:<>&*, ]*?\b(?:(\w+)::)?(\w+)\(", re.M
 )
 # A function declaration at the start of a line.
 _DECLARATION = re.compile(r"^[A-Za-z][^;{}()]*\([^;{}]*\)[a-z ]*;", re.M)
-# The namespace of a table; some files pass it to the headers that define the table.
+# The namespace of a microkernel table. Some files pass the namespace to the header that defines the table.
 _ISA_NAMESPACE = re.compile(r"^(?:namespace rushlight::microkernels::|#define RL_ISA )(\w+)", re.M)
 _WORD = re.compile(r"\w+")
-# A comment, or a string literal, which may hold the signs of a comment.
+# A comment, or a string literal, because a string may contain `//` or `/*`.
 _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.S)
-# Members of the microkernel tables, at their declarations and calls. A member of the nested table `packed` is
-# called `packed.member`.
+# Declarations and calls of members of the microkernel tables. A member of the nested table `packed` is called
+# as `packed.member`.
 _MEMBER = re.compile(r"\(\*(\w+)\)\(")
 _CALL = re.compile(r"(?<!packed)(?:\.|->|::)(\w+)\b(?!\(\))")
 _PACKED_CALL = re.compile(r"(?<=packed)(?:\.|->)(\w+)\b(?!\(\))")
 _FUNCTION = re.compile(r"\bUnaryOp::(\w+)")
-_OTHER_MEMBERS = frozenset({"packed.winograd", "packed.winograd_apart"})  # groups of functions
-_MAKE_STEP = "make_step"  # overloaded for every operation; a selection names its files
+_GROUP_MEMBERS = frozenset({"packed.winograd", "packed.winograd_apart"})  # Members with several functions.
+_MAKE_STEP = "make_step"  # Each operation has an overload, so that the name does not identify a file.
 
 
 @dataclass(frozen=True)
 class KernelText:
-    """A row of a kernel table, as in an `.inc` file.
+    """The text of a row of a kernel table in an `.inc` file.
 
     Attributes:
         kind: the library: `optimized`, `quantized` or `portable`.
-        name: the operator with overload.
-        text: the initializer, including its braces.
+        name: the operator with its overload.
+        text: the C++ initializer, including its braces.
     """
 
     kind: str
@@ -63,24 +63,24 @@ class KernelText:
 
 
 class RuntimeSources:
-    """The sources under `runtime/`. Paths are relative to this folder, with slashes."""
+    """The sources in the folder `runtime`. Paths are relative to this folder and have slashes."""
 
     def __init__(self, root: Path) -> None:
-        """Makes an object; files are read at the first use.
+        """Checks that the sources exist. Each file is read when it is first needed.
 
         Args:
             root: the folder `runtime` of Rushlight's sources.
 
         Raises:
-            ValueError: there are no sources.
+            ValueError: the folder does not contain the sources.
         """
         if not (root / "kernels" / "portable" / "table.cpp").is_file():
-            raise ValueError(f"{root} has no sources of the runtime; name the folder with --runtime")
+            raise ValueError(f"{root} has no sources of the runtime; pass the folder with --runtime")
         self.root = root
 
     @cached_property
     def rows(self) -> dict[str, list[KernelText]]:
-        """The rows of each kernel library, in order."""
+        """The rows of each kernel library, in the order of its files."""
         return {kind: list(self._rows_of(kind)) for kind in KINDS}
 
     def _rows_of(self, kind: str) -> Iterator[KernelText]:
@@ -97,7 +97,7 @@ class RuntimeSources:
                     yield KernelText(kind, row.split('"')[1], row)
 
     def table_preamble(self, kind: str) -> tuple[list[str], str]:
-        """The headers that the library's table includes, and the table's namespace."""
+        """Returns the headers that the table of a library includes, and the namespace of its kernels."""
         text = self._text(f"kernels/{kind}/table.cpp")
         headers = [name for name in _INCLUDE.findall(text) if name.endswith(".h")]
         namespace = re.search(r"using namespace (\w+);", text)
@@ -105,7 +105,7 @@ class RuntimeSources:
         return headers, namespace[1]
 
     def steps(self) -> dict[str, str]:
-        """The file of each operation of CPU plans."""
+        """Returns the file of each operation of CPU plans."""
         found: dict[str, str] = {}
         for path in self._files("backends/cpu/steps"):
             for name in re.findall(r"make_step\(const schema::(\w+)&", self._text(path)):
@@ -113,7 +113,7 @@ class RuntimeSources:
         return found
 
     def kernel_files(self, rows: Iterable[KernelText]) -> set[str]:
-        """The files that define the functions of rows."""
+        """Returns the files that define the functions of the rows."""
         files: set[str] = set()
         for row in rows:
             for kind, function in row.functions():
@@ -131,11 +131,18 @@ class RuntimeSources:
         }
 
     def closure(self, files: Iterable[str], families: frozenset[str]) -> set[str]:
-        """Returns all files that a build of `files` compiles, in the folders that a selection reduces.
+        """Returns `files` and all files that they need, in the folders with selected files.
 
-        A file needs the headers that it includes, and the files that define the functions which these headers
-        declare and which some file mentions. A file that names the table of an instruction set needs the file
-        of this table, if the instruction set is generic or its family is in `families`.
+        A file needs the headers that it includes. A header needs a file that defines one of the header's
+        functions if another file mentions this function. A file that names the table of an instruction set
+        needs the file of this table if the instruction set is generic or its family is in `families`.
+
+        Args:
+            files: source files.
+            families: families of instruction sets in addition to the generic one.
+
+        Returns:
+            The `.cpp` files.
         """
         seen: set[str] = set()
         words: set[str] = set()
@@ -165,10 +172,10 @@ class RuntimeSources:
             files: the files of a build.
 
         Returns:
-            The members of microkernel tables that files outside of the tables' own code name, and the unary
-            functions that these files name, such as `Affine`.
+            The members of microkernel tables and the unary functions, such as `Affine`, that these files and
+            their headers mention. The implementations of the microkernels are not scanned.
         """
-        members = set(_OTHER_MEMBERS)
+        members = set(_GROUP_MEMBERS)
         for header in sorted((self.root / "microkernels" / "tables").glob("*.h")):
             prefix = "packed." if header.name == "f32_packed.h" else ""
             members.update(prefix + name for name in _MEMBER.findall(header.read_text(encoding="utf-8")))
@@ -183,7 +190,7 @@ class RuntimeSources:
         return members & called, functions
 
     def functions(self) -> list[str]:
-        """The unary functions, in the order of their numbers."""
+        """Returns the unary functions, in the order of their numbers."""
         match = re.search(
             r"enum class UnaryOp : uint8_t \{(.*?)\};", self._text("microkernels/tables/f32.h"), re.S
         )
@@ -191,7 +198,7 @@ class RuntimeSources:
         return re.findall(r"^\s*(\w+),", match[1], re.M)
 
     def _with_headers(self, files: Iterable[str]) -> set[str]:
-        """The files, and all headers that they include."""
+        """Returns the files and all headers that they include, directly or indirectly."""
         seen: set[str] = set()
         waiting = set(files)
         while waiting:
@@ -202,7 +209,7 @@ class RuntimeSources:
         return seen
 
     def _is_used(self, path: str, header: str, words: set[str]) -> bool:
-        """Whether a file defines something that a header declares and that other files mention."""
+        """Whether a file defines a function or a class that the header declares and other files mention."""
         declared = self._words(header)
         return any(
             name in declared and name in words
@@ -211,7 +218,7 @@ class RuntimeSources:
         )
 
     def _mentions(self, path: str) -> set[str]:
-        """The words in a file, except the functions that the file declares and defines."""
+        """Returns the words in a file, without the names of functions that the file declares or defines."""
         if path.endswith(".h"):
             return set(_WORD.findall(_DECLARATION.sub("", self._text(path))))
         return self._words(path) - {function for owner, function in self._definitions(path) if not owner}
@@ -221,9 +228,9 @@ class RuntimeSources:
 
     @cached_property
     def _includers(self) -> dict[str, list[str]]:
-        """For each header: the files of its folder or subfolders that include it and may define functions.
+        """For each header: the `.cpp` files in its folder or subfolders that include it.
 
-        Portable kernels and tables are selected only by name.
+        Portable kernels and the files of tables are left out, because they are selected by name.
         """
         found: dict[str, list[str]] = {}
         folders = ("kernels/shared", "kernels/optimized", "kernels/quantized", "microkernels", "backends/cpu")
@@ -271,7 +278,7 @@ class RuntimeSources:
         return {}
 
     def _text(self, path: str) -> str:
-        """The text of a file without comments: their words must not select other files."""
+        """Returns the text of a file without comments, because words in comments must not select files."""
         if path not in self._texts:
             text = (self.root / path).read_text(encoding="utf-8")
             self._texts[path] = _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)

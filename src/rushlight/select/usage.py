@@ -1,4 +1,4 @@
-"""The features that programs use: operators with dtypes, steps of CPU plans, instruction sets."""
+"""Finds the features that programs use: operators with dtypes, steps of CPU plans and instruction sets."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Usage:
         windows: the sizes of the square windows in CPU plans.
         has_f16: whether CPU plans contain float16 or bfloat16.
         targets: the instruction sets of CPU plans, such as `avx2`.
-        every_operator: whether all operators are used, whatever `operators` says.
+        every_operator: whether all operators are used, not only those in `operators`.
     """
 
     operators: Mapping[str, Dtypes] = field(default_factory=dict)
@@ -94,11 +94,11 @@ def read_usage(path: Path) -> Usage:
 
     Args:
         path: a program (`.pte`), a program with test cases (`.bpte`), ExecuTorch's `selected_operators.yaml`
-            (`.yaml`, `.yml`), or a list in the text form of kernel tables, with lines such as
-            `aten::add.out float32`; an operator without dtypes may have all dtypes.
+            (`.yaml`, `.yml`), or a text file in the format of kernel tables, with lines such as
+            `aten::add.out float32`. A line without dtypes selects all dtypes.
 
     Raises:
-        ValueError: the file has none of these formats, or a program uses a backend other than CpuBackend; the
+        ValueError: the file has none of these formats, or a program uses a backend other than CpuBackend. The
             message names the file.
         OSError: the file cannot be read.
     """
@@ -134,7 +134,7 @@ def is_bundled_program(data: bytes) -> bool:
 
 
 def program_of(data: bytes) -> bytes:
-    """The bytes of the `.pte` file in the bytes of a `.pte` or a `.bpte` file."""
+    """Returns the bytes of the program (`.pte`), given the bytes of a `.pte` or a `.bpte` file."""
     if not is_bundled_program(data):
         return data
     from rushlight.devtools.bundled_program.serialize import (
@@ -194,8 +194,8 @@ def _usage_of_delegate(file: PTEFile, plan: ExecutionPlan, index: int, name: str
     delegate = plan.delegates[index]
     if delegate.id != CPU_BACKEND:
         raise ValueError(
-            f"{name}: method '{plan.name}' uses {delegate.id}, which a selective build cannot have; compile "
-            f"the model for {CPU_BACKEND} or without a backend"
+            f"{name}: method '{plan.name}' uses {delegate.id}, which selective builds do not support; "
+            f"compile the model for {CPU_BACKEND} or without a backend"
         )
     return usage_of_plan(read_plan(bytes(file.delegate_data[delegate.processed.index])))
 
@@ -230,24 +230,24 @@ def read_yaml(path: Path) -> Any:
     """Reads a YAML file.
 
     Raises:
-        ValueError: the file is no YAML, or PyYAML is not installed; the message names the file.
+        ValueError: the file is not valid YAML, or PyYAML is not installed. The message names the file.
         OSError: the file cannot be read.
     """
     try:
         import yaml  # type: ignore[import-untyped]
     except ImportError as error:
-        raise ValueError(f"{path}: reading YAML needs the package PyYAML; pip install pyyaml") from error
+        raise ValueError(f"{path}: reading YAML needs the package PyYAML: pip install pyyaml") from error
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
-        raise ValueError(f"{path} is no YAML: {error}") from error
+        raise ValueError(f"{path} is not valid YAML: {error}") from error
 
 
 def _usage_of_yaml(path: Path) -> Usage:
     """Returns the features that a file of ExecuTorch's selective build lists."""
     content = read_yaml(path)
     if not isinstance(content, dict) or not isinstance(content.get("operators", {}), dict):
-        raise ValueError(f"{path} has no mapping `operators`, as selected_operators.yaml has")
+        raise ValueError(f"{path} is not a selected_operators.yaml: it has no mapping `operators`")
     kernels: dict[str, Any] = content.get("et_kernel_metadata") or {}
     if not isinstance(kernels, dict):
         raise ValueError(f"{path}: `et_kernel_metadata` is not a mapping from operators to kernel keys")
@@ -256,7 +256,7 @@ def _usage_of_yaml(path: Path) -> Usage:
 
 
 def _dtypes_of_keys(keys: Any) -> Dtypes:
-    """The dtypes in keys such as `v1/6;0,1|6;0,1`, which have the dtype and the dim order of each tensor."""
+    """Returns the dtypes in keys such as `v1/6;0,1|6;0,1`: the dtype and the dim order of each tensor."""
     found: set[ScalarType] = set()
     for key in keys or ["default"]:
         match = re.fullmatch(r"v1/(.+)", str(key))
@@ -266,6 +266,6 @@ def _dtypes_of_keys(keys: Any) -> Dtypes:
             found.update(ScalarType(int(part.split(";")[0])) for part in match[1].split("|") if part.strip())
         except ValueError as error:
             raise ValueError(
-                f"the kernel key {key!r} does not name the number of a dtype: {error}"
+                f"the kernel key {key!r} contains an invalid number of a dtype: {error}"
             ) from error
     return frozenset(found)

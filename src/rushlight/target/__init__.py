@@ -1,1 +1,1 @@
-"""The capabilities of a target: the kernel tables against which the compiler checks programs."""
+"""The kernels of a target: the tables with which the compiler checks that a program can run."""

@@ -1,4 +1,4 @@
-"""The runtime's kernels as text: each line has an operator and the dtypes of its arguments."""
+"""The kernels of this package's runtime, as text in the format of `kernel_table.py`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def host_kernels() -> str:
 def loaded_kernels() -> str:
     """Returns the kernels of the shared libraries that `rushlight.runtime.load_library` has loaded."""
     if "rushlight.runtime.libraries" not in sys.modules:
-        return ""  # No library can be loaded without the native runtime, which a compile does not need.
+        return ""  # No library is loaded. The import would load the native runtime, which compilation avoids.
     from rushlight.runtime.kernels import kernel_table
     from rushlight.runtime.libraries import loaded_libraries
 

@@ -1,10 +1,10 @@
 """The kernels of a target: operator names with the dtypes that their kernels support.
 
 The text form has one line for each kernel, such as `aten::gather.out float32,float64 2:int32,int64`. The line
-has the operator, the dtypes that all tensors of a call (including outs) may have, and then arguments with
-other dtypes, by position from 0 (`1,2:bool,uint8`). A line without dtypes allows all dtypes. If an operator
-has several lines, one of them must support all tensors of a call. Empty lines and text after a `#` are
-ignored.
+contains the operator and the dtypes that the tensors of a call, including the outs, may have. Arguments with
+other dtypes follow, with their positions counted from 0 (`1,2:bool,uint8`). A line without dtypes allows all
+dtypes. If an operator has several lines, one of them must support all tensors of a call. Empty lines and text
+after a `#` are ignored.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ class KernelRow:
     others: tuple[tuple[frozenset[int], Dtypes], ...] = ()
 
     def dtypes_of(self, argument: int) -> Dtypes:
-        """The dtypes that the tensors of an argument may have."""
+        """Returns the dtypes that the tensors of an argument may have."""
         return next((dtypes for positions, dtypes in self.others if argument in positions), self.dtypes)
 
 
 @dataclass(frozen=True)
 class DtypeMismatch:
-    """A tensor argument whose dtype no kernel supports together with the arguments before it.
+    """A tensor argument that no kernel supports together with the arguments before it.
 
     Attributes:
         argument: the position of the argument.
         dtype: the dtype of the argument.
-        taken: the dtypes that the kernel supports for this argument.
+        taken: the dtypes of this argument that the kernel supports.
     """
 
     argument: int
@@ -55,9 +55,11 @@ class DtypeMismatch:
 
 @dataclass(frozen=True)
 class KernelTable:
-    """Kernels by operator name with overload.
+    """The kernels of a target.
 
-    With `trusts_unknown`, operators without a kernel in this table are assumed to have kernels elsewhere.
+    Attributes:
+        kernels: the rows by operator name with overload.
+        trusts_unknown: assume that the target has kernels for all operators that are not in this table.
     """
 
     kernels: Mapping[str, tuple[KernelRow, ...]] = field(default_factory=dict)
@@ -70,7 +72,7 @@ class KernelTable:
         """Returns the first argument that no kernel supports; None if a kernel supports all arguments.
 
         Args:
-            operator: a name of the table.
+            operator: the name of an operator in this table.
             dtypes: the position and the dtype of each tensor argument, in the order of the positions.
         """
         nearest: DtypeMismatch | None = None
@@ -83,9 +85,10 @@ class KernelTable:
         return nearest
 
     def with_operators(self, operators: Iterable[str]) -> KernelTable:
-        """Returns this table with kernels of all dtypes for `operators` such as `mine::op.out`.
+        """Returns this table with additional kernels, which support all dtypes.
 
-        The runtime must have these kernels.
+        Args:
+            operators: operators such as `mine::op.out`, for which the runtime must have kernels.
         """
         return replace(self, kernels={**self.kernels, **dict.fromkeys(operators, (KernelRow(),))})
 
@@ -106,7 +109,11 @@ def _first_mismatch(row: KernelRow, dtypes: Sequence[tuple[int, str]]) -> DtypeM
 
 
 def parse_kernel_table(text: str) -> KernelTable:
-    """Reads the text form. Raises ValueError with the line number for a line in another form."""
+    """Parses the text form of a kernel table.
+
+    Raises:
+        ValueError: a line has another form. The message has the number of the line.
+    """
     kernels: dict[str, tuple[KernelRow, ...]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.split("#")[0].split()
@@ -123,7 +130,7 @@ def parse_kernel_table(text: str) -> KernelTable:
 
 
 def _parse_row(words: Sequence[str]) -> KernelRow | None:
-    """The row for the words after the operator; None if the words have another form."""
+    """Returns the row for the words after the operator; None if the words have another form."""
     dtypes: Dtypes = None
     if words and ":" not in words[0]:
         dtypes, words = frozenset(words[0].split(",")), words[1:]
@@ -139,7 +146,12 @@ def _parse_row(words: Sequence[str]) -> KernelRow | None:
 
 
 def read_kernel_table(path: str | Path) -> KernelTable:
-    """Reads a kernel table from a file."""
+    """Reads a kernel table from a file.
+
+    Raises:
+        ValueError: a line is not in the text form of kernel tables.
+        OSError: the file cannot be read.
+    """
     return parse_kernel_table(Path(path).read_text(encoding="utf-8"))
 
 
@@ -151,8 +163,8 @@ def _built_in() -> KernelTable:
 def host_kernel_table() -> KernelTable:
     """Returns the kernels of this package's runtime and of the libraries loaded so far.
 
-    After `install_as_executorch()`, operators that are not in the table are assumed to have kernels
-    elsewhere, because ExecuTorch's compiler does not check kernels. The import hook sets this.
+    After `install_as_executorch()`, the table accepts operators without a kernel (`trusts_unknown`), because
+    ExecuTorch's compiler does not check kernels.
     """
     trusts_unknown = any(getattr(finder, "stands_for_executorch", False) for finder in sys.meta_path)
     table = replace(_built_in(), trusts_unknown=trusts_unknown)

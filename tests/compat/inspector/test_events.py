@@ -76,7 +76,7 @@ def test_the_converter_reads_the_times_of_delegates_alone() -> None:
 
 
 def test_values_of_two_runs_must_agree() -> None:
-    with pytest.raises(AssertionError, match="add recorded other values"):
+    with pytest.raises(AssertionError, match="add recorded different values"):
         EventBlock._gen_from_etdump(
             a_dump([recorded("add", 0, 1, 0)], [recorded("add", 0, 1, 4)]), output_buffer=BUFFER
         )
@@ -90,7 +90,7 @@ def test_values_of_two_runs_must_agree() -> None:
 
 def test_a_clock_of_32_bits_may_start_again() -> None:
     assert Event._calculate_elapsed_time(2**32 - 1, 9) == 10
-    with pytest.raises(ValueError, match="only a clock of 32 bits"):
+    with pytest.raises(ValueError, match="only a 32-bit clock"):
         Event._calculate_elapsed_time(2**33, 9)
 
 

@@ -1,1 +1,1 @@
-"""ExecuTorch's Inspector and its steps, built on Rushlight's Inspector."""
+"""ExecuTorch's Inspector and its helper functions, implemented with Rushlight's Inspector."""

@@ -1,4 +1,4 @@
-"""Debug handles of nodes and events, and the pairs of values that share debug handles."""
+"""Maps nodes and events by debug handle, and pairs their values."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from rushlight.ir import meta
 from rushlight.passes.base import graph_modules
 
 UNSET_DEBUG_HANDLE = 0
-"""The debug handle of a node without a counterpart in the edge program."""
+"""The debug handle of a node from which no node of the edge program was made."""
 
 RuntimeOutputs: TypeAlias = Mapping[DebugHandle, tuple[Any, int]]
-"""The recorded values of events and the number of results, by the debug handles of the events."""
+"""The recorded values of an event and the number of its results, by the debug handles of the event."""
 
 
 class NodeFilter:
-    """Chooses nodes of a graph.
+    """Selects nodes of a graph.
 
     Args:
         metadata_key: a key that the metadata of the node must have.
         op_type: the kind of the node, such as "call_function".
-        exclude_ops: texts that the name of the node must not contain.
+        exclude_ops: strings that the name of the node must not contain.
     """
 
     def __init__(self, metadata_key: str, op_type: str, exclude_ops: Sequence[str] | None = None) -> None:
@@ -36,7 +36,7 @@ class NodeFilter:
         self.exclude_ops = list(exclude_ops or ())
 
     def matches(self, node: Node) -> bool:
-        """Whether the node is chosen."""
+        """Returns whether the filter selects the node."""
         has_key = meta.get_all(node).get(self.metadata_key) is not None
         is_excluded = any(name in node.name for name in self.exclude_ops)
         return has_key and node.op == self.op_type and not is_excluded
@@ -46,14 +46,14 @@ _OPERATORS = NodeFilter("debug_handle", "call_function", exclude_ops=["getitem"]
 
 
 def operators_with_handles(graph_module: GraphModule) -> Iterator[tuple[Node, DebugHandle]]:
-    """The operators of a graph that have a debug handle, in order, with their handles."""
+    """Yields the operators of a graph that have a debug handle, in order, with their handles."""
     for node in graph_module.graph.nodes:
         if _OPERATORS.matches(node):
             yield node, as_handles(meta.get_debug_handle(node))
 
 
 class IntermediateOutputCapturer(Interpreter):
-    """Runs a graph module and keeps the results of its operators by debug handle."""
+    """Runs a graph module, and stores the results of its operators by debug handle."""
 
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module)
@@ -64,19 +64,20 @@ class IntermediateOutputCapturer(Interpreter):
         """Runs the module.
 
         Args:
-            *args, **kwargs: its inputs, as for `run`.
+            *args, **kwargs: the inputs of the module, as for `run`.
 
         Returns:
-            A copy of the result of the last operator with each debug handle; a list for several results.
+            For each debug handle, a copy of the result of the last operator with this handle. If the operator
+            has several results, this is a list.
         """
         self._captured = {}
         self.run(*args, **kwargs)
         return self._captured
 
     def run_node(self, n: Node) -> Any:
-        """Runs a node and keeps its result."""
+        """Runs a node and stores its result."""
         result = super().run_node(n)
-        if all(chosen.matches(n) for chosen in self.node_filters):
+        if all(node_filter.matches(n) for node_filter in self.node_filters):
             several = isinstance(result, (tuple, list))
             kept = [_copy(item) for item in result] if several else _copy(result)
             self._captured[as_handles(meta.get_debug_handle(n))] = kept
@@ -98,7 +99,7 @@ def get_aot_debug_handle_to_op_name_mapping(graph_module: GraphModule) -> dict[D
 def find_op_names(
     target_debug_handle: DebugHandle, debug_handle_to_op_names: Mapping[DebugHandle, Sequence[str]]
 ) -> list[str]:
-    """Returns the names of all operators whose debug handles are among the given ones."""
+    """Returns the names of the operators whose debug handles are all in `target_debug_handle`."""
     wanted = set(target_debug_handle)
     return [
         name
@@ -108,11 +109,11 @@ def find_op_names(
     ]
 
 
-# ---- From the edge program back to the program of torch.export ----
+# ---- From the edge program back to the exported program ----
 
 
 def get_ancestor_node_identifiers(node: Node) -> list[str]:
-    """Returns "name.graph" of the nodes that a node was made from, the nearest one first."""
+    """Returns the identifiers "name.graph_id" of the nodes from which a node was made, the nearest first."""
     found = []
     sources = meta.history_of(node)
     while sources:
@@ -122,7 +123,7 @@ def get_ancestor_node_identifiers(node: Node) -> list[str]:
 
 
 def get_parent_node_identifier(node: Node) -> str | None:
-    """Returns "name.graph" of the node that a node was made from, or None."""
+    """Returns the identifier "name.graph_id" of the node from which a node was made, or None."""
     return next(iter(get_ancestor_node_identifiers(node)), None)
 
 
@@ -137,19 +138,19 @@ def propagate_back_debug_handle(
     edge_dialect_program: ExportedProgram,
     disable_debug_handle_valdiation: bool = False,
 ) -> bool:
-    """Gives nodes of an exported program the debug handles of the edge nodes derived from them.
+    """Copies debug handles from edge nodes to the nodes of the exported program from which they were made.
 
-    Nodes that no edge node was made from get `UNSET_DEBUG_HANDLE`.
+    Nodes without an edge node get `UNSET_DEBUG_HANDLE`.
 
     Args:
-        exported_program: what torch.export gave; the metadata of its nodes is changed.
-        exported_program_graph_id: the identity of its graph when it was lowered.
+        exported_program: the program from torch.export. The metadata of its nodes is changed.
+        exported_program_graph_id: the id of its graph when the program was lowered.
         edge_dialect_program: the edge program.
-        disable_debug_handle_valdiation: also take an edge program with nodes that were not made from any
-            node of the exported program.
+        disable_debug_handle_valdiation: accept an edge program in which a node was not made from a node of
+            the exported program.
 
     Returns:
-        Whether the nodes got handles.
+        Whether the handles were copied. If False, the exported program is not changed.
     """
     handles: dict[str, Any] = {}
     wanted = set()
@@ -177,29 +178,29 @@ def propagate_back_debug_handle(
 def merge_runtime_overlapping_debug_handles(
     runtime_intermediate_outputs: Mapping[DebugHandle, tuple[int, Any, int]],
 ) -> dict[DebugHandle, tuple[int, Any, int]]:
-    """Joins events that share a debug handle.
+    """Merges events that share a debug handle.
 
     Args:
         runtime_intermediate_outputs: (instruction, value, number of results) by debug handles.
 
     Returns:
-        Entries whose handles are disjoint. A joined entry has the value of its last instruction, and the
-        handles of its instructions in order, each at its last place.
+        Entries with disjoint handles. A merged entry has the value of its last instruction, and the handles
+        of its instructions in order. A handle of several instructions has the position of the last one.
     """
     merged: dict[DebugHandle, tuple[int, Any, int]] = {}
     for handles, entry in runtime_intermediate_outputs.items():
-        joined, chosen = tuple(dict.fromkeys(handles)), entry
+        joined, last_entry = tuple(dict.fromkeys(handles)), entry
         for other in [other for other in merged if not set(other).isdisjoint(handles)]:
             before = merged.pop(other)
             if before[0] < entry[0]:
-                joined = _joined(other, joined)
+                joined = _merge_handles(other, joined)
             else:
-                joined, chosen = _joined(joined, other), before
-        merged[joined] = chosen
+                joined, last_entry = _merge_handles(joined, other), before
+        merged[joined] = last_entry
     return merged
 
 
-def _joined(first: DebugHandle, second: DebugHandle) -> DebugHandle:
+def _merge_handles(first: DebugHandle, second: DebugHandle) -> DebugHandle:
     return (*(handle for handle in first if handle not in second), *second)
 
 
@@ -213,18 +214,21 @@ def map_runtime_aot_intermediate_outputs(
         runtime_intermediate_outputs: the values of events, whose debug handles are disjoint.
 
     Returns:
-        (debug handles, value of the graph) to (debug handles, value of the runtime). An event that computes
-        several operators is paired with the last of them, and one with several results with the last ones.
+        A dict from (debug handles, value of the graph) to (debug handles, value of the runtime). An event
+        that computes several operators is paired with the last operator, and an event with several results
+        with as many of the last operators.
 
     Raises:
-        ValueError: an operator's handles lie in several events.
+        ValueError: the debug handles of an operator belong to several events.
     """
     owners = {handle: handles for handles in runtime_intermediate_outputs for handle in handles}
     groups: dict[DebugHandle, dict[DebugHandle, Any]] = {}
     for handles, value in aot_intermediate_outputs.items():
         events = {owners[handle] for handle in handles if handle in owners}
         if len(events) > 1:
-            raise ValueError(f"the operators {handles} are computed by several events: {sorted(events)}")
+            raise ValueError(
+                f"the operator with the debug handles {handles} belongs to several events: {sorted(events)}"
+            )
         for event in events:
             groups.setdefault(event, {})[handles] = value
     mapping: IntermediateOutputMapping = {}
@@ -244,7 +248,7 @@ def map_runtime_aot_intermediate_outputs(
 
 
 def _items(values: Any, place: int) -> tuple[Any, ...]:
-    """The values of an event that are the results of an operator with several results."""
+    """Returns the values of an event for an operator with several results."""
     if not isinstance(values, Sequence):
         raise TypeError(f"an operator with several results is compared with a {type(values).__name__}")
     last = values[place]
@@ -256,7 +260,11 @@ def _items(values: Any, place: int) -> tuple[Any, ...]:
 
 
 def _item(reference: Any, values: Any, count: int, place: int) -> Any:
-    """The value of an event for a result: of several, the only value with its shape and dtype."""
+    """Returns the value of an event for a result.
+
+    If the event has several values but one result, it is the only value with the shape and dtype of the
+    reference.
+    """
     if not isinstance(values, Sequence):
         return values
     if count == 1 and isinstance(reference, torch.Tensor):

@@ -1,4 +1,4 @@
-"""Events and blocks of events, made from the runs of an ETDump in ExecuTorch's steps."""
+"""Events and blocks of events, which are made from the runs of an ETDump with ExecuTorch's functions."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ RESERVED_FRAMEWORK_EVENT_NAMES = ["Method::init", "Program::load_method", "Metho
 
 @dataclass
 class PerfData(perf.PerfData):
-    """The times of an event, one for each run; equal if the times are equal."""
+    """The times of an event, one for each run. Objects with equal times are equal."""
 
 
 @dataclass
 class Event(plain.Event):
-    """An event as in Rushlight's Inspector; events are equal if their fields are equal."""
+    """An event, as in Rushlight's Inspector. Events with equal fields are equal."""
 
     _delegate_time_scale_converter: TimeConverter | None = None
     step_name: str = field(default="", compare=False)
@@ -59,12 +59,12 @@ class Event(plain.Event):
         """Makes the event for a signature from its instructions, one for each run.
 
         Args:
-            signature: what the instructions have in common.
-            events: the instructions, each with one timed event at most.
-            scale_factor: how many ticks of the clock are one of the shown unit.
+            signature: the signature of all these instructions.
+            events: the instructions, each with at most one timed event.
+            scale_factor: the number of clock ticks in one unit of the displayed times.
             output_buffer: the debug buffer.
-            delegate_metadata_parser: reads what a backend recorded with its steps.
-            delegate_time_scale_converter: converts times inside of delegates, (identifier, time) to time.
+            delegate_metadata_parser: parses the metadata that a backend recorded with its steps.
+            delegate_time_scale_converter: converts times in delegates: `(identifier, time) -> time`.
         """
         event = Event(
             "",
@@ -82,14 +82,14 @@ class Event(plain.Event):
 
     @staticmethod
     def _calculate_elapsed_time(start_time: Any, end_time: Any) -> Any:
-        """The ticks between two times.
+        """Returns the number of ticks between two times.
 
         Raises:
-            ValueError: the time ends before its start, and the clock has more than 32 bits.
+            ValueError: the end is before the start, and the clock has more than 32 bits.
         """
         if start_time > end_time and max(start_time, end_time) >= 2**32:
             raise ValueError(
-                f"an event lasts from {start_time} to {end_time}; only a clock of 32 bits starts again from 0"
+                f"an event starts at {start_time} and ends at {end_time}; only a 32-bit clock can wrap around"
             )
         return perf.elapsed(start_time, end_time)
 
@@ -97,7 +97,7 @@ class Event(plain.Event):
     def _populate_event_signature_fields(
         ret_event: Event, event_signature: ProfileEventSignature | DebugEventSignature | None
     ) -> None:
-        """Sets the name and the identifier of an event; the name of a delegate's step is its identifier."""
+        """Sets the name and the identifier of an event. The name of a delegate's step is its identifier."""
         if event_signature is None:
             return
         identifier: int | str | None = event_signature.delegate_id
@@ -115,7 +115,7 @@ class Event(plain.Event):
         events: Sequence[InstructionEvent],
         scale_factor: float,
     ) -> None:
-        """Sets the times of an event, and the backend's recorded data.
+        """Sets the times of an event, and the metadata that a backend recorded.
 
         Raises:
             ValueError: an instruction has several timed events.
@@ -156,12 +156,12 @@ class Event(plain.Event):
         """Sets the values of an event to the values of the first run.
 
         Raises:
-            AssertionError: another run recorded other values.
+            AssertionError: another run recorded different values.
         """
         if debug_event_signature is not None:
             name = ret_event.name
             Event._populate_event_signature_fields(ret_event, debug_event_signature)
-            ret_event.name = ret_event.name or name  # older dumps have no names of values
+            ret_event.name = ret_event.name or name  # Values in older dumps have no names.
         first: list[Any] = []
         for instruction in events:
             if instruction.debug_events is None:
@@ -171,7 +171,7 @@ class Event(plain.Event):
             ]
             if first and not all(map(is_inference_output_equal, first, values)):
                 raise AssertionError(
-                    f"{ret_event.name or 'an event'} recorded other values in another run of the same inputs"
+                    f"{ret_event.name or 'an event'} recorded different values in runs with the same inputs"
                 )
             first = first or values
         ret_event.debug_data = first
@@ -179,7 +179,7 @@ class Event(plain.Event):
     def _associate_with_op_graph_nodes(
         self, debug_handle_to_op_node_map: Mapping[int, Sequence[OperatorNode]]
     ) -> None:
-        """Adds operators, stack traces and modules of the nodes with the debug handles of the event."""
+        """Adds the operators, stack traces and modules of the nodes with the event's debug handles."""
         if self.name in RESERVED_FRAMEWORK_EVENT_NAMES or self.debug_handles is None:
             return
         handles = (self.debug_handles,) if isinstance(self.debug_handles, int) else self.debug_handles
@@ -193,7 +193,7 @@ class Event(plain.Event):
 
 @dataclass(eq=False)
 class EventBlock(plain.EventBlock):
-    """A block of events as in Rushlight's Inspector."""
+    """A block of events, as in Rushlight's Inspector."""
 
     @staticmethod
     def _gen_from_etdump(
@@ -204,18 +204,18 @@ class EventBlock(plain.EventBlock):
         delegate_metadata_parser: MetadataParser | None = None,
         delegate_time_scale_converter: TimeConverter | None = None,
     ) -> list[EventBlock]:
-        """Makes the blocks of a dump: runs with equal events are one block.
+        """Makes the blocks of a dump. Runs with equal events form one block.
 
         Args:
             etdump: the dump.
             source_time_scale: the unit of the runtime's clock.
-            target_time_scale: the unit of the shown times.
-            output_buffer: the debug buffer; without it, tensors are full of zeros.
-            delegate_metadata_parser: reads what a backend recorded with its steps.
-            delegate_time_scale_converter: converts times inside of delegates, (identifier, time) to time.
+            target_time_scale: the unit of the displayed times.
+            output_buffer: the debug buffer. If it is None, the recorded tensors are zeros.
+            delegate_metadata_parser: parses the metadata that a backend recorded with its steps.
+            delegate_time_scale_converter: converts times in delegates: `(identifier, time) -> time`.
 
         Raises:
-            AssertionError: two runs of a block recorded other values.
+            AssertionError: two runs of a block recorded different values.
         """
         groups: dict[RunSignature, _Group] = {}
         for run in etdump.run_data:
@@ -293,7 +293,7 @@ class EventBlock(plain.EventBlock):
             if not is_step or delegate is None:
                 event.debug_handles = handle_map[index]
                 if is_step:
-                    log.warning("no delegate call is known for instruction %s of the ETDump", index)
+                    log.warning("the ETRecord has no delegate call for instruction %s of the ETDump", index)
             else:
                 steps = delegate.get("delegate_map") or {}
                 event.debug_handles = _handles_of_step(steps, event.delegate_debug_identifier)
@@ -309,7 +309,7 @@ class _Group:
 
 
 def _handles_of_step(steps: Mapping[Any, Any], identifier: object) -> Any:
-    """The debug handles of a step; a backend may append text to the map's identifier: "conv (3)"."""
+    """Returns the debug handles of a step. A backend may append text to an identifier: "conv (3)"."""
     if identifier in steps:
         return steps[identifier]
     text = str(identifier)

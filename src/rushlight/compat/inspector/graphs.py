@@ -1,4 +1,4 @@
-"""Graphs of operators and values for tools, with the classes of `executorch.devtools.debug_format`."""
+"""Operator graphs for tools, with the classes of `executorch.devtools.debug_format`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 
 from rushlight.ir import memory_ops, meta
 
-_KEPT = ("debug_handle", "stack_trace", "nn_module_stack")
+_METADATA_KEYS = ("debug_handle", "stack_trace", "nn_module_stack")
 
 
 class RESERVED_METADATA_ARG(Enum):  # noqa: N801 (the name is ExecuTorch's)
@@ -31,8 +31,8 @@ class Node:
     """A node of a graph.
 
     Attributes:
-        name: its name.
-        inputs: the nodes whose results it takes.
+        name: the name of the node.
+        inputs: the nodes whose results are inputs of this node.
         output_shapes: the shape of each result.
         metadata: debug handle, stack trace and modules.
         named_args: the names of the arguments in the schema of the operator.
@@ -47,7 +47,7 @@ class Node:
 
 @dataclass
 class OperatorGraph:
-    """Nodes and graphs under one name; `metadata` describes the graph as a whole."""
+    """A named graph. Its elements are nodes and graphs, and `metadata` describes the whole graph."""
 
     graph_name: str
     elements: list[Any]
@@ -70,7 +70,7 @@ class OperatorNode(Node):
 
 
 class FXOperatorGraph(OperatorGraph):
-    """A graph of torch.fx as inputs, operators and outputs."""
+    """A graph of torch.fx, divided into inputs, operators and outputs."""
 
     @staticmethod
     def gen_operator_graph(
@@ -81,7 +81,7 @@ class FXOperatorGraph(OperatorGraph):
         """Makes the graph of a graph module.
 
         Args:
-            model: a module of the ATen, Edge or ExecuTorch dialect.
+            model: a graph module in the ATen, Edge or ExecuTorch dialect.
             skip_stack_trace: leave out the stack traces.
             enable_module_hierarchy: group the operators by the module that called them.
 
@@ -93,7 +93,7 @@ class FXOperatorGraph(OperatorGraph):
 
 class _Builder:
     def __init__(self, has_stack_traces: bool, has_modules: bool) -> None:
-        self._kept = [key for key in _KEPT if key != "stack_trace" or has_stack_traces]
+        self._kept = [key for key in _METADATA_KEYS if key != "stack_trace" or has_stack_traces]
         self._has_modules = has_modules
         self._nodes: dict[torch.fx.Node, Node] = {}
         self._constants = 0
@@ -115,8 +115,8 @@ class _Builder:
                 (inputs if node.op == "placeholder" else outputs).append(made)
                 continue
             module = _module_of(meta.get_all(node)) if self._has_modules else None
-            home = inside if module is None else modules.setdefault(module, [])
-            home.extend((*constants, made))
+            group = inside if module is None else modules.setdefault(module, [])
+            group.extend((*constants, made))
         graphs = [
             OperatorGraph(name, nodes, {"module_type": kind}) for (name, kind), nodes in modules.items()
         ]
@@ -130,10 +130,10 @@ class _Builder:
         )
 
     def _make(self, node: torch.fx.Node) -> tuple[Node, list[ValueNode]]:
-        """The node, and the nodes for the numbers and names among its arguments."""
+        """Returns the new node, and new nodes for its arguments that are constants."""
         if node.op not in ("placeholder", "get_attr", "output", "call_function"):
-            raise ValueError(f"{node.op} of {node.target} ({node.name}) has no place in a graph of operators")
-        name = node.name + "_"  # a name that ends in a number would be merged with others by viewers
+            raise ValueError(f"an operator graph cannot contain {node.op} of {node.target} ({node.name})")
+        name = node.name + "_"  # Viewers would merge nodes whose names end with a number.
         data = meta.get_all(node)
         tensors = [value for value in _values(data.get("val")) if isinstance(value, torch.Tensor)]
         shapes = [list(tensor.shape) for tensor in tensors] or None
@@ -162,7 +162,7 @@ class _Builder:
 
 
 def _arguments(argument: object) -> Iterator[object]:
-    """The nodes of an argument; numbers and names, and lists of them, as one value."""
+    """Yields the nodes in an argument. An argument without nodes is yielded as one value."""
     if argument is None:
         return
     leaves = pytree.tree_leaves(argument)
@@ -177,7 +177,7 @@ def _values(value: object) -> tuple[object, ...]:
 
 
 def _module_of(data: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The name and the class of the module that called an operator."""
+    """Returns the name and the class of the module that called an operator, or None."""
     stack = data.get("source_fn_stack")
     if not stack or "nn_module_stack" not in data:
         return None

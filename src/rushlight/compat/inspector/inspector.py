@@ -1,4 +1,4 @@
-"""ExecuTorch's Inspector, whose steps users may call or replace."""
+"""ExecuTorch's Inspector, with the methods that users of ExecuTorch may call or override."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _COMPARATORS: dict[str, Callable[[], NumericalComparatorBase]] = {
 def gen_graphs_from_etrecord(
     etrecord: ETRecord, enable_module_hierarchy: bool = False
 ) -> dict[str, OperatorGraph]:
-    """Returns the graphs of a record by name; the edge program has the name `EDGE_DIALECT_GRAPH_KEY`."""
+    """Returns the graphs of an ETRecord by name. The edge program has the name `EDGE_DIALECT_GRAPH_KEY`."""
     programs: dict[str, Any] = dict(etrecord.graph_map or {})
     if etrecord.edge_dialect_program is not None:
         programs[EDGE_DIALECT_GRAPH_KEY] = _edge_program(etrecord)
@@ -72,7 +72,7 @@ def gen_graphs_from_etrecord(
 
 
 def create_debug_handle_to_op_node_mapping(op_graph: OperatorGraph) -> dict[int, list[OperatorNode]]:
-    """Returns the operators of a graph, and of the graphs in it, by debug handle."""
+    """Returns the operators of a graph and of its nested graphs, by debug handle."""
     found: dict[int, list[OperatorNode]] = {}
     for element in op_graph.elements:
         if isinstance(element, OperatorGraph):
@@ -85,7 +85,7 @@ def create_debug_handle_to_op_node_mapping(op_graph: OperatorGraph) -> dict[int,
 
 
 def _edge_program(record: ETRecord) -> Any:
-    """The edge program of `forward`, or of the first method without that name."""
+    """Returns the edge program of `forward`, or of the first method if there is no `forward`."""
     edge = record.edge_dialect_program
     if not isinstance(edge, Mapping):
         return edge
@@ -93,29 +93,31 @@ def _edge_program(record: ETRecord) -> Any:
 
 
 class Inspector(plain.Inspector):
-    """What happened in runs of a program, computed in ExecuTorch's steps; see Rushlight's Inspector.
+    """Reads an ETDump and relates its events to the model, as Rushlight's Inspector does.
+
+    The class has the private methods of ExecuTorch's Inspector, because users override them.
 
     Args:
-        etdump_path: the path of the ETDump. Exactly one of this and `etdump_data` is given.
+        etdump_path: the path of the ETDump. Exactly one of `etdump_path` and `etdump_data` must be given.
         etdump_data: the bytes of the ETDump.
         etrecord: the ETRecord of the program, or its path.
         source_time_scale: the unit of the runtime's clock.
-        target_time_scale: the unit of all times that are shown.
-        debug_buffer_path: the file with the recorded values. Without it, tensors are full of zeros.
-        delegate_metadata_parser: reads what a backend recorded with its steps.
-        delegate_time_scale_converter: converts times inside of delegates, (identifier, time) to time; by
-            default from the unit of the clock to the shown one.
+        target_time_scale: the unit of the displayed times.
+        debug_buffer_path: the file with the recorded values. Without this file, recorded tensors are zeros.
+        delegate_metadata_parser: parses the metadata that a backend recorded with its steps.
+        delegate_time_scale_converter: converts times in delegates: `(identifier, time) -> time`. By default,
+            it converts from `source_time_scale` to `target_time_scale`.
         enable_module_hierarchy: group the operators of `op_graph_dict` by module.
-        reference_graph_name: the graph of `op_graph_dict` whose operators the events show.
+        reference_graph_name: the graph of `op_graph_dict` to whose operators events are related.
 
     Attributes:
-        event_blocks: the events, in blocks of runs that had the same events.
-        op_graph_dict: the graphs of the record by name; None without a record.
+        event_blocks: the blocks of events. Runs with the same events form one block.
+        op_graph_dict: the graphs of the ETRecord by name; None without an ETRecord.
 
     Raises:
-        RuntimeError: only one of the units is cycles.
-        TypeError: `etrecord` is neither a record nor a path.
-        ValueError: both or none of the dump's path and bytes are given.
+        RuntimeError: only one of the time scales is `CYCLES`.
+        TypeError: `etrecord` is neither an ETRecord nor a path.
+        ValueError: `etdump_path` and `etdump_data` are both given, or neither is given.
     """
 
     def __init__(
@@ -133,10 +135,10 @@ class Inspector(plain.Inspector):
     ) -> None:
         if (source_time_scale is TimeScale.CYCLES) != (target_time_scale is TimeScale.CYCLES):
             raise RuntimeError(
-                "times in cycles can only be shown in cycles: the length of a cycle is not known"
+                "times in cycles cannot be converted to another unit, as the length of a cycle is unknown"
             )
         if (etdump_path is None) == (etdump_data is None):
-            raise ValueError("give exactly one of etdump_path and etdump_data")
+            raise ValueError("exactly one of etdump_path and etdump_data must be given")
         self._source, self._target = source_time_scale, target_time_scale
         self._name = "the ETDump" if etdump_path is None else f"the ETDump {os.fspath(etdump_path)}"
         self._methods = {}
@@ -161,7 +163,7 @@ class Inspector(plain.Inspector):
         self._consume_etrecord(reference_graph_name)
 
     def _consume_etrecord(self, reference_graph_name: str) -> None:
-        """Connects the events with the operators of the record, if there is a record."""
+        """Relates the events to the operators of the ETRecord, if there is one."""
         record = self._etrecord
         if record is None:
             return
@@ -173,7 +175,7 @@ class Inspector(plain.Inspector):
         )
         if reference_graph_name not in self.op_graph_dict:
             raise DevtoolsError(
-                f"the ETRecord has no graph {reference_graph_name!r}; there are {sorted(self.op_graph_dict)}"
+                f"the ETRecord has no graph {reference_graph_name!r}; it has {sorted(self.op_graph_dict)}"
             )
         if reference_graph_name == EDGE_DIALECT_GRAPH_KEY:
             return
@@ -182,21 +184,21 @@ class Inspector(plain.Inspector):
             event.op_types, event.stack_traces, event.module_hierarchy = [], {}, {}
             event._associate_with_op_graph_nodes(nodes)  # type: ignore[attr-defined]
 
-    # ---- Numbers ----
+    # ---- Comparison of values ----
 
     def _resolve_reference_graph(
         self, reference_graph: str | None = None, disable_debug_handle_validation: bool = False
     ) -> tuple[GraphModule, str]:
-        """Returns the graph whose values the runtime's are compared with, and its name.
+        """Returns the reference graph for a comparison with the runtime, and its name.
 
         Args:
-            reference_graph: "exported_program", "edge_dialect_exported_program", a name of `graph_map` with
-                or without a method, or None for the first of these that can be used.
-            disable_debug_handle_validation: as for `propagate_back_debug_handle`.
+            reference_graph: "exported_program", "edge_dialect_exported_program", or a name in `graph_map`
+                with or without a method. None means the exported program if possible, else the edge program.
+            disable_debug_handle_validation: the option of `propagate_back_debug_handle`.
 
         Raises:
-            ValueError: the record has no such graph, or the exported program is no longer the one that the
-                edge program was made from.
+            ValueError: the ETRecord does not have the graph, or the edge program was not made from the
+                exported program.
         """
         record = self._record()
         if reference_graph in (None, EXPORTED):
@@ -211,11 +213,12 @@ class Inspector(plain.Inspector):
             if reference_graph == EXPORTED:
                 raise ValueError(
                     f"Cannot use '{EXPORTED}': the ETRecord has none, or debug handle backpropagation "
-                    "failed, because an edge node was made from none of its nodes; "
-                    "disable_debug_handle_valdiation=True takes it nevertheless"
+                    "failed, because an edge node was not made from one of its nodes; "
+                    "disable_debug_handle_valdiation=True turns this check off"
                 )
             log.warning(
-                "the values of the edge program are compared: the exported one is not that of the record"
+                "the runtime is compared with the edge program, because the exported program is missing or "
+                "does not match the edge program"
             )
             reference_graph = EDGE
         if reference_graph == EDGE:
@@ -225,21 +228,21 @@ class Inspector(plain.Inspector):
         graphs = record.graph_map or {}
         if name not in graphs:
             raise ValueError(
-                f"the graph {name!r} is not found in the ETRecord; there are {[EXPORTED, EDGE, *graphs]}"
+                f"the graph {name!r} is not found in the ETRecord; it has {[EXPORTED, EDGE, *graphs]}"
             )
         return graphs[name].module(), reference_graph
 
     def _record(self) -> ETRecord:
         if self._etrecord is None:
             raise ValueError(
-                "a numeric gap needs an ETRecord with representative inputs; give one to the Inspector"
+                "calculate_numeric_gap needs an ETRecord with representative inputs; pass it to the Inspector"
             )
         return self._etrecord
 
     def _get_aot_intermediate_outputs_and_op_names(
         self, reference_graph_module: GraphModule
     ) -> tuple[dict[DebugHandle, Any], dict[DebugHandle, list[str]]]:
-        """Returns the values of a graph on the inputs of the record, and the operators, by debug handle."""
+        """Runs a graph on the inputs of the ETRecord. Returns values and operator names by debug handle."""
         names = get_aot_debug_handle_to_op_name_mapping(reference_graph_module)
         capturer = IntermediateOutputCapturer(reference_graph_module)
         inputs = self._record()._representative_inputs
@@ -252,7 +255,7 @@ class Inspector(plain.Inspector):
     def _get_aot_debug_handle_to_stack_traces(
         self, reference_graph_module: GraphModule, resolved_graph_name: str
     ) -> dict[DebugHandle, dict[str, str | None]]:
-        """Returns the stack traces of a graph's operators by debug handle and name."""
+        """Returns the stack traces of the operators of a graph, by debug handle and operator name."""
         traces: dict[DebugHandle, dict[str, str | None]] = {}
         for node, handles in operators_with_handles(reference_graph_module):
             traces.setdefault(handles, {})[node.name] = meta.get_stack_trace(node)
@@ -263,7 +266,7 @@ class Inspector(plain.Inspector):
     def _get_runtime_intermediate_outputs_and_op_names(
         self,
     ) -> tuple[dict[DebugHandle, tuple[Any, int]], dict[DebugHandle, list[str]]]:
-        """Returns the recorded values with the number of results, and the events' names, by debug handles.
+        """Returns the recorded values with the numbers of results, and the names of events, by debug handles.
 
         A delegate call is left out if the values of its steps were recorded.
         """
@@ -293,21 +296,21 @@ class Inspector(plain.Inspector):
         disable_debug_handle_valdiation: bool = False,
         reference_graph: str | None = None,
     ) -> DataFrame:
-        """Compares recorded values with a graph of the record, which torch runs on the same inputs.
+        """Compares recorded values with the values of a graph of the ETRecord on the same inputs.
 
         Args:
             distance: "MSE", "L1", "SNR", or a comparator.
-            disable_debug_handle_valdiation: also compare with an exported program that some edge nodes were
-                not made from.
-            reference_graph: "exported_program", "edge_dialect_exported_program", a name of the record's
-                `graph_map`, or None for the first of these that can be used.
+            disable_debug_handle_valdiation: also compare with an exported program from which some edge nodes
+                were not made.
+            reference_graph: "exported_program", "edge_dialect_exported_program", or a name in the ETRecord's
+                `graph_map`. None means the exported program if possible, else the edge program.
 
         Returns:
-            A row for each compared value, with the columns of `NumericalComparatorBase.compare` and
-            "stacktraces".
+            A DataFrame with a row for each compared value. It has the columns of
+            `NumericalComparatorBase.compare` and the column "stacktraces".
 
         Raises:
-            ValueError: there is no record, no inputs, no such graph, or no such distance.
+            ValueError: the ETRecord, its inputs or the graph are missing, or the distance is unknown.
         """
         module, name = self._resolve_reference_graph(reference_graph, disable_debug_handle_valdiation)
         values, operators = self._get_aot_intermediate_outputs_and_op_names(module)
@@ -318,7 +321,7 @@ class Inspector(plain.Inspector):
         if isinstance(distance, str) and distance.strip().upper() in _COMPARATORS:
             distance = _COMPARATORS[distance.strip().upper()]()
         comparator = comparator_of(distance, self)
-        mapping = _arranged(map_runtime_aot_intermediate_outputs(values, recorded))
+        mapping = _with_reference_shapes(map_runtime_aot_intermediate_outputs(values, recorded))
         frame = comparator.compare(mapping, operators, events)
         if len(frame):
             by_name = {op: trace for named in traces.values() for op, trace in named.items()}
@@ -326,10 +329,10 @@ class Inspector(plain.Inspector):
         return frame
 
 
-def _arranged(mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:
-    """The pairs with the values of delegates' steps in the shapes of their references.
+def _with_reference_shapes(mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:
+    """Converts values of delegate steps to the shapes of their references.
 
-    Pairs of tensors that cannot be the same value are left out.
+    A pair is left out if the value cannot be converted to the shape of its reference.
     """
     result: IntermediateOutputMapping = {}
     for (handles, reference), (event, value) in mapping.items():
@@ -349,5 +352,5 @@ def _record_of(record: object) -> ETRecord | None:
     if isinstance(record, (str, os.PathLike)):
         return parse_etrecord(etrecord_path=record)
     if record is not None and not isinstance(record, ETRecord):
-        raise TypeError(f"etrecord is an ETRecord or the path of one, not {type(record).__name__}")
+        raise TypeError(f"etrecord must be an ETRecord or the path of one, not {type(record).__name__}")
     return record

@@ -1,4 +1,4 @@
-"""Identifies the events of a run, so that equal events of several runs can be grouped."""
+"""Signatures of events, with which equal events of several runs are grouped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rushlight.devtools.inspector.numerical_comparator import DebugHandle
 
 
 class DelegateMetadata(TypedDict):
-    """A delegate call: its backend, and the debug handles of each of its steps by the step's identifier."""
+    """A delegate call: the name of its backend, and the debug handles of its steps by step identifier."""
 
     name: str
     delegate_map: dict[int, DebugHandle] | dict[str, DebugHandle]
@@ -22,7 +22,7 @@ class DelegateMetadata(TypedDict):
 
 @dataclass(frozen=True, order=True)
 class InstructionEventSignature:
-    """An instruction, or a step of the delegate that it calls."""
+    """The signature of an instruction, or of a step of the delegate that the instruction calls."""
 
     instruction_id: int
     chain_index: int
@@ -32,7 +32,7 @@ class InstructionEventSignature:
 
 @dataclass
 class InstructionEvent:
-    """The times and values of an instruction in one run; None if there are none."""
+    """The times and values of an instruction in one run. A field is None if nothing was recorded."""
 
     signature: InstructionEventSignature
     profile_events: list[ProfileEvent] | None = None
@@ -40,7 +40,7 @@ class InstructionEvent:
 
     @staticmethod
     def gen_from_events(run_events: Iterable[DumpEvent]) -> list[InstructionEvent]:
-        """Sorts the events of a run by instruction; outputs of the method are left out."""
+        """Groups the events of a run by instruction. Outputs of the method are left out."""
         found: dict[InstructionEventSignature, InstructionEvent] = {}
         for run_event in run_events:
             event = find_populated_event(run_event)
@@ -50,22 +50,22 @@ class InstructionEvent:
                 event.delegate_debug_id_int,
                 event.delegate_debug_id_str,
             )
-            home = found.setdefault(signature, InstructionEvent(signature))
+            group = found.setdefault(signature, InstructionEvent(signature))
             if isinstance(event, ProfileEvent):
-                home.profile_events = [*(home.profile_events or ()), event]
+                group.profile_events = [*(group.profile_events or ()), event]
             elif not is_debug_output(event.debug_entry):
-                home.debug_events = [*(home.debug_events or ()), event]
+                group.debug_events = [*(group.debug_events or ()), event]
         return list(found.values())
 
 
-def _given(number: int | None) -> int | None:
+def _optional(number: int | None) -> int | None:
     """Converts a number of an ETDump, in which -1 means None."""
     return None if number == -1 else number
 
 
 @dataclass(frozen=True, order=True)
 class ProfileEventSignature:
-    """The name of a timed event, its instruction, and the identifier of a delegate's step."""
+    """The signature of a timed event: its name, its instruction, and the identifier of a delegate's step."""
 
     name: str
     instruction_id: int | None
@@ -74,18 +74,18 @@ class ProfileEventSignature:
 
     @staticmethod
     def _gen_from_event(event: ProfileEvent) -> ProfileEventSignature:
-        """The signature of an event; the dump's -1 and "" for no identifier become None."""
+        """Returns the signature of an event. The values -1 and "" of a dump become None."""
         return ProfileEventSignature(
             event.name or "",
-            _given(event.instruction_id),
-            _given(event.delegate_debug_id_int),
+            _optional(event.instruction_id),
+            _optional(event.delegate_debug_id_int),
             event.delegate_debug_id_str or None,
         )
 
 
 @dataclass(frozen=True, order=True)
 class DebugEventSignature:
-    """The name of a recorded value, its instruction, and the identifier of a delegate's step."""
+    """The signature of a recorded value: name, instruction, and identifier of a delegate's step."""
 
     name: str = ""
     instruction_id: int | None = -1
@@ -94,18 +94,18 @@ class DebugEventSignature:
 
     @staticmethod
     def _gen_from_event(event: DebugEvent) -> DebugEventSignature:
-        """The signature of an event; the dump's -1 and "" for no identifier become None."""
+        """Returns the signature of an event. The values -1 and "" of a dump become None."""
         return DebugEventSignature(
             event.name or "",
-            _given(event.instruction_id),
-            _given(event.delegate_debug_id_int),
+            _optional(event.instruction_id),
+            _optional(event.delegate_debug_id_int),
             event.delegate_debug_id_str or None,
         )
 
 
 @dataclass(frozen=True, order=True)
 class EventSignature:
-    """An event of the Inspector: an instruction, and its times and values."""
+    """The signature of an event of the Inspector: an instruction, and its times and values."""
 
     instruction_id: int
     profile_event_signature: ProfileEventSignature | None = None
@@ -115,7 +115,7 @@ class EventSignature:
     def gen_from_instruction_event(
         instruction_event: InstructionEvent,
     ) -> list[tuple[EventSignature, InstructionEvent]]:
-        """Returns a signature for each timed event of an instruction, each with the instruction's values."""
+        """Returns a pair (signature, event) for each timed event. All pairs have the instruction's values."""
         instruction = instruction_event.signature.instruction_id
         values = instruction_event.debug_events
         recorded = DebugEventSignature._gen_from_event(values[0]) if values else None
@@ -132,7 +132,7 @@ class EventSignature:
 
 @dataclass(frozen=True, order=True)
 class RunSignature:
-    """A group of runs: the block's name, its events, and the test case that provided the inputs."""
+    """The signature of a group of runs: name of the block, events, and index of the bundled test case."""
 
     name: str
     events: tuple[EventSignature, ...] | None = None

@@ -1,4 +1,4 @@
-"""Recorded values and measures between them, as `executorch.devtools.inspector._inspector_utils` has them."""
+"""Reads and compares recorded values, as `executorch.devtools.inspector._inspector_utils` does."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ProgramOutput: TypeAlias = list[InferenceOutput]
 
 
 def calculate_time_scale_factor(source_time_scale: TimeScale, target_time_scale: TimeScale) -> float:
-    """The number of source units in one target unit."""
+    """Returns the number of source units in one target unit."""
     return source_time_scale.per_second / target_time_scale.per_second
 
 
@@ -45,32 +45,32 @@ def gen_etdump_object(
 
     Args:
         etdump_path: the path of the file.
-        etdump_data: its bytes, instead of the path.
+        etdump_data: the bytes of the ETDump, instead of the path.
 
     Raises:
-        ValueError: neither is given.
+        ValueError: both arguments are None.
     """
     if etdump_data is None:
         if etdump_path is None:
-            raise ValueError("an ETDump is read from etdump_path or etdump_data; neither is given")
+            raise ValueError("etdump_path or etdump_data is needed, but neither is given")
         etdump_data = Path(etdump_path).read_bytes()
     return deserialize_from_etdump_flatcc(etdump_data)
 
 
 def find_populated_event(event: Event) -> ProfileEvent | DebugEvent:
-    """Returns the times of an event of a dump, or else its values.
+    """Returns the profile event of an event of a dump, or else its debug event.
 
     Raises:
-        ValueError: the event has neither.
+        ValueError: the event has neither of them.
     """
     found = event.profile_event or event.debug_event
     if found is None:
-        raise ValueError("the event of the ETDump has neither times nor values")
+        raise ValueError("an event of the ETDump has neither a profile event nor a debug event")
     return found
 
 
 def is_debug_output(value: Value) -> bool:
-    """Whether a recorded value is an output of the method."""
+    """Returns whether a recorded value is an output of the method."""
     return value.output is not None and value.output.bool_val
 
 
@@ -79,7 +79,7 @@ def inflate_runtime_output(value: Value, output_buffer: bytes | None) -> Any:
 
     Args:
         value: the entry of the dump.
-        output_buffer: the debug buffer; without it a tensor is full of zeros.
+        output_buffer: the debug buffer. If it is None, tensors are zeros.
     """
     if output_buffer is not None:
         return inflate(value, output_buffer)
@@ -95,7 +95,7 @@ def _zeros(tensor: Tensor) -> torch.Tensor:
 
 
 def is_inference_output_equal(output1: Any, output2: Any) -> bool:
-    """Whether two values, or all items of two lists of tensors, are equal."""
+    """Returns whether two values are equal. Lists are compared item by item."""
     if isinstance(output1, torch.Tensor) and isinstance(output2, torch.Tensor):
         return torch.equal(output1, output2)
     if isinstance(output1, (list, tuple)) and isinstance(output2, (list, tuple)):
@@ -107,24 +107,24 @@ def verify_debug_data_equivalence(existing_data: ProgramOutput, new_data: Progra
     """Checks that two runs recorded the same values.
 
     Raises:
-        AssertionError: they did not.
+        AssertionError: the values differ.
     """
     if len(existing_data) != len(new_data):
-        raise AssertionError(f"one run recorded {len(existing_data)} values, and another {len(new_data)}")
+        raise AssertionError(f"one run recorded {len(existing_data)} values, but another {len(new_data)}")
     for place, (one, other) in enumerate(zip(existing_data, new_data, strict=True)):
         if not isinstance(one, type(other)) or not is_inference_output_equal(one, other):
-            raise AssertionError(f"value {place} is {one!r:.200} in one run, and {other!r:.200} in another")
+            raise AssertionError(f"value {place} is {one!r:.200} in one run, but {other!r:.200} in another")
 
 
 def convert_to_float_tensor(input_data: Any) -> torch.Tensor:
-    """Returns a number or a tensor as a tensor of float64 on the CPU, with 0 for NaN.
+    """Converts a number or a tensor to a float64 tensor on the CPU, in which NaN is replaced by 0.
 
     Raises:
-        AssertionError: a sequence is given.
+        AssertionError: the value is a sequence.
         ValueError: the value is neither a number nor a tensor.
     """
     if isinstance(input_data, Sequence):
-        raise AssertionError("a number or a tensor is converted, not a sequence")
+        raise AssertionError("only a number or a tensor can be converted, not a sequence")
     try:
         numbers = as_float(input_data).cpu()
     except ValueError as error:
@@ -133,17 +133,17 @@ def convert_to_float_tensor(input_data: Any) -> torch.Tensor:
 
 
 def calculate_mse(ref_values: Sequence[Any], values: Sequence[Any]) -> list[float | None]:
-    """Returns the mean squared error of each pair of tensors, to two digits; None for other values."""
+    """Returns the mean squared error of each pair of tensors with two decimals; None for other values."""
     return _measures("mse", ref_values, values)
 
 
 def calculate_snr(ref_values: Sequence[Any], values: Sequence[Any]) -> list[float | None]:
-    """Returns the signal-to-noise ratio in dB of each pair of tensors, to two digits; None for others."""
+    """Returns the SNR in dB of each pair of tensors with two decimals; None for other values."""
     return _measures("snr", ref_values, values)
 
 
 def calculate_cosine_similarity(ref_values: Sequence[Any], values: Sequence[Any]) -> list[float | None]:
-    """Returns the cosine of the angle of each pair of tensors, to two digits; None for other values."""
+    """Returns the cosine similarity of each pair of tensors with two decimals; None for other values."""
     return _measures("cosine_similarity", ref_values, values)
 
 

@@ -1,1 +1,1 @@
-"""Tables of the names of ExecuTorch, by package; `rushlight.compat.names` joins them."""
+"""Tables of ExecuTorch's names, one for each package. `rushlight.compat.names` combines the tables."""

@@ -1,4 +1,4 @@
-"""The names of `executorch.backends`, XNNPACK left aside."""
+"""The names of `executorch.backends`, without those of XNNPACK."""
 
 from __future__ import annotations
 

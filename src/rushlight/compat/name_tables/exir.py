@@ -1,4 +1,4 @@
-"""The names of `executorch.exir`, its passes left aside."""
+"""The names of `executorch.exir`, without those of its passes."""
 
 from __future__ import annotations
 

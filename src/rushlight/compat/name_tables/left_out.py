@@ -1,4 +1,4 @@
-"""What Rushlight does not have of ExecuTorch, with the reasons."""
+"""The parts of ExecuTorch that Rushlight does not have, with reasons, which error messages contain."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ _PACKAGES = (
     "program (.pte) of the same model"
 )
 
-# Why other parts of ExecuTorch are not here, by the start of the name of their modules.
+# By prefix of a module name: a text that continues the sentence "... is not part of Rushlight: it is ...".
 LEFT_OUT: dict[str, str] = {
     "executorch.devtools.bundled_program.util": "models and comparisons of ExecuTorch's "
-    "tests; keep them beside the module, in its `__path__`",
+    "tests; add a folder with these files to the `__path__` of the module",
     "executorch.devtools.inspector.vgf_neural_statistics": "statistics of Arm's VGF backend, which "
     "needs Arm's ML SDK for Vulkan",
-    "executorch.backends.xnnpack.partition.config.quant_affine_configs": "configurations that keep torchao's "
-    "affine operators whole; the compiler writes these as quantize and dequantize operators itself",
-    "executorch.exir.backend.test": "ExecuTorch's tests; keep them beside the module, in its `__path__`",
-    "executorch.exir.control_flow": "control flow of ExecuTorch's former tracer; write torch.cond",
+    "executorch.backends.xnnpack.partition.config.quant_affine_configs": "configurations that preserve "
+    "torchao's affine operators; the compiler replaces these by quantize and dequantize operators",
+    "executorch.exir.backend.test": "ExecuTorch's tests; add a folder with these files to the `__path__` of "
+    "the module",
+    "executorch.exir.control_flow": "control flow of ExecuTorch's former tracer; use torch.cond",
     **{
-        f"executorch.exir.tracer.{name}": "ExecuTorch's former tracer; capture with torch.export.export"
+        f"executorch.exir.tracer.{name}": "ExecuTorch's former tracer; use torch.export.export"
         for name in (
             "DispatchTracer",
             "DummyProxy",
@@ -42,14 +43,14 @@ LEFT_OUT: dict[str, str] = {
     "executorch.backends.native": "the back end of ExecuTorch's package format (.ptn)",
     "executorch.exir._serialize._ptn": _PACKAGES,
     "executorch.exir.native": _PACKAGES,
-    "executorch.exir.verification.interpreter": "an interpreter over an extension of ExecuTorch's tests; "
-    "executorch.extension.pybindings.aten_lib runs programs with torch's kernels",
+    "executorch.exir.verification.interpreter": "an interpreter that needs an extension of ExecuTorch's "
+    "tests; executorch.extension.pybindings.aten_lib runs programs with torch's kernels",
     "executorch.extension.llm": "a part of the tokenizers or export tools of language models; the runner "
-    "(extension.llm.runner) and the operators (extension.llm.custom_ops) exist, and torch.export captures "
+    "(extension.llm.runner) and the operators (extension.llm.custom_ops) exist, and torch.export exports "
     "models",
 }
 
-# What vendors' backends would need, by the start of the name of their modules.
+# By prefix of a module name: a text that continues "... is not part of Rushlight: it would need ...".
 VENDORS: dict[str, str] = {
     "executorch.backends.aoti": "a compiler of AOTInductor for the device",
     "executorch.backends.apple": "Apple's Core ML tools (coremltools), or MLX or Metal of macOS",

@@ -1,4 +1,4 @@
-"""The types of name tables, which define the contents of a module."""
+"""The type of the entries in name tables, and parts that several tables share."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Names:
-    """The contents of one module.
+    """The contents of one ExecuTorch module.
 
     Attributes:
-        modules: the modules in which a name is searched, in order.
-        names: names with their own `module:name`.
-        effects: modules that are imported when this module is imported.
+        modules: the Rushlight modules in which a name is searched, in order.
+        names: for names in other modules or with other names, the text `module:name`.
+        effects: modules that are imported with this module, for their side effects.
     """
 
     modules: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class Names:
 PASSES = {
     "DebugPass": "rushlight.compat.debug_pass:DebugPass",
     "PassRegistry": "rushlight.compat.pass_registry:PassRegistry",
-    # Functions with the names of their modules.
+    # These functions have the same names as their modules.
     "insert_write_back_for_buffers_pass": "rushlight.compat.graph_passes:insert_write_back_for_buffers_pass",
     "remove_unused_parameters_pass": "rushlight.compat.graph_passes:remove_unused_parameters_pass",
     "weights_to_outputs_pass": "rushlight.compat.graph_passes:weights_to_outputs_pass",

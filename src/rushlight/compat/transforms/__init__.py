@@ -1,5 +1,5 @@
-"""Passes that backends share, with the names of ExecuTorch's `backends.transforms`.
+"""Passes for several backends, as in ExecuTorch's `backends.transforms`.
 
-They take graphs of the edge dialect and of torch, leave what they are given as it is, and say whether they
-changed it.
+The passes support graphs of the edge dialect and of the ATen dialect. Unless their docstrings say otherwise,
+they do not change the given graph; they return the new graph, and whether it differs.
 """

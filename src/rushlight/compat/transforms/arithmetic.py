@@ -1,4 +1,4 @@
-"""Passes that decompose arithmetic operators."""
+"""Passes for arithmetic operators and scalars."""
 
 from __future__ import annotations
 
@@ -42,12 +42,13 @@ class MeanToSumDivPass(ExportPass):
 
 
 class ReplaceScalarWithTensorArgPass(ExportPass):
-    """Replaces number operands of binary operators by tensors of one element.
+    """Replaces number operands of binary operators by tensors with one element.
 
     Before: y = add.Scalar(x, 2). Expected: y = add.Tensor(x, full([1], 2.0))
 
     Args:
-        scalar_to_tensor_ops: the operators, each with the one that takes a tensor; None means `default_ops`.
+        scalar_to_tensor_ops: maps operators with a number to operators with a tensor; None means
+            `default_ops`.
     """
 
     default_ops: ClassVar[dict[Overload, Overload]] = {
@@ -78,7 +79,7 @@ class ReplaceScalarWithTensorArgPass(ExportPass):
 
 
 class Rank0ToRank1Pass(GraphPass):
-    """Gives inputs of no dimensions the shape [1, 1] in their metadata."""
+    """Changes the shape of inputs without dimensions to [1, 1], in their metadata."""
 
     @override
     def rewrite(self, module: GraphModule) -> bool:

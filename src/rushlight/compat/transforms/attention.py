@@ -25,10 +25,10 @@ class DecomposeScaledDotProductAttentionPass(PassBase):
     Before: y = scaled_dot_product_attention(q, k, v, mask, scale=s)
     Expected: y = matmul(softmax(matmul(q, k.transpose(-2, -1)) * s + mask, -1), v)
 
-    A row whose mask leaves out all keys gives zeros, as torch does.
+    As in torch, the result is 0 for a row in which the mask excludes all keys.
 
     Args:
-        allow_non_fake_inputs: lets the values of the graph be computed from tensors with data too.
+        allow_non_fake_inputs: allow values in the metadata of the graph that are not fake tensors.
     """
 
     def __init__(self, allow_non_fake_inputs: bool = True) -> None:
@@ -37,10 +37,10 @@ class DecomposeScaledDotProductAttentionPass(PassBase):
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Changes the graph.
+        """Runs the pass on a graph module, in place.
 
         Raises:
-            ValueError: a call has dropout, or fewer heads of keys than of queries without `enable_gqa`.
+            ValueError: a call has dropout, or it has more query heads than key heads without `enable_gqa`.
         """
         changed = False
         for module in graph_modules(graph_module):
@@ -72,7 +72,7 @@ class _Attention:
         if scale is None:
             width = meta.get_shape(query)[-1]
             if not isinstance(width, int):
-                raise ValueError(f"{node.name} needs a scale: the last size of its queries is dynamic")
+                raise ValueError(f"{node.name} needs a scale, because the last size of its query is dynamic")
             scale = 1 / math.sqrt(width)
         key, value = self._with_heads(query, key), self._with_heads(query, value)
         scores = self._call(aten.matmul.default, query, self._call(aten.transpose.int, key, -2, -1))
@@ -87,8 +87,8 @@ class _Attention:
             scores = self._call(aten.add.Tensor, scores, mask)
         weights = self._call(aten.softmax.int, scores, -1)
         if kept is not None:
-            nothing = self._call(aten.logical_not.default, kept)
-            weights = self._call(aten.masked_fill.Scalar, weights, nothing, 0.0)
+            fully_masked = self._call(aten.logical_not.default, kept)
+            weights = self._call(aten.masked_fill.Scalar, weights, fully_masked, 0.0)
         result = self._call(aten.matmul.default, weights, value)
         node.replace_all_uses_with(result)
         node.graph.erase_node(node)
@@ -103,13 +103,13 @@ class _Attention:
             return tensor
         if not argument(self._node, 7, False):
             raise ValueError(
-                f"{self._node.name} has {wanted[-3]} heads of queries and {given[-3]} of keys, which needs "
+                f"{self._node.name} has {wanted[-3]} query heads and {given[-3]} key heads, which needs "
                 "enable_gqa=True"
             )
         return self._call(aten.repeat_interleave.self_int, tensor, int(wanted[-3] // given[-3]), -3)
 
     def _causal_mask(self, query: Node, key: Node) -> Node:
-        """A causal mask: query i reads the keys up to i."""
+        """Returns a causal mask: query i attends to the keys 0 to i."""
         sizes: list[Any] = [
             size if isinstance(size, int) else self._call(aten.sym_size.int, tensor, -2)
             for tensor in (query, key)

@@ -1,4 +1,4 @@
-"""Folds batch norm into convolutions of a program."""
+"""Folds batch norms into the convolutions of a program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NORMS = (aten.native_batch_norm.default, aten._native_batch_norm_legit_no_train
 
 
 class FuseBatchNormWithConvPass(ProgramGraphPass):
-    """Folds a batch norm into the convolution in front of it, whose weight and bias become attributes.
+    """Folds a batch norm into the preceding convolution. The new weight and bias are graph attributes.
 
     Before: y = batch_norm(convolution(x, w, b, ...), ...)[0]
     Expected: y = convolution(x, _fused_with_bn_weight_0, _fused_with_bn_bias_0, ...)
@@ -64,7 +64,16 @@ class FuseBatchNormWithConvPass(ProgramGraphPass):
 
     @staticmethod
     def can_fuse(conv: Node, bn: Node, program: ExportedProgram) -> bool:
-        """Returns whether only the first result of a batch norm is used, and both weights are parameters."""
+        """Returns whether a batch norm can be folded into a convolution.
+
+        This is so if only the first result of the batch norm is used, and the weights of both operators are
+        parameters or constants.
+
+        Args:
+            conv: the convolution.
+            bn: the batch norm, which is the only user of the convolution.
+            program: the program of both nodes.
+        """
         if any(user.args[1:] != (0,) for user in bn.users):
             return False
         weights = (conv.args[1], bn.args[1])

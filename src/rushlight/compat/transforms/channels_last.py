@@ -1,6 +1,6 @@
-"""Operators on images whose channels are last, [N, H, W, C] in memory order, and the pass that expands them.
+"""Operators on images of shape [N, H, W, C], and the pass that decomposes them.
 
-Importing this module defines the library `channels_last`.
+The import of this module defines the torch library `channels_last`.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ _SCHEMAS: dict[str, tuple[str, Callable[..., Any]]] = {
         aten.grid_sampler_2d.default,
     ),
 }
-"""For each operator its arguments, and the operator of torch that it runs with the channels first."""
+"""For each operator, its schema without the name, and the torch operator on images of shape [N, C, H, W]."""
 
 _library = torch.library.Library("channels_last", "DEF")
 
 
-def _on_images(op: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that runs a channels-first operator on a channels-last image."""
+def _for_channels_last(op: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that runs an operator for [N, C, H, W] on an image of shape [N, H, W, C]."""
 
     def run(image: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         result = op(image.permute(PERM_NHWC_TO_NCHW), *args, **kwargs)
@@ -86,7 +86,7 @@ def _define(name: str, schema: str, function: Callable[..., Any]) -> None:
 
 
 for _name, (_schema, _op) in _SCHEMAS.items():
-    _define(_name, _schema, _on_images(_op))
+    _define(_name, _schema, _for_channels_last(_op))
 _define("permute_copy", "(Tensor input, int[] dims) -> Tensor", _permute_copy)
 
 ATEN_PERMUTE_COPY = ops.edge.aten.permute_copy.default
@@ -113,12 +113,12 @@ _EXPANSIONS = {
 
 
 def is_permute_copy(node: Node) -> bool:
-    """Returns whether a node permutes dimensions, by the operator of either library."""
+    """Returns whether a node calls `permute_copy` of the library `aten` or `channels_last`."""
     return node.op == "call_function" and node.target in PERMUTE_COPY_TARGETS
 
 
 class DecomposeChannelsLastPass(ExportPass):
-    """Replaces operators of the library `channels_last` by permutes around operators of torch.
+    """Replaces operators of the library `channels_last` by torch operators between permutes.
 
     Before: y = channels_last.avg_pool2d(x, [2, 2])
     Expected: y = permute_copy(avg_pool2d(permute_copy(x, [0, 3, 1, 2]), [2, 2]), [0, 2, 3, 1])
@@ -146,7 +146,7 @@ class DecomposeChannelsLastPass(ExportPass):
 
     @override
     def call_getitem(self, value: Any, key: int, meta: NodeMetadata) -> ProxyValue:
-        """Takes a result; an expanded operator has several nodes for its results, not one."""
+        """Returns one result. A decomposed operator has a separate node for each result."""
         if isinstance(value, tuple):
             result: ProxyValue = value[key]
             return result

@@ -25,13 +25,13 @@ edge, last = ops.edge.aten, ops.edge.channels_last
 
 @dataclass
 class ChannelsLastOpSpec:
-    """What replaces an operator.
+    """The channels-last variant of an operator.
 
     Attributes:
-        target: the operator with the channels last.
+        target: the variant, whose images have the shape [N, H, W, C].
         input_indices: the positions of the arguments that are images.
-        output_indices: the numbers of the results that are images.
-        filter_fn: returns whether a node is replaced; None replaces all.
+        output_indices: the indices of the results that are images.
+        filter_fn: returns whether a node is replaced; None means that all nodes are replaced.
     """
 
     target: Target
@@ -41,7 +41,7 @@ class ChannelsLastOpSpec:
 
 
 def _first(node: Node) -> torch.Tensor | None:
-    """The first result of a node."""
+    """Returns the first result of a node if it is a tensor, else None."""
     value = meta.find_val(node)
     value = value[0] if isinstance(value, (tuple, list)) and value else value
     return value if isinstance(value, torch.Tensor) else None
@@ -84,11 +84,12 @@ class ReplaceOpsWithChannelsLastVariantsPass(InPlacePass):
     Expected: y = channels_last.permute_copy(
         channels_last.avg_pool2d(channels_last.permute_copy(x, [0, 2, 3, 1]), [2, 2]), [0, 3, 1, 2])
 
-    Results whose memory is in another order than their dimensions stay. An image without a batch gets one.
+    Operators whose result is not row-major are not replaced. For an image without a batch dimension, such a
+    dimension is added.
 
     Args:
         exported_program: the program of the graph.
-        op_map: the operators that are replaced; by default those of the library `channels_last`.
+        op_map: maps operators to their variants; by default, all variants in the library `channels_last`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Removes copies that change nothing."""
+"""Removes clones that do not change the layout."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ aten = torch.ops.aten
 
 
 class RemoveCloneOpsPass(GraphPass):
-    """Removes clones that keep the order of dimensions, and pairs of dequantize and quantize that then meet.
+    """Removes clones that keep the dim order, and pairs of dequantize and quantize operators around them.
 
     Before: y = relu(clone(x)). Expected: y = relu(x)
 
     Args:
         preserve_input_output_copies: keep clones that copy an input of the graph to an output.
-        eliminate_quant_dequant_pairs: remove dequantize and quantize nodes with equal parameters between
-            which only a clone was.
+        eliminate_quant_dequant_pairs: remove dequantize and quantize nodes with equal parameters if only a
+            clone was between them.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class RemoveCloneOpsPass(GraphPass):
         changed = False
         dequantized: list[Node] = []
         for node in list(module.graph.nodes):
-            if not _is_clone(node) or _moves(node):
+            if not _is_clone(node) or _changes_dim_order(node):
                 continue
             source = node.args[0]
             assert isinstance(source, Node)
@@ -49,7 +49,7 @@ class RemoveCloneOpsPass(GraphPass):
             changed = True
         if self._eliminate_quant_dequant_pairs:
             for node in dict.fromkeys(dequantized):
-                _join_pair(node)
+                _remove_pair(node)
         return changed
 
 
@@ -61,8 +61,8 @@ def _is_clone(node: Node) -> bool:
     )
 
 
-def _moves(node: Node) -> bool:
-    """Whether a clone gives its result another order of dimensions."""
+def _changes_dim_order(node: Node) -> bool:
+    """Whether a clone changes the dim order."""
     source = meta.get_tensor(node.args[0])  # type: ignore[arg-type]
     result = meta.get_tensor(node)
     return source is not None and result is not None and source.dim_order() != result.dim_order()
@@ -72,8 +72,8 @@ def _copies_input_to_output(node: Node, source: Node) -> bool:
     return source.op == "placeholder" and any(user.op == "output" for user in node.users)
 
 
-def _join_pair(dequantize: Node) -> None:
-    """Replaces quantize nodes of a dequantized value with the same parameters by the original integers."""
+def _remove_pair(dequantize: Node) -> None:
+    """Replaces quantize nodes that have the same parameters as a dequantize node by the node's input."""
     params = dequantize_params(dequantize)
     integers = dequantize.args[0] if params is not None else None
     if params is None or not isinstance(integers, Node):

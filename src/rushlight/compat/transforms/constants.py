@@ -46,10 +46,10 @@ def is_param_node(exp_prog: ExportedProgram, node: Node) -> bool:
 
 
 def get_param_tensor(exp_prog: ExportedProgram, node: Node | None) -> torch.Tensor | None:
-    """Returns the tensor of a parameter, buffer, constant or attribute; None for None.
+    """Returns the tensor of a parameter, buffer, constant or attribute; None if `node` is None.
 
     Raises:
-        RuntimeError: the node is something else.
+        RuntimeError: the node is none of these.
     """
     if node is None:
         return None
@@ -57,21 +57,21 @@ def get_param_tensor(exp_prog: ExportedProgram, node: Node | None) -> torch.Tens
         owner = _owner(exp_prog, node)
         value = operator.attrgetter(str(node.target))(owner)
         return value if isinstance(value, torch.Tensor) else None
-    for belongs, read in (
+    for is_kind, read in (
         (is_param, get_param),
         (is_buffer, get_buffer),
         (is_lifted_tensor_constant, get_lifted_tensor_constant),
     ):
-        if belongs(exp_prog, node):
+        if is_kind(exp_prog, node):
             return read(exp_prog, node)
-    raise RuntimeError(f"{node.name} ({node.op}) is no parameter, buffer, constant or attribute")
+    raise RuntimeError(f"{node.name} ({node.op}) is not a parameter, buffer, constant or attribute")
 
 
 def set_param_tensor(exp_prog: ExportedProgram, node: Node, data: torch.Tensor) -> None:
     """Replaces the tensor of a parameter, buffer, constant or attribute.
 
     Raises:
-        RuntimeError: the node is something else.
+        RuntimeError: the node is none of these.
     """
     if is_get_attr_node(node):
         owner = _owner(exp_prog, node)
@@ -80,7 +80,7 @@ def set_param_tensor(exp_prog: ExportedProgram, node: Node, data: torch.Tensor) 
         return
     tensors, target = _storage(exp_prog, node)
     if tensors is None:
-        raise RuntimeError(f"{node.name} ({node.op}) is no parameter, buffer, constant or attribute")
+        raise RuntimeError(f"{node.name} ({node.op}) is not a parameter, buffer, constant or attribute")
     tensors[target] = _as(tensors[target], data)
 
 
@@ -95,11 +95,12 @@ def create_constant_placeholder(
     """Adds a parameter, buffer or constant to a program.
 
     Args:
-        exp_program: the program.
-        graph: its graph. `graph.inserting_before` or `inserting_after` says where, in front of the inputs of
-            the user.
-        name: the name. If an earlier call has added it, its placeholder is returned.
-        kind: what the tensor is.
+        exp_program: the program, which is changed.
+        graph: the graph of the program. The placeholder is inserted at the insertion point of the graph,
+            which must be in front of the user inputs.
+        name: the name of the placeholder. If an earlier call has added this name, its placeholder is
+            returned.
+        kind: `PARAMETER`, `BUFFER` or `CONSTANT_TENSOR`.
         data: the tensor.
         persistent_buffer: whether a buffer belongs to the state dict.
 
@@ -107,17 +108,17 @@ def create_constant_placeholder(
         The placeholder. torch.fx may have changed its name.
 
     Raises:
-        RuntimeError: the kind is none of these, a buffer is neither persistent nor not, the placeholder
-            would come after an input of the user, or the name is that of a mutable buffer.
+        RuntimeError: the kind is not supported, `persistent_buffer` is None for a buffer, the insertion point
+            is behind a user input, or a mutable buffer has the name.
     """
     signature = exp_program.graph_signature
     existing = _requested(graph, name)
     if existing is not None:
         if existing.name in signature.buffers_to_mutate:
-            raise RuntimeError(f"{name} already exists as a mutable buffer, which is no constant")
+            raise RuntimeError(f"{name} already exists as a mutable buffer, which is not a constant")
         return existing
     if kind not in _STORED:
-        raise RuntimeError(f"a constant placeholder is a parameter, a buffer or a constant, not {kind.name}")
+        raise RuntimeError(f"{name} must be a parameter, a buffer or a constant, not {kind.name}")
     if kind is InputKind.BUFFER and persistent_buffer is None:
         raise RuntimeError(f"buffer {name}: persistent_buffer must be True or False")
     node = _placeholder(graph, name, data)
@@ -125,7 +126,7 @@ def create_constant_placeholder(
     index = names.index(node.name)
     if any(spec.kind is InputKind.USER_INPUT for spec in signature.input_specs[:index]):
         graph.erase_node(node)
-        raise RuntimeError(f"{name} would come after an input of the user; constants come before these")
+        raise RuntimeError(f"{name} would follow a user input, but constants must precede user inputs")
     is_state = kind is InputKind.PARAMETER or persistent_buffer
     if kind is InputKind.PARAMETER:
         data = torch.nn.Parameter(data, requires_grad=False)
@@ -138,18 +139,18 @@ def create_constant_placeholder(
 
 
 def delete_constant_placeholder(exp_program: ExportedProgram, node: Node) -> None:
-    """Removes a parameter, buffer or constant that nothing uses from a program.
+    """Removes an unused parameter, buffer or constant from a program.
 
     Raises:
-        RuntimeError: the node has users or is something else.
+        RuntimeError: the node has users, or it is not a parameter, buffer or constant.
     """
     if node.users:
         raise RuntimeError(
-            f"{node.name} has users, so it cannot be removed: {', '.join(map(str, node.users))}"
+            f"{node.name} has users, so that it cannot be removed: {', '.join(map(str, node.users))}"
         )
     tensors, target = _storage(exp_program, node)
     if tensors is None:
-        raise RuntimeError(f"{node.name} is no parameter, buffer or constant, so it cannot be removed")
+        raise RuntimeError(f"{node.name} cannot be removed: it is not a parameter, buffer or constant")
     del tensors[target]
     signature = exp_program.graph_signature
     specs = [spec for spec in signature.input_specs if getattr(spec.arg, "name", None) != node.name]
@@ -158,24 +159,24 @@ def delete_constant_placeholder(exp_program: ExportedProgram, node: Node) -> Non
 
 
 def create_mutable_buffer(exp_program: ExportedProgram, name: str, data: torch.Tensor) -> Node:
-    """Adds a buffer that the program may write. Its new value is the buffer itself at first.
+    """Adds a mutable buffer. The graph returns the unchanged buffer as its new value.
 
     Args:
-        exp_program: the program.
-        name: the name of the placeholder; by convention it is `b_` and the name of the buffer.
-        data: the first value.
+        exp_program: the program, which is changed.
+        name: the name of the placeholder. By convention, it is `b_` and the name of the buffer.
+        data: the initial value.
 
     Returns:
-        The placeholder, which comes after all other buffers. torch.fx may have changed its name.
+        The placeholder, which follows all other buffers. torch.fx may have changed its name.
 
     Raises:
-        ValueError: the name is empty, or the value is no tensor.
-        RuntimeError: there is such a buffer or placeholder, or the signature does not fit the graph.
+        ValueError: the name is empty, or the value is not a tensor.
+        RuntimeError: the buffer or the placeholder already exists, or the signature does not match the graph.
     """
     if not name.strip():
         raise ValueError("a buffer needs a name")
     if not isinstance(data, torch.Tensor):
-        raise ValueError(f"the value of a buffer is a tensor, not {type(data).__name__}")
+        raise ValueError(f"the value of a buffer must be a tensor, not {type(data).__name__}")
     _check_signature(exp_program)
     graph, signature = exp_program.graph, exp_program.graph_signature
     if name.removeprefix("b_") in exp_program.state_dict:
@@ -207,14 +208,14 @@ def create_mutable_buffer(exp_program: ExportedProgram, name: str, data: torch.T
 
 
 def _owner(program: ExportedProgram, node: Node) -> torch.nn.Module:
-    """The module with the attribute that a node reads."""
+    """Returns the module with the attribute that a node reads."""
     owner = node.graph.owning_module
     first = str(node.target).partition(".")[0]
     return owner if owner is not None and hasattr(owner, first) else program.graph_module
 
 
 def _as(old: object, data: torch.Tensor) -> torch.Tensor:
-    """`data` as a parameter if the old tensor is one."""
+    """Returns `data`, as a parameter if the old tensor is a parameter."""
     if isinstance(old, torch.nn.Parameter):
         trains = old.requires_grad and (data.is_floating_point() or data.is_complex())
         return torch.nn.Parameter(data, requires_grad=trains)
@@ -222,7 +223,7 @@ def _as(old: object, data: torch.Tensor) -> torch.Tensor:
 
 
 def _storage(program: ExportedProgram, node: Node) -> tuple[dict[str, torch.Tensor] | None, str]:
-    """The table with a placeholder's tensor, and the tensor's name there."""
+    """Returns the dict that contains a placeholder's tensor, and the tensor's name in this dict."""
     signature = program.graph_signature
     constants: dict[str, torch.Tensor] = program.constants
     target = signature.inputs_to_lifted_tensor_constants.get(node.name)
@@ -235,7 +236,7 @@ def _storage(program: ExportedProgram, node: Node) -> tuple[dict[str, torch.Tens
 
 
 def _requested(graph: Graph, name: str) -> Node | None:
-    """The placeholder that an earlier call made for a name."""
+    """Returns the placeholder that an earlier call has added for a name, or None."""
     nodes = (node for node in graph.nodes if node.op == "placeholder")
     return next((node for node in nodes if meta.get_requested_name(node) == name), None)
 
@@ -254,7 +255,7 @@ def _after_placeholders(graph: Graph) -> Node:
 
 
 def _check_signature(program: ExportedProgram) -> None:
-    """Raises RuntimeError where the signature names other inputs or outputs than the graph."""
+    """Raises RuntimeError if the inputs or outputs of the signature differ from those of the graph."""
     results = program.graph.output_node().args[0]
     pairs = {
         "input": (
@@ -265,8 +266,10 @@ def _check_signature(program: ExportedProgram) -> None:
     }
     for kind, (nodes, specs) in pairs.items():
         if len(nodes) != len(specs):
-            raise RuntimeError(f"the graph has {len(nodes)} {kind}s, its signature {len(specs)}")
+            raise RuntimeError(f"the graph has {len(nodes)} {kind}s, but its signature has {len(specs)}")
         for node, spec in zip(nodes, specs, strict=True):
             named = getattr(spec.arg, "name", None)
             if isinstance(node, Node) and node.name != named:
-                raise RuntimeError(f"the {kind} {node.name} of the graph is {named} in its signature")
+                raise RuntimeError(
+                    f"the {kind} {node.name} of the graph has the name {named} in its signature"
+                )

@@ -29,13 +29,14 @@ class ConvertConv1dToConv2dPass(PassBase):
     Expected: a = convolution(unsqueeze_copy(x, 2), w, b, [1, 2], [0, 1], [1, 1], False, [0, 0], 1)
         y = squeeze_copy.dim(a, 2) of a [4, 3, 1, 5] w
 
-    The stored weights of the program get the new shape. Weights that other nodes read too, and those that the
-    graph computes, stay, and so do their convolutions. In bodies of control flow all weights get their new
-    dimension in the body.
+    The pass works in place and changes the shapes of the stored weights. A convolution is not replaced if
+    other nodes use its weight, or if the graph computes its weight. In the bodies of control flow, the graph
+    adds the new dimension to each weight.
 
     Args:
         exported_program: the program of the graph, whose weights are changed.
-        graph_local_weight_targets: operators whose results may get the new dimension where they are weights.
+        graph_local_weight_targets: operators whose results are also accepted as weights. The graph adds the
+            new dimension to these results.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class ConvertConv1dToConv2dPass(PassBase):
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Changes the graph module that is given, and its program."""
+        """Runs the pass on a graph module and its program, in place."""
         modules = list(graph_modules(graph_module))
         if graph_module is self.exported_program.graph_module:
             changed = [self._convert_main(modules.pop(0))]
@@ -122,7 +123,10 @@ def _only_as_weight(user: Node, weight: Node) -> bool:
 
 
 def _convert(evaluator: Evaluator, node: Node, weight: Node) -> None:
-    """Writes a convolution, with a weight that has its new dimension, or will get it."""
+    """Converts a convolution in place.
+
+    The caller adds the new dimension to a stored weight afterwards.
+    """
     args: list[Any] = list(node.args)
     args[0] = insert_call(evaluator, node, edge.unsqueeze_copy.default, (args[0], 2))
     args[1] = weight

@@ -1,4 +1,4 @@
-"""Quantizes the biases that folding a batch norm adds to convolutions."""
+"""Quantizes biases of convolutions that result from folding a batch norm."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _Tensors:
         meta.set_val(node, self._evaluator.like(tensor))
 
     def add(self, name: str, tensor: torch.Tensor, user: Node) -> Node:
-        """Adds a tensor, in front of its user."""
+        """Adds a tensor, and returns a node that reads it."""
         graph = user.graph
         if self._program is not None:
             first = graph.find_nodes(op="placeholder")[0]
@@ -73,18 +73,18 @@ class _Tensors:
 
 
 class QuantizeFusedConvBnBiasAtenPass(PassBase):
-    """Stores the biases of quantized convolutions as int32, where they are float32, and dequantizes them.
+    """Converts float biases of quantized convolutions to int32, and adds dequantize nodes.
 
-    A bias that comes from a batch norm was none when the quantizer ran. Its scale is the one of the input
-    times that of the weight.
+    A bias that results from folding a batch norm did not exist when the quantizer ran. The scale of a bias is
+    the product of the scales of the input and the weight.
 
     Before: y = conv2d(dequantize_per_tensor(x, s, ...), dequantize_per_channel(w, t, ...), b)
     Expected: y = conv2d(..., dequantize_per_channel(b, s * t, 0, 0, -2**31, 2**31 - 1, int32))
 
     Args:
         exported_program: the program that stores the tensors; None if they are attributes of the module.
-        default_zero_bias: gives convolutions without a bias one of zeros.
-        symmetric_quant: the lowest integer is -(2**31 - 1).
+        default_zero_bias: add a bias of zeros to convolutions without a bias.
+        symmetric_quant: use -(2**31 - 1) as quant_min, instead of -2**31.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class QuantizeFusedConvBnBiasAtenPass(PassBase):
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Changes the graph module that is given, and its stored tensors."""
+        """Runs the pass on a graph module and its stored tensors, in place."""
         tensors = _Tensors(graph_module, self.exported_program)
         changed = False
         for node in list(graph_module.graph.nodes):

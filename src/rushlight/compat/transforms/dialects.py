@@ -1,4 +1,4 @@
-"""Replaces operators by operators of a backend's dialect, as selected by functions."""
+"""Replaces operators by operators of a backend's dialect, with a function for each operator."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class DialectNodeSpec:
 
     Args:
         op: the operator.
-        args: its arguments.
-        kwargs: its keyword arguments; None means there are none.
+        args: the positional arguments.
+        kwargs: the keyword arguments; None means that there are none.
     """
 
     op: Target
@@ -37,9 +37,9 @@ class DialectNodeSpec:
 class AtenToDialectPass(PassBase):
     """Replaces calls of operators in place.
 
-    A subclass has a function for each operator, which it gets by `register_dialect_substitution`. The
-    function takes the node and the pass, and returns a DialectNodeSpec, or None to leave the node. It may add
-    constants to `exported_program` and to the graph of the node.
+    `register_dialect_substitution` registers a function for an operator in a subclass. The function
+    `(node, pass)` returns a DialectNodeSpec, or None if the node is not replaced. It may add constants to
+    `exported_program` and to the graph of the node.
 
     Args:
         exported_program: the program of the graph.
@@ -52,7 +52,7 @@ class AtenToDialectPass(PassBase):
         self.exported_program = exported_program
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Gives each subclass functions of its own."""
+        """Creates a separate table of functions for each subclass."""
         super().__init_subclass__(**kwargs)
         cls._DIALECT_SUBSTITUTIONS = {}
 
@@ -61,7 +61,7 @@ class AtenToDialectPass(PassBase):
         """Returns a decorator that registers the function for an operator.
 
         Raises:
-            RuntimeError: the class has a function for the operator already.
+            RuntimeError: the class already has a function for the operator.
         """
 
         def register(function: SubstitutionFn) -> SubstitutionFn:
@@ -73,7 +73,7 @@ class AtenToDialectPass(PassBase):
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Changes the graph; new nodes have the metadata of the old ones."""
+        """Runs the pass in place. New nodes have the metadata of the nodes that they replace."""
         substitutions: Mapping[Any, SubstitutionFn] = self._DIALECT_SUBSTITUTIONS
         graph = graph_module.graph
         evaluator = Evaluator.of(graph_module)
@@ -100,4 +100,4 @@ class AtenToDialectPass(PassBase):
 
 
 SubstitutionFn: TypeAlias = Callable[[Node, AtenToDialectPass], DialectNodeSpec | None]
-"""What `register_dialect_substitution` takes."""
+"""A function that `register_dialect_substitution` registers."""

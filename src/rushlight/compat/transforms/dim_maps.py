@@ -1,4 +1,4 @@
-"""Maps the dimensions in front of a view or permute to the dimensions behind it."""
+"""Maps the dimensions of a tensor to the dimensions of a view or a permute of the tensor."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def numel(shape: Iterable[Size]) -> Size:
 
 
 def same_numel(first_shape: Iterable[Size], second_shape: Iterable[Size]) -> bool:
-    """Returns whether two shapes have equally many elements for all inputs."""
+    """Returns whether two shapes have the same number of elements for all inputs."""
     return same_size(numel(first_shape), numel(second_shape))
 
 
 def normalize_view_shape(source_shape: Sequence[Size], target_shape: Sequence[Size]) -> list[Size]:
-    """Returns the shape of a view, with a size in the place of -1.
+    """Returns the shape of a view, in which the size -1 is replaced by the computed size.
 
     Args:
         source_shape: the shape of the tensor.
-        target_shape: the shape as the view has it; one size may be -1.
+        target_shape: the shape argument of the view; one size may be -1.
 
     Raises:
         ValueError: several sizes are -1.
@@ -85,7 +85,7 @@ def inverse_permutation(dims: Sequence[int]) -> list[int]:
 
 
 def keeps_memory_order(shape: Sequence[Size], dims: Sequence[int]) -> bool:
-    """Returns whether a permute moves only dimensions of size 1, so that it is a view."""
+    """Returns whether a permute moves only dimensions of size 1, so that the elements are not reordered."""
     moved = [axis for axis in dims if not same_size(shape[axis], 1)]
     return moved == sorted(moved)
 
@@ -93,9 +93,10 @@ def keeps_memory_order(shape: Sequence[Size], dims: Sequence[int]) -> bool:
 class ViewMap:
     """Maps the dimensions of a tensor to the dimensions of a view of it.
 
-    Both shapes are cut into the shortest runs that have equally many elements: [4, 3, 10] as [2, 2, 1, 5, 6]
-    has the runs [4] and [2, 2], and [3, 10] and [5, 6]. Dimensions of size 1 belong to no run. Elements of
-    different runs never mix, so that what concerns whole runs can be done before or after the view.
+    Both shapes are divided into the shortest runs of dimensions that have the same number of elements. For
+    the shapes [4, 3, 10] and [2, 2, 1, 5, 6], the first run is [4] and [2, 2], and the second run is [3, 10]
+    and [5, 6]. Dimensions of size 1 do not belong to a run. A view does not move elements between runs, so
+    that an operation on whole runs gives the same result before and after the view.
 
     Args:
         view_node: a call of view_copy of the edge dialect.
@@ -103,6 +104,9 @@ class ViewMap:
     Attributes:
         source_shape: the sizes of the tensor.
         target_shape: the sizes of the view, without -1.
+
+    Raises:
+        ValueError: the node is not a view, or its shape is invalid.
     """
 
     def __init__(self, view_node: Node) -> None:
@@ -112,7 +116,7 @@ class ViewMap:
         if tensor is None or not is_op(
             view_node, torch.ops.aten.view_copy.default, torch.ops.aten.view.default
         ):
-            raise ValueError(f"{view_node.name} is no view of a tensor")
+            raise ValueError(f"{view_node.name} is not a view of a tensor")
         sizes: list[Any] = [meta.get_val(size) if isinstance(size, Node) else size for size in shape]  # type: ignore[union-attr]
         self._set_shapes(tuple(tensor.shape), sizes)
 
@@ -130,7 +134,7 @@ class ViewMap:
 
     @property
     def is_valid_map(self) -> bool:
-        """Whether the shapes can be cut into runs; all other methods need that."""
+        """Whether the shapes can be divided into runs. All other methods require this."""
         return self._runs is not None
 
     @property
@@ -144,10 +148,14 @@ class ViewMap:
         return len(self.target_shape)
 
     def map_dim(self, source_dims: int | Sequence[int]) -> list[int] | None:
-        """Returns the dimensions of the view that correspond to a reduction's dimensions of the tensor.
+        """Returns the dimensions of the view that correspond to the reduced dimensions of the tensor.
 
-        None if there are none: the dimensions must be whole runs; size 1 counts where the view has such a
-        dimension in its place.
+        Args:
+            source_dims: the reduced dimensions. They must be whole runs, or dimensions of size 1 that the
+                view has too.
+
+        Returns:
+            The dimensions, or None if no dimensions correspond.
         """
         dims = normalized_axes(source_dims, self.source_rank)
         if not dims or not self._covers_runs(dims, 0, with_ones=True):
@@ -160,9 +168,13 @@ class ViewMap:
         return found if found and not shared else None
 
     def map_dim_inverse(self, target_dims: int | Sequence[int]) -> list[int] | None:
-        """Returns the dimensions of the tensor that correspond to a reduction's dimensions of the view.
+        """Returns the dimensions of the tensor that correspond to the reduced dimensions of the view.
 
-        None if the dimensions are not whole runs.
+        Args:
+            target_dims: the reduced dimensions.
+
+        Returns:
+            The dimensions, or None if `target_dims` are not whole runs.
         """
         dims = normalized_axes(target_dims, self.target_rank)
         if not dims or not self._covers_runs(dims, 1, with_ones=False):
@@ -173,14 +185,15 @@ class ViewMap:
     def map_reduction_after_view(
         self, source_shape: Sequence[Size], source_dims: int | Sequence[int]
     ) -> tuple[list[Size], list[int]] | None:
-        """Returns how to take a view before a reduction that keeps its dimensions, instead of after it.
+        """Swaps a reduction with `keepdim=True` and the view that follows it.
 
         Args:
-            source_shape: the shape of what is reduced.
+            source_shape: the shape of the input of the reduction.
             source_dims: the reduced dimensions.
 
         Returns:
-            The shape of the view and the dimensions that are reduced in it; None if there are none.
+            The shape of a view of the input, and the dimensions to reduce in this view. None if the operators
+            cannot be swapped.
         """
         shape, dims = self.remap_target_shape(source_shape), self.map_dim(source_dims)
         return None if shape is None or dims is None or not _is_range(dims) else (shape, dims)
@@ -188,10 +201,14 @@ class ViewMap:
     def map_reduction_before_view(
         self, target_dims: int | Sequence[int]
     ) -> tuple[list[int], list[Size]] | None:
-        """Returns how to reduce before the view, keeping dimensions, instead of after it.
+        """Swaps the view and a reduction with `keepdim=True` that follows it.
+
+        Args:
+            target_dims: the reduced dimensions of the view.
 
         Returns:
-            The dimensions of the tensor, and the shape of the view of the result; None if there are none.
+            The dimensions to reduce in the tensor, and the shape of the view of the result. None if the
+            operators cannot be swapped.
         """
         dims, reduced = self.map_dim_inverse(target_dims), normalized_axes(target_dims, self.target_rank)
         if dims is None or reduced is None or not _is_range(dims):
@@ -199,24 +216,29 @@ class ViewMap:
         return dims, [1 if axis in reduced else size for axis, size in enumerate(self.target_shape)]
 
     def map_permutation(self, source_permutation: Sequence[int]) -> list[int] | None:
-        """Returns the permutation of the view that equals one of the tensor; None if there is none.
+        """Returns the permutation of the view that corresponds to a permutation of the tensor.
 
-        The permutation must move whole runs, and leave the order within each.
+        Args:
+            source_permutation: the permutation. It must move whole runs and keep the order within each run.
+
+        Returns:
+            The permutation, or None if no permutation corresponds.
         """
         return self._map_permutation(source_permutation, 0)
 
     def map_permutation_inverse(self, target_permutation: Sequence[int]) -> list[int] | None:
-        """Returns the permutation of the tensor that equals one of the view; None if there is none."""
+        """Returns the permutation of the tensor that corresponds to a permutation of the view, or None."""
         return self._map_permutation(target_permutation, 1)
 
     def remap_target_shape(self, source_shape: Sequence[Size]) -> list[Size] | None:
         """Returns the shape of the same view of another tensor of the same rank.
 
         Args:
-            source_shape: the shape of that tensor; sizes may differ where the view keeps or joins dimensions.
+            source_shape: the shape of the other tensor. Its sizes may differ in runs that have one dimension
+                in the view.
 
         Returns:
-            The shape; None if no view of that tensor has its dimensions in the same places.
+            The shape, or None if no view of the other tensor has the same mapping of dimensions.
         """
         if self._runs is None or len(source_shape) != self.source_rank:
             return None
@@ -241,18 +263,18 @@ class ViewMap:
     def remap_unit_slice(
         self, producer_shape: Sequence[Size], slice_dim: int, start: Size, end: Size, step: Size = 1
     ) -> tuple[list[Size], int, Size, Size] | None:
-        """Returns how to take a view before a slice of one index, whose dimension the view removes.
+        """Swaps a slice of one index and the view that follows it, which removes the sliced dimension.
 
         Args:
-            producer_shape: the shape of what is sliced.
+            producer_shape: the shape of the input of the slice.
             slice_dim: the dimension of the slice.
-            start: its index.
-            end: one more.
-            step: 1.
+            start: the index.
+            end: the index plus 1.
+            step: must be 1.
 
         Returns:
-            The shape of the view, and the dimension, start and end of the slice of the view. The slice is
-            taken from the next dimension, which the view joins with its own. None if there is no such view.
+            The shape of a view of the input, and the dimension, start and end of a slice of this view. The
+            view joins the sliced dimension with the next dimension. None if the operators cannot be swapped.
         """
         dims = normalized_axes(slice_dim, self.source_rank)
         bounds = (start, end, step)
@@ -273,9 +295,9 @@ class ViewMap:
         return shape, joined, plain_size(start * chunk), plain_size(end * chunk)
 
     def source_to_target_axes(self) -> list[list[int]]:
-        """Returns the dimensions of the view that share a run with each dimension of the tensor.
+        """Returns, for each dimension of the tensor, the dimensions of the view in the same run.
 
-        Dimensions of size 1 are paired in order, as far as both shapes have some.
+        Dimensions of size 1 are paired in order. Dimensions without a partner are not mapped.
         """
         mapped: list[list[int]] = [[] for _ in self.source_shape]
         for sources, targets in self._valid():
@@ -291,7 +313,7 @@ class ViewMap:
         return mapped
 
     def map_source_dims_to_target_axes(self, source_dims: int | Sequence[int]) -> list[int] | None:
-        """Returns the dimensions of the view that share a run with given dimensions of the tensor."""
+        """Returns the dimensions of the view in the same runs as the given dimensions of the tensor."""
         dims = normalized_axes(source_dims, self.source_rank)
         if dims is None:
             return None
@@ -302,16 +324,16 @@ class ViewMap:
     def source_axes_for_target_axis(
         target_axis: int, source_to_target_axes: Sequence[Sequence[int]]
     ) -> list[int]:
-        """Returns the dimensions of the tensor that are mapped to one of the view."""
+        """Returns the dimensions of the tensor that are mapped to a dimension of the view."""
         return [axis for axis, targets in enumerate(source_to_target_axes) if target_axis in targets]
 
     def _valid(self) -> list[tuple[Axes, Axes]]:
         if self._runs is None:
-            raise ValueError(f"no run of {self.source_shape} is one of {self.target_shape}")
+            raise ValueError(f"{self.source_shape} and {self.target_shape} have no common runs")
         return self._runs
 
     def _run_of(self, side: int) -> list[int]:
-        """The index of the run of each dimension, -1 for size 1; side 0 is the tensor, side 1 the view."""
+        """Returns the index of each dimension's run, -1 for size 1. Side 0 is the tensor, side 1 the view."""
         found = [-1] * (self.target_rank if side else self.source_rank)
         for number, run in enumerate(self._valid()):
             for axis in run[side]:
@@ -319,7 +341,7 @@ class ViewMap:
         return found
 
     def _covers_runs(self, dims: Sequence[int], side: int, with_ones: bool) -> bool:
-        """Whether dimensions make up whole runs; dimensions of size 1 belong to no run."""
+        """Whether dimensions are whole runs. Dimensions of size 1 do not belong to a run."""
         run_of = self._run_of(side)
         touched = {run_of[dim] for dim in dims}
         if -1 in touched and not with_ones:
@@ -344,35 +366,35 @@ class ViewMap:
 
 
 class PermuteMap:
-    """Maps the dimensions of a tensor to the dimensions behind a permute.
+    """Maps the dimensions of a tensor to the dimensions of the permuted tensor.
 
     Args:
         permute_node: a call of permute_copy.
 
     Raises:
-        ValueError: its dimensions are no permutation.
+        ValueError: the dimensions of the call are not a permutation.
     """
 
     def __init__(self, permute_node: Node) -> None:
         dims = permute_node.args[1] if len(permute_node.args) > 1 else permute_node.kwargs.get("dims")
         normalized = normalized_permutation(dims)
         if normalized is None:
-            raise ValueError(f"{permute_node.name}: {dims} is no permutation")
+            raise ValueError(f"{permute_node.name}: {dims} is not a permutation")
         self.permute_dims = normalized
 
     def map_dims(self, dims: int | Sequence[int]) -> list[int]:
-        """Returns where dimensions of the tensor are behind the permute."""
+        """Returns the dimensions of the permuted tensor for dimensions of the tensor."""
         inverse = inverse_permutation(self.permute_dims)
         return [inverse[dim] for dim in self._normalized(dims)]
 
     def map_dims_inverse(self, dims: int | Sequence[int]) -> list[int]:
-        """Returns where dimensions behind the permute are in the tensor."""
+        """Returns the dimensions of the tensor for dimensions of the permuted tensor."""
         return [self.permute_dims[dim] for dim in self._normalized(dims)]
 
     def _normalized(self, dims: int | Sequence[int]) -> list[int]:
         found = normalized_axes(dims if isinstance(dims, int) else list(dims), len(self.permute_dims))
         if found is None:
-            raise ValueError(f"{dims} are no dimensions of a tensor with {len(self.permute_dims)}")
+            raise ValueError(f"{dims} is out of range for a tensor with {len(self.permute_dims)} dimensions")
         return found
 
 
@@ -386,7 +408,7 @@ def _is_size(value: object) -> bool:
 
 
 def _runs(source: Sequence[Size], target: Sequence[Size]) -> list[tuple[Axes, Axes]] | None:
-    """Cuts both shapes into the shortest runs of equally many elements; None if they have others in all."""
+    """Divides both shapes into the shortest runs with equal numbers of elements; None if impossible."""
     if any(same_size(size, 0) for size in (*source, *target)):
         return None
     left = [(axis, expression_of(size)) for axis, size in enumerate(source) if not same_size(size, 1)]
@@ -395,7 +417,8 @@ def _runs(source: Sequence[Size], target: Sequence[Size]) -> list[tuple[Axes, Ax
     while left and right:
         sources, targets = [left.pop(0)], [right.pop(0)]
         while (order := _compare(sources, targets)) != 0:
-            # The product that divides the other must grow; if none does, both must.
+            # The run whose product divides the other product gets another dimension. If no product divides
+            # the other, both runs get one.
             for grows, side, rest in ((order != 1, sources, left), (order != -1, targets, right)):
                 if grows:
                     if not rest:
@@ -406,9 +429,11 @@ def _runs(source: Sequence[Size], target: Sequence[Size]) -> list[tuple[Axes, Ax
 
 
 def _compare(left: Sequence[tuple[int, sympy.Expr]], right: Sequence[tuple[int, sympy.Expr]]) -> int | None:
-    """0 if two products are equal, -1 if the left one divides the right one, 1 for the other way, else None.
+    """Compares the products of two runs.
 
-    Of numbers the smaller one counts as the divisor.
+    Returns:
+        0 if the products are equal, -1 if the left product divides the right one, 1 if the right product
+        divides the left one, else None. For integers, the sign shows which product is smaller.
     """
     first, second = (sympy.Mul(*(size for _, size in side)) for side in (left, right))
     if first.is_Integer and second.is_Integer:

@@ -1,4 +1,4 @@
-"""Passes over the memory order of dimensions at the borders of a graph."""
+"""Passes that change the dim orders of the inputs and outputs of a graph."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _COPIES = (dim_order_ops._clone_dim_order.default, dim_order_ops._to_dim_order_c
 
 
 def is_row_major(order: object) -> bool:
-    """Returns whether a dim order is contiguous (0, 1, 2, ...)."""
+    """Returns whether a dim order is row-major (0, 1, 2, ...)."""
     return isinstance(order, (list, tuple)) and list(order) == list(range(len(order)))
 
 
 def is_row_major_image(order: object) -> bool:
-    """Returns whether a dim order is the contiguous order of four dimensions."""
+    """Returns whether a dim order is the row-major order of four dimensions."""
     return isinstance(order, (list, tuple)) and list(order) == [0, 1, 2, 3]
 
 
@@ -38,13 +38,13 @@ def is_channels_last_image(order: object) -> bool:
 
 
 def _is_dense(node: object) -> bool | None:
-    """Whether a node's tensor is contiguous; None if the node has no tensor."""
+    """Whether the tensor of a node is contiguous; None if the node has no tensor."""
     tensor = meta.get_tensor(node) if isinstance(node, Node) else None
     return None if tensor is None else tensor.is_contiguous()
 
 
 def is_input_clone(node: object) -> bool:
-    """Returns whether a node converts a graph input to row-major."""
+    """Returns whether a node is a clone that converts a graph input to row-major layout."""
     if not is_op(node, dim_order_ops._clone_dim_order.default):
         return False
     source: Any = node.args[0]
@@ -53,7 +53,7 @@ def is_input_clone(node: object) -> bool:
 
 
 def is_output_clone(node: object) -> bool:
-    """Returns whether a node gives an output of the graph another order than row-major."""
+    """Returns whether a node is a clone that converts an output of the graph from row-major layout."""
     if not is_op(node, dim_order_ops._clone_dim_order.default):
         return False
     order = node.kwargs.get("dim_order")
@@ -62,10 +62,10 @@ def is_output_clone(node: object) -> bool:
 
 
 class EnforceContiguousDimOrderPass(InPlacePass):
-    """Computes with row-major tensors; inputs and outputs of the graph keep their orders.
+    """Makes all intermediate tensors row-major. Inputs and outputs of the graph keep their dim orders.
 
-    Inputs and outputs of another order get a clone behind or in front of them. All other changes of order are
-    removed.
+    The pass inserts clones that convert the inputs and outputs with other dim orders. All other conversions
+    of the dim order are removed.
     """
 
     @override
@@ -80,7 +80,7 @@ class EnforceContiguousDimOrderPass(InPlacePass):
         changed = False
         for node in list(module.graph.nodes):
             if node.op == "placeholder":
-                changed |= self._enter(node)
+                changed |= self._convert_input(node)
             elif is_op(node, *_COPIES):
                 if not is_input_clone(node) and not is_output_clone(node):
                     node.replace_all_uses_with(node.all_input_nodes[0])
@@ -91,11 +91,11 @@ class EnforceContiguousDimOrderPass(InPlacePass):
                 if order is not None and not is_row_major(order):
                     node.update_kwarg("dim_order", list(range(len(order))))
                     changed = True
-        return self._leave(output, wanted) or changed
+        return self._restore_outputs(output, wanted) or changed
 
     @staticmethod
-    def _enter(node: Node) -> bool:
-        """Converts an input that is not row-major to row-major."""
+    def _convert_input(node: Node) -> bool:
+        """Inserts a clone that converts an input to row-major layout. Returns whether it was necessary."""
         users = list(node.users)
         if _is_dense(node) is not False or (len(users) == 1 and is_input_clone(users[0])):
             return False
@@ -112,8 +112,8 @@ class EnforceContiguousDimOrderPass(InPlacePass):
         return True
 
     @staticmethod
-    def _leave(output: Node, wanted: dict[int, tuple[list[int], torch.Tensor]]) -> bool:
-        """Restores the original dim orders of the outputs."""
+    def _restore_outputs(output: Node, wanted: dict[int, tuple[list[int], torch.Tensor]]) -> bool:
+        """Inserts clones that restore the original dim orders of the outputs."""
         if not wanted:
             return False
         results = list(output.args[0])  # type: ignore[arg-type]
@@ -134,10 +134,10 @@ class EnforceContiguousDimOrderPass(InPlacePass):
 class ReplaceChannelsLastInputClonesPass(InPlacePass):
     """Replaces clones that convert a channels-last input to row-major by two permutes.
 
-    Before: y = dim_order_ops._clone_dim_order(x, dim_order=[0, 1, 2, 3]) of an input x with the channels last
+    Before: y = dim_order_ops._clone_dim_order(x, dim_order=[0, 1, 2, 3]) of a channels-last input x
     Expected: y = channels_last.permute_copy(permute_copy(x, [0, 2, 3, 1]), [0, 3, 1, 2])
 
-    The first permute moves no data, and the second one can be joined with another.
+    The first permute does not move data, and other passes can merge the second one with another permute.
     """
 
     @override
@@ -157,7 +157,7 @@ class ReplaceChannelsLastInputClonesPass(InPlacePass):
 
 
 def _is_replaceable(node: Node) -> bool:
-    """Whether a clone of an input changes nothing but its order, from channels last to row-major."""
+    """Whether a clone of an input only changes the dim order, from channels last to row-major."""
     if not is_op(node, *_COPIES) or not isinstance(node.args[0], Node) or node.args[0].op != "placeholder":
         return False
     tensor = meta.get_tensor(node.args[0])

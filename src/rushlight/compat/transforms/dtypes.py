@@ -1,4 +1,4 @@
-"""Computes a graph in another dtype."""
+"""Changes the dtype in which a graph is computed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from rushlight.passes.base import GraphPass
 
 
 class ConvertDtypePass(GraphPass):
-    """Converts the inputs of one dtype to another, computes with that, and converts the outputs back.
+    """Converts inputs from one dtype to another, computes in the new dtype, and converts outputs back.
 
-    Stored tensors are inputs of a graph too. Sizes and dtypes of inputs and outputs stay.
+    The dtypes of inputs and outputs do not change. Stored tensors are inputs too.
 
     Before: y = add(x, x) of an int64 x
     Expected: a = _to_dim_order_copy(x, dtype=int32); b = add(a, a); y = _to_dim_order_copy(b, dtype=int64)
 
     Args:
         src_dtype: the dtype that is replaced.
-        dst_dtype: the dtype that the graph computes with.
-        _skip_dim_order: convert by `_to_copy` instead of `_to_dim_order_copy`.
+        dst_dtype: the dtype in which the graph is computed.
+        _skip_dim_order: convert with `_to_copy` instead of `_to_dim_order_copy`.
     """
 
     def __init__(self, src_dtype: torch.dtype, dst_dtype: torch.dtype, _skip_dim_order: bool = False) -> None:
@@ -83,7 +83,7 @@ class ConvertDtypePass(GraphPass):
 
 
 class I64toI32(ConvertDtypePass):
-    """Computes with int32 where the graph has int64."""
+    """Computes in int32 instead of int64."""
 
     def __init__(self, _skip_dim_order: bool = False) -> None:
         super().__init__(torch.int64, torch.int32, _skip_dim_order)

@@ -1,4 +1,4 @@
-"""Merges equal users of a value."""
+"""Merges equal calls that use the same inputs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from rushlight.passes.base import GraphPass
 
 
 class FuseDuplicateUsersPass(GraphPass):
-    """Before: a = add(x, b); c = add(x, b). Expected: both users read a.
+    """Merges equal calls with the same inputs.
+
+    Before: a = add(x, b); c = add(x, b). Expected: a = add(x, b), and the users of c use a.
 
     Args:
-        excluded_targets: operators whose calls stay apart.
+        excluded_targets: operators whose calls are not merged.
     """
 
     def __init__(self, excluded_targets: Collection[Any] | None = None) -> None:

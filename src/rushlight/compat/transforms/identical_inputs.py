@@ -1,4 +1,4 @@
-"""Moves equal views and permutes of all inputs of an operator behind it."""
+"""Moves equal views and permutes of all inputs of an operator behind the operator."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ edge = ops.edge.aten
 
 
 class NormalizeTransformInputPlaceholdersPass(PassBase):
-    """Sets the target of placeholders for results of views and permutes to their name.
+    """Sets the targets of placeholders to their names, if these are names of views or permutes.
 
     Args:
-        exported_program: the program of the graph; without one nothing is changed.
-        permute_targets: the operators that permute, by default `aten.permute_copy`.
+        exported_program: the program of the graph. If it is None, the pass changes nothing.
+        permute_targets: the permute operators, by default `aten.permute_copy`.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class NormalizeTransformInputPlaceholdersPass(PassBase):
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Changes the graph module that is given, and the program."""
+        """Runs the pass on a graph module and the program, in place."""
         if self.exported_program is None:
             return PassResult(graph_module, False)
         placeholders = graph_module.graph.find_nodes(op="placeholder")
@@ -80,17 +80,18 @@ def _renamed(spec: InputSpec, names: dict[str, str]) -> InputSpec:
 
 
 class FuseIdenticalInputTransformsPass(InPlacePass):
-    """Moves equal permutes or views of the inputs of an operator behind it.
+    """Moves equal permutes or views of the inputs of an operator behind the operator.
 
     Before: y = add(permute_copy(a, [1, 0]), permute_copy(b, [1, 0]))
     Expected: y = permute_copy(add(a, b), [1, 0])
 
-    Inputs of one element may stay as they are. Concatenations are moved as well, along another dimension.
+    Inputs with one element need no permute or view. The pass also supports concatenations, whose dimension it
+    changes.
 
     Args:
-        exported_program: the program of the graph, whose placeholders get names as
-            `NormalizeTransformInputPlaceholdersPass` says.
-        permute_targets: the operators that permute, by default `aten.permute_copy`.
+        exported_program: the program of the graph, on which `NormalizeTransformInputPlaceholdersPass` runs
+            first.
+        permute_targets: the permute operators, by default `aten.permute_copy`.
 
     Attributes:
         target_ops: the operators behind which permutes and views are moved.
@@ -121,7 +122,7 @@ class FuseIdenticalInputTransformsPass(InPlacePass):
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Changes the graph module that is given."""
+        """Runs the pass on a graph module, in place."""
         names = NormalizeTransformInputPlaceholdersPass(self.exported_program, self._permute_targets)
         renamed = names.call(graph_module).modified
         return PassResult(graph_module, super().call(graph_module).modified or renamed)
@@ -139,7 +140,7 @@ class FuseIdenticalInputTransformsPass(InPlacePass):
 
     @staticmethod
     def is_layout_invariant(node: Node, rank: int) -> bool:
-        """Returns whether a node has `rank` dimensions, all of size 1: no permute changes it."""
+        """Returns whether a node has `rank` dimensions of size 1, so that a permute does not change it."""
         tensor = meta.get_tensor(node)
         return (
             tensor is not None and tensor.dim() == rank and all(same_size(size, 1) for size in tensor.shape)
@@ -149,7 +150,7 @@ class FuseIdenticalInputTransformsPass(InPlacePass):
         return node.target is VIEW_COPY or node.target in self._permute_targets
 
     def _sink(self, node: Node) -> bool:
-        """Moves the transforms of a node's inputs behind the node; returns whether it moved any."""
+        """Moves the transforms of a node's inputs behind the node. Returns whether the graph changed."""
         inputs = list(node.all_input_nodes)
         transforms = [item for item in inputs if self._is_transform(item)]
         if node.target not in self.target_ops or len(inputs) < 2 or not transforms:
@@ -169,7 +170,7 @@ class FuseIdenticalInputTransformsPass(InPlacePass):
             found = self._concatenated(node, first, shapes)
         else:
             found = self._broadcast(first, shapes)
-        if found is None or not self._gives(first, found[0], meta.get_shape(node)):
+        if found is None or not self._can_have_shape(first, found[0], meta.get_shape(node)):
             return False
         self._move(node, first, transforms, found[0], found[1])
         return True
@@ -186,12 +187,12 @@ class FuseIdenticalInputTransformsPass(InPlacePass):
     def _broadcast(
         transform: Node, shapes: Sequence[tuple[Size, ...]]
     ) -> tuple[list[Size], int | None] | None:
-        """The shape of an operator on the sources of the transforms."""
+        """Returns the shape of an elementwise operator on the sources of the transforms, or None."""
         try:
             shape = list(torch.broadcast_shapes(*shapes))
         except RuntimeError:
             return None
-        # A view may change which dimensions broadcast: one source must have the shape already.
+        # A view may change which dimensions are broadcast, so that one source must have the whole shape.
         if transform.target is VIEW_COPY and not any(same_sizes(shape, other) for other in shapes):
             return None
         return shape, None
@@ -199,7 +200,7 @@ class FuseIdenticalInputTransformsPass(InPlacePass):
     def _concatenated(
         self, node: Node, transform: Node, shapes: Sequence[tuple[Size, ...]]
     ) -> tuple[list[Size], int | None] | None:
-        """The shape of a concatenation of the sources of the transforms, and its dimension."""
+        """Returns the shape and the dimension of a concatenation of the transforms' sources, or None."""
         dim = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
         if not isinstance(dim, int):
             return None
@@ -217,8 +218,8 @@ class FuseIdenticalInputTransformsPass(InPlacePass):
                 return None
         return [*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :]], axis
 
-    def _gives(self, transform: Node, shape: Sequence[Size], expected: Sequence[Size]) -> bool:
-        """Whether a transform of a tensor can have a shape."""
+    def _can_have_shape(self, transform: Node, shape: Sequence[Size], expected: Sequence[Size]) -> bool:
+        """Whether a transform of a tensor with a shape has the expected shape."""
         if transform.target is VIEW_COPY:
             return same_numel(shape, expected)
         order = normalized_permutation(transform.args[1], len(shape))

@@ -24,7 +24,7 @@ _ONE_RESULT: dict[object, OpOverload] = {
 
 
 class RemovedIndicesError(PassError, AssertionError):
-    """The indices of a maximum are used, where only the values may be."""
+    """The indices of a maximum are used, so that the operator cannot be replaced."""
 
 
 class RemoveGetItemPass(GraphPass):
@@ -53,6 +53,6 @@ class RemoveGetItemPass(GraphPass):
     def _check(node: Node, items: list[Node]) -> None:
         if len(items) != 1 or items[0].target is not operator.getitem or items[0].args[1] != 0:
             raise RemovedIndicesError(
-                f"{node.name} ({node.target}) has {len(items)} users, and more than its values may be used: "
-                "only the first result can be replaced"
+                f"{node.name} ({node.target}) has {len(items)} users: it can be replaced only if its single "
+                "user is getitem with index 0"
             )

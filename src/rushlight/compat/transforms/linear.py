@@ -1,4 +1,4 @@
-"""Replaces matrix products with transposed weights by linear layers."""
+"""Replaces matrix multiplications with transposed weights by linear layers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _TRANSPOSES = (aten.t_copy.default, aten.permute_copy.default, aten.t.default, a
 
 
 def get_shape(input_node: Node) -> list[int]:
-    """Returns the sizes of a node's tensor, with the upper bounds of dynamic sizes.
+    """Returns the sizes of a node's tensor. For a dynamic size, this is its upper bound.
 
-    Without bounds they are those of the example inputs.
+    If a dynamic size has no upper bound, it is the size for the example inputs.
     """
     return [upper_bound(size) or hint(size) or 0 for size in meta.get_shape(input_node)]
 
 
 class AddmmToLinearPass(GraphPass):
-    """Replaces products with a transposed weight by linear layers, and removes views around them.
+    """Replaces matrix multiplications with a transposed weight by linear layers, and removes views.
 
     Before: y = addmm(b, x, permute_copy(w, [1, 0])). Expected: y = linear(x, w, b)
     """
@@ -41,22 +41,22 @@ class AddmmToLinearPass(GraphPass):
                 changed |= _to_linear(evaluator, node)
         for node in list(module.graph.nodes):
             if is_op(node, aten.linear.default):
-                changed |= _without_views(evaluator, node)
+                changed |= _remove_views(evaluator, node)
         return changed
 
 
 def apply_addmm_mm_to_linear_transform(graph: Graph) -> Graph:
-    """Does the work of AddmmToLinearPass in place.
+    """Runs the rewrites of AddmmToLinearPass in place.
 
     Args:
-        graph: a graph of the edge dialect, with values.
+        graph: a graph of the edge dialect, with values in the metadata of its nodes.
     """
     replace_addmm_mm_with_linear(graph)
     return replace_linear_view_copy_input_output(graph)
 
 
 def replace_addmm_mm_with_linear(graph: Graph) -> Graph:
-    """Replaces products with a transposed weight by linear layers, in place."""
+    """Replaces matrix multiplications with a transposed weight by linear layers, in place."""
     evaluator = Evaluator.of(graph)
     for node in list(graph.nodes):
         if is_op(node, aten.mm.default, aten.addmm.default):
@@ -66,11 +66,14 @@ def replace_addmm_mm_with_linear(graph: Graph) -> Graph:
 
 
 def replace_linear_view_copy_input_output(graph: Graph) -> Graph:
-    """Removes views of linear layers' inputs and results in place; linear layers support any rank."""
+    """Removes views of the inputs and results of linear layers, in place.
+
+    The views are not needed, because linear layers support all ranks.
+    """
     evaluator = Evaluator.of(graph)
     for node in list(graph.nodes):
         if is_op(node, aten.linear.default):
-            _without_views(evaluator, node)
+            _remove_views(evaluator, node)
     eliminate_dead_code(graph)
     return graph
 
@@ -91,8 +94,8 @@ def _to_linear(evaluator: Evaluator, node: Node) -> bool:
     return True
 
 
-def _without_views(evaluator: Evaluator, linear: Node) -> bool:
-    """Lets a linear layer read the source of its input view, and return the shape of the view behind it."""
+def _remove_views(evaluator: Evaluator, linear: Node) -> bool:
+    """Removes the view of a linear layer's input and the view of its result. Returns whether it did."""
     source, weight = linear.args[:2]
     behind = list(linear.users)
     if len(behind) != 1 or not is_op(behind[0], aten.view_copy.default) or not isinstance(source, Node):

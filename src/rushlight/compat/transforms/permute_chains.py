@@ -1,4 +1,4 @@
-"""Passes that join permutes and transposes, or move them across views."""
+"""Passes that merge permutes and transposes, or move them across views."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TRANSPOSE_COPY = ops.edge.aten.transpose_copy.int
 
 
 def extra_ones(longer: Sequence[Size], shorter: Sequence[Size]) -> list[int] | None:
-    """Returns the size-1 dimensions whose removal turns a shape into another; None if impossible."""
+    """Returns the dimensions of size 1 that only the longer shape has; None if other sizes differ."""
     extra, rest = [], list(shorter)
     for axis, size in enumerate(longer):
         if rest and same_size(rest[0], size):
@@ -51,7 +51,7 @@ def extra_ones(longer: Sequence[Size], shorter: Sequence[Size]) -> list[int] | N
 
 
 class _PermutePass(RemoveOrReplacePass):
-    """A pass over each permute and transpose."""
+    """The base class of passes that rewrite each permute and transpose."""
 
     @property
     @override
@@ -60,7 +60,7 @@ class _PermutePass(RemoveOrReplacePass):
 
     @staticmethod
     def _become_view(node: Node, source: Node) -> bool:
-        """Replaces a node by a view of a tensor."""
+        """Replaces a node by a view of `source`. Returns whether this is possible."""
         sizes = size_arguments(source, meta.get_shape(node), node)
         if sizes is None:
             return False
@@ -69,11 +69,11 @@ class _PermutePass(RemoveOrReplacePass):
 
 
 class FuseCascadedTransposeOrPermuteOpsPass(_PermutePass):
-    """Joins consecutive permutes and transposes into one permute, or removes them.
+    """Merges consecutive permutes and transposes into one permute, or removes them.
 
     Before: a = transpose_copy(x, 0, 1); y = permute_copy(a, [1, 0, 2]). Expected: y = x
     Before: y = permute_copy(view_copy(permute_copy(x, [0, 2, 1]), [1, 3, 1, 4]), [0, 2, 3, 1])
-    Expected: y = view_copy(x, [1, 1, 4, 3]), since both permutes together move only dimensions of size 1
+    Expected: y = view_copy(x, [1, 1, 4, 3]), because the combined permute moves only dimensions of size 1
     """
 
     @override
@@ -98,7 +98,7 @@ class FuseCascadedTransposeOrPermuteOpsPass(_PermutePass):
         if before is None:
             return False
         shape, viewed = meta.get_shape(first), meta.get_shape(view)
-        # The dimension of the source that each dimension is, None for one that the view adds.
+        # For each dimension, the dimension of the source; None for a dimension that the view adds.
         origins: list[int | None] = list(before)
         if len(viewed) == len(shape) + 1:
             extra = extra_ones(viewed, shape)
@@ -140,8 +140,9 @@ class ReplaceNopTransposeOrPermuteWithViewPass(_PermutePass):
 
 
 class PostponePermuteBelowSqueezeViewPass(RemoveOrReplacePass):
-    """Moves permutes behind views that add or remove one dimension of size 1, and removes views that do not
-    change the shape.
+    """Moves permutes behind views that add or remove one dimension of size 1.
+
+    Views that do not change the shape are removed.
 
     Before: y = view_copy(permute_copy(x, [0, 2, 1]), [2, 1, 4, 3])
     Expected: y = permute_copy(view_copy(x, [2, 1, 3, 4]), [0, 1, 3, 2])
@@ -155,7 +156,7 @@ class PostponePermuteBelowSqueezeViewPass(RemoveOrReplacePass):
     @override
     def rewrite(self, module: GraphModule) -> bool:
         changed = False
-        while super().rewrite(module):  # a permute passes one view at a time
+        while super().rewrite(module):  # Each round moves a permute across one view.
             changed = True
         return changed
 
@@ -199,10 +200,10 @@ class FuseTransposeOrPermuteOpPairsPass(FuseOpPairsAcrossBranchesPass):
     Before: y = permute_copy(quantize_per_tensor(permute_copy(x, [0, 2, 1]), ...), [0, 2, 1])
     Expected: y = view_copy(quantize_per_tensor(x, ...), shape)
 
-    Dimensions of size 1 may end in other places.
+    The positions of dimensions of size 1 may differ between the two permutes.
 
     Attributes:
-        bypass_ops: operators that do the same to each element.
+        bypass_ops: elementwise operators that may be between a pair.
     """
 
     bypass_ops: ClassVar[set[EdgeOpOverload]] = {
@@ -234,7 +235,7 @@ class FuseTransposeOrPermuteOpPairsPass(FuseOpPairsAcrossBranchesPass):
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Changes the graph module that is given, and the bodies of its control flow."""
+        """Runs the pass on a graph module and the bodies of its control flow, in place."""
         packets = {get_edge_overload_packet(op) for op in (TRANSPOSE_COPY, *PERMUTE_COPY_TARGETS)}
         changed = False
         for module in list(graph_modules(graph_module)):

@@ -1,4 +1,4 @@
-"""Removes the permutes around operators that can work in the layout without them."""
+"""Removes permutes around operators that can be computed on the tensors without the permutes."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ _PERMUTABLE = frozenset(
 )
 
 Order = tuple[int, ...]
-"""The dimension order of a permute."""
+"""The permutation of a permute: its argument `dims`."""
 
 
 @dataclass(frozen=True)
 class _Repeat:
-    """The unsqueeze, expand and view that together repeat elements along a dimension."""
+    """A sequence of unsqueeze, expand and view that repeats elements along a dimension."""
 
     dim: int
     count: int
@@ -60,15 +60,16 @@ class _Repeat:
 
 @dataclass
 class _Region:
-    """Connected operators on permuted tensors, and the permutes around them.
+    """Connected operators on permuted tensors, and the permutes at the boundary of this region.
 
     Attributes:
-        orders: the order of the input of each node; views may have another number of dimensions behind them.
-        repeats: the repetitions, by their first node; the other two are in `orders` too.
-        entries: (permute, node) where the region reads a permute.
-        exits: (node, permute) where a permute undoes the order.
-        later: (permute, its new order) where a permute behind the region takes the order over.
-        constants: (constant, node).
+        orders: for each node, the permutation that its input has. The result of a view may have another one.
+        repeats: the repetitions by their first nodes. Their other two nodes are in `orders` too.
+        entries: pairs (permute, node): the node of the region reads the permute.
+        exits: pairs (node, permute): the permute restores the original order of dimensions.
+        later: pairs (permute, new order): a permute behind the region that does not restore the original
+            order. It is combined with the permutation of the region.
+        constants: pairs (constant, node): the node of the region reads the constant.
     """
 
     orders: dict[Node, Order] = field(default_factory=dict)
@@ -79,7 +80,7 @@ class _Region:
     constants: list[tuple[Node, Node]] = field(default_factory=list)
 
     def removes_a_permute(self) -> bool:
-        """Whether fewer permutes remain."""
+        """Whether the rewrite removes at least one permute."""
         rewired = set(self.entries)
         return bool(self.exits) or any(
             all((permute, user) in rewired for user in permute.users) for permute, _ in self.entries
@@ -91,12 +92,13 @@ class RemovePermutesAroundElementwiseOpsPass(InPlacePass):
 
     Before: y = permute_copy(relu(permute_copy(x, [0, 2, 1])), [0, 2, 1]). Expected: y = relu(x)
 
-    Concatenations, slices, paddings, sums and means that keep dimensions, views that add or remove dimensions
-    of size 1, and repetitions work along other dimensions then. A permute behind them that does not undo the
-    first one takes it over. Constants are permuted instead.
+    The pass also supports concatenations, slices, paddings, sums and means with keepdim=True, views that add
+    or remove dimensions of size 1, and repetitions. It changes the dimensions in their arguments. A permute
+    behind these operators that is not the inverse is combined with the removed permute. Constants in the
+    region are permuted instead.
 
     Args:
-        extra_permutable_ops: further operators that do the same to each element.
+        extra_permutable_ops: additional elementwise operators.
     """
 
     def __init__(self, extra_permutable_ops: Collection[Overload] | None = None) -> None:
@@ -113,7 +115,7 @@ class RemovePermutesAroundElementwiseOpsPass(InPlacePass):
             if order is None:
                 continue
             for user in list(node.users):
-                if user in done or not self._starts(user):
+                if user in done or not self._can_be_in_region(user):
                     continue
                 region = _Region()
                 if self._grow(region, user, tuple(order), done) and self._apply(evaluator, region):
@@ -122,11 +124,11 @@ class RemovePermutesAroundElementwiseOpsPass(InPlacePass):
         return changed
 
     def get_permutation(self, permute_node: Node) -> list[int] | None:
-        """Returns the order in which a permute gives the dimensions; None if its argument is none."""
+        """Returns the permutation of a permute; None if its argument is not a permutation."""
         return permutation_of(permute_node)
 
     def is_node_permutable(self, node: Node) -> bool:
-        """Returns whether an operator gives the same result for a permuted input, permuted."""
+        """Returns whether permuting the input of an operator only permutes its result."""
         if is_op(node, *_PADS):
             return _is_constant_pad(node)
         if is_op(node, *_REDUCTIONS):
@@ -135,17 +137,17 @@ class RemovePermutesAroundElementwiseOpsPass(InPlacePass):
         pointwise = op is not None and torch.Tag.pointwise in op.tags
         return node.target in self._permutable_ops or pointwise or _changes_ones(node)
 
-    def _starts(self, node: Node) -> bool:
+    def _can_be_in_region(self, node: Node) -> bool:
         return self.is_node_permutable(node) or _repeat_at(node) is not None
 
     def _grow(self, region: _Region, start: Node, order: Order, done: Collection[Node]) -> bool:
-        """Finds the region around a node; says whether all of it can work without the order."""
+        """Finds the region around a node. Returns whether the region can be computed without permutes."""
         waiting = [(start, order, False)]
         while waiting:
             node, order, from_below = waiting.pop()
             if node in region.orders:
                 continue
-            if node in done or not self._starts(node):
+            if node in done or not self._can_be_in_region(node):
                 return False
             repeat = _repeat_at(node)
             if not self._fits(node, order, repeat, from_below):
@@ -160,29 +162,29 @@ class RemovePermutesAroundElementwiseOpsPass(InPlacePass):
             if behind is None:
                 return False
             for user in last.users:
-                if not self._leave(region, last, user, behind):
+                if not self._add_exit(region, last, user, behind):
                     return False
                 if user.op == "call_function" and not is_permute_copy(user) and not _is_sink(user):
                     waiting.append((user, behind, False))
             for source in node.all_input_nodes:
-                entered = self._enter(region, source, node, order)
-                if entered is None:
+                is_boundary = self._add_entry(region, source, node, order)
+                if is_boundary is None:
                     return False
-                if not entered:
+                if not is_boundary:
                     waiting.append((source, order, True))
         return True
 
     @staticmethod
     def _fits(node: Node, order: Order, repeat: _Repeat | None, from_below: bool) -> bool:
-        """Whether a node's input has as many dimensions as an order."""
+        """Whether the input of a node has as many dimensions as the permutation."""
         if repeat is not None or _changes_ones(node):
-            if from_below:  # the order belongs to the result, which has other dimensions
+            if from_below:  # The permutation is that of the result, which has other dimensions.
                 return False
             return len(meta.get_shape(node.args[0])) == len(order)
         return meta.get_tensor(node) is None or len(meta.get_shape(node)) == len(order)
 
-    def _leave(self, region: _Region, node: Node, user: Node, order: Order) -> bool:
-        """Notes where a value leaves the region; says whether it may."""
+    def _add_exit(self, region: _Region, node: Node, user: Node, order: Order) -> bool:
+        """Records a user of a node in the region. Returns whether the user can be supported."""
         if user.op == "output":
             return False
         if is_permute_copy(user):
@@ -196,11 +198,12 @@ class RemovePermutesAroundElementwiseOpsPass(InPlacePass):
             return True
         return not _is_sink(user) or self._ignores_layout(user)
 
-    def _enter(self, region: _Region, source: Node, node: Node, order: Order) -> bool | None:
-        """Notes where a value enters the region.
+    def _add_entry(self, region: _Region, source: Node, node: Node, order: Order) -> bool | None:
+        """Records an input of a node in the region.
 
         Returns:
-            Whether the value is not in the region; None if it must not enter.
+            True if the input is at the boundary, False if it may belong to the region, None if the input
+            cannot be supported.
         """
         if is_permute_copy(source):
             if self.get_permutation(source) != list(order):
@@ -209,7 +212,7 @@ class RemovePermutesAroundElementwiseOpsPass(InPlacePass):
             return True
         tensor = meta.get_tensor(source)
         if tensor is not None and tensor.numel() == 1:
-            return True  # the same under every order
+            return True  # A tensor with one element does not depend on the permutation.
         if not _is_constant(source):
             return False
         if tensor is None or tensor.dim() > len(order):
@@ -218,7 +221,7 @@ class RemovePermutesAroundElementwiseOpsPass(InPlacePass):
         return True
 
     def _ignores_layout(self, sink: Node) -> bool:
-        """Whether nothing behind a view depends on which dimension of it holds the elements."""
+        """Whether the operators behind a view do not depend on the order of the view's dimensions."""
         waiting = [(user, sink) for user in sink.users]
         seen: set[Node] = set()
         while waiting:
@@ -239,7 +242,7 @@ class RemovePermutesAroundElementwiseOpsPass(InPlacePass):
 
     @staticmethod
     def _apply(evaluator: Evaluator, region: _Region) -> bool:
-        """Rewrites a region; says whether that removes a permute."""
+        """Rewrites a region if this removes a permute. Returns whether the region was rewritten."""
         if region.later and not region.removes_a_permute():
             return False
         inside = {node for repeat in region.repeats.values() for node in (repeat.expand, repeat.view)}
@@ -265,7 +268,7 @@ def _elements(node: Node) -> int | None:
 
 
 def _shapes(view: Node) -> tuple[list[int], list[int]] | None:
-    """The static shapes in front of and behind a view, None for other nodes."""
+    """Returns the static shapes of the input and the result of a view; None for other nodes."""
     if not is_op(view, *VIEWS) or not isinstance(view.args[0], Node):
         return None
     before, after = (static_shape(meta.get_tensor(node)) for node in (view.args[0], view))
@@ -282,7 +285,10 @@ def _changes_ones(node: Node) -> bool:
 
 
 def _order_behind(view: Node, order: Order) -> Order | None:
-    """The order behind a view that adds or removes dimensions of size 1, by that in front of it."""
+    """Returns the permutation of the result of a view that adds or removes dimensions of size 1.
+
+    `order` is the permutation of the input.
+    """
     shapes = _shapes(view)
     if shapes is None or len(shapes[0]) != len(order):
         return None
@@ -299,7 +305,7 @@ def _order_behind(view: Node, order: Order) -> Order | None:
 
 
 def _is_sink(node: Node) -> bool:
-    """Whether a node is a view of a tensor that has at most one dimension of another size than 1."""
+    """Whether a node is a view of a tensor in which at most one dimension has a size other than 1."""
     if not is_op(node, *VIEWS):
         return False
     sizes = meta.get_shape(node.args[0])
@@ -307,7 +313,7 @@ def _is_sink(node: Node) -> bool:
 
 
 def _is_constant(node: Node) -> bool:
-    """Whether a node is a stored tensor, by the names that torch.export gives, or filled with a number."""
+    """Whether a node is a stored tensor, recognized by torch.export's prefixes, or a call of `full`."""
     if node.op == "placeholder":
         return str(node.target).startswith(("p_", "b_", "c_"))
     return node.op == "get_attr" or is_op(node, aten.full.default)
@@ -321,7 +327,11 @@ def _is_constant_pad(node: Node) -> bool:
 
 
 def _repeat_at(node: Node) -> _Repeat | None:
-    """The repetition that starts with a node: an unsqueeze, an expand along it, and a view over both."""
+    """Returns the repetition whose first node is `node`, or None.
+
+    A repetition is an unsqueeze, an expand along the new dimension, and a view that merges this dimension
+    with the previous one.
+    """
     if len(node.users) != 1 or not is_op(node, aten.unsqueeze_copy.default, *VIEWS):
         return None
     source = node.args[0]
@@ -352,7 +362,7 @@ def _repeat_at(node: Node) -> _Repeat | None:
 
 
 def _move_dims(node: Node, order: Order) -> None:
-    """Lets an operator work along the dimensions that its input has without an order."""
+    """Changes the dimensions in the arguments of an operator to those of the input without the permute."""
     rank = len(order)
     if is_op(node, aten.cat.default, aten.slice_copy.Tensor):
         set_arg(node, "dim", order[int(get_arg(node, "dim")) % rank])
@@ -370,7 +380,10 @@ def _move_dims(node: Node, order: Order) -> None:
 
 
 def _moved_padding(padding: Any, order: Order) -> list[int]:
-    """The padding without an order; (before, behind) of each dimension, the last one first."""
+    """Returns the padding for the input without the permute.
+
+    A padding has the amounts (before, behind) for each dimension, starting with the last dimension.
+    """
     rank = len(order)
     pairs = [(0, 0)] * rank
     for index in range(len(padding) // 2):
@@ -387,7 +400,10 @@ def _without_order(shape: Sequence[int], order: Order) -> list[int]:
 
 
 def _moved_shape(before: list[int], after: list[int], order: Order) -> list[int]:
-    """The shape that a view gives a tensor that has no order, which has `before` with it."""
+    """Returns the shape of a view's result without the permute.
+
+    `before` and `after` are the shapes of the view's input and result with the permute.
+    """
     shape = _without_order(before, order)
     if len(after) > len(before):
         for place in extra_ones(after, before) or ():
@@ -399,7 +415,7 @@ def _moved_shape(before: list[int], after: list[int], order: Order) -> list[int]
 
 
 def _move_repeat(node: Node, repeat: _Repeat, order: Order) -> None:
-    """Repeats along the dimension that the input has without an order."""
+    """Changes a repetition to the dimension of the input without the permute."""
     shape = _without_order([int(size) for size in meta.get_shape(node.args[0])], order)
     dim = order[repeat.dim]
     if is_op(node, aten.unsqueeze_copy.default):
@@ -411,7 +427,7 @@ def _move_repeat(node: Node, repeat: _Repeat, order: Order) -> None:
 
 
 def _permute_constant(evaluator: Evaluator, constant: Node, node: Node, order: Sequence[int]) -> None:
-    """Lets a node read a constant in another order; dimensions that the constant lacks have size 1."""
+    """Permutes a constant input of a node. Missing dimensions of the constant are added with size 1."""
     tensor = meta.get_tensor(constant)
     assert tensor is not None
     shape = [1] * (len(order) - tensor.dim()) + [int(size) for size in tensor.shape]

@@ -1,4 +1,4 @@
-"""Helpers of passes that move and remove permutes: arguments by name, dimensions, and base classes."""
+"""Helper functions and base classes of passes that move and remove permutes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rushlight.ir.edge_ops import EdgeOpOverload, EdgeOpOverloadPacket, aten_op,
 aten = torch.ops.aten
 
 VIEWS = (aten.view_copy.default, aten.view.default)
-"""The operators that give a tensor another shape."""
+"""The operators that change the shape of a tensor."""
 
 
 def get_edge_overload_packet(edge_op: EdgeOpOverload) -> EdgeOpOverloadPacket:
@@ -32,7 +32,7 @@ def get_edge_overload_packet(edge_op: EdgeOpOverload) -> EdgeOpOverloadPacket:
 
 
 def get_shape(graph_module: GraphModule, node: object) -> torch.Size | None:
-    """Returns the shape of a node's tensor or of an attribute, [1] for a number, None for anything else."""
+    """Returns the shape of a node's tensor or of an attribute, [1] for a number, None for other values."""
     if isinstance(node, (float, int, bool)):
         return torch.Size([1])
     if not isinstance(node, Node):
@@ -44,8 +44,8 @@ def get_shape(graph_module: GraphModule, node: object) -> torch.Size | None:
 
 
 def get_transposed_dims(node: Node, dims: Sequence[int]) -> list[int]:
-    """Returns dimensions in the order that a transpose gives them."""
-    assert is_op(node, aten.transpose_copy.int), f"{node.name} is no transpose"
+    """Returns the dimensions `dims` in the order after a transpose."""
+    assert is_op(node, aten.transpose_copy.int), f"{node.name} is not a transpose"
     changed = list(dims)
     first, second = (int(axis) % len(changed) for axis in node.args[1:3])  # type: ignore[arg-type]
     changed[first], changed[second] = changed[second], changed[first]
@@ -53,13 +53,13 @@ def get_transposed_dims(node: Node, dims: Sequence[int]) -> list[int]:
 
 
 def get_permuted_dims(node: Node, dims: Sequence[int]) -> list[int]:
-    """Returns dimensions in the order that a permute gives them."""
-    assert is_permute_copy(node), f"{node.name} is no permute"
+    """Returns the dimensions `dims` in the order after a permute."""
+    assert is_permute_copy(node), f"{node.name} is not a permute"
     return [dims[int(axis)] for axis in get_arg(node, "dims")]
 
 
 def permutation_of(node: object) -> list[int] | None:
-    """Returns the order in which a permute or transpose gives the dimensions; None for other nodes."""
+    """Returns the permutation of a permute or transpose; None for other nodes."""
     if not isinstance(node, Node):
         return None
     if is_permute_copy(node):
@@ -75,36 +75,36 @@ def permutation_of(node: object) -> list[int] | None:
 
 
 def source_of(node: Node) -> Node:
-    """Returns the tensor that a permute, transpose or view is given."""
+    """Returns the input tensor of a permute, transpose or view."""
     source: Node = get_arg(node, "input", Node)
     return source
 
 
-def _place(node: Node, name: str) -> int:
+def _argument_index(node: Node, name: str) -> int:
     op = aten_op(node.target)
     if op is None:
-        raise RuntimeError(f"{node.name} calls no operator, so that its arguments have no names")
+        raise RuntimeError(f"{node.name} does not call an operator, so that its arguments have no names")
     names = [declared.name for declared in op._schema.arguments]
     if name == "input" and name not in names:
-        name = "self"  # torch.fx names it so
+        name = "self"  # The schema may have this name for the input.
     if name not in names:
         raise ValueError(f"{op} has no argument {name!r}; it has {', '.join(names)}")
     return names.index(name)
 
 
 def get_arg(node: Node, kwarg_name: str, expected_type: Any = Argument) -> Any:
-    """Returns an argument of an operator's node by its name, its default if it is not given.
+    """Returns an argument of a call by its name, or the default value if the argument is omitted.
 
     Args:
         node: a call of an operator.
         kwarg_name: the name of the argument in the operator's schema.
-        expected_type: the type of the value; it is not checked for generic types.
+        expected_type: the type of the value. Generic types are not checked.
 
     Raises:
         TypeError: the value has another type.
-        ValueError: the operator has no such argument.
+        ValueError: the operator does not have the argument.
     """
-    place = _place(node, kwarg_name)
+    place = _argument_index(node, kwarg_name)
     op = aten_op(node.target)
     assert op is not None
     declared = op._schema.arguments[place]
@@ -124,12 +124,12 @@ def get_arg(node: Node, kwarg_name: str, expected_type: Any = Argument) -> Any:
 
 
 def set_arg(node: Node, kwarg_name: str, value: Argument) -> None:
-    """Sets an argument of an operator's node by its name.
+    """Sets an argument of a call by its name.
 
     Raises:
-        ValueError: the operator has no such argument.
+        ValueError: the operator does not have the argument.
     """
-    place = _place(node, kwarg_name)
+    place = _argument_index(node, kwarg_name)
     if kwarg_name not in node.kwargs and place < len(node.args):
         node.update_arg(place, value)
     else:
@@ -137,11 +137,14 @@ def set_arg(node: Node, kwarg_name: str, value: Argument) -> None:
 
 
 class HierarchicalInplacePass(InPlacePass):
-    """A pass over a graph module and the bodies of its control flow; a subclass rewrites one of them."""
+    """The base class of passes over a graph module and the bodies of its control flow.
+
+    A subclass implements the rewrite of one graph module.
+    """
 
     @abstractmethod
     def _apply_flat_inplace(self, graph_module: GraphModule) -> bool:
-        """Rewrites one graph module; says whether it changed."""
+        """Rewrites one graph module. Returns whether it changed."""
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
@@ -149,7 +152,7 @@ class HierarchicalInplacePass(InPlacePass):
 
 
 class RemoveOrReplacePass(HierarchicalInplacePass):
-    """A pass that looks at each call of some operators; a subclass removes or replaces them."""
+    """The base class of passes that remove or replace calls of the operators in `targets`."""
 
     @property
     @abstractmethod
@@ -158,7 +161,7 @@ class RemoveOrReplacePass(HierarchicalInplacePass):
 
     @abstractmethod
     def maybe_remove_or_replace(self, node: Node) -> bool:
-        """Removes or replaces a call; says whether it did."""
+        """Removes or replaces a call. Returns whether the graph changed."""
 
     @override
     def _apply_flat_inplace(self, graph_module: GraphModule) -> bool:
@@ -171,19 +174,19 @@ class RemoveOrReplacePass(HierarchicalInplacePass):
 
 
 class FuseOpPairsAcrossBranchesPass(PassBase):
-    """Removes an operator together with the operators that undo it, also across branches of the graph.
+    """Removes an operator together with inverse operators behind it, also across branches of the graph.
 
-    A subclass calls `find_and_fuse`, and says what may be fused.
+    A subclass calls `find_and_fuse`, and overrides the methods that decide which operators are removed.
     """
 
     def check_ok_to_fuse(self, producer: Node, consumers: list[Node]) -> bool:
-        """Returns whether an operator and the operators that undo it may be removed."""
+        """Returns whether an operator and its inverse operators may be removed."""
         return True
 
     def can_fuse_for_chain(
         self, producer: Node, consumer: Node, consumer_op_packets: set[EdgeOpOverloadPacket]
     ) -> bool:
-        """Returns whether a node may undo the operator: whether it is one of some operators."""
+        """Returns whether a node is an inverse of the operator. By default, only its packet is checked."""
         return _is_of(consumer, consumer_op_packets)
 
     def get_fuse_candidates(
@@ -192,12 +195,12 @@ class FuseOpPairsAcrossBranchesPass(PassBase):
         consumer_op_packets: set[EdgeOpOverloadPacket],
         bypass_ops: Collection[EdgeOpOverload],
     ) -> list[Node]:
-        """Returns the nodes that undo an operator; none if a result of it goes anywhere else.
+        """Returns the inverse operators behind an operator; an empty list if there are other users.
 
         Args:
             producer: the operator.
-            consumer_op_packets: operators that may undo it.
-            bypass_ops: operators that may lie between.
+            consumer_op_packets: the packets of possible inverse operators.
+            bypass_ops: operators that may be between the two.
         """
         found: dict[Node, None] = {}
         waiting = list(producer.users)
@@ -217,10 +220,16 @@ class FuseOpPairsAcrossBranchesPass(PassBase):
         consumer_op_packets: set[EdgeOpOverloadPacket],
         bypass_ops: Collection[EdgeOpOverload],
     ) -> bool:
-        """Removes the given operators, and the operators that undo them, from one graph.
+        """Removes operators and their inverse operators from one graph.
+
+        Args:
+            graph_module: the graph module, which is changed.
+            producer_op_packets: the packets of the operators to remove.
+            consumer_op_packets: the packets of possible inverse operators.
+            bypass_ops: operators that may be between the two.
 
         Returns:
-            Whether there were any.
+            Whether operators were removed.
         """
         changed = False
         for node in list(graph_module.graph.nodes):
@@ -235,11 +244,11 @@ class FuseOpPairsAcrossBranchesPass(PassBase):
         return changed
 
     def get_fused_node(self, producer: Node, consumer: Node, graph_module: GraphModule) -> Node:
-        """Returns what the users of a node that is removed read: by default the node itself, which stays."""
+        """Returns the node that replaces an inverse operator. By default, the operator is not replaced."""
         return consumer
 
     def fuse(self, node: Node, removal_candidates: list[Node], graph_module: GraphModule) -> None:
-        """Removes an operator and the operators that undo it."""
+        """Removes an operator, and replaces its inverse operators by `get_fused_node`."""
         node.replace_all_uses_with(node.all_input_nodes[0])
         graph_module.graph.erase_node(node)
         for consumer in removal_candidates:

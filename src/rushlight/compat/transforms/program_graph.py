@@ -1,4 +1,4 @@
-"""The base class of passes over graphs that read the parameters of the program."""
+"""The base class of graph passes that read the parameters of a program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rushlight.passes.base import GraphPass
 
 
 class ProgramGraphPass(GraphPass):
-    """A pass over graphs that reads the parameters of the program, and leaves the program as it is.
+    """A graph pass that reads the parameters of the program. The program is not changed.
 
     Args:
         exported_program: the program that stores the parameters.

@@ -1,4 +1,4 @@
-"""Moves views and permutes up or down a graph, until they meet others and can be joined with them."""
+"""Moves views and permutes up or down a graph, so that they can be merged with other views and permutes."""
 
 from __future__ import annotations
 
@@ -45,20 +45,21 @@ _LAYOUT_COPIES = frozenset(
     }
 )
 
-_Crossing = tuple[tuple[Argument, ...], tuple[Argument, ...]]
-"""The arguments behind the first one of the moved node, and of the node that it has passed."""
+_SwappedArguments = tuple[tuple[Argument, ...], tuple[Argument, ...]]
+"""After a swap of two nodes: the arguments of the moved node and of the other node, without the first one."""
 
 
 class PropagateViewCopyPermutePass(PassBase):
-    """The base of the passes that move views and permutes; a subclass has the direction.
+    """The base class of the passes that move views and permutes. A subclass defines the direction.
 
-    One after another passes the next operator of its direction as long as it can. Then those that meet are
-    joined, and all are tried again.
+    Each view or permute is swapped with the next operator in this direction as long as possible. Then
+    adjacent views and permutes are merged, and both steps are repeated until the graph does not change.
 
     Args:
-        compile_spec: options of a backend, which subclasses read; it may be the program instead.
-        exported_program: the program of the graph, which subclasses read.
-        permute_targets: the operators that permute; new ones are `aten.permute_copy`, which is the default.
+        compile_spec: the options of a backend, for subclasses; or the program of the graph.
+        exported_program: the program of the graph, for subclasses.
+        permute_targets: the permute operators. The default is `aten.permute_copy`, which new permutes always
+            call.
     """
 
     _TRANSPARENT_TARGETS: ClassVar[frozenset[Any]] = _LAYOUT_COPIES
@@ -78,15 +79,15 @@ class PropagateViewCopyPermutePass(PassBase):
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Changes the graph module that is given, and the bodies of its control flow."""
+        """Runs the pass on a graph module and the bodies of its control flow, in place."""
         changed = False
         for module in list(graph_modules(graph_module)):
-            again = self._join(module)
+            again = self._merge(module)
             while True:
                 moved = self._move_all(module)
                 if moved:
                     settle(module)
-                joined = not moved and self._join(module)
+                joined = not moved and self._merge(module)
                 again |= moved or joined
                 if not moved and not joined:
                     break
@@ -95,8 +96,8 @@ class PropagateViewCopyPermutePass(PassBase):
                 changed = True
         return PassResult(graph_module, changed)
 
-    def _join(self, module: GraphModule) -> bool:
-        """Joins parallel views and permutes, and chains of them."""
+    def _merge(self, module: GraphModule) -> bool:
+        """Merges parallel views and permutes, and chains of them. Returns whether the graph changed."""
         return any([self.fuse_horizontal(module).modified, self.fuse_vertical(module).modified])
 
     def _move_all(self, module: GraphModule) -> bool:
@@ -117,75 +118,75 @@ class PropagateViewCopyPermutePass(PassBase):
 
     @abstractmethod
     def _step(self, evaluator: Evaluator, node: Node) -> bool:
-        """Lets a node pass the next operator; says whether it did."""
+        """Swaps a node with the next operator. Returns whether this was possible."""
 
     @abstractmethod
     def fuse_horizontal(self, graph_module: GraphModule) -> PassResult:
-        """Joins equal views and permutes beside each other."""
+        """Merges equal views and permutes of parallel branches."""
 
     def fuse_vertical(self, graph_module: GraphModule) -> PassResult:
-        """Joins views and permutes of each other."""
-        further = self.make_fusion_pass()
-        changed = further is not None and bool(further.call(graph_module).modified)  # type: ignore[union-attr]
+        """Merges chains of views and permutes."""
+        fusion = self.make_fusion_pass()
+        changed = fusion is not None and bool(fusion.call(graph_module).modified)  # type: ignore[union-attr]
         changed |= CanonicalizeViewCopyPermutePass(self._permute_targets).call(graph_module).modified
         return PassResult(graph_module, changed)
 
     def duplicate_user_fusion_exclusions(self) -> frozenset[Any]:
-        """Returns the operators whose equal calls must stay apart: by default none."""
+        """Returns the operators whose equal calls must not be merged. By default, there are none."""
         return frozenset()
 
     def make_fusion_pass(self) -> PassBase | None:
-        """Returns a pass that runs before chains are joined, in place; by default None."""
+        """Returns an in-place pass that runs before chains are merged, or None (the default)."""
         return None
 
     def is_transparent(self, node: Node) -> bool:
-        """Returns whether an operator does the same to each element, and only reads its dimensions' order.
+        """Returns whether an operator only copies elements and changes the memory layout.
 
-        A view that changes the number of dimensions does not pass it.
+        A view that changes the number of dimensions is not swapped with such an operator.
         """
         return node.target in self._TRANSPARENT_TARGETS
 
     def is_multi_input_elementwise(self, node: Node) -> bool:
-        """Returns whether an elementwise operator has further inputs that need no other layout."""
+        """Returns whether an elementwise operator has other inputs whose layout need not change."""
         return False
 
     def blocks_crossing(self, node: Node) -> bool:
-        """Returns whether what a node reads must not be moved."""
+        """Returns whether the inputs of a node must not be moved."""
         return False
 
     def blocks_moving(self, moving_node: Node, frontier: Node, next_nodes: Sequence[Node]) -> bool:
-        """Returns whether a view or permute must stay where it is, whatever the next operators are.
+        """Returns whether a view or permute must not be moved.
 
         Args:
             moving_node: the view or permute.
-            frontier: what it has passed last, at first itself.
-            next_nodes: what it would pass.
+            frontier: the node with which it was swapped last; at first `moving_node`.
+            next_nodes: the nodes with which it would be swapped.
         """
         return False
 
     def tolerates_shape_after_move(self, next_node: Node, shape: Any) -> bool:
-        """Returns whether an operator can have an input of a shape."""
+        """Returns whether an operator supports an input with a shape."""
         return True
 
     def is_elementwise(self, node: Node) -> bool:
-        """Returns whether an operator does the same to each element."""
+        """Returns whether an operator is elementwise."""
         op = aten_op(node.target) if node.op == "call_function" else None
         return op is not None and (self.is_transparent(node) or torch.Tag.pointwise in op.tags)
 
     def is_swappable(self, next_node: Node) -> bool:
-        """Returns whether an operator is a slice, or a sum or mean that keeps its dimensions."""
+        """Returns whether an operator is a slice, or a sum or mean with keepdim=True."""
         if is_op(next_node, *_REDUCTIONS):
             return get_arg(next_node, "keepdim") is True
         return is_op(next_node, aten.slice_copy.Tensor)
 
-    def _passes_elementwise(self, node: Node, other: Node, source: Node, shape: Sequence[Size]) -> bool:
-        """Whether a node can change places with an elementwise operator.
+    def _can_swap_elementwise(self, node: Node, other: Node, source: Node, shape: Sequence[Size]) -> bool:
+        """Whether a node can be swapped with an elementwise operator.
 
         Args:
             node: the view or permute.
             other: the operator.
-            source: the input of the operator that would have the other shape.
-            shape: that shape.
+            source: the input of the operator whose shape would change.
+            shape: the new shape of this input.
         """
         if not self.is_elementwise(other) or meta.get_tensor(other) is None:
             return False
@@ -225,11 +226,11 @@ class PropagateViewCopyPermuteUpPass(PropagateViewCopyPermutePass):
         other = node.all_input_nodes[0]
         if other.op != "call_function" or self.blocks_moving(node, node, [other]):
             return False
-        if self._spread_over_concatenation(evaluator, node, other):
+        if self._permute_concatenated(evaluator, node, other):
             return True
         if list(other.users) != [node] or any(map(self.blocks_crossing, node.users)):
             return False
-        source, crossing = self._source(node, other), self._crossing(node, other)
+        source, crossing = self._source(node, other), self._swapped_arguments(node, other)
         if source is None or crossing is None:
             return False
         node.replace_all_uses_with(other)
@@ -243,7 +244,7 @@ class PropagateViewCopyPermuteUpPass(PropagateViewCopyPermutePass):
         return True
 
     def _source(self, node: Node, other: Node) -> Node | None:
-        """The input of an operator that has its layout."""
+        """Returns the input of an operator in front of which the node is moved, or None."""
         rank = len(meta.get_shape(other))
         found = [
             item
@@ -254,12 +255,12 @@ class PropagateViewCopyPermuteUpPass(PropagateViewCopyPermutePass):
             return other.all_input_nodes[0]
         return found[0] if len(found) == 1 else None
 
-    def _crossing(self, node: Node, other: Node) -> _Crossing | None:
-        """How a node passes the operator that it reads; None if it cannot."""
+    def _swapped_arguments(self, node: Node, other: Node) -> _SwappedArguments | None:
+        """Returns the arguments after a swap with the operator in front of a node; None if impossible."""
         source = self._source(node, other)
         if source is None:
             return None
-        if self._passes_elementwise(node, other, source, meta.get_shape(node)):
+        if self._can_swap_elementwise(node, other, source, meta.get_shape(node)):
             return node.args[1:], ()
         if not self.is_swappable(other) or len(other.all_input_nodes) != 1:
             return None
@@ -280,7 +281,7 @@ class PropagateViewCopyPermuteUpPass(PropagateViewCopyPermutePass):
     @staticmethod
     def _view_over_reduction(
         node: Node, other: Node, source: Node, mapping: ViewMap, shape: tuple[Size, ...]
-    ) -> _Crossing | None:
+    ) -> _SwappedArguments | None:
         dims = _dims_of(other)
         found = mapping.map_reduction_after_view(shape, dims) if dims is not None else None
         sizes = size_arguments(source, found[0], other) if found is not None else None
@@ -289,7 +290,7 @@ class PropagateViewCopyPermuteUpPass(PropagateViewCopyPermutePass):
     @staticmethod
     def _view_over_slice(
         node: Node, other: Node, source: Node, mapping: ViewMap, shape: tuple[Size, ...]
-    ) -> _Crossing | None:
+    ) -> _SwappedArguments | None:
         dims, bounds = _dims_of(other), [get_arg(other, name) for name in ("start", "end", "step")]
         if dims is None or other.kwargs or not all(type(bound) is int for bound in bounds):
             return None
@@ -311,8 +312,12 @@ class PropagateViewCopyPermuteUpPass(PropagateViewCopyPermutePass):
         sizes = size_arguments(source, viewed, other)
         return None if sizes is None else ((sizes,), (axis, start, end, step))
 
-    def _spread_over_concatenation(self, evaluator: Evaluator, node: Node, other: Node) -> bool:
-        """Permutes what is concatenated instead of the concatenation, where that moves no data."""
+    def _permute_concatenated(self, evaluator: Evaluator, node: Node, other: Node) -> bool:
+        """Replaces a permute of a concatenation by permutes of its inputs, if these do not move data.
+
+        Returns:
+            Whether the graph changed.
+        """
         if self._is_view(node) or not is_op(other, aten.cat.default):
             return False
         order = normalized_permutation(node.args[1])
@@ -361,7 +366,7 @@ class PropagateViewCopyPermuteDownPass(PropagateViewCopyPermutePass):
             return False
         if self.blocks_moving(node, node, users):
             return False
-        crossings = [self._crossing(node, user, alone=len(users) == 1) for user in users]
+        crossings = [self._swapped_arguments(node, user, alone=len(users) == 1) for user in users]
         if None in crossings:
             return False
         source = node.all_input_nodes[0]
@@ -374,9 +379,9 @@ class PropagateViewCopyPermuteDownPass(PropagateViewCopyPermutePass):
 
     @staticmethod
     def _pass(
-        evaluator: Evaluator, node: Node, source: Node, user: Node, crossing: _Crossing, alone: bool
+        evaluator: Evaluator, node: Node, source: Node, user: Node, crossing: _SwappedArguments, alone: bool
     ) -> None:
-        """Puts a node, or one like it, behind its user."""
+        """Moves a node behind its user. If the node has several users, a copy is inserted behind the user."""
         readers = list(user.users)
         user.replace_input_with(node, source)
         if crossing[1]:
@@ -394,14 +399,14 @@ class PropagateViewCopyPermuteDownPass(PropagateViewCopyPermutePass):
             reader.replace_input_with(user, moved)
         renew(evaluator, moved)
 
-    def _crossing(self, node: Node, user: Node, alone: bool) -> _Crossing | None:
-        """How a node passes one of its users; None if it cannot."""
+    def _swapped_arguments(self, node: Node, user: Node, alone: bool) -> _SwappedArguments | None:
+        """Returns the arguments after a swap with a user of a node; None if the swap is impossible."""
         source = node.all_input_nodes[0]
         if user.op != "call_function" or meta.get_tensor(user) is None:
             return None
         if not alone and len(meta.get_shape(user)) != len(meta.get_shape(node)):
             return None
-        if self._passes_elementwise(node, user, node, meta.get_shape(source)):
+        if self._can_swap_elementwise(node, user, node, meta.get_shape(source)):
             if alone and len(user.all_input_nodes) != 1 and not self.is_multi_input_elementwise(user):
                 return None
             if self._is_view(node):
@@ -428,13 +433,13 @@ class PropagateViewCopyPermuteDownPass(PropagateViewCopyPermutePass):
 
 
 def _dims_of(node: Node) -> list[int] | None:
-    """The dimensions of a reduction or slice; None if it does not name them, or by a keyword."""
+    """Returns the dimensions of a reduction or slice; None if they are not a positional argument."""
     rank = len(meta.get_shape(node.all_input_nodes[0]))
     dims = node.args[1] if len(node.args) > 1 else None
     return normalized_axes(list(dims) if isinstance(dims, (list, tuple)) else dims, rank)
 
 
 def _with_dims(node: Node, dims: Sequence[int]) -> tuple[Argument, ...]:
-    """The arguments of a reduction or slice behind the first one, with other dimensions."""
+    """Returns the arguments of a reduction or slice without the first one, with other dimensions."""
     first: Argument = list(dims) if is_op(node, *_REDUCTIONS) else dims[0]
     return (first, *node.args[2:])

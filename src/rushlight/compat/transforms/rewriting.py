@@ -1,4 +1,4 @@
-"""What the passes of this package share: a base class, new nodes in the dialect of others, and new values."""
+"""The base class of in-place passes, and functions that add nodes and update the values of nodes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from rushlight.passes.base import eliminate_dead_code, graph_modules, insert_cal
 
 
 class InPlacePass(PassBase):
-    """A pass that changes the graph module that it is given, and the bodies of its control flow.
+    """A pass that changes the given graph module and the bodies of its control flow.
 
-    Code for ExecuTorch goes on with the module that it gave to such a pass.
+    It works in place, because code for ExecuTorch uses the given module after such a pass.
     """
 
     @override
     def call(self, graph_module: GraphModule) -> PassResult:
-        """Rewrites the graphs, removes what nobody uses, and computes the values anew."""
+        """Rewrites the graphs, removes dead code, and updates the values in the metadata."""
         changed = self.apply_inplace(graph_module)
         if changed:
             for module in graph_modules(graph_module):
@@ -38,17 +38,17 @@ class InPlacePass(PassBase):
         return PassResult(graph_module, changed)
 
     def apply_inplace(self, graph_module: GraphModule) -> bool:
-        """Rewrites the graphs, and leaves dead nodes and old values in them; says whether they changed."""
-        # A list, so that each graph is rewritten.
+        """Rewrites the graphs, but keeps dead code and old values. Returns whether they changed."""
+        # `any` of a list, because `any` of a generator would stop at the first graph that changes.
         return any([self.rewrite(module) for module in list(graph_modules(graph_module))])
 
     @abstractmethod
     def rewrite(self, module: GraphModule) -> bool:
-        """Rewrites one graph; says whether it changed."""
+        """Rewrites one graph. Returns whether it changed."""
 
 
 def settle(module: GraphModule) -> None:
-    """Removes dead nodes of a rewritten graph, computes the values that changed, and makes new code."""
+    """Removes dead code of a rewritten graph, updates the values of its nodes, and recompiles its code."""
     eliminate_dead_code(module.graph)
     complete_values(module)
     evaluator = Evaluator.of(module)
@@ -59,7 +59,7 @@ def settle(module: GraphModule) -> None:
 
 
 def renew(evaluator: Evaluator, node: Node) -> bool:
-    """Computes the value of an operator's node anew; says whether shapes, strides or dtypes differ."""
+    """Computes the value of a call again. Returns whether a shape, stride or dtype has changed."""
     known = _tensors(meta.find_val(node))
     called = aten_op(node.target) is not None or node.target is operator.getitem
     if not known or meta.makes_symbols(node) or not called:
@@ -72,27 +72,28 @@ def renew(evaluator: Evaluator, node: Node) -> bool:
 
 
 def _tensors(value: object) -> list[torch.Tensor]:
-    """The tensors that a node computes."""
+    """Returns the tensors in the value of a node."""
     items = value if isinstance(value, (tuple, list)) else (value,)
     return [item for item in items if isinstance(item, torch.Tensor)]
 
 
 def set_call(evaluator: Evaluator, node: Node, op: Any, *args: Argument) -> None:
-    """Lets a node call another operator; its users and metadata stay, its value is computed."""
+    """Changes the operator and arguments of a call, and computes its value. Other metadata is kept."""
     node.target, node.args, node.kwargs = op, args, {}
     meta.set_val(node, evaluator.value(op, args))
 
 
 def size_arguments(source: Node, sizes: Sequence[Size], before: Node) -> list[Argument] | None:
-    """Returns sizes as a view of a tensor takes them.
+    """Returns the shape argument of a view.
 
     Args:
         source: the tensor.
-        sizes: the sizes of the view. One size may be dynamic; several are read from the tensor.
-        before: where calls that read sizes are put.
+        sizes: the sizes of the view. A single dynamic size becomes -1. Several dynamic sizes are read from
+            the tensor with `sym_size`.
+        before: the node in front of which the calls of `sym_size` are inserted.
 
     Returns:
-        The argument; None if a dynamic size is none of the tensor's.
+        The argument, or None if the tensor does not have a dynamic size.
     """
     dynamic = [size for size in sizes if not isinstance(size, int)]
     if len(dynamic) <= 1:
@@ -114,14 +115,14 @@ def size_arguments(source: Node, sizes: Sequence[Size], before: Node) -> list[Ar
 
 
 def in_dialect_of(node: Node, op: OpOverload) -> Overload:
-    """Returns an operator in the dialect of a node's target, edge or torch."""
+    """Returns an operator in the dialect of a node's target: edge or ATen."""
     return to_edge_op(op) if isinstance(node.target, EdgeOpOverload) else op
 
 
 def replace(
     evaluator: Evaluator, node: Node, op: OpOverload, args: tuple[Argument, ...], **kwargs: Argument
 ) -> Node:
-    """Replaces a node by a call of an operator. The node stays without users."""
+    """Replaces a node by a call of an operator. The node remains in the graph without users."""
     new = insert_call(evaluator, node, in_dialect_of(node, op), args, **kwargs)
     node.replace_all_uses_with(new)
     return new
@@ -138,12 +139,12 @@ def _all_ints(sizes: Sequence[object]) -> bool:
 
 
 def refresh(evaluator: Evaluator, graph: Graph, changed: Iterable[Node]) -> None:
-    """Computes the values of the nodes behind others anew, where shapes, strides or dtypes differ.
+    """Updates the values of nodes that depend on changed nodes, as far as shapes, strides or dtypes change.
 
     Args:
         evaluator: computes the values.
         graph: the graph.
-        changed: the nodes whose values are new already.
+        changed: the nodes whose values have already been updated.
     """
     stale = {user for node in changed for user in node.users}
     for node in graph.nodes:

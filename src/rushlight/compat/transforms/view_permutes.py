@@ -1,4 +1,4 @@
-"""Brings chains of views and permutes into a canonical form."""
+"""Converts chains of views and permutes to a canonical form."""
 
 from __future__ import annotations
 
@@ -31,9 +31,13 @@ PERMUTE_COPY = ops.edge.aten.permute_copy.default
 
 
 def refresh_permute_view_meta(node: Node) -> None:
-    """Computes the value of a view_copy or permute_copy again from the value of its input.
+    """Updates the value of a view_copy or permute_copy from the value of its input.
 
-    Symbolic sizes stay the symbols of the input. Other nodes, and those whose input has no value, stay.
+    Symbolic sizes are the symbols of the input. Other nodes, and nodes whose input has no value, are not
+    changed.
+
+    Raises:
+        ValueError: the dimensions of a permute_copy are not a permutation.
     """
     source = node.all_input_nodes[0] if node.all_input_nodes else None
     tensor = meta.get_tensor(source) if source is not None else None
@@ -47,7 +51,7 @@ def refresh_permute_view_meta(node: Node) -> None:
     elif is_op(node, aten.permute_copy.default):
         order = normalized_permutation(node.args[1])
         if order is None:
-            raise ValueError(f"{node.name}: {node.args[1]} is no permutation")
+            raise ValueError(f"{node.name}: {node.args[1]} is not a permutation")
         shape = [tensor.shape[axis] for axis in order]
     else:
         return
@@ -55,16 +59,18 @@ def refresh_permute_view_meta(node: Node) -> None:
 
 
 class CanonicalizeViewCopyPermutePass(InPlacePass):
-    """Shortens chains of views and permutes, in which each is the only user of the one before.
+    """Shortens chains of views and permutes, in which each node is the only user of the previous node.
 
-    Neighbours of one kind become one; a view and a permute change places where neighbours then meet. What
-    changes nothing is removed, and a permute that moves only dimensions of size 1 becomes a view.
+    Two adjacent views or two adjacent permutes are merged. A view and a permute are swapped if nodes of the
+    same kind then become adjacent. Nodes without effect are removed, and a permute that moves only dimensions
+    of size 1 becomes a view.
 
     Before: y = permute_copy(view_copy(permute_copy(x, [1, 0]), [4, 1, 3]), [2, 1, 0]) of a [3, 4] x
     Expected: y = view_copy(x, [3, 1, 4])
 
     Args:
-        permute_targets: the operators that permute; new ones are `aten.permute_copy`, which is the default.
+        permute_targets: the permute operators. The default is `aten.permute_copy`, which new permutes always
+            call.
     """
 
     def __init__(self, permute_targets: Iterable[Any] | None = None) -> None:
@@ -79,27 +85,27 @@ class CanonicalizeViewCopyPermutePass(InPlacePass):
         chains: list[list[Node]] = []
         seen: set[Node] = set()
         for node in module.graph.nodes:
-            if node in seen or not self._takes(node):
+            if node in seen or not self._is_in_chain(node):
                 continue
             chain = [node]
-            while len(chain[-1].users) == 1 and self._takes(user := next(iter(chain[-1].users))):
+            while len(chain[-1].users) == 1 and self._is_in_chain(user := next(iter(chain[-1].users))):
                 chain.append(user)
             seen.update(chain)
             chains.append(chain)
         return chains
 
-    def _takes(self, node: Node) -> bool:
+    def _is_in_chain(self, node: Node) -> bool:
         known = node.op == "call_function" and meta.get_tensor(node) is not None and len(node.args) == 2
         return known and (node.target is VIEW_COPY or node.target in self._permute_targets)
 
     def _shorten(self, chain: list[Node]) -> bool:
         changed = False
-        while self._simplify(chain) or self._join(chain) or self._swap(chain):
+        while self._simplify(chain) or self._merge(chain) or self._swap(chain):
             changed = True
         return changed
 
     def _simplify(self, chain: list[Node]) -> bool:
-        """Removes the first node that changes nothing, or replaces the first permute that is a view."""
+        """Removes the first node without effect, or replaces the first permute that is a view."""
         for index, node in enumerate(chain):
             source: Any = node.args[0]
             before, after = meta.get_shape(source), meta.get_shape(node)
@@ -123,8 +129,8 @@ class CanonicalizeViewCopyPermutePass(InPlacePass):
                 return True
         return False
 
-    def _join(self, chain: list[Node]) -> bool:
-        """Joins the first two neighbours of one kind."""
+    def _merge(self, chain: list[Node]) -> bool:
+        """Merges the first two adjacent nodes of the same kind. Returns whether there are any."""
         for index, (node, behind) in enumerate(zip(chain, chain[1:], strict=False)):
             source: Any = node.args[0]
             if node.target is VIEW_COPY and behind.target is VIEW_COPY:
@@ -144,9 +150,10 @@ class CanonicalizeViewCopyPermutePass(InPlacePass):
         return False
 
     def _swap(self, chain: list[Node]) -> bool:
-        """Lets the first view and permute change places for which that is possible.
+        """Swaps the first adjacent view and permute for which this is possible. Returns whether it did.
 
-        In a chain of two that is a view in front of a permute, if it only adds dimensions of size 1.
+        In a chain of two nodes, only a view that adds dimensions of size 1 is swapped with a permute behind
+        it.
         """
         if len(chain) == 2 and not (chain[0].target is VIEW_COPY and _only_adds_ones(chain[0])):
             return False
@@ -175,7 +182,7 @@ class CanonicalizeViewCopyPermutePass(InPlacePass):
             _set(node, first, source, mapped)
             _set(behind, second, node, sizes)
             return True
-        # Where each dimension of the view comes from, in the order that the tensor had before the permute.
+        # The dimensions of the view, in the order that they have in front of the permute.
         mapped = mapping.map_permutation(inverse_permutation(order))
         if mapped is None:
             return False
@@ -197,7 +204,7 @@ class CanonicalizeViewCopyPermutePass(InPlacePass):
 def _set(node: Node, target: Any, source: Node, argument: Sequence[Argument]) -> None:
     node.target, node.args, node.kwargs = target, (source, list(argument)), {}
     refresh_permute_view_meta(node)
-    if target not in (VIEW_COPY, PERMUTE_COPY):  # a permute of another library
+    if target not in (VIEW_COPY, PERMUTE_COPY):  # A permute of another library.
         _permute_value(node)
 
 

@@ -1,4 +1,4 @@
-"""Passes over changes of shape: views, squeezes and unsqueezes."""
+"""Passes for operators that change shapes: views, squeezes and unsqueezes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _is_pointwise(node: Node) -> bool:
 
 
 class FuseViewCopyPass(GraphPass):
-    """Joins the views of a chain of views and functions of one tensor into the first one.
+    """Merges the views in a chain of views and elementwise operators into the first view.
 
     Before: a = view_copy(x, [4, 3]); b = abs(a); y = view_copy(b, [12])
     Expected: a = view_copy(x, [12]); y = abs(a)
@@ -81,7 +81,10 @@ class FuseViewCopyPass(GraphPass):
 
     @staticmethod
     def _chain(view: Node) -> list[Node]:
-        """The nodes behind a view, each the only user of the one before; they end with the last view."""
+        """Returns the chain of nodes behind a view, up to the last view of the chain.
+
+        Each node of a chain is the only user of the previous node.
+        """
         if not view.users:
             return []
         chain: list[Node] = []
@@ -97,7 +100,7 @@ class FuseViewCopyPass(GraphPass):
 
 
 class CollapseViewCopyPass(InPlacePass):
-    """Joins consecutive views, and removes views that restore the original shape.
+    """Merges consecutive views, and removes views that restore the original shape.
 
     Before: y = view_copy(view_copy(x, [4, 3]), [12]). Expected: y = view_copy(x, [12])
     """
@@ -120,7 +123,7 @@ class CollapseViewCopyPass(InPlacePass):
 
 
 class FuseCascadedViewOpsPass(GraphPass):
-    """Lets views of views read the first one's input, whoever else reads the views between.
+    """Replaces a view of a view by a view of the first view's input, even if the first view has other users.
 
     Before: a = view_copy(x, [4, 3]); y = view_copy(a, [12]). Expected: y = view_copy(x, [12])
     """
@@ -166,10 +169,7 @@ class ViewCopyToSqueezeUnsqueezePass(GraphPass):
 
     @staticmethod
     def find_squeeze_dims(input_shape: Sequence[int], view_shape: Sequence[int]) -> list[int] | None:
-        """Returns the dimensions of size 1 without which the input has the view's shape.
-
-        None if there are none.
-        """
+        """Returns the dimensions of size 1 that the input shape has and the view's shape lacks, or None."""
         removed = []
         rest = list(view_shape)
         for axis, size in enumerate(input_shape):
@@ -183,7 +183,7 @@ class ViewCopyToSqueezeUnsqueezePass(GraphPass):
 
     @staticmethod
     def find_unsqueeze_dim(input_shape: Sequence[int], view_shape: Sequence[int]) -> int | None:
-        """Returns the dimension of size 1 that the view has and the input has not, None if there is none."""
+        """Returns the dimension of size 1 to add to the input shape to get the view's shape, or None."""
         shape = list(view_shape)
         for axis, size in enumerate(shape):
             if size == 1 and shape[:axis] + shape[axis + 1 :] == list(input_shape):
@@ -192,7 +192,7 @@ class ViewCopyToSqueezeUnsqueezePass(GraphPass):
 
 
 class ReplaceSqueezeAndUnsqueezeWithViewPass(GraphPass):
-    """Replaces squeeze_copy and unsqueeze_copy of static shape by view_copy.
+    """Replaces squeeze_copy and unsqueeze_copy with static shapes by view_copy.
 
     Before: y = unsqueeze_copy(x, 0) of a [2, 3] x. Expected: y = view_copy(x, [1, 2, 3])
     """

@@ -1,4 +1,4 @@
-"""Passes over edge programs with the names of ExecuTorch's `backends.xnnpack._passes`.
+"""Passes on edge programs, as in ExecuTorch's `backends.xnnpack._passes`.
 
-`XnnpackBackend` needs none of them: it writes payloads from the edge program as it is.
+`XnnpackBackend` does not use these passes. They exist for code that imports them.
 """

@@ -1,4 +1,4 @@
-"""Moves activations into the metadata of the operators in front of them."""
+"""Moves activations into the metadata of the preceding operators."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _FUSING = (
 
 
 class FuseActivationPass(GraphPass):
-    """Removes ReLU and hardtanh behind operators that can clamp, and keeps the bounds in their metadata.
+    """Removes ReLU and hardtanh behind operators that can clamp, and stores the bounds in their metadata.
 
-    The graph then computes no activation: it is for backends that read the bounds.
+    The graph no longer computes the activation, so that only a backend that reads the bounds can use it.
 
     Before: y = relu(add(x, x)). Expected: y = add(x, x), with `meta["XNN_FUSED_ACTIVATION"]`
     """
@@ -36,7 +36,7 @@ class FuseActivationPass(GraphPass):
 
     @staticmethod
     def get_fused_activation(node: Node) -> OutputMinMax | None:
-        """Returns the bounds of the activation that is fused into a node, None if there is none."""
+        """Returns the bounds of the activation that is fused into a node, or None."""
         bounds: OutputMinMax | None = meta.get_fused_activation(node)
         return bounds
 

@@ -1,4 +1,4 @@
-"""Writes a batch norm that has no convolution in front of it as a depthwise convolution."""
+"""Replaces batch norms by depthwise convolutions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ _NORMS = (aten.native_batch_norm.default, aten._native_batch_norm_legit_no_train
 
 
 class DecomposeBatchNormPass(ProgramGraphPass):
-    """Before: y = _native_batch_norm_legit_no_training(x, gamma, beta, mean, variance, momentum, eps)[0]
-    Expected: y = convolution(x, w, b, groups=channels), with one weight and one bias for each channel.
+    """Replaces batch norms by depthwise convolutions with one weight and one bias for each channel.
 
-    Inputs of two dimensions get a third one for the convolution. Norms that need their statistics outside, or
-    whose parameters are no constants, stay.
+    Before: y = _native_batch_norm_legit_no_training(x, gamma, beta, mean, variance, momentum, eps)[0]
+    Expected: y = convolution(x, w, b, groups=channels)
+
+    For an input of two dimensions, a third dimension is added for the convolution. A batch norm is not
+    replaced if its statistics are used, or if its parameters are not constant.
     """
 
     @override
@@ -38,8 +40,10 @@ class DecomposeBatchNormPass(ProgramGraphPass):
         return evaluator is not None
 
     def can_decompose(self, node: Node) -> bool:
-        """Returns whether only the first result of a norm of 2, 3 or 4 dimensions is used, and the sizes and
-        the parameters are known.
+        """Returns whether a batch norm can be replaced.
+
+        This is so if its input has 2, 3 or 4 dimensions and a static number of channels, only the first
+        result is used, and the parameters are stored tensors.
         """
         source: Any = node.args[0]
         shape = meta.get_shape(source)

@@ -1,4 +1,4 @@
-"""Replaces decomposed attention and bilinear resizes by their original operators."""
+"""Replaces decomposed attention and bilinear upsampling by the original operators."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ aten = torch.ops.aten
 
 
 class ConvertToSDPAPass(ProgramGraphPass):
-    """Writes attention with a mask of two dimensions that was decomposed as one operator.
+    """Replaces decomposed attention with a mask of two dimensions by one operator.
 
-    Before: y = bmm(softmax(bmm(q * s, permute_copy(k) * s) + mask), v), with its views and checks of the mask
+    Before: y = bmm(softmax(bmm(q * s, permute_copy(k) * s) + mask), v), with views and checks of the mask
     Expected: y = scaled_dot_product_attention(q, k, v, mask, scale=s * s)
     """
 
@@ -52,7 +52,10 @@ class ConvertToSDPAPass(ProgramGraphPass):
 
 
 def _scale(match: InternalMatch) -> float | None:
-    """The factor of the scores: both operands are multiplied by its root, as a number of their dtype."""
+    """Returns the scale of the scores, or None.
+
+    In the decomposition, both operands are multiplied by the square root of the scale, in their dtype.
+    """
     roots: list[Any] = []
     for node in match.nodes_map.values():
         if is_op(node, aten.mul.Scalar):
@@ -62,11 +65,11 @@ def _scale(match: InternalMatch) -> float | None:
 
 
 class ConvertToUpsampleBilinear2d(ProgramGraphPass):
-    """Writes bilinear resizes that torch has decomposed as one operator, which takes the size of the result.
+    """Replaces decomposed bilinear upsampling by one operator with the size of the result.
 
-    Resizes whose scale is another one than that of the sizes stay.
+    Upsampling with a scale factor that differs from the ratio of the sizes is not replaced.
 
-    Before: y = the sums and products of four selections of the pixels of x
+    Before: y = sums and products of four index operators on x
     Expected: y = upsample_bilinear2d.vec(x, [8, 8], align_corners, None)
 
     Raises:
@@ -87,7 +90,7 @@ class ConvertToUpsampleBilinear2d(ProgramGraphPass):
                 )
                 before = list(meta.get_shape(source)[-2:])
                 ratios = [_ratio(a, b, align_corners) for a, b in zip(before, size, strict=True)]
-                if not all(self._fits(node, ratios) for node in constants):
+                if not all(self._has_expected_value(node, ratios) for node in constants):
                     continue
                 op = ops.edge.aten.upsample_bilinear2d.vec
                 args = (source, size, align_corners, None)
@@ -96,8 +99,8 @@ class ConvertToUpsampleBilinear2d(ProgramGraphPass):
                 changed = True
         return changed
 
-    def _fits(self, constant: Node, ratios: list[float]) -> bool:
-        """Whether a stored number equals the number at this place of the decomposition."""
+    def _has_expected_value(self, constant: Node, ratios: list[float]) -> bool:
+        """Whether a stored number has the value that the decomposition requires."""
         value = self.stored(constant)
         if value is None or value.numel() != 1:
             return False
@@ -107,7 +110,7 @@ class ConvertToUpsampleBilinear2d(ProgramGraphPass):
 
 
 def _ratio(before: Any, after: Any, align_corners: bool) -> float:
-    """The pixels of the source for one of the result; with aligned corners, the distances between pixels."""
+    """Returns the distance of two adjacent result pixels in the input, in pixels."""
     if not align_corners:
         return float(before / after)
     return float((before - 1) / (after - 1)) if after > 1 else 0.0

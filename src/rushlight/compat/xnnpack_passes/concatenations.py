@@ -14,14 +14,14 @@ from rushlight.passes.base import GraphPass, insert_call
 
 qd = torch.ops.quantized_decomposed
 
-_MOST = 5
-"""The number of tensors that an operator of XNNPACK joins."""
+_MAX_TENSORS = 5
+"""The largest number of tensors that a concatenation of XNNPACK supports."""
 
 
 class DecomposeConcatenatePass(GraphPass):
-    """Writes concatenations of more than five tensors as several.
+    """Splits concatenations of more than five tensors into several concatenations.
 
-    Where all tensors are quantized, the parts are too.
+    If all tensors are quantized, the intermediate results are quantized too.
 
     Before: y = cat([a, b, c, d, e, f]). Expected: y = cat([cat([a, b, c, d, e]), f])
     """
@@ -32,28 +32,28 @@ class DecomposeConcatenatePass(GraphPass):
         changed = False
         for node in list(module.graph.nodes):
             sources: list[Node] = list(node.args[0]) if is_op(node, torch.ops.aten.cat.default) else []  # type: ignore[arg-type]
-            if len(sources) <= _MOST:
+            if len(sources) <= _MAX_TENSORS:
                 continue
             quantized = [*map(dequantize_params, sources), *map(quantize_params, node.users)]
             is_quantized = all(params is not None for params in quantized)
-            while len(sources) > _MOST:
+            while len(sources) > _MAX_TENSORS:
                 part = insert_call(
                     evaluator,
                     node,
                     node.target,
-                    (sources[:_MOST], *node.args[1:]),
+                    (sources[:_MAX_TENSORS], *node.args[1:]),
                     **node.kwargs,
                 )
                 if is_quantized:
                     part = _requantized(evaluator, node, part, sources[0])
-                sources = [part, *sources[_MOST:]]
+                sources = [part, *sources[_MAX_TENSORS:]]
             node.args = (sources, *node.args[1:])
             changed = True
         return changed
 
 
 def _requantized(evaluator: Evaluator, node: Node, part: Node, source: Node) -> Node:
-    """A value that is quantized as `source` is."""
+    """Returns `part`, quantized and dequantized with the parameters of `source`."""
     settings = source.args[1:]
     for op in (qd.quantize_per_tensor.default, qd.dequantize_per_tensor.default):
         part = insert_call(evaluator, node, in_dialect_of(node, op), (part, *settings))

@@ -1,4 +1,4 @@
-"""Writes convolutions over one dimension as ones over two."""
+"""Replaces 1-d convolutions by 2-d convolutions."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ aten = torch.ops.aten
 
 
 class UnstoredWeightError(PassError, AssertionError):
-    """The weight of a convolution is computed, where only a stored one can be changed."""
+    """The weight of a convolution is not a stored tensor, so that the convolution cannot be replaced."""
 
 
 class Conv1dUnsqueezePass(ProgramGraphPass):
-    """Writes convolutions over one dimension as ones over two, the last of size 1.
+    """Replaces 1-d convolutions by 2-d convolutions whose second spatial dimension has size 1.
 
-    The weight of four dimensions is an attribute of the graph. Where the input or the result is quantized,
-    the tensors of four dimensions are too.
+    The new weight is an attribute of the graph. If the input or the result is quantized, the corresponding
+    tensor of four dimensions is quantized too.
 
     Before: y = convolution(x, w, b, [1], [0], [1], False, [0], 1) of a [2, 3, 8] x
     Expected: y = squeeze_copy.dim(convolution(unsqueeze_copy(x, -1), w4, b, [1, 1], [0, 0], [1, 1], ...), -1)
@@ -66,13 +66,15 @@ class Conv1dUnsqueezePass(ProgramGraphPass):
         node.replace_all_uses_with(result)
 
     def _widened_weight(self, module: GraphModule, evaluator: Evaluator, weight: Node, conv: Node) -> Node:
-        """The weight with a last dimension of size 1, dequantized as the given one is."""
+        """Returns the weight with a last dimension of size 1, dequantized like the given weight."""
         stored: Any = weight
         if is_dequant(weight):
             stored = weight.args[0] if not is_quant(weight.args[0]) else weight  # type: ignore[arg-type]
         tensor = self.stored(stored)
         if tensor is None:
-            raise UnstoredWeightError(f"{conv.name} has the weight {stored.name}, which is not stored")
+            raise UnstoredWeightError(
+                f"{conv.name} has the weight {stored.name}, which is not a stored tensor"
+            )
         tensor = tensor.detach().unsqueeze(-1).contiguous()
         node = add_constant(module, tensor, conv, evaluator.like(tensor))
         if stored is weight:
@@ -91,5 +93,5 @@ def _in(node: Node, op: Any) -> Any:
 
 
 def _two(given: Any, fill: int) -> list[int]:
-    """A number for each of two dimensions; the second one is `fill`."""
+    """Returns the numbers for two dimensions; the second number is `fill`."""
     return [*given[:1], fill]

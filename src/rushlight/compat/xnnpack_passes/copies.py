@@ -1,4 +1,4 @@
-"""Removes copies that undo or repeat a change of layout."""
+"""Removes copies that undo or repeat a change of the memory layout."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rushlight.ir.edge_ops import is_op
 
 
 class RemoveRedundantCopyPass(ProgramGraphPass):
-    """Lets the users of a copy read an earlier value that has its layout already.
+    """Replaces copies by an earlier value that already has the layout of the copy.
 
-    The earlier value is what the copy reads or, behind another copy, what that one reads. Between quantized
-    operators the copies lie in pairs of dequantize and quantize nodes with equal parameters.
+    The earlier value is the input of the copy, or the input of the preceding copy. Between quantized
+    operators, each copy is surrounded by dequantize and quantize nodes with equal parameters.
 
     Before: y = _to_copy(_to_copy(x, memory_format=channels_last), memory_format=contiguous_format)
-    Expected: x
+    Expected: y = x
     """
 
     @override
@@ -42,7 +42,7 @@ class RemoveRedundantCopyPass(ProgramGraphPass):
 
 
 def _is_copy(node: object) -> bool:
-    """Whether a node changes the layout of a tensor and nothing else."""
+    """Whether a node only changes the layout of a tensor."""
     if not is_op(node, torch.ops.aten._to_copy.default) or "memory_format" not in node.kwargs:
         return False
     source = node.args[0]
@@ -50,8 +50,9 @@ def _is_copy(node: object) -> bool:
 
 
 def _quantize_behind(copy: Node) -> Node | None:
-    """The node that quantizes a copy by the parameters of the node that dequantizes its source, if it is its
-    only user.
+    """Returns the quantize node behind a copy, or None.
+
+    It must be the only user of the copy, and have the parameters of the dequantize node in front of the copy.
     """
     source, user = copy.args[0], next(iter(copy.users), None)
     if len(copy.users) != 1 or user is None or not isinstance(source, Node):
@@ -62,12 +63,13 @@ def _quantize_behind(copy: Node) -> Node | None:
 
 
 def _with_layout(value: object, is_last: bool, quantize: Node | None) -> Node | None:
-    """A value, or the one in front of the copy that it is, if its layout is the wanted one.
+    """Returns an earlier value with a layout, or None.
 
     Args:
-        value: what a copy reads; a quantized tensor if `quantize` is given.
-        is_last: whether the channels are to be last.
-        quantize: the node that quantizes the copy.
+        value: the input of a copy, or the quantized input if `quantize` is given. If it is a copy itself, its
+            input is considered too.
+        is_last: whether the layout is channels last.
+        quantize: the node that quantizes the copy, or None.
     """
     if not isinstance(value, Node):
         return None
@@ -87,7 +89,7 @@ def _with_layout(value: object, is_last: bool, quantize: Node | None) -> Node | 
 
 
 def _is_last(node: Node) -> bool:
-    """Whether the channels of a value are last, as a pass has noted or else as its elements lie."""
+    """Whether a value is channels last, according to the mark of a pass, or else to its strides."""
     if is_quant(node) and isinstance(node.args[0], Node):
         node = node.args[0]
     if meta.get_channels_last(node) is None:

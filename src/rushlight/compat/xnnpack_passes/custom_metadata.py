@@ -1,4 +1,4 @@
-"""Copies the user's metadata from quantized nodes to their quantize and dequantize nodes."""
+"""Copies the user's metadata from nodes to their quantize and dequantize nodes."""
 
 from __future__ import annotations
 

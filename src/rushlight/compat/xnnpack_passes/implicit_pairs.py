@@ -1,4 +1,4 @@
-"""Pairs of quantize and dequantize nodes that a backend must not run as such."""
+"""Implicit pairs of quantize and dequantize nodes, which a backend must not run as separate operators."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ qd = torch.ops.quantized_decomposed
 
 
 def insert_implicit_pair(evaluator: Evaluator, before: Node, source: Node, params: tuple[Any, ...]) -> Node:
-    """Quantizes and dequantizes a value in front of a node; returns the node that dequantizes.
+    """Inserts an implicit pair of quantize and dequantize nodes.
 
     Args:
         evaluator: computes the values of the new nodes.
-        before: the node behind the new ones, whose source line they get.
-        source: the value.
-        params: scale, zero point, least and greatest integer, dtype.
+        before: the node in front of which the pair is inserted. The new nodes get its source line.
+        source: the value to quantize.
+        params: scale, zero point, quant_min, quant_max and dtype.
+
+    Returns:
+        The dequantize node.
     """
     for op in (qd.quantize_per_tensor.default, qd.dequantize_per_tensor.default):
         source = insert_call(evaluator, before, in_dialect_of(before, op), (source, *params))

@@ -1,4 +1,4 @@
-"""Chooses the layout of each image in a graph: channels last where an operator of XNNPACK needs it."""
+"""Selects the layout of each image in a graph: channels last if an operator of XNNPACK needs it."""
 
 from __future__ import annotations
 
@@ -28,16 +28,15 @@ _pair = ops.edge.quantized_decomposed
 
 
 class ChannelsLastTaggedReshapePass(ProgramGraphPass):
-    """Notes for each tensor of four dimensions whether its channels are last, and copies where that changes.
+    """Marks the layout of each tensor of four dimensions, and inserts copies where the layout changes.
 
-    Convolutions, poolings, resizes, maxima and means over images read and give images with the channels last.
-    Views, squeezes and linear layers take tensors with the channels first, and so do the outputs of the graph
-    unless their values were channels last before. All other operators take operands of one layout. In front
-    of quantized operators the copy lies in a pair of dequantize and quantize nodes that are marked as
-    implicit.
+    Convolutions, pooling, upsampling, maxima and means over images have channels-last inputs and results.
+    Views, squeezes and linear layers need channels-first (row-major) inputs, and so do the outputs of the
+    graph that were not channels last before. All other operators need inputs with equal layouts. In front of
+    quantized operators, a copy is surrounded by dequantize and quantize nodes that are marked as implicit.
 
-    The numbers that a graph computes stay the same: a copy changes strides only. Tensors of other than four
-    dimensions have no layout and stay.
+    The results of the graph do not change, because a copy changes only strides. Tensors with another number
+    of dimensions have no layout and are not changed.
 
     Before: y = convolution(x, w, ...)
     Expected: a = _to_copy(x, memory_format=channels_last); b = convolution(a, w, ...)
@@ -56,23 +55,23 @@ class ChannelsLastTaggedReshapePass(ProgramGraphPass):
         _edge.prelu.default,
         _edge.upsample_bilinear2d.vec,
     }
-    """Operators that read and give images with the channels last."""
+    """Operators with channels-last inputs and results."""
 
     memory_sensitive_ops_nchw: ClassVar[set[EdgeOpOverload]] = {
         _edge.linear.default,
         _edge.squeeze_copy.dim,
         _edge.unsqueeze_copy.default,
     }
-    """Operators that read tensors with the channels first."""
+    """Operators with channels-first inputs."""
 
     @staticmethod
     def mark_as_nhwc_node(node: Node) -> None:
-        """Notes that the channels of a node's result are last."""
+        """Marks the result of a node as channels last."""
         meta.set_channels_last(node, True)
 
     @staticmethod
     def mark_as_nchw_node(node: Node) -> None:
-        """Notes that the channels of a node's result are first."""
+        """Marks the result of a node as channels first."""
         meta.set_channels_last(node, False)
 
     @staticmethod
@@ -91,19 +90,19 @@ class ChannelsLastTaggedReshapePass(ProgramGraphPass):
 
     @staticmethod
     def is_nchw_node(node: Node) -> bool:
-        """Returns whether the channels of a node's result are first, or nothing is noted of it."""
+        """Returns whether the result of a node is channels first, or has no mark."""
         return not ChannelsLastTaggedReshapePass.is_nhwc_node(node)
 
     def requires_nhwc_input(self, node: Node) -> bool:
-        """Returns whether an operator reads an image with the channels last."""
+        """Returns whether an operator needs a channels-last input."""
         return node.target in self.memory_sensitive_ops_nhwc
 
     def requires_nchw_inputs(self, node: Node) -> bool:
-        """Returns whether an operator reads tensors with the channels first."""
+        """Returns whether an operator needs channels-first inputs."""
         return node.target is _edge.view_copy.default or node.target in self.memory_sensitive_ops_nchw
 
     def can_be_converted_to_nhwc(self, node: Node) -> bool:
-        """Returns whether a copy of a value may have its channels last: it is computed, and an image."""
+        """Returns whether a value can be converted to channels last: a computed tensor of four dimensions."""
         return len(meta.get_shape(node)) == 4 and self.stored(node) is None
 
     @override
@@ -132,10 +131,10 @@ class ChannelsLastTaggedReshapePass(ProgramGraphPass):
         elif is_op(node, torch.ops.aten._to_copy.default) and "memory_format" in node.kwargs:
             meta.set_channels_last(node, node.kwargs["memory_format"] is torch.channels_last)
         else:
-            self._agree(node, sources, copies)
+            self._unify_layouts(node, sources, copies)
 
-    def _agree(self, node: Node, sources: list[Node], copies: _Copies) -> None:
-        """Gives the operands of a node one layout."""
+    def _unify_layouts(self, node: Node, sources: list[Node], copies: _Copies) -> None:
+        """Converts the inputs of a node to the same layout."""
         first = [source for source in sources if self.is_nchw_node(source)]
         if len(first) == len(sources):
             return
@@ -147,7 +146,7 @@ class ChannelsLastTaggedReshapePass(ProgramGraphPass):
 
 
 class _Copies:
-    """The copies that a run of the pass has made: at most one for each value that is not quantized."""
+    """The copies that a run of the pass inserts. A value that is not quantized is copied at most once."""
 
     def __init__(self, owner: ChannelsLastTaggedReshapePass, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
@@ -156,7 +155,7 @@ class _Copies:
         self._other: dict[Node, Node] = {}
 
     def convert(self, source: Node, user: Node, is_last: bool) -> None:
-        """Lets a node read a value in a layout."""
+        """Replaces an input of `user` by a copy with the given layout, if its layout differs."""
         if self._owner.is_nhwc_node(source) == is_last or len(meta.get_shape(source)) != 4:
             return
         if is_op(source, torch.ops.quantized_decomposed.dequantize_per_tensor.default):
@@ -169,7 +168,7 @@ class _Copies:
             user.replace_input_with(source, self._copy(source, is_last))
 
     def _copy(self, source: Node, is_last: bool) -> Node:
-        """The copy of a value in the other layout."""
+        """Returns the copy of a value with the other layout."""
         if source not in self._other:
             node = self._call_behind(source, _edge._to_copy.default, (source,), is_last)
             self._other |= {source: node, node: source}
@@ -188,8 +187,13 @@ class _Copies:
         return node
 
     def _behind_dequantize(self, source: Node, user: Node, is_last: bool) -> Node:
-        """A copy, quantized as the value before is. The pair around the copy is implicit; where nothing else
-        reads the given node, the new one takes its place.
+        """Inserts a copy behind a dequantize node, and quantizes it with the same parameters.
+
+        The new quantize node is marked as implicit, and so is the given dequantize node if `user` is its only
+        user. If the given node was implicit, the new dequantize node is implicit too.
+
+        Returns:
+            The dequantize node behind the copy.
         """
         params = source.args[1:]
         was_implicit = is_tagged_as_implicit_q_dq(source)
@@ -202,7 +206,7 @@ class _Copies:
             tag_as_implicit_q_dq(source)
         if was_implicit:
             tag_as_implicit_q_dq(result)
-        self._note(is_last, quantized, result)
+        self._mark(is_last, quantized, result)
         return result
 
     def _behind_quantize(self, source: Node, is_last: bool) -> Node:
@@ -212,11 +216,14 @@ class _Copies:
         result = self._call_behind(copy, _pair.quantize_per_tensor.default, (copy, *params))
         tag_as_implicit_q_dq(number)
         tag_as_implicit_q_dq(result)
-        self._note(is_last, result)
+        self._mark(is_last, result)
         return result
 
     def _before_dynamic(self, source: Node, is_last: bool) -> None:
-        """Copies a value whose parameters are chosen at run time, for the nodes that choose and quantize."""
+        """Inserts a copy in front of dynamic quantization.
+
+        The copy becomes the input of the quantize node and of the nodes that compute the parameters.
+        """
         quantize = source.args[0]
         assert isinstance(quantize, Node) and isinstance(quantize.args[0], Node)
         value = quantize.args[0]
@@ -224,16 +231,16 @@ class _Copies:
         copy = self._copy(value, is_last)
         for node in (quantize, *chosen):
             node.replace_input_with(value, copy)
-        self._note(is_last, quantize, source)
+        self._mark(is_last, quantize, source)
 
     @staticmethod
-    def _note(is_last: bool, *nodes: Node) -> None:
+    def _mark(is_last: bool, *nodes: Node) -> None:
         for node in nodes:
             meta.set_channels_last(node, is_last)
 
 
 def has_channels_last(node: Node) -> bool:
-    """Returns whether the elements of a node's image lie in memory with the channels last."""
+    """Returns whether a node's tensor of four dimensions is channels last in memory, and not row-major."""
     tensor = meta.get_tensor(node)
     if tensor is None or tensor.dim() != 4 or tensor.is_contiguous():
         return False
@@ -241,7 +248,7 @@ def has_channels_last(node: Node) -> bool:
 
 
 def _behind(node: Node) -> Node:
-    """The node in front of which new nodes are inserted: behind a node and behind all graph inputs."""
+    """Returns the node in front of which new nodes are inserted, behind `node` and all graph inputs."""
     graph: Graph = node.graph
     if node.op == "placeholder":
         place: Node = next(other for other in graph.nodes if other.op != "placeholder")

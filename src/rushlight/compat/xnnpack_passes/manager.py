@@ -1,4 +1,4 @@
-"""Runs passes that may read the parameters of the program."""
+"""The pass manager of XNNPACK and its default passes."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ DEFAULT_PASSES: tuple[type[PassBase], ...] = (
     ChannelsLastTaggedReshapePass,
     RemoveRedundantCopyPass,
 )
-"""The passes that turn an edge program into one that an XNNPACK subgraph can be written from, in order."""
+"""The passes that prepare an edge program for its conversion to an XNNPACK subgraph, in order."""
 
 
 class XNNPACKPass(ExportPass):
-    """A pass over the graph of a program, whose parameters it may read.
+    """The base class of passes that read the parameters of a program.
 
     Args:
         exported_program: the program.
@@ -68,12 +68,12 @@ class XNNPACKPass(ExportPass):
 
 
 class XNNPACKPassManager:
-    """Runs passes over an edge program, one after the other.
+    """Runs passes on an edge program in order.
 
     Args:
         exported_program: the program.
-        passes: the classes of the passes. Those that take an `exported_program` get the program as the passes
-            before have left it. None or an empty list means DEFAULT_PASSES.
+        passes: the classes of the passes. A class with a parameter `exported_program` gets the result of the
+            previous pass. None or an empty list means DEFAULT_PASSES.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class XNNPACKPassManager:
         """Returns the program after the passes.
 
         Raises:
-            RuntimeError: an item is no class of passes.
+            RuntimeError: an item is not a class of passes.
         """
         program = self._exported_program
         for make in self.passes:
             if not isinstance(make, type) or not issubclass(make, (PassBase, ExportedProgramPassBase)):
-                raise RuntimeError(f"a list of XNNPACK passes holds classes of passes, not {make!r}")
+                raise RuntimeError(f"passes must contain classes of passes, not {make!r}")
             takes_program = "exported_program" in inspect.signature(make).parameters
             construct: Callable[..., Any] = make
             instance = construct(program) if takes_program else construct()

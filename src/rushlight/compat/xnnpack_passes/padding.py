@@ -1,4 +1,4 @@
-"""Quantizes what a padding of a quantized tensor gives."""
+"""Quantizes the results of padding quantized tensors."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _DEQUANTIZE = torch.ops.quantized_decomposed.dequantize_per_tensor.default
 
 
 class InsertPadQDQPass(ProgramGraphPass):
-    """Quantizes and dequantizes paddings by zeros as the padded tensor is quantized.
+    """Quantizes and dequantizes the result of zero padding with the parameters of the padded tensor.
 
-    Paddings by another number, by negative amounts, or that are quantized already stay as they are.
+    Padding with another number or with negative amounts, and padding whose result is already quantized, is
+    not changed.
 
     Before: y = convolution(constant_pad_nd(dequantize(q), [0, 1]), ...)
     Expected: y = convolution(dequantize(quantize(constant_pad_nd(dequantize(q), [0, 1]))), ...)

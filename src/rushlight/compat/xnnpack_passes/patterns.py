@@ -1,4 +1,4 @@
-"""Graphs of functions that passes look for, as they are decomposed in programs of the edge dialect."""
+"""Patterns for passes: the graphs of functions as they are decomposed in edge programs."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ def _graph_of(
 
 @cache
 def sdpa_graphs() -> list[GraphModule]:
-    """Returns the graphs of attention with a mask, for float32 and float16. Their inputs are queries, keys,
-    values and the mask.
+    """Returns the graphs of attention with a mask, for float32 and float16.
+
+    The inputs of the graphs are query, key, value and mask.
     """
     graphs = []
     for dtype in (torch.float32, torch.float16):
@@ -63,7 +64,7 @@ def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Te
 
 @cache
 def bilinear_2d_graphs() -> dict[GraphModule, bool]:
-    """Returns the graphs of bilinear resizes, as torch decomposes them, with whether corners are aligned."""
+    """Returns the graphs of decomposed bilinear upsampling. The values are the options `align_corners`."""
     return {
         _graph_of(
             _Function(interpolate, scale_factor=2, mode="bilinear", align_corners=align_corners),
@@ -77,22 +78,22 @@ def bilinear_2d_graphs() -> dict[GraphModule, bool]:
 
 
 def bilinear_2d_patterns() -> list[GraphModule]:
-    """Returns the graphs of bilinear resizes, as torch decomposes them."""
+    """Returns the graphs of decomposed bilinear upsampling."""
     return list(bilinear_2d_graphs())
 
 
 def matches(pattern: GraphModule, module: GraphModule) -> Iterator[InternalMatch]:
-    """Finds the places of a graph that compute what a pattern does, whatever numbers they have."""
+    """Yields the matches of a pattern in a graph. Constant arguments are not compared."""
     yield from SubgraphMatcher(pattern.graph, ignore_literals=True).match(module.graph)
 
 
 def inputs_of(pattern: GraphModule, match: InternalMatch) -> list[Node]:
-    """Returns the nodes that a match has for the inputs of the pattern."""
+    """Returns the nodes of a match that correspond to the inputs of the pattern."""
     return [match.nodes_map[node] for node in pattern.graph.nodes if node.op == "placeholder"]
 
 
 def has_equal_axes(match: InternalMatch) -> bool:
-    """Whether a match permutes and reduces the dimensions that its pattern does."""
+    """Returns whether a match permutes and reduces the same dimensions as its pattern."""
     for node, found in match.nodes_map.items():
         if is_op(node, aten.permute_copy.default, aten._softmax.default, aten.any.dim):
             if node.args[1] != found.args[1]:

@@ -1,4 +1,4 @@
-"""Gives each channel of PReLU a weight of its own."""
+"""Repeats the weight of PReLU for each channel."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rushlight.passes.base import add_constant
 
 
 class PReLUReshapePass(ProgramGraphPass):
-    """Repeats the weight of PReLU for each channel where it is a single number.
+    """Repeats the weight of PReLU for each channel, if the weight is a single number.
 
     Before: y = _prelu_kernel(x, w) of a [1, 3, 4, 4] x and a [1, 1, 1, 1] w
     Expected: y = _prelu_kernel(x, w3) with a [1, 3, 1, 1] w3
 
     Raises:
-        RuntimeError: a weight is computed, or a weight or its input has not four dimensions.
+        RuntimeError: a weight is not a stored tensor, or a weight or an input does not have four dimensions.
     """
 
     @override
