@@ -121,5 +121,6 @@ class HistogramObserver(UniformQuantizationObserverBase):  # type: ignore[misc]
         steps = (highs - lows) / (self.quant_max - self.quant_min)
         zeros = self._counts[(places == 0) | (places == -1)].sum()
         rounded = (sums[0][end] - sums[0][start] - zeros).clamp_min(0)
-        clipped: torch.Tensor = clipping_errors(lows, 0, start) + clipping_errors(highs, end, -1)
-        return clipped + rounded * steps.square() / 12
+        clipped = clipping_errors(lows, 0, start) + clipping_errors(highs, end, -1)
+        errors: torch.Tensor = clipped + rounded * steps.square() / 12
+        return errors
