@@ -41,7 +41,7 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
   if (residual) {
     residual_ = *residual;
     RL_REQUIRE(!is_apart_ && residual_.has_pixel_step(&residual_step_) && residual_.has_channels_last(), InvalidProgram,
-               "the residual of a convolution or GEMM has no constant distance between pixels");
+               "a convolution or GEMM with a residual needs channels-last pixels at constant distances");
     RL_REQUIRE(std::equal(out.sizes, out.sizes + 4, residual_.sizes), InvalidProgram,
                "the residual of a convolution or GEMM does not have the shape of the output");
   }

@@ -87,7 +87,7 @@ void PackedGroups::apply(const DepthwiseRun& run) const {
 
 bool PackedGroups::reads_in_registers() const {
   const int64_t of_group = outputs / groups;
-  return kernels->packed->grouped_3x3 && takes_pairs(window) && window.kernel_h == 3 && inputs <= of_group &&
+  return kernels->packed->grouped_3x3 && has_two_rows(window) && window.kernel_h == 3 && inputs <= of_group &&
          kernels->width % of_group == 0;
 }
 
@@ -125,9 +125,9 @@ void PackedGroups::rows(const float* in, const Part& part, float* out, float* ri
 
   DepthwiseRun run = run_of(part);
   run.column_step = part.count;
-  const bool pairs = takes_pairs(window);
-  int64_t next =
-      std::max<int64_t>(0, part.begin * window.stride_h - window.pad_h);  // the first row whose planes are not made yet
+  const bool pairs = has_two_rows(window);
+  // The first input row whose planes are not made yet.
+  int64_t next = std::max<int64_t>(0, part.begin * window.stride_h - window.pad_h);
   for (int64_t y = part.begin; y < part.end; y += run.rows) {
     run.rows = pairs && y + 1 < part.end ? 2 : 1;
     const int64_t top = y * window.stride_h - window.pad_h;

@@ -227,7 +227,8 @@ void gather_rows_from_lines(const void* context, int64_t pixel, int64_t pixels, 
     return;
   }
   const auto copy = copied == kCopied ? &copy_windows<kCopied> : &copy_windows<kCopied / 2>;
-  // The sign mask with which the packed LHS has the same format as the input.
+  // With this sign mask, packing does not change the numbers, because the lines already have the format of a packed
+  // LHS.
   const auto lhs_sign_mask = static_cast<uint8_t>(l.kernels->lhs_offset);
   const int64_t next_pixel = w.stride[2] * step, next_line = line_width(w) * step;
   for (const int64_t end = pixel + pixels; pixel < end;) {
