@@ -62,7 +62,7 @@ Result<const Api*> load_api() {
 
 Error failure(const Api& api, Error code, const char* what) {
   const char* text = api.ov_get_last_err_msg();
-  return fail(code, "OpenVINO cannot %s: %.400s", what, text ? text : "it gives no reason");
+  return fail(code, "OpenVINO cannot %s: %.400s", what, text ? text : "OpenVINO reports no reason");
 }
 
 }  // namespace openvino

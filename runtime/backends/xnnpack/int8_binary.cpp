@@ -26,7 +26,8 @@ class Int8BinaryStep final : public ThreadedStep {
   Error setup(const Operand* operands, void*, pthreadpool*) override {
     const Shape &a = operands[node_.inputs[0]].shape, &b = operands[node_.inputs[1]].shape;
     RL_REQUIRE(is_suffix(a, b) || is_suffix(b, a), NotSupported,
-               "a quantized %s can broadcast only leading dimensions of dynamic size", name_of(node_.kind));
+               "a quantized %s broadcasts an inner dimension of dynamic size; only leading dimensions are supported",
+               name_of(node_.kind));
     a_data_ = static_cast<const int8_t*>(operands[node_.inputs[0]].data);
     b_data_ = static_cast<const int8_t*>(operands[node_.inputs[1]].data);
     out_ = static_cast<int8_t*>(operands[node_.output].data);

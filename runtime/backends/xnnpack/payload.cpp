@@ -67,12 +67,12 @@ class Reader {
       schema::XNNTensorValue tensor = value.xvalue_union_as_XNNTensorValue();
       if (const schema::XNNQuantizedTensorValue quantized = value.xvalue_union_as_XNNQuantizedTensorValue()) {
         tensor = quantized.tensor_value();
-        RL_REQUIRE(bool(tensor), InvalidProgram, "value %zu of the XNNPACK payload has an unknown table type", i);
+        RL_REQUIRE(bool(tensor), InvalidProgram, "value %zu of the XNNPACK payload has no tensor of a known type", i);
         RL_TRY(read_shape(i, tensor, &values[i]));
         RL_TRY(read_quantization(quantized, i, &values[i]));
         RL_TRY(read_scales(quantized, i, &values[i]));
       } else {
-        RL_REQUIRE(bool(tensor), InvalidProgram, "value %zu of the XNNPACK payload has an unknown table type", i);
+        RL_REQUIRE(bool(tensor), InvalidProgram, "value %zu of the XNNPACK payload has no tensor of a known type", i);
         RL_TRY(read_dtype(i, tensor.datatype(), &values[i].dtype));
         RL_TRY(read_shape(i, tensor, &values[i]));
       }
@@ -110,7 +110,7 @@ class Reader {
     RL_REQUIRE(!(value->is_input && value->is_output), InvalidProgram,
                "value %zu of the XNNPACK payload is both an input and an output", id);
     RL_REQUIRE((value->is_input || value->is_output) == (value->argument != kNone), InvalidProgram,
-               "the flags and the argument index of value %zu of the XNNPACK payload contradict each other", id);
+               "value %zu of the XNNPACK payload is an input or an output, but has no argument index", id);
     if (tensor.constant_buffer_idx() == 0) return Error::Ok;
     RL_REQUIRE(value->argument == kNone, InvalidProgram,
                "value %zu of the XNNPACK payload is both a constant and an argument", id);

@@ -120,9 +120,8 @@ Error read_node(const schema::XNode& table, Node* node) {
     node->has_bounds = true;
     node->min = bounds.output_min();
     node->max = bounds.output_max();
-    RL_REQUIRE(node->min <= node->max, InvalidProgram,
-               "the bounds of the results of a %s are in the wrong order: [%g, %g]", name_of(node->kind),
-               static_cast<double>(node->min), static_cast<double>(node->max));
+    RL_REQUIRE(node->min <= node->max, InvalidProgram, "the bounds of the results of a %s are invalid: [%g, %g]",
+               name_of(node->kind), static_cast<double>(node->min), static_cast<double>(node->max));
   }
   switch (node->kind) {
 #define RL_UNARY(name)                         \
