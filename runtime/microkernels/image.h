@@ -8,14 +8,15 @@
 
 namespace rushlight::microkernels {
 
-// A view [n, h, w, c]; strides in floats.
+// A view of an image [n, h, w, c]. Strides are in floats.
 struct Image {
   float* data = nullptr;
   int64_t sizes[4] = {};
   int64_t strides[4] = {};
 
   int64_t numel() const { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
-  // Returns whether one step leads from each pixel to the next, and sets it (0 for one pixel or none).
+  // Returns whether the distance from each pixel to the next is constant. Sets `step` to this distance in floats (0 if
+  // there is at most one pixel).
   bool has_pixel_step(int64_t* step) const {
     *step = 0;
     int64_t expected = -1;
@@ -39,7 +40,8 @@ struct Sources {
 
   Sources() = default;
   Sources(const Image& only) : count(1) { images[0] = only; }
-  // Returns false if there are kMost images already, or if the batch, height or width differs from the first image's.
+  // Adds an image. Returns false if there are already kMost images, or if the batch size, height or width differs from
+  // that of the first image.
   bool add(const Image& image) {
     if (count == kMost || (count > 0 && !std::equal(image.sizes, image.sizes + 3, images[0].sizes))) return false;
     images[count++] = image;
@@ -50,7 +52,7 @@ struct Sources {
     for (int i = 0; i < count; ++i) sum += images[i].sizes[3];
     return sum;
   }
-  // Returns the batch (axis 0), height or width; not the channels.
+  // Returns the batch size (axis 0), height (1) or width (2).
   int64_t size(int axis) const { return images[0].sizes[axis]; }
   bool has_channels_last() const {
     return std::all_of(images, images + count, [](const Image& image) { return image.has_channels_last(); });

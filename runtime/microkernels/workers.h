@@ -8,12 +8,12 @@
 
 namespace rushlight::microkernels {
 
-// Fewer float32 multiplications than this are faster on one thread. The same time suffices for twice as many int8
-// multiplications, and for four times as many with int4 weights.
+// With fewer float32 multiplications than this, one thread is faster. In the same time, a thread does twice as many
+// int8 multiplications, or four times as many with int4 weights.
 inline constexpr int64_t kSerialWork = 1 << 15;
 
-// Calls body(worker, begin, end) on at most `workers` disjoint ranges that cover [0, count) and differ by one in
-// length; `worker` counts them, so that each may have its own scratch memory.
+// Calls body(worker, begin, end) on at most `workers` disjoint ranges that cover [0, count). Their lengths differ by at
+// most one. `worker` is the index of the range, so that each range may have its own scratch memory.
 template <typename Body>
 void for_workers(KernelRuntimeContext& context, int64_t workers, int64_t count, const Body& body) {
   workers = std::min(workers, count);
@@ -22,13 +22,13 @@ void for_workers(KernelRuntimeContext& context, int64_t workers, int64_t count, 
   });
 }
 
-// A range of work. Its owner takes parts from the front, and other workers take parts from the end.
+// A range of items. Its owner takes items from the beginning, and other workers take items from the end.
 class alignas(64) SharedRange {
  public:
   void set(int64_t begin, int64_t end) { range_.store(packed(begin, end), std::memory_order_relaxed); }
 
-  // Takes a quarter of the rest, rounded down to a multiple of `least`, but at least `least`. Returns false if nothing
-  // is left.
+  // Takes a quarter of the remaining items, rounded down to a multiple of `least`, but at least `least`. Returns false
+  // if no items are left.
   bool take_first(int64_t least, int64_t* begin, int64_t* end) {
     uint64_t seen = range_.load(std::memory_order_relaxed), rest;
     do {
@@ -40,7 +40,7 @@ class alignas(64) SharedRange {
     return true;
   }
 
-  // Takes the last `least` items, or all if fewer are left. Returns false if nothing is left.
+  // Takes the last `least` items, or all if fewer are left. Returns false if no items are left.
   bool take_last(int64_t least, int64_t* begin, int64_t* end) {
     uint64_t seen = range_.load(std::memory_order_relaxed), rest;
     do {
@@ -68,8 +68,8 @@ class alignas(64) SharedRange {
 // A part of a GEMM has at least this many rows, because each part reads all weights.
 inline constexpr int64_t kLeastRows = 48;
 
-// As for_workers(), with work stealing: a worker calls body for parts of its range, of `least` items or more. A worker
-// that has finished takes the last parts of other ranges, because cores differ in speed and in other load. Which worker
+// As for_workers(), with work stealing. A worker calls body for parts of its range, of `least` or more items. A worker
+// that has finished takes the last parts of other ranges, because cores have different speeds and loads. Which worker
 // calls body for a part is not deterministic.
 template <typename Body>
 void for_sharing_workers(KernelRuntimeContext& context, int64_t workers, int64_t count, int64_t least,

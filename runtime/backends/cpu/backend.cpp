@@ -24,7 +24,9 @@ class CpuBackend final : public BackendInterface {
     processed->Free();
     const cpu::Packing own = cpu::packing_of(*set);
     if (plan->table.vector_floats() != own.vector || plan->table.panel_floats() != own.panel) {
-      RL_LOG(Warning, "CpuBackend: method %.*s was planned for %s and runs on %s: its weights are repacked",
+      RL_LOG(Warning,
+             "CpuBackend: method %.*s was compiled for %s but runs on %s, so that its weights are packed again at "
+             "load; compile it for this target to avoid that",
              static_cast<int>(context.method_name.size()), context.method_name.data(), plan->table.target().data(),
              set->name);
     }
@@ -47,15 +49,15 @@ class CpuBackend final : public BackendInterface {
 
  private:
   static Error take(const BackendOption& option, const F32Microkernels** set) {
-    RL_REQUIRE(option.key == "isa", NotSupported, "CpuBackend has no option '%.*s'; it has isa",
+    RL_REQUIRE(option.key == "isa", NotSupported, "CpuBackend has no option '%.*s'; its only option is isa",
                static_cast<int>(option.key.size()), option.key.data());
-    RL_REQUIRE(option.value.tag == Tag::String, InvalidArgument, "option isa is a string, not %s",
+    RL_REQUIRE(option.value.tag == Tag::String, InvalidArgument, "option isa of CpuBackend must be a string, not %s",
                to_string(option.value.tag));
     char name[16] = {};
     const std::string_view wanted = option.value.to_string_view();
     if (wanted.size() < sizeof(name)) std::memcpy(name, wanted.data(), wanted.size());
     *set = microkernels::f32_microkernels_named(name);
-    RL_REQUIRE(*set != nullptr, NotSupported, "this machine or build has no tiles for '%.*s'",
+    RL_REQUIRE(*set != nullptr, NotSupported, "this processor or build has no microkernels for isa '%.*s'",
                static_cast<int>(wanted.size()), wanted.data());
     return Error::Ok;
   }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMostElements = int64_t{1} << 40;
 
-// Returns the number of floats of packed matrices, or -1 if the number overflows or is unreasonably large.
+// Returns the number of floats of packed matrices, or -1 if this number overflows or is unreasonably large.
 int64_t packed_floats(int64_t matrices, int64_t k, int64_t columns) {
   if (matrices < 0 || k < 0 || columns < 0) return -1;
   int64_t count = 0;
@@ -18,7 +18,7 @@ int64_t packed_floats(int64_t matrices, int64_t k, int64_t columns) {
   return count > kMostElements ? -1 : count;
 }
 
-// Copies one matrix from packing `a` to packing `b`.
+// Copies one matrix in packing `a` to packing `b`.
 template <typename T>
 void repack(const T* from, const Packing& a, T* to, const Packing& b, int64_t k, int64_t n) {
   const auto width = [&](const Packing& p, int64_t column) {
@@ -41,7 +41,7 @@ void repack(const T* from, const Packing& a, T* to, const Packing& b, int64_t k,
 
 const Binder::Slot* Binder::slot(Operand operand) {
   if (operand.index >= slots_.size()) {
-    refuse(fail(Error::InvalidProgram, "%s.%s is missing", operation_, operand.field));
+    refuse(fail(Error::InvalidProgram, "operand %s.%s is missing", operation_, operand.field));
     return nullptr;
   }
   return &slots_[operand.index];
@@ -50,7 +50,7 @@ const Binder::Slot* Binder::slot(Operand operand) {
 const View* Binder::stored_input(Operand operand) {
   const Slot* found = slot(operand);
   if (found && is_f16(found->view.dtype) && !microkernels::is_selected("f16")) {
-    refuse(fail(Error::NotSupported, "%s.%s is %s, for which this selective build has no code", operation_,
+    refuse(fail(Error::NotSupported, "operand %s.%s is %s, for which this selective build has no code", operation_,
                 operand.field, dtype_name(found->view.dtype)));
     return nullptr;
   }
@@ -60,8 +60,8 @@ const View* Binder::stored_input(Operand operand) {
 const View* Binder::any_input(Operand operand) {
   const View* view = stored_input(operand);
   if (view && is_f16(view->dtype)) {
-    refuse(fail(Error::InvalidProgram, "%s.%s is %s, which the operation cannot read", operation_, operand.field,
-                dtype_name(view->dtype)));
+    refuse(fail(Error::InvalidProgram, "operand %s.%s is %s, which the operation does not support", operation_,
+                operand.field, dtype_name(view->dtype)));
     return nullptr;
   }
   return view;
@@ -70,8 +70,8 @@ const View* Binder::any_input(Operand operand) {
 const View* Binder::input_of(Operand operand, ScalarType dtype) {
   const View* view = stored_input(operand);
   if (view && view->dtype != dtype) {
-    refuse(fail(Error::InvalidProgram, "%s.%s is %s, not %s", operation_, operand.field, dtype_name(view->dtype),
-                dtype_name(dtype)));
+    refuse(fail(Error::InvalidProgram, "operand %s.%s is %s, not %s", operation_, operand.field,
+                dtype_name(view->dtype), dtype_name(dtype)));
     return nullptr;
   }
   return view;
@@ -92,7 +92,8 @@ const View* Binder::any_output(Operand operand) { return any_input(operand) ? wr
 const View* Binder::written(Operand operand) {
   const View* view = stored_input(operand);
   if (view && !slot(operand)->is_writable) {
-    refuse(fail(Error::InvalidProgram, "%s.%s is written, but is an input or a constant", operation_, operand.field));
+    refuse(fail(Error::InvalidProgram, "operand %s.%s is an output, but its memory is an input or a constant",
+                operation_, operand.field));
     return nullptr;
   }
   return view;
@@ -104,8 +105,8 @@ const View* Binder::constant_view(Operand operand, int64_t count, ScalarType dty
   const bool has_type = view->dtype == dtype || (dtype == ScalarType::Float && is_f16(view->dtype));
   if (!slot(operand)->is_constant || !has_type || view->rank != 1 || count < 0 || view->sizes[0] < count ||
       (view->strides[0] != 1 && view->sizes[0] > 1)) {
-    refuse(fail(Error::InvalidProgram, "%s.%s is no constant of %lld numbers of type %s", operation_, operand.field,
-                static_cast<long long>(count), dtype_name(dtype)));
+    refuse(fail(Error::InvalidProgram, "operand %s.%s is not a contiguous constant of %lld numbers of type %s",
+                operation_, operand.field, static_cast<long long>(count), dtype_name(dtype)));
     return nullptr;
   }
   return view;
@@ -172,8 +173,8 @@ bool Binder::packs_as_planned() const {
 microkernels::BlockMatrix Binder::block_matrix(Operand operand, int64_t blocks, int64_t k, int64_t n) {
   microkernels::BlockMatrix matrix;
   if (blocks < divide_up(k, 2 * microkernels::kMostBlockPairs) || blocks > k) {
-    refuse(fail(Error::InvalidProgram, "%s.%s has %lld blocks of %lld numbers", operation_, operand.field,
-                static_cast<long long>(blocks), static_cast<long long>(k)));
+    refuse(fail(Error::InvalidProgram, "operand %s.%s has an invalid number of blocks: %lld for %lld numbers",
+                operation_, operand.field, static_cast<long long>(blocks), static_cast<long long>(k)));
     return matrix;
   }
   matrix.k = k, matrix.n = n, matrix.blocks = blocks;
@@ -183,7 +184,7 @@ microkernels::BlockMatrix Binder::block_matrix(Operand operand, int64_t blocks, 
   return matrix;
 }
 
-const float* Binder::widened(const microkernels::BlockMatrix& matrix) {
+const float* Binder::to_float32(const microkernels::BlockMatrix& matrix) {
   const Packing own = packing_of(tiles_);
   const int64_t k = matrix.k, n = matrix.n;
   float* const planned = array<float>(static_cast<size_t>(k * planned_.columns(n)));
@@ -231,10 +232,10 @@ microkernels::BinaryOp binary_op(schema::BinaryFunction function) {
   return static_cast<Tile>(function);
 }
 
-bool Binder::takes(schema::UnaryFunction function) {
+bool Binder::has_function(schema::UnaryFunction function) {
   if (function == schema::UnaryFunction::NONE || microkernels::is_selected(unary_op(function))) return true;
-  refuse(fail(Error::NotSupported, "%s: this selective build has no code for function %d of CPU plans", operation_,
-              static_cast<int>(function)));
+  refuse(fail(Error::NotSupported, "operation %s: this selective build has no code for function %d of CPU plans",
+              operation_, static_cast<int>(function)));
   return false;
 }
 
@@ -243,7 +244,7 @@ microkernels::Epilogue Binder::epilogue(const schema::Epilogue& epilogue) {
   e.low = epilogue.low();
   e.high = epilogue.high();
   e.clamps = e.low > -INFINITY || e.high < INFINITY;
-  e.applies = epilogue.function() != schema::UnaryFunction::NONE && takes(epilogue.function());
+  e.applies = epilogue.function() != schema::UnaryFunction::NONE && has_function(epilogue.function());
   if (e.applies) e.op = unary_op(epilogue.function());
   e.p = epilogue.p();
   e.q = epilogue.q();
@@ -260,7 +261,7 @@ Result<Step*> make_step(const schema::Step& step, Binder& binder) {
     case schema::Operation::NONE:
       break;
   }
-  return fail(Error::InvalidProgram, "the plan has an operation of the unknown type %u",
+  return fail(Error::InvalidProgram, "the plan contains an operation of unknown type %u",
               static_cast<unsigned>(step.operation_type()));
 }
 

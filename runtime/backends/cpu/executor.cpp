@@ -12,7 +12,7 @@ namespace rushlight::cpu {
 
 namespace {
 
-// Free bytes after the arena, because steps may read a little beyond an array at its end.
+// Additional bytes after the arena, because steps may read a few bytes beyond the end of an array.
 constexpr size_t kSlack = 64;
 
 // Returns the name and the operands of a step's operation.
@@ -70,7 +70,7 @@ Error Executor::build(const microkernels::F32Microkernels& tiles, int64_t worker
         storage.kind() == schema::StorageKind::ARENA || storage.kind() == schema::StorageKind::STATE ||
         (storage.kind() == schema::StorageKind::ARGUMENT && table.arguments()[storage.index()].is_output());
   }
-  // The planned memory must be large enough for the upper bounds of all symbols.
+  // The memory is allocated for the upper bounds of all symbols.
   for (uint32_t i = 0; i < symbols_.size(); ++i) symbols_[i] = table.symbols()[i].upper();
   RL_TRY(evaluate());
   RL_TRY(place_views());
@@ -88,7 +88,7 @@ Error Executor::build(const microkernels::F32Microkernels& tiles, int64_t worker
     scratch_floats_ = std::max(scratch_floats_, steps[i]->scratch_floats(workers_));
   }
   const Span<uint8_t> masks{make_array<uint8_t>(allocator, storages.size()), storages.size()};
-  RL_REQUIRE(masks.data(), MemoryAllocationFailed, "no memory for a plan of %zu storages", masks.size());
+  RL_REQUIRE(masks.data(), MemoryAllocationFailed, "no memory for the storages of a plan (%zu)", masks.size());
   choose_masks(masks);
   scratch_ = static_cast<float*>(allocator.allocate((scratch_floats_ + 16) * sizeof(float), 64));
   RL_REQUIRE(scratch_ != nullptr, MemoryAllocationFailed, "no memory for %zu bytes of scratch",
@@ -106,7 +106,7 @@ void Executor::choose_masks(Span<uint8_t> masks) {
     for_each_value(i, [&](uint32_t value) {
       const View& view = slots_[value].view;
       const bool is_int8 = view.dtype == ScalarType::Char;
-      if (!is_int8 || !steps_[i]->takes_unsigned(view)) masks[table.values()[value].storage()] = 0;
+      if (!is_int8 || !steps_[i]->supports_unsigned(view)) masks[table.values()[value].storage()] = 0;
     });
   }
   for (uint32_t i = 0; i < slots_.size(); ++i) slots_[i].view.sign_mask = masks[table.values()[i].storage()];
@@ -153,7 +153,7 @@ Error Executor::evaluate() {
         stack.push(symbols_[static_cast<size_t>(code[++j])]);
       } else {
         RL_REQUIRE(stack.apply(kExpressionOps[code[j] - kFirstOperation]), InvalidProgram,
-                   "expression %u of the plan has no value", i);
+                   "expression %u of the plan cannot be computed: it overflows or divides by 0", i);
       }
     }
     expressions_[i] = stack.top();
@@ -200,7 +200,7 @@ Error Executor::place_views() {
     }
     const int64_t size = static_cast<int64_t>(element_size(view.dtype));
     fits = fits && (is_empty || last < lengths_[value.storage()] / size);
-    RL_REQUIRE(fits, InvalidProgram, "value %u of the plan is outside of its storage", i);
+    RL_REQUIRE(fits, InvalidProgram, "value %u of the plan extends beyond its storage", i);
   }
   return Error::Ok;
 }
@@ -218,8 +218,9 @@ void Executor::set_addresses() {
 
 namespace {
 
-// Converts int8 numbers between their stored form (see View::sign_mask) and their values.
-void flip_signs(const View& view) {
+// Computes number XOR sign_mask for the int8 numbers of a view, which converts between their stored form and their
+// values.
+void apply_sign_mask(const View& view) {
   if (view.sign_mask == 0) return;
   uint8_t* data = static_cast<uint8_t*>(view.data);
   const int64_t count = view.numel();
@@ -233,7 +234,7 @@ void flip_signs(const View& view) {
   }
 }
 
-// Returns the error of a step, with the step's name before its message. Records the failed step in `context`.
+// Returns the error of a step with the step's name before its message. Records the failed step in `context`.
 Error fail_in(const Step& step, Error error, BackendExecutionContext& context) {
   char text[400];
   std::strncpy(text, last_error_message(), sizeof(text) - 1);
@@ -255,14 +256,15 @@ Error Executor::update(BackendExecutionContext& context) {
   return Error::Ok;
 }
 
-Error Executor::take_symbols(Span<EValue* const> arguments) {
+Error Executor::read_symbols(Span<EValue* const> arguments) {
   const schema::Plan& table = plan_->table;
   for (uint32_t i = 0; i < symbols_.size(); ++i) {
     const schema::Symbol symbol = table.symbols()[i];
     const EValue& argument = *arguments[symbol.argument()];
     int64_t size = 0;
     if (symbol.axis() < 0) {
-      RL_REQUIRE(argument.tag == Tag::Int, InvalidArgument, "argument %u of the delegate is no int", symbol.argument());
+      RL_REQUIRE(argument.tag == Tag::Int, InvalidArgument, "argument %u of the delegate is not an int",
+                 symbol.argument());
       size = argument.to_int();
     } else {
       RL_REQUIRE(argument.is_tensor() && symbol.axis() < argument.to_tensor().dim(), InvalidArgument,
@@ -270,10 +272,11 @@ Error Executor::take_symbols(Span<EValue* const> arguments) {
       size = argument.to_tensor().size(symbol.axis());
     }
     const int64_t value = (size - symbol.shift()) / symbol.factor();
-    const int64_t planned = value * symbol.factor() + symbol.shift();  // a negative difference counts as size 0
+    const int64_t planned = value * symbol.factor() + symbol.shift();  // a negative size means 0
     RL_REQUIRE(value >= symbol.lower() && value <= symbol.upper() && std::max<int64_t>(planned, 0) == size,
                InvalidArgument,
-               "argument %u of the delegate has size %lld in dimension %d, which it is not planned for",
+               "argument %u of the delegate has size %lld in dimension %d, which is not one of the sizes that the "
+               "program declares",
                symbol.argument(), static_cast<long long>(size), symbol.axis());
     if (symbols_[i] != value) {
       symbols_[i] = value;
@@ -283,12 +286,13 @@ Error Executor::take_symbols(Span<EValue* const> arguments) {
   return Error::Ok;
 }
 
-Error Executor::take_argument(uint32_t index, const Tensor& tensor) {
+Error Executor::bind_argument(uint32_t index, const Tensor& tensor) {
   const schema::Argument argument = plan_->table.arguments()[index];
   const View& view = slots_[argument.value()].view;
   RL_REQUIRE(tensor.scalar_type() == view.dtype && tensor.dim() == view.rank, InvalidArgument,
-             "argument %u of the delegate is a %s tensor of %d dimensions; it is planned for %s and %d", index,
-             dtype_name(tensor.scalar_type()), static_cast<int>(tensor.dim()), dtype_name(view.dtype), view.rank);
+             "argument %u of the delegate is a %s tensor with %d dimensions; the program expects %s and %d dimensions",
+             index, dtype_name(tensor.scalar_type()), static_cast<int>(tensor.dim()), dtype_name(view.dtype),
+             view.rank);
   if (argument.is_output()) {
     SizesType sizes[kMaxRank];
     for (int d = 0; d < view.rank; ++d) sizes[d] = static_cast<SizesType>(view.sizes[d]);
@@ -298,10 +302,10 @@ Error Executor::take_argument(uint32_t index, const Tensor& tensor) {
   for (int d = 0; d < view.rank; ++d) is_empty = is_empty || tensor.size(d) == 0;
   for (int d = 0; d < view.rank; ++d) {
     RL_REQUIRE(tensor.size(d) == view.sizes[d], InvalidArgument,
-               "argument %u of the delegate has %lld in dimension %d; it is planned for %lld", index,
+               "argument %u of the delegate has size %lld in dimension %d; the program expects %lld", index,
                static_cast<long long>(tensor.size(d)), d, static_cast<long long>(view.sizes[d]));
     RL_REQUIRE(is_empty || tensor.size(d) == 1 || tensor.stride(d) == view.strides[d], InvalidArgument,
-               "argument %u of the delegate has another order of dimensions than it is planned for", index);
+               "argument %u of the delegate has another dim order than the program expects", index);
   }
   RL_REQUIRE(is_empty || tensor.const_data_ptr() != nullptr, InvalidArgument,
              "argument %u of the delegate has no memory", index);
@@ -309,26 +313,26 @@ Error Executor::take_argument(uint32_t index, const Tensor& tensor) {
   return Error::Ok;
 }
 
-Error Executor::take_arguments(BackendExecutionContext& context, Span<EValue* const> arguments) {
+Error Executor::bind_arguments(BackendExecutionContext& context, Span<EValue* const> arguments) {
   const auto table = plan_->table.arguments();
-  RL_REQUIRE(arguments.size() == table.size(), InvalidArgument, "the delegate has %u arguments, %zu are given",
-             table.size(), arguments.size());
-  RL_TRY(take_symbols(arguments));
+  RL_REQUIRE(arguments.size() == table.size(), InvalidArgument,
+             "the delegate has %u arguments, but the caller passes %zu", table.size(), arguments.size());
+  RL_TRY(read_symbols(arguments));
   if (!is_current_) {
     RL_TRY(update(context));
     is_current_ = true;
   }
   for (uint32_t i = 0; i < table.size(); ++i) {
     if (table[i].value() == kNone) continue;
-    RL_REQUIRE(arguments[i]->is_tensor(), InvalidArgument, "argument %u of the delegate is no tensor", i);
-    RL_TRY(take_argument(i, arguments[i]->to_tensor()));
+    RL_REQUIRE(arguments[i]->is_tensor(), InvalidArgument, "argument %u of the delegate is not a tensor", i);
+    RL_TRY(bind_argument(i, arguments[i]->to_tensor()));
   }
   set_addresses();
   return Error::Ok;
 }
 
 microkernels::FirstWeights Executor::first_weights_after(size_t step, int64_t workers) const {
-  // The number of steps to look ahead: the weights of nearer steps are still in cache when they are read.
+  // The number of steps to look ahead. The weights of nearer steps are still in cache when they are read.
   constexpr size_t kNear = 4;
   for (size_t i = step + 1; i < std::min(steps_.size(), step + 1 + kNear); ++i) {
     const microkernels::FirstWeights weights = steps_[i]->first_weights(workers);
@@ -354,8 +358,9 @@ bool Executor::is_used_before(size_t step, uint32_t storage) const {
   return is_used;
 }
 
-// Returns whether the step accesses, through another storage, memory that overlaps `storage`: it computes in place.
-bool Executor::is_read_by(size_t step, uint32_t storage) const {
+// Returns whether the step accesses memory that overlaps `storage` through another storage, because it computes in
+// place.
+bool Executor::accesses_overlap_of(size_t step, uint32_t storage) const {
   const schema::Plan& table = plan_->table;
   bool is_read = false;
   for_each_value(step, [&](uint32_t value) {
@@ -389,7 +394,7 @@ void Executor::poison_before(size_t step, const Run& run) {
     const schema::StorageKind kind = table.storages()[id].kind();
     const bool is_planned = kind == schema::StorageKind::ARENA;
     const bool is_result = kind == schema::StorageKind::ARGUMENT && slots_[value].is_writable && !is_input_memory(id);
-    if ((!is_planned && !is_result) || is_used_before(step, id) || is_read_by(step, id)) return;
+    if ((!is_planned && !is_result) || is_used_before(step, id) || accesses_overlap_of(step, id)) return;
     poison(bases_[id], static_cast<size_t>(lengths_[id]), slots_[value].view.dtype);
   });
 }
@@ -412,22 +417,23 @@ void Executor::log_results(size_t step, const EventTracerEntry& entry, EventTrac
     tensor.numel = view.numel();
     tensor.dtype = view.dtype;
     tensor.dim = static_cast<uint8_t>(view.rank);
-    flip_signs(view);
+    apply_sign_mask(view);
     tracer.log_evalue(entry.id, entry.name, EValue(&tensor), LoggedEValueType::IntermediateOutput);
-    flip_signs(view);
+    apply_sign_mask(view);
   });
 }
 
 Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> arguments) {
-  RL_TRY(take_arguments(context, arguments));
+  RL_TRY(bind_arguments(context, arguments));
   KernelRuntimeContext kernels(context.temporary, context.threads, nullptr);
   const int64_t threads = static_cast<int64_t>(kernels.thread_count());
   Run run{kernels, std::min(workers_, threads), scratch_, {}};
   if (needed_floats_ > scratch_floats_) {
-    // For smaller shapes, a step may choose an algorithm that needs more scratch memory.
+    // A step may choose an algorithm for smaller shapes that needs more scratch memory than for the upper bounds.
     run.scratch = kernels.allocate_temporary_array<float>(needed_floats_ + 16);
     RL_REQUIRE(run.scratch != nullptr, MemoryAllocationFailed,
-               "no temporary memory of %zu bytes, which these shapes need in place of the %zu of the upper bounds",
+               "no temporary memory of %zu bytes, which these shapes need for scratch; the upper bounds of the shapes "
+               "need only %zu",
                needed_floats_ * sizeof(float), scratch_floats_ * sizeof(float));
   }
   EventTracer* const tracer = enabled_tracer(context.tracer);

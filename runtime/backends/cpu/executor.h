@@ -4,10 +4,10 @@
 
 namespace rushlight::cpu {
 
-// A plan whose values have memory and whose operations are steps. It executes the plan.
+// Executes a plan: it allocates the memory of the values, makes a step for each operation, and runs the steps.
 class Executor {
  public:
-  // Makes an executor. It takes over the plan, which lives in `allocator`.
+  // Makes an executor and transfers the ownership of the plan to it. The plan is stored in `allocator`.
   static Result<Executor*> make(Plan* plan, const microkernels::F32Microkernels& tiles, int64_t workers,
                                 MemoryAllocator& allocator);
   ~Executor();
@@ -16,7 +16,7 @@ class Executor {
 
   Error execute(BackendExecutionContext& context, Span<EValue* const> arguments);
 
-  // Gives storages that are kept between calls their initial contents.
+  // Restores the initial contents of storages that are kept between calls.
   Error reset_state(const NamedDataMap* named_data);
 
  private:
@@ -24,26 +24,27 @@ class Executor {
   Error build(const microkernels::F32Microkernels& tiles, int64_t workers, MemoryAllocator& allocator);
   // Allocates the memory of a storage whose contents are kept between calls, and writes the initial contents.
   Error make_state(uint32_t index, MemoryAllocator& allocator);
-  // Recomputes everything that depends on the values of symbols: sizes, strides, bounds, and the preparation of steps.
+  // Recomputes everything that depends on the values of symbols: sizes, strides and bounds, and what the steps
+  // prepared.
   Error update(BackendExecutionContext& context);
   Error evaluate();
-  // Sets masks[storage]: int8 numbers are stored in the form of GEMM LHS operands if all steps that use them support
-  // it.
+  // Sets masks[storage]. The mask is not 0 if the int8 numbers of a storage are stored in the form of a GEMM's LHS,
+  // which requires that all steps that use them support this form.
   void choose_masks(Span<uint8_t> masks);
   Error place_views();
-  Error take_symbols(Span<EValue* const> arguments);
-  Error take_arguments(BackendExecutionContext& context, Span<EValue* const> arguments);
-  Error take_argument(uint32_t index, const Tensor& tensor);
+  Error read_symbols(Span<EValue* const> arguments);
+  Error bind_arguments(BackendExecutionContext& context, Span<EValue* const> arguments);
+  Error bind_argument(uint32_t index, const Tensor& tensor);
   void set_addresses();
   // Calls take(index) for each value that is an operand of the step.
   template <class F>
   void for_each_value(size_t step, F&& take) const;
-  // Poisons the memory that holds no value of an earlier step, in builds with RUSHLIGHT_POISON.
+  // In builds with RUSHLIGHT_POISON: poisons the memory that contains no value of an earlier step.
   void poison_before(size_t step, const Run& run);
-  // Records the outputs of a step.
+  // Records the outputs of a step in the trace.
   void log_results(size_t step, const EventTracerEntry& entry, EventTracer& tracer) const;
   bool is_used_before(size_t step, uint32_t storage) const;
-  bool is_read_by(size_t step, uint32_t storage) const;
+  bool accesses_overlap_of(size_t step, uint32_t storage) const;
   bool is_input_memory(uint32_t storage) const;
   microkernels::FirstWeights first_weights_after(size_t step, int64_t workers) const;
 
@@ -52,7 +53,7 @@ class Executor {
   Span<int64_t> expressions_;
   Span<Binder::Slot> slots_;  // [values]
   Span<uint8_t*> bases_;      // [storages]
-  Span<int64_t> lengths_;     // [storages], bytes; for arguments: the bytes that their views cover
+  Span<int64_t> lengths_;     // [storages], bytes; for an argument, the bytes that its views cover
   Span<Step*> steps_;
   uint8_t* arena_ = nullptr;
   float* scratch_ = nullptr;

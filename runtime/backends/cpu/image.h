@@ -14,7 +14,7 @@ using microkernels::kSerialWork;
 using microkernels::Sources;
 
 inline Result<Image> image_of(const View& view) {
-  RL_REQUIRE(view.rank == 4, InvalidProgram, "an image of a plan has %d dimensions", view.rank);
+  RL_REQUIRE(view.rank == 4, InvalidProgram, "an image has %d dimensions instead of 4", view.rank);
   Image image;
   image.data = view.floats();
   for (int i = 0; i < 4; ++i) {
@@ -24,11 +24,11 @@ inline Result<Image> image_of(const View& view) {
   return image;
 }
 
-// The inputs of a convolution. The channels of the first input come first, then the channels of the others.
+// The inputs of a convolution, whose channels are concatenated in the order of the inputs.
 class SourceViews {
  public:
   Error bind(Binder& binder, Operand input, const flatbuffer::Operands& more) {
-    RL_REQUIRE(more.size() < Sources::kMost, InvalidProgram, "a convolution has %u inputs", more.size() + 1);
+    RL_REQUIRE(more.size() < Sources::kMost, InvalidProgram, "a convolution has too many inputs: %u", more.size() + 1);
     views_[count_++] = binder.input(input);
     for (uint32_t i = 0; i < more.size(); ++i) views_[count_++] = binder.input(more[i]);
     return binder.error();
@@ -38,11 +38,12 @@ class SourceViews {
     Sources sources;
     for (int i = 0; i < count_; ++i) {
       RL_ASSIGN(const Image image, image_of(*views_[i]));
-      RL_REQUIRE(sources.add(image), InvalidProgram, "inputs of a convolution differ in their pixels");
+      RL_REQUIRE(sources.add(image), InvalidProgram,
+                 "the inputs of a convolution have different batch sizes, heights or widths");
     }
     return sources;
   }
-  // Returns the addresses in the order of images().
+  // Returns the addresses of the images, in the order of images().
   const float* const* data() {
     for (int i = 0; i < count_; ++i) data_[i] = views_[i]->floats();
     return data_;
@@ -54,7 +55,7 @@ class SourceViews {
   int count_ = 0;
 };
 
-// Returns an array of `count` zeros, which lives as long as the steps.
+// Returns an array of `count` zeros. Its lifetime is that of the steps.
 inline const float* zeros(Binder& binder, int64_t count) {
   float* items = binder.array<float>(static_cast<size_t>(count));
   if (items) std::memset(items, 0, static_cast<size_t>(count) * sizeof(float));

@@ -14,12 +14,13 @@ namespace rushlight::cpu {
 int64_t packed_matrix_size(int64_t n, int64_t k);
 
 inline Result<microkernels::Int8Range> range_of(const schema::Int8Range& range) {
-  RL_REQUIRE(range.low() <= range.high(), InvalidProgram, "int8 results lie between %d and %d", range.low(),
-             range.high());
+  RL_REQUIRE(range.low() <= range.high(), InvalidProgram, "the bounds of int8 results are invalid: %d and %d",
+             range.low(), range.high());
   return microkernels::Int8Range{range.zero_point(), range.low(), range.high()};
 }
 
-// Returns the parameters for adding a residual to int8 results with zero point `zero`. The caller sets its address.
+// Returns the parameters for the addition of a residual to int8 results with zero point `zero`. The caller sets the
+// address of the residual.
 inline Result<microkernels::Int8Sum> sum_of(const schema::Int8Sum& added, int32_t zero) {
   microkernels::Int8Sum sum{};
   RL_ASSIGN(sum.range, range_of(added.output()));
@@ -38,25 +39,25 @@ inline bool is_dense(const View& view) {
   return true;
 }
 
-// Makes a step that computes an int8 convolution by Winograd's algorithm, or returns null if this takes longer.
+// Makes a step that computes an int8 convolution with Winograd's algorithm, or returns null if this is slower.
 Result<Step*> make_int8_winograd(const schema::Int8Gemm& op, Binder& binder);
 
-// Fails unless both views are dense images [n, h, w, c] with the same batch size.
+// Returns InvalidProgram unless both views are dense images [n, h, w, c] with the same batch size.
 inline Error require_images(const View& in, const View& out) {
   RL_REQUIRE(in.rank == 4 && out.rank == 4 && in.sizes[0] == out.sizes[0] && is_dense(in) && is_dense(out),
-             InvalidProgram, "operands of an 8-bit step over images do not fit");
+             InvalidProgram, "the operands of an int8 step are not dense images with the same batch size");
   return Error::Ok;
 }
 
-// Fails unless the residual is a dense image with the sizes of the output.
+// Returns InvalidProgram unless the residual is a dense image with the sizes of the output.
 inline Error require_residual(const View& residual, const View& out) {
   bool fits = residual.rank == 4 && is_dense(residual);
   for (int i = 0; fits && i < 4; ++i) fits = residual.sizes[i] == out.sizes[i];
-  RL_REQUIRE(fits, InvalidProgram, "a residual does not fit");
+  RL_REQUIRE(fits, InvalidProgram, "the residual of an int8 step does not have the shape of the output");
   return Error::Ok;
 }
 
-// Returns the window of a convolution over `in`. The padding has the value `zero`.
+// Returns the window of a convolution over `in`. The elements of the padding are `zero`.
 inline microkernels::Int8Window window_of(const Window& w, const View& in, const View& out, int32_t zero) {
   microkernels::Int8Window b = microkernels::int8_window(w, in.sizes, out.sizes);
   b.in = static_cast<const uint8_t*>(in.data);

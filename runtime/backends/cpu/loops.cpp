@@ -11,7 +11,7 @@ Loops make_loops(const View* const* views, int count) {
   for (int i = 0; i < views[0]->rank; ++i) {
     if (views[0]->sizes[i] != 1) order[rank++] = i;
   }
-  // Insertion sort, because std::stable_sort would allocate memory.
+  // This is an insertion sort, because std::stable_sort would allocate memory.
   for (int i = 1; i < rank; ++i) {
     for (int j = i; j > 0 && views[0]->strides[order[j - 1]] < views[0]->strides[order[j]]; --j) {
       std::swap(order[j - 1], order[j]);

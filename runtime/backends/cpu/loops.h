@@ -6,8 +6,8 @@ namespace rushlight::cpu {
 
 inline constexpr int kMostViews = 12;
 
-// Nested loops over several views of one shape, outermost first. Dimensions are merged if the strides of all views
-// allow this. A stride of 0 broadcasts a view.
+// Nested loops over several views with one shape, outermost first. Adjacent dimensions are merged if the strides of all
+// views allow this. A stride of 0 repeats an element (broadcasting).
 struct Loops {
   int rank = 0;
   int64_t sizes[kMaxRank] = {};
@@ -20,7 +20,7 @@ struct Loops {
     return count;
   }
   int64_t inner_stride(int view) const { return rank > 0 ? strides[view][rank - 1] : 0; }
-  // Returns the offset in elements of row `index` (below outer()) in a view.
+  // Returns the offset of row `index` in a view, in elements. `index` is less than outer().
   int64_t row(int view, int64_t index) const {
     int64_t offset = 0;
     for (int i = rank - 2; i >= 0; --i) {
@@ -31,7 +31,8 @@ struct Loops {
   }
 };
 
-// Returns loops over the shape of views[0]. Its strides decide the order of the loops. All views have equal sizes.
+// Returns loops over the shape of views[0]. The strides of views[0] determine the order of the loops. All views have
+// the same sizes.
 Loops make_loops(const View* const* views, int count);
 
 }  // namespace rushlight::cpu

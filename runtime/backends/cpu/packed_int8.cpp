@@ -7,7 +7,7 @@ namespace rushlight::cpu {
 
 namespace {
 
-// The packing of columns in a plan: see microkernels/gemm/int8.h.
+// The packing of the columns of an int8 matrix; see microkernels/gemm/int8.h.
 struct Int8Packing {
   int64_t lanes, panel, group;
 
@@ -35,8 +35,8 @@ const int8_t* Binder::bytes(Operand operand, int64_t count) {
   if (view == nullptr) return nullptr;
   if (!slot(operand)->is_constant || view->rank != 1 || count < 0 || view->sizes[0] < count ||
       (view->strides[0] != 1 && view->sizes[0] > 1)) {
-    refuse(fail(Error::InvalidProgram, "%s.%s is no constant of %lld int8", operation_, operand.field,
-                static_cast<long long>(count)));
+    refuse(fail(Error::InvalidProgram, "operand %s.%s is not a contiguous constant of %lld int8 numbers", operation_,
+                operand.field, static_cast<long long>(count)));
     return nullptr;
   }
   return static_cast<const int8_t*>(view->data);
@@ -48,7 +48,8 @@ const uint8_t* Binder::packed_bytes(Operand operand, const schema::Int8Packing& 
   int64_t numbers = 0;
   if (__builtin_mul_overflow(matrices, k, &numbers) || __builtin_mul_overflow(numbers, n, &numbers) ||
       numbers > kMostNumbers || planned.panel % planned.lanes != 0) {
-    refuse(fail(Error::InvalidProgram, "%s.%s is too large", operation_, operand.field));
+    refuse(
+        fail(Error::InvalidProgram, "operand %s.%s is too large or has an invalid packing", operation_, operand.field));
     return nullptr;
   }
   const int64_t size = planned.size(n, k);

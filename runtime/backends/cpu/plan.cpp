@@ -11,7 +11,7 @@ namespace rushlight::cpu {
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 42;
-constexpr uint64_t kMostState = uint64_t{1} << 32;  // bytes of one storage: loading a method writes all of them
+constexpr uint64_t kMostState = uint64_t{1} << 32;  // bytes of one storage; loading a method writes all of them
 
 Error check_expression(const schema::Plan& plan, uint32_t index) {
   const auto code = plan.expressions()[index].code();
@@ -19,19 +19,22 @@ Error check_expression(const schema::Plan& plan, uint32_t index) {
   for (uint32_t i = 0; i < code.size(); ++i) {
     const int64_t op = code[i];
     if (op == kConstantCode || op == kSymbolCode) {
-      RL_REQUIRE(++i < code.size(), InvalidProgram, "expression %u ends early", index);
+      RL_REQUIRE(++i < code.size(), InvalidProgram, "expression %u of the plan ends after a code without its operand",
+                 index);
       RL_REQUIRE(op == kConstantCode || (code[i] >= 0 && code[i] < plan.symbols().size()), InvalidProgram,
-                 "expression %u reads symbol %lld of %u", index, static_cast<long long>(code[i]),
-                 plan.symbols().size());
+                 "expression %u of the plan uses symbol %lld, but there are only %u symbols", index,
+                 static_cast<long long>(code[i]), plan.symbols().size());
       ++depth;
     } else {
       RL_REQUIRE(op >= kFirstOperation && op < kFirstOperation + int64_t{std::size(kExpressionOps)} && depth >= 2,
-                 InvalidProgram, "expression %u is malformed", index);
+                 InvalidProgram, "expression %u of the plan is invalid", index);
       --depth;
     }
-    RL_REQUIRE(depth <= ExpressionStack::kDepth, InvalidProgram, "expression %u is nested too deeply", index);
+    RL_REQUIRE(depth <= ExpressionStack::kDepth, InvalidProgram, "expression %u of the plan is nested too deeply",
+               index);
   }
-  RL_REQUIRE(depth == 1, InvalidProgram, "expression %u gives %lld numbers", index, static_cast<long long>(depth));
+  RL_REQUIRE(depth == 1, InvalidProgram, "expression %u of the plan leaves %lld numbers on the stack instead of 1",
+             index, static_cast<long long>(depth));
   return Error::Ok;
 }
 
@@ -39,27 +42,29 @@ Error check_value(const schema::Plan& plan, uint32_t index) {
   const schema::Value value = plan.values()[index];
   const uint32_t expressions = plan.expressions().size();
   RL_REQUIRE(value.storage() < plan.storages().size() && value.offset() < expressions, InvalidProgram,
-             "value %u refers to a missing storage or offset", index);
+             "value %u of the plan refers to a missing storage or offset", index);
   RL_REQUIRE(value.sizes().size() <= kMaxRank && value.sizes().size() == value.strides().size(), InvalidProgram,
-             "value %u has %u sizes and %u strides", index, value.sizes().size(), value.strides().size());
+             "value %u of the plan has an unsupported rank: %u sizes and %u strides", index, value.sizes().size(),
+             value.strides().size());
   for (uint32_t i = 0; i < value.sizes().size(); ++i) {
     RL_REQUIRE(value.sizes()[i] < expressions && value.strides()[i] < expressions, InvalidProgram,
-               "dimension %u of value %u is a missing expression", i, index);
+               "dimension %u of value %u of the plan refers to a missing expression", i, index);
   }
   const ScalarType dtype = static_cast<ScalarType>(value.dtype());
   RL_REQUIRE(dtype == ScalarType::Float || dtype == ScalarType::Long || dtype == ScalarType::Int ||
                  dtype == ScalarType::Bool || dtype == ScalarType::Char || dtype == ScalarType::Byte ||
                  dtype == ScalarType::Half || dtype == ScalarType::BFloat16,
-             InvalidProgram, "value %u has the unsupported element type %d", index, static_cast<int>(value.dtype()));
+             InvalidProgram, "value %u of the plan has the unsupported dtype %d", index,
+             static_cast<int>(value.dtype()));
   return Error::Ok;
 }
 
 Error check(const schema::Plan& plan) {
   RL_REQUIRE(plan.vector_floats() >= 1 && plan.vector_floats() <= 64 && plan.panel_floats() >= plan.vector_floats() &&
                  plan.panel_floats() <= 256 && plan.panel_floats() % plan.vector_floats() == 0,
-             InvalidProgram, "weights are packed in vectors of %u and panels of %u", plan.vector_floats(),
-             plan.panel_floats());
-  RL_REQUIRE(plan.arena_bytes() <= kMostBytes, InvalidProgram, "the plan asks for too large an arena");
+             InvalidProgram, "the plan has an invalid packing: vectors of %u and panels of %u columns",
+             plan.vector_floats(), plan.panel_floats());
+  RL_REQUIRE(plan.arena_bytes() <= kMostBytes, InvalidProgram, "the arena of the plan is too large");
   const uint32_t arguments = plan.arguments().size();
   for (uint32_t i = 0; i < plan.symbols().size(); ++i) {
     const schema::Symbol symbol = plan.symbols()[i];
@@ -67,7 +72,7 @@ Error check(const schema::Plan& plan) {
                    symbol.factor() >= 1 && symbol.factor() <= INT32_MAX && symbol.shift() >= -INT32_MAX &&
                    symbol.shift() <= INT32_MAX && symbol.lower() >= 0 && symbol.lower() <= symbol.upper() &&
                    symbol.upper() <= INT32_MAX,
-               InvalidProgram, "symbol %u is malformed", i);
+               InvalidProgram, "symbol %u of the plan is invalid", i);
   }
   for (uint32_t i = 0; i < plan.expressions().size(); ++i) RL_TRY(check_expression(plan, i));
   for (uint32_t i = 0; i < plan.storages().size(); ++i) {
@@ -76,31 +81,32 @@ Error check(const schema::Plan& plan) {
       case schema::StorageKind::ARENA:
         RL_REQUIRE(storage.bytes() <= plan.arena_bytes() && storage.offset() <= plan.arena_bytes() - storage.bytes() &&
                        storage.offset() % 16 == 0,
-                   InvalidProgram, "storage %u is outside of the arena", i);
+                   InvalidProgram, "storage %u of the plan extends beyond the arena or is not aligned", i);
         break;
       case schema::StorageKind::ARGUMENT:
         RL_REQUIRE(storage.index() < arguments && plan.arguments()[storage.index()].value() < plan.values().size() &&
                        plan.values()[plan.arguments()[storage.index()].value()].storage() == i,
-                   InvalidProgram, "storage %u is an argument that is not there", i);
+                   InvalidProgram, "storage %u of the plan refers to a missing argument", i);
         break;
       case schema::StorageKind::STATE:
-        RL_REQUIRE(storage.bytes() <= kMostState, InvalidProgram, "storage %u is too large", i);
+        RL_REQUIRE(storage.bytes() <= kMostState, InvalidProgram, "storage %u of the plan is too large", i);
         break;
       case schema::StorageKind::CONSTANT:
-        RL_REQUIRE(storage.bytes() <= kMostBytes, InvalidProgram, "storage %u is too large", i);
+        RL_REQUIRE(storage.bytes() <= kMostBytes, InvalidProgram, "storage %u of the plan is too large", i);
         break;
       default:
-        return fail(Error::InvalidProgram, "storage %u has the unknown kind %d", i, static_cast<int>(storage.kind()));
+        return fail(Error::InvalidProgram, "storage %u of the plan has the unknown kind %d", i,
+                    static_cast<int>(storage.kind()));
     }
   }
   for (uint32_t i = 0; i < plan.values().size(); ++i) RL_TRY(check_value(plan, i));
   for (uint32_t i = 0; i < arguments; ++i) {
     const schema::Argument argument = plan.arguments()[i];
     if (argument.value() == kNone && !argument.is_output()) continue;
-    RL_REQUIRE(argument.value() < plan.values().size(), InvalidProgram, "argument %u has no value", i);
+    RL_REQUIRE(argument.value() < plan.values().size(), InvalidProgram, "argument %u of the plan has no value", i);
     const schema::Storage storage = plan.storages()[plan.values()[argument.value()].storage()];
     RL_REQUIRE(storage.kind() == schema::StorageKind::ARGUMENT && storage.index() == i, InvalidProgram,
-               "argument %u is a value of another storage", i);
+               "argument %u of the plan refers to a value in another storage", i);
   }
   return Error::Ok;
 }
@@ -114,11 +120,11 @@ Error read_constants(const NamedDataMap* named_data, MemoryAllocator& allocator,
     const schema::Storage storage = storages[i];
     const bool is_state = storage.kind() == schema::StorageKind::STATE;
     if (storage.kind() != schema::StorageKind::CONSTANT && !(is_state && !storage.name().empty())) continue;
-    RL_REQUIRE(named_data != nullptr, InvalidExternalData, "the program has no named data, but needs '%.80s'",
+    RL_REQUIRE(named_data != nullptr, InvalidExternalData, "the program has no named data, but the plan needs '%.80s'",
                storage.name().data());
     RL_ASSIGN(buffers[i], named_data->data(storage.name()));
     RL_REQUIRE(buffers[i].size() >= storage.bytes() && buffers[i].data() != nullptr, InvalidExternalData,
-               "constant '%.80s' has %zu bytes where %llu are needed", storage.name().data(), buffers[i].size(),
+               "constant '%.80s' has %zu bytes, but the plan needs %llu", storage.name().data(), buffers[i].size(),
                static_cast<unsigned long long>(storage.bytes()));
     if (is_state || reinterpret_cast<uintptr_t>(buffers[i].data()) % 8 == 0) continue;
     void* copy = allocator.allocate(static_cast<size_t>(storage.bytes()), 64);
@@ -139,8 +145,8 @@ Result<Plan*> read_plan(const void* payload, size_t size, const NamedDataMap* na
   const char* const layout = schema::kPlanSchema.identifier;
   const char* const given = static_cast<const char*>(copy) + 4;
   RL_REQUIRE(size < 8 || std::memcmp(given, layout, 3) != 0 || given[3] == layout[3], NotSupported,
-             "the plan has the layout %.4s, and this version of the runtime reads %s: compile the model again", given,
-             layout);
+             "the plan has the layout %.4s, but this version of the runtime supports only %s: compile the model again",
+             given, layout);
   flatbuffer::Malformed malformed;
   if (!flatbuffer::verify(schema::kPlanSchema, copy, size, &malformed)) {
     return fail(Error::InvalidProgram, "the plan is damaged at byte %zu (%s%s%s): %s", malformed.offset,

@@ -7,18 +7,18 @@
 
 namespace rushlight::cpu {
 
-// The codes of an expression, numbered as in schema/cpu_plan.fbs. The value of a constant or the index of a symbol
-// follows its code. An operation replaces the two top numbers of the stack by its result.
+// The codes of an expression in postfix notation, with the numbers of schema/cpu_plan.fbs. After the code of a constant
+// or symbol comes its value or index. An operation replaces the top two numbers of the stack with its result.
 enum ExpressionCode : int64_t { kConstantCode, kSymbolCode, kFirstOperation };
 inline constexpr ExpressionOp kExpressionOps[] = {ExpressionOp::Add,         ExpressionOp::Multiply,
                                                   ExpressionOp::FloorDivide, ExpressionOp::Modulo,
                                                   ExpressionOp::Maximum,     ExpressionOp::Minimum};
 
-// A validated payload: expressions refer only to earlier symbols, values to existing storages and expressions, and so
-// on. Shapes checks all properties that depend on sizes whenever sizes change.
+// A validated payload. For example, expressions refer only to existing symbols, and values refer only to existing
+// storages and expressions. Properties that depend on sizes are checked whenever sizes change.
 struct Plan {
   schema::Plan table;
-  Span<FreeableBuffer> constants;  // by storage; of state: the initial contents; empty for other kinds
+  Span<FreeableBuffer> constants;  // [storages]: a constant, or the initial contents of a state; else empty
 
   ~Plan() {
     for (FreeableBuffer& buffer : constants) buffer.Free();

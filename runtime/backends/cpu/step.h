@@ -24,31 +24,33 @@ inline microkernels::F16Type f16_type(ScalarType dtype) {
   return dtype == ScalarType::Half ? microkernels::F16Type::Float16 : microkernels::F16Type::BFloat16;
 }
 
-// Resources that a step may use while it runs.
+// What a step may use while it runs.
 struct Run {
   KernelRuntimeContext& context;
   int64_t workers;
   float* scratch;                   // scratch_floats() floats, aligned to 64 bytes
-  microkernels::FirstWeights next;  // first weights of the following steps
+  microkernels::FirstWeights next;  // weights that one of the next steps reads first; run() may prefetch them
 };
 
-// One step of a plan, bound to views. The executor keeps the sizes and addresses of the views up to date.
+// One step of a plan. It keeps pointers to the views of its operands; the executor updates the sizes and addresses of
+// the views.
 class Step {
  public:
   Step() = default;
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
 
-  // Checks and stores the shapes of the views. It is called before the first run and after each change of a shape.
+  // Validates the shapes of the views and computes what depends on them. It is called before the first run and after
+  // each change of a shape.
   virtual Error prepare() = 0;
-  // Returns the floats of scratch memory for this number of workers and the shapes of the last prepare().
+  // Returns the scratch memory of run(), in floats, for this number of workers and the shapes of the last prepare().
   virtual size_t scratch_floats(int64_t) const { return 0; }
   virtual Error run(Run& run) = 0;
   // Returns the weights that run() reads first, for the shapes of the last prepare().
   virtual microkernels::FirstWeights first_weights(int64_t) const { return {}; }
   virtual const char* name() const = 0;
-  // Whether the step accepts int8 numbers of this operand stored as uint8 (number + 128); see View::sign_mask.
-  virtual bool takes_unsigned(const View&) const { return false; }
+  // Whether the step supports this operand if its int8 numbers are stored as uint8 (number + 128); see View::sign_mask.
+  virtual bool supports_unsigned(const View&) const { return false; }
   // Returns the number of multiplications and additions of one run.
   virtual int64_t work() const { return 0; }
 
@@ -60,15 +62,15 @@ class Step {
 
 using flatbuffer::Operand;
 
-// Resolves the operands of one operation. Every getter checks its operand. The first error is kept; its message names
-// the operation and the field.
+// Finds the operands of one operation and checks them. After an error, the functions return null, and error() returns
+// the first error. Its message contains the operation and the field.
 class Binder {
  public:
   struct Slot {
     View view;
     bool is_constant = false;
     bool is_writable = false;
-    bool is_arena = false;  // some bytes after the storage can be read
+    bool is_arena = false;  // the bytes after the storage can be read
   };
 
   Binder(const char* operation, Span<Slot> slots, const microkernels::F32Microkernels& tiles, const Packing& planned,
@@ -79,7 +81,7 @@ class Binder {
   MemoryAllocator& allocator() const { return allocator_; }
   Error error() const { return error_; }
 
-  // Return float32 views. If there is none, they return null and keep the error.
+  // Return float32 views. They return null and keep the error if the operand is missing or has another dtype.
   const View* input(Operand operand);
   const View* optional_input(Operand operand);
   const View* output(Operand operand);
@@ -95,26 +97,29 @@ class Binder {
   // Return `count` contiguous floats of a constant. float16 and bfloat16 constants are converted to float32 at load.
   const float* constant(Operand operand, int64_t count);
   const float* optional_constant(Operand operand, int64_t count);
-  // Returns packed matrices [k, n], or `groups` matrices [terms[i] * k, n] for each i < matrices, repacked if this
-  // machine's packing is not the plan's.
+  // Returns `matrices` packed matrices [k, n], or, if `terms` is not null, `groups` matrices [terms[i] * k, n] for each
+  // i < matrices. They are packed again if the packing of this machine differs from that of the plan.
   const float* packed(Operand operand, int64_t matrices, int64_t k, int64_t n, const int64_t* terms = nullptr,
                       int64_t groups = 1);
-  // Does the same, but does not widen 16-bit floats. After an error it returns no weights and keeps the error.
+  // Like packed(), but returns 16-bit floats without converting them to float32. After an error, returns no weights and
+  // keeps the error.
   microkernels::PackedWeights packed_weights(Operand operand, int64_t matrices, int64_t k, int64_t n);
   // Returns a packed matrix of int16 blocks, in the plan's packing.
   microkernels::BlockMatrix block_matrix(Operand operand, int64_t blocks, int64_t k, int64_t n);
-  // Returns the matrix as floats in this machine's packing. Returns null and keeps the error if there is no memory.
-  const float* widened(const microkernels::BlockMatrix& matrix);
-  // Whether the packing of the plan is the packing of this machine.
+  // Converts a matrix to float32 in the packing of this machine. Returns null and keeps the error if there is no
+  // memory.
+  const float* to_float32(const microkernels::BlockMatrix& matrix);
+  // Whether the plan has the same packing as this machine.
   bool packs_as_planned() const;
   // Returns an epilogue without its residual.
   microkernels::Epilogue epilogue(const schema::Epilogue& epilogue);
-  // Whether the build contains a function. A selective build may lack it; then the error is kept.
-  bool takes(schema::UnaryFunction function);
+  // Whether the build contains a function. Some functions may be missing in a selective build; then returns false and
+  // keeps the error.
+  bool has_function(schema::UnaryFunction function);
   // Returns `count` contiguous int8 numbers of a constant.
   const int8_t* bytes(Operand operand, int64_t count);
-  // Returns packed int8 matrices of n columns with k numbers each, packed_matrix_size() bytes apart, in the packing of
-  // microkernels::int8_microkernels(). They are repacked if the plan has another packing.
+  // Returns packed int8 matrices with n columns of k numbers each, packed_matrix_size() bytes apart, in the packing of
+  // microkernels::int8_microkernels(). They are packed again if the plan has another packing.
   const uint8_t* packed_bytes(Operand operand, const schema::Int8Packing& packing, int64_t matrices, int64_t k,
                               int64_t n);
 
@@ -146,7 +151,8 @@ class Binder {
  private:
   const Slot* slot(Operand operand);
   const View* written(Operand operand);
-  // Returns a contiguous one-dimensional constant of dtype `dtype`; Float also accepts float16 and bfloat16.
+  // Returns a contiguous one-dimensional constant with `count` or more elements. If `dtype` is Float, it may also be
+  // float16 or bfloat16.
   const View* constant_view(Operand operand, int64_t count, ScalarType dtype = ScalarType::Float);
   void refuse(Error error) {
     if (error_ == Error::Ok) error_ = error;
@@ -160,7 +166,7 @@ class Binder {
   Error error_ = Error::Ok;
 };
 
-// make_step() for each operation: one function per member of the schema's union, in steps/.
+// make_step() for each operation of the schema. Each file in steps/ defines one or more of these functions.
 #define RUSHLIGHT_DECLARE_STEP(Name) Result<Step*> make_step(const schema::Name& op, Binder& binder);
 RUSHLIGHT_OPERATION_MEMBERS(RUSHLIGHT_DECLARE_STEP)
 #undef RUSHLIGHT_DECLARE_STEP

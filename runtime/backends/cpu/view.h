@@ -10,14 +10,14 @@ namespace rushlight::cpu {
 inline constexpr int kMaxRank = 8;
 inline constexpr uint32_t kNone = UINT32_MAX;
 
-// A strided view of a storage in the current run. Strides are in elements and never negative.
+// A strided view of a storage for the current sizes. Strides are in elements and never negative.
 struct View {
   void* data = nullptr;
   ScalarType dtype = ScalarType::Float;
   int rank = 0;
   int64_t sizes[kMaxRank] = {};
   int64_t strides[kMaxRank] = {};
-  uint8_t sign_mask = 0;  // int8 only: number = byte XOR sign_mask, see Step::takes_unsigned()
+  uint8_t sign_mask = 0;  // for int8: number = byte XOR sign_mask; see Step::supports_unsigned()
 
   float* floats() const { return static_cast<float*>(data); }
   int64_t numel() const {
@@ -25,7 +25,8 @@ struct View {
     for (int i = 0; i < rank; ++i) count *= sizes[i];
     return count;
   }
-  // Whether dimensions [begin, end) have one common stride. Sets `step` to this stride (0 for at most one element).
+  // Whether one stride leads from each element of dimensions [begin, end) to the next. Sets `step` to this stride (0
+  // for at most one element).
   bool is_uniform(int begin, int end, int64_t* step) const {
     *step = 0;
     int64_t expected = -1;

@@ -21,11 +21,11 @@ constexpr const char* kName = "libopenvino_c.so";
 #endif
 
 Error bind(void* library, const char* path, openvino::Api* api) {
-#define RL_OPENVINO_BIND(result, name, arguments)                                                                 \
-  if (void* address = dlsym(library, #name)) {                                                                    \
-    std::memcpy(&api->name, &address, sizeof(address));                                                           \
-  } else {                                                                                                        \
-    return fail(Error::NotSupported, "%.300s has no function %s: OpenVINO 2024 or newer is needed", path, #name); \
+#define RL_OPENVINO_BIND(result, name, arguments)                                                               \
+  if (void* address = dlsym(library, #name)) {                                                                  \
+    std::memcpy(&api->name, &address, sizeof(address));                                                         \
+  } else {                                                                                                      \
+    return fail(Error::NotSupported, "%.300s has no function %s: install OpenVINO 2024 or later", path, #name); \
   }
   RL_OPENVINO_FUNCTIONS(RL_OPENVINO_BIND)
 #undef RL_OPENVINO_BIND
@@ -52,7 +52,8 @@ Result<const Api*> load_api() {
   }
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   RL_REQUIRE(library, NotFound,
-             "OpenVINO is missing (%.300s): pip install 'rushlight[openvino]', or name %s in OPENVINO_LIB_PATH",
+             "OpenVINO was not found (%.300s): run pip install 'rushlight[openvino]', or set OPENVINO_LIB_PATH to the "
+             "path of %s",
              dlerror(), kName);
   RL_TRY(bind(library, path, &api));
   is_loaded = true;
@@ -61,7 +62,7 @@ Result<const Api*> load_api() {
 
 Error failure(const Api& api, Error code, const char* what) {
   const char* text = api.ov_get_last_err_msg();
-  return fail(code, "OpenVINO cannot %s: %.400s", what, text ? text : "no reason given");
+  return fail(code, "OpenVINO cannot %s: %.400s", what, text ? text : "OpenVINO reports no reason");
 }
 
 }  // namespace openvino

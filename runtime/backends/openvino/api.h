@@ -6,7 +6,7 @@
 #include "rushlight/core/error.h"
 #include "rushlight/core/result.h"
 
-// The part of OpenVINO's C interface that the backend uses. Its structures are opaque.
+// The functions of OpenVINO's C API that the backend uses. The structs are opaque.
 struct ov_core;
 struct ov_model;
 struct ov_compiled_model;
@@ -22,9 +22,9 @@ struct Shape {
 };
 
 using Status = int;       // 0: success
-using ElementType = int;  // numbers differ between releases: they are read from ports, never written as constants
+using ElementType = int;  // values differ between releases: they are read from ports and never written as constants
 
-// RL_OPENVINO_FUNCTIONS(X): X(result, name, arguments) for each.
+// Calls the macro X(result type, name, arguments) for each function.
 #define RL_OPENVINO_FUNCTIONS(X)                                                                              \
   X(const char*, ov_get_last_err_msg, ())                                                                     \
   X(Status, ov_core_create, (ov_core**))                                                                      \
@@ -63,11 +63,11 @@ struct Api {
 #undef RL_OPENVINO_MEMBER
 };
 
-// Returns the functions of the loaded library, or NotFound with the searched places. A library stays loaded; after a
-// failure the next call searches again.
+// Loads OpenVINO's library, if it is not loaded yet, and returns its functions. Returns NotFound, with the searched
+// paths in the message, if there is no library; the next call searches again.
 Result<const Api*> load_api();
 
-// Returns an error with OpenVINO's own message. `what` names the action that failed.
+// Returns an error with OpenVINO's own message. `what` is the action that failed, such as "compile the model".
 Error failure(const Api& api, Error code, const char* what);
 
 }  // namespace rushlight::openvino

@@ -11,10 +11,10 @@ namespace {
 
 using openvino::Model;
 
-// Returns a copy that ends with NUL.
+// Returns a copy of the bytes that ends with NUL.
 Result<const char*> text_of(const void* data, size_t size, MemoryAllocator& allocator) {
   char* text = allocator.allocate_array<char>(size + 1);
-  RL_REQUIRE(text, MemoryAllocationFailed, "no memory for an option of OpenVINO");
+  RL_REQUIRE(text, MemoryAllocationFailed, "no memory for an option of OpenvinoBackend");
   std::memcpy(text, data, size);
   text[size] = '\0';
   return static_cast<const char*>(text);
@@ -36,11 +36,11 @@ class OpenvinoBackend final : public BackendInterface {
     const size_t own = options.count;
     RL_TRY(take(specs, *context.allocator, &options));
     if (std::strcmp(options.device, "CPU") == 0) {
-      // Properties from compile specs have priority.
+      // Compile specs have priority over these properties.
       add(own, "INFERENCE_NUM_THREADS", threads, &options);
       add(own, "INFERENCE_PRECISION_HINT", "f32", &options);
     }
-    // The payload is not freed: a compiled model may read its weights in place.
+    // The payload is not freed, because a compiled model may read its weights in place.
     RL_ASSIGN(Model * model, Model::make(*api, payload, options, *context.allocator));
     return static_cast<DelegateHandle*>(model);
   }
@@ -55,15 +55,16 @@ class OpenvinoBackend final : public BackendInterface {
 
  private:
   static Error take(Span<const CompileSpec> specs, MemoryAllocator& allocator, Model::Options* options) {
-    // Two properties are reserved for init().
-    constexpr size_t kMost = 2 * (Model::kMaxProperties - 2);
+    // init() adds two properties.
+    constexpr size_t kMaxStrings = 2 * (Model::kMaxProperties - 2);
     for (const CompileSpec& spec : specs) {
       RL_ASSIGN(const char* value, text_of(spec.value.data(), spec.value.size(), allocator));
       if (spec.key == "device") {
         options->device = value;
         continue;
       }
-      RL_REQUIRE(options->count < kMost, NotSupported, "OpenvinoBackend takes at most %zu properties", kMost / 2 - 1);
+      RL_REQUIRE(options->count < kMaxStrings, NotSupported, "OpenvinoBackend accepts at most %zu properties",
+                 kMaxStrings / 2 - 1);
       RL_ASSIGN(const char* key, text_of(spec.key.data(), spec.key.size(), allocator));
       options->properties[options->count++] = key;
       options->properties[options->count++] = value;

@@ -7,7 +7,8 @@
 namespace rushlight::openvino {
 namespace {
 
-// Makes a tensor of `size` bytes. The number of a one-byte type differs between releases, so all numbers are tried.
+// Makes a byte tensor that uses `bytes` as its memory. The element type number of bytes differs between releases, so
+// all numbers are tried.
 ov_tensor* wrap_bytes(const Api& api, Span<const uint8_t> bytes) {
   int64_t size = static_cast<int64_t>(bytes.size());
   for (ElementType type = 1; type < 32; ++type) {
@@ -46,7 +47,7 @@ Model::~Model() {
 }
 
 Error Model::compile(const Payload& payload, const Options& options) {
-  if (api_.ov_core_create(&core_) != 0) return failure(api_, Error::Internal, "start");
+  if (api_.ov_core_create(&core_) != 0) return failure(api_, Error::Internal, "create a core");
   const char* text = reinterpret_cast<const char*>(payload.xml.data());
   if (payload.is_exported) {
     if (api_.ov_core_import_model(core_, text, payload.xml.size(), options.device, &compiled_) != 0) {
@@ -72,7 +73,7 @@ Error Model::read_ports(MemoryAllocator& allocator) {
   if (api_.ov_compiled_model_inputs_size(compiled_, &inputs_) != 0 ||
       api_.ov_compiled_model_outputs_size(compiled_, &outputs) != 0 ||
       api_.ov_compiled_model_create_infer_request(compiled_, &request_) != 0) {
-    return failure(api_, Error::Internal, "make a request");
+    return failure(api_, Error::Internal, "create an infer request");
   }
   const size_t count = inputs_ + outputs;
   Port* ports = allocator.allocate_array<Port>(count);
@@ -87,20 +88,20 @@ Error Model::describe(bool is_input, size_t index, Port* port) {
   ov_output_const_port* found = nullptr;
   const Status status = is_input ? api_.ov_compiled_model_input_by_index(compiled_, index, &found)
                                  : api_.ov_compiled_model_output_by_index(compiled_, index, &found);
-  if (status != 0) return failure(api_, Error::Internal, "describe a port");
+  if (status != 0) return failure(api_, Error::Internal, "return the type of a port");
   const Status typed = api_.ov_port_get_element_type(found, &port->type);
   Shape shape{};
   port->is_static = api_.ov_const_port_get_shape(found, &shape) == 0;  // fails for a dynamic shape
   if (port->is_static) api_.ov_shape_free(&shape);
   api_.ov_output_const_port_free(found);
-  return typed == 0 ? Error::Ok : failure(api_, Error::Internal, "describe a port");
+  return typed == 0 ? Error::Ok : failure(api_, Error::Internal, "return the type of a port");
 }
 
 Error Model::execute(Span<EValue* const> arguments) {
   RL_REQUIRE(arguments.size() == ports_.size(), InvalidArgument, "the OpenVINO model has %zu ports, not %zu",
              ports_.size(), arguments.size());
   for (size_t i = 0; i < ports_.size(); ++i) {
-    RL_REQUIRE(arguments[i]->tag == Tag::Tensor, InvalidType, "argument %zu of the OpenVINO model is no tensor", i);
+    RL_REQUIRE(arguments[i]->tag == Tag::Tensor, InvalidType, "argument %zu of the OpenVINO model is not a tensor", i);
     const Tensor tensor = arguments[i]->to_tensor();
     RL_REQUIRE(is_contiguous_dim_order(tensor.dim_order()), NotSupported,
                "argument %zu of the OpenVINO model is not contiguous", i);
@@ -108,7 +109,7 @@ Error Model::execute(Span<EValue* const> arguments) {
   }
   if (api_.ov_infer_request_infer(request_) != 0) return failure(api_, Error::Internal, "run the model");
   for (size_t i = inputs_; i < ports_.size(); ++i) {
-    if (!ports_[i].is_static) RL_TRY(take_output(i, arguments[i]->to_tensor()));
+    if (!ports_[i].is_static) RL_TRY(copy_output(i, arguments[i]->to_tensor()));
   }
   return Error::Ok;
 }
@@ -123,12 +124,12 @@ Error Model::set(size_t index, const Tensor& tensor) {
   }
   if (port.tensor) api_.ov_tensor_free(port.tensor);
   port.tensor = nullptr;
-  static uint8_t nothing[64];
-  void* memory = data ? const_cast<void*>(data) : nothing;  // an empty tensor may have no memory
+  static uint8_t placeholder[64];
+  void* memory = data ? const_cast<void*>(data) : placeholder;  // an empty tensor may have no memory
   size_t bytes = 0;
   if (api_.ov_tensor_create_from_host_ptr(port.type, {tensor.dim(), sizes}, memory, &port.tensor) != 0 ||
       api_.ov_tensor_get_byte_size(port.tensor, &bytes) != 0) {
-    return failure(api_, Error::Internal, "take a tensor");
+    return failure(api_, Error::Internal, "create a tensor for an argument");
   }
   RL_REQUIRE(bytes == tensor.nbytes(), InvalidType, "argument %zu of the OpenVINO model has %zu bytes, not %zu", index,
              tensor.nbytes(), bytes);
@@ -136,17 +137,18 @@ Error Model::set(size_t index, const Tensor& tensor) {
   const Status status = is_input
                             ? api_.ov_infer_request_set_input_tensor_by_index(request_, index, port.tensor)
                             : api_.ov_infer_request_set_output_tensor_by_index(request_, index - inputs_, port.tensor);
-  if (status != 0) return failure(api_, Error::InvalidArgument, is_input ? "take an input" : "take an output");
+  if (status != 0)
+    return failure(api_, Error::InvalidArgument, is_input ? "set an input tensor" : "set an output tensor");
   port.data = data;
   port.rank = tensor.dim();
   std::copy(sizes, sizes + kMaxDim, port.sizes);
   return Error::Ok;
 }
 
-Error Model::take_output(size_t index, const Tensor& tensor) {
+Error Model::copy_output(size_t index, const Tensor& tensor) {
   ov_tensor* output = nullptr;
   if (api_.ov_infer_request_get_output_tensor_by_index(request_, index - inputs_, &output) != 0) {
-    return failure(api_, Error::Internal, "give an output");
+    return failure(api_, Error::Internal, "return an output tensor");
   }
   Shape shape{};
   void* data = nullptr;
@@ -155,7 +157,7 @@ Error Model::take_output(size_t index, const Tensor& tensor) {
   Error error = Error::Ok;
   if (api_.ov_tensor_get_shape(output, &shape) != 0 || api_.ov_tensor_get_byte_size(output, &bytes) != 0 ||
       api_.ov_tensor_data(output, &data) != 0 || shape.rank != tensor.dim()) {
-    error = failure(api_, Error::Internal, "give an output");
+    error = failure(api_, Error::Internal, "return an output tensor");
   } else {
     std::copy(shape.dims, shape.dims + shape.rank, sizes);
     error = resize_tensor(tensor, {sizes, static_cast<size_t>(shape.rank)});

@@ -9,16 +9,16 @@
 
 namespace rushlight::openvino {
 
-// A compiled model with one infer request: the state of a lowered module.
+// A compiled OpenVINO model with one infer request. It is the delegate handle of a lowered module.
 class Model {
  public:
   static constexpr size_t kMaxProperties = 8;
 
   struct Options {
     const char* device = "CPU";
-    // Names and values, alternating.
+    // A name, its value, the next name, its value, ...
     const char* properties[2 * kMaxProperties] = {};
-    size_t count = 0;  // number of strings
+    size_t count = 0;  // number of strings in `properties`
   };
 
   // Compiles or imports a model. `payload` must outlive the model. Exported models accept no properties.
@@ -45,7 +45,7 @@ class Model {
   Error read_ports(MemoryAllocator& allocator);
   Error describe(bool is_input, size_t index, Port* port);
   Error set(size_t index, const Tensor& tensor);
-  Error take_output(size_t index, const Tensor& tensor);
+  Error copy_output(size_t index, const Tensor& tensor);
 
   const Api& api_;
   ov_core* core_ = nullptr;

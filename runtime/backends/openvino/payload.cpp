@@ -56,18 +56,20 @@ Result<Payload> read_payload(Span<const uint8_t> bytes) {
     payload.xml = bytes;
     return payload;
   }
-  RL_REQUIRE(bytes.size() >= kHeader, InvalidProgram, "the OpenVINO payload ends within its header");
+  RL_REQUIRE(bytes.size() >= kHeader, InvalidProgram, "the OpenVINO payload is shorter than its header");
   const uint32_t version = read<uint32_t>(bytes.data() + 4);
-  RL_REQUIRE(version == 1, NotSupported, "the OpenVINO payload has version %u; 1 is known", version);
+  RL_REQUIRE(version == 1, NotSupported, "the OpenVINO payload has version %u; this runtime supports only version 1",
+             version);
   const uint32_t crc = crc32(bytes.data() + 12, bytes.size() - 12);
-  RL_REQUIRE(crc == read<uint32_t>(bytes.data() + 8), InvalidProgram, "the OpenVINO payload is damaged");
+  RL_REQUIRE(crc == read<uint32_t>(bytes.data() + 8), InvalidProgram,
+             "the OpenVINO payload is damaged: its CRC-32 is wrong");
   const uint64_t rest = bytes.size() - kHeader;
   const uint64_t xml = read<uint64_t>(bytes.data() + 16);
   const uint64_t weights = read<uint64_t>(bytes.data() + 24);
-  RL_REQUIRE(xml <= rest, InvalidProgram, "the OpenVINO payload's XML does not fit in it");
+  RL_REQUIRE(xml <= rest, InvalidProgram, "the XML of the OpenVINO payload extends beyond its end");
   const uint64_t start = (kHeader + xml + kAlignment - 1) / kAlignment * kAlignment;
   RL_REQUIRE(start <= bytes.size() && weights == bytes.size() - start, InvalidProgram,
-             "the OpenVINO payload's weights do not fit in it");
+             "the weights of the OpenVINO payload extend beyond its end");
   payload.xml = {bytes.data() + kHeader, static_cast<size_t>(xml)};
   payload.weights = {bytes.data() + start, static_cast<size_t>(weights)};
   return payload;

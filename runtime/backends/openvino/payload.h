@@ -8,10 +8,11 @@
 
 namespace rushlight::openvino {
 
-// A view of a payload: a model that OpenVINO exported, or our format (see rushlight/backends/openvino/payload.py).
+// A view of a payload. A payload is either a model that OpenVINO exported, or has Rushlight's own format, which
+// rushlight/backends/openvino/payload.py describes.
 struct Payload {
   bool is_exported = false;
-  Span<const uint8_t> xml;  // the whole payload if it is an exported model
+  Span<const uint8_t> xml;  // the whole payload if OpenVINO exported it
   Span<const uint8_t> weights;
 };
 

@@ -20,7 +20,7 @@ class XnnpackBackend final : public BackendInterface {
 
   Result<DelegateHandle*> init(BackendInitContext& context, FreeableBuffer* processed,
                                Span<const CompileSpec>) override {
-    RL_REQUIRE(is_available(), NotSupported, "XNNPACK does not run on this processor");
+    RL_REQUIRE(is_available(), NotSupported, "XNNPACK does not support this processor");
     xnnpack::Options options;
     options.kernels = kernels_;
     for (const BackendOption& option : context.options) RL_TRY(take(option, &options));
@@ -50,12 +50,13 @@ class XnnpackBackend final : public BackendInterface {
         {"own_kernels", &options->own_kernels}, {"microkernels", &options->microkernels}, {"exact", &options->exact}};
     for (const auto& row : known) {
       if (option.key != row.key) continue;
-      RL_REQUIRE(option.value.tag == Tag::Bool, InvalidArgument, "option %s is a bool, not %s", row.key.data(),
-                 to_string(option.value.tag));
+      RL_REQUIRE(option.value.tag == Tag::Bool, InvalidArgument, "option %s of XnnpackBackend must be a bool, not %s",
+                 row.key.data(), to_string(option.value.tag));
       *row.value = option.value.to_bool();
       return Error::Ok;
     }
-    return fail(Error::NotSupported, "XnnpackBackend has no option '%.*s'; it has own_kernels, microkernels and exact",
+    return fail(Error::NotSupported,
+                "XnnpackBackend has no option '%.*s'; its options are own_kernels, microkernels and exact",
                 static_cast<int>(option.key.size()), option.key.data());
   }
 

@@ -6,7 +6,8 @@
 
 namespace rushlight::xnnpack {
 
-// Convert between float32 and `dtype` (Half, BFloat16 or Float), rounding to nearest. `values` has elements of `dtype`.
+// Convert `count` numbers between float32 and `dtype` (Half, BFloat16 or Float), rounding to nearest. `values` has
+// elements of `dtype`.
 void to_float(ScalarType dtype, const void* values, int64_t count, float* floats);
 void from_float(ScalarType dtype, const float* floats, int64_t count, void* values);
 

@@ -1,4 +1,5 @@
-// Quantized nodes by way of floats: nodes without an integer implementation run as their float counterparts.
+// Quantized nodes without an integer implementation: they run as float nodes between dequantized inputs and a quantized
+// result.
 #include <new>
 
 #include "backends/xnnpack/quantized.h"
@@ -8,7 +9,7 @@
 namespace rushlight::xnnpack {
 namespace {
 
-constexpr size_t kBeyond = 64;  // bytes after an array that may be read
+constexpr size_t kReadMargin = 64;  // bytes after the end of an array that a step may read
 
 class DequantizeFallbackStep final : public Step {
  public:
@@ -36,24 +37,24 @@ class DequantizeFallbackStep final : public Step {
       constant_to_float(value, floats);
       values[i].constant = floats;
     }
-    Operand inner[kMost];
-    shapes(operands, inner);
+    Operand inner[kMaxValues];
+    set_inner_shapes(operands, inner);
     for (uint32_t i = 0; i < node_.num_inputs; ++i) inner[i].data = const_cast<void*>(values[i].constant);
     RL_ASSIGN(inner_, make_step(graph_, inner_node_, inner, options, threads, allocator));
     return Error::Ok;
   }
 
   size_t scratch_bytes(const Operand* operands) const override {
-    Operand inner[kMost];
-    shapes(operands, inner);
+    Operand inner[kMaxValues];
+    set_inner_shapes(operands, inner);
     size_t bytes = inner_->scratch_bytes(inner);
     for (uint32_t i = 0; i <= node_.num_inputs; ++i) bytes += float_bytes(inner, i);
     return bytes;
   }
 
   Error setup(const Operand* operands, void* scratch, pthreadpool* threads) override {
-    Operand inner[kMost];
-    shapes(operands, inner);
+    Operand inner[kMaxValues];
+    set_inner_shapes(operands, inner);
     uint8_t* free = static_cast<uint8_t*>(scratch);
     for (uint32_t i = 0; i <= node_.num_inputs; ++i) {
       const uint32_t id = outer_id(i);
@@ -89,14 +90,14 @@ class DequantizeFallbackStep final : public Step {
     const Value& value = outer_.values[node_.inputs[input]];
     return is_quantized(value) ? value.constant == nullptr : inner_->reads(input);
   }
-  bool reads_beyond() const override { return inner_->reads_beyond(); }
+  bool reads_past_end() const override { return inner_->reads_past_end(); }
 
  private:
-  static constexpr uint32_t kMost = 6;
+  static constexpr uint32_t kMaxValues = 6;
 
   uint32_t outer_id(uint32_t i) const { return i < node_.num_inputs ? node_.inputs[i] : node_.output; }
 
-  void shapes(const Operand* operands, Operand* inner) const {
+  void set_inner_shapes(const Operand* operands, Operand* inner) const {
     for (uint32_t i = 0; i <= node_.num_inputs; ++i) {
       if (outer_id(i) == kNone) continue;
       inner[i].shape = operands[outer_id(i)].shape;
@@ -104,18 +105,18 @@ class DequantizeFallbackStep final : public Step {
     }
   }
 
-  // Returns the bytes of the float copy of a computed value.
+  // Returns the bytes of the float32 copy of a value that is not constant, or 0 if it needs no copy.
   size_t float_bytes(const Operand* inner, uint32_t i) const {
     if (outer_id(i) == kNone || !is_quantized(outer_.values[outer_id(i)]) || graph_.values[i].constant) return 0;
-    return (inner[i].nbytes() + kBeyond + 63) / 64 * 64;
+    return (inner[i].nbytes() + kReadMargin + 63) / 64 * 64;
   }
 
   const Graph& outer_;
   Graph graph_;
   Node inner_node_;
   Step* inner_ = nullptr;
-  Operand operands_[kMost];
-  float* floats_[kMost] = {};
+  Operand operands_[kMaxValues];
+  float* floats_[kMaxValues] = {};
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Single results of convolutions, matrix products and bilinear resizing, for inputs with NaN or infinities.
+// Computes single results of convolutions, matrix products and bilinear resizing for inputs with NaN or infinities.
 #include "backends/xnnpack/exact_result.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ float product(const Node& node, const Operand* inputs, const float* floats, cons
   return sum;
 }
 
-// Returns the input position that a tap of the window reads for a result position, or -1 if it reads none.
+// Returns the input position that a tap of the window reads for a result position, or -1 if the tap is in the padding.
 int64_t source_of(int64_t position, int64_t tap, int64_t stride, int64_t dilation, int64_t padding, int64_t size,
                   bool is_transposed) {
   int64_t source = 0;

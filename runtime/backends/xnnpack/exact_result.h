@@ -4,7 +4,8 @@
 
 namespace rushlight::xnnpack {
 
-// Whether XNNPACK's operator loses NaN or infinities, and exact_result() can compute the results of this kind.
+// Whether XNNPACK's operator computes wrong results from NaN or infinities, and exact_result() can compute the results
+// of this kind.
 bool loses_special_values(Kind kind);
 
 // Returns element `index` of the result before clamping, as PyTorch computes it. `inputs` are the inputs of the node;

@@ -13,17 +13,17 @@
 namespace rushlight::xnnpack {
 namespace {
 
-constexpr size_t kBeyond = 16;  // bytes after an array that XNNPACK may read
+constexpr size_t kReadMargin = 16;  // bytes after the end of an array that XNNPACK may read
 constexpr uintptr_t kPage = 4096;
 
-// Whether the bytes after an array may be inaccessible, because the array ends near the end of a page.
-bool ends_with_page(const void* data, size_t size) {
+// Whether the bytes after an array may be inaccessible, because they are in the next page.
+bool ends_at_page_end(const void* data, size_t size) {
   const uintptr_t last = reinterpret_cast<uintptr_t>(data) + size - 1;
-  return last / kPage != (last + kBeyond) / kPage;
+  return last / kPage != (last + kReadMargin) / kPage;
 }
 
-// Sets `axes` to the order of axes in the payload: channels-last for four dimensions with this dim order, else 0, 1, 2,
-// ... A tensor whose dim order differs only in axes of size 1 has the same memory layout.
+// Sets `axes` to the order of axes in the payload: 0, 2, 3, 1 for a tensor of four dimensions with channels-last dim
+// order, else 0, 1, 2, ... Axes of size 1 do not change the memory layout.
 Error find_axes(const Tensor& tensor, uint32_t axes[kMaxRank]) {
   static constexpr uint32_t kChannelsLast[] = {0, 2, 3, 1};
   const Span<const DimOrderType> order = tensor.dim_order();
@@ -40,8 +40,8 @@ Error find_axes(const Tensor& tensor, uint32_t axes[kMaxRank]) {
   return Error::Ok;
 }
 
-// Whether the elements of a tensor with `sizes` are stored in the order `axes`.
-bool lies_in_order(const Tensor& tensor, const uint32_t* axes, const int64_t* sizes) {
+// Whether the elements of a tensor with `sizes` are stored in the order `axes`, outermost first.
+bool is_stored_in_order(const Tensor& tensor, const uint32_t* axes, const int64_t* sizes) {
   const Span<const DimOrderType> order = tensor.dim_order();
   uint32_t at = 0;
   for (const DimOrderType axis : order) {
@@ -53,7 +53,7 @@ bool lies_in_order(const Tensor& tensor, const uint32_t* axes, const int64_t* si
 }
 
 // Sets `shape` to the shape of an argument in the axis order of the payload.
-Error take_shape(const Tensor& tensor, uint32_t argument, Shape* shape) {
+Error read_shape(const Tensor& tensor, uint32_t argument, Shape* shape) {
   uint32_t axes[kMaxRank];
   int64_t sizes[kMaxRank];
   RL_TRY(find_axes(tensor, axes));
@@ -62,13 +62,13 @@ Error take_shape(const Tensor& tensor, uint32_t argument, Shape* shape) {
     sizes[i] = tensor.size(i);
     shape->dims[i] = tensor.size(axes[i]);
   }
-  RL_REQUIRE(lies_in_order(tensor, axes, sizes), InvalidArgument,
+  RL_REQUIRE(is_stored_in_order(tensor, axes, sizes), InvalidArgument,
              "argument %u of the delegate is neither contiguous nor channels-last", argument);
   return Error::Ok;
 }
 
-// Sets the shape of an output from a shape in the axis order of the payload.
-Error give_shape(const Tensor& tensor, uint32_t argument, const Shape& shape) {
+// Resizes an output to `shape`, which is in the axis order of the payload.
+Error resize_output(const Tensor& tensor, uint32_t argument, const Shape& shape) {
   uint32_t axes[kMaxRank];
   int64_t sizes[kMaxRank];
   SizesType new_sizes[kMaxRank];
@@ -77,7 +77,7 @@ Error give_shape(const Tensor& tensor, uint32_t argument, const Shape& shape) {
     sizes[axes[i]] = shape.dims[i];
     new_sizes[axes[i]] = static_cast<SizesType>(shape.dims[i]);
   }
-  RL_REQUIRE(lies_in_order(tensor, axes, sizes), InvalidArgument,
+  RL_REQUIRE(is_stored_in_order(tensor, axes, sizes), InvalidArgument,
              "output %u of the delegate is neither contiguous nor channels-last", argument);
   return resize_tensor(tensor, {new_sizes, shape.rank});
 }
@@ -127,7 +127,7 @@ Error Executor::build(const Options& options, size_t thread_count, MemoryAllocat
   RL_TRY(make_steps(options, thread_count, allocator));
   RL_TRY(storage_.find_uses(steps_, allocator));
   RL_TRY(plan(allocator));
-  RL_TRY(keep_readable(allocator));
+  RL_TRY(copy_unpadded_constants(allocator));
   release_packed();
   return Error::Ok;
 }
@@ -138,8 +138,9 @@ Error Executor::infer_shapes(Shape* shapes, DelegateOperator* failed) const {
     RL_TRY(infer_shape(*graph_, node, shapes));
     const Shape& declared = graph_->values[node.output].shape;
     RL_REQUIRE(shapes[node.output].numel() <= declared.numel(), InvalidProgram,
-               "value %u, computed by a %s, has %lld elements where %lld are declared", node.output, name_of(node.kind),
-               static_cast<long long>(shapes[node.output].numel()), static_cast<long long>(declared.numel()));
+               "value %u, the result of a %s, has %lld elements, but the payload declares %lld", node.output,
+               name_of(node.kind), static_cast<long long>(shapes[node.output].numel()),
+               static_cast<long long>(declared.numel()));
   }
   return Error::Ok;
 }
@@ -173,23 +174,23 @@ Error Executor::plan(MemoryAllocator& allocator) {
   uint32_t count = 0;
   size_t num_accesses = 0;
   for (uint32_t i = 0; i < num_values; ++i) slot_of[i] = kNone;
-  // Inputs are copied to staging memory before the first step.
+  // Inputs without readable bytes after their end are copied to staging memory before the first step.
   for (const Use& use : uses) {
-    if (!graph_->values[use.root].is_input || !use.beyond || slot_of[use.root] != kNone) continue;
+    if (!graph_->values[use.root].is_input || !use.past_end || slot_of[use.root] != kNone) continue;
     slot_of[use.root] = count;
     accesses[num_accesses++] = {0, count, true};
     targets[count] = &staging_[use.root];
-    slots[count++] = {operands_[use.root].nbytes() + kBeyond, 0, 0, 0};
+    slots[count++] = {operands_[use.root].nbytes() + kReadMargin, 0, 0, 0};
   }
   for (uint32_t s = 0, at = 0; s < num_steps; ++s) {
     for (; at < uses.size() && uses[at].step == s; ++at) {
       const uint32_t root = uses[at].root;
-      if (slot_of[root] == kNone && !storage_.is_inside(root)) continue;
+      if (slot_of[root] == kNone && !storage_.is_in_workspace(root)) continue;
       if (slot_of[root] == kNone) {
         slot_of[root] = count;
         targets[count] = reinterpret_cast<uint8_t**>(&operands_[root].data);
         capacities_[root] = operands_[root].nbytes();
-        slots[count++] = {capacities_[root] + kBeyond, s, s, 0};
+        slots[count++] = {capacities_[root] + kReadMargin, s, s, 0};
       }
       slots[slot_of[root]].last = s;
       accesses[num_accesses++] = {s, slot_of[root], uses[at].writes};
@@ -203,19 +204,19 @@ Error Executor::plan(MemoryAllocator& allocator) {
   size_t total = 0;
   RL_TRY(place(slots, count, allocator, &total));
   RL_TRY(check_places({slots, count}, {accesses, num_accesses}, total, allocator));
-  uint8_t* workspace = static_cast<uint8_t*>(allocator.allocate(total + kBeyond, 64));
+  uint8_t* workspace = static_cast<uint8_t*>(allocator.allocate(total + kReadMargin, 64));
   RL_REQUIRE(workspace != nullptr, MemoryAllocationFailed, "no memory for a workspace of %zu bytes", total);
   for (uint32_t i = 0; i < count; ++i) *targets[i] = workspace + slots[i].offset;
   return Error::Ok;
 }
 
-// Copies constants that end with a page and beyond whose end XNNPACK reads.
-Error Executor::keep_readable(MemoryAllocator& allocator) {
+// Copies constants that end at the end of a page, if XNNPACK may read bytes after them.
+Error Executor::copy_unpadded_constants(MemoryAllocator& allocator) {
   for (const Use& use : storage_.uses()) {
     Operand& operand = operands_[use.root];
     const bool is_constant = graph_->values[use.root].constant != nullptr;
-    if (!use.beyond || !is_constant || !ends_with_page(operand.data, operand.nbytes())) continue;
-    void* copy = allocator.allocate(operand.nbytes() + kBeyond, 16);
+    if (!use.past_end || !is_constant || !ends_at_page_end(operand.data, operand.nbytes())) continue;
+    void* copy = allocator.allocate(operand.nbytes() + kReadMargin, 16);
     RL_REQUIRE(copy != nullptr, MemoryAllocationFailed, "no memory for a constant");
     std::memcpy(copy, operand.data, operand.nbytes());
     operand.data = copy;
@@ -278,11 +279,11 @@ void Executor::trace_end(const Step& step, const EventTracerEntry& entry, EventT
 }
 
 Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> arguments) {
-  RL_REQUIRE(arguments.size() >= graph_->num_arguments, InvalidArgument, "the delegate has %u arguments, %zu are given",
-             graph_->num_arguments, arguments.size());
-  RL_TRY(take_inputs(arguments));
+  RL_REQUIRE(arguments.size() >= graph_->num_arguments, InvalidArgument,
+             "the delegate has %u arguments, but the caller passes %zu", graph_->num_arguments, arguments.size());
+  RL_TRY(bind_inputs(arguments));
   if (has_new_shapes_) RL_TRY(update_shapes(&context.failed));
-  RL_TRY(take_outputs(arguments));
+  RL_TRY(bind_outputs(arguments));
   if (is_changed_) RL_TRY(set_up(&context.failed));
   KernelRuntimeContext kernels(context.temporary, context.threads, nullptr);
   EventTracer* const tracer = enabled_tracer(context.tracer);
@@ -309,28 +310,30 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
   return Error::Ok;
 }
 
-Error Executor::take_inputs(Span<EValue* const> arguments) {
+Error Executor::bind_inputs(Span<EValue* const> arguments) {
   for (size_t i = 0; i < graph_->values.size(); ++i) {
     const Value& value = graph_->values[i];
     if (!value.is_input) continue;
     const EValue& argument = *arguments[value.argument];
-    RL_REQUIRE(argument.is_tensor(), InvalidArgument, "argument %u of the delegate is no tensor", value.argument);
+    RL_REQUIRE(argument.is_tensor(), InvalidArgument, "argument %u of the delegate is not a tensor", value.argument);
     const Tensor tensor = argument.to_tensor();
     RL_REQUIRE(tensor.scalar_type() == value.dtype, InvalidArgument, "argument %u of the delegate is %s, not %s",
                value.argument, dtype_name(tensor.scalar_type()), dtype_name(value.dtype));
     Shape shape;
-    RL_TRY(take_shape(tensor, value.argument, &shape));
+    RL_TRY(read_shape(tensor, value.argument, &shape));
     if (shape.rank == 0 && value.shape.rank == 1) shape = Shape{1, {1}};
     RL_REQUIRE(
         shape.rank == value.shape.rank && check_shape(shape, true) == Error::Ok && shape.numel() <= value.shape.numel(),
-        InvalidArgument, "argument %u of the delegate is larger than planned for", value.argument);
+        InvalidArgument,
+        "argument %u of the delegate has another rank than the payload declares, or is larger than its upper bound",
+        value.argument);
     Operand& operand = operands_[i];
     if (shape != operand.shape) {
       operand.shape = shape;
       has_new_shapes_ = is_changed_ = true;
     }
     void* data = tensor.mutable_data_ptr();
-    if (staging_[i] && operand.nbytes() > 0 && ends_with_page(data, operand.nbytes())) {
+    if (staging_[i] && operand.nbytes() > 0 && ends_at_page_end(data, operand.nbytes())) {
       std::memcpy(staging_[i], data, operand.nbytes());
       data = staging_[i];
     }
@@ -345,12 +348,12 @@ Error Executor::take_inputs(Span<EValue* const> arguments) {
 bool Executor::is_idle(const Step& step) const { return operands_[step.node().output].numel() == 0; }
 
 bool Executor::is_filled(const Step& step) const {
-  return operands_[step.node().inputs[0]].numel() == 0 && value_of_nothing(*graph_, step.node());
+  return operands_[step.node().inputs[0]].numel() == 0 && fill_value(*graph_, step.node());
 }
 
 Error Executor::fill(const Step& step) const {
   const Operand& out = operands_[step.node().output];
-  const float value = *value_of_nothing(*graph_, step.node());
+  const float value = *fill_value(*graph_, step.node());
   const size_t size = element_size(out.dtype);
   uint8_t* to = static_cast<uint8_t*>(out.data);
   for (int64_t i = 0; i < out.numel(); ++i) from_float(out.dtype, &value, 1, to + static_cast<size_t>(i) * size);
@@ -367,18 +370,18 @@ Error Executor::update_shapes(DelegateOperator* failed) {
   for (size_t i = 0; i < graph_->values.size(); ++i) {
     operands_[i].shape = shapes_[i];
     RL_REQUIRE(capacities_[i] == 0 || operands_[i].nbytes() <= capacities_[i], InvalidArgument,
-               "value %zu of the delegate becomes larger than planned for", i);
+               "value %zu of the delegate is larger than its planned memory", i);
   }
   has_new_shapes_ = false;
   return Error::Ok;
 }
 
-Error Executor::take_outputs(Span<EValue* const> arguments) {
+Error Executor::bind_outputs(Span<EValue* const> arguments) {
   for (size_t i = 0; i < graph_->values.size(); ++i) {
     const Value& value = graph_->values[i];
     if (!value.is_output) continue;
     const EValue& argument = *arguments[value.argument];
-    RL_REQUIRE(argument.is_tensor(), InvalidArgument, "argument %u of the delegate is no tensor", value.argument);
+    RL_REQUIRE(argument.is_tensor(), InvalidArgument, "argument %u of the delegate is not a tensor", value.argument);
     const Tensor tensor = argument.to_tensor();
     RL_REQUIRE(tensor.scalar_type() == value.dtype, InvalidArgument, "output %u of the delegate is %s, not %s",
                value.argument, dtype_name(tensor.scalar_type()), dtype_name(value.dtype));
@@ -387,7 +390,7 @@ Error Executor::take_outputs(Span<EValue* const> arguments) {
       RL_REQUIRE(tensor.dim() == static_cast<int64_t>(shape.rank), InvalidArgument,
                  "output %u of the delegate has %d dimensions, not %u", value.argument, static_cast<int>(tensor.dim()),
                  shape.rank);
-      RL_TRY(give_shape(tensor, value.argument, shape));
+      RL_TRY(resize_output(tensor, value.argument, shape));
     }
     if (tensor.mutable_data_ptr() != operands_[i].data) {
       operands_[i].data = tensor.mutable_data_ptr();
@@ -406,7 +409,8 @@ Error Executor::set_up(DelegateOperator* failed) {
     if (is_idle(*steps_[i]) || is_filled(*steps_[i])) continue;
     failed->number = steps_[i]->node().debug_handle;
     RL_REQUIRE(steps_[i]->scratch_bytes(operands_) <= scratch_sizes_[i], NotSupported,
-               "a %s needs more memory for smaller inputs than for the largest", name_of(steps_[i]->node().kind));
+               "a %s needs more scratch memory for these inputs than for the upper bounds of their shapes",
+               name_of(steps_[i]->node().kind));
     RL_TRY(steps_[i]->setup(operands_, scratch_[i], threads_));
   }
   *failed = {};

@@ -9,10 +9,10 @@
 
 namespace rushlight::xnnpack {
 
-// Runs a graph in its own memory. Only one thread at a time may call execute() of an executor.
+// Executes a graph and owns its memory. Only one thread at a time may call execute() of an executor.
 class Executor {
  public:
-  // Makes an executor. It takes over `graph`, also if it fails.
+  // Makes an executor and transfers the ownership of `graph` to it, also if make() fails.
   static Result<Executor*> make(Graph* graph, const Options& options, size_t thread_count, MemoryAllocator& allocator);
   ~Executor();
   Executor(const Executor&) = delete;
@@ -24,24 +24,24 @@ class Executor {
   explicit Executor(Graph* graph) : graph_(graph) {}
 
   Error build(const Options& options, size_t thread_count, MemoryAllocator& allocator);
-  // Infers the shapes of all values. If shapes do not fit, `failed` is set to the node.
+  // Infers the shapes of all values. If the shapes of a node do not match, sets `failed` to this node.
   Error infer_shapes(Shape* shapes, DelegateOperator* failed) const;
   Error make_steps(const Options& options, size_t thread_count, MemoryAllocator& allocator);
   Error plan(MemoryAllocator& allocator);
-  Error keep_readable(MemoryAllocator& allocator);
+  Error copy_unpadded_constants(MemoryAllocator& allocator);
   void release_packed() const;
 
   // Whether the step has nothing to compute for the current shapes.
   bool is_idle(const Step& step) const;
-  // Whether an input is empty but the result is not. All elements of the result then have the same value.
+  // Whether the first input is empty and the result is not. All elements of the result then have the same value.
   bool is_filled(const Step& step) const;
   Error fill(const Step& step) const;
-  Error take_inputs(Span<EValue* const> arguments);
+  Error bind_inputs(Span<EValue* const> arguments);
   Error update_shapes(DelegateOperator* failed);
-  Error take_outputs(Span<EValue* const> arguments);
+  Error bind_outputs(Span<EValue* const> arguments);
   Error set_up(DelegateOperator* failed);
-  // Ends the event of a step, and records its scratch memory and its result. The metadata of the event are the debug
-  // handles of the nodes that fuse() folded into the step, as little-endian uint32.
+  // Ends the event of a step in the trace, and records its scratch memory and its result. The metadata of the event are
+  // the debug handles of the nodes that fuse() folded into the step, as little-endian uint32.
   void trace_end(const Step& step, const EventTracerEntry& entry, EventTracer& tracer,
                  const MemoryAllocator* temporary) const;
 
@@ -52,8 +52,8 @@ class Executor {
   Graph* graph_;
   Operand* operands_ = nullptr;   // [values]
   Shape* shapes_ = nullptr;       // [values], temporary shapes for inference
-  size_t* capacities_ = nullptr;  // [values], bytes of roots in the workspace
-  uint8_t** staging_ = nullptr;   // [values], copy of an input that ends with a page, or null
+  size_t* capacities_ = nullptr;  // [values], bytes of values that own memory in the workspace
+  uint8_t** staging_ = nullptr;   // [values], memory for a copy of an input that ends at a page end, or null
   Storage storage_;
   Span<Step*> steps_;
   uint8_t** scratch_ = nullptr;      // [steps]

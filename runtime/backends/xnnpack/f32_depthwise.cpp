@@ -42,7 +42,7 @@ class DepthwiseStep final : public F32Step {
 
 }  // namespace
 
-bool suits_depthwise(const Node& node) {
+bool supports_depthwise(const Node& node) {
   const PayloadWindow& w = node.window;
   return w.group_inputs == 1 && w.group_outputs == 1 && w.groups > 1 &&
          static_cast<int64_t>(w.height) <= PackedDepthwise::kMostRows;
@@ -50,7 +50,7 @@ bool suits_depthwise(const Node& node) {
 
 Error make_depthwise_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                           MemoryAllocator& allocator, Step** step) {
-  if (!suits_depthwise(node)) return Error::Ok;
+  if (!supports_depthwise(node)) return Error::Ok;
   const Conv c = conv_of(node, operands);
   const int64_t taps = c.kernel_h * c.kernel_w, channels = c.groups;
   const float* filter = static_cast<const float*>(graph.values[node.inputs[1]].constant);

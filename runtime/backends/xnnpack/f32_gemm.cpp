@@ -14,7 +14,7 @@ using microkernels::PackedConvolution;
 
 // The packed data: a matrix [depth, outputs] for each group, then the bias, then zeros.
 struct Extents {
-  int64_t depth, matrix, bias, zeros;  // floats
+  int64_t depth, matrix, bias, zeros;  // numbers of floats
   explicit Extents(const Conv& c)
       : depth(c.kernel_h * c.kernel_w * c.inputs),
         matrix(depth * microkernels::packing_of(microkernels::f32_microkernels()).columns(c.outputs)),

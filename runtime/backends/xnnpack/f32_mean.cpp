@@ -7,7 +7,7 @@
 namespace rushlight::xnnpack {
 namespace {
 
-constexpr int64_t kGrain = 1 << 14;  // elements for which a thread pays off
+constexpr int64_t kGrain = 1 << 14;  // fewest elements for each thread
 
 class MeanStep final : public ThreadedStep {
  public:

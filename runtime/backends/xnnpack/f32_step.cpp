@@ -30,7 +30,7 @@ Error F32Step::setup(const Operand* operands, void* scratch, pthreadpool*) {
   if (has_residual()) {
     const Operand& residual = operands[node_.inputs[Node::kResidual]];
     RL_REQUIRE(residual.shape == operands[node_.output].shape, InvalidArgument,
-               "a residual has another shape than the product that it is added to");
+               "the shape of a residual differs from the shape of the result that it is added to");
     residual_ = static_cast<const float*>(residual.data);
   }
   scratch_ = static_cast<float*>(scratch);
@@ -80,12 +80,12 @@ bool set_activation(Kind kind, float number, microkernels::Epilogue* epilogue) {
   return true;
 }
 
-// With vectors of SSE or shorter, XNNPACK's own operators are faster.
-bool takes_f32(const Graph& graph, const Node& node) {
+// With SSE or narrower vectors, XNNPACK's own operators are faster.
+bool supports_f32(const Graph& graph, const Node& node) {
   const bool is_product = node.kind == Kind::XNNFullyConnected;
   if (!is_product && node.kind != Kind::XNNConv2d && node.kind != Kind::XNNDepthwiseConv2d) return false;
   if (microkernels::f32_microkernels().width < 8) return false;
-  if (node.kind == Kind::XNNDepthwiseConv2d && !suits_depthwise(node)) return false;
+  if (node.kind == Kind::XNNDepthwiseConv2d && !supports_depthwise(node)) return false;
   for (uint32_t i = 0; i < 3; ++i) {
     if (node.inputs[i] == kNone) continue;
     const Value& value = graph.values[node.inputs[i]];
@@ -98,7 +98,7 @@ Error make_f32_step(const Graph& graph, const Node& node, const Operand* operand
                     MemoryAllocator& allocator, Step** step) {
   *step = nullptr;
   if (node.kind == Kind::XNNGlobalAvgPooling2d) return make_mean_step(graph, node, threads, allocator, step);
-  if (!takes_f32(graph, node)) return Error::Ok;
+  if (!supports_f32(graph, node)) return Error::Ok;
   const bool is_product = node.kind == Kind::XNNFullyConnected;
   if (!is_product) {
     RL_TRY(make_depthwise_step(graph, node, operands, threads, allocator, step));

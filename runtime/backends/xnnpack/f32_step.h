@@ -10,12 +10,12 @@
 
 namespace rushlight::xnnpack {
 
-// A convolution or a fully connected layer over channels-last float32. A fully connected layer has height, width and
-// window 1, and the batch in `rows`.
+// The sizes of a convolution or a fully connected layer over channels-last float32. For a fully connected layer,
+// height, width and window are 1, and `rows` is the batch size.
 struct Conv {
   int64_t batch, height, width, out_height, out_width;
   int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, top, left;
-  int64_t groups, inputs, outputs;  // channels of one group
+  int64_t groups, inputs, outputs;  // input and output channels of one group
 
   int64_t channels() const { return groups * inputs; }
   int64_t out_channels() const { return groups * outputs; }
@@ -64,9 +64,9 @@ class F32Step : public ThreadedStep {
 };
 
 // Whether make_depthwise_step() supports a convolution.
-bool suits_depthwise(const Node& node);
+bool supports_depthwise(const Node& node);
 
-// Each function makes one kind of step, or sets `*step` to null if that kind does not suit the node.
+// Each function makes one kind of step, or sets `*step` to null if this kind of step does not support the node.
 Error make_gemm_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
                      MemoryAllocator& allocator, Step** step);
 Error make_winograd_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,
@@ -77,11 +77,11 @@ Error make_depthwise_step(const Graph& graph, const Node& node, const Operand* o
 // Makes the step of a mean over height and width.
 Error make_mean_step(const Graph& graph, const Node& node, size_t threads, MemoryAllocator& allocator, Step** step);
 
-// Whether make_f32_step() supports a convolution or matrix product. All its steps compute activations; only depthwise
-// convolutions cannot add a residual.
-bool takes_f32(const Graph& graph, const Node& node);
+// Whether make_f32_step() supports a convolution or matrix product. All its steps can apply an activation; all except
+// depthwise convolutions can add a residual.
+bool supports_f32(const Graph& graph, const Node& node);
 
-// Returns the key of a node's weights and bias; `algorithm` is the first number of the key's layout.
+// Returns the key of a node's packed weights and bias. `algorithm` is the first number of the key's layout.
 PackingKey packing_key(const Graph& graph, const Node& node, uint64_t algorithm);
 
 }  // namespace rushlight::xnnpack

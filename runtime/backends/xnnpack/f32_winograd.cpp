@@ -11,15 +11,15 @@ namespace {
 
 using microkernels::PackedWinograd;
 
-// If the sum of the squares of the weights is at most this, the transformed weights are finite.
-constexpr double kMostSquares = 1e16;
+// The transformed weights are finite if the sum of the squares of the weights is at most this.
+constexpr double kMaxSquares = 1e16;
 
-// The packed data: (m + 2)^2 matrices [inputs, outputs], then the bias.
+// Returns the floats of one matrix. The packed data are (m + 2)^2 matrices [inputs, outputs], then the bias.
 int64_t matrix_of(const Conv& c) {
   return c.inputs * microkernels::packing_of(microkernels::f32_microkernels()).columns(c.outputs);
 }
 
-// Estimates the cycles: two 8-float products per cycle, reading the weights, and the transforms.
+// Estimates the cycles: products (two vectors of 8 floats in each cycle), reads of the weights, and transforms.
 double cost_of(const Conv& c, int64_t m) {
   const double weights = static_cast<double>(c.inputs) * static_cast<double>(c.outputs);
   if (m == 0) return static_cast<double>(c.pixels()) * 9 * weights / 16 + 9 * weights;
@@ -84,8 +84,8 @@ Error make_winograd_step(const Graph& graph, const Node& node, const Operand* op
   if (m == 0) return Error::Ok;
   const microkernels::F32Microkernels& t = microkernels::f32_microkernels();
   const float* filter = static_cast<const float*>(graph.values[node.inputs[1]].constant);
-  // With larger weights or NaN, transformed weights might be infinite.
-  if (!(t.squared_deviations(filter, 9 * c.inputs * c.outputs, 0.0f) <= kMostSquares)) return Error::Ok;
+  // With larger weights or NaN, transformed weights might be infinite or NaN.
+  if (!(t.squared_deviations(filter, 9 * c.inputs * c.outputs, 0.0f) <= kMaxSquares)) return Error::Ok;
   const float* bias =
       node.inputs[2] == kNone ? nullptr : static_cast<const float*>(graph.values[node.inputs[2]].constant);
   // Transforms the weights of one output channel at a time: [9, inputs] to [points, inputs].

@@ -13,14 +13,14 @@ uint64_t mix(uint64_t a, uint64_t b) {
   return x ^ (x >> 32);
 }
 
-// Returns a code of the function from input length to number of window positions. Equal codes and equal lengths give
-// equal numbers of positions; 0 means that the number is the length itself.
-uint64_t change(uint32_t before, uint32_t after, uint32_t size, uint32_t dilation, uint32_t stride) {
+// Returns a code of the function that maps an input length to the number of window positions. Equal codes and equal
+// lengths give equal numbers of positions. Code 0: the number of positions equals the length.
+uint64_t window_code(uint32_t before, uint32_t after, uint32_t size, uint32_t dilation, uint32_t stride) {
   const int64_t added = int64_t{before} + after - int64_t{size - 1} * dilation;
   return stride == 1 && added == 0 ? 0 : mix(static_cast<uint64_t>(added), stride);
 }
 
-bool takes_bounds(Kind kind) {
+bool supports_bounds(Kind kind) {
   switch (kind) {
     case Kind::XNNAdd:
     case Kind::XNNSubtract:
@@ -77,7 +77,8 @@ class Fusion {
   }
 
  private:
-  // Returns a code. Values with equal codes have equal dimensions (except the last one), for all sizes of the inputs.
+  // Returns a code for the shape of a node's result. Values with equal codes have equal dimensions, except the last
+  // one, for all sizes of the inputs.
   uint64_t shape_code_of(const Node& node) const {
     const uint64_t in = shape_codes_[node.inputs[0]], other = mix(2, node.output);
     const PayloadWindow& w = node.window;
@@ -86,8 +87,8 @@ class Fusion {
       case Kind::XNNDepthwiseConv2d:
       case Kind::XNNAvgPooling2d:
       case Kind::XNNMaxPooling2d: {
-        const uint64_t rows = change(w.top, w.bottom, w.height, w.dilation_height, w.stride_height);
-        const uint64_t columns = change(w.left, w.right, w.width, w.dilation_width, w.stride_width);
+        const uint64_t rows = window_code(w.top, w.bottom, w.height, w.dilation_height, w.stride_height);
+        const uint64_t columns = window_code(w.left, w.right, w.width, w.dilation_width, w.stride_width);
         return rows == 0 && columns == 0 ? in : mix(in, mix(rows, columns));
       }
       case Kind::XNNAdd:
@@ -111,7 +112,8 @@ class Fusion {
     }
   }
 
-  // Returns the producer of a value that only one node reads and that has the type of this node's result, else null.
+  // Returns the node that computes value `id`, if no other node reads this value and it has the dtype of value
+  // `result`; else null.
   Node* sole_producer(uint32_t id, uint32_t result) const {
     const Value &a = graph_.values[id], &b = graph_.values[result];
     const bool is_float = a.dtype == b.dtype && !is_quantized(a) && !is_quantized(b);
@@ -122,7 +124,7 @@ class Fusion {
     Node* before = node.num_inputs == 1 ? sole_producer(node.inputs[0], node.output) : nullptr;
     if (before == nullptr || before->activation != Kind::NONE) return false;
     if (node.kind == Kind::XNNClamp) {
-      if (!node.has_bounds || before->has_bounds || !takes_bounds(before->kind)) return false;
+      if (!node.has_bounds || before->has_bounds || !supports_bounds(before->kind)) return false;
       before->has_bounds = true;
       before->min = node.min;
       before->max = node.max;
@@ -142,7 +144,7 @@ class Fusion {
     if (into->num_folded < Node::kMaxFolded) into->folded[into->num_folded++] = node.debug_handle;
   }
 
-  // The fused node takes the place of the addition, because the other operand may be computed after the product.
+  // The fused node replaces the addition and not the product, because the residual may be computed after the product.
   bool add_to_producer(const Node& node, Node* added) {
     if (node.kind != Kind::XNNAdd) return false;
     Node* best = nullptr;
@@ -151,7 +153,7 @@ class Fusion {
       Node* before = sole_producer(node.inputs[i], node.output);
       const uint32_t residual = node.inputs[1 - i];
       if (before == nullptr || before->has_bounds || before->activation != Kind::NONE || before->num_inputs != 3 ||
-          !is_product(*before) || graph_.values[residual].dtype != ScalarType::Float ||
+          !supports_residual(*before) || graph_.values[residual].dtype != ScalarType::Float ||
           shape_codes_[residual] != shape_codes_[before->output] || shapes_[residual] != shapes_[before->output]) {
         continue;
       }
@@ -177,15 +179,15 @@ class Fusion {
     microkernels::Epilogue e;
     return set_activation(kind, 0, &e);
   }
-  bool is_f32_step(const Node& node) const { return options_.microkernels && takes_f32(graph_, node); }
+  bool is_f32_step(const Node& node) const { return options_.microkernels && supports_f32(graph_, node); }
   // Whether the step of a node can add a residual. Depthwise convolutions cannot.
-  bool is_product(const Node& node) const {
-    return is_f32_step(node) && (node.kind == Kind::XNNFullyConnected || !suits_depthwise(node));
+  bool supports_residual(const Node& node) const {
+    return is_f32_step(node) && (node.kind == Kind::XNNFullyConnected || !supports_depthwise(node));
   }
 #else
   static bool is_activation(Kind) { return false; }
   bool is_f32_step(const Node&) const { return false; }
-  bool is_product(const Node&) const { return false; }
+  bool supports_residual(const Node&) const { return false; }
 #endif
 
   Graph& graph_;

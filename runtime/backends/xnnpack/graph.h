@@ -1,4 +1,4 @@
-// The subgraph of a payload as plain structs. read_graph() has checked it completely.
+// The graph of a payload as plain structs. read_graph() has validated it completely.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct Shape {
 
   int64_t operator[](uint32_t axis) const { return dims[axis]; }
   int64_t last() const { return dims[rank - 1]; }
-  // Returns the product of the dimensions; at most kMaxElements for shapes that passed check_shape().
+  // Returns the number of elements. It is at most kMaxElements for shapes that passed check_shape().
   int64_t numel() const {
     int64_t product = 1;
     for (uint32_t i = 0; i < rank; ++i) product *= dims[i];
@@ -46,7 +46,8 @@ struct Shape {
   bool operator!=(const Shape& other) const { return !(*this == other); }
 };
 
-// Fails unless all dimensions are positive (or 0, with `may_be_empty`) and the shape has at most kMaxElements elements.
+// Returns InvalidProgram unless all dimensions are positive (or 0, if `may_be_empty`) and the shape has at most
+// kMaxElements elements.
 Error check_shape(const Shape& shape, bool may_be_empty = false);
 
 // Quantization parameters: real = (number - zero) * scale.
@@ -54,7 +55,7 @@ struct Quantization {
   enum class By : uint8_t {
     None,
     Tensor,   // one scale and zero point
-    Channel,  // a scale for each index of an axis, zero point 0
+    Channel,  // a scale for each index of `axis`, zero point 0
     Group,    // a bfloat16 scale for each `group` numbers of a row of [channels, inputs], zero point 0
     Row,      // a scale and zero point per block of the last `group` dimensions, computed at run time
   };
@@ -66,8 +67,8 @@ struct Quantization {
   uint32_t group = 0;
 };
 
-// A value. Constants with a scale per channel may have 4-bit numbers: two per byte, the low half first, stored with 8
-// added. Each row begins with a new byte.
+// A tensor of the graph. Constants with a scale per channel or group may have 4-bit numbers: two numbers in a byte, the
+// first in the low bits, each stored as number + 8. Each row begins with a new byte.
 struct Value {
   ScalarType dtype = ScalarType::Float;
   Quantization quantization;
@@ -76,24 +77,26 @@ struct Value {
   uint32_t argument = kNone;       // index of the delegate's argument
   bool is_input = false;           // an input of the delegate
   bool is_output = false;          // an output of the delegate
-  const void* constant = nullptr;  // null if computed
-  std::string_view name;           // name of the constant's named data, valid while steps are made
+  const void* constant = nullptr;  // null if the value is not constant
+  std::string_view name;           // key of the constant's named data; valid only while steps are made
 };
 
-// The window of a convolution or a pooling in the payload: padding may differ on opposite sides. A pooling leaves the
-// fields of channels and adjustments unused.
+// The window of a convolution or a pooling in the payload. The padding may differ on opposite sides. Poolings do not
+// use the fields of channels and adjustments.
 struct PayloadWindow {
   uint32_t top = 0, right = 0, bottom = 0, left = 0;  // padding
   uint32_t height = 1, width = 1;
   uint32_t stride_height = 1, stride_width = 1;
   uint32_t dilation_height = 1, dilation_width = 1;
-  uint32_t group_inputs = 1, group_outputs = 1, groups = 1;  // channels, channels, count
-  uint32_t adjustment_height = 0, adjustment_width = 0;      // rows, columns added to a transposed one's output
+  uint32_t group_inputs = 1, group_outputs = 1,
+           groups = 1;  // channels of a group, channels of a group, number of groups
+  uint32_t adjustment_height = 0,
+           adjustment_width = 0;  // rows and columns added to the output of a transposed convolution
 };
 
 struct Node {
   static constexpr uint32_t kResidual = 3;   // index of the residual input, which fuse() adds
-  static constexpr uint32_t kMaxFolded = 3;  // an addition, a clamp and an activation
+  static constexpr uint32_t kMaxFolded = 3;  // at most an addition, a clamp and an activation
 
   Kind kind = Kind::NONE;
   uint32_t debug_handle = 0;
@@ -107,17 +110,18 @@ struct Node {
   uint32_t output = kNone;
   PayloadWindow window;
   uint32_t rank = 0;          // length of `first` and `second`
-  uint32_t first[kMaxRank];   // permutation, new shape, offsets, padding before
-  uint32_t second[kMaxRank];  // sizes, padding after
+  uint32_t first[kMaxRank];   // permutation, new shape, slice offsets or padding before
+  uint32_t second[kMaxRank];  // slice sizes or padding after
   uint32_t axis = 0;
-  uint32_t height = 0, width = 0;  // of the resized image
-  float number = 0;                // slope, alpha or padding value; the number of `activation`, if there is one
-  Kind activation = Kind::NONE;    // set by fuse(), applied after clamping
+  uint32_t height = 0, width = 0;  // sizes of the resized image
+  float number = 0;                // slope, alpha or padding value, of `activation` if it is set
+  Kind activation = Kind::NONE;    // set by fuse(); applied after the clamp
 };
 
 inline bool is_quantized(const Value& value) { return value.quantization.by != Quantization::By::None; }
 
-// The graph owns the constants. Every node comes after the nodes that compute its inputs.
+// The nodes and values of a payload. The graph owns the constants. Every node comes after the nodes that compute its
+// inputs.
 struct Graph {
   Span<Value> values;
   Span<Node> nodes;

@@ -5,10 +5,10 @@
 namespace rushlight::xnnpack {
 namespace {
 
-constexpr int64_t kGrain = 1 << 14;  // elements for which a thread pays off
+constexpr int64_t kGrain = 1 << 14;  // fewest elements for each thread
 
-// Whether `small` is a suffix of `large`, apart from leading dimensions of size 1.
-bool repeats(const Shape& small, const Shape& large) {
+// Whether the dimensions of `small` are the last dimensions of `large`, apart from leading dimensions of size 1.
+bool is_suffix(const Shape& small, const Shape& large) {
   if (small.rank > large.rank) return false;
   uint32_t same = 0;
   while (same < small.rank && small.dims[small.rank - 1 - same] == large.dims[large.rank - 1 - same]) ++same;
@@ -25,7 +25,8 @@ class Int8BinaryStep final : public ThreadedStep {
 
   Error setup(const Operand* operands, void*, pthreadpool*) override {
     const Shape &a = operands[node_.inputs[0]].shape, &b = operands[node_.inputs[1]].shape;
-    RL_REQUIRE(repeats(a, b) || repeats(b, a), NotSupported, "a quantized %s broadcasts an inner dynamic dimension",
+    RL_REQUIRE(is_suffix(a, b) || is_suffix(b, a), NotSupported,
+               "a quantized %s broadcasts an inner dimension of dynamic size; only leading dimensions are supported",
                name_of(node_.kind));
     a_data_ = static_cast<const int8_t*>(operands[node_.inputs[0]].data);
     b_data_ = static_cast<const int8_t*>(operands[node_.inputs[1]].data);
@@ -68,7 +69,7 @@ class Int8BinaryStep final : public ThreadedStep {
   int64_t count_ = 0, a_count_ = 0, b_count_ = 0;
 };
 
-// Returns the factors of a quantized sum, difference or product.
+// Returns the parameters of a quantized sum, difference or product.
 microkernels::Int8Binary binary_of(const Graph& graph, const Node& node) {
   const Quantization& a = graph.values[node.inputs[0]].quantization;
   const Quantization& b = graph.values[node.inputs[1]].quantization;
@@ -87,8 +88,8 @@ microkernels::Int8Binary binary_of(const Graph& graph, const Node& node) {
 Error make_int8_binary_step(const Graph& graph, const Node& node, size_t threads, MemoryAllocator& allocator,
                             Step** step) {
   const Value &a = graph.values[node.inputs[0]], &b = graph.values[node.inputs[1]];
-  if (!is_byte(a) || !is_byte(b) || !is_byte(graph.values[node.output])) return Error::Ok;
-  if (!repeats(a.shape, b.shape) && !repeats(b.shape, a.shape)) return Error::Ok;
+  if (!is_plain_int8(a) || !is_plain_int8(b) || !is_plain_int8(graph.values[node.output])) return Error::Ok;
+  if (!is_suffix(a.shape, b.shape) && !is_suffix(b.shape, a.shape)) return Error::Ok;
   return make_in<Int8BinaryStep>(allocator, step, node, threads, binary_of(graph, node));
 }
 

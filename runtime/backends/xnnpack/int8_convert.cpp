@@ -9,7 +9,7 @@ namespace {
 
 using By = Quantization::By;
 
-constexpr int64_t kGrain = 1 << 14;  // elements for which a thread pays off
+constexpr int64_t kGrain = 1 << 14;  // fewest elements for each thread
 
 class Int8ConvertStep final : public ThreadedStep {
  public:
@@ -36,7 +36,7 @@ class Int8ConvertStep final : public ThreadedStep {
     share(
         context, out_.numel(),
         [&](int64_t, int64_t begin, int64_t end) {
-          if (is_byte(out_value_)) {
+          if (is_plain_int8(out_value_)) {
             const Quantization& q = out_value_.quantization;
             loops.quantize(static_cast<const float*>(in_.data) + begin, end - begin, 1.0f / q.scale,
                            {q.zero, -128, 127}, static_cast<int8_t*>(out_.data) + begin);
@@ -75,8 +75,8 @@ Error make_int8_convert_step(const Graph& graph, const Node& node, size_t thread
   const Value& in = graph.values[node.inputs[0]];
   const Value& out = graph.values[node.output];
   const bool packs =
-      !is_quantized(in) && in.dtype == ScalarType::Float && (is_byte(out) || out.quantization.by == By::Row);
-  const bool expands = is_byte(in) && !is_quantized(out) && out.dtype == ScalarType::Float;
+      !is_quantized(in) && in.dtype == ScalarType::Float && (is_plain_int8(out) || out.quantization.by == By::Row);
+  const bool expands = is_plain_int8(in) && !is_quantized(out) && out.dtype == ScalarType::Float;
   if (!packs && !expands) return Error::Ok;
   return make_in<Int8ConvertStep>(allocator, step, graph, node, threads);
 }

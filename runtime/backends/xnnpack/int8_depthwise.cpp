@@ -15,7 +15,7 @@ class Int8DepthwiseStep final : public ThreadedStep {
       : ThreadedStep(node, threads), convolution_(convolution) {}
 
   bool reads(uint32_t input) const override { return input == 0; }
-  bool reads_beyond() const override { return true; }
+  bool reads_past_end() const override { return true; }
 
   size_t scratch_bytes(const Operand* operands) const override {
     return static_cast<size_t>(threads_) * convolution_.worker_bytes(conv_of(node_, operands).out_width);
@@ -28,7 +28,7 @@ class Int8DepthwiseStep final : public ThreadedStep {
     scratch_ = static_cast<uint8_t*>(scratch);
     worker_bytes_ = convolution_.worker_bytes(c.out_width);
     const int64_t in[] = {c.batch, c.height, c.width, c.groups}, out[] = {c.batch, c.out_height, c.out_width, c.groups};
-    RL_REQUIRE(convolution_.prepare(in, out), InvalidProgram, "a depthwise convolution is too wide");
+    RL_REQUIRE(convolution_.prepare(in, out), InvalidProgram, "the rows of an int8 depthwise convolution are too long");
     return Error::Ok;
   }
 
@@ -58,7 +58,8 @@ Error make_int8_depthwise_step(const Graph& graph, const Node& node, const Opera
   if (c.inputs != 1 || c.outputs != 1 || c.groups == 1) return Error::Ok;
   const bool is_depthwise = node.kind == Kind::XNNDepthwiseConv2d;  // weights [taps, channels], else [channels, taps]
   const Quantization& scales = weights.quantization;
-  if (!is_byte(in) || !is_byte(out) || weights.dtype != ScalarType::Char || weights.is_int4) return Error::Ok;
+  if (!is_plain_int8(in) || !is_plain_int8(out) || weights.dtype != ScalarType::Char || weights.is_int4)
+    return Error::Ok;
   if (scales.by == By::Tensor ? scales.zero != 0 : scales.axis != (is_depthwise ? 3u : 0u)) return Error::Ok;
   const bool has_bias = node.inputs[2] != kNone;
   if (has_bias && graph.values[node.inputs[2]].dtype != ScalarType::Int) return Error::Ok;

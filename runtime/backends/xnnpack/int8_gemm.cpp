@@ -1,5 +1,5 @@
-// int8 convolutions and fully connected nodes as GEMMs with packed weights. Statically quantized nodes requantize the
-// sums to int8; nodes with scales per row convert the sums to floats.
+// int8 convolutions and fully connected nodes as GEMMs with packed weights. If the result is int8, the sums are
+// requantized; if the input has a scale per row, the sums are converted to floats.
 #include <algorithm>
 
 #include "backends/xnnpack/int8_step.h"
@@ -61,7 +61,7 @@ class Int8GemmStep final : public ThreadedStep {
   void* scratch_ = nullptr;
 };
 
-// Returns the weights as int8 [output channels, depth], in place or written to `rows`.
+// Returns the weights as int8 [output channels, depth]: either the constant itself, or `rows` after writing them there.
 const int8_t* channel_rows(const Node& node, const Value& weights, const Conv& c, int8_t* rows) {
   const int64_t depth = c.kernel_h * c.kernel_w * c.inputs, channels = c.out_channels();
   const int8_t* from = static_cast<const int8_t*>(weights.constant);
@@ -97,7 +97,7 @@ bool is_suited(const Graph& graph, const Node& node, const Conv& c, const Operan
   const bool has_bias = node.inputs[2] != kNone;
   const ScalarType bias = has_bias ? graph.values[node.inputs[2]].dtype : ScalarType::Int;
   if (has_bias && graph.values[node.inputs[2]].constant == nullptr) return false;
-  if (is_byte(in)) return is_byte(out) && bias == ScalarType::Int;
+  if (is_plain_int8(in)) return is_plain_int8(out) && bias == ScalarType::Int;
   if (in.quantization.by != By::Row || out.dtype != ScalarType::Float) return false;
   const uint32_t dims = node.kind == Kind::XNNFullyConnected ? 1 : 3;
   return operands[node.inputs[0]].row_dims == dims && (!has_bias || bias == ScalarType::Float);
@@ -108,7 +108,8 @@ Error set_int8_results(const Graph& graph, const Node& node, const int32_t* bias
   c->zero = graph.values[node.inputs[0]].quantization.zero;
   c->range = range_of(graph, node);
   int32_t* const corrections = allocator.allocate_array<int32_t>(static_cast<size_t>(c->groups * c->outputs));
-  RL_REQUIRE(corrections != nullptr, MemoryAllocationFailed, "no memory for %lld corrections",
+  RL_REQUIRE(corrections != nullptr, MemoryAllocationFailed,
+             "no memory for the zero point corrections of %lld channels",
              static_cast<long long>(c->groups * c->outputs));
   for (int64_t g = 0; g < c->groups; ++g) {
     const int64_t first = g * c->outputs;
@@ -167,12 +168,12 @@ Error make_int8_gemm_step(const Graph& graph, const Node& node, const Operand* o
   float* const multipliers = allocator.allocate_array<float>(static_cast<size_t>(count));
   RL_REQUIRE(multipliers != nullptr, MemoryAllocationFailed, "no memory for %lld scales",
              static_cast<long long>(count));
-  const float ratio = is_byte(in) ? in.quantization.scale / out.quantization.scale : 1.0f;
+  const float ratio = is_plain_int8(in) ? in.quantization.scale / out.quantization.scale : 1.0f;
   for (int64_t i = 0; i < count; ++i) multipliers[i] = weight_scale(weights, i) * ratio;
   convolution.multipliers = multipliers;
   const void* bias = node.inputs[2] == kNone ? nullptr : graph.values[node.inputs[2]].constant;
-  RL_TRY(is_byte(in) ? set_int8_results(graph, node, static_cast<const int32_t*>(bias), allocator, &convolution)
-                     : set_float_results(node, static_cast<const float*>(bias), allocator, &convolution));
+  RL_TRY(is_plain_int8(in) ? set_int8_results(graph, node, static_cast<const int32_t*>(bias), allocator, &convolution)
+                           : set_float_results(node, static_cast<const float*>(bias), allocator, &convolution));
   return make_in<Int8GemmStep>(allocator, step, graph, node, threads, static_cast<PackedWeights&&>(packed.get()),
                                convolution);
 }

@@ -1,5 +1,5 @@
-// Fully connected nodes whose 4-bit weights have a scale per group of inputs. Each group has its own GEMM, whose sums
-// are scaled and added as floats.
+// Fully connected nodes whose 4-bit weights have a scale for each group of input features. Each group is a GEMM of its
+// own, whose sums are scaled and added up as floats.
 #include <algorithm>
 #include <cmath>
 

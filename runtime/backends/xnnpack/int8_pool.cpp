@@ -6,7 +6,7 @@
 namespace rushlight::xnnpack {
 namespace {
 
-constexpr int64_t kGrain = 1 << 14;  // elements for which a thread pays off
+constexpr int64_t kGrain = 1 << 14;  // fewest elements for each thread
 
 class Int8ClampStep final : public ThreadedStep {
  public:
@@ -119,7 +119,7 @@ class Int8AverageStep final : public ThreadedStep {
   uint8_t* scratch_ = nullptr;
 };
 
-// Returns the pooling of a node without the sizes of its image.
+// Returns the parameters of a max pooling. The caller sets the sizes of the image.
 microkernels::Int8Pool2d max_pool_of(const Graph& graph, const Node& node) {
   const PayloadWindow& w = node.window;
   microkernels::Int8Pool2d pool;
@@ -135,7 +135,7 @@ microkernels::Int8Pool2d max_pool_of(const Graph& graph, const Node& node) {
 Error make_int8_pool_step(const Graph& graph, const Node& node, size_t threads, MemoryAllocator& allocator,
                           Step** step) {
   const Value &in = graph.values[node.inputs[0]], &out = graph.values[node.output];
-  if (!is_byte(in) || !is_byte(out)) return Error::Ok;
+  if (!is_plain_int8(in) || !is_plain_int8(out)) return Error::Ok;
   if (node.kind == Kind::XNNGlobalAvgPooling2d) {
     if (in.shape.dims[1] * in.shape.dims[2] > microkernels::Int8Mean::kMostCount) return Error::Ok;
     return make_in<Int8AverageStep>(allocator, step, graph, node, threads);

@@ -59,7 +59,7 @@ class Arguments {
     }
     const bool is_image = view == View::Image;
     if (is_image || view == View::Depthwise || view == View::Transposed) {
-      // The axes of the tensor in memory order.
+      // The axes of the tensor in the order of memory, outermost first.
       static constexpr uint8_t orders[3][4] = {{0, 2, 3, 1}, {1, 2, 3, 0}, {1, 2, 3, 0}};
       const uint8_t* axes = orders[is_image ? 0 : view == View::Depthwise ? 1 : 2];
       for (uint8_t i = 0; i < 4; ++i) {
@@ -126,18 +126,18 @@ class Arguments {
 
 constexpr std::string_view kExactGelu = "none";
 
-struct Row {
+struct ElementwiseKernel {
   Kind kind;
   const char* kernel;
-  // Adds the arguments between the inputs and the result; null if there are none.
+  // Adds the arguments between the inputs and the result. Null: the kernel has no such arguments.
   void (*parameters)(const Node& node, Arguments& arguments);
 };
 
-void one(const Node&, Arguments& arguments) { arguments.number(int64_t{1}); }
+void add_alpha_of_one(const Node&, Arguments& arguments) { arguments.number(int64_t{1}); }
 
-constexpr Row kElementwise[] = {
-    {Kind::XNNAdd, "aten::add.out", one},
-    {Kind::XNNSubtract, "aten::sub.out", one},
+constexpr ElementwiseKernel kElementwise[] = {
+    {Kind::XNNAdd, "aten::add.out", add_alpha_of_one},
+    {Kind::XNNSubtract, "aten::sub.out", add_alpha_of_one},
     {Kind::XNNMultiply, "aten::mul.out", nullptr},
     {Kind::XNNDiv, "aten::div.out", nullptr},
     {Kind::XNNMinimum, "aten::minimum.out", nullptr},
@@ -175,8 +175,8 @@ constexpr Row kElementwise[] = {
      }},
 };
 
-const Row* find_elementwise(Kind kind) {
-  for (const Row& row : kElementwise) {
+const ElementwiseKernel* find_elementwise(Kind kind) {
+  for (const ElementwiseKernel& row : kElementwise) {
     if (row.kind == kind) return &row;
   }
   return nullptr;
@@ -200,7 +200,7 @@ bool has_ceil_mode(const Graph& graph, const Node& node) {
          rounds_up(in.dims[2], w.left, w.right, w.width, w.stride_width, w.dilation_width);
 }
 
-// Returns the kernel of a node that is not elementwise, or null if no kernel computes it.
+// Returns the name of the kernel for a node that is not elementwise, or null if no kernel computes it.
 const char* kernel_name(const Graph& graph, const Node& node) {
   const PayloadWindow& window = node.window;
   switch (node.kind) {
@@ -233,7 +233,7 @@ const char* kernel_name(const Graph& graph, const Node& node) {
 
 Error check_dtypes(const Kernel& kernel, Arguments& arguments) {
   const DtypeMismatch mismatch = find_dtype_mismatch(kernel, arguments.data());
-  RL_REQUIRE(!mismatch.found, NotSupported, "%s does not take tensors of %s as argument %u", kernel.name,
+  RL_REQUIRE(!mismatch.found, NotSupported, "the kernel of %s does not support %s tensors as argument %u", kernel.name,
              dtype_name(mismatch.dtype), mismatch.argument);
   return Error::Ok;
 }
@@ -243,7 +243,7 @@ class KernelStep final : public Step {
   KernelStep(const Node& node, const Kernel& kernel, const Kernel* clamp)
       : Step(node), kernel_(kernel), clamp_(clamp) {}
 
-  // Memory for the indices of max pooling, which no step reads.
+  // The memory for the indices that the kernel of max pooling writes. No step reads them.
   size_t scratch_bytes(const Operand* operands) const override {
     return node_.kind == Kind::XNNMaxPooling2d ? static_cast<size_t>(operands[node_.output].numel()) * sizeof(int64_t)
                                                : 0;
@@ -315,7 +315,8 @@ class KernelStep final : public Step {
       }
       default:
         for (uint32_t i = 0; i < node_.num_inputs; ++i) arguments_.tensor(operands[node_.inputs[i]], View::Plain);
-        if (const Row* row = find_elementwise(node_.kind); row->parameters) row->parameters(node_, arguments_);
+        if (const ElementwiseKernel* row = find_elementwise(node_.kind); row->parameters)
+          row->parameters(node_, arguments_);
         arguments_.tensor(out, View::Plain);
     }
     RL_TRY(check_dtypes(kernel_, arguments_));
@@ -396,15 +397,16 @@ class KernelStep final : public Step {
 
 Result<Step*> make_kernel_step(const Graph& graph, const Node& node, Span<const KernelTable> kernels,
                                MemoryAllocator& allocator) {
-  const Row* row = find_elementwise(node.kind);
+  const ElementwiseKernel* row = find_elementwise(node.kind);
   const char* name = row ? row->kernel : kernel_name(graph, node);
   const Kernel* kernel = name ? find_kernel(kernels, name) : nullptr;
   const bool is_clamped = node.has_bounds && node.kind != Kind::XNNClamp;
   const Kernel* clamp = is_clamped ? find_kernel(kernels, "aten::clamp.out") : nullptr;
-  RL_REQUIRE(kernel && (clamp || !is_clamped), NotSupported, "this build has no kernel for a %s (debug handle %u)",
+  RL_REQUIRE(kernel && (clamp || !is_clamped), NotSupported, "this build contains no kernel for a %s (debug handle %u)",
              name_of(node.kind), node.debug_handle);
   const ScalarType dtype = graph.values[node.inputs[0]].dtype;
-  RL_REQUIRE(kernel->dtypes.contains(dtype), NotSupported, "%s does not take %s", kernel->name, dtype_name(dtype));
+  RL_REQUIRE(kernel->dtypes.contains(dtype), NotSupported, "the kernel of %s does not support %s", kernel->name,
+             dtype_name(dtype));
   void* memory = allocator.allocate(sizeof(KernelStep), alignof(KernelStep));
   RL_REQUIRE(memory != nullptr, MemoryAllocationFailed, "no memory for a step");
   return static_cast<Step*>(new (memory) KernelStep(node, *kernel, clamp));

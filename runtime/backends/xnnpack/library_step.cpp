@@ -12,7 +12,8 @@
 namespace rushlight::xnnpack {
 namespace {
 
-// The arguments of create() and setup() of an operator: float addresses and shapes, by position of the node's inputs.
+// The arguments of create() and setup() of an operator: shapes and float addresses. Index i belongs to input i of the
+// node.
 struct Call {
   const Node& node;
   const Shape* in[3] = {};
@@ -23,9 +24,9 @@ struct Call {
   float max = INFINITY;
 };
 
-// Idle threads sleep: spinning threads would slow down other threads of the host.
+// Idle threads sleep. Spinning threads would slow down other threads of the process.
 constexpr uint32_t kFlags = XNN_FLAG_YIELD_WORKERS;
-// Below this number of result elements, waking up threads takes longer than it saves.
+// With fewer result elements, one thread is faster.
 constexpr int64_t kFewElements = 32 * 1024;
 
 using Create = xnn_status (*)(const Call& call, xnn_operator_t* op);
@@ -35,9 +36,9 @@ struct Row {
   Kind kind;
   Create create;
   Setup setup;
-  uint8_t constants;    // bit i: input i is packed by create()
-  bool is_by_channels;  // the operator is created for a fixed size of the last dimension
-  bool has_bounds;      // the operator clamps
+  uint8_t constants;    // bit i: input i must be constant, and create() packs it
+  bool is_by_channels;  // create() fixes the size of the last dimension
+  bool has_bounds;      // the operator can clamp its results
 };
 
 template <auto create>
@@ -115,9 +116,10 @@ xnn_status setup_convolution(const Call& call, xnn_operator_t op, pthreadpool_t 
 }
 
 // XNNPACK 2022 splits a strided transposed convolution into one convolution for each residue of positions modulo the
-// stride. It does not check that the first position of each lies within the result, and reads at random addresses if
-// not. Its adjustments are less than the strides, while PyTorch's may also be as large as dilations allow.
-bool suits_deconvolution(const PayloadWindow& w, const Shape& out) {
+// stride. It does not check that the first position of each convolution is inside the result, and reads at random
+// addresses if it is outside. XNNPACK supports only adjustments (output padding) below the stride; PyTorch also
+// supports adjustments below the dilation.
+bool supports_deconvolution(const PayloadWindow& w, const Shape& out) {
   if (w.adjustment_height >= w.stride_height || w.adjustment_width >= w.stride_width) return false;
   const bool is_split = (w.stride_height > 1 || w.stride_width > 1) && w.dilation_height == 1 &&
                         w.dilation_width == 1 && w.stride_height <= w.height && w.stride_width <= w.width;
@@ -257,7 +259,7 @@ Error failure(const Node& node, const char* what, xnn_status status) {
               static_cast<int>(status));
 }
 
-// x - x is 0, or NaN if x is NaN or infinite. The independent sums allow vectorization.
+// Whether all values are finite. x - x is 0 if x is finite, else NaN. The independent sums allow vectorization.
 bool is_finite(const float* values, int64_t count) {
   constexpr int64_t kLanes = 16;
   float sums[kLanes] = {};
@@ -270,7 +272,8 @@ bool is_finite(const float* values, int64_t count) {
   return sums[0] == 0.0f;
 }
 
-// Half-precision operands are widened into scratch memory, and the result is narrowed.
+// Runs a node with an operator of the XNNPACK library. Half-precision inputs are converted to float32 in scratch
+// memory, and the result is converted back.
 class LibraryStep final : public Step {
  public:
   LibraryStep(const Graph& graph, const Node& node, const Row& row) : Step(node), graph_(graph), row_(row) {}
@@ -307,7 +310,7 @@ class LibraryStep final : public Step {
     for (float* copy : widened) {
       if (copy) platform::release(copy);
     }
-    if (status != xnn_status_success) return failure(node_, "make", status);
+    if (status != xnn_status_success) return failure(node_, "create", status);
     channels_ = operands[node_.inputs[0]].shape.rank ? operands[node_.inputs[0]].shape.last() : 1;
     return Error::Ok;
   }
@@ -321,7 +324,7 @@ class LibraryStep final : public Step {
   bool reads(uint32_t input) const override {
     return !is_packed(input) || row_.is_by_channels || loses_special_values(node_.kind);
   }
-  bool reads_beyond() const override { return true; }
+  bool reads_past_end() const override { return true; }
 
   Error setup(const Operand* operands, void* scratch, pthreadpool* threads) override {
     const Shape& in = operands[node_.inputs[0]].shape;
@@ -372,7 +375,8 @@ class LibraryStep final : public Step {
     float* floats = nullptr;
   };
 
-  // Recomputes results that XNNPACK may compute wrongly from NaN and infinities: non-finite results and bounds.
+  // Recomputes results that XNNPACK may compute wrongly if inputs have NaN or infinities: results that are not finite,
+  // and results that equal a bound of the clamp.
   void restore_special_values() {
     const Operand& out = result_.operand;
     float* results = result_.floats ? result_.floats : static_cast<float*>(out.data);
@@ -387,11 +391,11 @@ class LibraryStep final : public Step {
 
   bool is_packed(uint32_t input) const { return (row_.constants & 1u << input) != 0; }
 
-  // Fails for shapes for which XNNPACK would read out of bounds.
+  // Returns NotSupported for shapes for which XNNPACK would read out of bounds.
   Error check(const Operand* operands) const {
     const PayloadWindow& w = node_.window;
     const Shape& out = operands[node_.output].shape;
-    RL_REQUIRE(node_.kind != Kind::XNNConvTranspose2d || suits_deconvolution(w, out), NotSupported,
+    RL_REQUIRE(node_.kind != Kind::XNNConvTranspose2d || supports_deconvolution(w, out), NotSupported,
                "XNNPACK cannot compute %lld x %lld results of a transposed convolution with a stride of %u x %u and "
                "an output padding of %u x %u (debug handle %u)",
                static_cast<long long>(out.dims[1]), static_cast<long long>(out.dims[2]), w.stride_height,
@@ -437,11 +441,11 @@ Result<Step*> make_library_step(const Graph& graph, const Node& node, const Oper
                                 MemoryAllocator& allocator) {
   const Row* row = find_row(node.kind);
   if (row == nullptr || (node.has_bounds && !row->has_bounds)) {
-    return fail(Error::NotSupported, "the linked XNNPACK has no operator for a %s", name_of(node.kind));
+    return fail(Error::NotSupported, "the linked XNNPACK library has no operator for a %s", name_of(node.kind));
   }
   for (uint32_t i = 0; i < node.num_inputs; ++i) {
     if ((row->constants & 1u << i) != 0 && node.inputs[i] != kNone && !graph.values[node.inputs[i]].constant) {
-      return fail(Error::NotSupported, "input %u of a %s is not constant", i, name_of(node.kind));
+      return fail(Error::NotSupported, "XNNPACK needs a constant as input %u of a %s", i, name_of(node.kind));
     }
   }
   void* memory = allocator.allocate(sizeof(LibraryStep), alignof(LibraryStep));

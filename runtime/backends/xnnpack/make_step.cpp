@@ -3,16 +3,16 @@
 namespace rushlight::xnnpack {
 namespace {
 
-bool has_numbers(const Graph& graph, const Node& node) {
+bool has_quantized_values(const Graph& graph, const Node& node) {
   for (uint32_t i = 0; i < node.num_inputs; ++i) {
     if (node.inputs[i] != kNone && is_quantized(graph.values[node.inputs[i]])) return true;
   }
   return is_quantized(graph.values[node.output]);
 }
 
-// Whether XNNPACK's operator loses NaN of inputs and Rushlight's kernel is not slower. XNNPACK compares all results
-// with bounds (infinite bounds if there are none), and such a comparison replaces NaN by a bound.
-bool is_better_by_kernel(Kind kind) {
+// Whether XNNPACK's operator does not propagate NaN, and Rushlight's kernel is not slower. XNNPACK clamps all results,
+// if necessary to infinite bounds, and its clamp replaces NaN by a bound.
+bool is_kernel_better(Kind kind) {
   switch (kind) {
     case Kind::XNNAdd:
     case Kind::XNNSubtract:
@@ -36,7 +36,7 @@ bool is_better_by_kernel(Kind kind) {
 
 Result<Step*> make_step(const Graph& graph, const Node& node, const Operand* operands, const Options& options,
                         size_t threads, MemoryAllocator& allocator) {
-  const bool is_quantized = has_numbers(graph, node);
+  const bool is_quantized = has_quantized_values(graph, node);
 #if defined(RUSHLIGHT_HAS_MICROKERNELS)
   if (is_quantized && options.microkernels) {
     Step* step = nullptr;
@@ -45,17 +45,17 @@ Result<Step*> make_step(const Graph& graph, const Node& node, const Operand* ope
   }
 #endif
   if (is_quantized && node.kind == Kind::XNNConvert) return make_requantize_step(graph, node, allocator);
-  RL_ASSIGN(Step * moving, make_move_step(node, allocator));
-  if (moving) return moving;
+  RL_ASSIGN(Step * move, make_move_step(node, allocator));
+  if (move) return move;
   if (is_quantized) return make_dequantize_fallback_step(graph, node, operands, options, threads, allocator);
 #if defined(RUSHLIGHT_HAS_MICROKERNELS)
   if (options.microkernels) {
-    Step* tiled = nullptr;
-    RL_TRY(make_f32_step(graph, node, operands, options.exact, threads, allocator, &tiled));
-    if (tiled) return tiled;
+    Step* step = nullptr;
+    RL_TRY(make_f32_step(graph, node, operands, options.exact, threads, allocator, &step));
+    if (step) return step;
   }
 #endif
-  const bool prefers_kernel = options.own_kernels || is_better_by_kernel(node.kind);
+  const bool prefers_kernel = options.own_kernels || is_kernel_better(node.kind);
   if (prefers_kernel) {
     auto step = make_kernel_step(graph, node, options.kernels, allocator);
     if (step.ok()) return step;

@@ -6,7 +6,7 @@
 namespace rushlight::xnnpack {
 namespace {
 
-// A copy from one strided array to another. Strides are in elements; the last axis is innermost.
+// A copy from one strided array to another. Strides are in elements. The last axis is the innermost axis.
 struct Copy {
   uint8_t* to = nullptr;
   const uint8_t* from = nullptr;
@@ -65,9 +65,9 @@ template <typename T>
 void copy_axes(const Copy& copy, uint32_t axis, T* to, const T* from) {
   const uint32_t left = copy.rank - axis;
   const int64_t size = copy.sizes[axis];
-  if (left == 1 || axis + 1 == kMaxRank) {  // kMaxRank shows GCC that `axis` is in range
+  if (left == 1 || axis + 1 == kMaxRank) {  // the comparison with kMaxRank shows GCC that `axis` is in range
     if (copy.from_strides[axis] == 1 && copy.to_strides[axis] == 1) {
-      std::memmove(to, from, static_cast<size_t>(size) * sizeof(T));  // damaged programs let them overlap
+      std::memmove(to, from, static_cast<size_t>(size) * sizeof(T));  // the arrays may overlap in a damaged program
     } else {
       for (int64_t i = 0; i < size; ++i) to[i * copy.to_strides[axis]] = from[i * copy.from_strides[axis]];
     }
@@ -86,7 +86,7 @@ template <typename T>
 void run_copy(KernelRuntimeContext& context, const Copy& copy) {
   int64_t count = 1;
   for (uint32_t i = 0; i < copy.rank; ++i) count *= copy.sizes[i];
-  // Threads share the longer one of the two outermost axes.
+  // The work is divided among threads along the longer of the two outermost axes.
   const uint32_t axis = copy.rank > 1 && copy.sizes[1] > copy.sizes[0] ? 1 : 0;
   const int64_t inner = count / copy.sizes[axis];
   constexpr int64_t kGrain = 1 << 14;  // elements
@@ -112,7 +112,7 @@ class MoveStep final : public Step {
     for (uint32_t i = 0; i < node_.num_inputs; ++i) {
       const Operand& in = operands[node_.inputs[i]];
       RL_REQUIRE(in.dtype == out.dtype || node_.kind == Kind::XNNConvert, InvalidProgram,
-                 "a %s changes the element type", name_of(node_.kind));
+                 "the input and the result of a %s have different dtypes", name_of(node_.kind));
       if (in.numel() == 0) continue;
       Copy& copy = copies_[num_copies_++];
       set(in, out, &copy);
@@ -169,7 +169,8 @@ class MoveStep final : public Step {
     copy->from += static_cast<size_t>(skipped) * element_size(in.dtype);
   }
 
-  // Converts directly if one dtype is Float, else by way of up to 256 floats at a time.
+  // Converts elements directly if one dtype is Float. Otherwise converts up to 256 elements at a time to floats, and
+  // these to the dtype of the result.
   void convert() const {
     const int64_t count = out_.numel();
     float block[256];

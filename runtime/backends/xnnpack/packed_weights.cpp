@@ -11,11 +11,11 @@ namespace rushlight::xnnpack {
 
 namespace {
 
-constexpr size_t kMostName = 128;
-constexpr size_t kLeastBlock = size_t{256} << 10, kMostBlock = size_t{16} << 20;
+constexpr size_t kMaxName = 128;
+constexpr size_t kMinBlock = size_t{256} << 10, kMaxBlock = size_t{16} << 20;
 
-// A block of memory for several entries: systems allocate one large block faster than many small ones. The last entry
-// frees the block.
+// A block of memory for several entries, because operating systems allocate one large block faster than many small
+// blocks. The block is freed together with its last entry.
 struct Block {
   size_t entries;
   size_t used, size;  // bytes, including this header
@@ -25,21 +25,21 @@ static_assert(sizeof(Block) <= kBlockHead);
 
 struct Registry {
   platform::Mutex mutex;
-  void* first = nullptr;  // PackedWeights::Entry
+  void* first = nullptr;  // head of the list of PackedWeights::Entry
   size_t count = 0;
   Block* open = nullptr;  // the block for the next entry, if the entry fits
   size_t last_size = 0;   // size of the latest block
 
-  // Returns `size` bytes at a multiple of 64, or null if there is no memory.
-  uint8_t* take(size_t size, Block** block) {
+  // Returns `size` bytes, aligned to 64 bytes, and their block. Returns null if there is no memory.
+  uint8_t* allocate(size_t size, Block** block) {
     size = (size + 63) / 64 * 64;
     if (open == nullptr || size > open->size - open->used) {
-      const size_t grown = last_size == 0 ? kLeastBlock : std::min(4 * last_size, kMostBlock);
+      const size_t grown = last_size == 0 ? kMinBlock : std::min(4 * last_size, kMaxBlock);
       const size_t wanted = std::max(grown, size + kBlockHead);
       void* memory = platform::allocate(wanted, 64);
       if (memory == nullptr) return nullptr;
       open = new (memory) Block{0, kBlockHead, wanted};
-      last_size = std::min(wanted, kMostBlock);
+      last_size = std::min(wanted, kMaxBlock);
     }
     *block = open;
     ++open->entries;
@@ -48,7 +48,7 @@ struct Registry {
     return place;
   }
 
-  void give_back(Block* block) {
+  void release(Block* block) {
     if (--block->entries > 0) return;
     if (open == block) open = nullptr;
     if (count == 0) last_size = 0;
@@ -66,7 +66,7 @@ Registry& registry() {
 }  // namespace
 
 struct PackedWeights::Entry {
-  char name[kMostName];
+  char name[kMaxName];
   size_t name_size;
   uint64_t hash;
   size_t size;
@@ -104,10 +104,10 @@ uint64_t hash_of(const void* data, size_t size) {
 
 Result<PackedWeights> PackedWeights::get(const PackingKey& key, size_t count, void (*fill)(void*, float*),
                                          void* context) {
-  const bool is_shared = !key.name.empty() && key.name.size() <= kMostName;
+  const bool is_shared = !key.name.empty() && key.name.size() <= kMaxName;
   const uint64_t hash = is_shared ? hash_of(key.data, key.size) : 0;
   Registry& all = registry();
-  // The lock is held while packing: another method that needs the same weights waits.
+  // The lock is held while weights are packed, so that another method that needs the same weights waits for them.
   const platform::Lock lock(all.mutex);
   PackedWeights result;
   if (is_shared) {
@@ -119,9 +119,10 @@ Result<PackedWeights> PackedWeights::get(const PackingKey& key, size_t count, vo
     }
   }
   constexpr size_t kHead = (sizeof(Entry) + 63) / 64 * 64;
-  RL_REQUIRE(count <= SIZE_MAX / 2 / sizeof(float), MemoryAllocationFailed, "%zu packed weights", count);
+  RL_REQUIRE(count <= SIZE_MAX / 2 / sizeof(float), MemoryAllocationFailed,
+             "%zu packed weights exceed the address space", count);
   Block* block = nullptr;
-  uint8_t* const memory = all.take(kHead + count * sizeof(float), &block);
+  uint8_t* const memory = all.allocate(kHead + count * sizeof(float), &block);
   RL_REQUIRE(memory != nullptr, MemoryAllocationFailed, "no memory for %zu packed weights", count);
   Entry* entry = new (memory) Entry();
   entry->block = block;
@@ -162,7 +163,7 @@ PackedWeights::~PackedWeights() {
     before->next = entry_->next;
   }
   --all.count;
-  all.give_back(entry_->block);
+  all.release(entry_->block);
 }
 
 const float* PackedWeights::floats() const { return entry_ ? entry_->floats : nullptr; }

@@ -8,17 +8,17 @@
 
 namespace rushlight::xnnpack {
 
-// Identifies packed weights by their source data and packing.
+// Identifies packed weights: the constant that they are packed from, and how they are packed.
 struct PackingKey {
-  std::string_view name;  // name of the named data; empty if the weights have no name
+  std::string_view name;  // key of the named data; empty if the weights are not named data
   const void* data = nullptr;
   size_t size = 0;          // bytes of data
-  uint64_t bias_hash = 0;   // of the bias or other data that is packed together with the weights
+  uint64_t bias_hash = 0;   // hash of the bias or other data that is packed together with the weights
   uint64_t layout[8] = {};  // algorithm and sizes
 };
 
-// Packed float weights. All delegates and methods of the process that pack the same named data in the same way share
-// them. Weights without a name are not shared.
+// Packed float32 weights. If several delegates or methods of the process pack the same named data in the same way, they
+// share one copy. Weights without a name are not shared.
 class PackedWeights {
  public:
   PackedWeights() = default;
@@ -26,7 +26,8 @@ class PackedWeights {
   PackedWeights& operator=(PackedWeights&& other) noexcept;
   ~PackedWeights();
 
-  // Returns weights with this key. If there are none, `fill(floats)` writes them to `count` zeros (64-byte aligned).
+  // Returns the weights with this key. If there are none yet, allocates `count` zeros, aligned to 64 bytes, and calls
+  // `fill(floats)` to write the packed weights there.
   template <typename Fill>
   static Result<PackedWeights> get(const PackingKey& key, size_t count, const Fill& fill) {
     return get(
@@ -43,7 +44,7 @@ class PackedWeights {
   Entry* entry_ = nullptr;
 };
 
-// Returns a hash of a block of bytes. It is not secure against deliberate collisions.
+// Returns a hash of a block of bytes. It does not protect against deliberate collisions.
 uint64_t hash_of(const void* data, size_t size);
 
 // Returns the current number of blocks of packed weights, for tests.

@@ -6,9 +6,9 @@
 
 namespace rushlight::xnnpack {
 
-// Checks a payload and reads a graph from it. The payload may be freed afterwards, unless `keeps_payload` is set
-// because constants are stored in the payload itself. Named constants come from `named_data`, which may be null. The
-// graph lives in `allocator`; the caller calls its destructor.
+// Validates a payload and reads a graph from it. If `keeps_payload` is set, constants are stored in the payload itself;
+// otherwise the payload may be freed afterwards. Named constants come from `named_data`, which may be null. The memory
+// of the graph belongs to `allocator`; the caller calls the graph's destructor.
 Result<Graph*> read_graph(const void* payload, size_t size, const NamedDataMap* named_data, MemoryAllocator& allocator,
                           bool* keeps_payload);
 

@@ -3,7 +3,7 @@
 namespace rushlight::xnnpack {
 namespace {
 
-// Larger windows, strides and paddings are treated as damage.
+// Payloads with larger windows, strides or paddings are treated as damaged.
 constexpr uint32_t kMaxWindow = 1 << 16;
 
 void take(const schema::Node1x1& table, Node* node) {
@@ -21,18 +21,18 @@ void take(const schema::Node2x1& table, Node* node) {
   node->flags = table.flags();
 }
 
-// Reads tables whose only values are input_id and output_id.
+// Reads a table whose only values are input_id and output_id.
 template <class Table>
-void take_ends(const Table& table, Node* node) {
+void read_input_and_output(const Table& table, Node* node) {
   node->inputs[0] = table.input_id();
   node->num_inputs = 1;
   node->output = table.output_id();
   node->flags = table.flags();
 }
 
-Error take_list(const flatbuffer::Vector<uint32_t>& list, uint32_t rank, const char* what, uint32_t* target) {
-  RL_REQUIRE(list.size() == rank && rank <= kMaxRank, InvalidProgram, "%u %s for %u dimensions", list.size(), what,
-             rank);
+Error read_list(const flatbuffer::Vector<uint32_t>& list, uint32_t rank, const char* what, uint32_t* target) {
+  RL_REQUIRE(list.size() == rank && rank <= kMaxRank, InvalidProgram, "a node has %u %s for %u dimensions", list.size(),
+             what, rank);
   for (uint32_t i = 0; i < rank; ++i) target[i] = list[i];
   return Error::Ok;
 }
@@ -44,10 +44,11 @@ Error check(const PayloadWindow& window) {
   const uint32_t any[] = {
       window.top, window.right, window.bottom, window.left, window.adjustment_height, window.adjustment_width};
   for (const uint32_t number : positive) {
-    RL_REQUIRE(number >= 1 && number <= kMaxWindow, InvalidProgram, "a window parameter is %u", number);
+    RL_REQUIRE(number >= 1 && number <= kMaxWindow, InvalidProgram,
+               "a size, stride, dilation or channel count of a window is %u", number);
   }
   for (const uint32_t number : any) {
-    RL_REQUIRE(number <= kMaxWindow, InvalidProgram, "a padding is %u", number);
+    RL_REQUIRE(number <= kMaxWindow, InvalidProgram, "the padding of a window is %u", number);
   }
   return Error::Ok;
 }
@@ -79,7 +80,7 @@ Error take(const schema::Convolution& table, Node* node) {
 }
 
 Error take(const schema::Pooling& table, bool is_dilated, Node* node) {
-  take_ends(table, node);
+  read_input_and_output(table, node);
   PayloadWindow& window = node->window;
   window.top = table.padding_top();
   window.right = table.padding_right();
@@ -101,7 +102,7 @@ Error take(const schema::Concatenate& table, uint32_t count, Node* node) {
                           table.input5_id()};
   for (uint32_t i = 0; i < count; ++i) {
     node->inputs[i] = ids[i];
-    RL_REQUIRE(ids[i] != kNone, InvalidProgram, "input %u of a concatenation is absent", i);
+    RL_REQUIRE(ids[i] != kNone, InvalidProgram, "input %u of a concatenation is missing", i);
   }
   node->num_inputs = count;
   node->axis = table.axis();
@@ -119,8 +120,8 @@ Error read_node(const schema::XNode& table, Node* node) {
     node->has_bounds = true;
     node->min = bounds.output_min();
     node->max = bounds.output_max();
-    RL_REQUIRE(node->min <= node->max, InvalidProgram, "results of a %s are bounded by [%g, %g]", name_of(node->kind),
-               static_cast<double>(node->min), static_cast<double>(node->max));
+    RL_REQUIRE(node->min <= node->max, InvalidProgram, "the bounds of the results of a %s are invalid: [%g, %g]",
+               name_of(node->kind), static_cast<double>(node->min), static_cast<double>(node->max));
   }
   switch (node->kind) {
 #define RL_UNARY(name)                         \
@@ -195,57 +196,57 @@ Error read_node(const schema::XNode& table, Node* node) {
     }
     case Kind::XNNStaticTranspose: {
       const schema::XNNStaticTranspose part = table.xnode_union_as_XNNStaticTranspose();
-      take_ends(part, node);
+      read_input_and_output(part, node);
       node->rank = part.num_dims();
-      RL_TRY(take_list(part.perm(), node->rank, "permuted axes", node->first));
+      RL_TRY(read_list(part.perm(), node->rank, "permuted axes", node->first));
       uint32_t seen = 0;
       for (uint32_t i = 0; i < node->rank; ++i) {
-        RL_REQUIRE(node->first[i] < node->rank, InvalidProgram, "axis %u of %u is permuted", node->first[i],
-                   node->rank);
+        RL_REQUIRE(node->first[i] < node->rank, InvalidProgram,
+                   "a permutation contains axis %u of a tensor with %u dimensions", node->first[i], node->rank);
         seen |= 1u << node->first[i];
       }
-      RL_REQUIRE(seen == (1u << node->rank) - 1, InvalidProgram, "a permutation names an axis twice");
+      RL_REQUIRE(seen == (1u << node->rank) - 1, InvalidProgram, "a permutation contains an axis twice");
       break;
     }
     case Kind::XNNStaticReshape: {
       const schema::XNNStaticReshape part = table.xnode_union_as_XNNStaticReshape();
-      take_ends(part, node);
+      read_input_and_output(part, node);
       node->rank = part.num_dims();
-      RL_TRY(take_list(part.new_shape(), node->rank, "sizes", node->first));
+      RL_TRY(read_list(part.new_shape(), node->rank, "sizes", node->first));
       break;
     }
     case Kind::XNNStaticSlice: {
       const schema::XNNStaticSlice part = table.xnode_union_as_XNNStaticSlice();
-      take_ends(part, node);
+      read_input_and_output(part, node);
       node->rank = part.num_dims();
-      RL_TRY(take_list(part.offsets(), node->rank, "offsets", node->first));
-      RL_TRY(take_list(part.sizes(), node->rank, "sizes", node->second));
+      RL_TRY(read_list(part.offsets(), node->rank, "offsets", node->first));
+      RL_TRY(read_list(part.sizes(), node->rank, "sizes", node->second));
       break;
     }
     case Kind::XNNStaticConstantPad: {
       const schema::XNNStaticConstantPad part = table.xnode_union_as_XNNStaticConstantPad();
-      take_ends(part, node);
+      read_input_and_output(part, node);
       node->rank = part.pre_paddings().size();
-      RL_TRY(take_list(part.pre_paddings(), node->rank, "paddings before", node->first));
-      RL_TRY(take_list(part.post_paddings(), node->rank, "paddings after", node->second));
+      RL_TRY(read_list(part.pre_paddings(), node->rank, "paddings before", node->first));
+      RL_TRY(read_list(part.post_paddings(), node->rank, "paddings after", node->second));
       node->number = part.padding_value();
       break;
     }
     case Kind::XNNStaticResizeBilinear2D: {
       const schema::XNNStaticResizeBilinear2D part = table.xnode_union_as_XNNStaticResizeBilinear2D();
-      take_ends(part, node);
+      read_input_and_output(part, node);
       node->height = part.new_height();
       node->width = part.new_width();
       RL_REQUIRE(node->height - 1 < kMaxWindow && node->width - 1 < kMaxWindow, InvalidProgram,
-                 "an image is resized to %u x %u", node->height, node->width);
+                 "the new size of a resized image is invalid: %u x %u", node->height, node->width);
       break;
     }
     case Kind::XNNELU:
-      take_ends(table.xnode_union_as_XNNELU(), node);
+      read_input_and_output(table.xnode_union_as_XNNELU(), node);
       node->number = table.xnode_union_as_XNNELU().alpha();
       break;
     case Kind::XNNLeakyReLU:
-      take_ends(table.xnode_union_as_XNNLeakyReLU(), node);
+      read_input_and_output(table.xnode_union_as_XNNLeakyReLU(), node);
       node->number = table.xnode_union_as_XNNLeakyReLU().negative_slope();
       break;
     case Kind::XNNScaledDotProductAttention: {
@@ -258,13 +259,13 @@ Error read_node(const schema::XNode& table, Node* node) {
       break;
     }
     default:
-      return fail(Error::NotSupported, "nodes of kind %s are not run by this build", name_of(node->kind));
+      return fail(Error::NotSupported, "XnnpackBackend does not support nodes of kind %s", name_of(node->kind));
   }
-  // Only the bias of a convolution or of a fully connected node may be absent.
+  // Only the bias of a convolution or of a fully connected node may be missing.
   for (uint32_t i = 0; i < node->num_inputs; ++i) {
     const bool is_bias = i == 2 && (node->kind == Kind::XNNConv2d || node->kind == Kind::XNNDepthwiseConv2d ||
                                     node->kind == Kind::XNNConvTranspose2d || node->kind == Kind::XNNFullyConnected);
-    RL_REQUIRE(node->inputs[i] != kNone || is_bias, InvalidProgram, "input %u of a %s is absent", i,
+    RL_REQUIRE(node->inputs[i] != kNone || is_bias, InvalidProgram, "input %u of a %s is missing", i,
                name_of(node->kind));
   }
   return Error::Ok;

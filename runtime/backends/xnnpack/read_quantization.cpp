@@ -13,37 +13,38 @@ using schema::XNNQuantParams;
 bool is_scale(float scale) { return std::isfinite(scale) && scale > 0; }
 
 Error read_by_tensor(const schema::PerTensorQuant& table, size_t id, Value* value) {
-  RL_REQUIRE(bool(table), InvalidProgram, "value %zu has no scale", id);
+  RL_REQUIRE(bool(table), InvalidProgram, "quantized value %zu has no scale", id);
   value->quantization.by = By::Tensor;
   value->quantization.scale = table.scale();
   value->quantization.zero = table.zero_point();
-  RL_REQUIRE(is_scale(table.scale()), InvalidProgram, "value %zu has the scale %g", id,
+  RL_REQUIRE(is_scale(table.scale()), InvalidProgram, "value %zu has the invalid scale %g", id,
              static_cast<double>(table.scale()));
   const int32_t zero = table.zero_point();
   const bool fits = value->dtype == ScalarType::Char   ? zero >= -128 && zero <= 127
                     : value->dtype == ScalarType::Byte ? zero >= 0 && zero <= 255
                                                        : zero == 0;
-  RL_REQUIRE(fits, InvalidProgram, "value %zu has the zero point %d", id, zero);
+  RL_REQUIRE(fits, InvalidProgram, "value %zu has the zero point %d, which is outside of the range of its dtype", id,
+             zero);
   return Error::Ok;
 }
 
 Error read_axis(int32_t axis, size_t id, Value* value) {
   RL_REQUIRE(axis >= 0 && static_cast<uint32_t>(axis) < value->shape.rank, InvalidProgram,
-             "value %zu has scales along dimension %d", id, axis);
+             "value %zu has scales along dimension %d, which does not exist", id, axis);
   value->quantization.axis = static_cast<uint32_t>(axis);
   return Error::Ok;
 }
 
 Error read_by_group(const schema::PerChannelGroupQuant& table, size_t id, Value* value) {
-  RL_REQUIRE(bool(table), InvalidProgram, "value %zu has no scales", id);
+  RL_REQUIRE(bool(table), InvalidProgram, "quantized value %zu has no scales", id);
   value->quantization.by = By::Group;
   RL_TRY(read_axis(table.channel_dim(), id, value));
   RL_REQUIRE(value->shape.rank == 2 && value->quantization.axis == 0, InvalidProgram,
-             "value %zu has scales for groups but is no matrix with channels first", id);
+             "value %zu has scales per group, but is not a matrix [channels, inputs]", id);
   const int64_t size = table.group_size();
   RL_REQUIRE(size > 0 && value->shape.dims[1] % size == 0, InvalidProgram,
-             "value %zu has groups of %lld of %lld numbers", id, static_cast<long long>(size),
-             static_cast<long long>(value->shape.dims[1]));
+             "value %zu has groups of %lld numbers, which do not divide its rows of %lld numbers", id,
+             static_cast<long long>(size), static_cast<long long>(value->shape.dims[1]));
   value->quantization.group = static_cast<uint32_t>(size);
   return Error::Ok;
 }
@@ -53,8 +54,8 @@ bool is_weighted(Kind kind) {
          kind == Kind::XNNFullyConnected;
 }
 
-// Whether a node copies elements, so that the quantization of input and output must be equal.
-bool moves(Kind kind) {
+// Whether a node only copies elements, so that its input and output must have the same quantization parameters.
+bool copies_elements(Kind kind) {
   switch (kind) {
     case Kind::XNNStaticTranspose:
     case Kind::XNNStaticReshape:
@@ -70,7 +71,7 @@ bool moves(Kind kind) {
   }
 }
 
-Error misfit(const Node& node, const char* what) {
+Error invalid_node(const Node& node, const char* what) {
   return fail(Error::InvalidProgram, "a %s (debug handle %u) is invalid: %s", name_of(node.kind), node.debug_handle,
               what);
 }
@@ -87,26 +88,32 @@ Error check_node(const Graph& graph, const Node& node) {
     const Value& in = graph.values[node.inputs[i]];
     const By by = in.quantization.by;
     const bool is_weight = is_weighted(node.kind) && i == 1, is_bias = is_weighted(node.kind) && i == 2;
-    if ((by == By::Channel || by == By::Group) && !is_weight && !is_bias) return misfit(node, "its input has scales");
+    if ((by == By::Channel || by == By::Group) && !is_weight && !is_bias)
+      return invalid_node(node, "only weights and biases may have scales per channel or group");
     if (by == By::Group && (is_bias || node.kind != Kind::XNNFullyConnected || (node.flags & kTransposeWeights) != 0)) {
-      return misfit(node, "its weights have scales for groups");
+      return invalid_node(node, "only weights of fully connected nodes may have scales per group");
     }
     if (by == By::Channel && is_weight && in.is_int4 && in.quantization.axis != 0) {
-      return misfit(node, "channels of its weights are not rows");
+      return invalid_node(node, "4-bit weights need their channels as the first dimension");
     }
-    if (by == By::Row && (!is_weighted(node.kind) || i != 0)) return misfit(node, "its input has scales by row");
-    if (by == By::Row && is_quantized(out)) return misfit(node, "its result has a scale");
-    if (in.dtype == ScalarType::Int && !is_bias) return misfit(node, "its input has 32 bits");
-    if (moves(node.kind) && !is_same(in, out)) return misfit(node, "it changes values");
+    if (by == By::Row && (!is_weighted(node.kind) || i != 0))
+      return invalid_node(node, "only the input of convolutions and fully connected nodes may have scales per row");
+    if (by == By::Row && is_quantized(out))
+      return invalid_node(node, "the result must be float, because the input has scales per row");
+    if (in.dtype == ScalarType::Int && !is_bias) return invalid_node(node, "only a bias may be int32");
+    if (copies_elements(node.kind) && !is_same(in, out))
+      return invalid_node(node, "the input and the result have different dtypes or quantization parameters");
   }
   if (out.quantization.by == By::Row) {
     const Value& in = graph.values[node.inputs[0]];
-    if (node.kind != Kind::XNNConvert || is_quantized(in)) return misfit(node, "its result has scales by row");
-    if (out.argument != kNone) return misfit(node, "its result leaves the delegate");
+    if (node.kind != Kind::XNNConvert || is_quantized(in))
+      return invalid_node(node, "only the conversion of a float value may have a result with scales per row");
+    if (out.argument != kNone)
+      return invalid_node(node, "a value with scales per row cannot be an output of the delegate");
   } else if (is_quantized(out) && out.quantization.by != By::Tensor) {
-    return misfit(node, "its result has several scales");
+    return invalid_node(node, "the result may have only one scale");
   } else if (out.dtype == ScalarType::Int) {
-    return misfit(node, "its result has 32 bits");
+    return invalid_node(node, "the result may not be int32");
   }
   return Error::Ok;
 }
@@ -117,7 +124,8 @@ Error read_quantization(const schema::XNNQuantizedTensorValue& table, size_t id,
   const schema::XNNDatatype datatype = table.tensor_value().datatype();
   const XNNQuantParams params = table.quant_params_type();
   const auto mismatch = [&] {
-    return fail(Error::InvalidProgram, "value %zu of datatype %d has quantization parameters of kind %d", id,
+    return fail(Error::InvalidProgram,
+                "value %zu of datatype %d has quantization parameters of kind %d, which do not belong together", id,
                 static_cast<int>(datatype), static_cast<int>(params));
   };
   switch (datatype) {
@@ -149,14 +157,15 @@ Error read_quantization(const schema::XNNQuantizedTensorValue& table, size_t id,
       if (!rows) return mismatch();
       const int32_t dims = rows.num_nonbatch_dims();
       RL_REQUIRE(dims > 0 && static_cast<uint32_t>(dims) <= value->shape.rank, InvalidProgram,
-                 "value %zu has scales for its last %d of %u dimensions", id, dims, value->shape.rank);
+                 "value %zu has scales for rows of %d dimensions, but has %u dimensions", id, dims, value->shape.rank);
       value->dtype = ScalarType::Char;
       value->quantization.by = By::Row;
       value->quantization.group = static_cast<uint32_t>(dims);
       return Error::Ok;
     }
     default:
-      return fail(Error::NotSupported, "value %zu of the payload has datatype %d, which this build does not run", id,
+      return fail(Error::NotSupported,
+                  "value %zu of the payload has datatype %d, which XnnpackBackend does not support", id,
                   static_cast<int>(datatype));
   }
 }
@@ -171,13 +180,13 @@ Error find_scales(const schema::XNNQuantizedTensorValue& table, size_t id, const
     const auto groups = table.quant_params_as_PerChannelGroupQuant();
     *scales = {groups.num_scales(), groups.scale_buffer_idx(), sizeof(uint16_t), {}};
     expected = value.shape.dims[0] * (value.shape.dims[1] / value.quantization.group);
-    RL_REQUIRE(scales->constant != 0, NotSupported, "value %zu has scales of groups which are not bfloat16", id);
+    RL_REQUIRE(scales->constant != 0, NotSupported, "the scales per group of value %zu are not bfloat16", id);
   } else {
     return Error::Ok;
   }
   if (scales->constant == 0) scales->count = scales->floats.size();
-  RL_REQUIRE(scales->count == expected, InvalidProgram, "value %zu has %u scales where it needs %lld", id,
-             scales->count, static_cast<long long>(expected));
+  RL_REQUIRE(scales->count == expected, InvalidProgram, "value %zu has %u scales, but needs %lld", id, scales->count,
+             static_cast<long long>(expected));
   return Error::Ok;
 }
 
@@ -186,7 +195,7 @@ Error check_scales(size_t id, const Value& value, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     const float scale = is_short ? detail::bfloat16_to_float(static_cast<const uint16_t*>(value.quantization.scales)[i])
                                  : static_cast<const float*>(value.quantization.scales)[i];
-    RL_REQUIRE(is_scale(scale), InvalidProgram, "value %zu has the scale %g", id, static_cast<double>(scale));
+    RL_REQUIRE(is_scale(scale), InvalidProgram, "value %zu has the invalid scale %g", id, static_cast<double>(scale));
   }
   return Error::Ok;
 }
@@ -203,11 +212,13 @@ Error check_quantization(const Graph& graph) {
     const Value& value = graph.values[i];
     const By by = value.quantization.by;
     RL_REQUIRE(value.argument == kNone || by == By::None || (by == By::Tensor && value.dtype != ScalarType::Int),
-               InvalidProgram, "value %zu of the payload cannot be an argument with its scales", i);
-    RL_REQUIRE(value.constant == nullptr || by != By::Row, InvalidProgram, "value %zu is constant with scales by row",
+               InvalidProgram, "value %zu is an argument of the delegate, so that it must be float or have one scale",
                i);
+    RL_REQUIRE(value.constant == nullptr || by != By::Row, InvalidProgram,
+               "value %zu is constant, so that it cannot have scales per row", i);
     RL_REQUIRE(value.constant != nullptr || (by != By::Channel && by != By::Group && value.dtype != ScalarType::Int),
-               InvalidProgram, "value %zu has scales of weights but is not constant", i);
+               InvalidProgram,
+               "value %zu is not constant, so that it cannot be int32 or have scales per channel or group", i);
   }
   for (const Node& node : graph.nodes) RL_TRY(check_node(graph, node));
   return Error::Ok;

@@ -1,4 +1,4 @@
-// XNNConvert between floats and integers.
+// Conversions (XNNConvert) between floats and quantized numbers.
 #include <algorithm>
 #include <cmath>
 #include <new>
@@ -68,7 +68,8 @@ class RequantizeStep final : public Step {
 
 }  // namespace
 
-// Chooses the parameters as XNNPACK does: 0 is exact, and the bound with the smaller error is exact.
+// Chooses the same parameters as XNNPACK: 0 is represented exactly, and the zero point is computed from the bound with
+// the smaller rounding error.
 void choose_row_scale(float least, float most, float* scale, int32_t* zero) {
   least = std::min(least, 0.0f);
   most = std::max(most, 0.0f);

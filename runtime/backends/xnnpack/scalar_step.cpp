@@ -12,7 +12,7 @@ namespace {
 
 bool is_pool(Kind kind) { return kind == Kind::XNNAvgPooling2d || kind == Kind::XNNMaxPooling2d; }
 
-// Returns the mean or maximum of the window's elements inside the image. It is NaN if an element is NaN.
+// Returns the mean or maximum of the elements of a window, without padding. The result is NaN if an element is NaN.
 float pooled(const Node& node, const Shape& in, const float* floats, const Shape& out, int64_t index) {
   const PayloadWindow& w = node.window;
   const int64_t channels = out.dims[3], channel = index % channels;
@@ -41,7 +41,7 @@ class ScalarStep final : public Step {
  public:
   explicit ScalarStep(const Node& node) : Step(node) {}
 
-  // The first two inputs are converted to floats if they have half precision.
+  // Scratch memory for float32 copies of the first input, and of the slopes of a PReLU, if they are half precision.
   size_t scratch_bytes(const Operand* operands) const override {
     return float_bytes(operands[node_.inputs[0]]) + (has_slopes() ? float_bytes(operands[node_.inputs[1]]) : 0);
   }
@@ -101,13 +101,13 @@ Result<Step*> make_scalar_step(const Graph& graph, const Node& node, MemoryAlloc
   const auto is_float = [](ScalarType dtype) {
     return dtype == ScalarType::Float || dtype == ScalarType::Half || dtype == ScalarType::BFloat16;
   };
-  bool suits = loses_special_values(node.kind) || is_pool(node.kind) || node.kind == Kind::XNNPReLU;
-  suits = suits && is_float(graph.values[node.output].dtype);
+  bool is_supported = loses_special_values(node.kind) || is_pool(node.kind) || node.kind == Kind::XNNPReLU;
+  is_supported = is_supported && is_float(graph.values[node.output].dtype);
   for (uint32_t i = 0; i < node.num_inputs; ++i) {
-    suits = suits && (node.inputs[i] == kNone || is_float(graph.values[node.inputs[i]].dtype));
+    is_supported = is_supported && (node.inputs[i] == kNone || is_float(graph.values[node.inputs[i]].dtype));
   }
-  RL_REQUIRE(suits, NotSupported, "nothing in this build runs a %s (debug handle %u)", name_of(node.kind),
-             node.debug_handle);
+  RL_REQUIRE(is_supported, NotSupported, "this build has no implementation of a %s (debug handle %u)",
+             name_of(node.kind), node.debug_handle);
   void* memory = allocator.allocate(sizeof(ScalarStep), alignof(ScalarStep));
   RL_REQUIRE(memory != nullptr, MemoryAllocationFailed, "no memory for a step");
   return static_cast<Step*>(new (memory) ScalarStep(node));

@@ -6,12 +6,13 @@
 
 namespace rushlight::xnnpack {
 
-// Sets shapes[node.output] from shapes[node.inputs[...]]; `shapes` has an element for each value. Fails if the input
-// shapes do not fit the node's parameters. Images are [batch, height, width, channels].
+// Sets shapes[node.output] from the shapes of the node's inputs. `shapes` [values] has an element for each value.
+// Returns InvalidProgram if the shapes of the inputs do not match the node's parameters. Images are [batch, height,
+// width, channels].
 Error infer_shape(const Graph& graph, const Node& node, Shape* shapes);
 
-// Returns the value of all elements of a result that is not empty although an input is empty, or nullopt if such a
-// result is undefined.
-std::optional<float> value_of_nothing(const Graph& graph, const Node& node);
+// If an input of a node is empty and its result is not, all elements of the result have one value. Returns this value,
+// or nullopt if the result is undefined.
+std::optional<float> fill_value(const Graph& graph, const Node& node);
 
 }  // namespace rushlight::xnnpack

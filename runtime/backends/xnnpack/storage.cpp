@@ -9,8 +9,8 @@ bool keeps_elements(Kind kind) { return kind == Kind::XNNStaticReshape || kind =
 
 }  // namespace
 
-// A view can share its input's memory, because values never change. If the view is an output, its memory is given by
-// the caller; then the input uses this memory, unless the caller gives the input's memory too.
+// A view can share its input's memory, because no step changes values in place. If the view is an output, the caller
+// provides its memory. The input then also uses this memory, unless the input is an argument or a constant itself.
 Error Storage::find_views(const Graph& graph, MemoryAllocator& allocator) {
   graph_ = &graph;
   roots_ = make_array<uint32_t>(allocator, graph.values.size());
@@ -23,7 +23,7 @@ Error Storage::find_views(const Graph& graph, MemoryAllocator& allocator) {
     if (source.dtype != result.dtype) continue;
     if (result.argument == kNone) {
       roots_[node.output] = in;
-    } else if (is_inside(in)) {
+    } else if (is_in_workspace(in)) {
       roots_[in] = node.output;
     }
   }
@@ -39,7 +39,7 @@ bool Storage::is_view(const Node& node) const {
   return keeps_elements(node.kind) && root_of(node.inputs[0]) == root_of(node.output);
 }
 
-bool Storage::is_inside(uint32_t id) const {
+bool Storage::is_in_workspace(uint32_t id) const {
   const Value& value = graph_->values[id];
   return value.argument == kNone && value.constant == nullptr;
 }
@@ -54,7 +54,7 @@ Error Storage::find_uses(Span<Step* const> steps, MemoryAllocator& allocator) {
     const Node& node = steps[s]->node();
     for (uint32_t i = 0; i < node.num_inputs; ++i) {
       if (node.inputs[i] == kNone || !steps[s]->reads(i)) continue;
-      uses_[num_uses_++] = {s, root_of(node.inputs[i]), false, steps[s]->reads_beyond()};
+      uses_[num_uses_++] = {s, root_of(node.inputs[i]), false, steps[s]->reads_past_end()};
     }
     uses_[num_uses_++] = {s, root_of(node.output), true, false};
   }

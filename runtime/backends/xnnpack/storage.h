@@ -10,11 +10,11 @@ struct Use {
   uint32_t step = 0;
   uint32_t root = 0;  // the value that owns the memory
   bool writes = false;
-  bool beyond = false;  // up to 16 bytes after the memory are read too
+  bool past_end = false;  // the step may also read up to 16 bytes after the end of the memory
 };
 
-// Decides which values share memory, and records when each memory is read and written. From this follow the steps that
-// are not needed, the lifetimes of memory, and the memory that must be readable beyond its end.
+// Decides which values share memory, and records when each memory is read and written. The executor uses this to find
+// steps that are not needed, lifetimes of memory, and memory that must be readable beyond its end.
 class Storage {
  public:
   // Finds the values that share the memory of other values.
@@ -26,8 +26,8 @@ class Storage {
   uint32_t root_of(uint32_t id) const;
   // Whether a node's result shares the memory of its input, so that the node needs no step.
   bool is_view(const Node& node) const;
-  // Whether a value owns memory in the workspace: it is computed and is not an output.
-  bool is_inside(uint32_t id) const;
+  // Whether the memory of a value is in the workspace: the value is not an argument and not a constant.
+  bool is_in_workspace(uint32_t id) const;
   Span<const Use> uses() const { return {uses_, num_uses_}; }
 
  private:

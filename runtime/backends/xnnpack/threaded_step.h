@@ -17,7 +17,8 @@ class ThreadedStep : public Step {
     const int64_t given = static_cast<int64_t>(context.thread_count());
     return given < threads_ ? given : threads_;
   }
-  // Calls body(worker, begin, end) on disjoint ranges that cover [0, count); all but one have at least `grain` items.
+  // Calls body(worker, begin, end) on disjoint ranges that cover [0, count). All ranges except one have at least
+  // `grain` items.
   template <typename Body>
   void share(KernelRuntimeContext& context, int64_t count, const Body& body, int64_t grain = 1) const {
     const int64_t most = workers(context), wanted = count / grain < 1 ? 1 : count / grain;

@@ -1,4 +1,5 @@
-// The functions of a build without XNNPACK, in which kernels, microkernels and scalar steps run all nodes.
+// Replaces the functions that call XNNPACK in a build without it. Kernels, microkernels and scalar steps then execute
+// all nodes.
 #include "backends/xnnpack/step.h"
 #include "backends/xnnpack/threads.h"
 
@@ -9,7 +10,7 @@ bool initialize_library() { return true; }
 pthreadpool* shared_threads(size_t) { return nullptr; }
 
 Result<Step*> make_library_step(const Graph&, const Node& node, const Operand*, MemoryAllocator&) {
-  return fail(Error::NotSupported, "this build has no XNNPACK for a %s", name_of(node.kind));
+  return fail(Error::NotSupported, "this build has no XNNPACK operator for a %s", name_of(node.kind));
 }
 
 }  // namespace rushlight::xnnpack

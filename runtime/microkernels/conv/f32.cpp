@@ -12,17 +12,17 @@ namespace rushlight::microkernels {
 
 namespace {
 
-// With fewer channels than this, whole windows are gathered into rows of the LHS.
+// If there are fewer channels than this, whole windows are gathered into rows of the LHS.
 constexpr int64_t kFewChannels = 8;
-// Most bytes of the LHS in a block of rows: the block stays in the L2 cache while all panels are multiplied. Processors
-// with wider vectors have larger caches.
+// The maximum number of bytes of the LHS in a block of rows. The block stays in the L2 cache while it is multiplied by
+// all panels. Processors with wider vectors have larger L2 caches.
 int64_t block_bytes(const F32Microkernels& kernels) { return (kernels.width >= 16 ? 640 : 208) * 1024; }
 constexpr int64_t kMostRows = 240;
-// The same for rows that a prologue writes.
+// As block_bytes(), for rows that a prologue writes.
 int64_t prologue_bytes(const F32Microkernels& kernels) { return (kernels.width >= 16 ? 256 : 104) * 1024; }
-// Outputs of this many bytes or more are prefetched before they are written.
+// Outputs of at least this many bytes are prefetched before they are written.
 constexpr int64_t kManyOutputs = 1 << 20;
-// A row of output with at least this many tiles is computed by itself without a loss of speed.
+// The minimum number of tiles in a row of output that is computed separately without a loss of speed.
 constexpr int64_t kLeastLine = 3;
 
 }  // namespace
@@ -30,9 +30,9 @@ constexpr int64_t kLeastLine = 3;
 Error PackedConvolution::prepare(const Sources& sources, const Image& out, const Image* residual) {
   const Image& in = sources.images[0];
   RL_REQUIRE(in.sizes[0] == out.sizes[0] && sources.channels() == groups * channels && out.sizes[3] == groups * outputs,
-             InvalidProgram, "operands of a product do not fit its weights");
-  RL_REQUIRE(out.has_channels_last(), InvalidProgram, "the output of a product is not in rows");
-  // If lines of the output are not evenly spaced, a block of rows never exceeds a line.
+             InvalidProgram, "the shapes of the operands of a convolution or GEMM do not match its weights");
+  RL_REQUIRE(out.has_channels_last(), InvalidProgram, "the output of a convolution or GEMM is not channels-last");
+  // If the distance between lines of the output is not constant, a block of rows is never longer than a line.
   is_apart_ = !out.has_pixel_step(&out_step_);
   if (is_apart_) out_step_ = out.strides[2];
   in_ = sources;
@@ -41,9 +41,9 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
   if (residual) {
     residual_ = *residual;
     RL_REQUIRE(!is_apart_ && residual_.has_pixel_step(&residual_step_) && residual_.has_channels_last(), InvalidProgram,
-               "the residual of a product is not in rows");
+               "a convolution or GEMM with a residual needs channels-last pixels at constant distances");
     RL_REQUIRE(std::equal(out.sizes, out.sizes + 4, residual_.sizes), InvalidProgram,
-               "the residual of a product has another shape");
+               "the residual of a convolution or GEMM does not have the shape of the output");
   }
   rows_ = out.sizes[0] * out.sizes[1] * out.sizes[2];
   is_plain_ = taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && window.pad_h == 0 && window.pad_w == 0 &&
@@ -51,11 +51,12 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
   gathers_ = (in.strides[3] != 1 && channels > 1) || (taps() > 1 && channels < kFewChannels && groups == 1);
   has_lines_ = gathers_ && !is_apart_ && groups == 1 && (in.strides[2] == 1 || in.sizes[2] == 1) &&
                out.sizes[2] >= kLeastLine * kernels->gemm_rows;
-  RL_REQUIRE(!gathers_ || groups == 1, InvalidProgram, "a grouped convolution's channels are not contiguous");
+  RL_REQUIRE(!gathers_ || groups == 1, InvalidProgram,
+             "the input channels of a grouped convolution are not contiguous");
   piece_ = channels;
   if (sources.count > 1) {
     RL_REQUIRE(groups == 1 && !gathers_ && sources.has_channels_last(), InvalidProgram,
-               "a convolution cannot read channels from several places");
+               "a convolution does not support this layout of several inputs");
     for (int i = 0; i < sources.count; ++i) piece_ = std::gcd(piece_, sources.images[i].sizes[3]);
     is_plain_ = false;
   }
@@ -63,13 +64,13 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
     const bool is_product = taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && window.pad_h == 0 &&
                             window.pad_w == 0 && std::equal(in.sizes, in.sizes + 3, out.sizes);
     RL_REQUIRE(is_product && groups == 1 && sources.count == 1 && !gathers_, InvalidProgram,
-               "a convolution of windows has a prologue");
+               "only a 1 x 1 convolution can have a prologue");
   }
-  // Input pixels for each output pixel: several taps read the same pixel, and strides skip pixels.
+  // The number of input pixels for each output pixel. Several taps may read the same pixel, and strides skip pixels.
   const int64_t pixels = std::min(window.stride_h, window.kernel_h) * std::min(window.stride_w, window.kernel_w);
   const int64_t part = gathers_ ? depth_of_part(1, depth()) : depth_of_part(taps() * pieces(), piece_);
   const int64_t row_floats = gathers_ || taps() == 1 ? part : std::min(part, channels * pixels);
-  // 16-bit weights need half the cache, and are converted to float32 once for each block.
+  // 16-bit weights need half of the cache. They are converted to float32 once for each block.
   const int64_t bytes = block_bytes(*kernels) * (weights.f16 ? 2 : 1);
   block_ = std::max<int64_t>(1, bytes / (std::max<int64_t>(1, row_floats) * 4));
   if (prologue.applies) {
@@ -85,9 +86,9 @@ const Bf16PairMicrokernels* PackedConvolution::pairs() const {
   return bf16_pair_microkernels(*kernels);
 }
 
-// Divides the larger operand among the workers, so that all workers read the smaller one. Rows are preferred if both
-// are of similar size, because a worker has the rows that it wrote in its cache, or if there are too few panels to
-// divide them evenly.
+// Returns whether the columns, and not the rows, are divided among the workers. The larger operand is divided, and all
+// workers read the smaller one. Rows are divided if both have similar sizes, because a worker has the rows that it
+// wrote in its cache, or if there are too few panels to divide them evenly.
 bool PackedConvolution::is_by_columns(int64_t workers) const {
   if (workers == 1 || divide_up(rows_, kernels->gemm_rows) < workers) return workers > 1;
   const int64_t panels = divide_up(outputs, packing().panel);
@@ -110,14 +111,15 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
   if (work() / 2 < kSerialWork) workers = 1;
   if (rows_ == 1 && is_plain_ && !gathers_ && !prologue.applies) return run_row(context, workers);
   const int64_t panels = divide_up(outputs, packing().panel);
-  // A multiple of the number of workers, so that all get equally many.
+  // A multiple of the number of workers, so that all workers get the same number.
   const int64_t groups_of_rows = round_up(divide_up(rows_, kernels->gemm_rows), workers);
-  // Prefetches the next step's weights only in the last part of a worker's own range.
+  // Prefetches the weights of the next step only in the last part of a worker's own range.
   const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
     return end == count * (worker + 1) / workers ? next.of(worker, workers) : Ahead{};
   };
   if (is_by_columns(workers)) {
-    // Each part repeats the gathering, rounding or prologue of its rows, so there is one part if one of them is needed.
+    // Each part repeats the gathering, rounding or prologue of its rows. If one of these is needed, there is only one
+    // part.
     const int64_t least = gathers_ || prologue.applies || pairs() ? panels : depth() <= kMostDepth ? 1 : 2;
     for_sharing_workers(context, workers, panels, least, [&](int64_t worker, int64_t begin, int64_t end) {
       part(scratch + worker * worker_floats(), 0, rows_, begin, end, ahead(worker, end, panels));
@@ -134,8 +136,8 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
 void PackedConvolution::run_row(KernelRuntimeContext& context, int64_t workers) const {
   const int64_t panel = packing().panel;
   const int64_t width = packing().columns(outputs);
-  // The panels behind the last group of four are summed in another order. They are not divided, so that no sum depends
-  // on the number of workers.
+  // The sums of the panels after the last group of four have another order. These panels are not divided among workers,
+  // so that no result depends on the number of workers.
   const int64_t fours = outputs / panel / 4 * 4, parts = fours + (fours * panel < outputs ? 1 : 0);
   for (int64_t g = 0; g < groups; ++g) {
     const auto multiply_row = [&](int64_t first, int64_t last, bool ends) {
@@ -180,7 +182,7 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
   gemm.epilogue.residual_step = residual_step_;
   gemm.fetches_output = rows_ * groups * outputs * static_cast<int64_t>(sizeof(float)) >= kManyOutputs;
   const int64_t width = packing().columns(outputs);
-  // All blocks have about the same number of rows.
+  // All blocks have similar numbers of rows.
   const int64_t blocks = divide_up(m1 - m0, block_);
   const int64_t block =
       std::min(block_, round_up(divide_up(m1 - m0, std::max<int64_t>(1, blocks)), kernels->gemm_rows));
@@ -194,7 +196,7 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
       gather(m, count, gathered);
       for (int64_t i = 0; i < count; ++i) rows[i] = gathered + i * depth();
     } else {
-      address(m, count, rows);
+      set_row_pointers(m, count, rows);
       if (prologue.applies) apply_prologue(m, count, rows, gathered);
     }
     for (int64_t g = 0; g < groups; ++g) {
@@ -220,9 +222,9 @@ int64_t PackedConvolution::row_gap() const {
   return is_plain_ ? in_step_ : in_.images[0].strides[2] * window.stride_w;
 }
 
-// Writes the pointers rows[(tap * pieces() + piece) * count + i]: to this piece of the pixel that output m + i reads
-// with this tap, or to `zeros` for padding.
-void PackedConvolution::address(int64_t m, int64_t count, const float** rows) const {
+// Writes the pointers rows[(tap * pieces() + piece) * count + i]. Each points to this piece of the pixel that output m
+// + i reads with this tap, or to `zeros` for padding.
+void PackedConvolution::set_row_pointers(int64_t m, int64_t count, const float** rows) const {
   if (is_plain_) {
     const float* const base = in_.images[0].data;
     for (int64_t i = 0; i < count; ++i) rows[i] = base + (m + i) * in_step_;
@@ -231,11 +233,12 @@ void PackedConvolution::address(int64_t m, int64_t count, const float** rows) co
   for (int64_t i = 0, piece = 0; i < in_.count; ++i) {
     Image in = in_.images[i];
     const int64_t end = i + 1 < in_.count ? piece + in.sizes[3] / piece_ : pieces();
-    for (; piece < end; ++piece, in.data += piece_) address(in, m, count, piece, rows);
+    for (; piece < end; ++piece, in.data += piece_) set_row_pointers(in, m, count, piece, rows);
   }
 }
 
-void PackedConvolution::address(const Image& in, int64_t m, int64_t count, int64_t piece, const float** rows) const {
+void PackedConvolution::set_row_pointers(const Image& in, int64_t m, int64_t count, int64_t piece,
+                                         const float** rows) const {
   const int64_t height = out_.sizes[1], width = out_.sizes[2];
   for (int64_t i = 0; i < count;) {
     const int64_t x0 = (m + i) % width, line = (m + i) / width;
@@ -260,7 +263,8 @@ void PackedConvolution::address(const Image& in, int64_t m, int64_t count, int64
   }
 }
 
-// Returns the rows that the next prologue reads, to be prefetched, if they are most of the memory that they span.
+// Returns the memory of the rows that the next prologue reads, so that it can be prefetched. Returns nothing if the
+// rows are only a small part of this memory.
 Ahead PackedConvolution::next_rows(int64_t m, int64_t count) const {
   if (!prologue.applies || !is_plain_ || 2 * channels < in_step_) return {};
   return {in_.images[0].data + m * in_step_, count * in_step_ * static_cast<int64_t>(sizeof(float))};
@@ -291,7 +295,7 @@ void PackedConvolution::gather(int64_t m, int64_t count, float* to) const {
       const float* source = image + y * in.strides[1];
       for (int64_t kx = 0; kx < window.kernel_w; ++kx) {
         const int64_t left = x0 * window.stride_w - window.pad_w + kx * window.dilation_w;
-        // For outputs [begin, end) of the run, the tap is inside the image.
+        // The tap is inside of the image for outputs [begin, end) of the run.
         int64_t begin = run, end = run;
         if (y >= 0 && y < in.sizes[1]) {
           begin = left >= 0 ? 0 : std::min(run, divide_up(-left, window.stride_w));

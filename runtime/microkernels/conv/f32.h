@@ -1,5 +1,5 @@
-// Convolutions, and products with constant matrices, as GEMMs with packed weights. The LHS is given by pointers to
-// pixels (indirect GEMM), so that the image is neither copied nor padded.
+// Convolutions and GEMMs with constant weights, as GEMMs with packed weights. The LHS is an array of pointers to pixels
+// (indirect GEMM), so that the image is neither copied nor padded.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace rushlight::microkernels {
 // The prologue of a convolution: it changes the input before the multiplication.
 struct ImagePrologue {
   bool applies = false;
-  Prologue rows;                           // for the first image of the batch
-  int64_t scale_step = 0, shift_step = 0;  // floats to the scale and the shift of the next image
+  Prologue rows;                           // scale and shift of the first image of the batch
+  int64_t scale_step = 0, shift_step = 0;  // floats from the scale and the shift of an image to those of the next image
 };
 
 // A convolution of channels-last float32 images [n, h, w, groups * channels] to [n, out_h, out_w, groups * outputs].
@@ -27,19 +27,19 @@ class PackedConvolution {
   const F32Microkernels* kernels = nullptr;
   Window window{};
   int64_t groups = 1, channels = 0, outputs = 0;
-  ImagePrologue prologue;        // for 1 x 1 windows only; the owner sets its pointers before each run
+  ImagePrologue prologue;        // only for 1 x 1 windows; the owner sets the pointers before each run
   Epilogue epilogue;             // `residual` is an argument of run()
   PackedWeights weights;         // for each group a packed matrix [kernel_h * kernel_w * channels, outputs]
-  const float* bias = nullptr;   // [groups * outputs], with 64 readable floats behind it, or null
-  const float* zeros = nullptr;  // [groups * channels + 16], read for padding
-  bool rounds = false;           // whether the input may be rounded to bfloat16 if the weights are bfloat16
+  const float* bias = nullptr;   // [groups * outputs], followed by 64 readable floats; or null
+  const float* zeros = nullptr;  // [groups * channels + 16] zeros, which are read for padding
+  bool rounds = false;           // if the weights are bfloat16: whether the input may be rounded to bfloat16
 
-  // Sets the shapes of the operands; `residual` may be null. Returns InvalidProgram if they do not fit.
+  // Sets the shapes of the operands. `residual` may be null. Returns InvalidProgram if the shapes do not match.
   Error prepare(const Sources& in, const Image& out, const Image* residual);
-  // Returns the floats of scratch memory, aligned to 64 bytes, that run() needs after the last prepare().
+  // Returns the scratch memory of run() in floats, for the shapes of the last prepare(). It is aligned to 64 bytes.
   size_t scratch_floats(int64_t workers) const { return static_cast<size_t>(workers * worker_floats()); }
-  // Computes the output. `in` has a pointer to each source. Results do not depend on the number of workers. `next` are
-  // the weights of the next step, which are prefetched.
+  // Computes the output. `in` contains a pointer to each source. Results do not depend on the number of workers. `next`
+  // are the weights of the next step, which run() prefetches.
   void run(KernelRuntimeContext& context, int64_t workers, const float* const* in, float* out, const float* residual,
            float* scratch, const FirstWeights& next = {});
   // Returns the weights that run() reads first, for the shapes of the last prepare().
@@ -50,10 +50,10 @@ class PackedConvolution {
  private:
   int64_t taps() const { return window.kernel_h * window.kernel_w; }
   int64_t depth() const { return taps() * channels; }
-  // The channels of a pixel consist of this many pieces; a piece is contiguous in one source.
+  // The number of pieces that the channels of a pixel consist of. A piece is contiguous in one source.
   int64_t pieces() const { return channels / piece_; }
   Packing packing() const { return packing_of(*kernels); }
-  // Floats for the pointers to rows of the LHS.
+  // Returns the memory for the pointers to rows of the LHS, in floats.
   int64_t pointer_floats() const {
     return round_up((has_lines_ ? depth() : block_ * (gathers_ ? 1 : taps() * pieces())) * 2, 16);
   }
@@ -61,18 +61,19 @@ class PackedConvolution {
     if (has_lines_) return channels * window.kernel_h * line_floats();
     return gathers_ || prologue.applies ? round_up(block_ * depth(), 16) : 0;
   }
-  // Floats for one panel of 16-bit weights that is converted to float32.
+  // Returns the memory for one panel of 16-bit weights that is converted to float32, in floats.
   int64_t widened_floats() const { return weights.f16 ? round_up(depth() * packing().panel, 16) : 0; }
   // Returns the bfloat16 microkernels, or null if the input is not rounded to bfloat16.
   const Bf16PairMicrokernels* pairs() const;
   int64_t rounded_floats() const { return pairs() ? round_up(block_ * pairs_of(depth_of_part(1, depth())), 16) : 0; }
-  // A worker's scratch memory: pointers, gathered rows or lines, converted weights, rounded rows.
+  // Returns the scratch memory of a worker in floats: pointers, gathered rows or lines, converted weights, rounded
+  // rows.
   int64_t worker_floats() const {
     return pointer_floats() + line_buffer_floats() + widened_floats() + rounded_floats();
   }
   float* widened(float* scratch) const { return scratch + pointer_floats() + line_buffer_floats(); }
   uint32_t* rounded(float* scratch) const { return reinterpret_cast<uint32_t*>(widened(scratch) + widened_floats()); }
-  // Floats in a padded line of the input.
+  // Returns the floats in a padded line of the input.
   int64_t line_floats() const {
     return round_up((out_.sizes[2] - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1, 16);
   }
@@ -84,8 +85,8 @@ class PackedConvolution {
   void part(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1, const Ahead& ahead) const;
   void part_of_lines(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const;
   void fill_lines(int64_t row, float* to) const;
-  void address(int64_t m, int64_t count, const float** rows) const;
-  void address(const Image& in, int64_t m, int64_t count, int64_t piece, const float** rows) const;
+  void set_row_pointers(int64_t m, int64_t count, const float** rows) const;
+  void set_row_pointers(const Image& in, int64_t m, int64_t count, int64_t piece, const float** rows) const;
   void gather(int64_t m, int64_t count, float* to) const;
   int64_t row_gap() const;
   Ahead next_rows(int64_t m, int64_t count) const;
@@ -93,11 +94,12 @@ class PackedConvolution {
 
   Sources in_;
   Image out_, residual_;
-  int64_t piece_ = 1;  // channels in a piece: it divides the channels of every source
+  int64_t piece_ = 1;  // channels of a piece; it divides the number of channels of every source
   bool has_residual_ = false;
   int64_t rows_ = 0, block_ = 1;
   int64_t in_step_ = 0, out_step_ = 0, residual_step_ = 0;
   // has_lines_: the pixels of a channel are contiguous, and lines of the image are read as columns of the LHS.
+  // is_apart_: the distance between lines of the output is not constant.
   bool is_plain_ = false, gathers_ = false, has_lines_ = false, is_apart_ = false;
 };
 

@@ -11,22 +11,22 @@ namespace rushlight::microkernels {
 
 namespace {
 
-// Most output channels of a part, and most floats of its planes, which stay in the L2 cache.
+// The maximum number of output channels of a part, and of floats of its planes, which stay in the L2 cache.
 constexpr int64_t kMostOutputs = 64, kRingFloats = 96 * 1024;
-constexpr int64_t kLeastStrip = 4;  // fewest output rows of a part
+constexpr int64_t kLeastStrip = 4;  // minimum number of output rows of a part
 
 }  // namespace
 
 Error PackedGroups::prepare(const Image& in, const Image& out) {
   RL_REQUIRE(window.kernel_h <= kMostRows && inputs <= kMostInputs, InvalidProgram,
-             "a grouped convolution has a window of %lld rows and groups of %lld channels",
+             "a grouped convolution is too large: its window has %lld rows, its groups have %lld input channels",
              static_cast<long long>(window.kernel_h), static_cast<long long>(inputs));
   RL_REQUIRE(in.sizes[0] == out.sizes[0] && in.sizes[3] == groups * inputs && out.sizes[3] == outputs &&
                  outputs % groups == 0 && in.has_channels_last() && out.has_channels_last(),
-             InvalidProgram, "operands of a grouped convolution do not fit");
+             InvalidProgram, "the shapes or strides of the operands of a grouped convolution do not match");
   in_ = in;
   out_ = out;
-  // A part has as many whole groups as fit.
+  // A part has as many whole groups as possible.
   const int64_t of_group = outputs / groups;
   const int64_t row = ring_rows() * inputs * in.sizes[2];
   int64_t wanted = kMostOutputs;
@@ -87,7 +87,7 @@ void PackedGroups::apply(const DepthwiseRun& run) const {
 
 bool PackedGroups::reads_in_registers() const {
   const int64_t of_group = outputs / groups;
-  return kernels->packed->grouped_3x3 && takes_pairs(window) && window.kernel_h == 3 && inputs <= of_group &&
+  return kernels->packed->grouped_3x3 && has_two_rows(window) && window.kernel_h == 3 && inputs <= of_group &&
          kernels->width % of_group == 0;
 }
 
@@ -125,8 +125,9 @@ void PackedGroups::rows(const float* in, const Part& part, float* out, float* ri
 
   DepthwiseRun run = run_of(part);
   run.column_step = part.count;
-  const bool pairs = takes_pairs(window);
-  int64_t next = std::max<int64_t>(0, part.begin * window.stride_h - window.pad_h);  // the first row without planes yet
+  const bool pairs = has_two_rows(window);
+  // The first input row whose planes are not made yet.
+  int64_t next = std::max<int64_t>(0, part.begin * window.stride_h - window.pad_h);
   for (int64_t y = part.begin; y < part.end; y += run.rows) {
     run.rows = pairs && y + 1 < part.end ? 2 : 1;
     const int64_t top = y * window.stride_h - window.pad_h;

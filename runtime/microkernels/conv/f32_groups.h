@@ -1,4 +1,4 @@
-// Convolutions of channels-last images with few channels in each group.
+// Grouped convolutions of channels-last images with few channels in each group.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 namespace rushlight::microkernels {
 
 // A convolution of images [n, h, w, groups * inputs] to [n, out_h, out_w, outputs]. It is computed as a sum of
-// depthwise convolutions, one for each plane. Plane i holds, for each output channel, channel i of the group that this
-// output channel reads. If whole groups fill a vector, a window of 3 x 3 makes the planes in registers. Otherwise they
-// are made in scratch memory, a few rows at a time.
+// depthwise convolutions, one for each plane. Plane i contains, for each output channel, channel i of the group that
+// this output channel reads. If the window is 3 x 3 and whole groups fill a vector, the planes are made in registers.
+// Otherwise they are made in scratch memory, a few rows at a time.
 class PackedGroups {
  public:
   static constexpr int64_t kMostRows = 16;    // rows of a window
@@ -31,9 +31,9 @@ class PackedGroups {
   int64_t inputs = 1;   // input channels of a group
   int64_t outputs = 1;  // output channels of all groups
 
-  // Sets the shapes of the operands. Returns InvalidProgram if they do not fit.
+  // Sets the shapes of the operands. Returns InvalidProgram if they do not match.
   Error prepare(const Image& in, const Image& out);
-  // Returns the floats of scratch memory that run() needs.
+  // Returns the scratch memory of run() in floats.
   size_t scratch_floats(int64_t workers) const { return static_cast<size_t>(workers * worker_floats()); }
   // Computes the output of all images.
   void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out, float* scratch) const;
@@ -41,7 +41,7 @@ class PackedGroups {
   int64_t work() const { return 2 * out_.numel() * inputs * window.kernel_h * window.kernel_w; }
 
  private:
-  // Output channels [first, first + count) in output rows [begin, end).
+  // Output channels [first, first + count) of output rows [begin, end).
   struct Part {
     int64_t first, count;
     int64_t begin, end;
@@ -51,7 +51,7 @@ class PackedGroups {
   bool reads_in_registers() const;
   void rows_in_registers(const float* in, const Part& part, float* out) const;
   DepthwiseRun run_of(const Part& part) const;
-  // Applies the epilogue's operator, which follows the clamp.
+  // Applies the operator of the epilogue, which follows the clamp.
   void apply(const DepthwiseRun& run) const;
   int64_t ring_rows() const { return (window.kernel_h - 1) * window.dilation_h + 1 + window.stride_h; }
   void rows(const float* in, const Part& part, float* out, float* ring) const;

@@ -1,4 +1,4 @@
-// Convolutions of images whose channels are planes, such as the first convolution of a network.
+// Convolutions of images that are not channels-last: each channel is a plane, as in the first convolution of a network.
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +11,7 @@ void PackedConvolution::part_of_lines(float* scratch, int64_t m0, int64_t m1, in
   const float** taps = reinterpret_cast<const float**>(scratch);
   float* lines = scratch + pointer_floats();
   const int64_t length = line_floats();
-  // The lines are in the order of the rows of the weights.
+  // The lines have the order of the rows of the weights.
   for (int64_t i = 0; i < depth(); ++i) {
     const int64_t c = i % channels, kx = i / channels % window.kernel_w, ky = i / channels / window.kernel_w;
     taps[i] = lines + (c * window.kernel_h + ky) * length + kx * window.dilation_w;
@@ -51,8 +51,8 @@ void PackedConvolution::part_of_lines(float* scratch, int64_t m0, int64_t m1, in
   }
 }
 
-// Copies the input lines [channels, kernel_h, line_floats()] of output row `row`, counted over all images, with zeros
-// as padding. It prefetches the lines that the next row needs in addition.
+// Copies the input lines [channels, kernel_h, line_floats()] of output row `row`, counted over all images, and fills
+// the padding with zeros. It prefetches the additional lines that the next row needs.
 void PackedConvolution::fill_lines(int64_t row, float* to) const {
   const int64_t height = out_.sizes[1], length = line_floats();
   const Image& in = in_.images[0];

@@ -7,10 +7,10 @@ namespace rushlight::microkernels {
 
 namespace {
 
-// Output pixels whose sums are stored together.
+// The number of output pixels whose sums are stored before they are requantized.
 constexpr int64_t kPixels = 8;
 
-// Returns the input position that a tap reads for an output position, or -1 for padding.
+// Returns the input position that a tap reads for an output position along an axis, or -1 for padding.
 int64_t source_of(const Int8Window& w, int axis, int64_t position, int64_t tap) {
   int64_t source = position * w.stride[axis] - w.padding[axis] + tap * w.dilation[axis];
   if (w.transposed) {
@@ -50,7 +50,7 @@ void step(const Int8Window& w, Pixel* p) {
   ++p->batch;
 }
 
-// Writes a pointer to the pixel of each tap of a window; `padding` for pixels outside the image.
+// Writes a pointer to the pixel of each tap of a window. Taps outside of the image get the pointer `padding`.
 void set_taps(const Int8Window& w, const Pixel& p, const uint8_t* padding, const uint8_t** to) {
   const int64_t width = w.kernel[2];
   for (int64_t z = 0; z < w.kernel[0]; ++z) {
@@ -121,7 +121,7 @@ bool has_lines(const Int8Window& w) {
 
 namespace {
 
-constexpr int64_t kCopied = 32;  // bytes of one copy
+constexpr int64_t kCopied = 32;  // bytes of one copy of constant size
 constexpr int64_t kLine = 64;    // the bytes of a row of an LHS are a multiple of this
 
 // Returns the pixels of a padded line of the input.
@@ -129,7 +129,8 @@ int64_t line_width(const Int8Window& w) {
   return std::max<int64_t>(w.out_size[2] - 1, 0) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
 }
 
-// Converts input channels [first, first + inputs) of one line to `width` pixels with padding. A null line is padding.
+// Converts input channels [first, first + inputs) of one line to the format of the LHS, with padding: `width` pixels.
+// If `from` is null, the line is padding.
 void pad_line(const Int8Microkernels& kernels, const Int8Window& w, int64_t first, int64_t inputs, const uint8_t* from,
               int64_t width, uint8_t* to) {
   const int64_t step = inputs * kernels.lhs_size;
@@ -172,7 +173,7 @@ void gather_from_lines(const void* context, int64_t pixel, void* to) {
   const uint8_t* from = static_cast<const uint8_t*>(l.lines) + (pixel - line * w.out_size[2]) * w.stride[2] * step;
   uint8_t* cell = static_cast<uint8_t*>(to);
   const uint8_t* const end = cell + (w.kernel[1] * run + kLine - 1) / kLine * kLine;
-  // Copied to local variables: a compiler must assume that stores to bytes change the window.
+  // These values are local variables, because a compiler must assume that stores to bytes change the window.
   const int64_t height = w.kernel[1], taps = w.kernel[2], next_tap = w.dilation[2] * step, next_line = width * step;
   if (next_tap != step) {
     for (int64_t y = 0; y < height; ++y, from += next_line) {
@@ -183,11 +184,11 @@ void gather_from_lines(const void* context, int64_t pixel, void* to) {
     return;
   }
   for (int64_t y = 0; y < height; ++y, from += next_line, cell += run) {
-    // Bytes copied beyond the end of a run are overwritten by the next run, or are behind the end of the row.
+    // Bytes that are copied beyond the end of a run are overwritten by the next run, or are after the end of the row.
     if (run <= kCopied && cell + kCopied <= end) {
       std::memcpy(cell, from, kCopied);
     } else if (run >= kCopied / 2 && run <= kCopied) {
-      // Two copies of constant size, which may overlap, replace one copy of variable size.
+      // Two copies of constant size, which may overlap, are faster than one copy of variable size.
       std::memcpy(cell, from, kCopied / 2);
       std::memcpy(cell + run - kCopied / 2, from + run - kCopied / 2, kCopied / 2);
     } else {
@@ -198,8 +199,8 @@ void gather_from_lines(const void* context, int64_t pixel, void* to) {
 
 namespace {
 
-// Copies `count` windows, `step` bytes apart, of `height` lines. A line has `run` bytes; `Copied` bytes of it are
-// copied.
+// Copies `count` windows, which are `step` bytes apart and have `height` lines. A line has `run` bytes, of which
+// `Copied` bytes are copied.
 template <int64_t Copied>
 void copy_windows(const uint8_t* from, int64_t step, int64_t next_line, int64_t height, int64_t run, int64_t count,
                   int64_t stride, uint8_t* to) {
@@ -216,7 +217,8 @@ void gather_rows_from_lines(const void* context, int64_t pixel, int64_t pixels, 
   const Int8Window& w = *l.window;
   const int64_t step = l.inputs * l.kernels->lhs_size, run = w.kernel[2] * step;
   uint8_t* row = static_cast<uint8_t*>(to);
-  // Bytes copied beyond the end of a run are overwritten by the next run, or are between this window and the next row.
+  // Bytes that are copied beyond the end of a run are overwritten by the next run, or are between this window and the
+  // next row.
   const bool packs = l.kernels->pack_rows && l.kernels->lhs_size == 1 && run % kLine == 0;
   const int64_t copied = packs ? run : run <= kCopied / 2 ? kCopied / 2 : kCopied;
   const bool fits = w.dilation[2] == 1 && run <= copied && (w.kernel[1] - 1) * run + copied <= stride;
@@ -225,8 +227,9 @@ void gather_rows_from_lines(const void* context, int64_t pixel, int64_t pixels, 
     return;
   }
   const auto copy = copied == kCopied ? &copy_windows<kCopied> : &copy_windows<kCopied / 2>;
-  // The packed LHS has the same format as the input.
-  const auto as_they_are = static_cast<uint8_t>(l.kernels->lhs_offset);
+  // With this sign mask, packing does not change the numbers, because the lines already have the format of a packed
+  // LHS.
+  const auto lhs_sign_mask = static_cast<uint8_t>(l.kernels->lhs_offset);
   const int64_t next_pixel = w.stride[2] * step, next_line = line_width(w) * step;
   for (const int64_t end = pixel + pixels; pixel < end;) {
     const int64_t line = pixel / w.out_size[2], x = pixel - line * w.out_size[2];
@@ -235,7 +238,7 @@ void gather_rows_from_lines(const void* context, int64_t pixel, int64_t pixels, 
     const uint8_t* const from = static_cast<const uint8_t*>(l.lines) + x * next_pixel;
     if (packs) {
       for (int64_t y = 0; y < w.kernel[1]; ++y) {
-        l.kernels->pack_rows({from + y * next_line, next_pixel, as_they_are, run, stride}, count, row + y * run);
+        l.kernels->pack_rows({from + y * next_line, next_pixel, lhs_sign_mask, run, stride}, count, row + y * run);
       }
     } else {
       copy(from, next_pixel, next_line, w.kernel[1], run, count, stride, row);
@@ -247,8 +250,8 @@ void gather_rows_from_lines(const void* context, int64_t pixel, int64_t pixels, 
 
 namespace {
 
-// Returns whether tiles can read such windows as rows, and whether there are enough rows.
-bool fit_windows(const Int8Microkernels& kernels, const Int8Window& w, int64_t inputs, int64_t outputs) {
+// Returns whether tiles can read such windows in place as rows, and whether there are enough rows.
+bool can_read_windows(const Int8Microkernels& kernels, const Int8Window& w, int64_t inputs, int64_t outputs) {
   constexpr int64_t kLeastRows = 10;
   const int64_t width = w.out_size[2], parts = (width + kernels.rows - 1) / kernels.rows;
   const int64_t rows = 2 * width <= kernels.rows ? 2 * width : width / std::max<int64_t>(1, parts);
@@ -260,7 +263,7 @@ bool fit_windows(const Int8Microkernels& kernels, const Int8Window& w, int64_t i
 }  // namespace
 
 bool has_pixels(const Int8Microkernels& kernels, const Int8Window& w, int64_t inputs, int64_t outputs) {
-  if (!fit_windows(kernels, w, inputs, outputs) || w.sign_mask != kernels.lhs_offset) return false;
+  if (!can_read_windows(kernels, w, inputs, outputs) || w.sign_mask != kernels.lhs_offset) return false;
   for (int axis = 1; axis < 3; ++axis) {
     if (w.kernel[axis] != 1 || w.padding[axis] != 0 || (w.out_size[axis] - 1) * w.stride[axis] >= w.size[axis]) {
       return false;
@@ -277,7 +280,7 @@ Int8Windows windows_of_pixels(const Int8Gather& g) {
 
 bool has_windows(const Int8Microkernels& kernels, const Int8Window& w, int64_t inputs, int64_t outputs) {
   constexpr int64_t kMostBytes = 512 * 1024;
-  return w.kernel[1] > 1 && fit_windows(kernels, w, inputs, outputs) &&
+  return w.kernel[1] > 1 && can_read_windows(kernels, w, inputs, outputs) &&
          static_cast<int64_t>(windows_size(w, inputs)) <= kMostBytes;
 }
 

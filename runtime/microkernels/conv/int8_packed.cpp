@@ -11,7 +11,7 @@ namespace rushlight::microkernels {
 
 namespace {
 
-constexpr int64_t kTailFloats = 64 * 1024;  // float32 results that the L2 cache holds
+constexpr int64_t kTailFloats = 64 * 1024;  // number of float32 results that fit into the L2 cache
 
 size_t round_to_line(size_t bytes) { return static_cast<size_t>(round_up(static_cast<int64_t>(bytes), 64)); }
 
@@ -51,7 +51,7 @@ void PackedInt8Conv::run(KernelRuntimeContext& context, int64_t workers, const O
   const auto scratch_of = [&](int64_t worker) {
     return static_cast<uint8_t*>(scratch) + static_cast<size_t>(worker) * worker_bytes();
   };
-  // Prefetches the next step's weights only in the last part of a worker's own range.
+  // Prefetches the weights of the next step only in the last part of a worker's own range.
   const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
     return end == count * (worker + 1) / workers ? next.of(worker, workers) : Ahead{};
   };
@@ -118,7 +118,7 @@ void PackedInt8Conv::multiply_to_floats(const Operands& operands, const Part& pa
   const bool adds_later = operands.residual && operands.residual != operands.out;
   p.out_kind = Int8Gemm::Out::Float32;
   p.multiplier = multipliers + first, p.offset = offsets ? offsets + first : nullptr;
-  // A residual in the memory of the output is added when results are stored.
+  // If the residual is already in the memory of the output, the results are added to it.
   p.accumulate = operands.residual && !adds_later;
   const bool clamps = epilogue.clamps && !adds_later;
   p.least = clamps ? epilogue.low : -INFINITY;
@@ -133,7 +133,7 @@ void PackedInt8Conv::multiply_to_floats(const Operands& operands, const Part& pa
       (*static_cast<decltype(&apply)>(context))(row, rows, column, columns);
     };
   }
-  // One scale belongs to consecutive output pixels, or to a single pixel.
+  // Consecutive output pixels have one scale, or each pixel has its own.
   const int64_t together = pixels_ / operands.scale_rows;
   p.row_step = together == 1 ? 1 : 0;
   for (Part piece = part; piece.begin < part.end; piece.begin = piece.end) {
@@ -154,7 +154,8 @@ void PackedInt8Conv::multiply_to_floats(const Operands& operands, const Part& pa
   }
 }
 
-// Multiplies a block of rows that is still in the L2 cache when the residual is added, then the next block.
+// Multiplies a block of rows and adds the residual while the block is still in the L2 cache, then continues with the
+// next block.
 void PackedInt8Conv::multiply_and_add(const Int8Gemm& gemm, const float* residual, const Part& part) const {
   const int64_t columns = part.n1 - part.n0, stride = gemm.out_stride;
   const int64_t most = std::max<int64_t>(kTailFloats / columns / kernels->rows, 4) * kernels->rows;
@@ -172,7 +173,7 @@ void PackedInt8Conv::multiply_and_add(const Int8Gemm& gemm, const float* residua
   }
 }
 
-// Adds the residual to `count` floats, clamps them and applies the operator.
+// Adds the residual to `count` floats, clamps the sums and applies the operator of the epilogue.
 void PackedInt8Conv::finish(float* to, const float* residual, int64_t count) const {
   f32_kernels->binary(BinaryOp::Add, to, 1, residual, 1, to, count, 0);
   if (epilogue.clamps) f32_kernels->unary(UnaryOp::Clamp, to, to, count, epilogue.low, epilogue.high);

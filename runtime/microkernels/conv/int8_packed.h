@@ -1,4 +1,4 @@
-// Convolutions of channels-last int8 images, and products with constant matrices, as GEMMs with packed weights.
+// Convolutions of channels-last int8 images and GEMMs with constant weights, as GEMMs with packed weights.
 #pragma once
 
 #include <cstddef>
@@ -12,52 +12,53 @@
 
 namespace rushlight::microkernels {
 
-// The input is an image [n, h, w, groups * channels], the output [n, out_h, out_w, groups * outputs]. A GEMM of m rows
-// is a convolution of an image [1, 1, m, channels] with a window of one tap. Requantize turns the sums into int8
-// results, or Int8Gemm::Out::Float32 turns them into float32 results.
+// A convolution of an image [n, h, w, groups * channels] to [n, out_h, out_w, groups * outputs]. A GEMM of m rows is a
+// convolution of an image [1, 1, m, channels] with a window of one tap. The results are int8 (see Requantize) or
+// float32 (see Int8Gemm::Out::Float32).
 class PackedInt8Conv {
  public:
   // The owner sets these once.
   const Int8Microkernels* kernels = &int8_microkernels();
   const F32Microkernels* f32_kernels = &f32_microkernels();  // for the epilogue
   Window window{};
-  int64_t groups = 1, channels = 1, outputs = 1;  // channels and outputs of one group
+  int64_t groups = 1, channels = 1, outputs = 1;  // input and output channels of one group
   const uint8_t* weights = nullptr;               // `groups` matrices packed by pack_rhs(), matrix_bytes() apart
   const float* multipliers = nullptr;             // [groups * outputs]
   const float* offsets = nullptr;                 // [groups * outputs] or null
-  int32_t zero = 0;                               // zero point of the input, unless the operands have row_zeros
+  int32_t zero = 0;                               // zero point of the input, unless Operands::row_zeros is set
   bool gives_floats = false;
   // For int8 results:
   const int32_t* corrections = nullptr;  // [groups * outputs], from zero_corrections()
   Int8Range range{};
-  Int8Sum sum{};  // how a residual is added; its address is in Operands
+  Int8Sum sum{};  // how a residual is added; the address of the residual is in Operands
   // For float32 results:
-  Epilogue epilogue{};  // its residual is in Operands
+  Epilogue epilogue{};  // the address of the residual is in Operands
 
-  // The memory of one run. A byte XOR its mask is int8.
+  // The memory of one run. A byte XOR its sign mask is an int8 number.
   struct Operands {
     const void* in = nullptr;
     uint8_t in_mask = 0;
     void* out = nullptr;
     uint8_t out_mask = 0;
-    const void* residual = nullptr;  // has the shape and type of the output, and may be the output; or null
+    const void* residual = nullptr;  // has the shape and type of the output; may be the output, or null
     uint8_t residual_mask = 0;
-    // For float32 results: scales and zero points of the input, which has `scale_rows` parts with the same number of
-    // output pixels. Null: the scale is 1, and the zero point is `zero`.
+    // For float32 results: scales and zero points of the input. The input consists of `scale_rows` parts with the same
+    // number of output pixels; each part has a scale and a zero point. Null: the scale is 1, and the zero point is
+    // `zero`.
     const float* row_scales = nullptr;
     const int32_t* row_zeros = nullptr;
     int64_t scale_rows = 1;
   };
 
-  // The terms of a sum.
+  // Returns the number of terms of a sum.
   int64_t depth() const { return window.kernel_h * window.kernel_w * channels; }
-  // Bytes from one group's packed matrix to the next, a multiple of 64.
+  // Returns the bytes from the packed matrix of a group to that of the next group, a multiple of 64.
   size_t matrix_bytes() const;
   const uint8_t* matrix(int64_t group) const { return weights + static_cast<size_t>(group) * matrix_bytes(); }
 
   // Sets the sizes [n, h, w, c] of the input and of the output. Returns false if a line of the window is too long.
   bool prepare(const int64_t* in, const int64_t* out);
-  // Returns the output pixels of all images.
+  // Returns the number of output pixels of all images.
   int64_t pixels() const { return pixels_; }
   // Returns whether each output pixel depends only on the input pixel at the same position.
   bool is_pointwise() const { return window_.is_pointwise(); }
@@ -68,7 +69,7 @@ class PackedInt8Conv {
   // Returns the weights that run() reads first.
   FirstWeights first_weights(int64_t workers) const;
   // Computes the output. `scratch` has worker_bytes() for each worker and is aligned to 64 bytes. `next` are the
-  // weights of the next step, which are prefetched. Results do not depend on the number of workers.
+  // weights of the next step, which run() prefetches. Results do not depend on the number of workers.
   void run(KernelRuntimeContext& context, int64_t workers, const Operands& operands, void* scratch,
            const FirstWeights& next = {}) const;
 

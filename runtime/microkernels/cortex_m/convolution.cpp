@@ -9,43 +9,44 @@ namespace rushlight::microkernels::cortex_m {
 namespace {
 
 constexpr int64_t kMostOffset = 0xffff;
-// Pixels of the strips of rows that depthwise convolutions compute at a time, if a row has not more.
+// The maximum number of output pixels in a strip of rows that a depthwise convolution computes at a time, unless one
+// row has more.
 constexpr int32_t kStripPixels = 256;
 
 constexpr size_t padded(int64_t bytes) { return static_cast<size_t>((bytes + 15) / 16 * 16); }
 
 bool is_depthwise(const Int8Convolution& c) { return c.groups > 1 && c.groups == c.in.channels; }
 
-// Returns the columns of the image, and of its padding, that a row of outputs reads.
+// Returns the number of columns of the padded image that a row of outputs reads.
 int64_t padded_width(const Int8Convolution& c) {
   const ImageWindow& w = c.window;
   return (int64_t{c.out.width} - 1) * w.stride_w + (int64_t{w.kernel_w} - 1) * w.dilation_w + 1;
 }
 
-// The columns of a padded row that hold columns of the image: [begin, begin + count).
+// The columns of a padded row that contain columns of the image: [begin, begin + count).
 struct Columns {
   Columns(const Int8Convolution& c, int32_t width)
       : begin(std::min(c.window.pad_w, width)), count(std::min(c.in.width, width - begin)) {}
   int32_t begin, count;
 };
 
-// How patches of a convolution whose groups have several inputs or one group are read. A patch has the elements of a
-// window in the order of the weights.
+// How a convolution reads its patches, if it has one group or several input channels per group. A patch contains the
+// elements of a window in the order of the weights.
 struct PatchPlan {
   explicit PatchPlan(const Int8Convolution& c);
-  bool is_possible() const { return depth > 0 && reach <= kMostOffset && line_bytes <= kMostOffset; }
+  bool is_supported() const { return depth > 0 && reach <= kMostOffset && line_bytes <= kMostOffset; }
   size_t bytes() const {
     return padded(line_bytes) + offset_bytes() + kPixels * static_cast<size_t>(step) * sizeof(Patch);
   }
   size_t offset_bytes() const { return is_dense ? 0 : padded(2 * int64_t{depth}); }
 
-  int32_t depth, step;     // elements of a patch, and between patches
-  bool is_dense;           // the elements lie side by side in the image
-  bool has_lines = false;  // rows with padding are copied to scratch memory first
-  int64_t reach = 0;       // of the offsets
+  int32_t depth, step;     // elements of a patch; elements from one patch to the next
+  bool is_dense;           // the elements of a patch are contiguous in the image
+  bool has_lines = false;  // rows are first copied to scratch memory with their padding
+  int64_t reach = 0;       // the largest offset of an element
   int64_t line_bytes = 0;
   int32_t width = 0;                                        // columns of a line
-  int32_t channel_step = 0, row_step = 0, column_step = 0;  // between elements of the lines, or of the image
+  int32_t channel_step = 0, row_step = 0, column_step = 0;  // strides in the copied lines, or in the image
 };
 
 PatchPlan::PatchPlan(const Int8Convolution& c) : depth(c.depth()) {
@@ -79,8 +80,8 @@ PatchPlan::PatchPlan(const Int8Convolution& c) : depth(c.depth()) {
   row_step = width * inputs;
 }
 
-// Copies the rows that output row `y` reads. The lines have the zero point already where padding is, except in rows
-// beyond the image.
+// Copies the rows that output row `y` reads. The padding columns of the lines already contain the zero point. Rows
+// outside of the image are filled with it.
 void fill_lines(const Int8Convolution& c, const PatchPlan& plan, const uint8_t* image, int32_t y, int8_t* lines) {
   const ImageWindow& w = c.window;
   const int32_t inputs = c.in.channels / c.groups;
@@ -118,7 +119,7 @@ void set_offsets(const Int8Convolution& c, const PatchPlan& plan, uint16_t* offs
       int32_t place = channel * c.weight_channel_stride + y * c.weight_row_stride;
       int32_t offset = channel * plan.channel_step + y * plan.row_step;
       for (int32_t x = 0; x < w.kernel_w; ++x) {
-        offsets[place_in_patch(place, plan.depth)] = static_cast<uint16_t>(offset);
+        offsets[position_in_patch(place, plan.depth)] = static_cast<uint16_t>(offset);
         place += c.weight_column_stride;
         offset += w.dilation_w * plan.column_step;
       }
@@ -172,20 +173,20 @@ void convolve_patches(const Int8Convolution& c, const uint8_t* in, const int8_t*
   }
 }
 
-// How a depthwise convolution copies strips of planes, with their padding, to scratch memory.
+// How a depthwise convolution copies strips of planes with their padding to scratch memory.
 struct StripPlan {
   explicit StripPlan(const Int8Convolution& c);
-  bool is_possible() const { return plane <= kMostOffset; }
+  bool is_supported() const { return plane <= kMostOffset; }
   size_t bytes() const { return plane_bytes() + place_bytes() + offset_bytes() + padded(taps * int64_t{4}); }
-  // Taps in pairs may read one number behind the plane.
+  // Pairs of taps may read one number after the end of the plane.
   size_t plane_bytes() const { return padded((plane + 2) * static_cast<int64_t>(sizeof(Plane))); }
   size_t place_bytes() const { return padded((pixels + kTapPixels) * int64_t{2}); }
   size_t offset_bytes() const { return padded(taps * int64_t{2}); }
 
-  int32_t rows;    // of the output, of a strip
-  int32_t pixels;  // of the output, of a strip
+  int32_t rows;    // output rows of a strip
+  int32_t pixels;  // output pixels of a strip
   int32_t taps;
-  int64_t width, plane;  // of a strip of the padded image, in elements
+  int64_t width, plane;  // sizes of a row and of the whole strip of the padded image, in elements
 };
 
 StripPlan::StripPlan(const Int8Convolution& c) : taps(tap_count(c.window)), width(padded_width(c)) {
@@ -211,7 +212,7 @@ void set_tap_offsets(const ImageWindow& window, int32_t width, uint16_t* offsets
   }
 }
 
-// Returns the correction of the channel.
+// Packs the weights of a channel. Returns the correction of the channel.
 int32_t set_tap_weights(const Int8Convolution& c, const int8_t* weights, TapWeight* to) {
   int32_t sum = 0;
   for (int32_t y = 0; y < c.window.kernel_h; ++y, weights += c.weight_row_stride) {
@@ -275,10 +276,10 @@ size_t convolution_bytes(const Int8Convolution& c) {
   if (c.zero < -128 || c.zero > 127 || c.out.row_stride != c.out.width * c.out.column_stride) return 0;
   if (is_depthwise(c)) {
     const StripPlan plan(c);
-    return plan.is_possible() ? plan.bytes() : 0;
+    return plan.is_supported() ? plan.bytes() : 0;
   }
   const PatchPlan plan(c);
-  return plan.is_possible() ? plan.bytes() : 0;
+  return plan.is_supported() ? plan.bytes() : 0;
 }
 
 void convolve(const Int8Convolution& c, const uint8_t* in, const int8_t* weights, uint8_t* out, uint8_t* scratch) {

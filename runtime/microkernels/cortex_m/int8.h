@@ -1,10 +1,10 @@
-// Loops over int8 and uint8 tensors for microcontrollers: they read weights and images where they lie, in any layout,
-// and need little scratch memory. The compiler's macros choose the instructions: Helium (MVE with floats) or the DSP
-// extension of Armv7E-M. Builds for other processors have none of these loops.
+// Loops over int8 and uint8 tensors for microcontrollers. They read weights and images in place, in any layout, and
+// need little scratch memory. Macros of the compiler select the instructions: Helium (MVE with floats) or the DSP
+// extension of Armv7E-M. Builds for other processors do not contain these loops.
 //
-// All results are those of the kernels that call them, bit for bit: sums of integers are exact, and float32 operations
-// are the same ones in the same order. A byte XOR `flip` is an int8 number; flip is 0 for int8 and 0x80 for uint8,
-// whose zero points are 128 less here.
+// The results are equal to those of the portable kernels bit for bit: sums of integers are exact, and the float32
+// operations and their order are the same. A byte XOR `flip` is an int8 number; flip is 0 for int8 and 0x80 for uint8.
+// The zero points of uint8 tensors are reduced by 128 here.
 #pragma once
 
 #include <cmath>
@@ -30,21 +30,22 @@ inline constexpr bool kHasInt8 = true;
 inline constexpr bool kHasInt8 = false;
 #endif
 
-// Real numbers to quantized ones: clamp(round(real * inverse), least, most) + zero, with ties to even. No real number
-// is NaN.
+// How a real number is quantized: clamp(round(real * inverse), least, most) + zero, with ties to even. The real number
+// must not be NaN.
 struct Int8Output {
   float inverse = 1;
-  int32_t zero = 0, least = 0, most = 0;  // the bounds are less by `zero`
+  int32_t zero = 0, least = 0, most = 0;  // `least` and `most` are the bounds of the results minus `zero`
 };
 
-// Returns whether results of the loops do not depend on numbers that are infinite, or so small that Helium takes them
-// for 0: factors are 0 or between 2^-100 and 2^100.
+// Returns whether a factor is 0 or has a magnitude between 2^-100 and 2^100. With such factors no result depends on
+// infinities, or on numbers so small that Helium treats them as 0.
 inline bool is_usual(float factor) {
   const float magnitude = std::fabs(factor);
   return factor == 0 || (magnitude >= 0x1p-100f && magnitude <= 0x1p100f);
 }
 
-// Takes whole numbers as float32. Returns false if the factor is unusual, or 0, or a zero point is beyond 2^20.
+// Sets `output`. The zero point and the bounds are integers in float32. Returns false if is_usual() is false for
+// `inverse`, if `inverse` is 0, or if the magnitude of the zero point exceeds 2^20.
 inline bool set_output(float inverse, float zero, float least, float most, Int8Output* output) {
   if (!is_usual(inverse) || inverse == 0 || !(std::fabs(zero) <= 0x1p20f) || !(least <= most)) return false;
   output->inverse = inverse;
@@ -54,10 +55,10 @@ inline bool set_output(float inverse, float zero, float least, float most, Int8O
   return true;
 }
 
-// real = sum * factor + offset for an output channel. The factor is usual, and the offset finite.
+// For an output channel: real = sum * factor + offset. is_usual() is true for the factor, and the offset is finite.
 struct Int8Channel {
   float factor = 0, offset = 0;
-  int32_t correction = 0;  // of the loops' own
+  int32_t correction = 0;  // set by the loops: removes the zero point of the input from sums
 };
 
 // Sizes and strides, in elements, of an image [batch, channels, height, width].
@@ -66,62 +67,63 @@ struct ImageShape {
   int32_t batch_stride = 0, channel_stride = 0, row_stride = 0, column_stride = 0;
 };
 
-// A window over height and width, without `pad` rows and columns before the first ones.
+// A window over height and width. Its first position begins `pad` rows and columns before the image.
 struct ImageWindow {
   int32_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, dilation_h = 1, dilation_w = 1;
 };
 
-// A convolution. Weights are densely packed, with the output channel outermost.
+// A convolution. The weights are contiguous, and the output channel is the outermost dimension.
 struct Int8Convolution {
   ImageShape in, out;
   ImageWindow window;
   int32_t groups = 1;
   int32_t weight_channel_stride = 0, weight_row_stride = 0, weight_column_stride = 0;
   uint8_t flip = 0;
-  int32_t zero = 0;                 // of the input, an int8 number
-  Int8Channel* channels = nullptr;  // [out.channels]; the loops set corrections
+  int32_t zero = 0;                 // zero point of the input, in the range of int8
+  Int8Channel* channels = nullptr;  // [out.channels]; the loops set the corrections
   Int8Output output;
 
   int32_t depth() const { return in.channels / groups * window.kernel_h * window.kernel_w; }
 };
 
-// Returns the scratch memory that convolve() needs, in bytes, or 0 if it does not compute this convolution.
+// Returns the scratch memory of convolve() in bytes, or 0 if convolve() does not support this convolution.
 size_t convolution_bytes(const Int8Convolution& convolution);
 // Computes all images. `scratch` is aligned to 16 bytes.
 void convolve(const Int8Convolution& convolution, const uint8_t* in, const int8_t* weights, uint8_t* out,
               uint8_t* scratch);
 
-// Returns the scratch memory that multiply() needs, in bytes.
+// Returns the scratch memory of multiply() in bytes.
 size_t product_bytes(int32_t depth);
-// Multiplies rows [rows, depth] by weights [columns, depth], both row by row, and requantizes to [rows, columns]. The
-// loops set the corrections of `channels` [columns].
+// Multiplies rows [rows, depth] by weights [columns, depth], both in row-major order, and requantizes the results
+// [rows, columns]. It sets the corrections of `channels` [columns].
 void multiply(const uint8_t* in, uint8_t flip, int32_t zero, const int8_t* weights, Int8Channel* channels, int32_t rows,
               int32_t depth, int32_t columns, const Int8Output& output, uint8_t* out, uint8_t* scratch);
 
 // Returns the sum of n numbers, `stride` bytes apart.
 int32_t sum(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip);
 
-// Means of windows; `divisor` is the number of taps where padding counts.
+// Means of windows.
 struct Int8Means {
   ImageShape in, out;
   ImageWindow window;
   bool counts_padding = false;
   uint8_t flip = 0;
   int32_t zero = 0;
-  float factor = 1;  // the input's scale
+  float factor = 1;  // scale of the input
   Int8Output output;
 };
 void average_pool(const Int8Means& means, const uint8_t* in, uint8_t* out);
 
-// Maxima of windows, the first of equal ones, and their places in the plane of their channel.
+// Maxima of windows, and their indices in the plane of their channel. If several elements are equal, the first one
+// counts.
 struct Int8Maxima {
-  ImageShape in, out, indices;  // `indices` has out's sizes
+  ImageShape in, out, indices;  // `indices` has the sizes of `out`
   ImageWindow window;
   uint8_t flip = 0;
 };
 void max_pool(const Int8Maxima& maxima, const uint8_t* in, uint8_t* out, int64_t* indices);
 
-// Numbers whose real values are (number - zero) * scale. A step of 0 repeats the first one, otherwise it is 1.
+// A quantized operand: real = (number - zero) * scale. `step` is 1, or 0 if all elements are the first number.
 struct Int8Operand {
   const uint8_t* data = nullptr;
   int32_t step = 1;
@@ -135,13 +137,13 @@ void multiply_elements(const Int8Operand& a, const Int8Operand& b, int32_t n, co
 // out[i] = table[in[i] ^ flip].
 void look_up(const uint8_t* in, uint8_t flip, const uint8_t* table, int32_t n, uint8_t* out);
 
-// Computes softmax of a row of n < 2^16 numbers. Bytes XOR `flip` are here in the order of the numbers, without a sign;
-// exponentials[d] [256] stands for the number that is d less than the largest one. The results are these exponentials
-// times 1 / sum, as float32, or 0 where the sum is 0.
+// Computes softmax of a row of n < 2^16 numbers. Here, bytes XOR `flip` are unsigned and have the order of the numbers.
+// exponentials[d], d < 256, is the exponential for a number that is d less than the largest number. The results are
+// these exponentials times 1 / sum in float32, or 0 if the sum is 0.
 void softmax(const uint8_t* in, uint8_t flip, const int32_t* exponentials, int32_t n, const Int8Output& output,
              uint8_t* out);
 
-// Quantizes; NaN becomes 0.
+// Quantizes n floats. NaN becomes 0.
 void quantize(const float* in, int32_t n, const Int8Output& output, uint8_t* out);
 void dequantize(const Int8Operand& in, int32_t n, float* out);
 

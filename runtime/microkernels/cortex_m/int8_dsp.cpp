@@ -1,5 +1,5 @@
-// The DSP extension of Armv7E-M: SMLAD adds two products of 16-bit numbers to a sum, SXTB16 extends two of the four
-// bytes of a word.
+// The inner loops with the DSP extension of Armv7E-M. SMLAD adds two products of 16-bit numbers to a sum. SXTB16
+// extends two of the four bytes of a word to 16 bits.
 #include <algorithm>
 
 #include "microkernels/cortex_m/int8.h"
@@ -18,7 +18,7 @@ RL_INLINE uint32_t load_word(const void* from) {
   return word;
 }
 
-// The first and the third byte of a word, or the second and the fourth, as two 16-bit numbers.
+// Return the first and the third byte of a word, or the second and the fourth, as two 16-bit numbers.
 RL_INLINE uint32_t even_bytes(uint32_t word) { return static_cast<uint32_t>(__sxtb16(static_cast<int8x4_t>(word))); }
 RL_INLINE uint32_t odd_bytes(uint32_t word) {
 #if defined(__arm__)
@@ -38,7 +38,7 @@ RL_INLINE uint32_t subtract_halves(uint32_t a, uint32_t b) {
   return static_cast<uint32_t>(__ssub16(static_cast<int16x2_t>(a), static_cast<int16x2_t>(b)));
 }
 
-// The larger of each two bytes without a sign.
+// Returns the larger byte of each pair of unsigned bytes.
 RL_INLINE uint32_t larger_bytes(uint32_t a, uint32_t b) {
   __usub8(static_cast<uint8x4_t>(a), static_cast<uint8x4_t>(b));  // sets the flags that SEL reads
   return static_cast<uint32_t>(__sel(static_cast<uint8x4_t>(a), static_cast<uint8x4_t>(b)));
@@ -237,7 +237,7 @@ void row_maxima(const WindowRow& row, const uint8_t* from, int32_t place, int32_
 
 namespace {
 
-// Whether results may be all numbers of int8, so that SSAT bounds them.
+// Returns whether the range of the results is the whole range of int8, so that SSAT can clamp them.
 bool is_whole_int8(const Int8Output& output) {
   return output.least + output.zero == -128 && output.most + output.zero == 127;
 }
@@ -253,7 +253,7 @@ RL_INLINE float real_number(int8_t number, const Int8Operand& operand) {
   return static_cast<float>(number - operand.zero) * operand.scale;
 }
 
-// Computes op(a, b), which is op(b, a).
+// Computes op(a, b) for a commutative operation.
 template <typename Op>
 RL_INLINE void binary(const Int8Operand& a, const Int8Operand& b, int32_t n, const Int8Output& output, uint8_t* out,
                       const Op& op) {

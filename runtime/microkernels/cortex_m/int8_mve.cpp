@@ -1,4 +1,5 @@
-// Helium: VMLADAVA adds 16 products of bytes to a sum, and gathering loads read patches and windows in any layout.
+// The inner loops with Helium. VMLADAVA adds 16 products of bytes to a sum. Gather loads read patches and windows in
+// any layout.
 #include "microkernels/cortex_m/int8.h"
 #include "microkernels/cortex_m/loops.h"
 
@@ -12,10 +13,10 @@ namespace {
 RL_INLINE const int8_t* signed_bytes(const uint8_t* bytes) { return reinterpret_cast<const int8_t*>(bytes); }
 RL_INLINE int8_t* signed_bytes(uint8_t* bytes) { return reinterpret_cast<int8_t*>(bytes); }
 
-// 0, 1, 2, 3 times a stride.
+// Returns the offsets of four lanes: 0, 1, 2, 3 times a stride.
 RL_INLINE uint32x4_t lanes_of(int32_t stride) { return vmulq_n_u32(vidupq_n_u32(0, 1), static_cast<uint32_t>(stride)); }
 
-// How real numbers become quantized ones, four at a time.
+// Quantizes four real numbers at a time.
 struct Requantization {
   explicit Requantization(const Int8Output& output)
       : least(vdupq_n_s32(output.least)), most(vdupq_n_s32(output.most)), inverse(output.inverse), zero(output.zero) {}
@@ -28,7 +29,7 @@ struct Requantization {
   int32_t zero;
 };
 
-// How four bytes become real numbers.
+// Dequantizes four bytes at a time.
 struct RealNumbers {
   explicit RealNumbers(const Int8Operand& operand)
       : flips(vdupq_n_u32(operand.flip ^ 0x80u)), zero(128 + operand.zero), scale(operand.scale) {}
@@ -46,7 +47,7 @@ struct RealNumbers {
 void set_corrections(const int8_t* weights, int32_t depth, int32_t zero, Int8Channel* channels, int32_t count) {
   const mve_pred16_t rest = vctp8q(static_cast<uint32_t>(depth & 15));
   for (; count > 0; count -= 4, channels += 4) {
-    // Channels that do not exist read the weights of the first one.
+    // If there are fewer than four channels, the others read the weights of the first one.
     const int8_t *a = weights, *b = count > 1 ? a + depth : a, *c = count > 2 ? b + depth : a,
                  *d = count > 3 ? c + depth : a;
     int32_t p = 0, q = 0, r = 0, s = 0;
@@ -128,7 +129,7 @@ void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, c
   const mve_pred16_t rest = vctp8q(static_cast<uint32_t>(depth & 15));
   for (; count > 0; count -= 4) {
     const mve_pred16_t exists = vctp32q(static_cast<uint32_t>(count));
-    // Channels that do not exist read the weights of the first one.
+    // If there are fewer than four channels, the others read the weights of the first one.
     const int8_t *a = weights, *b = count > 1 ? a + depth : a, *c = count > 2 ? b + depth : a,
                  *d = count > 3 ? c + depth : a;
     const int8_t* x = patch;
@@ -174,8 +175,8 @@ void copy_plane(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, in
   copy_bytes(from, stride, n, flip, to);
 }
 
-// Computes `pixels` results, whose windows begin at `places` of the plane; there are places for a multiple of
-// kTapPixels.
+// Computes `pixels` results. Their windows begin at `places` in the plane. The number of places is rounded up to a
+// multiple of kTapPixels.
 void depthwise(const Plane* plane, const uint16_t* places, int32_t pixels, const uint16_t* offsets,
                const TapWeight* weights, int32_t taps, const Int8Channel& channel, const Int8Output& output,
                uint8_t* out, int32_t pixel_stride) {
@@ -265,7 +266,7 @@ void softmax(const uint8_t* in, uint8_t flip, const int32_t* exponentials, int32
   }
   const uint32x4_t wide_flips = vdupq_n_u32(flip), most = vdupq_n_u32(largest);
   const auto below = [&](uint32x4_t bytes) { return vsubq_u32(most, veorq_u32(bytes, wide_flips)); };
-  // Numbers after the last four.
+  // The numbers after the last group of four.
   const int32_t rest = n & ~3;
   const mve_pred16_t valid = vctp32q(static_cast<uint32_t>(n & 3));
   const int32x4_t last = vldrwq_gather_shifted_offset_z_s32(exponentials, below(vldrbq_z_u32(in + rest, valid)), valid);
@@ -319,7 +320,7 @@ void row_means(const WindowRow& row, const Int8Means& means, const uint8_t* from
         sums = vaddq_s32(sums, vreinterpretq_s32_u32(keys));
       }
     }
-    // There is no instruction that divides vectors.
+    // Each lane is divided separately, because there is no vector division.
     float32x4_t real = vmulq_n_f32(vcvtq_f32_s32(sums), means.factor);
     for (int i = 0; i < 4; ++i) real[i] /= divisor;
     vstrbq_scatter_offset_p_s32(signed_bytes(out), outs, requantize(real), valid);

@@ -1,5 +1,5 @@
-// The inner loops, which int8_mve.cpp and int8_dsp.cpp define, each for its instructions. They are compiled for speed,
-// and the functions that call them for size.
+// The inner loops. int8_mve.cpp and int8_dsp.cpp define them for their instructions. They are compiled for speed, and
+// the functions that call them for size.
 #pragma once
 
 #include <cmath>
@@ -14,28 +14,29 @@
 namespace rushlight::microkernels::cortex_m {
 
 #if defined(RL_CORTEX_M_MVE)
-// Numbers of a patch have the zero point, whose products with the weights the correction takes away.
+// The numbers of a patch contain the zero point. The correction of a channel removes its products with the weights from
+// the sums.
 using Patch = int8_t;
 using Plane = int8_t;
 using TapWeight = int32_t;
 inline constexpr int32_t kPixels = 4, kDepthStep = 16, kTapPixels = 8;
 #else
-// Numbers of a patch and a plane are without the zero point.
+// The zero point is subtracted from the numbers of a patch and of a plane.
 using Patch = int16_t;
 using Plane = int16_t;
-using TapWeight = uint32_t;  // of two taps that lie side by side
+using TapWeight = uint32_t;  // the weights of two adjacent taps
 inline constexpr int32_t kPixels = 2, kDepthStep = 4, kTapPixels = 4;
 #endif
 
-// ---- Sums of products: patches have the elements that rows of weights are multiplied by ----
+// ---- Sums of products of patches and rows of weights ----
 
-// Returns the elements of a patch with its padding.
+// Returns the number of elements of a patch, including its padding.
 inline int32_t padded_depth(int32_t depth) { return (depth + kDepthStep - 1) / kDepthStep * kDepthStep; }
 
-// Returns the place in a patch of an element that stands at place i of a row of weights.
-inline int32_t place_in_patch(int32_t i, int32_t depth) {
+// Returns the position in a patch of the element that is multiplied by element i of a row of weights.
+inline int32_t position_in_patch(int32_t i, int32_t depth) {
 #if defined(RL_CORTEX_M_DSP)
-  // Words of four bytes are taken apart into the even and the odd bytes.
+  // Words of four bytes are split into the even and the odd bytes.
   const int32_t inner = i & 3;
   if (i < (depth & ~3) && (inner == 1 || inner == 2)) return i ^ 3;
 #else
@@ -44,16 +45,18 @@ inline int32_t place_in_patch(int32_t i, int32_t depth) {
   return i;
 }
 
-// Sets what is added to sums of products for the zero point, of `count` channels.
+// Sets the corrections of `count` channels, which remove the zero point of the input from sums of products.
 void set_corrections(const int8_t* weights, int32_t depth, int32_t zero, Int8Channel* channels, int32_t count);
-// Makes a patch of numbers at `offsets`, of which there is a multiple of 8, the last ones 0.
+// Makes a patch of the numbers at `offsets`. The number of offsets is rounded up to a multiple of 8; the additional
+// offsets are 0.
 void gather(const int8_t* from, const uint16_t* offsets, int32_t depth, int32_t zero, Patch* patch);
-// Makes a patch of bytes that lie side by side.
+// Makes a patch of contiguous bytes.
 void expand(const uint8_t* from, uint8_t flip, int32_t depth, int32_t zero, Patch* patch);
-// Computes pixel i and channel j, out[i * pixel_stride + j * channel_stride], of kPixels patches, `step` apart.
+// Computes the results of kPixels patches, which are `step` elements apart, for `count` channels. The result of pixel i
+// and channel j is out[i * pixel_stride + j * channel_stride].
 void products(const Patch* patches, int32_t step, const int8_t* weights, int32_t depth, const Int8Channel* channels,
               int32_t count, const Int8Output& output, uint8_t* out, int32_t pixel_stride, int32_t channel_stride);
-// Does the same for one patch.
+// As products(), for one patch.
 void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, const Int8Channel* channels,
                      int32_t count, const Int8Output& output, uint8_t* out, int32_t channel_stride);
 
@@ -62,13 +65,13 @@ void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, c
 // Copies n bytes, `stride` apart, as int8 numbers.
 void copy_bytes(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, int8_t* to);
 void fill_bytes(int8_t* to, int32_t n, int32_t zero);
-// Do the same for planes of depthwise convolutions.
+// As above, for the planes of depthwise convolutions.
 void copy_plane(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, int32_t zero, Plane* to);
 void fill_plane(Plane* to, int32_t n, int32_t zero);
 
 // ---- Depthwise convolutions ----
 
-// Returns how many taps depthwise() is given: with 16-bit numbers two at a time, if they lie side by side.
+// Returns the number of taps that depthwise() processes at a time: 2 for adjacent taps of 16 bits, else 1.
 inline int32_t tap_step(const ImageWindow& window) {
 #if defined(RL_CORTEX_M_DSP)
   return window.dilation_w == 1 ? 2 : 1;
@@ -81,28 +84,29 @@ inline int32_t tap_count(const ImageWindow& window) {
   const int32_t step = tap_step(window);
   return window.kernel_h * ((window.kernel_w + step - 1) / step);
 }
-// Computes `pixels` results, whose windows begin at `places` of the plane; there are places for a multiple of
-// kTapPixels. Taps are at `offsets` from there.
+// Computes `pixels` results. Their windows begin at `places` in the plane. The number of places is rounded up to a
+// multiple of kTapPixels. The taps of a window are at `offsets` from its place.
 void depthwise(const Plane* plane, const uint16_t* places, int32_t pixels, const uint16_t* offsets,
                const TapWeight* weights, int32_t taps, const Int8Channel& channel, const Int8Output& output,
                uint8_t* out, int32_t pixel_stride);
 
 // ---- Sums and maxima ----
 
-// Adds bytes without a sign, after an XOR with `flips` in each byte of the word.
+// Returns the sum of n unsigned bytes, after an XOR of each byte with a byte of `flips`, which has the same value in
+// all four bytes.
 uint32_t sum_of_bytes(const uint8_t* from, int32_t n, uint32_t flips);
 
-// Windows in a row, with all taps inside of the image. Strides are between elements of memory, steps between places in
-// the plane.
+// A row of windows. All taps are inside of the image. Strides are distances in memory; steps are distances in the
+// plane, for indices. Both are in elements.
 struct WindowRow {
   int32_t kernel_h, kernel_w;
-  int32_t stride, step;                                // between windows
-  int32_t row_stride, row_step, tap_stride, tap_step;  // between rows of taps, and between taps
+  int32_t stride, step;                                // from a window to the next
+  int32_t row_stride, row_step, tap_stride, tap_step;  // from a row of taps to the next, and from a tap to the next
   int32_t out_stride, index_stride;
-  uint8_t bias;  // makes bytes numbers without a sign, in their order
+  uint8_t bias;  // bytes XOR `bias` are unsigned and have the order of the numbers
 };
-// Finds the maxima of n windows, the first one at `place` of the plane. That of a window without taps is the smallest
-// number.
+// Finds the maxima of n windows. The first window begins at index `place` of the plane. The maximum of a window without
+// taps is the smallest number.
 void row_maxima(const WindowRow& row, const uint8_t* from, int32_t place, int32_t n, uint8_t* out, int64_t* indices);
 
 // Computes the means of n windows.
@@ -110,7 +114,8 @@ void row_means(const WindowRow& row, const Int8Means& means, const uint8_t* from
 
 // ---- One number at a time ----
 
-// Rounds to the nearest integer, ties to even. Values out of range become the nearest int32, and NaN becomes 0.
+// Rounds to the nearest integer, ties to even. Values outside of the range of int32 become the nearest int32, and NaN
+// becomes 0.
 RL_INLINE int32_t round_to_int32(float x) {
 #if defined(__arm__)
   float converted;
@@ -124,13 +129,13 @@ RL_INLINE int32_t round_to_int32(float x) {
 #endif
 }
 
-// Returns a number whose lowest byte is the result.
+// Quantizes a number. The result is the lowest byte of the returned number.
 RL_INLINE int32_t requantized_number(float real, const Int8Output& output) {
   const int32_t whole = round_to_int32(real * output.inverse);
   const int32_t below = whole < output.most ? whole : output.most;
   int32_t number = below > output.least ? below : output.least;
 #if defined(__arm__)
-  asm("" : "+r"(number));  // else the compiler narrows numbers to a byte before the sum
+  asm("" : "+r"(number));  // stops the compiler from narrowing the number to a byte before the addition
 #endif
   return number + output.zero;
 }

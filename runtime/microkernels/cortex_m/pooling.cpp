@@ -8,7 +8,7 @@
 namespace rushlight::microkernels::cortex_m {
 namespace {
 
-// Calls body(y, in, out) for each row of the output; `in` is the channel's plane.
+// Calls body(y, in, out) for each row of the output. `in` is the plane of the channel.
 template <typename Body>
 void for_each_row(const ImageShape& in_shape, const ImageShape& out_shape, const uint8_t* in, uint8_t* out,
                   const Body& body) {
@@ -21,7 +21,7 @@ void for_each_row(const ImageShape& in_shape, const ImageShape& out_shape, const
   }
 }
 
-// Returns whether no window has taps in padding or behind the image.
+// Returns whether all taps of all windows are inside of the image.
 bool all_inside(const ImageWindow& w, const ImageShape& in, const ImageShape& out) {
   return w.pad_h == 0 && w.pad_w == 0 && (out.height - 1) * w.stride_h + (w.kernel_h - 1) * w.dilation_h < in.height &&
          (out.width - 1) * w.stride_w + (w.kernel_w - 1) * w.dilation_w < in.width;
@@ -41,7 +41,7 @@ WindowRow row_of(const ImageWindow& w, const ImageShape& in, const ImageShape& o
 }  // namespace
 
 int32_t sum(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip) {
-  // Bytes without a sign are int8 numbers plus 128.
+  // Bytes XOR `bias` are unsigned: the int8 numbers plus 128.
   const uint8_t bias = flip ^ 0x80;
   if (stride == 1) return static_cast<int32_t>(sum_of_bytes(from, n, bias * 0x01010101u)) - 128 * n;
   int32_t total = 0;
@@ -51,7 +51,7 @@ int32_t sum(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip) {
 
 void average_pool(const Int8Means& m, const uint8_t* in, uint8_t* out) {
   const ImageWindow& w = m.window;
-  // Windows of long rows are summed one by one, many bytes at a time.
+  // Windows with long rows are summed one after the other, many bytes at a time.
   constexpr int32_t kLongRow = 16;
   const bool is_simple = all_inside(w, m.in, m.out) && w.kernel_w < kLongRow && m.out.width > 1;
   const WindowRow row = row_of(w, m.in, m.out, m.flip);
@@ -84,7 +84,7 @@ void average_pool(const Int8Means& m, const uint8_t* in, uint8_t* out) {
 
 void max_pool(const Int8Maxima& m, const uint8_t* in, uint8_t* out, int64_t* indices) {
   const ImageWindow& w = m.window;
-  // The first tap that is not before the image, and the taps from there to its end.
+  // Return the first tap that is not before the image, and the number of taps from there to the end of the image.
   const auto first_inside = [](int32_t begin, int32_t dilation) {
     while (begin < 0) begin += dilation;
     return begin;
@@ -95,8 +95,8 @@ void max_pool(const Int8Maxima& m, const uint8_t* in, uint8_t* out, int64_t* ind
   const int32_t reach_h = (w.kernel_h - 1) * w.dilation_h, reach_w = (w.kernel_w - 1) * w.dilation_w;
   WindowRow row = row_of(w, m.in, m.out, m.flip);
   row.index_stride = m.indices.column_stride;
-  // Columns of the output whose windows have all columns inside, [begin, end), are computed together; windows of all
-  // channels, which have the same taps, where there are more of these.
+  // Windows with the same taps are computed together. These are either the windows of all channels at a pixel, or the
+  // windows of output columns [begin, end), whose taps are all inside of the image, whichever are more.
   const bool is_by_channel = m.out.channels > m.out.width;
   int32_t begin = 0, end = 0;
   if (is_by_channel) {

@@ -11,24 +11,25 @@ namespace rushlight::microkernels {
 
 namespace {
 
-// A block of channels and columns, which is computed for all rows before the next block.
+// A block of channels and columns. All rows of a block are computed before the next block.
 struct Block {
-  int64_t floats;  // input floats for a row of outputs
+  int64_t floats;  // number of input floats that a row of outputs reads
   int64_t most_channels, least_channels;
 };
-// Fits into the L1 cache.
+// The input of a block fits into the L1 cache.
 constexpr Block kSmallBlock{5 * 1024, 64, 32};
-// With vectors of 16 floats, tiles are few and have many channels. Longer rows are faster, and fit into the L2 cache.
+// With vectors of 16 floats, tiles are few and have many channels. Longer rows are then faster, and the input of a
+// block fits into the L2 cache.
 constexpr Block kLargeBlock{40 * 1024, 144, 144};
 constexpr int64_t kMostChannels = 64;  // for windows of one row
 constexpr int64_t kLeastColumns = 16, kLeastLines = 4;
-// For windows of one row: columns that are computed at a time, with all channels, so that other taps find the same
-// columns in the L2 cache.
+// For windows of one row: the number of columns that are computed at a time, for all channels. The next taps then find
+// the same columns in the L2 cache.
 constexpr int64_t kLineColumns = 64;
 
 }  // namespace
 
-bool takes_pairs(const Window& w) {
+bool has_two_rows(const Window& w) {
   const bool is_square = w.kernel_h == w.kernel_w && w.stride_h == w.stride_w && w.dilation_h == 1 && w.dilation_w == 1;
   const bool is_small = (w.kernel_w == 3 && is_selected("window3")) || (w.kernel_w == 5 && is_selected("window5"));
   const bool is_large = w.kernel_w == 7 && is_selected("window7");
@@ -36,11 +37,11 @@ bool takes_pairs(const Window& w) {
 }
 
 Error PackedDepthwise::prepare(const Image& in, const Image& out) {
-  RL_REQUIRE(window.kernel_h <= kMostRows, InvalidProgram, "a depthwise convolution has a window of %lld rows",
-             static_cast<long long>(window.kernel_h));
+  RL_REQUIRE(window.kernel_h <= kMostRows, InvalidProgram,
+             "the window of a depthwise convolution has too many rows: %lld", static_cast<long long>(window.kernel_h));
   RL_REQUIRE(in.sizes[0] == out.sizes[0] && in.sizes[3] == channels && out.sizes[3] == channels &&
                  in.has_channels_last() && out.has_channels_last(),
-             InvalidProgram, "operands of a depthwise convolution do not fit");
+             InvalidProgram, "the shapes or strides of the operands of a depthwise convolution do not match");
   in_ = in;
   out_ = out;
   return Error::Ok;
@@ -91,7 +92,7 @@ void PackedDepthwise::parts(const float* in, int64_t ring, int64_t y, int64_t co
     return ((outputs - 1) * window.stride_w + reach + 1) * window.kernel_h * block;
   };
   const int64_t width = last - first;
-  const bool pairs = takes_pairs(window);
+  const bool pairs = has_two_rows(window);
   int64_t block = most.most_channels, columns = width;
   while (block > most.least_channels && floats(width, block) > most.floats) block /= 2;
   while (columns > kLeastColumns && floats(columns, block) > most.floats) columns = round_up(columns / 2, 4);

@@ -11,8 +11,8 @@
 
 namespace rushlight::microkernels {
 
-// Returns whether a tile computes two rows of output, which share lines of the input.
-bool takes_pairs(const Window& w);
+// Returns whether the tiles for a window compute two rows of output, which share lines of the input.
+bool has_two_rows(const Window& w);
 
 // A depthwise convolution of images [n, h, w, channels] to [n, out_h, out_w, channels].
 class PackedDepthwise {
@@ -27,12 +27,12 @@ class PackedDepthwise {
   const float* bias = nullptr;     // [channels] or null
   int64_t channels = 0;
 
-  // Sets the shapes of the operands. Returns InvalidProgram if they do not fit.
+  // Sets the shapes of the operands. Returns InvalidProgram if they do not match.
   Error prepare(const Image& in, const Image& out);
   // Computes the output of all images.
   void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out);
   // Computes `count` rows of the output of one image, from row `y` on. row_step and pixel_step are the floats from row
-  // to row and from pixel to pixel of `out`. Row i of the input is row i % ring of `in`.
+  // to row and from pixel to pixel of `out`. `in` is a ring buffer: row i of the input is row i % ring of `in`.
   void rows(const float* in, int64_t ring, int64_t y, int64_t count, float* out, int64_t row_step,
             int64_t pixel_step) const;
   // Returns the number of multiplications and additions.
@@ -41,9 +41,9 @@ class PackedDepthwise {
  private:
   struct Part {
     int64_t channel, channels;
-    int64_t column, columns;  // of the output
+    int64_t column, columns;  // output columns
   };
-  // Columns [first, last) of `rows`.
+  // As rows(), for output columns [first, last).
   void parts(const float* in, int64_t ring, int64_t y, int64_t count, int64_t first, int64_t last, float* out,
              int64_t row_step, int64_t pixel_step) const;
   void lines(const Part& part, const float* image, int64_t ring, int64_t y, int64_t rows, float* to, int64_t row_step,

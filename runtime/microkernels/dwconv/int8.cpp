@@ -9,10 +9,10 @@ namespace rushlight::microkernels {
 
 namespace {
 
-constexpr int64_t kColumns = 32;  // outputs, of one or several rows, whose sums are kept at a time
+constexpr int64_t kColumns = 32;  // number of outputs, in one or more rows, whose sums are stored at a time
 constexpr int64_t kSumBytes = kColumns * kDepthwiseChannels * 4;
-constexpr int64_t k3x3Rows = 8;                    // output rows whose source pointers are written at a time
-constexpr int64_t kMostSide = 7, kMostStride = 2;  // windows up to this size pair their taps once for all outputs
+constexpr int64_t k3x3Rows = 8;                    // number of output rows whose source pointers are written at a time
+constexpr int64_t kMostSide = 7, kMostStride = 2;  // for windows up to this size, taps are paired once for all outputs
 constexpr int64_t kLine = 64;                      // the alignment of packed data
 
 }  // namespace
@@ -84,28 +84,28 @@ bool PackedInt8Depthwise::prepare(const int64_t* in, const int64_t* out) {
   return true;
 }
 
-// Returns the input columns that a row of outputs reads.
+// Returns the number of input columns that a row of outputs reads.
 int64_t PackedInt8Depthwise::columns(int64_t width) const {
   return (std::max<int64_t>(width, 1) - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1;
 }
 
-// Returns the output rows that are computed at a time.
+// Returns the number of output rows that are computed at a time.
 int64_t PackedInt8Depthwise::most_rows(int64_t width) const {
   if (is_3x3()) return k3x3Rows;
   const bool has_rows = window.dilation_h == 1 && window.stride_h <= window.kernel_h;
   return has_rows ? std::max<int64_t>(kColumns / std::max<int64_t>(width, 1), 1) : 1;
 }
 
-// Returns the bytes of the pairs of taps of small windows.
+// Returns the bytes of the paired taps of small windows.
 int64_t PackedInt8Depthwise::pair_bytes() const {
   if (!has_small_window() || is_3x3()) return 0;
   return 2 * window_pairs_size(window.kernel_h, window.kernel_w, window.stride_w, kColumns);
 }
 
-// Returns the input lines, `dilation` apart, that `rows` rows of outputs read.
+// Returns the number of input lines, `dilation` apart, that `rows` rows of outputs read.
 int64_t PackedInt8Depthwise::lines(int64_t rows) const { return (rows - 1) * window.stride_h + window.kernel_h; }
 
-// Scratch memory: sums of outputs, pairs of taps, source pointers of rows.
+// The scratch memory contains sums of outputs, pairs of taps, and source pointers of rows.
 size_t PackedInt8Depthwise::worker_bytes(int64_t width) const {
   const int64_t sources = lines(most_rows(width)) * columns(width) * static_cast<int64_t>(sizeof(const int8_t*));
   return static_cast<size_t>(kSumBytes + pair_bytes() + round_up(sources, kLine));
@@ -135,7 +135,7 @@ void PackedInt8Depthwise::run(const int8_t* in, uint8_t* out, int64_t begin, int
   }
 }
 
-// Writes a pointer to each pixel of a padded line. A null line is padding only.
+// Writes a pointer to each pixel of a padded line. If `pixels` is null, the line is padding.
 void PackedInt8Depthwise::set_line(const int8_t* pixels, const int8_t** to) const {
   const int64_t begin = pixels ? std::min(window.pad_w, columns_) : columns_;
   const int64_t end = pixels ? std::clamp(window.pad_w + in_[2], begin, columns_) : columns_;
@@ -179,7 +179,7 @@ void PackedInt8Depthwise::convolve(const int8_t* const* sources, int64_t rows, i
         kernels_.loops.depthwise({from, places_, taps(), window.stride_w, channel, weights, x, end, to});
       }
     }
-    // If several rows are computed at a time, each is at most kColumns wide.
+    // If several rows are computed at a time, each row has at most kColumns outputs.
     kernels_.requantize(how, {sums, kDepthwiseChannels, rows * (end - x), count, channels},
                         out + x * channels + channel);
   }

@@ -15,7 +15,7 @@ class PackedInt8Depthwise {
  public:
   static constexpr int64_t kMostTaps = 1 << 14, kMostColumns = 1 << 24;
 
-  // The owner sets these once, before pack(). The bias is only read by pack().
+  // The owner sets these once, before pack(). Only pack() reads the bias.
   Window window{};
   int64_t channels = 0;
   int32_t zero = 0;  // zero point of the input
@@ -25,7 +25,7 @@ class PackedInt8Depthwise {
   const int32_t* bias = nullptr;       // [channels] or null
 
   int64_t taps() const { return window.kernel_h * window.kernel_w; }
-  // Returns the bytes that pack() writes. The owner allocates them, aligned to 64 bytes.
+  // Returns the number of bytes that pack() writes. The owner allocates them, aligned to 64 bytes.
   size_t packed_bytes() const;
   // Packs weights [taps, channels].
   void pack(const int8_t* filters, uint8_t* to);
@@ -36,7 +36,7 @@ class PackedInt8Depthwise {
   int64_t rows() const { return out_[0] * out_[1]; }
   // Returns the bytes of scratch memory of a worker, aligned to 64 bytes, for output rows of `width` pixels.
   size_t worker_bytes(int64_t width) const;
-  // Computes output rows [begin, end). It reads up to 15 bytes behind the input.
+  // Computes output rows [begin, end). It reads up to 15 bytes after the end of the input.
   void run(const int8_t* in, uint8_t* out, int64_t begin, int64_t end, void* scratch) const;
 
  private:
@@ -56,7 +56,7 @@ class PackedInt8Depthwise {
   uint8_t* weights_ = nullptr;
   int32_t* corrections_ = nullptr;
   int8_t* padding_ = nullptr;
-  int64_t* places_ = nullptr;  // the offset of each tap in a row of sources
+  int64_t* places_ = nullptr;  // [taps], offset of each tap in a row of source pointers
   int64_t in_[4] = {}, out_[4] = {};
   int64_t columns_ = 0;
 };

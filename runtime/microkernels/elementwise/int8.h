@@ -7,7 +7,7 @@
 
 namespace rushlight::microkernels {
 
-// Returns the offset of Int8Loops::add() for operands with these zero points and factors.
+// Returns the argument `offset` of Int8Loops::add() for operands with these zero points and factors.
 inline float sum_offset(int32_t a_zero, int32_t b_zero, float a_factor, float b_factor) {
   return -(static_cast<float>(a_zero) * a_factor + static_cast<float>(b_zero) * b_factor);
 }
@@ -20,7 +20,7 @@ struct Int8Binary {
   float a_factor = 1, b_factor = 1;
   Int8Range range{};
 
-  // Computes n results elementwise; `to` may be an operand.
+  // Computes n results elementwise; `to` may be the memory of an operand.
   void run(const int8_t* a, const int8_t* b, int64_t n, int8_t* to) const {
     const Int8Loops& loops = int8_microkernels().loops;
     if (multiplies) {

@@ -10,7 +10,7 @@ namespace rushlight::microkernels {
 namespace {
 
 constexpr int64_t kMostRows = 240;
-// Most bytes of converted rows: they stay in the L2 cache while all panels are multiplied.
+// The maximum number of bytes of converted rows. They stay in the L2 cache while they are multiplied by all panels.
 int64_t block_bytes(const F32Microkernels& kernels) { return (kernels.width >= 16 ? 512 : 208) * 1024; }
 
 }  // namespace
@@ -29,7 +29,7 @@ void BlockMatrix::widen(const uint32_t* panel, int64_t columns, int64_t first, i
   }
 }
 
-// Rows [m0, m0 + m) of a run.
+// Rows [m0, m0 + m) of one run.
 struct BlockGemm::Part {
   const float* in;
   float* out;
@@ -37,7 +37,7 @@ struct BlockGemm::Part {
   int64_t m;
   uint32_t* words;
   float* scales;
-  uint8_t* is_plain;  // for each row: 1 if it could not be converted to blocks, and stays float32
+  uint8_t* is_plain;  // for each row: 1 if it cannot be converted to blocks and stays float32
   bool has_plain;
   float* widened;
   Ahead ahead;
@@ -50,7 +50,7 @@ void BlockGemm::prepare(int64_t rows, int64_t in_step, int64_t out_step, int64_t
   block_ = std::max<int64_t>(1, most / kernels->gemm_rows) * kernels->gemm_rows;
 }
 
-// Returns whether the columns are divided among the workers. Each worker then converts all rows.
+// Returns whether the columns, and not the rows, are divided among the workers. Each worker then converts all rows.
 bool BlockGemm::is_by_columns(int64_t workers) const {
   return workers > 1 && rows_ < 2 * workers * kernels->gemm_rows && panels() >= workers;
 }
@@ -72,7 +72,7 @@ void BlockGemm::run(KernelRuntimeContext& context, int64_t workers, const float*
     part.scales = own + block_ * row_words();
     part.is_plain = reinterpret_cast<uint8_t*>(part.scales + scale_floats());
     part.widened = part.scales + scale_floats() + round_up(block_, 16);
-    // All blocks have about the same number of rows.
+    // All blocks have similar numbers of rows.
     const int64_t count = round_up(divide_up(m1 - m0, divide_up(m1 - m0, block_)), kernels->gemm_rows);
     for (int64_t m = m0; m < m1; m += part.m) {
       part.m = std::min(count, m1 - m);
@@ -83,7 +83,7 @@ void BlockGemm::run(KernelRuntimeContext& context, int64_t workers, const float*
       multiply(part, p0, p1);
     }
   };
-  // Prefetches the next step's weights only in the last part of a worker's own range.
+  // Prefetches the weights of the next step only in the last part of a worker's own range.
   const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
     return end == count * (worker + 1) / workers ? next.of(worker, workers) : Ahead{};
   };
@@ -93,7 +93,7 @@ void BlockGemm::run(KernelRuntimeContext& context, int64_t workers, const float*
     });
     return;
   }
-  // A multiple of the number of workers, so that all get equally many.
+  // A multiple of the number of workers, so that all workers get the same number.
   const int64_t groups = round_up(divide_up(rows_, kernels->gemm_rows), workers);
   const int64_t least = std::max<int64_t>(1, kLeastRows / kernels->gemm_rows);
   for_sharing_workers(context, workers, groups, least, [&](int64_t worker, int64_t begin, int64_t end) {
@@ -117,7 +117,7 @@ void BlockGemm::multiply(Part& part, int64_t p0, int64_t p1) const {
   }
 }
 
-// Adds the terms of blocks [first, last) for one panel.
+// Adds the products of blocks [first, last) for one panel.
 void BlockGemm::multiply_panel(const Part& part, int64_t panel, int64_t first, int64_t last, const Ahead& ahead) const {
   const int64_t width = kernels->width, most_columns = packing().panel, column = panel * most_columns;
   const int64_t columns = std::min(most_columns, weights.n - column);
@@ -137,7 +137,7 @@ void BlockGemm::multiply_panel(const Part& part, int64_t panel, int64_t first, i
   const float* const addend = first == 0 ? part.residual : part.out;
   sums.addend_step = first == 0 ? residual_step_ : out_step_;
   if (last == weights.blocks) sums.epilogue = epilogue;
-  // `op` is applied to all rows at once, because it would delay each tile.
+  // The operator `op` is applied to all rows at once, because it would delay each tile.
   const bool applies = sums.epilogue.applies;
   sums.epilogue.applies = false;
   const RowDivision division(part.m, kernels->gemm_rows);

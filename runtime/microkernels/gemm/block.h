@@ -1,4 +1,4 @@
-// GEMMs in block floating point: rows of float32 numbers are converted to int16 blocks, and multiplied with a packed
+// GEMMs in block floating point: rows of float32 numbers are converted to int16 blocks and multiplied by a packed
 // matrix of int16 blocks.
 #pragma once
 
@@ -14,15 +14,16 @@
 
 namespace rushlight::microkernels {
 
-// A packed matrix [k, n] of int16 numbers, with a scale for each block of a column. Panels are contiguous. A panel has
-// numbers [blocks, pairs, columns of the panel], with two numbers of a column in a word, and scales [blocks, columns of
-// the panel]. All blocks have the same length; the last one is padded with zeros.
+// A packed matrix [k, n] of int16 numbers with a scale for each block of a column. Panels are contiguous. A panel
+// consists of numbers [blocks, pairs, columns of the panel], where a 32-bit word contains two numbers of a column,
+// followed by scales [blocks, columns of the panel]. All blocks have the same length; the last block is padded with
+// zeros.
 struct BlockMatrix {
   const uint32_t* words = nullptr;
   int64_t k = 0, n = 0;
   int64_t blocks = 1, pairs = 0;
 
-  int64_t rows() const { return blocks * (pairs + 1); }  // words of a column
+  int64_t rows() const { return blocks * (pairs + 1); }  // number of words of a column, including scales
   int64_t size(const Packing& packing) const { return rows() * packing.columns(n); }
   // Converts blocks [first, last) of a panel with `columns` columns to floats [k, columns].
   void widen(const uint32_t* panel, int64_t columns, int64_t first, int64_t last, float* to) const;
@@ -35,15 +36,15 @@ class BlockGemm {
   const F32Microkernels* kernels = nullptr;
   const BlockMicrokernels* blocks = nullptr;
   BlockMatrix weights;
-  const float* bias = nullptr;  // [n], with 64 readable floats behind it, or null
+  const float* bias = nullptr;  // [n], followed by 64 readable floats; or null
   Epilogue epilogue;            // `residual` is an argument of run()
 
   // Sets the number of rows, and the floats from row to row of each operand.
   void prepare(int64_t rows, int64_t in_step, int64_t out_step, int64_t residual_step);
-  // Returns the floats of scratch memory, aligned to 64 bytes, that run() needs after the last prepare().
+  // Returns the scratch memory of run() in floats, for the sizes of the last prepare(). It is aligned to 64 bytes.
   size_t scratch_floats(int64_t workers) const { return static_cast<size_t>(workers * worker_floats()); }
-  // Computes the product. Results do not depend on the number of workers. `residual` may be null or `out`. `next` are
-  // the weights of the next step, which are prefetched.
+  // Computes the product. Results do not depend on the number of workers. `residual` may be null or equal to `out`.
+  // `next` are the weights of the next step, which run() prefetches.
   void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out, const float* residual,
            float* scratch, const FirstWeights& next) const;
   // Returns the weights that run() reads first.
@@ -57,21 +58,24 @@ class BlockGemm {
   Packing packing() const { return packing_of(*kernels); }
   int64_t panels() const { return divide_up(weights.n, packing().panel); }
   bool is_by_columns(int64_t workers) const;
-  // Words from row to row of the LHS. It is not a multiple of the page size, because rows would then share cache sets.
+  // Returns the words from row to row of the LHS. This is not a multiple of the page size, because the rows would then
+  // use the same cache sets.
   int64_t row_words() const { return round_up(weights.blocks * weights.pairs, 32) + 16; }
   int64_t scale_floats() const { return round_up(block_ * weights.blocks, 16); }
   int64_t widened_floats() const { return 2 * std::min(kMostBlocks, weights.blocks) * weights.pairs * packing().panel; }
-  // Scratch memory of a worker: numbers and scales of rows, flags of rows that cannot be converted, a panel of floats.
+  // Returns the scratch memory of a worker in floats: numbers and scales of rows, flags of rows that cannot be
+  // converted, a panel of floats.
   int64_t worker_floats() const {
     return block_ * row_words() + scale_floats() + round_up(block_, 16) + widened_floats();
   }
   void multiply(Part& part, int64_t p0, int64_t p1) const;
   void multiply_panel(const Part& part, int64_t panel, int64_t first, int64_t last, const Ahead& ahead) const;
 
-  // Longer sums of many rows are computed in parts of this many blocks, so that a part of a tile's rows stays in cache.
+  // Longer sums of many rows are computed in parts of this many blocks, so that this part of the rows of a tile stays
+  // in the cache.
   static constexpr int64_t kMostBlocks = 8;
 
-  int64_t rows_ = 0, block_ = 1;  // block_: rows that are converted at a time, whole tiles
+  int64_t rows_ = 0, block_ = 1;  // block_: number of rows that are converted at a time; they fill whole tiles
   int64_t in_step_ = 0, out_step_ = 0, residual_step_ = 0;
 };
 

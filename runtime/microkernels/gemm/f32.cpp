@@ -7,11 +7,11 @@ namespace rushlight::microkernels {
 
 namespace {
 
-// A block of packed columns fits into the L2 cache, with room for other data.
+// The number of floats of a block of packed columns. It fits into the L2 cache and leaves room for other data.
 constexpr int64_t kBlockFloats = 32 * 1024;
-// With this depth the rows of a tile of A fit into the L1 cache.
+// With at most this depth, the rows of a tile of A fit into the L1 cache.
 constexpr int64_t kMostDepth = 1152;
-// An LHS of this many floats is not expected in the L1 and L2 caches.
+// An LHS with at least this many floats is probably not in the L1 and L2 caches.
 constexpr int64_t kColdFloats = 16 * 1024;
 constexpr int64_t kMostTile = 14 * 64;
 
@@ -29,10 +29,10 @@ Blocks blocks_of(const F32Microkernels& kernels, int64_t k, int64_t n) {
   return {depth, std::max(columns, step)};
 }
 
-// Columns that are stored contiguously.
+// A range of columns that are stored contiguously.
 struct Segment {
-  int64_t from;  // column of the panel
-  int64_t to;    // column of c
+  int64_t from;  // first column in the panel
+  int64_t to;    // first column in c
   int64_t length;
 };
 
@@ -83,7 +83,7 @@ void multiply(const F32Microkernels& kernels, const F32Gemm& p, int64_t m0, int6
   if (rows <= 0) return;
   const int64_t most = tile_rows(kernels.gemm_rows, p.lda), groups = (rows + most - 1) / most;
   const int64_t base = rows / groups;
-  const int64_t larger = rows % groups;  // this many tiles have base + 1 rows
+  const int64_t larger = rows % groups;  // number of tiles with base + 1 rows
 
   for (int64_t column = n0; column < n1; column += blocks.columns) {
     const int64_t end = std::min(n1, column + blocks.columns);

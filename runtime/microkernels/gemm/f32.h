@@ -27,21 +27,22 @@ struct F32Gemm {
   const float* bias;  // [m] or [n]
   float* c;           // row stride ldc
   int64_t ldc;
-  // If not 0, columns are in rows of `row` columns. Only the first `kept` columns of a row are stored, contiguously.
+  // If not 0, the columns of c form rows of `row` columns. Only the first `kept` columns of each row are stored,
+  // contiguously.
   int64_t row = 0;
   int64_t kept = 0;
   bool accumulates = false;  // whether the product is added to c
 };
 
-// Returns the floats of scratch memory, aligned to 64 bytes, that multiply() needs for this k and n.
+// Returns the scratch memory of multiply() for this k and n in floats. It is aligned to 64 bytes.
 int64_t gemm_scratch(const F32Microkernels& kernels, int64_t k, int64_t n);
 
-// Computes rows [m0, m1) and columns [n0, n1) of the product; n0 is a multiple of column_step(). Results do not depend
+// Computes rows [m0, m1) and columns [n0, n1) of the product. n0 is a multiple of column_step(). Results do not depend
 // on how the product is divided.
 void multiply(const F32Microkernels& kernels, const F32Gemm& gemm, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
               float* scratch);
 
-// Rows and columns of a tile. A product is divided at multiples of them without loss of speed.
+// Return the rows and columns of a tile. A product can be divided at multiples of them without loss of speed.
 inline int64_t row_step(const F32Microkernels& kernels) { return kernels.gemm_rows; }
 inline int64_t column_step(const F32Microkernels& kernels) {
   return static_cast<int64_t>(kernels.gemm_vectors) * kernels.width;

@@ -23,19 +23,20 @@ void pack(const F32Microkernels& kernels, bool is_transposed, const float* b, in
 
 namespace {
 
-// If all weights have at most kFewWeights bytes, they stay in the L2 cache, and an LHS of kManyRows bytes or more is
-// prefetched instead of them.
+// Weights of at most kFewWeights bytes stay in the L2 cache. An LHS of at least kManyRows bytes is then prefetched
+// instead of the weights.
 constexpr int64_t kFewWeights = 192 * 1024, kManyRows = 48 * 1024;
 constexpr int64_t kMostTile = 14 * 64;
 
-// Terms [first, last) of taps [tap, taps_end).
+// Terms [first, last) of each of the taps [tap, taps_end).
 struct Part {
   int64_t tap, taps_end, first, last;
 };
 
-// With few rows, a 16-bit weight is used so rarely that it is converted to float32 in a register each time.
-inline bool is_low(const Panels& p) { return p.b.f16 && p.m <= p.kernels->gemm_rows; }
-inline bool has_pairs(const Panels& p) { return p.pairs && !is_low(p); }
+// Returns whether 16-bit weights are converted to float32 in registers. With few rows, each weight is used so rarely
+// that this is faster than converting a panel in memory.
+inline bool converts_in_registers(const Panels& p) { return p.b.f16 && p.m <= p.kernels->gemm_rows; }
+inline bool has_pairs(const Panels& p) { return p.pairs && !converts_in_registers(p); }
 
 // Rounds the LHS of a part to bfloat16, for all tiles.
 void round_rows(const Panels& p, const Part& part) {
@@ -54,17 +55,17 @@ struct TileShape {
 };
 
 TileShape shape_of(const Panels& p, int vectors, int64_t columns) {
-  if (!p.halves || is_low(p) || has_pairs(p)) return {vectors, 0};
+  if (!p.halves || converts_in_registers(p) || has_pairs(p)) return {vectors, 0};
   const int64_t halves = divide_up(columns, p.halves->width);
   return {vectors, halves <= 3 ? static_cast<int>(halves) : 0};
 }
 
-// Returns the most rows of a tile.
+// Returns the maximum number of rows of a tile.
 int64_t most_rows(const Panels& p, const TileShape& shape) {
   int64_t most = p.kernels->gemm_rows;
   if (shape.halves > 0) {
     most = p.halves->rows[shape.halves - 1];
-  } else if (!has_pairs(p) && !is_low(p)) {
+  } else if (!has_pairs(p) && !converts_in_registers(p)) {
     if (shape.vectors == 1) most = p.kernels->packed->narrow_rows;
     if (shape.vectors == 2 && p.halves) most = p.halves->whole_rows;
   }
@@ -72,7 +73,7 @@ int64_t most_rows(const Panels& p, const TileShape& shape) {
 }
 
 int64_t panel_columns(const Panels& p) { return p.kernels->gemm_vectors * p.kernels->width; }
-// Returns the columns of packed weights from `column` to the end of its panel.
+// Returns the number of columns of packed weights from `column` to the end of its panel.
 int64_t packed_columns(const Panels& p, int64_t column) {
   return packing_of(*p.kernels).columns(std::min(panel_columns(p), p.n - column));
 }
@@ -92,7 +93,7 @@ Ahead ahead_of(const Panels& p, int64_t column, const Part& part) {
 struct Sums {
   int64_t taps, terms;
   explicit Sums(const PanelTile& part) {
-    // 384 terms, which are frequent, stay one sum: an additional sum costs as much as about 10 terms.
+    // 384 terms, a common number, are not divided: an additional sum takes as long as about 10 terms.
     const int64_t of_tap = std::max<int64_t>(1, (part.k + kTermsOfSum / 2 - 1) / kTermsOfSum);
     taps = std::max<int64_t>(1, kTermsOfSum / std::max<int64_t>(1, part.k));
     terms = round_up(divide_up(part.k, of_tap), 4);
@@ -101,7 +102,7 @@ struct Sums {
 };
 
 void multiply_sum(const Panels& p, int rows, const TileShape& shape, const PanelTile& tile) {
-  if (is_low(p)) {
+  if (converts_in_registers(p)) {
     p.kernels->packed->f16_panel(p.b.type, rows, shape.vectors, tile);
   } else if (shape.halves > 0) {
     p.halves->panel(rows, shape.halves, tile);
@@ -121,10 +122,10 @@ bool is_padding(const Panels& p, const float* const* rows, int64_t count, int64_
   return true;
 }
 
-// Computes a tile of a part, sum by sum. The total of the previous sums is kept in a small buffer.
+// Computes a tile of a part, one sum after the other. The total of the previous sums is stored in a small buffer.
 void multiply_sums(const Panels& p, int rows, const TileShape& shape, const PanelTile& part, const Sums& sums) {
   const int64_t step = shape.vectors * p.kernels->width;
-  const int64_t item = is_low(p) ? sizeof(uint16_t) : sizeof(float);
+  const int64_t item = converts_in_registers(p) ? sizeof(uint16_t) : sizeof(float);
   alignas(64) float before[kMostTile];
   PanelTile tile = part;
   tile.addend_step = step;
@@ -160,7 +161,8 @@ void multiply_sums(const Panels& p, int rows, const TileShape& shape, const Pane
   }
 }
 
-// The same with bfloat16 pairs. The sums start with the residual, and the residual of the next rows is prefetched.
+// As multiply_sums(), with bfloat16 pairs. The sums start with the residual, and the residual of the next rows is
+// prefetched.
 void multiply_pairs(const Panels& p, int64_t m, int rows, int vectors, const PanelTile& part) {
   PanelTile tile = part;
   tile.addend = part.epilogue.residual;
@@ -173,8 +175,8 @@ void multiply_pairs(const Panels& p, int64_t m, int rows, int vectors, const Pan
   p.pairs->panel(rows, vectors, {p.rounded + m * pairs_of(tile.k), tile});
 }
 
-// Computes a part of the sums of one panel. is_first: no panel of these rows was computed before. `ahead` is the memory
-// that is read after this panel.
+// Computes a part of the sums of one panel. is_first: it is the first panel that is computed for these rows. `ahead` is
+// the memory that is read after this panel.
 void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_first, const Ahead& ahead) {
   const F32Microkernels& kernels = *p.kernels;
   const int64_t width = kernels.width;
@@ -189,7 +191,7 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   const int64_t steps = tile.taps * tile.k;
   const PackedWeights b = weights_of(p, column, part);
   tile.b = b.floats;
-  if (is_low(p)) {
+  if (converts_in_registers(p)) {
     tile.b = b.f16;
   } else if (has_pairs(p)) {
     p.pairs->pack_rhs(b.f16, steps, vectors * width, reinterpret_cast<uint32_t*>(p.widened));
@@ -203,7 +205,7 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   const float* const addend = begins ? p.epilogue.residual : p.c;
   if (ends) tile.epilogue = p.epilogue;
   tile.epilogue.residual_step = begins ? p.epilogue.residual_step : p.c_step;
-  // `op` is applied to all rows at once, because it would delay each tile.
+  // The operator `op` is applied to all rows at once, because it would delay each tile.
   const bool applies = tile.epilogue.applies;
   tile.epilogue.applies = false;
   const TileShape shape = shape_of(p, vectors, tile.columns);
@@ -211,7 +213,8 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   const RowDivision division(p.m, most);
   const Sums sums(tile);
   const bool is_one_sum = sums.is_one(tile);
-  // Each tile prefetches a slice. A single tile prefetches every second cache line: processors fetch pairs of lines.
+  // Each tile prefetches a slice of the memory. A single tile prefetches every second cache line, because processors
+  // load pairs of lines.
   if (ahead.bytes > 0) {
     tile.ahead = ahead.from;
     tile.ahead_step =
@@ -232,7 +235,7 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
       tile.ahead_step = count * static_cast<int64_t>(sizeof(float));
     }
     if (!begins && !ends && is_padding(p, tile.rows, count, tile.taps)) {
-      // These taps add nothing: the previous sums remain.
+      // These taps add nothing, so that the previous sums remain.
     } else if (has_pairs(p)) {
       multiply_pairs(p, m, static_cast<int>(count), vectors, tile);
     } else if (is_one_sum) {
@@ -246,13 +249,13 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   if (applies) kernels.packed->apply(p.epilogue, p.c + column, p.c_step, p.m, tile.columns);
 }
 
-// Whether each product of some groups is one panel and one sum, so that its tiles need no further division.
+// Returns whether each product of a grouped GEMM is one panel and one sum, so that its tiles need no further division.
 bool is_one_panel(const Panels& p) {
   return p.n <= panel_columns(p) && p.b.floats && !p.pairs && p.bias == nullptr && p.epilogue.residual == nullptr &&
          !p.epilogue.applies && p.taps * p.k <= kTermsOfSum && !p.fetches_output;
 }
 
-// Computes the tiles of groups for which is_one_panel() is true.
+// Computes the tiles of all groups. is_one_panel() must be true.
 void multiply_panels_of_groups(const Panels& p, int64_t groups) {
   PanelTile tile{};
   tile.row_step = p.row_step;

@@ -11,7 +11,7 @@
 
 namespace rushlight::microkernels {
 
-// The shape of panels: a panel has `panel` columns, a multiple of the `vector` floats of a vector.
+// The shape of panels. A panel has `panel` columns, which is a multiple of the `vector` floats of a vector.
 struct Packing {
   int64_t vector;
   int64_t panel;
@@ -22,7 +22,8 @@ inline Packing packing_of(const F32Microkernels& kernels) {
   return {kernels.width, static_cast<int64_t>(kernels.width) * kernels.gemm_vectors};
 }
 
-// Packs b[j * ldb + l] (if transposed) or b[l * ldb + j], for l < k and j < n, into k * Packing::columns(n) floats.
+// Packs a matrix [k, n] into k * Packing::columns(n) floats. Its element [l, j] is b[j * ldb + l] if `is_transposed`,
+// else b[l * ldb + j].
 void pack(const F32Microkernels& kernels, bool is_transposed, const float* b, int64_t ldb, int64_t k, int64_t n,
           float* to);
 
@@ -43,17 +44,17 @@ struct PackedWeights {
   }
 };
 
-// Memory that is read next. A product prefetches it while it computes its last panel.
+// Memory that is read next. A GEMM prefetches it while it computes its last panel.
 struct Ahead {
-  const void* from = nullptr;  // or null
+  const void* from = nullptr;  // may be null
   int64_t bytes = 0;
 };
 
-// The weights that a step reads first: the first panel of each worker.
+// The weights that a step reads first: for each worker, the first panel that it computes.
 struct FirstWeights {
-  const void* from = nullptr;  // or null
+  const void* from = nullptr;  // may be null
   int64_t panel_bytes = 0;
-  int64_t panels = 1;  // panels that are divided among the workers; 1 if all workers begin with the same panel
+  int64_t panels = 1;  // panels that are divided among the workers, or 1 if all workers begin with the same one
 
   Ahead of(int64_t worker, int64_t workers) const {
     return {static_cast<const char*>(from) + panels * worker / workers * panel_bytes, from ? panel_bytes : 0};
@@ -63,32 +64,33 @@ struct FirstWeights {
 // The product of a block of rows and a packed matrix [taps * k, n].
 struct Panels {
   const F32Microkernels* kernels;
-  const F32HalfMicrokernels* halves;  // belongs to `kernels`; or null
+  const F32HalfMicrokernels* halves;  // the table that belongs to `kernels`, or null
   const float* const* rows;           // [taps, row_step]
   int64_t row_step;
-  const float* zeros;  // the row that stands for padding; tiles of padding alone are skipped. Or null
-  int64_t row_gap;     // floats from most rows to the next row, or 0 if not known
-  int64_t channel;     // the first channel of each row that belongs to the LHS
+  const float* zeros;  // a pointer in `rows` that marks padding, or null; tiles that are only padding are skipped
+  int64_t row_gap;     // floats from a row to the next for most rows, or 0 if not known
+  int64_t channel;     // index of the first number of each row that belongs to the LHS
   int64_t m, taps, k, n;
   PackedWeights b;
   Ahead ahead;     // memory that is read after the last panel
-  float* widened;  // scratch [taps * k, panel] for 16-bit weights, if there are more rows than a tile has
-  // The bfloat16 microkernels and scratch memory [m, pairs_of(k)], if rows may be rounded to bfloat16 and taps is 1; or
-  // null.
+  float* widened;  // scratch memory [taps * k, panel] for 16-bit weights, if there are more rows than in a tile
+  // The bfloat16 microkernels and scratch memory [m, pairs_of(k)], if rows may be rounded to bfloat16 and `taps` is 1;
+  // or null.
   const Bf16PairMicrokernels* pairs;
   uint32_t* rounded;
   const float* bias;  // [n, rounded up to vectors], or null
   float* c;
   int64_t c_step;
-  Epilogue epilogue;  // its `residual` belongs to the first element of c, and may be c
-  // Whether a tile of c is prefetched while it is computed, because c is not expected in cache.
+  Epilogue epilogue;  // `residual` points to the number for the first element of c, and may equal c
+  // Whether a tile of c is prefetched while it is computed, because c is probably not in the cache.
   bool fetches_output;
 };
 
-// Longer sums of many rows are computed in parts of at most this many terms, so that a part of the rows stays in cache.
+// Longer sums of many rows are computed in parts of at most this many terms, so that this part of the rows stays in the
+// cache.
 inline constexpr int64_t kMostDepth = 768;
 inline int64_t pairs_of(int64_t k) { return (k + 1) / 2; }
-// Returns the terms of a part of a sum of `taps` * k terms.
+// Returns the number of terms of a part of a sum of `taps` * k terms.
 int64_t depth_of_part(int64_t taps, int64_t k);
 
 // Divides rows into tiles of nearly equal size.
@@ -101,7 +103,7 @@ struct RowDivision {
   int64_t count(int64_t group) const { return base + (group < larger ? 1 : 0); }
 };
 
-// Prefetches `count` floats. Hardware prefetchers do not detect reads of one cache line in each of many rows.
+// Prefetches `count` floats, because hardware prefetchers do not detect reads of one cache line in each of many rows.
 inline void fetch(const float* from, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(from + i, 0, 3);
 }
@@ -111,11 +113,11 @@ inline void fetch_to_write(const float* to, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) __builtin_prefetch(to + i, 1, 3);
 }
 
-// Computes panels [p0, p1) of all rows. The order of additions does not depend on the number of rows.
+// Computes panels [p0, p1) of all rows. The order of the additions does not depend on the number of rows.
 void multiply(const Panels& gemm, int64_t p0, int64_t p1);
 
-// Computes `groups` products. Each has the next k channels of the rows, the next packed matrix and the next n columns
-// of the result. Sums are added in the order of multiply().
+// Computes `groups` products. For each next product, the rows begin k channels later, and the next packed matrix and
+// the next n columns of the result are used. Sums are added in the order of multiply().
 void multiply_groups(const Panels& first, int64_t groups);
 
 }  // namespace rushlight::microkernels

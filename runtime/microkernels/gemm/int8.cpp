@@ -9,16 +9,17 @@ namespace rushlight::microkernels {
 
 namespace {
 
-// Most bytes of rows of the LHS: they stay in the L2 cache beside the panels of the RHS.
+// The maximum number of bytes of rows of the LHS. They stay in the L2 cache together with the panels of the RHS.
 constexpr int64_t kBlockBytes = 160 * 1024;
 constexpr int64_t kMostRows = 16, kMostColumns = 64;
-// Most bytes of sums: they are turned into results while they are in the L1 cache.
+// The maximum number of bytes of sums. They are converted to results while they are in the L1 cache.
 constexpr int64_t kSumBytes = 8 * 1024;
 static_assert(kSumBytes >= kMostRows * kMostColumns * 4);
-// Columns that are not packed, and rows, that are multiplied at a time.
+// If the RHS is not packed: the number of columns and rows that are multiplied at a time.
 constexpr int64_t kDotColumns = 16, kDotRows = 63;
 
-// Returns the numbers from row to row of the LHS: an odd number of cache lines, so that rows use different cache sets.
+// Returns the numbers from row to row of the LHS. This is an odd number of cache lines, so that the rows use different
+// cache sets.
 int64_t lhs_stride(const Int8Microkernels& kernels, int64_t k) {
   const int64_t line = 64 / kernels.lhs_size;
   return round_up(k, line) / line % 2 == 1 ? round_up(k, line) : round_up(k, line) + line;
@@ -43,7 +44,7 @@ Requantize requantize_of(const Int8Gemm& p, int64_t column, const int32_t* corre
   return how;
 }
 
-// Returns the parameters of rows from `row` on.
+// Returns the parameters of Dequantize for rows from `row` on and columns from `column` on.
 Dequantize dequantize_of(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t row, int64_t column,
                          const int32_t* rhs_sums) {
   return {p.zeros + row * p.row_step,
@@ -58,7 +59,7 @@ Dequantize dequantize_of(const Int8Microkernels& kernels, const Int8Gemm& p, int
           p.accumulate};
 }
 
-// Turns the sums of rows from `row` on and columns from `column` on into results.
+// Converts the sums of rows from `row` on and columns from `column` on to results.
 void finish(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t row, int64_t column, const SumRows& rows,
             const int32_t* rhs_sums, const int32_t* correction) {
   const int64_t at = row * p.out_stride + column;
@@ -94,10 +95,10 @@ void pack_panel(const int8_t* from, int64_t stride, int64_t filled, int64_t widt
   }
 }
 
-// Reads `rows` rows of the LHS from row `row` on, `depth` numbers each.
+// Packs `rows` rows of the LHS from row `row` on, with `depth` numbers each.
 void read_lhs(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t row, int64_t rows, int64_t depth,
               int64_t stride, uint8_t* lhs) {
-  // Numbers between p.k and depth are multiplied by zeros.
+  // The numbers from p.k to depth are multiplied by zeros.
   if (p.gather && p.gather_rows) return p.gather_rows(p.context, row, rows, stride * kernels.lhs_size, lhs);
   if (!p.gather && kernels.pack_rows) {
     return kernels.pack_rows({p.lhs + row * p.lhs_stride, p.lhs_stride, p.sign_mask, p.k, stride}, rows, lhs);
@@ -113,14 +114,15 @@ void read_lhs(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t row, i
   }
 }
 
-// Returns whether rows of the LHS are read in place. They must not all map to one cache set.
-bool lies_in_form(const Int8Microkernels& kernels, const Int8Gemm& p) {
-  constexpr int64_t kMostConflicts = 4096;
+// Returns whether rows of the LHS can be read in place. Their distance must not be a multiple of 4096, because all rows
+// would then use the same cache set.
+bool is_read_in_place(const Int8Microkernels& kernels, const Int8Gemm& p) {
+  constexpr int64_t kConflictBytes = 4096;
   return !p.gather && !p.windows && kernels.lhs_size == 1 && kernels.lhs_offset == p.sign_mask &&
-         p.k % kernels.group == 0 && p.lhs_stride % kMostConflicts != 0;
+         p.k % kernels.group == 0 && p.lhs_stride % kConflictBytes != 0;
 }
 
-// As multiply(), for an RHS that is not packed. An additional LHS row of ones computes the sums of the columns.
+// As multiply(), for an RHS that is not packed. An additional row of ones in the LHS computes the sums of the columns.
 void multiply_columns(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t m0, int64_t m1, int64_t n0,
                       int64_t n1, int32_t* sums, uint8_t* lhs) {
   const int64_t stride = lhs_stride(kernels, p.k);
@@ -153,8 +155,8 @@ int64_t part_of(int64_t count, int64_t most) {
   return (count + parts - 1) / parts;
 }
 
-// Sets the LHS of the next tile to windows from `row` on. Returns the rows of the tile, which are in one line of the
-// image or in two short lines.
+// Sets the LHS of the next tile to windows from `row` on. Returns the number of rows of the tile, which are in one line
+// of the image or in two short lines.
 int64_t next_windows(const Int8Microkernels& kernels, const Int8Windows& w, int64_t row, int64_t rows, Int8Tile* tile) {
   const int64_t line = row / w.width, x = row - line * w.width;
   tile->lhs = w.first + line * w.line_step + x * w.row_step;
@@ -164,14 +166,14 @@ int64_t next_windows(const Int8Microkernels& kernels, const Int8Windows& w, int6
   return count;
 }
 
-// A tile whose epilogue is applied while the sums of the next tile are computed.
+// The previous tile, whose epilogue is applied while the sums of the next tile are computed.
 struct Pipelined {
   bool is_there = false;
   TileEpilogue end;
   PanelEpilogue panels[2];  // the epilogue of this tile's panel, and of another panel
 };
 
-// Computes one panel of columns, from `column` on, for `rows` rows from `row` on. Their LHS is `left`.
+// Computes one panel of columns from `column` on, for `rows` rows from `row` on. The LHS of these rows is `left`.
 void multiply_results(const Int8Microkernels& kernels, const Int8Gemm& p, Int8Tile tile, int64_t row, int64_t rows,
                       int64_t column, int64_t columns, const uint8_t* lhs, Pipelined* behind) {
   const bool is_bytes = p.out_kind == Int8Gemm::Out::Quantized;
@@ -271,7 +273,7 @@ void multiply(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t m0, in
   int32_t* const sums = static_cast<int32_t*>(scratch);
   uint8_t* const lhs = static_cast<uint8_t*>(scratch) + kSumBytes;
   if (p.rhs == nullptr) return multiply_columns(kernels, p, m0, m1, n0, n1, sums, lhs);
-  const bool in_place = lies_in_form(kernels, p);
+  const bool in_place = is_read_in_place(kernels, p);
   const int64_t stride = p.windows ? p.windows->row_step : in_place ? p.lhs_stride : lhs_stride(kernels, p.k);
   const int64_t depth = round_up(p.k, kernels.group);
   const int64_t step = column_step(kernels);
@@ -280,7 +282,7 @@ void multiply(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t m0, in
 
   Pipelined behind;
   for (int64_t row = m0; row < m1;) {
-    // All blocks have about the same size, so that no tile is much smaller than the others.
+    // All blocks have similar sizes, so that no tile is much smaller than the others.
     const int64_t blocks = (m1 - row + block - 1) / block;
     const int64_t rows = (m1 - row + blocks - 1) / blocks;
     const uint8_t* from = in_place ? p.lhs + row * stride : lhs;
@@ -293,7 +295,7 @@ void multiply(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t m0, in
                     false};
       if (p.windows) tile.run_step = p.windows->run_step;
       if (kernels.gemm_results && p.out_kind != Int8Gemm::Out::Int32) {
-        // Each tile prefetches a slice of the memory that is read next, unless an earlier tile did.
+        // Each tile prefetches a slice of the memory that is read next, unless an earlier tile has prefetched it.
         const int64_t panel_bytes = depth * tile.sums_stride;
         const int8_t* next = nullptr;
         int64_t bytes = panel_bytes;

@@ -4,7 +4,7 @@
 
 namespace rushlight::microkernels::avx512bf16_pairs {
 
-// As assembly, because compilers copy the sums around the intrinsic.
+// This is assembly, because compilers copy the sums around the intrinsic.
 RL_INLINE void add_pairs(Floats& sums, Words x, Words y) { asm("vdpbf16ps %2, %1, %0" : "+v"(sums) : "v"(x), "v"(y)); }
 
 }  // namespace rushlight::microkernels::avx512bf16_pairs

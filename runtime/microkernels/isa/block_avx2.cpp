@@ -4,7 +4,7 @@
 
 namespace rushlight::microkernels::avx2_blocks {
 
-// As assembly, because compilers copy the sums around the intrinsic.
+// This is assembly, because compilers copy the sums around the intrinsic.
 RL_INLINE void add_pairs(Ints& sums, Ints x, Ints y) {
   Ints products;
   asm("vpmaddwd %2, %1, %0" : "=x"(products) : "x"(x), "x"(y));

@@ -4,7 +4,7 @@
 
 namespace rushlight::microkernels::avx512vnni_blocks {
 
-// As assembly, because compilers copy the sums around the intrinsic.
+// This is assembly, because compilers copy the sums around the intrinsic.
 RL_INLINE void add_pairs(Ints& sums, Ints x, Ints y) { asm("vpdpwssd %2, %1, %0" : "+v"(sums) : "v"(x), "v"(y)); }
 
 }  // namespace rushlight::microkernels::avx512vnni_blocks

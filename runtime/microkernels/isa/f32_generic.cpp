@@ -1,4 +1,4 @@
-// GCC 12 for riscv64 does not see that the rest of a row is shorter than a vector, and warns.
+// GCC 12 for riscv64 does not detect that the rest of a row is shorter than a vector, and prints a wrong warning.
 #if defined(__riscv) && !defined(__clang__) && __GNUC__ >= 11
 #pragma GCC diagnostic ignored "-Warray-bounds"
 #pragma GCC diagnostic ignored "-Wstringop-overread"

@@ -9,7 +9,7 @@
 
 namespace rushlight::microkernels::avx2_int8 {
 
-// vpmaddwd multiplies int16 and is exact; vpmaddubsw would saturate.
+// The products use vpmaddwd, which multiplies int16 numbers and is exact. vpmaddubsw would saturate.
 inline constexpr int kLanes = 8, kGroup = 2, kTileRows = 6, kTileVectors = 2, kLhsOffset = 0;
 using Lhs = int16_t;
 using Sums = __m256i;

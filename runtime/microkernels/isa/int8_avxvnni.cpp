@@ -22,7 +22,7 @@ RL_INLINE Spread spread(const Lhs* p) {
   std::memcpy(&four, p, sizeof(four));
   return _mm256_set1_epi32(four);
 }
-// As assembly, because compilers copy the sums around the intrinsic.
+// This is assembly, because compilers copy the sums around the intrinsic.
 RL_INLINE void add_products(Sums& sums, Spread lhs, Rhs rhs) {
   asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(lhs), "x"(rhs));
 }

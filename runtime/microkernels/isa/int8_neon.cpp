@@ -4,7 +4,7 @@
 
 namespace rushlight::microkernels::neon_int8 {
 
-// smull and sadalp: the sum of two products of int8 fits into 16 bits.
+// The products use smull and sadalp. The sum of two products of int8 numbers fits into 16 bits.
 inline constexpr int kLanes = 4, kGroup = 2, kTileRows = 8, kTileVectors = 2, kLhsOffset = 0;
 using Lhs = int8_t;
 using Rhs = int8x8_t;

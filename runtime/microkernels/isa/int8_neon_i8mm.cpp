@@ -9,7 +9,7 @@ namespace rushlight::microkernels::neon_i8mm_int8 {
 inline constexpr int kLanes = 4, kGroup = 8, kTileRows = 10, kTileVectors = 2, kLhsOffset = 0;
 using Lhs = int8_t;
 
-// smmla multiplies two rows and two columns of eight numbers each.
+// The products use smmla, which multiplies two rows and two columns of eight numbers each.
 #define RL_OWN_TILE
 template <int Rows, int Vectors>
 static void int8_tile(const Int8Tile& t) {

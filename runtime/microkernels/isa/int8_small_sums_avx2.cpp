@@ -10,13 +10,14 @@
 
 namespace rushlight::microkernels::small_sums_int8 {
 
-// vpmaddubsw.
+// The products use vpmaddubsw.
 inline constexpr int kLanes = 8, kGroup = 4, kTileRows = 6;
 using Lhs = uint8_t;
 using Sums = __m256i;
 using Spread = __m256i;
 
-// The RHS is not loaded into registers: sums, ones and both vectors of the RHS would need more than 16 registers.
+// The RHS is not loaded into registers, because the sums, the ones and both vectors of the RHS would need more than 16
+// registers.
 RL_INLINE const int8_t* load_rhs(const int8_t* p) { return p; }
 RL_INLINE Spread spread(const Lhs* p) {
   int32_t four;
@@ -39,7 +40,7 @@ namespace rushlight::microkernels::small_sums_int8 {
 
 namespace {
 
-// Most rows of a tile of quads: more rows need more registers than there are.
+// The maximum number of rows of a tile of quads. More rows would need more than 16 registers.
 constexpr int kQuadRows = 5;
 
 // Adds the pairs of two groups as int16 first. The sum of four products of small quads fits into 16 bits.
@@ -120,7 +121,7 @@ SmallSums sums_of_panel(const int8_t* panel, int64_t groups, int64_t width) {
   return _mm256_movemask_epi8(_mm256_cmpgt_epi16(most_pair, limit)) == 0 ? SmallSums::Pairs : SmallSums::None;
 }
 
-// Returns a table whose GEMMs use pairs. All other members are those of `base`, which has eight lanes too.
+// Returns a table whose GEMMs use pairs. All other members are those of `base`, which also has eight lanes.
 Int8Microkernels pairs_over(const Int8Microkernels& base) {
   Int8Microkernels t = base;
   t.name = "avx2 small pairs";

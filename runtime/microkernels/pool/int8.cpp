@@ -16,8 +16,8 @@ size_t Int8Pool2d::source_bytes() const {
   return static_cast<size_t>(round_up(taps() * static_cast<int64_t>(sizeof(const int8_t*)), 64));
 }
 
-// Scratch memory: pointers to the pixels of a window; then maxima of lines, or sums, corrections and multipliers of the
-// channels.
+// The scratch memory contains pointers to the pixels of a window, followed by maxima of lines, or by sums, corrections
+// and multipliers of the channels.
 size_t Int8Pool2d::worker_bytes() const {
   const int64_t channels = in_[3];
   const int64_t numbers = is_maximum ? round_up(in_[2] * channels, 64) : 3 * 4 * round_up(channels, 16);
@@ -33,7 +33,7 @@ void Int8Pool2d::run(const int8_t* in, int8_t* out, int64_t begin, int64_t end, 
   }
 }
 
-// First computes the maxima over the lines of a window, for the whole width, then the maxima along the line.
+// Computes the maxima over the lines of the windows first, for the whole width, and then the maxima along the line.
 void Int8Pool2d::maxima(const int8_t* image, int64_t y, int8_t* to, uint8_t* scratch) const {
   const Int8Loops& loops = int8_microkernels().loops;
   const int64_t height = in_[1], width = in_[2], channels = in_[3];
@@ -43,7 +43,7 @@ void Int8Pool2d::maxima(const int8_t* image, int64_t y, int8_t* to, uint8_t* scr
   for (int64_t ky = 0, v = y * window.stride_h - window.pad_h; ky < window.kernel_h; ++ky, v += window.dilation_h) {
     if (v >= 0 && v < height) sources[count++] = image + v * width * channels;
   }
-  // A single line is read in place.
+  // If there is only one line, it is read in place.
   const int8_t* const from = count == 1 ? sources[0] : line;
   if (from == line) loops.maximum(sources, count, width * channels, range.least, range.most, line);
   for (int64_t x = 0; x < out_[2]; ++x, to += channels) {
@@ -91,7 +91,7 @@ void Int8Pool2d::means(const int8_t* image, int64_t y, int8_t* to, uint8_t* scra
 int64_t Int8Pool2d::divisor_at(int64_t top, int64_t left, int64_t count) const {
   if (divisor > 0) return divisor;
   if (!counts_padding) return std::max<int64_t>(count, 1);
-  // The part of the window that lies in the padded image.
+  // The size of the part of the window that is inside of the padded image.
   const int64_t lines = std::min(top + window.kernel_h, in_[1] + window.pad_h) - top;
   const int64_t columns = std::min(left + window.kernel_w, in_[2] + window.pad_w) - left;
   return std::max<int64_t>(1, lines * columns);

@@ -9,29 +9,29 @@
 
 namespace rushlight::microkernels {
 
-// Maxima or means of the windows over an image [n, h, w, c].
+// Computes the maxima or means of the windows of an image [n, h, w, c].
 class Int8Pool2d {
  public:
   static constexpr int64_t kMostTaps = 1 << 14;
 
   // The owner sets these once. taps() is at most kMostTaps.
   Window window{};
-  Int8Range range{};  // range of the results; maxima use only the bounds
+  Int8Range range{};  // range and zero point of the results; maxima use only the bounds
   bool is_maximum = false;
   // For means:
-  bool counts_padding = false;  // whether padding counts in the divisor
-  int64_t divisor = 0;          // divides the sum of each window; 0: the number of elements in the window
-  int32_t zero = 0;             // the input's zero point
-  float factor = 1;             // the input's scale divided by the output's
+  bool counts_padding = false;  // whether the divisor counts the taps in the padding
+  int64_t divisor = 0;          // divisor of the sum of each window, or 0 for the number of taps in the window
+  int32_t zero = 0;             // zero point of the input
+  float factor = 1;             // scale of the input divided by the scale of the output
 
   int64_t taps() const { return window.kernel_h * window.kernel_w; }
   // Sets the sizes [n, h, w, c] of the input and of the output, which have the same n and c.
   void prepare(const int64_t* in, const int64_t* out);
-  // Returns the output lines of all images.
+  // Returns the number of output lines of all images.
   int64_t rows() const { return out_[0] * out_[1]; }
   // Returns the bytes of scratch memory of each worker, a multiple of 64.
   size_t worker_bytes() const;
-  // Computes lines [begin, end) of the output; `scratch` is aligned to 64 bytes.
+  // Computes lines [begin, end) of the output. `scratch` is aligned to 64 bytes.
   void run(const int8_t* in, int8_t* out, int64_t begin, int64_t end, void* scratch) const;
 
  private:

@@ -11,23 +11,23 @@
 
 namespace rushlight::microkernels {
 
-// Means over the middle dimension: [outer, count, channels] becomes [outer, channels].
+// Computes means over the middle dimension: [outer, count, channels] becomes [outer, channels].
 struct Int8Mean {
-  static constexpr int64_t kMostCount = INT32_MAX / 256;  // sums of so many numbers fit into int32
+  static constexpr int64_t kMostCount = INT32_MAX / 256;  // a sum of this many numbers fits into int32
 
   int64_t outer = 0, count = 0, channels = 0;
-  int32_t zero = 0;    // the input's zero point
-  Int8Range range{};   // of the results
-  float factor = 1;    // the input's scale divided by the output's
-  int64_t pieces = 1;  // parts that the channels are divided into
+  int32_t zero = 0;    // zero point of the input
+  Int8Range range{};   // range and zero point of the results
+  float factor = 1;    // scale of the input divided by the scale of the output
+  int64_t pieces = 1;  // number of parts that the channels are divided into
 
   // Chooses the number of pieces for `workers` workers.
   void divide_for(int64_t workers) { pieces = outer >= workers || channels < 64 ? 1 : workers; }
-  // Returns the parts of the result: `pieces` for each element of the outer dimension.
+  // Returns the number of parts of the result: `pieces` for each element of the outer dimension.
   int64_t parts() const { return outer * pieces; }
   // Returns the bytes of scratch memory of each worker, a multiple of 64.
   size_t worker_bytes() const { return static_cast<size_t>(3 * 4 * round_up(channels, 16)); }
-  // Computes parts [begin, end); `scratch` is aligned to 64 bytes.
+  // Computes parts [begin, end) of the result. `scratch` is aligned to 64 bytes.
   void run(const int8_t* in, uint8_t* out, int64_t begin, int64_t end, void* scratch) const {
     const Int8Microkernels& t = int8_microkernels();
     int32_t* const sums = static_cast<int32_t*>(scratch);

@@ -24,7 +24,7 @@ RL_INLINE void store_shorts(uint16_t* p, Shorts v) { *reinterpret_cast<Unaligned
 struct Float16 {
   using Item = uint16_t;
 #if defined(__AVX512F__) && RL_WIDTH == 16
-  // GCC warns of the forms without masks.
+  // The forms with masks avoid warnings of GCC.
   RL_INLINE Floats widen(Shorts v) {
     return reinterpret_cast<Floats>(_mm512_maskz_cvtph_ps(0xffff, reinterpret_cast<__m256i>(v)));
   }
@@ -56,7 +56,7 @@ struct Float16 {
 
 struct BFloat16Bits {
   using Item = uint16_t;
-// Written with an intrinsic, because GCC converts the two halves of a vector separately.
+// This is an intrinsic, because GCC converts the two halves of a vector separately.
 #if defined(__AVX512F__) && RL_WIDTH == 16
   RL_INLINE Words words(Shorts v) {
     return reinterpret_cast<Words>(_mm512_maskz_cvtepu16_epi32(0xffff, reinterpret_cast<__m256i>(v)));

@@ -4,7 +4,7 @@
 #define RL_MEMBER inline __attribute__((always_inline))
 // A function with a single copy in the program, which is never inlined.
 #define RL_ONCE inline __attribute__((noinline))
-// The same for functions of one instruction set. It also stops GCC from cloning them for constant arguments.
+// As RL_ONCE, for functions of one instruction set. It also stops GCC from cloning them for constant arguments.
 #if defined(__clang__)
 #define RL_ONCE_STATIC [[maybe_unused]] static __attribute__((noinline))
 #else

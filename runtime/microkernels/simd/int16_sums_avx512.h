@@ -1,5 +1,5 @@
-// Sums of pairs of int16 in vectors of 512 bits for winograd/impl/int8.h, in namespace rushlight::microkernels::RL_ISA;
-// by vpdpwssd with RL_VNNI.
+// Sums of products of int16 pairs in vectors of 512 bits for winograd/impl/int8.h, in namespace
+// rushlight::microkernels::RL_ISA. With RL_VNNI they use vpdpwssd.
 #pragma once
 
 #include <immintrin.h>
@@ -23,7 +23,7 @@ RL_INLINE Spread spread(const Lhs* p) {
   return _mm512_set1_epi32(pair);
 }
 #if RL_VNNI
-// As assembly, because compilers copy the sums around the intrinsic.
+// This is assembly, because compilers copy the sums around the intrinsic.
 RL_INLINE void add_products(Sums& sums, Spread lhs, __m512i rhs) {
   asm("vpdpwssd %2, %1, %0" : "+v"(sums) : "v"(lhs), "v"(rhs));
 }

@@ -1,5 +1,5 @@
-// Requantization with AVX-512, in namespace rushlight::microkernels::RL_ISA. It turns four vectors of 16 sums into 64
-// bytes, narrowed with saturation. gemm/impl/int8_epilogue.h includes this file.
+// Requantization with AVX-512, in namespace rushlight::microkernels::RL_ISA. It converts four vectors of 16 sums to 64
+// bytes by saturating narrowing. gemm/impl/int8_epilogue.h includes this file.
 #pragma once
 
 #include <immintrin.h>
@@ -15,11 +15,11 @@ namespace rushlight::microkernels::RL_ISA {
 struct Int8End {
   __m512i zero;                    // int16
   __m512i least, most, sign_mask;  // 8 bits each
-  __m512i order;                   // permutes groups of four bytes, so that each vector's results are contiguous
-  bool limited;                    // no sum with a residual exceeds 32 bits
-  __m128i other_sign_mask;         // 8 bits each
+  __m512i order;            // permutation of groups of four bytes that makes the results of each vector contiguous
+  bool limited;             // no sum with a residual exceeds 32 bits
+  __m128i other_sign_mask;  // 8 bits each
   // If a residual is added, `zero`, `least` and `most` are the range of the sum. The range of the product is then
-  // [lowest, highest], as the bits of (number - zero + kMagic).
+  // [lowest, highest], stored as the bits of the floats (number - zero + kMagic).
   __m512i lowest, highest;
   __m512 magic, magic_less_zero;
   __m512 factor, other_factor, sum_offset;
@@ -33,9 +33,9 @@ inline constexpr int32_t kMagicBits = 0x4b400000;
 struct ColumnEnd {
   __m512i correction[2];
   __m512 multiplier[2], offset[2];
-  __mmask16 lanes[2];  // columns that exist
-  bool whole;          // all columns exist
-  bool limited;        // no scaled sum exceeds 32 bits
+  __mmask16 lanes[2];  // mask of the columns that exist
+  bool whole;          // whether all columns exist
+  bool limited;        // whether no scaled sum exceeds 32 bits
 };
 
 template <bool Summed>
@@ -90,9 +90,9 @@ RL_INLINE ColumnEnd column_end(const Requantize& how, int64_t columns) {
   return c;
 }
 
-// GCC 12 warns of the forms without masks.
+// The forms with masks avoid warnings of GCC 12.
 RL_INLINE __m512 reals_of_sums(__m512i x) { return _mm512_maskz_cvtepi32_ps(0xffff, x); }
-// Rounds to int32. Values above the range of int32 are limited first unless Limited. NaN becomes the least int32.
+// Rounds to int32. Values above the range of int32 are limited first, unless Limited. NaN becomes the smallest int32.
 template <bool Limited>
 RL_INLINE __m512 limited(__m512 x) {
   if constexpr (Limited) return x;
@@ -103,15 +103,15 @@ RL_INLINE __m512i numbers_of(__m512 x) {
   return _mm512_maskz_cvtps_epi32(0xffff, limited<Limited>(x));
 }
 
-// Scales N vectors of corrected sums for narrowed(); vector v has columns v % Vectors. Each step is done for all
-// vectors before the next step, so that independent instructions are close to each other.
+// Scales N vectors of corrected sums for narrowed(). Vector v has columns v % Vectors. Each operation is done for all
+// vectors before the next operation, so that independent instructions are close to each other.
 template <int Vectors, bool Limited, bool Summed, int N>
 RL_INLINE void scale_sums(const Int8End& e, const ColumnEnd& c, const __m128i (&others)[N], __m512i (&sums)[N]) {
   __m512 x[N], other[N];
   RL_UNROLL for (int v = 0; v < N; ++v) x[v] = reals_of_sums(sums[v]);
   RL_UNROLL for (int v = 0; v < N; ++v) x[v] = _mm512_fmadd_ps(x[v], c.multiplier[v % Vectors], c.offset[v % Vectors]);
   if constexpr (Summed) {
-    // Clamped as integers, because processors have more units for integers.
+    // The sums are clamped as integers, because processors have more units for integers than for floats.
     RL_UNROLL for (int v = 0; v < N; ++v) {
       sums[v] = _mm512_castps_si512(_mm512_add_ps(limited<Limited>(x[v]), e.magic));
     }
@@ -134,7 +134,7 @@ RL_INLINE __m128i load_others(const ColumnEnd& c, int j, const int8_t* row) {
   return _mm_maskz_loadu_epi8(c.lanes[j], row + j * 16);
 }
 
-// Narrows four vectors from scale_sums() to 64 bytes, one vector after the other.
+// Narrows four vectors from scale_sums() to 64 bytes: the bytes of a, then of b, c and d.
 RL_INLINE __m512i narrowed(const Int8End& e, __m512i a, __m512i b, __m512i c, __m512i d) {
   const __m512i upper = _mm512_adds_epi16(_mm512_packs_epi32(a, b), e.zero);
   const __m512i lower = _mm512_adds_epi16(_mm512_packs_epi32(c, d), e.zero);
@@ -143,7 +143,7 @@ RL_INLINE __m512i narrowed(const Int8End& e, __m512i a, __m512i b, __m512i c, __
   return _mm512_maskz_permutexvar_epi32(0xffff, e.order, bytes);
 }
 
-// Stores row `row` of the results in `bytes`; a row has `Vectors` vectors. Whole: c.whole.
+// Stores row `row` of the results in `bytes`. A row consists of `Vectors` vectors. Whole: c.whole is true.
 template <int Vectors, bool Whole>
 RL_INLINE void store_bytes(uint8_t* to, const ColumnEnd& c, __m512i bytes, int row) {
   static_assert(Vectors == 1 || Vectors == 2);
@@ -162,7 +162,7 @@ RL_INLINE void store_bytes(uint8_t* to, const ColumnEnd& c, __m512i bytes, int r
   }
 }
 
-// Two rows of two vectors at a time, or four of one.
+// Processes two rows of two vectors, or four rows of one vector, at a time.
 template <int Vectors, bool Limited, bool Summed, bool Whole>
 RL_INLINE void requantize_columns(const Int8End& e, const ColumnEnd& c, const SumRows& r, const int32_t* sums,
                                   const int8_t* others, uint8_t* to) {

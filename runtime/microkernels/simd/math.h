@@ -1,5 +1,6 @@
-// Elementary functions of vectors. Polynomials are minimax fits (Remez) of the functions named. Errors are the largest
-// found over float32 arguments, in units of the last place of the result. NaN gives NaN.
+// Elementary functions of vectors. The polynomials are minimax approximations (Remez algorithm) of the functions that
+// the comments name. The errors are the largest that were found over float32 arguments, in units in the last place
+// (ulp) of the result. NaN gives NaN.
 #pragma once
 
 #include "microkernels/simd/vec.h"
@@ -14,7 +15,7 @@ RL_INLINE Floats polynomial(Floats x, const float (&highest_first)[N]) {
 }
 
 RL_INLINE Floats abs(Floats x) { return as_floats(as_ints(x) & 0x7fffffff); }
-// Returns a number with the magnitude of `magnitude` and the sign of `sign`.
+// Returns the number with the magnitude of `magnitude` and the sign of `sign`.
 RL_INLINE Floats with_sign(Floats magnitude, Floats sign) {
   return as_floats((as_ints(magnitude) & 0x7fffffff) | (as_ints(sign) & static_cast<int32_t>(0x80000000)));
 }
@@ -23,7 +24,7 @@ RL_INLINE Floats power_of_two(Ints exponent) { return as_floats((exponent + 127)
 // The common part of exp_of_rest() and expm1(). Sets n to the integer nearest to x / log 2, and r to x - n log 2.
 // Returns (e^r - 1 - r) / r.
 RL_INLINE Floats exp_series(Floats x, Floats* r, Ints* n) {
-  // Adding 1.5 * 2^23 rounds to an integer, in the low bits.
+  // Adding 1.5 * 2^23 rounds to an integer, which is in the low bits of the sum.
   const float magic = 12582912.0f;
   const Floats shifted = x * 1.44269504f + magic;
   *n = as_ints(shifted) - as_ints(splat(magic));
@@ -40,11 +41,11 @@ RL_INLINE Floats exp_of_rest(Floats x, Ints* n) {
   return p * r + r + 1.0f;
 }
 
-// e^x, 1.03 ulp; results below the normal range are rounded once.
+// e^x, 1.03 ulp. Results below the normal range are rounded only once.
 RL_INLINE Floats exp(Floats x) {
   Ints n;
   const Floats value = exp_of_rest(at_most(at_least(x, splat(-104.0f)), splat(89.0f)), &n);
-  // Two factors, since 2^n itself may be out of range.
+  // Two factors are used, because 2^n itself may be out of range.
   const Ints half = n >> 1;
   return value * power_of_two(half) * power_of_two(n - half);
 }
@@ -54,14 +55,15 @@ RL_INLINE Floats expm1(Floats x) {
   Floats r;
   Ints n;
   const Floats p = exp_series(at_most(at_least(x, splat(-26.0f)), splat(89.0f)), &r, &n);
-  // Half of the result, since 2^n may be out of range.
+  // Half of the result is computed, because 2^n may be out of range.
   const Floats scale = power_of_two(n - 1);
   const Floats half = (p * r + r) * scale + (scale - 0.5f);
   // Half of a denormal number may have lost a bit, and -0 its sign.
   return select(abs(x) < 1e-30f, x, half + half);
 }
 
-// e^x for x <= 0. Returns 0 if the result is close to the least normal number, because denormal results are slow.
+// e^x for x <= 0. Returns 0 if the result is close to the smallest normal number, because arithmetic with denormal
+// numbers is slow.
 RL_INLINE Floats exp_or_zero(Floats x) {
   const float least = -87.0f;
   Ints n;
@@ -69,7 +71,7 @@ RL_INLINE Floats exp_or_zero(Floats x) {
   return select(x < least, Floats{}, value);
 }
 
-// 2^x for x <= 0, 1.1 ulp. Returns 0 if the result is close to the least normal number.
+// 2^x for x <= 0, 1.1 ulp. Returns 0 if the result is close to the smallest normal number.
 RL_INLINE Floats exp2_or_zero(Floats x) {
   // x + magic rounds x to an integer n; the low bits of the sum are the exponent bits of 2^n, and 0 for 2^-127.
   const float magic = 12582912.0f + 127.0f;
@@ -104,7 +106,7 @@ RL_INLINE Floats erf(Floats x) {
                                       -3.761247993e-01f, 1.283791512e-01f}) *
                            x +
                        x;
-  // 1 - e^(log erfc a); beyond 3.93 the result is 1.
+  // 1 - e^(log erfc a). If a is above 3.93, the result is 1.
   const Floats c = at_most(a, splat(3.93f));
   const Floats logarithm = polynomial(c, {-4.977050139e-06f, 4.608568997e-05f, 4.684305168e-05f, -2.922063228e-03f,
                                           2.266015299e-02f, -1.052485481e-01f, -6.356330514e-01f, -1.128549933e+00f});
@@ -112,8 +114,8 @@ RL_INLINE Floats erf(Floats x) {
   return select(a < 0.921875f, small, select(x != x, x, large));
 }
 
-// The logarithm of x * (1 - error), where `error` is a rounding error of x. `unit` is the logarithm of e, and high +
-// low * unit the logarithm of 2, in the wanted base. Returns -infinity for 0, and NaN for negative numbers.
+// The logarithm of x * (1 - error) to some base, where `error` is a rounding error of x. `unit` is the logarithm of e
+// to this base, and high + low * unit is the logarithm of 2. Returns -infinity for 0, and NaN for negative numbers.
 RL_INLINE Floats log_to_base(Floats x, Floats error, float high, float low, float unit) {
   const Ints tiny = x < 1.17549435e-38f;
   const Ints ordinary = (x > 0.0f) & (x < __builtin_inff());
@@ -135,10 +137,10 @@ RL_INLINE Floats log_to_base(Floats x, Floats error, float high, float low, floa
   return select(x < 0.0f, splat(__builtin_nanf("")), select((x == infinity) | (x != x), x, finite));
 }
 
-// Natural logarithm, 0.9 ulp.
+// The natural logarithm, 0.9 ulp.
 RL_INLINE Floats log(Floats x) { return log_to_base(x, Floats{}, 0.693359375f, -2.12194440e-4f, 1.0f); }
 
-// Base-2 logarithm, exact for powers of two.
+// The base-2 logarithm. It is exact for powers of two.
 RL_INLINE Floats log2(Floats x) { return log_to_base(x, Floats{}, 1.0f, 0.0f, 1.44269504f); }
 RL_INLINE Floats log10(Floats x) { return log_to_base(x, Floats{}, 0.301025390625f, 1.060349411e-05f, 0.434294482f); }
 
@@ -148,10 +150,10 @@ RL_INLINE Floats log1p(Floats x) {
   return select(x == 0.0f, x, log_to_base(u, ((u - 1.0f) - x) / u, 0.693359375f, -2.12194440e-4f, 1.0f));
 }
 
-// 1 + e^x, 2.5 ulp; infinite from x = 88.4 on.
+// 1 + e^x, 2.5 ulp. It is infinite if x is 88.4 or more.
 RL_INLINE Floats one_and_exp(Floats x) {
   x = at_most(at_least(x, splat(-88.0f)), splat(89.0f));
-  // As in exp_of_rest(), and 127 more, so that the low bits are the exponent of 2^n.
+  // As in exp_of_rest(), with 127 added, so that the low bits are the exponent bits of 2^n.
   const float magic = 12582912.0f + 127.0f;
   const Floats shifted = x * 1.44269504f + magic;
   const Floats scale = as_floats(as_ints(shifted) << 23);
@@ -162,10 +164,10 @@ RL_INLINE Floats one_and_exp(Floats x) {
   return p * scale + 1.0f;
 }
 
-// 1 / (1 + e^-x), 3.5 ulp where that is a normal number.
+// 1 / (1 + e^-x), 3.5 ulp if the result is a normal number.
 RL_INLINE Floats sigmoid(Floats x) { return 1.0f / one_and_exp(-x); }
 
-// x / (1 + e^-x), 3.5 ulp where that is a normal number.
+// x / (1 + e^-x), 3.5 ulp if the result is a normal number.
 RL_INLINE Floats silu(Floats x) { return x / one_and_exp(-x); }
 
 // x times the cumulative normal distribution of x; the error is 2e-7 of max(1, |x|). The distribution minus 1/2 is
@@ -180,25 +182,26 @@ RL_INLINE Floats gelu(Floats x) {
   return x * at_most(at_least(c * p / q + 0.5f, Floats{}), splat(1.0f));
 }
 
-// The tanh approximation of GELU (Hendrycks and Gimpel, 2016), by (1 + tanh u) / 2 = 1 / (1 + e^-2u).
+// The tanh approximation of GELU (Hendrycks and Gimpel, 2016), computed with (1 + tanh u) / 2 = 1 / (1 + e^-2u).
 RL_INLINE Floats gelu_tanh(Floats x) { return x / one_and_exp(-1.59576912160573072f * (x + 0.044715f * (x * x * x))); }
 
 // sin or cos, 1.6 ulp.
 template <bool IsCosine>
 RL_INLINE Floats sine_or_cosine(Floats x) {
-  // For larger arguments the products below are not exact.
+  // For larger arguments, the products below are not exact.
   const float most = 12800.0f;
   if (__builtin_expect(any(abs(x) > most), 0)) {
     Floats value = x;
     for (int i = 0; i < kWidth; ++i) value[i] = IsCosine ? __builtin_cosf(x[i]) : __builtin_sinf(x[i]);
     return value;
   }
-  // As in exp_of_rest(): rounds to the number of quarter turns. The rest is at most pi / 4.
+  // As in exp_of_rest(), rounds to the number of quarter turns. The magnitude of the rest is at most pi / 4.
   const float magic = 12582912.0f;
   const Floats shifted = x * 0.636619772f + magic;
   const Floats whole = shifted - magic;
   const Ints quarters = as_ints(shifted) + (IsCosine ? 1 : 0);
-  // pi / 2 in four parts; all but the last have at most 11 bits, so that products by 13 bits are exact.
+  // pi / 2 in four parts. All parts except the last have at most 11 bits, so that products with numbers of 13 bits are
+  // exact.
   const float third = 7.5495336204767227e-08f, fourth = 2.5633440682570896e-12f;
   const Floats a = (x - whole * 1.5703125f) - whole * 4.8375129699707031e-04f;
   const Floats b = a - whole * third;
@@ -216,11 +219,11 @@ RL_INLINE Floats cos(Floats x) { return sine_or_cosine<true>(x); }
 RL_ONCE_STATIC Floats atan2(Floats y, Floats x) {
   const Floats ay = abs(y), ax = abs(x);
   const Ints is_steep = ay > ax;
-  // Scaled so that the sum of both is finite.
+  // The arguments are scaled so that their sum is finite.
   const Floats scale = select((ay > 1e37f) | (ax > 1e37f), splat(0.25f), splat(1.0f));
   const Floats most = select(is_steep, ay, ax) * scale, least = select(is_steep, ax, ay) * scale;
-  // q is the tangent of the angle, measured from 0 or from pi / 4, whichever is nearer. Two infinities give pi / 4, two
-  // zeros give 0.
+  // q is the tangent of the angle, measured from 0 or from pi / 4, whichever is closer. For two infinities the angle is
+  // pi / 4, for two zeros 0.
   const Ints is_equal = (least == most) & (most > 0.0f);
   const Ints is_middle = (least > 0.414213562f * most) | is_equal;
   const Floats above = select(is_equal, Floats{}, select(is_middle, least - most, least));
@@ -271,7 +274,7 @@ RL_INLINE Floats ceil(Floats x) {
 RL_INLINE Floats sign(Floats x) { return one_where(x > 0.0f) - one_where(x < 0.0f); }
 
 RL_INLINE Floats sqrt(Floats x) {
-#if defined(__AVX2__) && RL_WIDTH == 8 && !defined(__clang__)  // later releases of Clang lack this builtin
+#if defined(__AVX2__) && RL_WIDTH == 8 && !defined(__clang__)  // later releases of Clang do not have this builtin
   return __builtin_ia32_sqrtps256(x);
 #elif defined(__SSE2__) && RL_WIDTH == 4 && !defined(__clang__)
   return __builtin_ia32_sqrtps(x);

@@ -1,5 +1,5 @@
-// Vectors of RL_WIDTH floats, in namespace rushlight::microkernels::RL_ISA. Everything here has internal linkage or is
-// in that namespace, so that the linker never merges code for different instruction sets.
+// Vectors of RL_WIDTH floats, in namespace rushlight::microkernels::RL_ISA. All definitions have internal linkage or
+// are in that namespace, so that the linker never merges code for different instruction sets.
 #pragma once
 
 #if !defined(RL_ISA) || !defined(RL_WIDTH)
@@ -11,11 +11,11 @@
 
 #include "microkernels/simd/inline.h"
 
-// Masked loads and stores of AVX-512, for vectors of 512 or 256 bits.
+// Defined if there are masked loads and stores of AVX-512, for vectors of 512 or 256 bits.
 #if (defined(__AVX512F__) && RL_WIDTH == 16) || (defined(__AVX512VL__) && RL_WIDTH == 8)
 #define RL_MASKS 1
 #endif
-// One instruction can permute the elements of a vector.
+// Defined if one instruction can permute the elements of a vector.
 #if defined(RL_MASKS) || (defined(__AVX2__) && RL_WIDTH == 8)
 #define RL_PERMUTES 1
 #include <immintrin.h>
@@ -30,14 +30,16 @@ typedef int32_t Ints __attribute__((vector_size(kWidth * 4)));
 typedef float UnalignedFloats __attribute__((vector_size(kWidth * 4), aligned(4), may_alias));
 typedef int32_t UnalignedInts __attribute__((vector_size(kWidth * 4), aligned(4), may_alias));
 
-// x - 0 equals x for every x, also for -0, so that compilers remove the subtraction.
+// Returns a vector whose elements are all x. x - 0 equals x for every x, also for -0, so that compilers remove the
+// subtraction.
 RL_INLINE Floats splat(float x) { return x - Floats{}; }
 RL_INLINE Ints splat_int(int32_t x) { return x - Ints{}; }
 
 RL_INLINE Floats load(const float* p) { return *reinterpret_cast<const UnalignedFloats*>(p); }
 RL_INLINE void store(float* p, Floats v) { *reinterpret_cast<UnalignedFloats*>(p) = v; }
 
-// sum + x * y, fused. Written in assembly, because g++ chooses forms of the instruction that overwrite x.
+// Returns sum + x * y with one rounding. This is assembly, because g++ chooses forms of the instruction that overwrite
+// x.
 RL_INLINE Floats add_product(Floats sum, Floats x, Floats y) {
 #if defined(__FMA__) && RL_WIDTH == 8 && !defined(RL_MASKS)
   asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "x"(y));
@@ -50,8 +52,8 @@ RL_INLINE Floats add_product(Floats sum, Floats x, Floats y) {
 #endif
 }
 
-// sum + x * y, for sums that must be bit-equal in several functions. g++ for aarch64 fuses the operation in some
-// functions only.
+// Returns sum + x * y for sums that must be bit-equal in several functions. g++ for aarch64 fuses the operation only in
+// some functions.
 RL_INLINE Floats add_fused(Floats sum, Floats x, Floats y) {
 #if defined(__aarch64__) && RL_WIDTH == 4
   asm("fmla %0.4s, %1.4s, %2.4s" : "+w"(sum) : "w"(x), "w"(y));
@@ -62,7 +64,7 @@ RL_INLINE Floats add_fused(Floats sum, Floats x, Floats y) {
 }
 
 #ifdef RL_PERMUTES
-// Element i is element index[i] of x, in one instruction.
+// Returns a vector whose element i is element index[i] of x, with one instruction.
 RL_INLINE Floats permuted(Floats x, Ints index) {
 #if !defined(__clang__)
   return __builtin_shuffle(x, index);
@@ -90,14 +92,15 @@ RL_INLINE bool any(Ints mask) {
 #endif
 }
 
-// Each lane of `mask` is all ones or all zeros.
+// Returns yes where `mask` is set, else no. Each lane of `mask` is all ones or all zeros.
 RL_INLINE Floats select(Ints mask, Floats yes, Floats no) { return mask ? yes : no; }
-// A NaN in `x` is kept: the x86 instructions return their second operand if an operand is NaN.
+// Return the maximum of x and a bound, or the minimum. A NaN in `x` is kept, because the x86 instructions return their
+// second operand if an operand is NaN.
 #if defined(__AVX2__) && RL_WIDTH == 8
 RL_INLINE Floats at_least(Floats x, Floats low) { return __builtin_ia32_maxps256(low, x); }
 RL_INLINE Floats at_most(Floats x, Floats high) { return __builtin_ia32_minps256(high, x); }
 #elif defined(__AVX512F__) && RL_WIDTH == 16
-// GCC 12 warns of the forms without masks.
+// The forms with masks avoid warnings of GCC 12.
 RL_INLINE Floats at_least(Floats x, Floats low) { return _mm512_maskz_max_ps(0xffff, low, x); }
 RL_INLINE Floats at_most(Floats x, Floats high) { return _mm512_maskz_min_ps(0xffff, high, x); }
 #elif defined(__SSE2__) && RL_WIDTH == 4
@@ -126,7 +129,7 @@ RL_INLINE Floats load_lanes(Lanes lanes, const float* p, Floats others) {
 RL_INLINE void store_lanes(Lanes lanes, float* p, Floats v) { _mm256_mask_storeu_ps(p, lanes, v); }
 #endif
 
-// The first n lanes, 0 <= n <= kWidth.
+// Returns a mask of the first n lanes, 0 <= n <= kWidth.
 RL_INLINE Lanes first_lanes(int64_t n) { return static_cast<Lanes>((1u << n) - 1); }
 
 // Copies n floats, 0 <= n < 2 * kWidth.
@@ -139,7 +142,7 @@ RL_INLINE void copy_few(float* to, const float* from, int64_t n) {
   store_lanes(lanes, to, load_lanes(lanes, from));
 }
 
-// The first n floats, 0 < n <= kWidth; the other lanes are `fill`.
+// Loads the first n floats, 0 < n <= kWidth. The other lanes are `fill`.
 RL_INLINE Floats load_few(const float* p, int64_t n, float fill = 0.0f) {
   return load_lanes(first_lanes(n), p, splat(fill));
 }
@@ -172,7 +175,7 @@ RL_INLINE void copy_few(float* to, const float* from, int64_t n) {
   if (n & 1) *to = *from;
 }
 
-// The first n floats, 0 < n <= kWidth; the other lanes are `fill`.
+// Loads the first n floats, 0 < n <= kWidth. The other lanes are `fill`.
 RL_INLINE Floats load_few(const float* p, int64_t n, float fill = 0.0f) {
   alignas(kWidth * 4) float lanes[kWidth];
   *reinterpret_cast<Floats*>(lanes) = splat(fill);
@@ -203,11 +206,11 @@ RL_INLINE Floats across(Floats v, const Function& f) {
   }
 }
 
-// Sums the lanes pairwise, in an order that depends only on the width.
+// Adds the lanes pairwise, in an order that depends only on the width.
 RL_INLINE float sum(Floats v) {
   return across(v, [](Floats a, Floats b) { return a + b; })[0];
 }
-// Returns the largest lane, or NaN if a lane is NaN.
+// Returns the largest lane. If a lane is NaN, returns NaN.
 RL_INLINE float max_of(Floats v) {
   float best = v[0];
   RL_UNROLL for (int i = 1; i < kWidth; ++i) best = (v[i] > best || v[i] != v[i]) ? v[i] : best;

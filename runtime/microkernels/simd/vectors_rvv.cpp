@@ -3,7 +3,7 @@
 namespace rushlight::microkernels {
 
 int vector_bits() {
-  // Drafts before 1.0 know no agnostic tails, and refuse the type.
+  // Processors with drafts before 1.0 do not support agnostic tails, and report an illegal type.
   long type, bytes;
   asm volatile("vsetvli %0, zero, e8, m1, ta, ma\n\tcsrr %0, vtype" : "=r"(type)::"vl", "vtype");
   if (type < 0) return 0;

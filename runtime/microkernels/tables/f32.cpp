@@ -65,7 +65,7 @@ bool has_vectors(int bits) {
 }
 #endif
 
-// The int8 tables, each with the float32 table of the same processors.
+// The int8 tables without a float32 table of the same name, each with the float32 table for the same processors.
 constexpr struct {
   const char* bytes;
   const char* floats;

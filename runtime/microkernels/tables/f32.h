@@ -1,5 +1,5 @@
-// Inner loops over float32, one table for each instruction set. They know no tensors: the caller (a kernel, or a step
-// of a plan) divides the work into tiles and calls them.
+// Inner loops over float32, one table for each instruction set. They work on arrays and do not use tensors: the caller
+// (a kernel, or a step of a plan) divides the work into tiles.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@
 
 namespace rushlight::microkernels {
 
-// What a bias of a product belongs to.
+// Whether the bias of a GEMM belongs to its rows or its columns.
 enum class BiasOf : uint8_t {
   None,
   Rows,     // bias[i] for row i
   Columns,  // bias[j] for column j
 };
 
-// c[i, j] = (c[i, j] if `accumulates`) + sum over l < k of a[i, l] * b[l, j] + bias, in this order, l ascending, each
-// product fused into the sum where the instruction set can.
+// c[i, j] = (c[i, j] if `accumulates`) + sum over l < k of a[i, l] * b[l, j] + bias. The terms are added in this order,
+// with ascending l. Each product is fused with the addition if the instruction set supports this.
 struct GemmTile {
   const float* a;  // [rows, k], row stride lda
   int64_t lda;
@@ -31,11 +31,11 @@ struct GemmTile {
   bool accumulates = false;
 };
 
-// A row-major plane for a depthwise convolution or a pooling. stride_w is 1 or 2.
+// A row-major plane of a depthwise convolution or a pooling. stride_w is 1 or 2.
 struct DepthwisePlane : Window {
   int64_t height, width;
   int64_t out_height, out_width;
-  int64_t band;  // output rows that are computed from one padded copy of their input
+  int64_t band;  // number of output rows that are computed from one padded copy of their input
   int64_t row;   // floats in a row of that copy; see depthwise_row()
 };
 
@@ -78,10 +78,11 @@ enum class UnaryOp : uint8_t {
   Sign,
 };
 
-// A pass of Stockham's Fourier transform of several lines, one line in each lane of a vector. A point is a vector of
-// real parts, followed by a vector of imaginary parts.
+// A pass of Stockham's Fourier transform of several lines, with one line in each lane of a vector. A point is a vector
+// of real parts followed by a vector of imaginary parts.
 //   out[q + stride * (radix * p + j)] = twiddle(p, j) * sum over k of root^(j k) * in[q + stride * (p + parts * k)]
-// for q < stride, p < parts and j < radix, where root is exp(-2 pi i / radix). An inverse transform has 2 pi i.
+// for q < stride, p < parts and j < radix, where root is exp(-2 pi i / radix). In an inverse transform, root and the
+// twiddle factors have the opposite sign in the exponent.
 struct FftPass {
   int radix;  // 2, 4, or odd and at most kMostFftRadix
   bool inverse;
@@ -110,18 +111,18 @@ struct F32PackedMicrokernels;  // see f32_packed.h
 // The microkernels for one instruction set.
 struct F32Microkernels {
   const char* name;
-  int width;         // floats in a vector
-  int gemm_rows;     // most rows of a GEMM tile
-  int gemm_vectors;  // most vectors across a GEMM tile
+  int width;         // number of floats in a vector
+  int gemm_rows;     // maximum rows of a GEMM tile
+  int gemm_vectors;  // maximum vectors in a row of a GEMM tile
 
   // 1 <= rows <= gemm_rows, 1 <= vectors <= gemm_vectors.
   void (*gemm)(int rows, int vectors, const GemmTile& tile);
 
-  // Packs b[k, columns] as to[k, vectors * width]; the columns from `columns` on become zero.
+  // Packs b[k, columns] as to[k, vectors * width]. The columns from `columns` on are set to zero.
   void (*pack_rows)(int vectors, const float* b, int64_t ldb, int64_t k, int64_t columns, float* to);
-  // The same for a transposed b: to[l, j] = b[j * ldb + l].
+  // As pack_rows(), for a transposed b: to[l, j] = b[j * ldb + l].
   void (*pack_transposed)(int vectors, const float* b, int64_t ldb, int64_t k, int64_t columns, float* to);
-  // The same for rows that start at b[offsets[l]]. Whole vectors are read.
+  // As pack_rows(), for rows that start at b[offsets[l]]. Whole vectors are read.
   void (*pack_gathered)(int vectors, const float* b, const int32_t* offsets, int64_t k, float* to);
 
   // c[i, j] += dot product of row a[i] and row b[j], which have k floats.
@@ -130,7 +131,7 @@ struct F32Microkernels {
   // c[j] += sum over l < k of x[l] * b[l, j], j < n.
   void (*add_scaled_rows)(int64_t k, const float* x, const float* b, int64_t ldb, int64_t n, float* c);
 
-  // `scratch` has depthwise_scratch() floats. The caller sets them to zero once for all planes of one shape: the
+  // `scratch` has depthwise_scratch() floats. The caller sets them to zero once for all planes of one shape. The
   // padding in it stays zero.
   void (*depthwise)(const DepthwisePlane& plane, const float* input, const float* weights, float bias, float* out,
                     float* scratch);
@@ -153,51 +154,52 @@ struct F32Microkernels {
 
   // y[i] = op(x[i]), i < n; y may be x.
   void (*unary)(UnaryOp op, const float* x, float* y, int64_t n, float p, float q);
-  // y[i] = op(a[i * a_step], b[i * b_step]); a step is 1 or 0, not both 0. y may be an operand with step 1.
+  // y[i] = op(a[i * a_step], b[i * b_step]), i < n. A step is 1 or 0, and one step is 1. y may be an operand with step
+  // 1.
   void (*binary)(BinaryOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, float* y, int64_t n,
                  float p);
-  // y[j] = op(y[j], x[i * stride + j]) for i < rows, j < n; op is Add, Maximum or Minimum. Add first sums groups of
+  // y[j] = op(y[j], x[i * stride + j]) for i < rows, j < n. `op` is Add, Maximum or Minimum. Add first adds groups of
   // eight rows.
   void (*reduce_rows)(BinaryOp op, const float* x, int64_t stride, int64_t rows, float* y, int64_t n);
   double (*sum)(const float* x, int64_t n);
   double (*squared_deviations)(const float* x, int64_t n, float mean);
-  // Returns the largest or smallest x[i], or NaN if x holds a NaN; n > 0.
+  // Returns the largest or smallest x[i], or NaN if an x[i] is NaN. n > 0.
   float (*extreme)(bool largest, const float* x, int64_t n);
-  // Writes an integer key for each x[i]: keys compare as the numbers do (in the opposite order unless `largest`); -0
-  // equals 0, and NaN is above all numbers. maxima[g] becomes a key of group g, the x[i] with i % groups == g, or
-  // INT32_MIN. `groups` is a multiple of `width`, or 0.
+  // Writes an integer key for each x[i]. Keys compare as the numbers do, in the opposite order unless `largest`. -0
+  // equals 0, and NaN is above all numbers. Group g consists of the x[i] with i % groups == g. maxima[g] becomes a key
+  // of group g, or INT32_MIN. `groups` is a multiple of `width`, or 0.
   void (*order_keys)(bool largest, const float* x, int64_t n, int64_t groups, int32_t* keys, int32_t* maxima);
-  // Writes all i < n with keys[i] >= least to `positions` [n], ascending, and returns their number.
+  // Writes all i < n with keys[i] >= least to `positions` [n] in ascending order, and returns their number.
   int64_t (*find_keys)(const int32_t* keys, int64_t n, int32_t least, int32_t* positions);
-  // y = (x - mean) * scale * weight + bias; weight and bias [n] or null. y may be x.
+  // y = (x - mean) * scale * weight + bias. `weight` and `bias` are [n] or null. y may be x.
   void (*normalize)(const float* x, float* y, int64_t n, float mean, float scale, const float* weight,
                     const float* bias);
-  // Softmax or log-softmax of a row; n > 0, y may be x.
+  // Softmax or log-softmax of a row. n > 0. y may be x.
   void (*softmax)(bool logarithm, const float* x, float* y, int64_t n);
-  // The same of each of `columns` columns; a column has n elements, `stride` floats apart.
+  // As softmax(), for each of `columns` columns. A column has n elements, which are `stride` floats apart.
   void (*softmax_columns)(bool logarithm, const float* x, float* y, int64_t n, int64_t stride, int64_t columns);
-  // Writes the first maximum of each window, or its last NaN, and the index in the plane. `scratch` is as for
-  // depthwise(), but the caller sets it to -infinity.
+  // Writes the first maximum of each window, or its last NaN if it has one, and the index in the plane. `scratch` is as
+  // for depthwise(), but the caller sets it to -infinity.
   void (*max_pool)(const DepthwisePlane& plane, const float* input, float* out, int64_t* indices, float* scratch);
 
   void (*fft_pass)(const FftPass& pass, const float* in, float* out);
   // Computes points 0 to n of the transform of 2 n real numbers x, times `scale`. `in` is the transform of the n
   // complex points x[2 j] + i x[2 j + 1]. roots[k] is exp(-pi i k / n), as two floats; k <= n / 2.
   void (*fft_of_real)(int64_t n, const float* roots, float scale, const float* in, float* out);
-  // The inverse of fft_of_real(): `in` has points 0 to n of the transform of 2 n real numbers x; points 0 and n are
-  // real. Writes the n points whose inverse transform is `scale` times x[2 j] + i x[2 j + 1].
+  // The inverse of fft_of_real(). `in` contains points 0 to n of the transform of 2 n real numbers x; points 0 and n
+  // are real. Writes the n points whose inverse transform is `scale` times x[2 j] + i x[2 j + 1].
   void (*fft_to_real)(int64_t n, const float* roots, float scale, const float* in, float* out);
 
-  // y[i] = 1 if the comparison holds, else 0; a step is 1 or 0.
+  // y[i] = 1 if the comparison is true, else 0. A step is 1 or 0.
   void (*compare)(CompareOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, uint8_t* y, int64_t n);
-  // y[i] = c ? a : b; steps are 1 or 0.
+  // y[i] = c[i] ? a[i] : b[i]. Steps are 1 or 0.
   void (*where)(const uint8_t* c, int64_t c_step, const float* a, int64_t a_step, const float* b, int64_t b_step,
                 float* y, int64_t n);
 
   const F32PackedMicrokernels* packed;
 };
 
-// Returns the floats in a padded row, including the floats that vector loads read beyond its end.
+// Returns the number of floats in a padded row, including the floats that vector loads read beyond its end.
 inline int64_t depthwise_row(const DepthwisePlane& plane, const F32Microkernels& kernels) {
   const int64_t outputs = plane.out_width > kernels.width ? plane.out_width : kernels.width;
   const int64_t reach = outputs * plane.stride_w + (plane.kernel_w - 1) * plane.dilation_w;
@@ -207,20 +209,21 @@ inline int64_t depthwise_scratch(const DepthwisePlane& plane) {
   return ((plane.band - 1) * plane.stride_h + (plane.kernel_h - 1) * plane.dilation_h + 1) * plane.row;
 }
 
-// Returns the rows of a tile, at most `most`. `step` is the distance between rows of the LHS in floats, or 0 if it is
-// not known. Rows whose distance is a multiple of 4 KB share one set of the L1 cache, which has eight ways or more.
+// Returns the number of rows of a tile, at most `most`. `step` is the distance between rows of the LHS in floats, or 0
+// if it is not known. If the distance is a multiple of 4 KB, the rows use the same set of the L1 cache, which has at
+// least eight ways.
 inline int64_t tile_rows(int64_t most, int64_t step) {
   constexpr int64_t kSetFloats = 1024, kWays = 8;
   return step != 0 && step % kSetFloats == 0 && most > kWays ? kWays : most;
 }
 
-// Returns the instruction set that RUSHLIGHT_ISA in the environment names, or null. The variable is read once; an
-// unknown name is reported in the log.
+// Returns the name of the instruction set that the environment variable RUSHLIGHT_ISA selects, or null. The variable is
+// read once. If the name is unknown, a warning is logged.
 const char* wanted_isa();
-// Returns the best table for this machine, or the one that RUSHLIGHT_ISA (generic, avx2, rvv, ...) in the environment
-// names. It is chosen once.
+// Returns the best table for this machine, or the table that the environment variable RUSHLIGHT_ISA (generic, avx2,
+// rvv, ...) selects. It is chosen only once.
 const F32Microkernels& f32_microkernels();
-// Returns a table by name, or null if this machine or build lacks it.
+// Returns a table by name, or null if this machine or build does not have it.
 const F32Microkernels* f32_microkernels_named(const char* name);
 
 }  // namespace rushlight::microkernels

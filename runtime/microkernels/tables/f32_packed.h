@@ -11,25 +11,25 @@ namespace rushlight::microkernels {
 enum class UnaryOp : uint8_t;
 enum class F16Type : uint8_t;
 
-// Long sums are split into partial sums of about this many terms, which are then added up. The rounding error grows
-// with the square root of the terms of a partial sum, not of the whole sum.
+// Long sums are split into partial sums of about this many terms, which are added up afterwards. The rounding error
+// then grows with the square root of the number of terms of a partial sum, and not of the whole sum.
 inline constexpr int64_t kTermsOfSum = 256;
 
-// What is done to a result before it is stored, in this order: add the residual, clamp, apply `op`.
+// What is done with a result before it is stored, in this order: add the residual, clamp, apply the operator `op`.
 struct Epilogue {
   const float* residual = nullptr;
-  int64_t residual_step = 0;  // floats to the next row
+  int64_t residual_step = 0;  // floats from row to row of the residual
   bool clamps = false;
   bool applies = false;
   UnaryOp op{};
-  float low = 0, high = 0;  // of the clamp
-  float p = 0, q = 0;       // of `op`
+  float low = 0, high = 0;  // bounds of the clamp
+  float p = 0, q = 0;       // parameters of `op`
 };
 
-// What is done to the LHS of a product before it is multiplied: clamp(x * scale + shift).
+// What is done with the LHS of a GEMM before it is multiplied: clamp(x * scale + shift).
 struct Prologue {
   const float* scale = nullptr;  // [channels], or null
-  const float* shift = nullptr;  // the same
+  const float* shift = nullptr;  // [channels], or null
   float low = -__builtin_inff(), high = __builtin_inff();
 };
 
@@ -42,17 +42,17 @@ struct PanelTile {
   int64_t taps, k;
   const void* b;        // one packed panel
   const float* bias;    // [columns, rounded up to vectors], or null
-  const float* addend;  // or null; may be c
+  const float* addend;  // may be c, or null
   int64_t addend_step;
   float* c;
   int64_t c_step;
   int64_t columns;
   const void* ahead;   // memory to prefetch, or null
-  int64_t ahead_step;  // bytes to prefetch for each l
-  Epilogue epilogue;   // its residual, which may be c, is prefetched into the L1 cache
+  int64_t ahead_step;  // number of bytes to prefetch for each l
+  Epilogue epilogue;   // the residual may be c; it is prefetched into the L1 cache
 };
 
-// c[i, j] = epilogue(sum over l < k of lines[l][first + i * step] * b[l, j] + bias[j]): the LHS is stored column by
+// c[i, j] = epilogue(sum over l < k of lines[l][first + i * step] * b[l, j] + bias[j]). The LHS is stored column by
 // column.
 struct LineTile {
   const float* const* lines;
@@ -66,20 +66,20 @@ struct LineTile {
   Epilogue epilogue;
 };
 
-// Adjacent outputs in a row of a depthwise convolution. They may be in two rows if both strides are equal, dilations
-// are 1, and the window is 3 x 3 or 5 x 5 with a stride of 1 or 2, or 7 x 7 with a stride of 1.
+// Adjacent outputs in one row of a depthwise convolution, or in two rows. Two rows are possible if both strides are
+// equal, the dilations are 1, and the window is 3 x 3 or 5 x 5 with a stride of 1 or 2, or 7 x 7 with a stride of 1.
 struct DepthwiseRun {
   // Pointers to column 0 of the kernel_h + (rows - 1) * stride input rows of a plane, then of the next plane. A null
-  // pointer is a row of padding.
+  // pointer stands for a row of padding.
   const float* const* lines;
-  int64_t planes = 1;   // input planes whose results are added up
-  int64_t rows;         // output rows, 1 or 2
+  int64_t planes = 1;   // number of input planes whose results are added up
+  int64_t rows;         // number of output rows, 1 or 2
   int64_t column_step;  // floats to the next column of the input
-  int64_t columns;      // columns of the input; the others are padding
+  int64_t columns;      // number of columns of the input; columns outside are padding
   int64_t left;         // the first input column of the first output's window
   int64_t kernel_h, kernel_w;
   int64_t stride, dilation;  // in columns
-  const float* weights;      // [planes, kernel_h, kernel_w, channels]: rows are weight_step apart, taps tap_step
+  const float* weights;  // [planes, kernel_h, kernel_w, channels], with strides weight_step (rows) and tap_step (taps)
   int64_t weight_step, tap_step;
   const float* bias;  // [channels] or null
   int64_t channels;
@@ -96,72 +96,73 @@ struct GroupedLine {
   const float* from;    // channel 0 of column 0
   int64_t column_step;  // floats to the next column
   int64_t columns;
-  int64_t channels;      // of the row
-  int64_t group_inputs;  // channels of a group
+  int64_t channels;      // number of channels of the row
+  int64_t group_inputs;  // number of input channels of a group
   int64_t group_outputs;
-  int64_t first, count;  // outputs [first, first + count), which begin with a group
+  int64_t first, count;  // outputs [first, first + count); the first one begins a group
   float* to;             // [group_inputs, columns, count]
 };
 
-// The input channels of a grouped convolution, from the group of the first output channel on.
+// The input channels of a grouped convolution, from the first channel of the first output's group on.
 struct GroupedChannels {
-  int64_t count;  // channels from that group to the end of the image
+  int64_t count;  // number of channels from there to the last channel of the image
   int64_t group_inputs, group_outputs;
 };
 
-// Winograd's transforms F(m x m, 3 x 3) of channels-last tiles: m + 2 rows and columns of input, m of output. For a
-// stride of 2: 5 rows and columns of input, 3 of products, 2 of output. Vectors run along channels.
+// Winograd's transforms F(m x m, 3 x 3) of channels-last tiles. A tile has m + 2 rows and columns of input and m of
+// output. With a stride of 2, it has 5 rows and columns of input, 3 of products, and 2 of output. The lanes of a vector
+// are adjacent channels.
 struct WinogradInput {
   const float* from;  // channel 0 of the upper left pixel
   int64_t line_step, column_step;
-  int64_t first_line, lines, first_column, columns;  // the part of the tile inside the image; the rest is padding
+  int64_t first_line, lines, first_column, columns;  // the part of the tile inside of the image; the rest is padding
   int64_t channels;
-  float* to;  // one row of channels for each pixel of the tile, to_step floats apart
+  float* to;  // a row of channels for each transformed number of the tile, to_step floats apart
   int64_t to_step;
 };
 struct WinogradOutput {
-  const float* from;  // one row of channels for each product, from_step floats apart
+  const float* from;  // a row of channels for each product, from_step floats apart
   int64_t from_step;
   int64_t channels;
   const float* bias;  // [channels] or null
   float* to;
   int64_t line_step, column_step;
-  int64_t lines, columns;  // outputs to store
+  int64_t lines, columns;  // numbers of output lines and columns to store
   Epilogue epilogue;       // the residual has the steps of `to`
 };
 struct WinogradTransforms {
-  // Transforms weights[9][channels], where channels = inputs * outputs, into (m + 2)^2 rows to[f * stride + c]. Null
-  // for a stride of 2, whose filters are transformed ahead of time.
+  // Transforms weights[9][channels], where channels = inputs * outputs, to (m + 2)^2 rows to[f * stride + c]. Null for
+  // a stride of 2, because the compiler transforms these filters ahead of time.
   void (*filters)(const float* weights, int64_t channels, float* to, int64_t stride);
   // Returns false if an input is not finite, or so large (1e19) that its transform may be infinite.
   bool (*input)(const WinogradInput& tile);
   void (*output)(const WinogradOutput& tile);
 };
 
-// The gates of a recurrent layer are stored in blocks of this many units. A block holds all values of the first gate,
-// then all values of the next gate.
+// The gates of a recurrent layer are stored in blocks of this many units. A block contains all values of the first
+// gate, then all values of the next gate.
 inline constexpr int64_t kUnits = 16;
 
-// One time step of one sequence. `gates` and `projected` hold whole blocks of 4 gates (LSTM: input, forget, cell,
-// output) or 3 gates (GRU: reset, update, new). The argument of a gate is gates + projected; only GRU's new state is
-// tanh(projected + reset * gates).
+// One time step of one sequence. `gates` and `projected` contain whole blocks of 4 gates (LSTM: input, forget, cell,
+// output) or 3 gates (GRU: reset, update, new). The argument of a gate is gates + projected. Only the new state of a
+// GRU is different: tanh(projected + reset * gates).
 struct RecurrentCell {
   const float* gates;
   const float* projected;
-  const float* previous;  // [units], GRU: the previous state
-  float* cell;            // [units, rounded up to blocks], LSTM: the cell state, changed in place
+  const float* previous;  // [units], for GRU: the previous state
+  float* cell;            // [units, rounded up to blocks], for LSTM: the cell state, which is changed in place
   int64_t units;
   float* out;  // [units]
 };
 
-// What is done to the scores of an attention before the softmax: multiply by `scale`, then add the masks.
+// What is done with the scores of an attention before the softmax: multiply by `scale`, then add the masks.
 struct AttentionMasks {
   float scale;
-  const float* masks[2];  // masks of one query, or null; there is no second mask without a first one
-  bool may_be_empty;      // if all scores of a query are -infinity, its result is zeros if true, NaN if false
+  const float* masks[2];  // masks of one query, or null; if the first is null, the second is null too
+  bool may_be_empty;      // if all scores of a query are -infinity: whether its result is zeros and not NaN
 };
 
-// Queries [rows, depth] and their results [rows, width] for keys packed as [depth, keys], values packed as [keys,
+// Queries [rows, depth] and their results [rows, width]. The keys are packed as [depth, keys], and the values as [keys,
 // width].
 struct AttentionTile {
   static constexpr int64_t kMostRows = 64;
@@ -172,40 +173,41 @@ struct AttentionTile {
   int64_t depth, keys, width;
   const float* packed_keys;
   const float* packed_values;
-  bool is_causal;         // if true, query i sees keys [0, seen + i)
+  bool is_causal;         // whether query i attends only to keys [0, seen + i)
   int64_t seen;           // equals `keys` unless is_causal
   AttentionMasks masks;   // masks of the first query
-  int64_t mask_steps[2];  // floats to the mask of the next query
+  int64_t mask_steps[2];  // floats from the mask of a query to that of the next query
   float* scores;          // [rows, score_step]
-  int64_t score_step;     // at least `keys`, rounded up to vectors
+  int64_t score_step;     // floats from row to row of `scores`: at least `keys`, rounded up to vectors
   float* out;
   int64_t out_step;
 };
 
 struct F32PackedMicrokernels {
-  // Most rows of a tile that is one vector wide. Wider tiles have fewer rows.
+  // The maximum number of rows of a tile that is one vector wide. Wider tiles have fewer rows.
   int narrow_rows;
 
-  // Runs `rounds` times gemm_rows * gemm_vectors * width independent multiply-adds on as many `sums`, to measure the
-  // arithmetic limit.
+  // Executes `rounds` times gemm_rows * gemm_vectors * width independent multiply-adds on as many `sums`, to measure
+  // the peak arithmetic speed.
   void (*saturate)(int64_t rounds, float* sums);
-  // 1 <= rows <= gemm_rows (narrow_rows if the panel is one vector wide). The epilogue's `op` is left to apply().
+  // 1 <= rows <= gemm_rows (narrow_rows if the panel is one vector wide). It does not apply the epilogue's `op`;
+  // apply() does that.
   void (*panel)(int rows, int vectors, const PanelTile& tile);
   // 1 <= rows <= gemm_rows.
   void (*line)(int rows, int vectors, const LineTile& tile);
-  // Computes one row: c[j] for the columns of a packed matrix from panel `b` on. Panels are computed four at a time. If
+  // Computes one row: c[j] for the columns of a packed matrix from panel `b` on. It computes four panels at a time. If
   // `ends` is true, the remaining panels use several partial sums, which is faster and rounds differently.
   void (*row)(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns, bool ends,
               const Epilogue& epilogue);
-  // The same for panels of 16-bit floats, which are converted to float32 in registers; 1 <= rows <= gemm_rows.
+  // As panel(), for panels of 16-bit floats, which are converted to float32 in registers. 1 <= rows <= gemm_rows.
   void (*f16_panel)(F16Type type, int rows, int vectors, const PanelTile& tile);
   void (*f16_row)(F16Type type, const float* x, int64_t k, const uint16_t* b, const float* bias, float* c,
                   int64_t columns, bool ends, const Epilogue& epilogue);
   void (*depthwise)(const DepthwiseRun& run);
   void (*grouped_line)(const GroupedLine& line);
-  // A grouped convolution with a window of 3 x 3 that reads the image without grouped_line(). run.planes is the number
-  // of input channels of a group. A vector of outputs holds whole groups, and their inputs fit into one vector. Null if
-  // the instruction set cannot permute vectors.
+  // Computes a grouped convolution with a window of 3 x 3. It reads the image without grouped_line(). run.planes is the
+  // number of input channels of a group. A vector of outputs contains whole groups, and their inputs fit into one
+  // vector. Null if the instruction set cannot permute vectors.
   void (*grouped_3x3)(const DepthwiseRun& run, const GroupedChannels& groups);
   // out[c] = scale * sum, or the maximum (NaN if there is one), of sources[i][c], i < count; count > 0.
   void (*pool)(bool maximum, const float* const* sources, int64_t count, int64_t channels, float scale, float* out);
@@ -215,8 +217,8 @@ struct F32PackedMicrokernels {
   // Applies only the epilogue's `op`, to rows that are `step` floats apart.
   void (*apply)(const Epilogue& epilogue, float* c, int64_t step, int64_t rows, int64_t columns);
   void (*attention)(const AttentionTile& tile);
-  // Applies `masks` to n scores and replaces each score by exp(score - maximum), or by 0 where this would be denormal.
-  // Returns 1 / (sum of the results). Whole vectors of `scores` are written. n > 0.
+  // Applies `masks` to n scores and replaces each score by exp(score - maximum), or by 0 if the result would be
+  // denormal. Returns 1 / (sum of the results). It writes whole vectors of `scores`. n > 0.
   float (*attention_share)(const AttentionMasks& masks, float* scores, int64_t n);
   void (*lstm)(const RecurrentCell& cell);
   void (*gru)(const RecurrentCell& cell);

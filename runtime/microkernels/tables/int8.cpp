@@ -73,7 +73,7 @@ struct Entry {
   const Int8Microkernels* (*find)();
 };
 
-// In order of preference.
+// The tables in the order of preference.
 constexpr Entry kEntries[] = {
 #if RL_HAS_AVX512
     {"avx512vnni", &joined_avx512vnni},

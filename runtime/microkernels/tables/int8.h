@@ -1,5 +1,5 @@
 // Inner loops over 8-bit integers, one table for each instruction set: exact int32 sums of products, and the epilogues
-// that turn sums into int8 or float32 results. They know no tensors.
+// that convert sums to int8 or float32 results. They work on arrays and do not use tensors.
 #pragma once
 
 #include <cstddef>
@@ -17,27 +17,27 @@ struct Int8Tile {
   int64_t groups;
   int32_t* sums;  // [rows, vectors * lanes], row stride sums_stride, aligned to a vector
   int64_t sums_stride;
-  bool accumulate;  // add to the values in `sums`
-  // For gemm_results() and gemm_pipelined(): row (rows + 1) / 2 of the LHS begins `half_step` elements behind row 0. In
-  // tiles of two vectors with int8 results, a row may consist of several runs of `groups` groups, `run_step` elements
-  // apart.
+  bool accumulate;  // whether to add to the values in `sums`
+  // For gemm_results() and gemm_pipelined(): row (rows + 1) / 2 of the LHS begins `half_step` elements after row 0. In
+  // tiles of two vectors with int8 results, a row may consist of `runs` runs of `groups` groups, which are `run_step`
+  // elements apart.
   int64_t half_step = 0, runs = 1, run_step = 0;
-  // For gemm_results(): memory to prefetch into the L2 cache, and the bytes to prefetch for each group.
+  // For gemm_results(): memory to prefetch into the L2 cache, and the number of bytes to prefetch for each group.
   const int8_t* ahead = nullptr;
   int64_t ahead_step = 0;
 };
 
-// Rows to pack as an LHS: number j of row i is from[i * from_stride + j] ^ sign_mask, as int8.
+// Rows that are packed as an LHS. Number j of row i is from[i * from_stride + j] ^ sign_mask, as int8.
 struct LhsRows {
   const uint8_t* from;
   int64_t from_stride;
   uint8_t sign_mask;
-  int64_t numbers;    // in a row
+  int64_t numbers;    // numbers in a row
   int64_t to_stride;  // elements from row to row of the packed LHS
 };
 
-// The same sums for an RHS that is not packed: its columns are contiguous, have `numbers` numbers and are `rhs_stride`
-// apart. Rows of the LHS are padded, by fill_lhs(), to a multiple of dot_step.
+// As Int8Tile, for an RHS that is not packed. Its columns are contiguous, have `numbers` numbers and are `rhs_stride`
+// apart. fill_lhs() pads the rows of the LHS to a multiple of dot_step.
 struct Int8Dots {
   const void* lhs;
   int64_t lhs_stride;
@@ -48,7 +48,7 @@ struct Int8Dots {
   int64_t sums_stride;
 };
 
-// Rows of sums, `sums_stride` elements apart, whose results are `out_stride` elements apart.
+// Rows of sums, which are `sums_stride` elements apart. Their results are `out_stride` elements apart.
 struct SumRows {
   const int32_t* sums;
   int64_t sums_stride;
@@ -61,8 +61,8 @@ struct Int8Range {
   int32_t zero, least, most;
 };
 
-// A residual addition of quantized numbers, as Int8Loops::add() computes it: number * factor + offset + other *
-// other_factor, rounded and clamped to `range`.
+// The addition of a quantized residual, as in Int8Loops::add(): number * factor + offset + other * other_factor,
+// rounded and clamped to `range`.
 struct Int8Sum {
   const int8_t* others = nullptr;  // the residual, with the layout of the results; null: nothing is added
   float factor, other_factor, offset;
@@ -71,17 +71,17 @@ struct Int8Sum {
 };
 
 // out[i, j] = clamp(round(float(sums[i, j] + correction[j]) * multiplier[j] + offset[j]) + zero, least, most), rounded
-// to nearest, ties to even. Then `sum` adds a residual to these int8 numbers, if it has one.
+// to nearest, ties to even. Then `sum` adds a residual to these int8 numbers, if there is one.
 struct Requantize {
-  const int32_t* correction;  // [n] or null: 0
+  const int32_t* correction;  // [n], or null for 0
   const float* multiplier;    // [n]
-  const float* offset;        // [n] or null: 0
+  const float* offset;        // [n], or null for 0
   int32_t zero;
   int32_t least, most;  // within the range of int8 or of uint8
   Int8Sum sum = {};
 };
 
-// Returns a - b * c modulo 2^32: zero points of a damaged program can have any value.
+// Returns a - b * c modulo 2^32, because the zero points of a damaged program can have any value.
 inline int32_t wrapping_difference(int32_t a, int32_t b, int32_t c) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b) * static_cast<uint32_t>(c));
 }
@@ -95,14 +95,15 @@ struct Dequantize {
   int32_t zero_offset;
   const int32_t* rhs_sums;  // [n]
   const float* multiplier;  // [n]
-  const float* offset;      // [n] or null: 0
+  const float* offset;      // [n], or null for 0
   float least, most;
-  bool accumulate = false;  // add to the values in `out` before clamping
+  bool accumulate = false;  // whether to add to the values in `out` before clamping
 
   int32_t zero(int64_t row) const { return wrapping_difference(zeros[row * step], -1, zero_offset); }
 };
 
-// Parameters of Requantize or Dequantize in the layout of an instruction set, prepared once for all tiles of a panel.
+// The parameters of Requantize or Dequantize in the layout of an instruction set, prepared once for all tiles of a
+// panel.
 struct alignas(64) PanelEpilogue {
   uint8_t memory[1280];
 };
@@ -110,7 +111,7 @@ struct alignas(64) PanelEpilogue {
 // The epilogue of a tile of `columns` columns. Only the last vector of the tile may be partly used.
 struct TileEpilogue {
   const PanelEpilogue* panel;
-  const Dequantize* reals;  // for float32 results; null: int8 or uint8 results
+  const Dequantize* reals;  // for float32 results; null for int8 or uint8 results
   void* out;
   int64_t out_stride;  // elements
   int64_t columns;
@@ -123,32 +124,33 @@ struct Int8Channels {
   const uint8_t* const* pixels;
   int64_t taps;
   uint8_t sign_mask;
-  const int16_t* weights;  // [taps / 2 rounded up, channels, 2], zeros beyond `taps`
+  const int16_t* weights;  // [taps / 2 rounded up, channels, 2], with zeros after the last tap
   int64_t channels;
   int32_t* sums;
 };
 
-// sums[i, j] = sum over groups g of scales[j, g] times the sum within the group of lhs[i, k] * rhs[j, k].
+// sums[i, j] = sum over groups g of scales[j, g] * (sum within the group of lhs[i, k] * rhs[j, k]).
 struct Int4Dots {
   const uint8_t* lhs;  // [rows, groups * group], packed by pack_int4_lhs(); rows are lhs_stride bytes apart
   int64_t lhs_stride;
-  const uint8_t* rhs;  // columns, rhs_stride bytes apart, of 4-bit numbers + 8, two in a byte, the even one high
+  const uint8_t* rhs;  // columns, rhs_stride bytes apart, of 4-bit numbers + 8: two in a byte, the number with the even
+                       // index in the high bits
   int64_t rhs_stride;
   const float* scales;
-  int64_t scale_stride;   // from column to column
-  int64_t groups, group;  // numbers of a group: a multiple of 32
+  int64_t scale_stride;   // numbers from column to column
+  int64_t groups, group;  // `group`: numbers of a group, a multiple of 32
   float* sums;            // [rows, columns], row stride sums_stride
   int64_t sums_stride;
 };
 
-// sums[j] = sum over groups g of scales[j, g] times the sum within the group of x[k] * rhs[j, k].
+// sums[j] = sum over groups g of scales[j, g] * (sum within the group of x[k] * rhs[j, k]).
 struct ScaledDots {
   const float* x;      // [groups * group]
   const uint8_t* rhs;  // columns of int8 numbers, or of 4-bit numbers as in Int4Dots
-  bool is_int4;        // `group` is even if true
+  bool is_int4;        // if true, `group` is even
   int64_t rhs_stride;  // bytes
   const float* scales;
-  int64_t scale_stride;  // from column to column
+  int64_t scale_stride;  // numbers from column to column
   int64_t groups, group;
   float* sums;
 };
@@ -166,32 +168,32 @@ inline constexpr int64_t kLeastPipelinedGroups = 28;
 
 struct Int8Microkernels {
   const char* name;
-  int lanes;       // sums in a vector
-  int rows;        // most rows of a tile
-  int vectors;     // most vectors across a tile
-  int group;       // adjacent numbers of a column that one lane multiplies
-  int dot_step;    // numbers in a vector of the LHS
+  int lanes;       // number of sums in a vector
+  int rows;        // maximum rows of a tile
+  int vectors;     // maximum vectors in a row of a tile
+  int group;       // number of adjacent numbers of a column that one lane multiplies
+  int dot_step;    // number of numbers in a vector of the LHS
   int lhs_size;    // bytes of a number of the packed LHS
   int lhs_offset;  // added to int8 numbers by packing: 0, or 128 if the packed LHS is unsigned
 
   // Packs n numbers from[i] ^ sign_mask, which are int8, as an LHS.
   void (*pack_lhs)(const uint8_t* from, uint8_t sign_mask, int64_t n, void* to);
-  // The same for rows. It may write behind the end of a row, up to a multiple of 64 bytes. Null if pack_lhs() is as
-  // fast.
+  // As pack_lhs(), for rows. It may write bytes after the end of a row, up to a multiple of 64 bytes. Null if
+  // pack_lhs() is as fast.
   void (*pack_rows)(const LhsRows& lhs, int64_t rows, void* to);
   // Packs n copies of `value` as an LHS.
   void (*fill_lhs)(int8_t value, int64_t n, void* to);
   // 1 <= rows <= this->rows, 1 <= vectors <= this->vectors.
   void (*gemm)(int rows, int vectors, const Int8Tile& tile);
-  // The same with the epilogue `end`; sums are not stored, and `accumulate` is false. Null if gemm() is as fast.
+  // As gemm(), with the epilogue `end`. Sums are not stored, and `accumulate` is false. Null if gemm() is as fast.
   void (*gemm_results)(int rows, int vectors, const Int8Tile& tile, const TileEpilogue& end);
   // Prepare the epilogue of a panel of `vectors` vectors. prepare_requantize() returns whether gemm_pipelined() is the
   // fastest function for full tiles of this panel.
   bool (*prepare_requantize)(int vectors, const Requantize& how, int64_t columns, PanelEpilogue* to);
   void (*prepare_dequantize)(int vectors, const Dequantize& how, int64_t columns, PanelEpilogue* to);
-  // Computes the sums of a full tile with at least kLeastPipelinedGroups groups into tile.sums. In the same loop it
-  // applies the epilogue `before` to the previous contents of tile.sums, the sums of another tile of this product. If
-  // `before` is null, tile.sums has no previous contents.
+  // Computes the sums of a full tile with at least kLeastPipelinedGroups groups and stores them in tile.sums. In the
+  // same loop, it applies the epilogue `before` to the previous contents of tile.sums, which are the sums of another
+  // tile of this GEMM. If `before` is null, tile.sums has no previous contents.
   void (*gemm_pipelined)(const Int8Tile& tile, const TileEpilogue& end, const TileEpilogue* before);
   // Applies the epilogue `end` to the sums of the last tile of gemm_pipelined().
   void (*finish_pipelined)(const int32_t* sums, const TileEpilogue& end);
@@ -200,15 +202,15 @@ struct Int8Microkernels {
 
   void (*channel_sums)(const Int8Channels& channels, int64_t pixels);
 
-  // to[i] = clamp(round(x[i] * inverse) + zero, least, most), ties to even; 0 for NaN.
+  // to[i] = clamp(round(x[i] * inverse) + zero, least, most), ties to even. NaN becomes 0.
   void (*quantize)(const float* x, int64_t n, const Int8Range& range, float inverse, uint8_t* to);
   // to[i] = (int8(x[i] ^ sign_mask) - zero) * scale.
   void (*dequantize_int8)(const uint8_t* x, uint8_t sign_mask, int64_t n, float zero, float scale, float* to);
-  // to[i] = (number i - zero) * scale, for n numbers of 4 bits in the format of Int4Dots::rhs. n is even.
+  // to[i] = (number i - zero) * scale for n numbers of 4 bits in the format of Int4Dots::rhs. n is even.
   void (*dequantize_int4)(const uint8_t* x, int64_t n, float zero, float scale, float* to);
-  // Writes min(0, least x[i]) and max(0, largest x[i]). Returns false if x holds a NaN.
+  // Writes min(0, smallest x[i]) and max(0, largest x[i]). Returns false if an x[i] is NaN.
   bool (*extremes)(const float* x, int64_t n, float* least, float* most);
-  // Multiplies or adds two quantized operands and quantizes the result. `to` may be an operand. At most one step is 0
+  // Multiplies or adds two quantized operands and quantizes the result. `to` may be an operand. At least one step is 1,
   // unless n is 1.
   void (*combine)(bool multiply, const Int8Operand& a, const Int8Operand& b, const Int8Range& range, float inverse,
                   int64_t n, uint8_t* to);
@@ -226,10 +228,11 @@ struct Int8Microkernels {
   Int8Loops loops;
 };
 
-// Returns the best table for this machine, or the one that RUSHLIGHT_ISA in the environment names. It is chosen once.
+// Returns the best table for this machine, or the table that the environment variable RUSHLIGHT_ISA selects. It is
+// chosen only once.
 const Int8Microkernels& int8_microkernels();
-// Returns a table by name (generic, avx2, avxvnni, avx512, avx512vnni, neon, neon_dotprod, neon_i8mm), or null if this
-// machine or build lacks it.
+// Returns a table by name (generic, avx2, avxvnni, avx512, avx512vnni, neon, neon_dotprod, neon_i8mm, rvv, rvv256), or
+// null if this machine or build does not have it.
 const Int8Microkernels* int8_microkernels_named(const char* name);
 
 }  // namespace rushlight::microkernels

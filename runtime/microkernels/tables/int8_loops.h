@@ -10,7 +10,8 @@ struct Int8Range;
 
 // A block of up to 16 channels of a depthwise convolution: sums[x, 16] for x in [begin, end).
 struct Int8DepthwiseTaps {
-  // sources[offsets[tap] + x * stride] + channel points to 16 numbers. Numbers beyond the block's channels are ignored.
+  // sources[offsets[tap] + x * stride] + channel points to 16 numbers. Numbers after the channels of the block are
+  // ignored.
   const int8_t* const* sources;
   const int64_t* offsets;  // [taps]
   int64_t taps, stride;
@@ -21,7 +22,7 @@ struct Int8DepthwiseTaps {
 };
 inline constexpr int64_t kDepthwiseChannels = 16;
 
-// The same for a small window without dilation: sums[x, 16] for x < count.
+// As Int8DepthwiseTaps, for a small window without dilation: sums[x, 16] for x < count.
 struct Int8DepthwiseWindow {
   // sources[y * line + x * stride + tap in the line] + channel points to 16 numbers. Numbers beyond the block's
   // channels are ignored.
@@ -30,11 +31,11 @@ struct Int8DepthwiseWindow {
   int64_t channel;
   const int16_t* weights;  // written by pack_depthwise_window()
   int64_t count;
-  int16_t* pairs;  // window_pairs_size() numbers, aligned to 32 bytes
+  int16_t* pairs;  // scratch memory for window_pairs_size() numbers, aligned to 32 bytes
   int32_t* sums;
 };
-// Returns the number of pairs of taps. A pair is two vertical neighbours; if the number of lines is odd, pairs of the
-// last line are two horizontal neighbours.
+// Returns the number of pairs of taps. A pair consists of two vertically adjacent taps. If the number of lines is odd,
+// the pairs of the last line consist of two horizontally adjacent taps.
 inline int64_t window_pairs(int64_t height, int64_t width) {
   return height / 2 * width + height % 2 * ((width + 1) / 2);
 }
@@ -45,7 +46,7 @@ inline int64_t window_pairs_size(int64_t height, int64_t width, int64_t stride, 
 // A depthwise convolution of 3 x 3 with a stride of 1 or 2, for a block of up to kDepthwise3x3Channels channels:
 // results out[x, channels] for x < count. It computes one row, or two rows if the vertical stride is 1.
 struct Int8Depthwise3x3 {
-  // sources[y * line + x * stride + tap in the line] + channel points to `channels` numbers. Nothing behind them is
+  // sources[y * line + x * stride + tap in the line] + channel points to `channels` numbers. Nothing after them is
   // read.
   const int8_t* const* sources;
   int64_t line, stride;
@@ -58,16 +59,16 @@ struct Int8Depthwise3x3 {
 };
 inline constexpr int64_t kDepthwise3x3Channels = 64, kDepthwise3x3Bytes = 2368;
 
-// The parameters of a block for pack_depthwise_3x3(): weights [9, channels], with `weight_stride` numbers from tap to
-// tap, and the parameters of Requantize for these channels.
+// The parameters of a block for pack_depthwise_3x3(): weights [9, channels], which are `weight_stride` numbers apart
+// from tap to tap, and the parameters of Requantize for these channels.
 struct Int8Depthwise3x3Weights {
   const int8_t* weights;
   int64_t weight_stride;
   int64_t channels;
   int32_t zero;         // zero point of the input
-  const int32_t* bias;  // or null
+  const int32_t* bias;  // may be null
   const float* multiplier;
-  const float* offset;  // or null
+  const float* offset;  // may be null
   const Int8Range* range;
 };
 

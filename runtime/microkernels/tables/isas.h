@@ -1,6 +1,6 @@
-// RL_HAS_<ISA> says whether this build has tables for a family of instruction sets; it always has the generic tables. A
-// build has all families of the target processor. A selective build (RUSHLIGHT_SELECTED_ISAS) has only the families
-// that it selects.
+// RL_HAS_<ISA> tells whether this build has tables for a family of instruction sets. Every build has the generic
+// tables. A normal build has all families of the target processor. A selective build has only the families in
+// RUSHLIGHT_SELECTED_ISAS.
 #pragma once
 
 #if !defined(RUSHLIGHT_SELECTED_ISAS)

@@ -1,7 +1,7 @@
-// Which microkernels a selective build contains. `rushlight select` writes selected_microkernels.h with two macros.
-// RL_SELECTED lists the table members that the build calls (`packed.<member>` for F32PackedMicrokernels), the windows
-// `window<size>` of depthwise convolutions, and `f16` if a program has 16-bit floats. RL_SELECTED_FUNCTIONS has a bit
-// for each UnaryOp.
+// Which microkernels a selective build contains. `rushlight select` writes selected_microkernels.h, which defines two
+// macros. RL_SELECTED lists the table members that the build calls (`packed.<member>` for F32PackedMicrokernels),
+// `window<size>` for the windows of depthwise convolutions, and `f16` if a program contains 16-bit floats.
+// RL_SELECTED_FUNCTIONS has a bit for each UnaryOp.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ constexpr bool is_selected(const char*) { return true; }
 
 #endif
 
-// Whether code size matters more than speed, in the whole build (CMAKE_BUILD_TYPE=MinSizeRel) or in this file. Tables
-// then have fewer variants of long functions. The value may differ from file to file.
+// Whether code size is more important than speed, in the whole build (CMAKE_BUILD_TYPE=MinSizeRel) or in this file. The
+// tables then have fewer variants of long functions. The value may differ from file to file.
 #if defined(RUSHLIGHT_SMALL)
 static constexpr bool kIsSmall = true;
 #else

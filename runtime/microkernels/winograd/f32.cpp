@@ -10,10 +10,10 @@ namespace rushlight::microkernels {
 
 namespace {
 
-// Most floats of transformed input and products of a worker.
+// The maximum number of floats of transformed input and products of a worker.
 constexpr int64_t kBlockFloats = 288 * 1024;
 
-// Most columns of a panel, and most outputs of a tile.
+// The maximum number of columns of a panel, and of outputs of a tile.
 constexpr int64_t kMostColumns = 64, kMostOutputs = 16;
 
 }  // namespace
@@ -21,12 +21,12 @@ constexpr int64_t kMostColumns = 64, kMostOutputs = 16;
 Error PackedWinograd::prepare(const Sources& in, const Image& out, const Image* residual) {
   RL_REQUIRE(in.size(0) == out.sizes[0] && in.channels() == groups * channels && out.sizes[3] == groups * outputs &&
                  in.has_channels_last() && out.has_channels_last(),
-             InvalidProgram, "operands of a Winograd convolution do not fit its weights");
+             InvalidProgram, "the shapes of the operands of a Winograd convolution do not match its weights");
   if (residual) {
     for (int i = 0; i < 4; ++i) {
       RL_REQUIRE(
           residual->sizes[i] == out.sizes[i] && (residual->sizes[i] == 1 || residual->strides[i] == out.strides[i]),
-          InvalidProgram, "the residual of a Winograd convolution lies in memory as its output does not");
+          InvalidProgram, "the residual of a Winograd convolution does not have the shape and strides of the output");
     }
   }
   in_ = in;
@@ -72,7 +72,8 @@ void PackedWinograd::run(KernelRuntimeContext& context, int64_t workers, const f
   });
 }
 
-// With few tiles, most memory traffic is weights. The workers then divide the points, so that each reads other weights.
+// If there are few tiles, most memory traffic is weights. The points are then divided among the workers, so that each
+// worker reads other weights.
 void PackedWinograd::run_together(KernelRuntimeContext& context, int64_t workers, float* scratch) const {
   const int64_t most = std::min(most_ * workers, count_);
   float* input = scratch;
@@ -200,8 +201,8 @@ void PackedWinograd::finish_directly(int64_t tile) const {
   }
 }
 
-// Adds to sums[i * kMostColumns + o], output channel first + o of the group at pixel i of the tile. Pixels outside the
-// output are not counted.
+// Adds the direct convolution to sums[i * kMostColumns + o], for output channel first + o of the group at pixel i of
+// the tile. Pixels outside of the output are skipped.
 void PackedWinograd::add_directly(const Place& at, int64_t group, int64_t first, int64_t columns, float* sums) const {
   const int64_t lines = std::min(out_.sizes[1] - at.line, m), width = std::min(out_.sizes[2] - at.column, m);
   for (int64_t i = 0; i < lines * width; ++i) {
@@ -227,7 +228,8 @@ void PackedWinograd::add_directly(const Place& at, int64_t group, int64_t first,
   }
 }
 
-// Recovers the weights of a tap for channel c and outputs first + o, o < columns, of a group, which are in one panel.
+// Computes the weights of a tap from the transformed weights, for channel c and outputs first + o, o < columns, of a
+// group. The outputs are in one panel.
 void PackedWinograd::find_filter(int64_t ky, int64_t kx, int64_t group, int64_t c, int64_t first, int64_t columns,
                                  float* filter) const {
   const Packing packing = packing_of(*kernels);

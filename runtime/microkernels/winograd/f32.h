@@ -1,6 +1,6 @@
-// Winograd convolutions of 3 x 3. Stride 1 uses F(m x m, 3 x 3), m = 2, 3 or 4 (Lavin and Gray 2016). Stride 2 uses
-// F(2, 2) for the even rows and columns, and adds the odd ones to the same sums: 2 x 2 outputs take 25 products instead
-// of 36.
+// Winograd convolutions of 3 x 3. A stride of 1 uses F(m x m, 3 x 3) with m = 2, 3 or 4 (Lavin and Gray 2016). A stride
+// of 2 uses F(2, 2) for the even rows and columns, and adds the odd ones to the same sums, so that 2 x 2 outputs need
+// 25 multiplications instead of 36.
 #pragma once
 
 #include <cstddef>
@@ -25,14 +25,14 @@ class PackedWinograd {
   const float* weights = nullptr;  // for each point and group, a packed matrix [terms(point) * channels, outputs]
   const float* bias = nullptr;     // [groups * outputs] or null
 
-  // Sets the shapes of the operands; `residual` may be null. Returns InvalidProgram if they do not fit.
+  // Sets the shapes of the operands. `residual` may be null. Returns InvalidProgram if the shapes do not match.
   Error prepare(const Sources& in, const Image& out, const Image* residual);
-  // Returns the floats of scratch memory, aligned to 64 bytes, that run() needs after the last prepare().
+  // Returns the scratch memory of run() in floats, for the shapes of the last prepare(). It is aligned to 64 bytes.
   size_t scratch_floats(int64_t workers) const;
-  // Computes the output. `in` has a pointer to each source. Results do not depend on the number of workers.
+  // Computes the output. `in` contains a pointer to each source. Results do not depend on the number of workers.
   void run(KernelRuntimeContext& context, int64_t workers, const float* const* in, float* out, const float* residual,
            float* scratch);
-  // Returns the number of multiplications and additions of the convolution without the transforms.
+  // Returns the number of multiplications and additions of the direct convolution.
   int64_t work() const { return 2 * out_.numel() * channels * 9; }
 
   // Returns the number of transformed numbers of a tile.
@@ -51,11 +51,11 @@ class PackedWinograd {
   const WinogradTransforms& transforms() const {
     return stride == 2 ? kernels->packed->winograd_apart : kernels->packed->winograd(m);
   }
-  // Inputs of a tile along an axis.
+  // Returns the number of inputs of a tile along an axis.
   int64_t axis_inputs() const { return stride == 2 ? 5 : m + 2; }
   int64_t axis_points() const { return stride == 2 ? 3 : m + 2; }
-  // Returns the inputs that a point on an axis reads. At stride 2, point 0 reads inputs 0 and 1, point 1 reads input 2,
-  // and point 2 reads inputs 3 and 4.
+  // Returns the number of inputs that a point on an axis reads. With a stride of 2, point 0 reads inputs 0 and 1, point
+  // 1 reads input 2, and point 2 reads inputs 3 and 4.
   int64_t axis_terms(int64_t point) const { return stride == 2 && point != 1 ? 2 : 1; }
   int64_t axis_first(int64_t point) const { return stride == 2 && point > 0 ? point + 1 : point; }
   int64_t inputs() const { return axis_inputs() * axis_inputs(); }
@@ -64,13 +64,15 @@ class PackedWinograd {
     for (int64_t i = 0; i < point; ++i) count += terms(i);
     return count;
   }
-  // Floats from one input or point to the next. Padding avoids powers of two, which would share cache sets.
+  // Returns the floats from one input or point to the next. Padding avoids powers of two, with which they would use the
+  // same cache sets.
   int64_t input_step(int64_t count) const { return count * groups * channels + 16; }
   int64_t product_step(int64_t count) const { return count * groups * outputs + 16; }
   int64_t input_floats(int64_t count) const { return round_up(inputs() * input_step(count), 16); }
   int64_t product_floats(int64_t count) const { return round_up(points() * product_step(count), 16); }
   int64_t row_floats(int64_t count) const { return round_up(2 * count * terms(0), 16); }
-  // Floats for the pointers to rows, and for one byte for each tile: whether its numbers may be transformed.
+  // Returns the memory in floats for the pointers to rows, and for a byte for each tile: whether its numbers may be
+  // transformed.
   int64_t pointer_floats(int64_t count) const { return row_floats(count) + round_up(count, 64) / 4; }
   uint8_t* flags(float* pointers, int64_t count) const {
     return reinterpret_cast<uint8_t*>(pointers + row_floats(count));
@@ -80,10 +82,10 @@ class PackedWinograd {
   bool transform(int64_t first, int64_t index, int64_t count, float* input) const;
   void product(int64_t point, int64_t count, const float* input, float* products, const float** rows) const;
   void finish(int64_t first, int64_t index, int64_t count, const float* products) const;
-  // Computes a tile directly, with filters recovered from the transformed ones. It is used for tiles with infinities or
-  // NaN, which a transform would spread to other outputs.
+  // Computes a tile by direct convolution, with weights that are computed from the transformed weights. It is used for
+  // tiles with NaN or infinities, which a transform would spread to other outputs.
   void finish_directly(int64_t tile) const;
-  // `first` and `c` are channels of the group.
+  // Adds the results of a direct convolution to `sums`. `first` is an output channel of the group.
   void add_directly(const Place& at, int64_t group, int64_t first, int64_t columns, float* sums) const;
   void find_filter(int64_t ky, int64_t kx, int64_t group, int64_t c, int64_t first, int64_t columns,
                    float* filter) const;

@@ -41,7 +41,7 @@ extern const Int8WinogradMicrokernels loops;
 namespace {
 
 #if RL_HAS_AVX2 || RL_HAS_AVX512
-// Returns the transforms of one set and the products of another one.
+// Returns the transforms of one table together with the products of another table.
 Int8WinogradMicrokernels joined(const Int8WinogradMicrokernels& transforms, const Int8WinogradMicrokernels& products) {
   Int8WinogradMicrokernels set = transforms;
   set.gemm = products.gemm;
@@ -63,9 +63,9 @@ const Int8WinogradMicrokernels* joined_avx512vnni() {
 
 constexpr int64_t kMostColumns = 64;
 
-constexpr int64_t kNumbers = 4;  // numbers of a column that are transformed at a time
+constexpr int64_t kNumbers = 4;  // number of numbers of a column that are transformed at a time
 
-// Copies four numbers of each of `across` columns, packed in groups of two or four, to groups of two.
+// Copies four numbers of each of `across` columns from groups of two or four to groups of two.
 void to_pairs(const int8_t* from, int group, int64_t across, int8_t* to) {
   uint16_t pairs[2 * kMostColumns], apart[2 * kMostColumns];
   const size_t bytes = static_cast<size_t>(kNumbers * across);
@@ -104,8 +104,8 @@ const Int8WinogradMicrokernels* int8_winograd_microkernels(const Int8Microkernel
 
 int best_winograd(const Int8Microkernels& kernels, const Int8WinogradShape& s) {
   if (int8_winograd_microkernels(kernels) == nullptr || s.channels % (2 * kernels.lanes) != 0) return 0;
-  // Costs relative to one instruction that multiplies pairs of numbers: reading a transformed weight, transforming an
-  // input or an output, gathering a pixel. Instructions that multiply groups of four cost the same as pairs.
+  // Costs relative to one instruction that multiplies pairs of numbers: read a transformed weight, transform an input,
+  // transform an output, gather a pixel. An instruction that multiplies groups of four costs the same as one for pairs.
   constexpr double kWeight = 20, kInput = 6, kOutput = 14, kGather = 2, kGain = 0.85;
   const double direct = 2.0 / kernels.group;
   const double channels = static_cast<double>(s.channels), outputs = static_cast<double>(s.outputs);

@@ -274,7 +274,7 @@ def test_damaged_words_give_an_error_or_a_result(
         ("far_value", "Gemm.input"),
         ("no_output", "Gemm.output"),
         ("far_offset", "storage"),
-        ("no_argument", "storage [0-9]+ is an argument that is not there"),
+        ("no_argument", "storage [0-9]+ of the plan refers to a missing argument"),
     ],
 )
 def test_a_wrong_plan_is_refused_with_a_reason(

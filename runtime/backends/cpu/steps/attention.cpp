@@ -1,4 +1,4 @@
-// Scaled dot product attention. It computes a few rows of scores at a time, which stay in the first-level cache.
+// Scaled dot product attention. It computes the scores of a few queries at a time, which stay in the L1 cache.
 #include <algorithm>
 #include <limits>
 
@@ -12,12 +12,12 @@ namespace {
 using microkernels::AttentionMasks;
 using microkernels::AttentionTile;
 
-// With at most this many queries, keys and values are read in place instead of packed.
+// With at most this many queries, keys and values are read in place and not packed.
 constexpr int64_t kFewQueries = 4;
-// The maximum number of scores that are held at a time, unless one tile has more.
+// The maximum number of scores that are stored at a time, unless one tile has more.
 constexpr int64_t kScoreFloats = 6 * 1024;
 
-// Prefetches rows [first, last) of a head into the second-level cache.
+// Prefetches rows [first, last) of a head into the L2 cache.
 void fetch(const View& view, const float* head, int64_t first, int64_t last) {
   for (int64_t i = first; i < last; ++i) {
     const float* const row = head + i * view.strides[2];
@@ -70,7 +70,7 @@ class AttentionStep final : public Step {
              (mask->dtype == ScalarType::Float || mask->dtype == ScalarType::Bool);
       for (int i = 0; i < 3; ++i) fits = fits && mask->sizes[i] == q.sizes[i];
     }
-    RL_REQUIRE(fits, InvalidProgram, "operands of an attention do not fit");
+    RL_REQUIRE(fits, InvalidProgram, "the shapes or strides of the operands of an attention do not match");
     queries_ = q.sizes[2];
     depth_ = q.sizes[3];
     width_ = v.sizes[3];
@@ -112,7 +112,7 @@ class AttentionStep final : public Step {
   Packing packing() const { return packing_of(*tiles_); }
   int64_t tiles_of_head() const { return divide_up(queries_, tiles_->gemm_rows); }
   int64_t score_step() const { return round_up(keys_, 16) + 16; }
-  // Returns the number of rows of scores, and of masks, in the scratch memory of a worker.
+  // Returns the number of rows of scores and of masks in the scratch memory of a worker.
   int64_t score_rows() const { return std::max(together_ * tiles_->gemm_rows, kFewQueries); }
   int64_t key_floats() const { return round_up(packing().columns(keys_) * depth_, 16); }
   int64_t value_floats() const { return round_up(packing().columns(width_) * keys_, 16); }
@@ -149,13 +149,14 @@ class AttentionStep final : public Step {
     }
   }
 
-  // Whether the rows of a mask are used in place, without conversion.
+  // Whether the rows of mask `index` are used in place, without conversion.
   bool is_direct(int index) const {
     const View& mask = *masks_[index];
     return mask.dtype == ScalarType::Float && (mask.strides[3] == 1 || keys_ == 1);
   }
 
-  // Returns the masks of `count` queries. `steps` gets the strides between queries; `scratch` gets converted masks.
+  // Returns the masks of `count` queries. Writes the strides between the masks of queries to `steps`, and masks that
+  // must be converted to `scratch`.
   AttentionMasks masks_of(int64_t head, int64_t first, int64_t count, float* scratch, int64_t* steps) const {
     AttentionMasks result{scale_, {}, masks_[0] && masks_[0]->dtype == ScalarType::Bool};
     for (int i = 0; i < 2; scratch += mask_floats(i++)) {
@@ -205,7 +206,8 @@ class AttentionStep final : public Step {
     }
   }
 
-  // Prefetches the rows for tiles [tile, last) of a head: processors do not predict rows that are not contiguous.
+  // Prefetches the rows for tiles [tile, last) of a head, because hardware prefetchers do not predict rows that are not
+  // contiguous.
   void fetch_head(int64_t head, int64_t tile, int64_t last) const {
     const int64_t tiles = tiles_of_head(), source = shared_head(head), k = key_->sizes[2];
     fetch(*key_, row(*key_, source, 0), k * tile / tiles, k * last / tiles);
@@ -273,7 +275,7 @@ class AttentionStep final : public Step {
   const View* masks_[2] = {};
   const View* out_ = nullptr;
   int64_t queries_ = 0, keys_ = 0, depth_ = 0, width_ = 0;
-  int64_t together_ = 1;  // tiles whose scores are held at a time
+  int64_t together_ = 1;  // tiles whose scores are stored at a time
 };
 
 }  // namespace

@@ -6,8 +6,8 @@ namespace rushlight::cpu {
 
 namespace {
 
-// A GEMM with int16 blocks, on processors where int16 products are faster than float products; on others, the weights
-// are converted to floats at load. The pixels of each operand must have a constant stride.
+// A GEMM with weights in int16 blocks. On processors where float32 products are faster than int16 products, the weights
+// are converted to float32 at load. The pixels of each operand must have a constant stride.
 class BlockGemmStep final : public Step {
  public:
   Error bind(const schema::BlockGemm& op, Binder& binder) {
@@ -32,7 +32,7 @@ class BlockGemmStep final : public Step {
     floats_.channels = k;
     floats_.outputs = n;
     floats_.epilogue = epilogue;
-    floats_.weights = binder.widened(matrix);
+    floats_.weights = binder.to_float32(matrix);
     floats_.bias = bias;
     floats_.zeros = zeros(binder, k + 16);
     return binder.error();
@@ -50,11 +50,11 @@ class BlockGemmStep final : public Step {
     RL_REQUIRE(in.sizes[3] == blocks_.weights.k && out.sizes[3] == blocks_.weights.n &&
                    std::equal(in.sizes, in.sizes + 3, out.sizes) &&
                    (!residual_ || std::equal(out.sizes, out.sizes + 4, residual.sizes)),
-               InvalidProgram, "operands of a product do not fit its weights");
+               InvalidProgram, "the shapes of the operands of a GEMM do not match its weights");
     int64_t in_step = 0, out_step = 0, residual_step = 0;
     RL_REQUIRE(in.has_pixel_step(&in_step) && in.has_channels_last() && out.has_pixel_step(&out_step) &&
                    out.has_channels_last() && residual.has_pixel_step(&residual_step) && residual.has_channels_last(),
-               InvalidProgram, "operands of a product are not in rows");
+               InvalidProgram, "the pixels of an operand of a GEMM do not have a constant stride");
     blocks_.prepare(out.sizes[0] * out.sizes[1] * out.sizes[2], in_step, out_step, residual_step);
     return Error::Ok;
   }
@@ -81,7 +81,7 @@ class BlockGemmStep final : public Step {
   int64_t work() const override { return blocks_.blocks ? blocks_.work() : floats_.work(); }
 
  private:
-  microkernels::BlockGemm blocks_;  // if it has no microkernels, floats_ is used:
+  microkernels::BlockGemm blocks_;  // if it has no microkernels, floats_ is used instead
   microkernels::PackedConvolution floats_;
   const View* in_ = nullptr;
   const View* residual_ = nullptr;

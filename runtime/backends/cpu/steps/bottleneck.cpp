@@ -1,5 +1,5 @@
-// A convolution, a depthwise convolution and a GEMM in sequence, computed a few rows at a time, so that the
-// intermediate rows stay in the second-level cache.
+// A convolution, a depthwise convolution and a GEMM in sequence. They are computed a few rows at a time, so that the
+// intermediate rows stay in the L2 cache.
 #include <algorithm>
 
 #include "backends/cpu/image.h"
@@ -10,8 +10,8 @@ namespace rushlight::cpu {
 
 namespace {
 
-// The maximum floats of intermediate rows per worker, for processors with vectors of 16 floats and for others: half of
-// the second-level cache.
+// The maximum number of floats of intermediate rows per worker, for processors with vectors of 16 floats and for
+// others. They fill half of the L2 cache.
 constexpr int64_t kLargeBandFloats = 128 * 1024, kBandFloats = 48 * 1024;
 
 int64_t size_after(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation) {
@@ -48,7 +48,8 @@ class BottleneckStep final : public Step {
     const Window& w = project_.window;
     const bool is_plain = !has_product_ || (w.kernel_h == 1 && w.kernel_w == 1 && w.stride_h == 1 && w.stride_w == 1 &&
                                             w.pad_h == 0 && w.pad_w == 0 && project_.channels == expand_.outputs);
-    RL_REQUIRE(is_plain && (has_product_ || !residual_), InvalidProgram, "convolutions of a bottleneck do not fit");
+    RL_REQUIRE(is_plain && (has_product_ || !residual_), InvalidProgram,
+               "the convolutions of a bottleneck do not match");
     return Error::Ok;
   }
 
@@ -59,16 +60,17 @@ class BottleneckStep final : public Step {
     if (residual_) {
       RL_ASSIGN(residual_image_, image_of(*residual_));
       RL_REQUIRE(std::equal(out_image_.sizes, out_image_.sizes + 4, residual_image_.sizes), InvalidProgram,
-                 "the residual of a bottleneck has another shape");
+                 "the residual of a bottleneck does not have the shape of the output");
     }
     const Window& a = expand_.window;
     height_ = size_after(in_image_.sizes[1], a.kernel_h, a.stride_h, a.pad_h, a.dilation_h);
     width_ = size_after(in_image_.sizes[2], a.kernel_w, a.stride_w, a.pad_w, a.dilation_w);
     const int64_t outputs = has_product_ ? project_.outputs : expand_.outputs;
-    // The depthwise convolution may have more padding at the bottom and on the right, so that its output is larger.
+    // The depthwise convolution may have more padding at the bottom and on the right than the window needs, so that its
+    // output is larger.
     RL_REQUIRE(height_ > 0 && width_ > 0 && in_image_.sizes[0] == out_image_.sizes[0] &&
                    in_image_.sizes[3] == expand_.channels && out_image_.sizes[3] == outputs,
-               InvalidProgram, "operands of a bottleneck do not fit its weights");
+               InvalidProgram, "the shapes or strides of the operands of a bottleneck do not match its weights");
     band_ = 1;
     const int64_t most = depthwise_.kernels->width >= 16 ? kLargeBandFloats : kBandFloats;
     while (band_ < out_image_.sizes[1] && between_floats(band_ + 1) <= most) ++band_;
@@ -81,7 +83,7 @@ class BottleneckStep final : public Step {
     const Image after = dense(nullptr, out_image_.sizes[1], out_image_.sizes[2], expand_.outputs);
     RL_TRY(depthwise_.prepare(between, after));
     if (!has_product_) {
-      RL_REQUIRE(out_image_.has_channels_last(), InvalidProgram, "the output of a bottleneck is not in rows");
+      RL_REQUIRE(out_image_.has_channels_last(), InvalidProgram, "the output of a bottleneck is not channels-last");
       return Error::Ok;
     }
     Image target = rows_of(out_image_, 0, band_), residual = rows_of(residual_image_, 0, band_);

@@ -23,7 +23,7 @@ auto combined(T a, T b) {
   if constexpr (Op == Comparison::AND) return static_cast<T>(a & b);
   if constexpr (Op == Comparison::OR) return static_cast<T>(a | b);
   if constexpr (Op == Comparison::XOR) return static_cast<T>(a ^ b);
-  // Unsigned, because sums may wrap around.
+  // Computed as unsigned, because sums may overflow.
   if constexpr (Op == Comparison::ADD) return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
   if constexpr (Op == Comparison::SUB) return static_cast<T>(static_cast<Unsigned>(a) - static_cast<Unsigned>(b));
   if constexpr (Op == Comparison::MUL) return static_cast<T>(static_cast<Unsigned>(a) * static_cast<Unsigned>(b));
@@ -48,7 +48,7 @@ class CompareStep final : public Step {
                                                  : dtype == ScalarType::Long || dtype == ScalarType::Int;
     const ScalarType result = op_ < Comparison::AND ? ScalarType::Bool : dtype;
     RL_REQUIRE(allowed && views_[2]->dtype == dtype && views_[0]->dtype == result, InvalidProgram,
-               "operands of a combination have wrong types");
+               "the operands of a comparison or integer operation have unsupported dtypes");
     return Error::Ok;
   }
 
@@ -56,7 +56,7 @@ class CompareStep final : public Step {
     for (const View* view : {views_[1], views_[2]}) {
       bool fits = view->rank == views_[0]->rank;
       for (int i = 0; fits && i < view->rank; ++i) fits = view->sizes[i] == views_[0]->sizes[i];
-      RL_REQUIRE(fits, InvalidProgram, "operands of a combination do not fit");
+      RL_REQUIRE(fits, InvalidProgram, "the shapes of the operands of a comparison or integer operation do not match");
     }
     loops_ = make_loops(views_, 3);
     return Error::Ok;
@@ -143,7 +143,7 @@ class CompareStep final : public Step {
   }
 
   Comparison op_{};
-  const View* views_[3] = {};  // output first
+  const View* views_[3] = {};  // the output, then the inputs
   Loops loops_;
 };
 
@@ -157,7 +157,7 @@ class WhereStep final : public Step {
     RL_TRY(binder.error());
     RL_REQUIRE(views_[1]->dtype == ScalarType::Bool && views_[2]->dtype == views_[0]->dtype &&
                    views_[3]->dtype == views_[0]->dtype,
-               InvalidProgram, "operands of a choice have wrong types");
+               InvalidProgram, "the operands of a selection (where) have unsupported dtypes");
     return Error::Ok;
   }
 
@@ -165,7 +165,7 @@ class WhereStep final : public Step {
     for (int v = 1; v < 4; ++v) {
       bool fits = views_[v]->rank == views_[0]->rank;
       for (int i = 0; fits && i < views_[0]->rank; ++i) fits = views_[v]->sizes[i] == views_[0]->sizes[i];
-      RL_REQUIRE(fits, InvalidProgram, "operands of a choice do not fit");
+      RL_REQUIRE(fits, InvalidProgram, "the shapes of the operands of a selection (where) do not match");
     }
     loops_ = make_loops(views_, 4);
     return Error::Ok;
@@ -206,7 +206,7 @@ class WhereStep final : public Step {
     }
   }
 
-  const View* views_[4] = {};  // output first
+  const View* views_[4] = {};  // the output, then the inputs
   Loops loops_;
 };
 

@@ -27,9 +27,11 @@ class ConvertStep final : public Step {
   }
 
   Error prepare() override {
-    RL_REQUIRE(in_->rank == out_->rank, InvalidProgram, "operands of a conversion do not fit");
+    RL_REQUIRE(in_->rank == out_->rank, InvalidProgram,
+               "the shapes or strides of the operands of a conversion do not match");
     for (int i = 0; i < in_->rank; ++i) {
-      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram, "operands of a conversion do not fit");
+      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram,
+                 "the shapes or strides of the operands of a conversion do not match");
     }
     const View* const views[] = {out_, in_};
     loops_ = make_loops(views, 2);

@@ -12,7 +12,7 @@ namespace rushlight::cpu {
 namespace {
 
 constexpr int64_t kSquare = 32;   // rows and columns of a block of a transpose
-constexpr int64_t kShortRow = 8;  // several shorter rows are copied at once
+constexpr int64_t kShortRow = 8;  // rows that are shorter are copied several at a time
 
 class CopyStep final : public Step {
  public:
@@ -20,18 +20,19 @@ class CopyStep final : public Step {
     in_ = binder.any_input(op.input());
     out_ = binder.any_output(op.output());
     RL_TRY(binder.error());
-    RL_REQUIRE(in_->dtype == out_->dtype, InvalidProgram, "a copy changes the element type");
+    RL_REQUIRE(in_->dtype == out_->dtype, InvalidProgram, "the input and the output of a copy have different dtypes");
     return Error::Ok;
   }
 
   Error prepare() override {
-    RL_REQUIRE(in_->rank == out_->rank, InvalidProgram, "a copy changes the number of dimensions");
+    RL_REQUIRE(in_->rank == out_->rank, InvalidProgram, "the input and the output of a copy have different ranks");
     for (int i = 0; i < in_->rank; ++i) {
-      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram, "a copy changes the shape");
+      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram,
+                 "the input and the output of a copy have different shapes");
     }
     const View* const views[] = {out_, in_};
     loops_ = make_loops(views, 2);
-    // The dimension along which the source is contiguous, if it is not the innermost.
+    // The dimension along which the input is contiguous, or -1 if this is the innermost dimension or there is none.
     across_ = -1;
     if (in_->dtype == ScalarType::Float && loops_.inner_stride(1) > 1) {
       for (int i = 0; i + 1 < loops_.rank; ++i) {
@@ -85,7 +86,7 @@ class CopyStep final : public Step {
     }
   }
 
-  // Copies all rows along the last dimension but one, from row `first` on.
+  // Copies all rows along the second to last dimension, from row `first` on.
   void move_rows(int64_t first) const {
     switch (element_size(in_->dtype)) {
       case 1:

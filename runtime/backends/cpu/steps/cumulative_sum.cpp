@@ -10,7 +10,8 @@ namespace rushlight::cpu {
 namespace {
 
 constexpr int64_t kColumns = 256;
-// Contiguous rows that are summed together: within one row, each sum must wait for the previous sum.
+// The number of contiguous rows that are summed at the same time, because each sum of a row depends on the previous
+// sum.
 constexpr int64_t kRows = 8;
 
 class CumulativeSumStep final : public Step {
@@ -25,7 +26,7 @@ class CumulativeSumStep final : public Step {
   Error prepare() override {
     bool fits = in_->rank == out_->rank && axis_ < out_->rank;
     for (int i = 0; fits && i < out_->rank; ++i) fits = in_->sizes[i] == out_->sizes[i];
-    RL_REQUIRE(fits, InvalidProgram, "operands of a cumulative sum do not fit");
+    RL_REQUIRE(fits, InvalidProgram, "the shapes or strides of the operands of a cumulative sum do not match");
     View first_out = *out_, first_in = *in_;
     first_out.sizes[axis_] = first_in.sizes[axis_] = 1;
     const View* const views[] = {&first_out, &first_in};
@@ -68,7 +69,7 @@ class CumulativeSumStep final : public Step {
       }
     }
   }
-  // `from` and `to` either do not overlap or are equal.
+  // `from` and `to` are either equal or do not overlap.
   static void add_next(double* __restrict sums, const float* from, float* to, int64_t n) {
     for (int64_t j = 0; j < n; ++j) {
       sums[j] += static_cast<double>(from[j]);

@@ -1,4 +1,4 @@
-// Chains of elementwise operators, computed in blocks that stay in the first-level cache.
+// Chains of elementwise operators, computed in blocks that stay in the L1 cache.
 #include <algorithm>
 #include <cstring>
 
@@ -31,7 +31,8 @@ class ElementwiseStep final : public Step {
     count_ = op.code().size();
     RL_REQUIRE(count_ >= 1 && count_ <= kMostInstructions && operands_ >= 1 && operands_ <= kMostOperands &&
                    operands_ <= registers_ && registers_ <= kMostRegisters,
-               InvalidProgram, "an elementwise step has %lld instructions, %lld inputs and %lld registers",
+               InvalidProgram,
+               "an elementwise chain has unsupported sizes: %lld instructions, %lld inputs, %lld registers",
                static_cast<long long>(count_), static_cast<long long>(operands_), static_cast<long long>(registers_));
     bool is_set[kMostRegisters] = {};
     for (int64_t i = 0; i < operands_; ++i) is_set[i] = true;
@@ -44,10 +45,10 @@ class ElementwiseStep final : public Step {
       const int64_t most = std::max({given.target(), given.a(), given.b()});
       RL_REQUIRE(is_unary != is_binary && most < registers_ && given.target() >= operands_ && is_set[given.a()] &&
                      (is_unary || is_set[given.b()]),
-                 InvalidProgram, "instruction %lld of an elementwise step is malformed", static_cast<long long>(i));
+                 InvalidProgram, "instruction %lld of an elementwise chain is invalid", static_cast<long long>(i));
       Instruction& code = code_[i];
       code = {is_binary, {}, {}, given.target(), given.a(), given.b(), given.p(), given.q()};
-      if (is_unary && binder.takes(given.unary())) code.unary = unary_op(given.unary());
+      if (is_unary && binder.has_function(given.unary())) code.unary = unary_op(given.unary());
       if (is_binary) code.binary = binary_op(given.binary());
       is_set[code.to] = true;
     }
@@ -59,10 +60,11 @@ class ElementwiseStep final : public Step {
 
   Error prepare() override {
     for (int64_t v = 1; v <= operands_; ++v) {
-      RL_REQUIRE(views_[v]->rank == views_[0]->rank, InvalidProgram, "operands of an elementwise step do not fit");
+      RL_REQUIRE(views_[v]->rank == views_[0]->rank, InvalidProgram,
+                 "the shapes of the operands of an elementwise chain do not match");
       for (int i = 0; i < views_[0]->rank; ++i) {
         RL_REQUIRE(views_[v]->sizes[i] == views_[0]->sizes[i], InvalidProgram,
-                   "operands of an elementwise step do not fit");
+                   "the shapes of the operands of an elementwise chain do not match");
       }
     }
     loops_ = make_loops(views_, static_cast<int>(operands_ + 1));
@@ -94,8 +96,8 @@ class ElementwiseStep final : public Step {
  private:
   int64_t worker_floats() const { return registers_ * kBlock; }
 
-  // Joins short rows to blocks if the rows of each operand are contiguous or the same. An operand with the same row for
-  // all gets a buffer that repeats this row.
+  // Joins short rows to longer blocks if the rows of each operand are contiguous or identical. An operand with
+  // identical rows gets a buffer that repeats its row.
   void repeat_short_rows() {
     period_ = 0;
     block_ = kBlock;
@@ -153,7 +155,8 @@ class ElementwiseStep final : public Step {
     for (int64_t j = 0; j < n; ++j) out[j * out_step] = result[j * result_step];
   }
 
-  // If all operands have one value for all elements, one result is computed, unless the instruction is the last one.
+  // If every operand has the same value for all elements, computes only one result, unless the instruction is the last
+  // one.
   void apply(const Instruction& code, const float* const* at, int64_t* step, int64_t n, float* to) const {
     const float* a = at[code.a];
     int64_t a_step = n == 1 ? 1 : step[code.a];

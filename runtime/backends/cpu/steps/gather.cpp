@@ -23,7 +23,7 @@ class GatherStep final : public Step {
                    indices_->rank == 1 && indices_->dtype == ScalarType::Long && out_->sizes[0] == indices_->sizes[0] &&
                    out_->sizes[1] == table_->sizes[1] &&
                    (out_->sizes[1] <= 1 || (out_->strides[1] == 1 && table_->strides[1] == 1)),
-               InvalidProgram, "operands of a gather do not fit");
+               InvalidProgram, "the shapes or strides of the operands of a gather do not match");
     return Error::Ok;
   }
 

@@ -62,13 +62,13 @@ class GemmStep final : public Step {
   int64_t work() const override { return convolution_.work(); }
 
  private:
-  // Sets `step` to the stride between images of a tensor with one number per channel.
+  // Sets `step` to the stride between the images of a tensor with one number for each channel of an image.
   static Error find_step(const View* view, const Sources& in, int64_t* step) {
     if (view == nullptr) return Error::Ok;
     RL_ASSIGN(const Image image, image_of(*view));
     const bool fits = std::equal(image.sizes, image.sizes + 4, in.images[0].sizes) && image.has_channels_last() &&
                       (image.sizes[1] == 1 || image.strides[1] == 0) && (image.sizes[2] == 1 || image.strides[2] == 0);
-    RL_REQUIRE(fits, InvalidProgram, "the prologue of a product does not fit its input");
+    RL_REQUIRE(fits, InvalidProgram, "the shape of a prologue's scale or shift does not match the input of the GEMM");
     *step = image.strides[0];
     return Error::Ok;
   }

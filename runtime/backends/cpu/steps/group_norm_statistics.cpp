@@ -1,4 +1,4 @@
-// Statistics of group normalization for channels-last images: the scale and the shift of each channel.
+// Statistics of group normalization for channels-last images: it computes the scale and the shift of each channel.
 #include <algorithm>
 #include <cmath>
 
@@ -26,8 +26,9 @@ class GroupNormStatisticsStep final : public Step {
     scale_ = binder.output(op.scale());
     shift_ = binder.output(op.shift());
     RL_TRY(binder.error());
-    RL_REQUIRE(channels_ % groups_ == 0, InvalidProgram, "%lld channels are no %lld groups",
-               static_cast<long long>(channels_), static_cast<long long>(groups_));
+    RL_REQUIRE(channels_ % groups_ == 0, InvalidProgram,
+               "%lld channels cannot be divided into %lld groups of equal size", static_cast<long long>(channels_),
+               static_cast<long long>(groups_));
     return Error::Ok;
   }
 
@@ -35,12 +36,12 @@ class GroupNormStatisticsStep final : public Step {
     RL_ASSIGN(in_, image_of(*view_));
     RL_REQUIRE(in_.sizes[3] == channels_ && in_.has_channels_last() &&
                    (in_.sizes[1] == 1 || in_.strides[1] == in_.sizes[2] * in_.strides[2]),
-               InvalidProgram, "the input of a normalization by groups is not in rows");
+               InvalidProgram, "the input of a group normalization is not channels-last");
     for (const View* view : {scale_, shift_}) {
       RL_REQUIRE(view->rank == 2 && view->sizes[0] == in_.sizes[0] && view->sizes[1] == channels_ &&
                      (channels_ == 1 || view->strides[1] == 1) &&
                      (view->sizes[0] == 1 || view->strides[0] == channels_),
-                 InvalidProgram, "the results of a normalization by groups do not fit");
+                 InvalidProgram, "the shapes of the results of a group normalization do not match its input");
     }
     pixels_ = in_.sizes[1] * in_.sizes[2];
     chunks_ = std::clamp<int64_t>(pixels_ * channels_ / kLeastChunk, 1, std::clamp<int64_t>(pixels_, 1, kMostChunks));

@@ -1,13 +1,13 @@
-// GEMM of int8 rows with 4-bit matrices that have a scale per group of numbers. Sums within a group are exact.
+// GEMM of an int8 LHS and 4-bit weights with a scale for each group of numbers. The sums within a group are exact.
 #include "backends/cpu/int8.h"
 
 namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kBlock = 32;     // numbers that a tile processes at once
+constexpr int64_t kBlock = 32;     // numbers of a row that a tile processes at a time
 constexpr int64_t kColumns = 16;   // columns of one task
-constexpr int64_t kMostRows = 48;  // rows that are computed at once
+constexpr int64_t kMostRows = 48;  // rows that are computed at a time
 
 class Int4GemmStep final : public Step {
  public:
@@ -19,8 +19,8 @@ class Int4GemmStep final : public Step {
     floats_ = &binder.tiles();
     RL_TRY(binder.error());
     RL_REQUIRE(group_ % kBlock == 0 && depth_ % group_ == 0, InvalidProgram,
-               "a product with 4-bit weights has groups of %lld numbers of %lld", static_cast<long long>(group_),
-               static_cast<long long>(depth_));
+               "a GEMM with int4 weights has groups of %lld numbers, which do not divide rows of %lld numbers",
+               static_cast<long long>(group_), static_cast<long long>(depth_));
     in_ = binder.input_of(op.input(), ScalarType::Char);
     numbers_ = reinterpret_cast<const uint8_t*>(binder.bytes(op.weight(), columns_ * depth_ / 2));
     bias_ = binder.optional_constant(op.bias(), columns_);
@@ -41,10 +41,10 @@ class Int4GemmStep final : public Step {
                    row_zeros_->rank == 1 && row_scales_->sizes[0] == row_zeros_->sizes[0] &&
                    (row_scales_->sizes[0] == 1 || row_scales_->sizes[0] == rows_) && is_dense(*row_scales_) &&
                    is_dense(*row_zeros_),
-               InvalidProgram, "operands of a product with 4-bit weights do not fit");
+               InvalidProgram, "the shapes of the operands of a GEMM with int4 weights do not match");
     if (residual_ == nullptr) return Error::Ok;
     RL_REQUIRE(residual_->rank == 4 && is_dense(*residual_) && residual_->numel() == out_->numel(), InvalidProgram,
-               "the residual of a product with 4-bit weights does not fit");
+               "the residual of a GEMM with int4 weights does not have the shape of the output");
     return Error::Ok;
   }
 

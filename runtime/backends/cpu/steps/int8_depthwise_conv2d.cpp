@@ -19,7 +19,7 @@ class Int8DepthwiseConv2dStep final : public Step {
     out_ = binder.output_of(op.output(), ScalarType::Char);
     RL_TRY(binder.error());
     RL_REQUIRE(binder.is_arena(op.input()) && in_->rank == 4 && c.taps() <= PackedInt8Depthwise::kMostTaps,
-               InvalidProgram, "operands of an 8-bit depthwise convolution do not fit");
+               InvalidProgram, "the shapes or strides of the operands of an int8 depthwise convolution do not match");
     c.channels = in_->sizes[3];
     const int8_t* const filters = binder.bytes(op.weight(), c.taps() * c.channels);
     c.offsets = binder.optional_constant(op.offset(), c.channels);
@@ -33,9 +33,9 @@ class Int8DepthwiseConv2dStep final : public Step {
   Error prepare() override {
     RL_TRY(require_images(*in_, *out_));
     RL_REQUIRE(in_->sizes[3] == convolution_.channels && out_->sizes[3] == convolution_.channels, InvalidProgram,
-               "an 8-bit depthwise convolution has the wrong channels");
+               "the channels of the operands of an int8 depthwise convolution do not match");
     RL_REQUIRE(convolution_.prepare(in_->sizes, out_->sizes), InvalidProgram,
-               "an 8-bit depthwise convolution is too wide");
+               "the rows of an int8 depthwise convolution are too long");
     return Error::Ok;
   }
 

@@ -1,4 +1,4 @@
-// Elementwise int8 steps: sums and products of two tensors, and functions of one tensor by table.
+// Elementwise int8 steps: sums and products of two tensors, and functions of one tensor as lookup tables.
 #include <algorithm>
 
 #include "backends/cpu/int8.h"
@@ -14,7 +14,7 @@ Error require_one_shape(const View* const* views, int count) {
   for (int v = 1; v < count; ++v) {
     bool fits = views[v]->rank == views[0]->rank;
     for (int i = 0; fits && i < views[0]->rank; ++i) fits = views[v]->sizes[i] == views[0]->sizes[i];
-    RL_REQUIRE(fits, InvalidProgram, "operands of an 8-bit elementwise step do not fit");
+    RL_REQUIRE(fits, InvalidProgram, "the shapes or strides of the operands of an int8 elementwise step do not match");
   }
   return Error::Ok;
 }
@@ -94,7 +94,8 @@ class Int8LookupStep final : public Step {
     table_ = binder.bytes(op.entries(), 256);
     RL_TRY(binder.error());
     RL_REQUIRE(element_size(views_[0]->dtype) == 1 && element_size(views_[1]->dtype) == 1, InvalidProgram,
-               "a table maps bytes, not %s to %s", dtype_name(views_[1]->dtype), dtype_name(views_[0]->dtype));
+               "a lookup table maps int8 or uint8 numbers, not %s to %s", dtype_name(views_[1]->dtype),
+               dtype_name(views_[0]->dtype));
     return Error::Ok;
   }
 

@@ -22,7 +22,7 @@ class Int8GemmStep final : public Step {
     c.epilogue = binder.epilogue(op.epilogue());
     in_ = binder.input_of(op.input(), ScalarType::Char);
     RL_TRY(binder.error());
-    RL_REQUIRE(c.depth() < int64_t{1} << 30, InvalidProgram, "an 8-bit product is too deep");
+    RL_REQUIRE(c.depth() < int64_t{1} << 30, InvalidProgram, "the sums of an int8 GEMM have too many terms");
     c.weights = small_sums(op, binder);
     if (c.weights == nullptr) {
       c.weights = binder.packed_bytes(op.weight(), op.packing(), c.groups, c.depth(), c.outputs);
@@ -37,7 +37,7 @@ class Int8GemmStep final : public Step {
     RL_TRY(binder.error());
     c.gives_floats = out_->dtype == ScalarType::Float;
     RL_REQUIRE(c.gives_floats || (out_->dtype == ScalarType::Char && !row_scales_), InvalidProgram,
-               "an 8-bit product cannot give %s", dtype_name(out_->dtype));
+               "an int8 GEMM does not support %s results", dtype_name(out_->dtype));
     if (op.residual().has_value()) residual_ = binder.input_of(op.residual(), out_->dtype);
     return c.gives_floats ? binder.error() : bind_int8_results(op, binder);
   }
@@ -46,14 +46,15 @@ class Int8GemmStep final : public Step {
     PackedInt8Conv& c = convolution_;
     RL_TRY(require_images(*in_, *out_));
     RL_REQUIRE(in_->sizes[3] == c.groups * c.channels && out_->sizes[3] == c.groups * c.outputs, InvalidProgram,
-               "an 8-bit product has the wrong channels");
-    RL_REQUIRE(c.prepare(in_->sizes, out_->sizes), InvalidProgram, "the window of an 8-bit convolution is too large");
+               "the channels of the operands of an int8 GEMM do not match");
+    RL_REQUIRE(c.prepare(in_->sizes, out_->sizes), InvalidProgram, "the window of an int8 convolution is too large");
     if (residual_) RL_TRY(require_residual(*residual_, *out_));
     if (row_scales_ == nullptr) return Error::Ok;
     RL_REQUIRE(row_scales_->rank == 1 && row_zeros_->rank == 1 && row_scales_->sizes[0] == row_zeros_->sizes[0] &&
                    (row_scales_->sizes[0] == 1 || row_scales_->sizes[0] == c.pixels()) && is_dense(*row_scales_) &&
                    is_dense(*row_zeros_) && c.is_pointwise(),
-               InvalidProgram, "the scales of rows do not fit");
+               InvalidProgram,
+               "the shapes of the row scales and row zero points of an int8 GEMM do not match its input");
     return Error::Ok;
   }
 
@@ -83,7 +84,7 @@ class Int8GemmStep final : public Step {
     return convolution_.window.kernel_h * convolution_.window.kernel_w > 1 ? "int8 convolution" : "int8 GEMM";
   }
   // Operands in unsigned form need no conversion if the microkernels read their LHS in this form.
-  bool takes_unsigned(const View& view) const override {
+  bool supports_unsigned(const View& view) const override {
     return convolution_.kernels->lhs_offset == 0x80 && convolution_.kernels->lhs_size == 1 &&
            (&view == in_ || &view == residual_ || &view == out_);
   }
@@ -104,8 +105,8 @@ class Int8GemmStep final : public Step {
     return Error::Ok;
   }
 
-  // If other microkernels are faster for the range of these weights and accept the plan's packing, chooses these
-  // microkernels and returns the weights in the plan; else returns null.
+  // If the microkernels for small sums are faster for these weights and support the plan's packing, selects them and
+  // returns the weights in the plan. Otherwise returns null.
   const uint8_t* small_sums(const schema::Int8Gemm& op, Binder& binder) {
     PackedInt8Conv& c = convolution_;
     const Int8Microkernels& own = *c.kernels;

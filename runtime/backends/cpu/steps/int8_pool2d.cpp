@@ -20,13 +20,15 @@ class Int8Pool2dStep final : public Step {
     in_ = binder.input_of(op.input(), ScalarType::Char);
     out_ = binder.output_of(op.output(), ScalarType::Char);
     RL_TRY(binder.error());
-    RL_REQUIRE(pool_.taps() <= microkernels::Int8Pool2d::kMostTaps, InvalidProgram, "a pooling's window is too large");
+    RL_REQUIRE(pool_.taps() <= microkernels::Int8Pool2d::kMostTaps, InvalidProgram,
+               "the window of an int8 pooling is too large");
     return Error::Ok;
   }
 
   Error prepare() override {
     RL_TRY(require_images(*in_, *out_));
-    RL_REQUIRE(in_->sizes[3] == out_->sizes[3], InvalidProgram, "operands of a pooling do not fit");
+    RL_REQUIRE(in_->sizes[3] == out_->sizes[3], InvalidProgram,
+               "the shapes or strides of the operands of a pooling do not match");
     pool_.prepare(in_->sizes, out_->sizes);
     return Error::Ok;
   }

@@ -1,4 +1,5 @@
-// 3 x 3 convolutions of int8 images by Winograd's algorithm, which needs fewer products. The results are exact.
+// 3 x 3 convolutions of int8 images with Winograd's algorithm, which needs fewer multiplications than a direct
+// convolution. The results are exact.
 #include <cstring>
 
 #include "backends/cpu/int8.h"
@@ -8,10 +9,10 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kColumns = 64;             // output channels whose products are held at once
-constexpr int64_t kInputBytes = 320 * 1024;  // bytes of transformed input that are held at once
-constexpr int64_t kMostTiles = 28;           // output tiles that are held at once
-constexpr int64_t kMostRun = 4;              // adjacent tiles that are finished at once
+constexpr int64_t kColumns = 64;             // output channels whose products are stored at a time
+constexpr int64_t kInputBytes = 320 * 1024;  // bytes of transformed input that are stored at a time
+constexpr int64_t kMostTiles = 28;           // maximum number of output tiles that are stored at a time
+constexpr int64_t kMostRun = 4;  // maximum number of adjacent tiles that are transformed to outputs at a time
 constexpr int kMostPoints = 36, kMostSide = 4;
 constexpr int64_t kLineStep = kMostRun * kMostSide * kColumns;
 
@@ -45,18 +46,18 @@ class Int8WinogradStep final : public Step {
     padding_ = binder.array<int8_t>(static_cast<size_t>(channels_));
     RL_TRY(binder.error());
     microkernels::pack_winograd_filters(t, m_, weights, outputs_, channels_, kColumns, filters_);
-    // These sums are of int8 numbers, even if the LHS of the GEMM microkernels is uint8.
+    // Here the LHS is int8, even if the LHS of the GEMM microkernels is uint8, so that lhs_offset is not needed.
     microkernels::zero_corrections(t, weights, outputs_, zero_ - t.lhs_offset, nullptr, corrections_);
     return Error::Ok;
   }
 
-  // Returns false if the weights are so large that sums might not be exact.
-  bool is_able() const { return m_ != 0; }
+  // Returns false if the weights are so large that the sums might not be exact.
+  bool is_exact() const { return m_ != 0; }
 
   Error prepare() override {
     RL_TRY(require_images(*in_, *out_));
     RL_REQUIRE(in_->sizes[3] == channels_ && out_->sizes[3] == outputs_, InvalidProgram,
-               "an 8-bit convolution has the wrong channels");
+               "the channels of the operands of an int8 convolution do not match");
     if (residual_) RL_TRY(require_residual(*residual_, *out_));
     tile_rows_ = divide_up(out_->sizes[1], m_);
     tile_columns_ = divide_up(out_->sizes[2], m_);
@@ -89,7 +90,7 @@ class Int8WinogradStep final : public Step {
       });
       return Error::Ok;
     }
-    // If there are few tiles, the workers share the output channels.
+    // If there are few tiles, the output channels are divided among the workers.
     int16_t* const input = reinterpret_cast<int16_t*>(scratch);
     const int64_t blocks = divide_up(count_, most_);
     for (int64_t b = 0; b < blocks; ++b) {
@@ -108,7 +109,7 @@ class Int8WinogradStep final : public Step {
   const char* name() const override {
     return m_ == 4 ? "int8 Winograd convolution F4" : "int8 Winograd convolution F2";
   }
-  bool takes_unsigned(const View& view) const override {
+  bool supports_unsigned(const View& view) const override {
     return microkernels::int8_microkernels().lhs_offset == 0x80 &&
            (&view == in_ || &view == residual_ || &view == out_);
   }
@@ -123,11 +124,12 @@ class Int8WinogradStep final : public Step {
     return {line / tile_rows_, line % tile_rows_ * m_, tile % tile_columns_ * m_};
   }
   int64_t points() const { return (m_ + 2) * (m_ + 2); }
-  // Rows are an odd number of cache lines apart, and points are not a power of two apart.
+  // Rows are an odd number of cache lines apart, and the distance between points is not a power of two, so that they
+  // use different cache sets.
   int64_t row_step() const { return (round_up(channels_, 32) / 32 | 1) * 32; }
   int64_t input_floats() const { return round_up(points() * most_ * row_step() / 2, 16); }
   int64_t sums_step() const { return most_ * kColumns + 16; }
-  // The sums of all points, then the sums of a tile's pixels.
+  // Sums of all points, followed by the sums of the output pixels of a tile.
   int64_t sums_floats() const { return points() * sums_step() + kMostSide * kLineStep; }
 
   void transform(int64_t tile, int16_t* to) const {
@@ -176,7 +178,8 @@ class Int8WinogradStep final : public Step {
     }
   }
 
-  // Finishes `run` adjacent tiles of one row of tiles. `pixels` gets the sums of their pixels, line by line.
+  // Transforms and requantizes `run` adjacent tiles of one row of tiles. Writes the sums of their output pixels to
+  // `pixels`, line by line.
   void finish(int64_t tile, int64_t run, int64_t column, int64_t columns, const int32_t* products,
               int32_t* pixels) const {
     const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
@@ -227,7 +230,8 @@ class Int8WinogradStep final : public Step {
   const View* out_ = nullptr;
 };
 
-// Returns the best tile size for the largest sizes of the operands, or 0 if Winograd's algorithm is not faster.
+// Returns the fastest tile size for the largest sizes of the operands, or 0 if Winograd's algorithm is not faster than
+// a GEMM.
 int best_tile(const schema::Int8Gemm& op, Binder& binder) {
   const Window window = window_of(op.window());
   const View* const in = binder.any_input(op.input());
@@ -253,7 +257,7 @@ Result<Step*> make_int8_winograd(const schema::Int8Gemm& op, Binder& binder) {
   Int8WinogradStep* step = binder.make<Int8WinogradStep>();
   if (step) RL_TRY(step->bind(op, binder, m));
   RL_TRY(binder.error());
-  return step->is_able() ? static_cast<Step*>(step) : nullptr;
+  return step->is_exact() ? static_cast<Step*>(step) : nullptr;
 }
 
 }  // namespace rushlight::cpu

@@ -1,4 +1,4 @@
-// Batches of matrix products without constant operands.
+// Batches of matrix products of two operands that are not constant.
 #include <algorithm>
 
 #include "backends/cpu/image.h"
@@ -27,7 +27,7 @@ class MatMulStep final : public Step {
            (a.sizes[3] <= 1 || a.strides[3] == 1) && (out.sizes[3] <= 1 || out.strides[3] == 1);
     is_transposed_ = b.sizes[3] > 1 && b.strides[3] != 1;
     fits = fits && (!is_transposed_ || b.sizes[2] <= 1 || b.strides[2] == 1);
-    RL_REQUIRE(fits, InvalidProgram, "operands of a matrix product do not fit");
+    RL_REQUIRE(fits, InvalidProgram, "the shapes or strides of the operands of a matrix product do not match");
     gemm_ = microkernels::F32Gemm{};
     gemm_.m = out.sizes[2];
     gemm_.n = out.sizes[3];

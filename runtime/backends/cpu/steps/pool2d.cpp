@@ -26,7 +26,7 @@ class Pool2dStep final : public Step {
     RL_REQUIRE(in_->rank == 4 && out_->rank == 4 && in_->sizes[0] == out_->sizes[0] &&
                    in_->sizes[3] == out_->sizes[3] &&
                    (in_->sizes[3] == 1 || (in_->strides[3] == 1 && out_->strides[3] == 1)),
-               InvalidProgram, "operands of a pooling do not fit");
+               InvalidProgram, "the shapes or strides of the operands of a pooling do not match");
     return Error::Ok;
   }
 
@@ -46,7 +46,7 @@ class Pool2dStep final : public Step {
   int64_t work() const override { return out_->numel() * window_.kernel_h * window_.kernel_w; }
 
  private:
-  // The elements [first, last) of a window that lie inside of an image, on one axis.
+  // The taps [first, last) of a window that are inside of the image along one axis.
   struct Taps {
     int64_t first, last;
     Taps(int64_t start, int64_t kernel, int64_t dilation, int64_t size)
@@ -54,7 +54,7 @@ class Pool2dStep final : public Step {
           last(start < size ? std::max(first, std::min(kernel, divide_up(size - start, dilation))) : first) {}
   };
 
-  // Floats for a pointer to each pixel of a window.
+  // Floats of scratch memory for a pointer to each pixel of a window.
   int64_t worker_floats() const {
     return round_up(2 * std::min(window_.kernel_h, in_->sizes[1]) * std::min(window_.kernel_w, in_->sizes[2]), 16);
   }
@@ -87,7 +87,7 @@ class Pool2dStep final : public Step {
   int64_t divisor(int64_t top, int64_t left, int64_t count) const {
     if (divisor_ > 0) return divisor_;
     if (!counts_padding_) return count;
-    // The part of the window that lies in the padded image.
+    // The size of the part of the window that is inside of the padded image.
     const int64_t rows = std::min(top + window_.kernel_h, in_->sizes[1] + window_.pad_h) - top;
     const int64_t columns = std::min(left + window_.kernel_w, in_->sizes[2] + window_.pad_w) - left;
     return std::max<int64_t>(1, rows * columns);

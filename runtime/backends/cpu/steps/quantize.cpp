@@ -1,4 +1,5 @@
-// Quantizes floats to int8, with one scale or with scales that are chosen at run time, and dequantizes int8 to floats.
+// Quantizes floats to int8, with constant quantization parameters or with parameters that are chosen at run time.
+// Dequantizes int8 to floats.
 #include <algorithm>
 #include <atomic>
 
@@ -32,11 +33,13 @@ class ConvertStep final : public Step {
   }
 
   Error prepare() override {
-    RL_REQUIRE(in_->rank == out_->rank, InvalidProgram, "operands of a conversion do not fit");
+    RL_REQUIRE(in_->rank == out_->rank, InvalidProgram,
+               "the shapes or strides of the operands of a conversion do not match");
     for (int i = 0; i < in_->rank; ++i) {
-      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram, "operands of a conversion do not fit");
+      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram,
+                 "the shapes or strides of the operands of a conversion do not match");
     }
-    // Loops follow the order of the floats, which have four times as many bytes.
+    // The loops have the order of the floats, which have four times as many bytes as the int8 numbers.
     const View* const views[] = {quantizes_ ? in_ : out_, quantizes_ ? out_ : in_};
     loops_ = make_loops(views, 2);
     return Error::Ok;
@@ -48,7 +51,8 @@ class ConvertStep final : public Step {
     if (out_->numel() == 0) return Error::Ok;
     const int64_t inner = loops_.inner(), rows = loops_.outer(), blocks = divide_up(inner, kBlock);
     const int64_t workers = out_->numel() < kSerialWork ? 1 : run.workers;
-    // Rows with interleaved bytes are converted together, so that workers write to different cache lines.
+    // Rows whose int8 numbers are interleaved in memory are converted together, so that workers write to different
+    // cache lines.
     const bool are_interleaved = loops_.inner_stride(1) != 1;
     for_workers(run.context, workers, rows * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
       float* const scratch = run.scratch + worker * kWorkerFloats;
@@ -73,7 +77,7 @@ class ConvertStep final : public Step {
  private:
   static constexpr int64_t kWorkerFloats = kBlock + kBlock / 4;
 
-  // Whether three rows of floats have interleaved bytes, as the channels of an image.
+  // Whether three rows of floats correspond to interleaved int8 numbers, such as the three channels of an image.
   bool are_3x3(int64_t rows) const {
     return rows == 3 && loops_.inner_stride(0) == 1 && loops_.inner_stride(1) == 3 &&
            loops_.row(1, 1) - loops_.row(1, 0) == 1 && loops_.row(1, 2) - loops_.row(1, 0) == 2;
@@ -83,7 +87,7 @@ class ConvertStep final : public Step {
     const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     for (int64_t row = 0; row < 3; ++row) {
       const float* const from = in_->floats() + loops_.row(0, row) + first;
-      // Prefetches the next floats of the row, because the processor does not predict these addresses.
+      // Prefetches the next floats of the row, because hardware prefetchers do not predict these addresses.
       const int64_t end = std::min(2 * n, loops_.inner() - first);
       for (int64_t i = n; i < end; i += 64 / int64_t{sizeof(float)}) __builtin_prefetch(from + i);
       t.quantize(from, n, range_, 1.0f / scale_, reinterpret_cast<uint8_t*>(scratch + row * kBlock));
@@ -134,7 +138,8 @@ class DynamicQuantizeStep final : public Step {
     choice_ = op.choice();
     least_ = op.low();
     most_ = op.high();
-    RL_REQUIRE(least_ < most_, InvalidProgram, "rows are quantized to numbers from %d to %d", op.low(), op.high());
+    RL_REQUIRE(least_ < most_, InvalidProgram, "the range of a dynamic quantization is empty: from %d to %d", op.low(),
+               op.high());
     eps_ = op.epsilon();
     in_ = binder.input(op.input());
     out_ = binder.output_of(op.output(), ScalarType::Char);
@@ -148,7 +153,7 @@ class DynamicQuantizeStep final : public Step {
                       in_->sizes[0] == out_->sizes[0] && in_->sizes[1] == out_->sizes[1] &&
                       scales_->sizes[0] == (is_by_row() ? in_->sizes[0] : 1) && zeros_->sizes[0] == scales_->sizes[0] &&
                       is_dense(*in_) && is_dense(*out_) && is_dense(*scales_) && is_dense(*zeros_);
-    RL_REQUIRE(fits, InvalidProgram, "operands of a quantization by rows do not fit");
+    RL_REQUIRE(fits, InvalidProgram, "the shapes or strides of the operands of a dynamic quantization do not match");
     return Error::Ok;
   }
 

@@ -1,4 +1,4 @@
-// Gathers rows of a table of 8- or 4-bit numbers with a scale per group.
+// Gathers rows of a table of int8 or int4 numbers with a scale for each group of numbers.
 #include "backends/cpu/image.h"
 #include "backends/cpu/step.h"
 #include "microkernels/tables/int8.h"
@@ -16,8 +16,8 @@ class QuantizedGatherStep final : public Step {
     group_ = op.group();
     RL_TRY(binder.error());
     RL_REQUIRE((bits_ == 8 || (bits_ == 4 && group_ % 2 == 0)) && columns_ % group_ == 0, InvalidProgram,
-               "a gather has %lld bits and groups of %lld numbers of %lld", static_cast<long long>(bits_),
-               static_cast<long long>(group_), static_cast<long long>(columns_));
+               "a gather has an unsupported table: numbers of %lld bits, groups of %lld numbers, rows of %lld numbers",
+               static_cast<long long>(bits_), static_cast<long long>(group_), static_cast<long long>(columns_));
     numbers_ = reinterpret_cast<const uint8_t*>(binder.bytes(op.table_of_rows(), rows_ * row_bytes()));
     indices_ = binder.input_of(op.indices(), ScalarType::Long);
     scales_ = binder.constant(op.table_scale(), rows_ * groups());
@@ -28,7 +28,7 @@ class QuantizedGatherStep final : public Step {
   Error prepare() override {
     RL_REQUIRE(out_->rank == 2 && indices_->rank == 1 && out_->sizes[0] == indices_->sizes[0] &&
                    out_->sizes[1] == columns_ && (columns_ == 1 || out_->strides[1] == 1),
-               InvalidProgram, "operands of a gather do not fit");
+               InvalidProgram, "the shapes or strides of the operands of a gather do not match");
     return Error::Ok;
   }
 

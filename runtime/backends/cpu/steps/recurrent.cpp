@@ -1,4 +1,4 @@
-// LSTM and GRU layers in one direction. An earlier step multiplies the inputs by the input weights.
+// LSTM and GRU layers in one direction. The inputs of this step are already multiplied by the input weights.
 #include <cstring>
 #include <numeric>
 
@@ -41,7 +41,7 @@ class RecurrentStep final : public Step {
       fits = fits && (view == nullptr || (view->rank == 2 && view->sizes[0] == out.sizes[1] &&
                                           view->sizes[1] == hidden_ && (hidden_ == 1 || view->strides[1] == 1)));
     }
-    RL_REQUIRE(fits, InvalidProgram, "operands of a recurrent layer do not fit");
+    RL_REQUIRE(fits, InvalidProgram, "the shapes or strides of the operands of a recurrent layer do not match");
     return Error::Ok;
   }
 
@@ -56,7 +56,7 @@ class RecurrentStep final : public Step {
     float* cells = gates + batch() * columns_;
     if (!is_gru_) set_cells(cells);
     for (int64_t b = 0; b < batch(); ++b) rows[b] = first_state_ ? row(*first_state_, b) : zeros_;
-    // The units of a worker fill whole panels.
+    // Each worker computes units that fill whole panels.
     const int64_t share = std::lcm(kUnits * this->gates(), packing_of(*tiles_).panel) / (kUnits * this->gates());
     const int64_t shares = divide_up(padded_ / kUnits, share);
     const int64_t workers = batch() * hidden_ * columns_ < 2 * kSerialWork ? 1 : run.workers;
@@ -127,8 +127,8 @@ class RecurrentStep final : public Step {
     }
   }
 
-  // Computes columns [first, last) of one sequence's gates. Alternate time steps read the weights in opposite
-  // directions, so that weights that do not fit into the cache are partly still there.
+  // Computes columns [first, last) of the gates of one sequence. Every second time step reads the weights in reverse
+  // order, so that some weights are still in the cache if not all of them fit into it.
   void multiply_row(const float* state, int64_t first, int64_t last, bool from_end, float* gates) const {
     const int64_t chunk = 4 * packing_of(*tiles_).panel, chunks = divide_up(last - first, chunk);
     for (int64_t i = 0; i < chunks; ++i) {

@@ -26,16 +26,17 @@ class ReduceStep final : public Step {
 
   Error prepare() override {
     RL_REQUIRE(in_->rank == kept_ + reduced_ + 1 && out_->rank == kept_ + 1, InvalidProgram,
-               "operands of a reduction do not fit");
+               "the shapes or strides of the operands of a reduction do not match");
     rows_ = 1;
     for (int i = 0; i < kept_; ++i) {
-      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram, "operands of a reduction do not fit");
+      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram,
+                 "the shapes or strides of the operands of a reduction do not match");
       rows_ *= in_->sizes[i];
     }
     columns_ = out_->sizes[kept_];
     RL_REQUIRE(in_->sizes[in_->rank - 1] == columns_ &&
                    (columns_ <= 1 || (in_->strides[in_->rank - 1] == 1 && out_->strides[kept_] == 1)),
-               InvalidProgram, "operands of a reduction do not fit");
+               InvalidProgram, "the shapes or strides of the operands of a reduction do not match");
     count_ = 1;
     for (int i = kept_; i < kept_ + reduced_; ++i) count_ *= in_->sizes[i];
     is_even_ = in_->is_uniform(kept_, kept_ + reduced_, &step_);

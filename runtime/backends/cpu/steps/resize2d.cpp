@@ -13,19 +13,20 @@ namespace {
 
 using schema::Interpolation;
 
-// The position of an output between two inputs: (1 - share) * first + share * second.
+// The two inputs next to an output along an axis, and the weight of the second one: output = (1 - share) * first +
+// share * second.
 struct Place {
   int64_t first, second;
   float share;
 };
 
-// The positions and weights of four neighbouring inputs.
+// The positions and weights of four neighboring inputs.
 struct Taps {
   int64_t at[4];
   float weight[4];
 };
 
-// Keys: Cubic convolution interpolation for digital image processing, 1981.
+// Weight of an input at distance x. Source: Keys, "Cubic convolution interpolation for digital image processing", 1981.
 float cubic(float x) {
   constexpr float a = -0.75f;
   x = std::fabs(x);
@@ -42,7 +43,7 @@ class Resize2dStep final : public Step {
     out_view_ = binder.output(op.output());
     RL_TRY(binder.error());
     RL_REQUIRE(scale_h_ >= 0 && scale_w_ >= 0 && std::isfinite(scale_h_) && std::isfinite(scale_w_), InvalidProgram,
-               "an image is resampled by a negative factor");
+               "the scale of a resize is negative or not finite");
     return Error::Ok;
   }
 
@@ -53,7 +54,7 @@ class Resize2dStep final : public Step {
     pixel_step_ = has_planes_ ? out_.sizes[3] : out_.strides[2];
     RL_REQUIRE(in_.sizes[0] == out_.sizes[0] && in_.sizes[3] == out_.sizes[3] && in_.has_channels_last() &&
                    (!has_planes_ || out_.strides[2] == 1) && (out_.numel() == 0 || in_.numel() > 0),
-               InvalidProgram, "operands of a resampling do not fit");
+               InvalidProgram, "the shapes or strides of the operands of a resize do not match");
     return Error::Ok;
   }
 
@@ -93,7 +94,8 @@ class Resize2dStep final : public Step {
   int64_t work() const override { return mode_ == Interpolation::NEAREST ? 0 : (is_cubic() ? 8 : 4) * out_.numel(); }
 
  private:
-  // The floats of a buffer for one output row with interleaved channels, if the output has channel planes; else 0.
+  // Returns the size of a buffer for one output row with interleaved channels, in floats. It is needed only if each
+  // channel of the output is a separate plane; otherwise returns 0.
   int64_t row_floats() const { return has_planes_ ? round_up(out_.sizes[2] * pixel_step_, 16) : 0; }
   int64_t line_floats() const {
     return mode_ == Interpolation::NEAREST ? 0 : round_up(in_.sizes[2] * in_.sizes[3], 16);

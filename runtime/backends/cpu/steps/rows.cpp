@@ -8,14 +8,16 @@ namespace rushlight::cpu {
 
 namespace {
 
-// Rows of views [.., n] whose last dimension is contiguous.
+// A step over the rows of views [..., n] whose last dimension is contiguous.
 class RowsStep : public Step {
  public:
   Error prepare() final {
     const int last = in_->rank - 1;
-    RL_REQUIRE(in_->rank >= 1 && in_->rank == out_->rank, InvalidProgram, "operands of a %s do not fit", name());
+    RL_REQUIRE(in_->rank >= 1 && in_->rank == out_->rank, InvalidProgram,
+               "the shapes or strides of the operands of a %s do not match", name());
     for (int i = 0; i < in_->rank; ++i) {
-      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram, "operands of a %s do not fit", name());
+      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram,
+                 "the shapes or strides of the operands of a %s do not match", name());
     }
     length_ = in_->sizes[last];
     RL_REQUIRE(fits(length_) && (length_ <= 1 || (in_->strides[last] == 1 && out_->strides[last] == 1)), InvalidProgram,

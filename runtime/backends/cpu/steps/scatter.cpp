@@ -15,9 +15,10 @@ class ScatterStep final : public Step {
     axis_ = static_cast<int>(op.axis());
     adds_ = op.adds();
     RL_TRY(binder.error());
-    RL_REQUIRE(!adds_ || target_->dtype == ScalarType::Float, InvalidProgram, "a scatter can add only float32");
+    RL_REQUIRE(!adds_ || target_->dtype == ScalarType::Float, InvalidProgram,
+               "a scatter with addition supports only float32");
     RL_REQUIRE(source_->dtype == target_->dtype && places_->dtype == ScalarType::Long, InvalidProgram,
-               "operands of a scatter have other types than it takes");
+               "the operands of a scatter have unsupported dtypes");
     return Error::Ok;
   }
 
@@ -25,7 +26,7 @@ class ScatterStep final : public Step {
     bool fits = source_->rank == target_->rank && axis_ < target_->rank && places_->rank == 1 &&
                 places_->sizes[0] == source_->sizes[axis_];
     for (int i = 0; fits && i < target_->rank; ++i) fits = i == axis_ || source_->sizes[i] == target_->sizes[i];
-    RL_REQUIRE(fits, InvalidProgram, "operands of a scatter do not fit");
+    RL_REQUIRE(fits, InvalidProgram, "the shapes or strides of the operands of a scatter do not match");
     to_ = *target_;
     from_ = *source_;
     to_.sizes[axis_] = from_.sizes[axis_] = 1;
@@ -92,7 +93,8 @@ class ScatterStep final : public Step {
       }
     }
   }
-  // Adds elements one by one along the axis, if they are closer together along the axis than within a slice.
+  // Adds elements one by one along the axis. This is faster if elements along the axis are closer together in memory
+  // than elements within a slice.
   void add_along(const int64_t* places) const {
     const int64_t inner = loops_.inner(), outer = loops_.outer(), count = places_->sizes[0];
     const int64_t size = target_->sizes[axis_], step = places_->strides[0];

@@ -1,4 +1,4 @@
-// Takes elements at indices along a dimension. The indices are known only at run time.
+// Selects elements at indices along a dimension. The indices are known only at run time.
 #include <atomic>
 #include <cstring>
 
@@ -25,7 +25,7 @@ class TakeStep final : public Step {
     for (int i = 0; fits && i < out_->rank; ++i) {
       fits = places_->sizes[i] == out_->sizes[i] && (i == axis_ || in_->sizes[i] >= out_->sizes[i]);
     }
-    RL_REQUIRE(fits, InvalidProgram, "operands of a take do not fit");
+    RL_REQUIRE(fits, InvalidProgram, "the shapes of the operands of an index selection do not match");
     View from = *in_;
     for (int i = 0; i < out_->rank; ++i) from.sizes[i] = out_->sizes[i];
     from.strides[axis_] = 0;

@@ -1,4 +1,4 @@
-// GEMM of floats with matrices of 8- or 4-bit numbers that have a scale per group.
+// GEMM of a float LHS and int8 or int4 weights with a scale for each group of numbers.
 #include "backends/cpu/int8.h"
 #include "microkernels/gemm/f32.h"
 
@@ -6,7 +6,7 @@ namespace rushlight::cpu {
 
 namespace {
 
-// With at most this many rows, the product reads the quantized weights without dequantizing them to memory.
+// With at most this many rows, the weights are dequantized in registers, without writing them to memory.
 constexpr int64_t kFewRows = 8;
 
 class WeightOnlyGemmStep final : public Step {
@@ -20,8 +20,9 @@ class WeightOnlyGemmStep final : public Step {
     tiles_ = &binder.tiles();
     RL_TRY(binder.error());
     RL_REQUIRE((bits_ == 8 || (bits_ == 4 && group_ % 2 == 0)) && depth_ % group_ == 0, InvalidProgram,
-               "a scaled product has %lld bits and groups of %lld numbers of %lld", static_cast<long long>(bits_),
-               static_cast<long long>(group_), static_cast<long long>(depth_));
+               "a weight-only GEMM has unsupported weights: numbers of %lld bits, groups of %lld numbers, rows of %lld "
+               "numbers",
+               static_cast<long long>(bits_), static_cast<long long>(group_), static_cast<long long>(depth_));
     in_ = binder.input(op.input());
     numbers_ = reinterpret_cast<const uint8_t*>(binder.bytes(op.weight(), columns_ * row_bytes()));
     bias_ = binder.optional_constant(op.bias(), columns_);
@@ -36,10 +37,10 @@ class WeightOnlyGemmStep final : public Step {
     rows_ = out_->sizes[0] * out_->sizes[1] * out_->sizes[2];
     RL_REQUIRE(
         in_->sizes[3] == depth_ && out_->sizes[3] == columns_ && in_->sizes[0] * in_->sizes[1] * in_->sizes[2] == rows_,
-        InvalidProgram, "operands of a scaled product do not fit");
+        InvalidProgram, "the shapes of the operands of a weight-only GEMM do not match");
     if (residual_ == nullptr) return Error::Ok;
     RL_REQUIRE(residual_->rank == 4 && is_dense(*residual_) && residual_->numel() == out_->numel(), InvalidProgram,
-               "the residual of a scaled product does not fit");
+               "the residual of a weight-only GEMM does not have the shape of the output");
     return Error::Ok;
   }
 
@@ -66,7 +67,7 @@ class WeightOnlyGemmStep final : public Step {
   int64_t groups() const { return depth_ / group_; }
   int64_t row_bytes() const { return depth_ * bits_ / 8; }
   int64_t panel_floats() const { return round_up(microkernels::column_step(*tiles_) * depth_, 16); }
-  // The scratch floats of a worker: results of a panel, dequantized weights of a panel, and scratch of the product.
+  // Scratch memory of a worker: results of a panel, dequantized weights of a panel, and the scratch memory of the GEMM.
   int64_t result_floats() const { return round_up(rows_ * microkernels::column_step(*tiles_), 16); }
   int64_t worker_floats() const {
     if (rows_ <= kFewRows) return result_floats();

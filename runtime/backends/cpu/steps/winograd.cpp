@@ -5,7 +5,7 @@ namespace rushlight::cpu {
 
 namespace {
 
-// The number of 16-bit weights that are widened and transformed at once.
+// The number of 16-bit weights that are converted to float32 and transformed at a time.
 constexpr int64_t kPiece = 256;
 constexpr int64_t kMostPoints = 36;
 
@@ -23,8 +23,8 @@ class WinogradStep final : public Step {
     c.epilogue = binder.epilogue(op.epilogue());
     c.stride = op.stride();
     RL_REQUIRE(c.stride == 1 || (c.m == 2 && !op.transforms_weight()), InvalidProgram,
-               "a Winograd convolution has tiles of %lld at stride %lld", static_cast<long long>(c.m),
-               static_cast<long long>(c.stride));
+               "a Winograd convolution does not support tiles of %lld outputs with a stride of %lld",
+               static_cast<long long>(c.m), static_cast<long long>(c.stride));
     RL_TRY(in_.bind(binder, op.input(), op.more()));
     if (op.transforms_weight()) {
       c.weights = transformed(op, binder);
@@ -64,12 +64,12 @@ class WinogradStep final : public Step {
   int64_t work() const override { return convolution_.work(); }
 
  private:
-  // Returns the transformed weights, or null if the binder has an error.
+  // Returns the transformed weights. Returns null if the binder has an error.
   const float* transformed(const schema::Winograd& op, Binder& binder) const {
     const microkernels::PackedWinograd& c = convolution_;
     const microkernels::PackedWeights taps = binder.packed_weights(op.weight(), 9 * c.groups, c.channels, c.outputs);
     if (taps.floats == nullptr && taps.f16 == nullptr) return nullptr;
-    const int64_t matrix = c.groups * c.channels * packing_of(*c.kernels).columns(c.outputs);  // of a point
+    const int64_t matrix = c.groups * c.channels * packing_of(*c.kernels).columns(c.outputs);  // floats of one point
     float* weights = binder.array<float>(static_cast<size_t>(c.points() * matrix));
     if (weights == nullptr) return nullptr;
     const auto transform = c.kernels->packed->winograd(c.m).filters;

@@ -14,7 +14,7 @@ struct AttentionGemm {
   const float* a;
   int64_t a_step, k;
   const float* b;        // one panel
-  const float* factors;  // a factor for each row, or null
+  const float* factors;  // a factor for the result of each row, or null
   float* c;
   int64_t c_step, columns;
 };
@@ -55,7 +55,7 @@ static void attention_gemm_of(int rows, const AttentionGemm& t, std::integer_seq
   by_rows[rows - 1](t);
 }
 
-// Multiplies all rows, of t.k numbers, by columns [0, columns) of a packed matrix [depth, n].
+// Multiplies all rows, which have t.k numbers each, by columns [0, columns) of a packed matrix [depth, n].
 static void attention_gemms(int64_t rows, AttentionGemm t, int64_t columns, int64_t depth, int64_t n) {
   constexpr int64_t kPanel = kTileVectors * kWidth;
   const int64_t tiles = (rows + kTileRows - 1) / kTileRows, base = rows / tiles, larger = rows - base * tiles;
@@ -81,8 +81,8 @@ static void attention_gemms(int64_t rows, AttentionGemm t, int64_t columns, int6
   }
 }
 
-// Scales n scores, adds `Masks` masks (-1: scores stay unchanged), and returns the largest score. The last vector is
-// filled with -infinity. NaN needs no check here: it reaches the results through the exponentials.
+// Scales n scores, adds `Masks` masks (if -1: the scores are not changed), and returns the largest score. The last
+// vector is filled with -infinity. NaN needs no check here, because the exponentials propagate it to the results.
 template <int Masks>
 RL_INLINE Floats mask_scores(const AttentionMasks& m, float* scores, int64_t n) {
   const Floats scale = splat(m.scale);
@@ -115,8 +115,8 @@ RL_INLINE Floats mask_scores(const AttentionMasks& m, float* scores, int64_t n) 
   return across(at_least(best[0], best[1]), [](Floats u, Floats v) { return at_least(u, v); });
 }
 
-// Replaces scores by exp((score - most) * scale), and returns a vector whose lanes add up to their sum. The difference
-// is computed before the multiplication, because huge scores, which masks produce, would overflow.
+// Replaces the scores by exp((score - most) * scale), and returns a vector whose lanes add up to the sum of the
+// results. The difference is computed before the multiplication, because huge scores from masks would overflow.
 template <int Masks>
 RL_INLINE Floats exponentials(const AttentionMasks& m, float* scores, int64_t n, float most) {
   if (m.may_be_empty && most == -__builtin_inff()) {
@@ -164,8 +164,8 @@ static float attention_share(const AttentionMasks& m, float* scores, int64_t n) 
   return share;
 }
 
-// `seen` is the largest number of keys that a query sees. The maxima of all rows are computed first, and the sums last,
-// so that rows do not wait for each other.
+// `seen` is the largest number of keys that a query attends to. The loops over rows are separate for maxima,
+// exponentials and sums, so that the rows do not wait for each other.
 template <int Masks>
 static void attention_shares(const AttentionTile& t, int64_t seen, float* shares) {
   const auto own = [&](int64_t i) { return t.is_causal && t.seen + i < t.keys ? t.seen + i : seen; };

@@ -1,5 +1,5 @@
-// Int8 sums channel by channel, in namespace rushlight::microkernels::RL_ISA. That namespace defines kLanes, Sums and,
-// if RL_PAIRS is defined, add_pair().
+// Int8 sums of depthwise convolutions, in namespace rushlight::microkernels::RL_ISA. That namespace defines kLanes,
+// Sums and, if RL_PAIRS is defined, add_pair().
 #pragma once
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Depthwise convolution of one plane. Vectors run along its width.
+// Depthwise convolution of one plane. The lanes of a vector are adjacent columns.
 #pragma once
 
 #include "microkernels/elementwise/impl/f32_copy.h"
@@ -7,7 +7,7 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// Loads one value for each of kWidth outputs: p[0], p[Stride], ... With stride 2 they are in the order that shuffles
+// Loads one input for each of kWidth outputs: p[0], p[Stride], ... With stride 2, they have the order that shuffles
 // within 128 bits produce.
 template <int Stride>
 RL_INLINE Floats load_taps(const float* p) {
@@ -20,7 +20,7 @@ RL_INLINE Floats in_order(Floats v) {
   return order_of_lanes(v);
 }
 
-// Computes outputs at [y, x], for any window.
+// Computes `Rows` x `Vectors` vectors of outputs from [y, x] on, for any window.
 template <int Stride, int Rows, int Vectors>
 RL_INLINE void depthwise_any(const DepthwisePlane& d, const float* weights, float bias, const float* source,
                              Floats (&acc)[Rows][Vectors]) {
@@ -39,7 +39,7 @@ RL_INLINE void depthwise_any(const DepthwisePlane& d, const float* weights, floa
   }
 }
 
-// The same for a window of 3 x 3 with equal strides. Each input line is loaded once for all rows of output.
+// As above, for a window of 3 x 3 with equal strides. Each input line is loaded only once for all rows of output.
 template <int Stride, int Rows>
 RL_INLINE void depthwise_3x3(const DepthwisePlane& d, const Floats (&weights)[9], float bias, const float* source,
                              Floats (&acc)[Rows][1]) {
@@ -64,7 +64,7 @@ RL_INLINE void depthwise_3x3(const DepthwisePlane& d, const Floats (&weights)[9]
   }
 }
 
-// Computes rows of output from row y of the plane on; row y is row `band_y` of the band in `source`.
+// Computes rows of output from row y of the plane on. Row y is row `band_y` of the band in `source`.
 template <int Stride, bool Three, int Rows>
 static void depthwise_rows(const DepthwisePlane& d, const float* weights, float bias, const float* source,
                            int64_t band_y, int64_t y, float* out) {
@@ -87,7 +87,7 @@ static void depthwise_rows(const DepthwisePlane& d, const float* weights, float 
     }
   }
   while (x < columns) {
-    // The last vector overlaps the one before it.
+    // The last vector overlaps the vector before it.
     if (x + kWidth > columns && columns >= kWidth) x = columns - kWidth;
     Floats acc[Rows][1];
     if constexpr (Three) {
@@ -98,7 +98,7 @@ static void depthwise_rows(const DepthwisePlane& d, const float* weights, float 
     RL_UNROLL for (int r = 0; r < Rows; ++r) {
       const Floats value = in_order<Stride>(acc[r][0]);
       float* to = out + (y + r) * columns + x;
-      // A vector longer than the row is overwritten by the next row.
+      // If a vector is longer than the row, the next row overwrites its end.
       if (columns >= kWidth || (y + r) * columns + kWidth <= d.out_height * columns) {
         store(to, value);
       } else {
@@ -109,7 +109,7 @@ static void depthwise_rows(const DepthwisePlane& d, const float* weights, float 
   }
 }
 
-// Copies a band of the input. The padding columns have their value already.
+// Copies a band of the input. The padding columns are already set.
 static void depthwise_fill(const DepthwisePlane& d, const float* input, int64_t first, int64_t lines, float padding,
                            float* to) {
   const int64_t capacity = d.row - d.pad_w;

@@ -1,4 +1,5 @@
-// Depthwise and grouped convolution, pooling and prologues of channels-last images. Vectors run along channels.
+// Depthwise and grouped convolution, pooling and prologues of channels-last images. The lanes of a vector are adjacent
+// channels.
 #pragma once
 
 #include <utility>
@@ -15,7 +16,7 @@ RL_INLINE Floats load_channels(const float* p, int64_t left) {
   return Whole ? load(p) : load_few(p, left);
 }
 
-// The input columns that adjacent outputs read. If not Inside, some of them may be padding.
+// The input columns that adjacent outputs read. Unless `Inside`, some of them may be padding.
 template <int Columns, bool Inside>
 struct Reach {
   int64_t offsets[Columns];  // 0 for padding
@@ -32,7 +33,7 @@ struct Reach {
   RL_MEMBER Floats load(const float* line, int x, int64_t left) const {
     return as_floats(as_ints(load_channels<Whole>(line + offsets[x], left)) & masks[x]);
   }
-  // Returns a vector whose elements all are the channel at `line`.
+  // Returns a vector whose lanes are all equal to the channel at `line`.
   RL_MEMBER Floats broadcast(const float* line, int x) const {
     return as_floats(as_ints(splat(line[offsets[x]])) & masks[x]);
   }
@@ -49,12 +50,14 @@ struct Reach<Columns, true> {
   RL_MEMBER Floats broadcast(const float* line, int x) const { return splat(line[first + x * step]); }
 };
 
-// Adds the products of one input line to `Rows` rows of outputs. column(line, x) loads column x of the line. The first
-// row uses the weights at `weights`; each next row uses weights that are Stride * weight_step floats before them.
+// Adds the products of one input line to `Rows` rows of outputs. column(line, x) loads column x of the line. The
+// weights of the first row are at `weights`. The weights of each next row are Stride * weight_step floats before those
+// of the row above it.
 template <int Kernel, int Stride, int Rows, int Outputs, bool Whole, typename Column>
 RL_INLINE void depthwise_line_at(const Column& column, const float* line, const float* weights, int64_t tap_step,
                                  int64_t weight_step, int64_t left, Floats (*acc)[Outputs]) {
-  // A tap reads kHeld columns, of which every Stride-th is used. The next tap reads the same columns, shifted by one.
+  // A tap reads kHeld columns, of which every Stride-th column is used. The next tap reads these columns shifted by
+  // one.
   constexpr int kColumns = (Outputs - 1) * Stride + Kernel, kHeld = (Outputs - 1) * Stride + 1;
   Floats in[kColumns];
   RL_UNROLL for (int x = 0; x + 1 < kHeld; ++x) in[x] = column(line, x);
@@ -67,8 +70,8 @@ RL_INLINE void depthwise_line_at(const Column& column, const float* line, const 
   }
 }
 
-// Computes `Rows` (1 or 2) rows of `Outputs` outputs; the window of the first output begins at column `at`. Whole: for
-// all whole vectors of channels from c on; else for `left` < kWidth channels. Inside: no window leaves the image at the
+// Computes `Rows` (1 or 2) rows of `Outputs` outputs. The window of the first output begins at column `at`. If `Whole`,
+// computes all whole vectors of channels from c on, else `left` < kWidth channels. Inside: no window has padding on the
 // left or right.
 template <int Kernel, int Stride, int Rows, int Outputs, bool Inside, bool Whole>
 RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_t left, float* to) {
@@ -116,7 +119,7 @@ RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_
   }
 }
 
-// Computes one row of outputs for any window. d.lines has the lines of all d.rows rows, plane by plane.
+// Computes one row of outputs for any window. d.lines contains the lines of all d.rows rows, plane by plane.
 template <int Outputs, bool Inside, bool Whole>
 RL_INLINE void depthwise_any_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_t left, float* to) {
   Floats acc[Outputs];
@@ -170,8 +173,8 @@ static void depthwise_outputs(const DepthwiseRun& d, int64_t first) {
   }
 }
 
-// Adjacent outputs whose sums and inputs fit into 32 vector registers. 7 divides the widths 7, 14, 28, 56 and 112 of
-// networks for images of 224 pixels.
+// The number of adjacent outputs whose sums and inputs fit into 32 vector registers. 7 divides the image widths 7, 14,
+// 28, 56 and 112, which are common in networks for images of 224 pixels.
 inline constexpr int kManyOutputs = 7;
 
 template <int Kernel, int Stride, int Rows>
@@ -185,7 +188,7 @@ static void depthwise_line(const DepthwiseRun& d) {
     }
   }
   for (; x + 4 <= d.outputs; x += 4) depthwise_outputs<Kernel, Stride, Rows, 4>(d, x);
-  // The last ones overlap those before them.
+  // The last outputs overlap the outputs before them.
   if (x < d.outputs && d.outputs >= 4) return depthwise_outputs<Kernel, Stride, Rows, 4>(d, d.outputs - 4);
   for (; x < d.outputs; ++x) depthwise_outputs<Kernel, Stride, Rows, 1>(d, x);
 }
@@ -195,7 +198,8 @@ static void depthwise_lines(const DepthwiseRun& d) {
   d.rows == 2 ? depthwise_line<Kernel, Stride, 2>(d) : depthwise_line<Kernel, Stride, 1>(d);
 }
 
-// Returns whether this build has special code for a window. There is none for x86-64 processors without AVX2.
+// Returns whether this build has special code for a window. There is no special code for x86-64 processors without
+// AVX2.
 static constexpr bool has_window(const char* name) {
 #if RL_WIDTH == 4 && (RL_HAS_AVX2 || RL_HAS_AVX512)
   if (kIsSmall) return false;
@@ -216,9 +220,9 @@ static void depthwise_run(const DepthwiseRun& d) {
 }
 
 #ifdef RL_PERMUTES
-// A grouped convolution of 3 x 3, as depthwise_at(). Each plane is made in registers: the inputs are permuted, so that
-// each lane holds the channel that its output reads. OneGroup: a vector has the outputs of a single group, and the
-// channel is broadcast.
+// A grouped convolution with a window of 3 x 3; compare depthwise_at(). Each plane is made in registers: a permutation
+// of the inputs puts the channel that an output reads into its lane. OneGroup: all outputs of a vector belong to one
+// group, and the channel is broadcast.
 template <int Stride, int Rows, int Outputs, bool Inside, bool Whole, bool OneGroup>
 RL_INLINE void grouped_vector(const DepthwiseRun& d, const GroupedChannels& g,
                               const Reach<(Outputs - 1) * Stride + 3, Inside>& reach, int64_t c, float* to) {
@@ -269,7 +273,7 @@ RL_INLINE void grouped_vector(const DepthwiseRun& d, const GroupedChannels& g,
 template <int Stride, int Rows, int Outputs, bool Inside>
 static void grouped_outputs_at(const DepthwiseRun& d, const GroupedChannels& g, int64_t at, float* to) {
   const Reach<(Outputs - 1) * Stride + 3, Inside> reach(d, at);
-  if constexpr (Outputs > 1 && kWidth == 8) {  // 16 elements are permuted as fast as they are broadcast
+  if constexpr (Outputs > 1 && kWidth == 8) {  // with 16 elements, a permutation is as fast as a broadcast
     if (g.group_outputs == kWidth) {
       for (int64_t c = 0; c < d.channels; c += kWidth) {
         grouped_vector<Stride, Rows, Outputs, Inside, true, true>(d, g, reach, c, to);
@@ -299,7 +303,7 @@ static void grouped_lines(const DepthwiseRun& d, const GroupedChannels& g) {
   constexpr int kMany = kWidth >= 16 && Stride == 1 ? kManyOutputs : 4;
   int64_t x = 0;
   for (; x + kMany <= d.outputs; x += kMany) grouped_outputs<Stride, Rows, kMany>(d, g, x);
-  // The last ones overlap those before them.
+  // The last outputs overlap the outputs before them.
   if (x < d.outputs && d.outputs >= kMany) return grouped_outputs<Stride, Rows, kMany>(d, g, d.outputs - kMany);
   for (; x < d.outputs; ++x) grouped_outputs<Stride, Rows, 1>(d, g, x);
 }
@@ -329,7 +333,8 @@ RL_INLINE void store_planes(const float* from, int64_t left, float* to, int64_t 
   }
 }
 
-// Writes whole vectors of all planes. Returns the number of outputs done; fewer than a vector remain.
+// Writes whole vectors of all planes. Returns the number of outputs that are done; the remaining outputs fill less than
+// a vector.
 template <int Inputs, int Outputs>
 static int64_t grouped_vectors(const GroupedLine& l) {
   const int64_t whole = l.count / kWidth * kWidth, plane_step = l.columns * l.count;
@@ -344,7 +349,7 @@ static int64_t grouped_vectors(const GroupedLine& l) {
 }
 
 static void grouped_line(const GroupedLine& l) {
-  // A vector holds whole groups, or a part of a group.
+  // A vector contains whole groups, or a part of one group.
   int64_t done = 0;
   if (l.group_inputs == l.group_outputs) {
     if (l.group_inputs == 2) done = grouped_vectors<2, 2>(l);

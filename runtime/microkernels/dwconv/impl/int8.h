@@ -1,4 +1,4 @@
-// Depthwise sums of Int8Loops, in namespace rushlight::microkernels::RL_ISA.
+// The depthwise convolutions of Int8Loops, in namespace rushlight::microkernels::RL_ISA.
 #pragma once
 
 #if defined(__AVX2__)
@@ -12,7 +12,8 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// Channels: 16 numbers. kParts vectors of Part hold the pairs of 16 channels, and their sums.
+// Channels: a vector of 16 numbers. Part: a vector of pairs of int16 or of their int32 sums. kParts vectors of type
+// Part contain the pairs or sums of 16 channels.
 #if defined(__AVX512BW__)
 
 using Channels = __m128i;
@@ -26,8 +27,8 @@ RL_INLINE void pair_up(Channels a, Channels b, Part (&pairs)[kParts]) {
 }
 RL_INLINE Part multiply_words(Part a, Part b) { return _mm512_madd_epi16(a, b); }
 RL_INLINE Part add_parts(Part a, Part b) { return _mm512_add_epi32(a, b); }
-// (a, b) becomes (0, a).
-RL_INLINE Part delay(Part pairs) { return _mm512_maskz_slli_epi32(0xffff, pairs, 16); }
+// Returns the pair (0, a) for each pair (a, b).
+RL_INLINE Part shift_pairs(Part pairs) { return _mm512_maskz_slli_epi32(0xffff, pairs, 16); }
 RL_INLINE void store_channels(int32_t* to, const Part (&sums)[kParts]) { _mm512_storeu_si512(to, sums[0]); }
 
 #elif defined(__AVX2__)
@@ -45,8 +46,8 @@ RL_INLINE void pair_up(Channels a, Channels b, Part (&pairs)[kParts]) {
 }
 RL_INLINE Part multiply_words(Part a, Part b) { return _mm256_madd_epi16(a, b); }
 RL_INLINE Part add_parts(Part a, Part b) { return _mm256_add_epi32(a, b); }
-// (a, b) becomes (0, a).
-RL_INLINE Part delay(Part pairs) { return _mm256_slli_epi32(pairs, 16); }
+// Returns the pair (0, a) for each pair (a, b).
+RL_INLINE Part shift_pairs(Part pairs) { return _mm256_slli_epi32(pairs, 16); }
 RL_INLINE void store_channels(int32_t* to, const Part (&sums)[kParts]) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute2x128_si256(sums[0], sums[1], 0x20));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 8), _mm256_permute2x128_si256(sums[0], sums[1], 0x31));
@@ -55,7 +56,7 @@ RL_INLINE void store_channels(int32_t* to, const Part (&sums)[kParts]) {
 #endif
 
 #if defined(__AVX2__)
-// Pairs lie aligned to 32 bytes.
+// Pairs are aligned to 32 bytes.
 RL_INLINE Part load_part(const int16_t* from) {
   if constexpr (kParts == 2) return *reinterpret_cast<const Part*>(from);
   Part part;
@@ -68,12 +69,12 @@ RL_INLINE void store_pairs(int16_t* to, const Part (&pairs)[kParts]) {
 RL_INLINE void add_words(Part& sums, Part a, Part b) { sums = add_parts(sums, multiply_words(a, b)); }
 #endif
 
-// Where the weight of a pair's first or second tap lies.
-RL_INLINE int64_t depthwise_place(int64_t channel, int64_t second) {
+// Returns the position of the weight of the first (0) or second (1) tap of a pair in a block of 16 channels.
+RL_INLINE int64_t depthwise_position(int64_t channel, int64_t second) {
 #if defined(__AVX512BW__)
   return channel * 2 + second;
 #elif defined(__AVX2__)
-  // As unpacking two vectors of 16 bits leaves them: the channels 0 to 3 and 8 to 11, then the others.
+  // The order that unpacking two vectors of 16 bits produces: channels 0 to 3 and 8 to 11, then the others.
   return channel / 4 % 2 * 16 + (channel / 8 * 4 + channel % 4) * 2 + second;
 #else
   return second * 16 + channel;
@@ -84,7 +85,7 @@ static void pack_depthwise(const int8_t* weights, int64_t stride, int64_t taps, 
   std::memset(to, 0, static_cast<size_t>((taps + 1) / 2 * 32) * sizeof(int16_t));
   for (int64_t tap = 0; tap < taps; ++tap) {
     for (int64_t channel = 0; channel < channels; ++channel) {
-      to[tap / 2 * 32 + depthwise_place(channel, tap % 2)] = weights[tap * stride + channel];
+      to[tap / 2 * 32 + depthwise_position(channel, tap % 2)] = weights[tap * stride + channel];
     }
   }
 }
@@ -116,7 +117,7 @@ static void depthwise(const Int8DepthwiseTaps& d) {
   }
 }
 
-// The taps of pair `pair`, the second -1 if there is none.
+// Sets the two taps of pair `pair`. The second tap is -1 if there is none.
 RL_INLINE void taps_of_pair(int64_t pair, int64_t height, int64_t width, int64_t* first, int64_t* second) {
   const int64_t line = pair / width;
   if (line < height / 2) {
@@ -139,7 +140,7 @@ static void pack_depthwise_window(const int8_t* weights, int64_t stride, int64_t
     for (int64_t i = 0; i < 2; ++i) {
       if (taps[i] < 0) continue;
       for (int64_t channel = 0; channel < channels; ++channel) {
-        to[pair * 32 + depthwise_place(channel, i)] = weights[taps[i] * stride + channel];
+        to[pair * 32 + depthwise_position(channel, i)] = weights[taps[i] * stride + channel];
       }
     }
   }
@@ -147,7 +148,7 @@ static void pack_depthwise_window(const int8_t* weights, int64_t stride, int64_t
 
 #if defined(__AVX2__)
 
-// A pair of columns' channels: one below the other, or side by side.
+// The channels of two pixels as pairs. The pixels are above each other or side by side.
 struct Paired {
   Part parts[kParts];
 };
@@ -157,7 +158,7 @@ RL_INLINE Paired paired(Channels a, Channels b) {
   return pairs;
 }
 
-// 3 x 3 taps at stride 1 or 2: pairs stay in registers for the next output.
+// Windows of 3 x 3 at stride 1 or 2. Pairs stay in registers for the next output.
 template <int Stride>
 static void depthwise_3x3(const Int8DepthwiseWindow& d) {
   const int64_t columns = (d.count - 1) * Stride + 3, channel = d.channel;
@@ -171,8 +172,8 @@ static void depthwise_3x3(const Int8DepthwiseWindow& d) {
   Paired w[5];
   RL_UNROLL for (int i = 0; i < 5; ++i) RL_UNROLL for (int p = 0; p < kParts; ++p) {
     const Part part = load_part(d.weights + 32 * i + 16 * p);
-    // At stride 1 the last tap is the second one of the next output's first pair.
-    w[i].parts[p] = i == 4 && Stride == 1 ? delay(part) : part;
+    // At stride 1, the last tap is the second tap of the next output's first pair.
+    w[i].parts[p] = i == 4 && Stride == 1 ? shift_pairs(part) : part;
   }
   Paired first = above(0), second = Stride == 1 ? above(1) : first;
   Channels here = below(1);

@@ -1,7 +1,7 @@
-// 3 x 3 depthwise convolutions with AVX-512 and VNNI, in namespace rushlight::microkernels::RL_ISA, which has what
-// simd/int8_results_avx512.h asks for and add_products(). A vector holds 64 channels of a pixel, or 32 of two, or 16 of
-// four. Bytes of three lines lie next to each other for vpdpbusd, which leaves sums of channels 16 l + 4 q + i in lane
-// l of vector q; narrowing puts them in order again.
+// 3 x 3 depthwise convolutions with AVX-512 VNNI, in namespace rushlight::microkernels::RL_ISA, which defines
+// add_products() and the names that simd/int8_results_avx512.h needs. A vector contains 64 channels of one pixel, 32
+// channels of two pixels, or 16 channels of four pixels. For vpdpbusd, the bytes of three lines are next to each other.
+// Its sums of channels 16 l + 4 q + i are in lane l of vector q; narrowing restores the order of the channels.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +16,16 @@
 namespace rushlight::microkernels::RL_ISA {
 
 struct alignas(64) Block3x3 {
-  int8_t weights[2][3][4][64];  // of a column of taps: of each channel three, and 0 after or before them
+  // [output row, column of taps]: three weights of each channel, followed (row 0) or preceded (row 1) by 0.
+  int8_t weights[2][3][4][64];
   int32_t correction[4][16];
   float multiplier[4][16], offset[4][16];
   int32_t zero, least, most;
-  bool limited;  // no result is beyond 32 bits
+  bool limited;  // no scaled sum exceeds 32 bits
 };
 static_assert(sizeof(Block3x3) <= kDepthwise3x3Bytes);
 
-// Channels of a block that so many are left for.
+// Returns the number of channels of a block, if so many channels of the image remain.
 RL_INLINE int64_t width_3x3(int64_t channels) { return channels > 32 ? 64 : channels > 16 ? 32 : 16; }
 
 static void pack_depthwise_3x3(const Int8Depthwise3x3Weights& from, void* to) {
@@ -47,12 +48,12 @@ static void pack_depthwise_3x3(const Int8Depthwise3x3Weights& from, void* to) {
     b.correction[q][lane] = static_cast<int32_t>(std::clamp<int64_t>(exact, INT32_MIN, INT32_MAX));
     b.multiplier[q][lane] = from.multiplier[channel];
     b.offset[q][lane] = from.offset ? from.offset[channel] : 0.0f;
-    const float most = static_cast<float>((1 << 19) + std::abs(bias));  // of a sum
+    const float most = static_cast<float>((1 << 19) + std::abs(bias));  // largest magnitude of a sum
     b.limited = b.limited && std::fabs(b.multiplier[q][lane]) * most < 0x1p30f && b.offset[q][lane] < 536870912.0f;
   }
 }
 
-// Four lines' bytes of a column, next to each other.
+// The bytes of one column of four lines, interleaved.
 struct Quads {
   __m512i q[4];
 };
@@ -80,7 +81,7 @@ RL_INLINE __m512i load_pixels(const int8_t* const* from, const int64_t (&at)[Pix
   }
 }
 
-// For so many rows of results.
+// Loads a column for `Rows` rows of results.
 template <int Pixels, int Rows, bool Whole>
 RL_INLINE Quads quads_of(const Int8Depthwise3x3& d, const int64_t (&at)[Pixels], int64_t column, __mmask64 mask) {
   const __m512i sign_mask = _mm512_set1_epi8(static_cast<char>(0x80));
@@ -89,7 +90,7 @@ RL_INLINE Quads quads_of(const Int8Depthwise3x3& d, const int64_t (&at)[Pixels],
     x[y] = _mm512_xor_si512(load_pixels<Pixels, Whole>(d.sources + y * d.line, at, column, d.channel, mask), sign_mask);
   }
   const __m512i low = _mm512_unpacklo_epi8(x[0], x[1]), high = _mm512_unpackhi_epi8(x[0], x[1]);
-  if constexpr (Rows == 1) x[3] = x[2];  // whose weight is 0
+  if constexpr (Rows == 1) x[3] = x[2];  // its weight is 0
   const __m512i last_low = _mm512_unpacklo_epi8(x[2], x[3]), last_high = _mm512_unpackhi_epi8(x[2], x[3]);
   return {{_mm512_unpacklo_epi16(low, last_low), _mm512_unpackhi_epi16(low, last_low),
            _mm512_unpacklo_epi16(high, last_high), _mm512_unpackhi_epi16(high, last_high)}};
@@ -117,13 +118,13 @@ RL_INLINE void store_pixels(int8_t* to, int64_t stride, int64_t count, __mmask64
 
 template <int Pixels, int Stride, int Rows, bool Limited, bool Whole>
 static void columns_3x3(const Int8Depthwise3x3& block) {
-  const Int8Depthwise3x3 d = block;  // which bytes are written over, for all that compilers know
+  const Int8Depthwise3x3 d = block;  // a copy, because compilers must assume that stores of bytes change `block`
   const Block3x3* place = static_cast<const Block3x3*>(d.block);
   const __mmask64 mask = d.channels >= 64 ? ~uint64_t{0} : (uint64_t{1} << d.channels) - 1;
   const __m512i zero = _mm512_set1_epi16(static_cast<int16_t>(place->zero));
   const __m512i least = _mm512_set1_epi8(static_cast<char>(place->least)),
                 most = _mm512_set1_epi8(static_cast<char>(place->most));
-  // Columns that the next outputs read too.
+  // The number of columns that the next outputs also read.
   constexpr int kKept = Pixels * Stride < 3 ? 3 - Pixels * Stride : 0;
   Quads columns[3];
   for (int64_t x = 0; x < d.count; x += Pixels) {
@@ -133,7 +134,7 @@ static void columns_3x3(const Int8Depthwise3x3& block) {
       RL_UNROLL for (int k = 0; k < kKept; ++k) columns[k] = quads_of<Pixels, Rows, Whole>(d, at, k, mask);
     }
     RL_UNROLL for (int k = kKept; k < 3; ++k) columns[k] = quads_of<Pixels, Rows, Whole>(d, at, k, mask);
-    // Else compilers keep the address of every weight.
+    // Stops compilers from keeping the address of every weight in a register.
     asm volatile("" : "+r"(place));
     const Block3x3& b = *place;
     RL_UNROLL for (int row = 0; row < Rows; ++row) {

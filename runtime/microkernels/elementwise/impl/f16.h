@@ -1,4 +1,5 @@
-// Loops over float16 and bfloat16, in namespace rushlight::microkernels::RL_ISA; the output may be an input's memory.
+// Loops over float16 and bfloat16, in namespace rushlight::microkernels::RL_ISA. The output may be the memory of an
+// input.
 #pragma once
 
 #include "microkernels/elementwise/impl/f32_functions.h"

@@ -1,4 +1,4 @@
-// Elementwise loops; the output may be an input's memory.
+// Elementwise loops over float32. The output may be the memory of an input.
 #pragma once
 
 #include "microkernels/elementwise/impl/f32_functions.h"
@@ -18,7 +18,7 @@ RL_INLINE void map(const float* x, float* y, int64_t n, const Function& f) {
   if (i < n) store_few(y + i, f(load_few(x + i, n - i, 1.0f)), n - i);
 }
 
-// `rows` rows of n floats, `step` apart in x and in y.
+// Computes `rows` rows of n floats, which are `step` floats apart in x and in y.
 RL_ONCE_STATIC void unary_rows(UnaryOp op, const float* x, float* y, int64_t step, int64_t rows, int64_t n, float p,
                                float q) {
   with_unary(op, p, q, [&](const auto& f) {

@@ -4,7 +4,8 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// Returns elements 0, 2, 4, ... of `low` and `high`. Elements stay within their 128 bits; order_of_lanes() sorts them.
+// Returns elements 0, 2, 4, ... of `low` and `high`. Elements stay within their 128 bits; order_of_lanes() restores
+// their order.
 RL_INLINE Floats evens_in_lanes(Floats low, Floats high) {
 #if RL_WIDTH == 4
   return __builtin_shufflevector(low, high, 0, 2, 4, 6);
@@ -54,7 +55,7 @@ RL_INLINE Floats interleave_high(Floats a, Floats b) {
 #endif
 }
 
-// to[i] = from[i], i < n; for rows too short to call memcpy.
+// Copies to[i] = from[i] for i < n. For rows that are too short for a call of memcpy.
 RL_INLINE void copy(const float* from, int64_t n, float* to) {
   if (n < kWidth) return copy_few(to, from, n);
   int64_t i = 0;
@@ -73,7 +74,7 @@ static void copy_strided(const float* from, int64_t stride, int64_t n, float* to
   if (stride == 1) return copy(from, n, to);
   int64_t i = 0;
   if (stride == 2) {
-    // The load of the last vector would read one float beyond the end.
+    // A load of the last vector would read one float beyond the end.
     for (; i + kWidth < n; i += kWidth) {
       store(to + i, order_of_lanes(evens_in_lanes(load(from + 2 * i), load(from + 2 * i + kWidth))));
     }

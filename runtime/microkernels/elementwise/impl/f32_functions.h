@@ -9,7 +9,7 @@ namespace rushlight::microkernels::RL_ISA {
 
 RL_INLINE Floats reciprocal(Floats x) { return 1.0f / x; }
 
-// Calls body(f) with the vector function f of `op`, if it is a short function that the build contains.
+// Calls body(f) with the vector function f of `op`, if f is short and the build contains it.
 template <typename Body>
 RL_INLINE void with_cheap_unary(UnaryOp op, float p, float q, const Body& body) {
   [[maybe_unused]] const Floats low = splat(p), high = splat(q);
@@ -140,11 +140,11 @@ RL_INLINE void with_unary(UnaryOp op, float p, float q, const Body& body) {
   }
 }
 
-// Returns the larger operand, or NaN if one is NaN.
+// Returns the larger operand. If an operand is NaN, returns NaN.
 RL_INLINE Floats maximum(Floats a, Floats b) { return select((a > b) | (a != a), a, b); }
 RL_INLINE Floats minimum(Floats a, Floats b) { return select((a < b) | (a != a), a, b); }
 
-// Calls body(f) with the vector function f of `op`, if it is a short function.
+// Calls body(f) with the vector function f of `op`, if f is short.
 template <typename Body>
 RL_INLINE void with_cheap_binary(BinaryOp op, float p, const Body& body) {
   const Floats scale = splat(p);

@@ -1,4 +1,4 @@
-// Quantized elements, in namespace rushlight::microkernels::RL_ISA: loops that compilers vectorize.
+// Elementwise loops over quantized numbers that compilers vectorize, in namespace rushlight::microkernels::RL_ISA.
 #pragma once
 
 #if defined(__AVX2__)
@@ -13,7 +13,7 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// round(x) + zero for x within `least` and `most`, which are less than 2^22; NaN becomes 0.
+// Returns round(x) + zero, with x clamped to [least, most]. Magnitudes of the bounds are less than 2^22. NaN becomes 0.
 RL_INLINE uint8_t to_byte(float x, float least, float most, int32_t zero) {
   float bounded = x > least ? x : least;
   bounded = (bounded < most ? bounded : most) + kRounding;
@@ -52,7 +52,7 @@ static void dequantize_int4(const uint8_t* __restrict x, int64_t n, float zero, 
     const __m128i halves[] = {_mm_unpacklo_epi8(even, odd), _mm_unpackhi_epi8(even, odd)};
 #if defined(__AVX512F__)
     RL_UNROLL for (int j = 0; j < 2; ++j) {
-      // GCC 12 warns of the forms without masks.
+      // The forms with masks avoid warnings of GCC 12.
       const __m512 reals = _mm512_maskz_cvtepi32_ps(0xffff, _mm512_maskz_cvtepi8_epi32(0xffff, halves[j]));
       _mm512_storeu_ps(to + 2 * i + 16 * j, _mm512_mul_ps(_mm512_sub_ps(reals, shift), factor));
     }
@@ -117,7 +117,7 @@ RL_INLINE void combine(const Int8Operand& a, const Int8Operand& b, const Int8Ran
   const auto real_b = [=](uint8_t byte) {
     return static_cast<float>(static_cast<int32_t>(static_cast<int8_t>(byte ^ b_sign_mask)) - b_zero) * b_scale;
   };
-  // Results are buffered, because `to` may be an operand.
+  // Results are first written to a buffer, because `to` may be the memory of an operand.
   constexpr int64_t kChunk = 512;
   uint8_t results[kChunk];
   const float fixed_a = real_a(x[0]), fixed_b = real_b(y[0]);

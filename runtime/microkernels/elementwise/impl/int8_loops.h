@@ -80,7 +80,7 @@ static void multiply(const int8_t* a, const int8_t* b, int64_t n, int32_t a_zero
   }
 }
 
-// Computes vectors of `Size` bytes from index i on. Returns the first index that is left.
+// Computes vectors of `Size` bytes from index i on. Returns the first index that is not computed.
 template <int Size>
 RL_INLINE int64_t maximum_of(const int8_t* const* rows, int64_t count, int64_t i, int64_t n, int8_t least, int8_t most,
                              int8_t* to) {

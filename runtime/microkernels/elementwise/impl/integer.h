@@ -50,7 +50,7 @@ RL_INLINE void for_type(IntegerType type, const Body& body) {
 template <typename T>
 static void binary_of(IntegerOp op, const T* a, int64_t a_step, const T* b, int64_t b_step, T* y, int64_t n) {
   using U = std::make_unsigned_t<T>;
-  // Small types are multiplied as uint32_t: the product as int might overflow.
+  // Small types are multiplied as uint32_t, because the product of two promoted ints might overflow.
   using Product = std::conditional_t<(sizeof(T) < 4), uint32_t, U>;
   switch (op) {
     case IntegerOp::Add:
@@ -119,7 +119,7 @@ static void integer_compare(IntegerType type, CompareOp op, const void* a, int64
   });
 }
 
-// Adds blocks in a narrow type. Blocks are short enough that their sums do not overflow.
+// Adds blocks of numbers in a narrow type. The blocks are so short that their sums do not overflow.
 template <typename T>
 static int64_t sum_of(const T* x, int64_t n) {
   using Part = std::conditional_t<(sizeof(T) < 4), int32_t, uint64_t>;

@@ -1,4 +1,4 @@
-// Passes of Fourier transforms; each lane of a vector belongs to one line.
+// Passes of Fourier transforms. Each lane of a vector belongs to a different line.
 #pragma once
 
 #include "microkernels/simd/vec.h"
@@ -12,7 +12,7 @@ struct Complexes {
 
 RL_INLINE Complexes operator+(Complexes a, Complexes b) { return {a.re + b.re, a.im + b.im}; }
 RL_INLINE Complexes operator-(Complexes a, Complexes b) { return {a.re - b.re, a.im - b.im}; }
-// Returns a * -i.
+// Returns a * -i, where i is the imaginary unit.
 RL_INLINE Complexes turned(Complexes a) { return {a.im, -a.re}; }
 RL_INLINE Complexes load_complexes(const float* p) { return {load(p), load(p + kWidth)}; }
 RL_INLINE void store_complexes(float* p, Complexes v) {
@@ -21,7 +21,7 @@ RL_INLINE void store_complexes(float* p, Complexes v) {
 }
 RL_INLINE Complexes times(Complexes a, float re, float im) { return {a.re * re - a.im * im, a.re * im + a.im * re}; }
 
-// One butterfly. Calls put(j, sum) for each row j of its result.
+// Computes one butterfly. Calls put(j, sum) for each row j of the result.
 template <typename Put>
 RL_INLINE void butterfly_2(const Complexes (&x)[2], const Put& put) {
   put(0, x[0] + x[1]);
@@ -38,7 +38,7 @@ RL_INLINE void butterfly_4(const Complexes (&x)[4], const Put& put) {
   put(3, b - d);
 }
 
-// A butterfly of any odd radix.
+// Computes a butterfly of any odd radix.
 template <int Most, typename Put>
 RL_INLINE void butterfly_odd(const Complexes* x, int radix, const float* roots, const Put& put) {
   Complexes sums[Most / 2 + 1], differences[Most / 2 + 1];
@@ -56,14 +56,14 @@ RL_INLINE void butterfly_odd(const Complexes* x, int radix, const float* roots, 
       even = {even.re + sums[q].re * root[0], even.im + sums[q].im * root[0]};
       odd = {odd.re + differences[q].re * root[1], odd.im + differences[q].im * root[1]};
     }
-    // i times the sum of the differences.
+    // i * (the sum of the differences).
     const Complexes turn = {-odd.im, odd.re};
     put(j, even + turn);
     put(radix - j, even - turn);
   }
 }
 
-// Radix 0 stands for any odd radix; FftPass::radix then gives it.
+// If Radix is 0, the radix is FftPass::radix, which is odd.
 template <int Radix, bool Inverse = false>
 RL_INLINE void fft_pass_of(const FftPass& pass, const float* in, float* out) {
   constexpr int kMost = Radix > 0 ? Radix : kMostFftRadix;
@@ -100,7 +100,7 @@ static void fft_pass(const FftPass& pass, const float* in, float* out) {
   fft_pass_of<0>(pass, in, out);
 }
 
-// Both loops compute points k and n - k together, because they need the same two inputs.
+// Points k and n - k are computed together, because both need the same two inputs.
 static void fft_of_real(int64_t n, const float* roots, float scale, const float* in, float* out) {
   const int64_t row = 2 * kWidth;
   const float half = 0.5f * scale;

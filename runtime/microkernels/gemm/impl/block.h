@@ -16,9 +16,10 @@ typedef int16_t UnalignedShorts __attribute__((vector_size(kWidth * 2), aligned(
 
 RL_INLINE Ints load_ints(const uint32_t* p) { return *reinterpret_cast<const UnalignedInts*>(p); }
 
-// The norm of a block neither overflows nor loses precision if the largest number of the row is within these bounds.
+// If the largest magnitude of a row is within these bounds, the norms of its blocks neither overflow nor lose
+// precision.
 inline constexpr float kLargest = 1e17f, kSmallest = 1e-9f;
-// The least scale. Numbers that it rounds to 0 are below the precision of the largest number of a row.
+// The smallest scale. Numbers that it rounds to 0 are below the precision of the largest number of a row.
 inline constexpr float kLeastScale = 1e-18f;
 
 // Rounding the numbers of a block increases the norm by at most half the square root of their count.
@@ -71,7 +72,7 @@ static bool quantize(const float* x, int64_t k, int64_t blocks, int64_t pairs, u
       }
     }
   }
-  // `squares` is NaN or infinite if a number is.
+  // `squares` is NaN or infinite if a number is NaN or infinite.
   return squares <= kLargest * kLargest && largest <= kLargest && (largest >= kSmallest || largest == 0);
 }
 

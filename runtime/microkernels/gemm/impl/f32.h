@@ -1,4 +1,4 @@
-// Register tiles of a float32 GEMM, and the packing of its RHS.
+// Tiles of a float32 GEMM whose sums stay in registers, and the packing of its RHS.
 #pragma once
 
 #include <utility>
@@ -39,7 +39,7 @@ static void gemm_tile(const GemmTile& t) {
     }
     b += Vectors * kWidth;
   }
-  // The bias is added after the products: a large bias at the start would make each addition round to its magnitude.
+  // The bias is added after the products. If a large bias were added first, each addition would round to its magnitude.
   if (t.bias_of == BiasOf::Rows) {
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
       const Floats bias = splat(t.bias[i]);
@@ -95,7 +95,7 @@ template <int Vectors>
 static void pack_rows_of(const float* b, int64_t ldb, int64_t k, int64_t columns, float* to) {
   if (columns >= Vectors * kWidth) {
     for (int64_t i = 0; i < k; ++i) {
-      // Rows are far apart: the part that the next panel needs is prefetched.
+      // The rows are far apart, so that the part that the next panel needs is prefetched.
       __builtin_prefetch(b + i * ldb + Vectors * kWidth);
       pack_row<Vectors>(b + i * ldb, Vectors * kWidth, to + i * Vectors * kWidth);
     }
@@ -123,7 +123,7 @@ static void pack_gathered(int vectors, const float* b, const int32_t* offsets, i
   if constexpr (kTileVectors >= 3) return pack_gathered_of<3>(b, offsets, k, to);
 }
 
-// Packs a transposed matrix in blocks of 4 x 4: columns of `to` are rows of `b`.
+// Packs a transposed matrix in blocks of 4 x 4. Columns of `to` are rows of `b`.
 static void pack_transposed(int vectors, const float* b, int64_t ldb, int64_t k, int64_t columns, float* to) {
   typedef float Quad __attribute__((vector_size(16)));
   typedef float UnalignedQuad __attribute__((vector_size(16), aligned(4), may_alias));

@@ -1,4 +1,4 @@
-// Tiles of half vectors for panels that are packed for whole vectors.
+// Tiles with half vectors, for panels that are packed for whole vectors.
 #pragma once
 
 #include "microkernels/gemm/impl/f32_panel_tile.h"
@@ -6,8 +6,8 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// The addresses of ten rows fit into the general registers; the sums of eight rows of three halves fit into the vector
-// registers.
+// The maximum number of rows of a tile. The addresses of ten rows fit into the general registers. The sums of eight
+// rows of three halves fit into the vector registers.
 inline constexpr int kHalfRows = 10, kRowsOfThree = 8;
 
 static void half_panel(int rows, int halves, const PanelTile& tile) {

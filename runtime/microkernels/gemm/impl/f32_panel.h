@@ -15,7 +15,7 @@ namespace rushlight::microkernels::RL_ISA {
 
 #if RL_WIDTH >= 16
 inline constexpr int kNarrowRows = kIsSmall ? kTileRows : 14;
-#elif defined(__wasm__)  // small code, because it is downloaded
+#elif defined(__wasm__)  // small code, because browsers download it
 inline constexpr int kNarrowRows = kTileRows;
 #else
 inline constexpr int kNarrowRows = kIsSmall ? kTileRows : 12;
@@ -55,7 +55,7 @@ static void f16_panel(F16Type type, int rows, int vectors, const PanelTile& tile
   });
 }
 
-// Step: LineTile::step, or 0 if it is not a constant.
+// Step: the value of LineTile::step, or 0 if it is not a constant.
 template <int Rows, int Vectors, int Step>
 static void line_tile(const LineTile& t) {
   Floats acc[Rows][Vectors];
@@ -102,7 +102,8 @@ static void saturate(int64_t rounds, float* sums) {
   RL_UNROLL for (int i = 0; i < kSums; ++i) store(sums + i * kWidth, acc[i]);
 }
 
-// Partial sums of a column. With few adjacent panels, several partial sums hide the latency of additions.
+// The number of partial sums of a column. If few adjacent panels are computed, several partial sums hide the latency of
+// additions.
 template <int Panels>
 inline constexpr int kSumsAmong = Panels >= 3 ? 1 : 4 / Panels;
 

@@ -13,7 +13,7 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// Terms that one iteration of the loop adds to all sums.
+// The number of terms that one iteration of the loop adds to all sums.
 inline constexpr int kTerms = kTileRows * kTileVectors > 16 ? 2 : 4;
 
 // The number type of a packed matrix: Float32, Float16 or BFloat16Bits.
@@ -50,7 +50,7 @@ RL_INLINE void join_vectors(Floats& a, Floats& b, std::integer_sequence<int, I..
   a = low;
 }
 
-// Permute rows of sums from the order of columns to the order of load_stored(), and back.
+// Permute the rows of sums from the order of the columns to the order of load_stored(), and back.
 template <typename Stored, int Rows, int Vectors>
 RL_INLINE void deal(Floats (&acc)[Rows][Vectors]) {
   if constexpr (kIsDealt<Stored, Rows, Vectors>) {
@@ -71,15 +71,15 @@ RL_INLINE void join(Floats (&acc)[Rows][Vectors]) {
 // How a tile prefetches memory: not at all, with every term, or with some terms (at most one cache line each).
 enum class Fetching { None, Dense, Sparse };
 
-// Whether there are tiles that prefetch. WebAssembly and RISC-V lack the instruction; small builds, and code for x86-64
-// without AVX2, leave it out to save size.
+// Whether there are tiles that prefetch. WebAssembly and RISC-V have no prefetch instruction. Builds for small size,
+// and code for x86-64 without AVX2, omit these tiles to save size.
 #if defined(__riscv) || RL_WIDTH == 4 && !defined(__aarch64__)
 inline constexpr bool kFetches = false;
 #else
 inline constexpr bool kFetches = !kIsSmall;
 #endif
 
-// Step: numbers from one term to the next in the panel.
+// Step: the distance from one term to the next in the panel.
 template <typename Stored, int Rows, int Vectors, Fetching Ahead, int Step>
 static void panel_tile(const PanelTile& t) {
   Floats acc[Rows][Vectors];
@@ -94,7 +94,8 @@ static void panel_tile(const PanelTile& t) {
     residual += t.epilogue.residual_step;
     --residual_rows;
   };
-  // One row of the residual is prefetched after each `piece` terms: prefetching all rows at once would delay operands.
+  // One row of the residual is prefetched after each `piece` terms. Prefetching all rows at once would delay the loads
+  // of operands.
   const int64_t piece = residual ? t.k / (Rows + 1) / kTerms * kTerms + kTerms : t.k;
   for (int64_t tap = 0; tap < t.taps; ++tap, rows += t.row_step) {
     const float* a[Rows];
@@ -138,7 +139,8 @@ static void panel_tile(const PanelTile& t) {
 
 using PanelTileFunction = void (*)(const PanelTile&);
 
-// Tiles with more rows prefetch with every term. Beside their multiplications this costs no time, and it saves code.
+// Tiles with more rows prefetch with every term. This takes no additional time because of their many multiplications,
+// and it saves code.
 inline constexpr int kSparseRows = 4;
 
 constexpr Fetching fetching_of(Fetching ahead, int rows) {

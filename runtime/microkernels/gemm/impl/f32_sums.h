@@ -8,8 +8,8 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// A tile at the right edge of a matrix may have a partly used last vector. It is read and written with masks or through
-// a buffer, because code for each number of columns would be too long.
+// The last vector of a tile at the right edge of a matrix may be partly used. It is loaded and stored with masks or
+// through a buffer, because separate code for each number of columns would be too long.
 #if RL_MASKS
 template <int Vectors>
 struct TileColumns {
@@ -23,7 +23,8 @@ struct TileColumns {
   }
 };
 #else
-// Copy rows of `columns` < width numbers to rows of `width` numbers, padded with zeros, and back without the padding.
+// Copy rows of `columns` < width numbers to rows of `width` numbers, padded with zeros, and copy rows back without the
+// padding.
 static __attribute__((noinline)) void read_few(const float* from, int64_t step, int64_t rows, int64_t columns,
                                                int64_t width, float* to) {
   const size_t bytes = static_cast<size_t>(columns) * sizeof(float);
@@ -39,7 +40,8 @@ static __attribute__((noinline)) void write_few(const float* from, int64_t rows,
 }
 #endif
 
-// Returns the next row. It stops compilers from computing all row addresses first, which spills registers.
+// Returns the address of the next row. The assembly stops compilers from computing all row addresses first, which
+// spills registers.
 RL_INLINE const float* next_row(const float* row, int64_t step) {
   row += step;
   asm("" : "+r"(row));
@@ -77,8 +79,8 @@ template <int Rows, int Vectors>
 RL_INLINE void zero_sums(Floats (&acc)[Rows][Vectors]) {
   RL_UNROLL for (int i = 0; i < Rows; ++i) { RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{}; }
 }
-// Adds the bias [columns], which may be null. It is added after the products: a large bias at the start would make each
-// addition round to its magnitude.
+// Adds the bias [columns], which may be null. It is added after the products. If a large bias were added first, each
+// addition would round to its magnitude.
 template <int Rows, int Vectors>
 RL_INLINE void add_bias(Floats (&acc)[Rows][Vectors], const float* bias) {
   if (!bias) return;

@@ -5,7 +5,7 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// Rows and vectors of a tile: accumulators, the vectors of B and one broadcast of A fill the register file.
+// Rows and vectors of a tile. The accumulators, the vectors of B and one broadcast number of A fill the registers.
 #if RL_WIDTH >= 16
 inline constexpr int kTileRows = kIsSmall ? 7 : 14, kTileVectors = 2;
 #elif defined(__aarch64__) || defined(__riscv_vector)

@@ -1,4 +1,4 @@
-// Products of a few rows and a large matrix that is not packed. The matrix is read once.
+// GEMMs of a few rows and a large matrix that is not packed. The matrix is read only once.
 #pragma once
 
 #include "microkernels/simd/vec.h"
@@ -6,8 +6,8 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// Computes vectors sums[i][j] whose lanes add up to the dot product of a[i] and b[j]. Each has two partial sums,
-// whatever Rows and Columns are.
+// Computes vectors sums[i][j] whose lanes add up to the dot product of a[i] and b[j]. Each has two partial sums, for
+// all values of Rows and Columns.
 template <int Rows, int Columns>
 RL_INLINE void dot_lanes(const float* a, int64_t lda, const float* b, int64_t ldb, int64_t k, Floats (*sums)[Columns]) {
   Floats odd[Rows][Columns];
@@ -33,7 +33,7 @@ RL_INLINE void dot_lanes(const float* a, int64_t lda, const float* b, int64_t ld
   RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Columns; ++j) sums[i][j] += odd[i][j];
 }
 
-// Adds the two halves of each 2 * Half lanes, of a and then of b.
+// Adds the two halves of each group of 2 * Half lanes, first of a and then of b.
 template <int Half, int... I>
 RL_INLINE Floats fold(Floats a, Floats b, std::integer_sequence<int, I...>) {
   constexpr auto lane = [](int i) {
@@ -52,14 +52,14 @@ RL_INLINE void add_sums(const Floats* v, float* to) {
   RL_UNROLL for (int j = 0; j < 4; ++j) to[j] += total[j * kQuarter];
 }
 
-// Rows of b of at most kShortRow floats are read one after the other, and prefetched kAhead floats ahead.
+// Rows of b with at most kShortRow floats are read one after the other, and prefetched kAhead floats ahead.
 inline constexpr int64_t kShortRow = 256, kAhead = 1024;
 
 RL_INLINE void fetch_row(const float* row, int64_t k) {
   for (int64_t l = 0; l < k; l += 16) __builtin_prefetch(row + l, 0, 3);
 }
 
-// c[i][j] += a[i] . b[j].
+// c[i][j] += dot product of a[i] and b[j].
 template <int Rows, int Columns>
 RL_INLINE void dot_tile(const float* a, int64_t lda, const float* b, int64_t ldb, int64_t k, float* c, int64_t ldc) {
   Floats sums[Rows][Columns];
@@ -85,7 +85,7 @@ RL_INLINE void dot_tile(const float* a, int64_t lda, const float* b, int64_t ldb
 static void add_dots(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
                      float* c, int64_t ldc) {
   if (k == 0) return;
-  // The sums and the operands fill the register file.
+  // The sums and the operands fill the registers.
   constexpr int kPair = kWidth >= 16 ? 4 : 2;
   int64_t j = 0;
   for (; j + 4 <= columns; j += 4) {
@@ -100,7 +100,7 @@ static void add_dots(int64_t rows, int64_t columns, int64_t k, const float* a, i
   }
 }
 
-// c[j] += sum over Rows of x[i] * b[i, j].
+// c[j] += sum over i < Rows of x[i] * b[i, j].
 template <int Rows>
 static void add_rows(const float* x, const float* b, int64_t ldb, int64_t n, float* c) {
   Floats scale[Rows];
@@ -118,7 +118,7 @@ static void add_rows(const float* x, const float* b, int64_t ldb, int64_t n, flo
   }
 }
 
-// The same for all k rows. The n = Vectors * kWidth sums stay in registers.
+// As above, for all k rows. The n = Vectors * kWidth sums stay in registers.
 template <int Vectors>
 static void add_all_rows(int64_t k, const float* x, const float* b, int64_t ldb, float* c) {
   constexpr int64_t kColumns = Vectors * kWidth;
@@ -136,7 +136,7 @@ static void add_scaled_rows(int64_t k, const float* x, const float* b, int64_t l
   if (n == 4 * kWidth) return add_all_rows<4>(k, x, b, ldb, c);
   if (n == 8 * kWidth) return add_all_rows<8>(k, x, b, ldb, c);
   if (n == 16 * kWidth) {
-    // A few rows at a time, so that both halves of a row are read soon after each other.
+    // A few rows are processed at a time, so that both halves of a row are read soon after each other.
     for (int64_t l = 0; l < k; l += 16) {
       const int64_t rows = k - l < 16 ? k - l : 16;
       add_all_rows<8>(rows, x + l, b + l * ldb, ldb, c);

@@ -17,8 +17,8 @@ namespace rushlight::microkernels::RL_ISA {
 
 inline constexpr int kInt4 = 32, kInt4Rows = 4;
 
-// Int4Rhs: 32 numbers of each of kInt4Columns columns, `step` bytes apart. Int4Sums: kInt4Lanes sums, ordered by
-// column.
+// Int4Rhs: 32 numbers of each of kInt4Columns columns, which are `step` bytes apart. Int4Sums: kInt4Lanes sums, in the
+// order of the columns.
 #if defined(__AVX512BW__)
 inline constexpr int kInt4Columns = 2, kInt4Lanes = 16, kInt4Offset = 128;
 typedef int32_t Int4Sums __attribute__((vector_size(64)));
@@ -28,7 +28,7 @@ RL_INLINE Int4Rhs load_int4(const uint8_t* p, int64_t step) {
       _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
                               _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + step)), 1);
   const __m512i wide = _mm512_castsi256_si512(bytes);
-  // Each column's bytes twice, the first time shifted to the high halves.
+  // The bytes of each column twice, the first copy shifted so that the high halves are in the low bits.
   const __m512i twice = _mm512_maskz_shuffle_i64x2(0xff, wide, wide, 0x50);
   const __m512i shifts =
       _mm512_set_epi64(0, 0, 0x0004000400040004, 0x0004000400040004, 0, 0, 0x0004000400040004, 0x0004000400040004);
@@ -59,7 +59,7 @@ RL_INLINE void add_int4(Int4Sums& sums, const uint8_t* lhs, Int4Rhs rhs) {
 #if defined(RL_INT8_QUADS)
   add_quads(sums, x, rhs);
 #else
-  // 255 * 8 * 2 fits 16 bits.
+  // 255 * 8 * 2 fits into 16 bits.
   const __m256i pairs = _mm256_maddubs_epi16(x, rhs);
   sums += reinterpret_cast<Int4Sums>(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 #endif
@@ -82,7 +82,7 @@ RL_INLINE void add_int4(Int4Sums& sums, const uint8_t* lhs, const Int4Rhs& rhs) 
 #if defined(__ARM_FEATURE_DOTPROD)
   sums = Int4Sums(vdotq_s32(vdotq_s32(int32x4_t(sums), even, rhs.even), odd, rhs.odd));
 #else
-  // 4 products of at most 128 * 8 fit 16 bits.
+  // Four products of at most 128 * 8 fit into 16 bits.
   int16x8_t pairs = vmull_s8(vget_low_s8(even), vget_low_s8(rhs.even));
   pairs = vmlal_s8(pairs, vget_high_s8(even), vget_high_s8(rhs.even));
   pairs = vmlal_s8(pairs, vget_low_s8(odd), vget_low_s8(rhs.odd));
@@ -118,7 +118,7 @@ RL_INLINE Int4Dequantize load_scales(const float* scales, int64_t step) {
 #endif
 }
 
-// `columns`: at most kInt4Columns.
+// `columns` is at most kInt4Columns.
 template <int Rows>
 static void int4_columns(const Int4Dots& d, const uint8_t* lhs, const uint8_t* rhs, const float* scales,
                          int64_t columns, float* sums) {

@@ -12,8 +12,8 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// As add_groups(), with prefetching. Rows are addressed in two halves, which needs fewer registers. Windows: rows
-// consist of several runs; without this loop compilers allocate registers better.
+// As add_groups(), with prefetching. Rows are addressed in two halves, which needs fewer registers. Windows: a row
+// consists of several runs. Without the loop over runs, compilers allocate registers better.
 template <bool Windows, int Rows, int Vectors>
 RL_INLINE void add_columns(Sums (&acc)[Rows][Vectors], const Int8Tile& t) {
   constexpr int kUpper = (Rows + 1) / 2;
@@ -45,7 +45,8 @@ RL_INLINE void add_columns(Sums (&acc)[Rows][Vectors], const Int8Tile& t) {
   }
 }
 
-// Applies the epilogue to rows [first, first + Count) of the sums in registers. `others` and `to` belong to these rows.
+// Applies the epilogue to rows [first, first + Count) of the sums in registers. `others` and `to` are the addresses for
+// these rows.
 template <int Count, bool Summed, bool Whole, int Rows, int Vectors>
 RL_INLINE void store_rows(const Sums (&acc)[Rows][Vectors], int first, const Int8End& e, const ColumnEnd& c,
                           const int8_t* others, uint8_t* to, int64_t stride) {
@@ -114,7 +115,7 @@ static void int8_results(const Int8Tile& t, const TileEpilogue& end) {
   }
 }
 
-// The float32 epilogue of a panel, shared by all its tiles.
+// The parameters of the float32 epilogue of a panel, for all its tiles.
 struct DequantizeEnd {
   __m512i first[2];                 // initial sums
   __m512 multiplier[2], offset[2];  // the multiplier includes the scale, unless each row has its own

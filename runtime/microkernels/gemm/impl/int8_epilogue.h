@@ -33,7 +33,7 @@ RL_INLINE Lanes widen(const int8_t* p) {
   const __m128i bytes = kLanes == 8 ? _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))
                                     : _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
 #if defined(__AVX512BW__)
-  // GCC 12 warns of the form without a mask.
+  // The form with a mask avoids a warning of GCC 12.
   const __m512i wide = _mm512_maskz_cvtepi8_epi32(0xffff, bytes);
 #else
   const __m256i wide = _mm256_cvtepi8_epi32(bytes);
@@ -59,7 +59,7 @@ RL_INLINE void store_narrow(uint8_t* to, Lanes x) {
 }
 #endif
 
-// a > b ? a : b and a < b ? a : b, in one instruction each; compilers would use a comparison and a selection.
+// Return a > b ? a : b and a < b ? a : b, each with one instruction. Compilers would use a comparison and a selection.
 RL_INLINE Reals larger(Reals a, Reals b) {
 #if defined(__AVX512BW__)
   return Reals(_mm512_maskz_max_ps(0xffff, a, b));
@@ -79,7 +79,7 @@ RL_INLINE Reals smaller(Reals a, Reals b) {
 #endif
 }
 
-// a * b + c. It is fused where one instruction does it, independent of the compiler's options.
+// Returns a * b + c. It is fused if one instruction can do this, independent of the compiler's options.
 RL_INLINE Reals multiply_add(Reals a, Reals b, Reals c) {
 #if defined(__AVX512BW__)
   return Reals(_mm512_fmadd_ps(a, b, c));
@@ -101,8 +101,8 @@ RL_INLINE float multiply_add(float a, float b, float c) {
 inline constexpr float kRounding = 12582912.0f;
 inline constexpr int32_t kRoundingBits = 0x4b400000;
 
-// Bounds of scaled sums before the zero point is added, and the constant that turns the bits of x + kRounding into the
-// quantized number.
+// Bounds of the scaled sums before the zero point is added, and the constant that converts the bits of x + kRounding to
+// the quantized number.
 struct Clamp {
   float least, most;
   int32_t zero;
@@ -137,13 +137,15 @@ struct Sixteen {
   __m256 multiplier[2], offset[2];
   __m256i zero;                    // int16
   __m256i least, most, sign_mask;  // 8 bits each
-  // If a residual is added, the three above are the range of the sum, and these belong to the product.
-  __m256 lowest, highest;  // its range minus its zero point
+  // If a residual is added, `zero`, `least` and `most` are the range of the sum, and the following members belong to
+  // the product.
+  __m256 lowest, highest;  // range of the product minus its zero point
   __m256 own_zero, factor, other_factor, sum_offset;
   __m128i other_sign_mask;
 };
 
-// Rounds to int32. Values above the range of int32, which would become the least int32, are limited first.
+// Rounds to int32. Values above the range of int32 are limited first, because the conversion would return the smallest
+// int32.
 RL_INLINE __m256i rounded_reals(__m256 x) { return _mm256_cvtps_epi32(_mm256_min_ps(x, _mm256_set1_ps(1e9f))); }
 
 template <bool Limited, bool Summed>
@@ -162,7 +164,7 @@ RL_INLINE __m256i scaled_sums(const Sixteen& s, const int32_t* sums, const int8_
   return Limited ? _mm256_cvtps_epi32(x) : rounded_reals(x);
 }
 
-// Limited: no scaled sum exceeds 32 bits.
+// Limited: no scaled sum exceeds 32 bits. Summed: a residual is added.
 template <bool Limited, bool Summed>
 RL_INLINE void requantize_sixteen(const Sixteen& s, const int32_t* sums, const int8_t* others, const SumRows& r,
                                   uint8_t* to) {
@@ -185,7 +187,7 @@ RL_INLINE void requantize_sixteen(const Sixteen& s, const int32_t* sums, const i
   }
 }
 
-// Requantizes sixteen columns at a time, with saturating narrowing. Returns the number of columns done.
+// Requantizes sixteen columns at a time, with saturating narrowing. Returns the number of columns that are done.
 template <bool Corrected, bool Offset, bool Summed>
 static int64_t requantize_sixteens(const Requantize& how, const SumRows& r, uint8_t* out) {
   const Int8Range range = Summed ? how.sum.range : Int8Range{how.zero, how.least, how.most};

@@ -1,10 +1,10 @@
 // A software-pipelined tile of 14 rows and two vectors with AVX-512 VNNI, in namespace rushlight::microkernels::RL_ISA.
-// While it computes the sums of this tile, it applies the epilogue to the sums of the previous tile. Products use two
+// While it computes the sums of a tile, it applies the epilogue to the sums of the previous tile. Products use two
 // vector units of the processor, and the epilogue mostly uses the others. Their instructions are interleaved, because
 // the out-of-order window of the processor is too short to overlap the two parts.
 //
-// It is written in assembly because it uses all 32 registers: 28 for sums, and four that products and the epilogue use
-// in turn.
+// The tile is written in assembly because it uses all 32 registers: 28 for sums, and 4 that products and the epilogue
+// use alternately.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// The int8 epilogue of a panel, shared by all its tiles.
+// The parameters of the int8 epilogue of a panel, for all its tiles.
 struct ResultsEnd {
   Int8End bytes;
   ColumnEnd columns;
@@ -35,7 +35,7 @@ RL_INLINE const ResultsEnd& results_end(const PanelEpilogue& panel) {
 
 // clang-format off
 
-// Operands for the members of a ResultsEnd, by their byte offset.
+// Assembly operands for the members of a ResultsEnd: byte offsets from its address.
 #define RL_ZERO "0(%[end])"
 #define RL_LEAST "64(%[end])"
 #define RL_MOST "128(%[end])"
@@ -62,12 +62,12 @@ static_assert(offsetof(ResultsEnd, bytes.zero) == 0 && offsetof(ResultsEnd, byte
               offsetof(ResultsEnd, bytes.sum_offset) == 768 && offsetof(ResultsEnd, columns.multiplier) == 960 &&
               offsetof(ResultsEnd, columns.offset) == 1088);
 
-// The other operands of the assembly.
+// Further operands of the assembly.
 struct PipelinedWork {
-  int64_t steps;       // steps of the epilogue, which take two rows each
-  int64_t groups;      // groups of products between the two halves of a step
-  int64_t rest;        // groups of the first run after the last step
-  int64_t run_groups;  // groups of each other run
+  int64_t steps;       // number of steps of the epilogue; each step processes two rows
+  int64_t groups;      // number of groups of products between the two halves of a step
+  int64_t rest;        // number of groups of the first run after the last step
+  int64_t run_groups;  // number of groups of each other run
   int64_t runs;
   int64_t skip;        // bytes from the end of a run to the next one
   int64_t ahead_step;
@@ -93,7 +93,7 @@ static_assert(offsetof(PipelinedWork, groups) == 8 && offsetof(PipelinedWork, re
               offsetof(PipelinedWork, first) == 56 && offsetof(PipelinedWork, sums) == 64 &&
               offsetof(PipelinedWork, others) == 72 && offsetof(PipelinedWork, to) == 80);
 
-// Adds products to the sums of a row in registers a and b.
+// Adds products to the sums of one row, which are in registers a and b.
 #define RL_ROW(from, a, b)                    \
   "vpbroadcastd " from ", %%zmm30\n"          \
   "vpdpbusd %%zmm28, %%zmm30, %%zmm" #a "\n"  \
@@ -142,7 +142,7 @@ static_assert(offsetof(PipelinedWork, groups) == 8 && offsetof(PipelinedWork, re
   "vcvtdq2ps %%zmm30, %%zmm30\n"                      \
   "vfmadd231ps " RL_OTHER_FACTOR ", %%zmm30, %%" x "\n"
 
-// Scales the sums of a row, at `at` and `next`, to int16 numbers in x. y is a temporary register.
+// Scales the sums of a row, which are at offsets `at` and `next`, to int16 numbers in x. y is a temporary register.
 #define RL_SCALE(at, next, x, y)                             \
   "vcvtdq2ps " at "(%[sums]), %%" x "\n"                     \
   "vcvtdq2ps " next "(%[sums]), %%" y "\n"                   \
@@ -193,7 +193,8 @@ static_assert(offsetof(PipelinedWork, groups) == 8 && offsetof(PipelinedWork, re
 #define RL_COPY(a, b) "vmovdqa64 %%zmm0, %%zmm" #a "\nvmovdqa64 %%zmm1, %%zmm" #b "\n"
 #define RL_STORE(i) "vmovdqa64 %%zmm" #i ", 64*" #i "(%[sums])\n"
 
-// Computes tile `t` into its `sums`. Before that, `sums` holds the sums of the tile of `before`, if there is one.
+// Computes the sums of tile `t` into t.sums. If `before` is not null, t.sums first contains the sums of the tile of
+// `before`.
 template <bool Summed, bool Masks>
 static void pipelined_sums(const Int8Tile& t, const TileEpilogue& now, const TileEpilogue* before) {
   constexpr int64_t kSteps = 7;

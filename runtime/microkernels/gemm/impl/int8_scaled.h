@@ -1,5 +1,6 @@
-// Products of floats and 8- or 4-bit weights, in namespace rushlight::microkernels::RL_ISA, which defines the names
-// that elementwise/impl/int8_loops.h needs. Weights are converted to float32 in registers, and each is read once.
+// Products of floats and int8 or int4 weights, in namespace rushlight::microkernels::RL_ISA, which defines the names
+// that elementwise/impl/int8_loops.h needs. Weights are converted to float32 in registers, and each weight is read only
+// once.
 #pragma once
 
 #include <cmath>
@@ -18,7 +19,7 @@ RL_INLINE float total_of(const Reals& x) {
 
 RL_INLINE Reals reals_of(const int8_t* numbers) { return __builtin_convertvector(widen(numbers), Reals); }
 
-// Unpacks 32 4-bit numbers, in order.
+// Unpacks 32 numbers of 4 bits, in order.
 RL_INLINE void unpack_int4(const uint8_t* from, int8_t* to) {
 #if defined(__AVX2__)
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
@@ -73,7 +74,8 @@ static float scaled_dot(const ScaledDots& d, const uint8_t* rhs, const float* sc
   return total_of(total) + rest;
 }
 
-// The same with weights that are scaled first: the sums do not overflow where the scale makes products small.
+// As above, but weights are scaled before they are multiplied. Sums then do not overflow if the scale makes the
+// products small.
 template <bool Int4>
 static float real_dot(const ScaledDots& d, const uint8_t* rhs, const float* scales) {
   float sum = 0;

@@ -1,7 +1,7 @@
 // Tiles of int8 sums over packed operands, in namespace rushlight::microkernels::RL_ISA. The file that includes this
 // one first defines in that namespace
 //   kLanes, kGroup, kTileRows
-//   Lhs         a number of the LHS
+//   Lhs          a number of the LHS
 //   Sums         a vector of kLanes int32_t
 //   load_rhs()   a vector of kLanes * kGroup numbers of the RHS, or its address
 //   Spread       kGroup numbers of the LHS in every lane: Spread spread(const Lhs*)

@@ -1,11 +1,12 @@
-// Pooling of one plane, vectors along its width.
+// Pooling of one plane. The lanes of a vector are adjacent columns.
 #pragma once
 
 #include "microkernels/dwconv/impl/f32.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
-// The first element of the window that lies inside: from a position before the edge in steps of the dilation.
+// Returns the first position of the window that is inside of the plane. `position` is the first position of the window,
+// and the next ones follow in steps of the dilation.
 RL_INLINE Ints inside(Ints position, int64_t pad, int64_t dilation) {
   const int32_t step = static_cast<int32_t>(dilation);
   for (int64_t behind = pad; behind > 0; behind -= dilation) position += (position < 0) & step;
@@ -17,7 +18,7 @@ static void max_pool_plane(const DepthwisePlane& d, const float* input, float* o
   const float lowest = -__builtin_inff();
   float ramp[2 * kWidth];
   for (int i = 0; i < 2 * kWidth; ++i) ramp[i] = static_cast<float>(i);
-  // Lane by lane, the input column of output column 0, 1, ...
+  // The input column, relative to the first, that belongs to the output column of each lane.
   const Ints lanes = __builtin_convertvector(load_taps<Stride>(ramp), Ints);
   const int32_t width = static_cast<int32_t>(d.width);
   for (int64_t top = 0; top < d.out_height; top += d.band) {

@@ -7,7 +7,7 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-static_assert(kUnits % kWidth == 0, "a block holds whole vectors");
+static_assert(kUnits % kWidth == 0, "a block must consist of whole vectors");
 
 static void lstm(const RecurrentCell& t) {
   for (int64_t u = 0; u < t.units; u += kWidth) {

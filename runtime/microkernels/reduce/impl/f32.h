@@ -1,4 +1,4 @@
-// Sums, extremes, softmax and normalisation of rows.
+// Sums, extremes, softmax and normalization of rows.
 #pragma once
 
 #include "microkernels/elementwise/impl/f32.h"
@@ -69,7 +69,7 @@ static double squared_deviations(const float* x, int64_t n, float mean) {
   });
 }
 
-// Returns the largest or smallest x[i], or NaN if x holds a NaN; n > 0.
+// Returns the largest or smallest x[i], or NaN if an x[i] is NaN. n > 0.
 static float extreme(bool largest, const float* x, int64_t n) {
   Floats best = splat(x[0]);
   int64_t i = 0;
@@ -109,7 +109,7 @@ static void normalize(const float* x, float* y, int64_t n, float mean, float sca
   }
 }
 
-// NaN needs no check here: it reaches the results through exp.
+// NaN needs no check here, because exp() propagates it to the results.
 RL_INLINE float softmax_largest(const float* x, int64_t n) {
   Floats best[2] = {splat(x[0]), splat(x[0])};
   int64_t i = 0;
@@ -150,7 +150,7 @@ static void softmax(bool logarithm, const float* x, float* y, int64_t n) {
   }
 }
 
-// Columns [0, columns) of n rows, `stride` apart; x and y are laid out alike.
+// Softmax of columns [0, columns), each over n rows, which are `stride` floats apart in x and y.
 static void softmax_columns(bool logarithm, const float* x, float* y, int64_t n, int64_t stride, int64_t columns) {
   for (int64_t j = 0; j < columns; j += kWidth) {
     const int64_t width = columns - j < kWidth ? columns - j : kWidth;

@@ -1,4 +1,5 @@
-// Integer keys that order floats, and a search for keys above a bound, for the selection of the largest elements.
+// Integer keys that have the order of floats, and a search for keys above a bound. They are used to select the largest
+// elements.
 #pragma once
 
 #include "microkernels/simd/math.h"
@@ -32,7 +33,7 @@ RL_INLINE void order_keys_by(const float* x, int64_t n, int64_t groups, int32_t*
       *best = larger(*best, larger(low, high));
     }
   }
-  // The others are in no group.
+  // The remaining elements are in no group.
   for (; first + kWidth <= n; first += kWidth) key_at(first);
   if (first < n) {
     const Ints last = order_key<Largest>(load_few(x + first, n - first));

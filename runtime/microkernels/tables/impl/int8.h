@@ -1,16 +1,16 @@
 // The int8 table of one instruction set, in namespace rushlight::microkernels::RL_ISA. The file that includes this one
 // first defines in that namespace
 //   kLanes, kGroup, kTileRows, kTileVectors, kLhsOffset
-//   Lhs         a number of the LHS: int8_t, uint8_t or int16_t
+//   Lhs          a number of the LHS: int8_t, uint8_t or int16_t
 //   Sums         a vector of kLanes int32_t
-//   Rhs        a vector of kLanes * kGroup numbers: Rhs load_rhs(const int8_t*)
+//   Rhs          a vector of kLanes * kGroup numbers: Rhs load_rhs(const int8_t*)
 //   Spread       kGroup numbers of the LHS in every lane: Spread spread(const Lhs*)
 //   void add_products(Sums&, Spread, Rhs)
 //   Line         a vector of kLanes * kGroup numbers of the LHS: Line load_line(const Lhs*)
 //   void add_lines(Sums&, Line, Rhs)
-//   kDotRows     most rows of the LHS that dots() multiplies with a column at a time
-// and the names that gemm/impl/int8_epilogue.h needs. With RL_OWN_TILE it defines int8_tile(), and kDotStep (the
-// numbers of a Line), instead of Spread. With RL_PRODUCTS the table has products alone; int8_joined.h adds the rest.
+//   kDotRows     maximum rows of the LHS that dots() multiplies by a column at a time
+// and the names that gemm/impl/int8_epilogue.h needs. With RL_OWN_TILE it defines int8_tile() and kDotStep (the
+// numbers of a Line) instead of Spread. With RL_PRODUCTS the table has only products; int8_joined.h adds the rest.
 #pragma once
 
 #include <cstring>

@@ -1,12 +1,12 @@
-// Joins the int8 tables of two instruction sets. An instruction set with dot products of four numbers makes products
-// alone faster: the compiler would write the same code for all other loops a second time.
+// Joins the int8 tables of two instruction sets. An instruction set with dot products of four numbers makes only
+// products faster. For all other loops, a compiler would generate the same code a second time.
 #pragma once
 
 #include "microkernels/tables/int8.h"
 
 namespace rushlight::microkernels {
 
-// Returns the table `products`, which is made with RL_PRODUCTS, with all other loops of the table `rest`.
+// Returns the table `products`, which is made with RL_PRODUCTS, together with all other loops of the table `rest`.
 inline Int8Microkernels joined(const Int8Microkernels& products, const Int8Microkernels& rest) {
   Int8Microkernels t = products;
   t.channel_sums = rest.channel_sums;

@@ -14,7 +14,7 @@ namespace rushlight::microkernels::RL_ISA {
 // Along an axis, a tile has kInputs inputs and as many transformed inputs. Their products are added up to kPoints sums,
 // which are transformed to kOutputs outputs.
 
-// The matrices of F(m x m, 3 x 3) (Lavin and Gray 2016), for infinity and the first m + 1 of the points 0, 1, -1, 2,
+// The matrices of F(m x m, 3 x 3) (Lavin and Gray 2016). The points are infinity and the first m + 1 of 0, 1, -1, 2,
 // -2.
 template <int M>
 struct Winograd;
@@ -116,15 +116,15 @@ struct WinogradApart {
   }
 };
 
-// Pointers to the pixels of a tile. For padding, `from` points to zeros, and `mask` is 0, so that channel 0 is read for
-// each channel.
+// Pointers to the pixels of a tile. For padding, `from` points to zeros, and `mask` is 0, so that every channel is read
+// from channel 0.
 template <int Inputs>
 struct WinogradPixels {
   const float* from[Inputs * Inputs];
   int64_t mask[Inputs * Inputs];
 };
 
-// Returns the sums of the squares of the inputs, which show NaN, infinities and huge numbers.
+// Returns the sums of the squares of the inputs. They are large or not finite if an input is huge, infinite or NaN.
 template <typename W, bool Inside, bool Whole>
 RL_INLINE Floats winograd_input_at(const WinogradInput& t, const WinogradPixels<W::kInputs>& pixels, int64_t c,
                                    int64_t left) {

@@ -12,7 +12,7 @@ typedef int16_t Shorts __attribute__((vector_size(kLanes * 4)));
 typedef int16_t LooseShorts __attribute__((vector_size(kLanes * 4), aligned(2), may_alias));
 typedef int32_t Lanes __attribute__((vector_size(kLanes * 4)));
 typedef int32_t LooseLanes __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
-// Sums modulo 2^32.
+// A vector of sums modulo 2^32.
 typedef uint32_t Wraps __attribute__((vector_size(kLanes * 4)));
 typedef uint32_t LooseWraps __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 
@@ -23,9 +23,9 @@ RL_INLINE Shorts widen_shorts(const int8_t* p, Bytes sign_mask) {
   return __builtin_convertvector(*reinterpret_cast<const LooseBytes*>(p) ^ sign_mask, Shorts);
 }
 
-// The matrices of F(m x m, 3 x 3), for m = 4 at the points 0, 1, -1, 2, -2. The rows of the filter matrix are
-// multiplied by 1, 2, 2, 1 (m = 2) or by 4, -6, -6, 24, 24, 1 (m = 4) to make them integers. The output matrix
-// compensates for that, except for a remaining factor of 2 in each row (m = 2), or of 24, 12, 6, 6 (m = 4).
+// The matrices of F(m x m, 3 x 3). For m = 4, the points are 0, 1, -1, 2, -2 and infinity. The rows of the filter
+// matrix are multiplied by 1, 2, 2, 1 (m = 2) or by 4, -6, -6, 24, 24, 1 (m = 4) to make them integers. The output
+// matrix compensates for this, except for a remaining factor of 2 in each row (m = 2), or of 24, 12, 6, 6 (m = 4).
 template <int M>
 struct IntegerWinograd;
 
@@ -67,7 +67,7 @@ struct IntegerWinograd<4> {
     u[4] = far - twice;
     u[5] = g[2];
   }
-  // Magnitudes of v are at most 10 times the largest magnitude of d.
+  // The magnitudes of v are at most 10 times the largest magnitude of d.
   RL_INLINE void input(const Shorts* d, Shorts* v) {
     const Shorts c = d[4] - d[2], e = (d[3] - d[1]) << 1;
     const Shorts a = d[4] - (d[2] << 2), b = d[3] - (d[1] << 2);
@@ -158,7 +158,7 @@ static void winograd_output(const int32_t* products, int64_t step, int64_t n, in
 }
 
 #if RL_VNNI
-// VNNI makes products alone faster: the set has no transforms.
+// VNNI makes only products faster, so that this table has no transforms.
 static constexpr Int8WinogradMicrokernels make_int8_winograd() { return {{}, {}, &sums_of<Int16Tile>, {}}; }
 #else
 static void winograd_filters(int m, const int8_t* from, int64_t from_step, int64_t n, int16_t* to, int64_t to_step) {
