@@ -142,6 +142,24 @@ def check_family(
         assert_same_bits(library(method, *tensors[:count]), results, what)
 
 
+IMAGE, WEIGHT = torch.ones(1, 4, 4, 4), torch.ones(4, 4, 1, 1)
+INVALID_CALLS: list[tuple[str, str, list[Any]]] = [
+    ("groups is 0", "aten::convolution.out", [IMAGE, WEIGHT, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 0]),
+    ("the factor is 0", "aten::pixel_shuffle.out", [IMAGE, 0]),
+    ("the factor is 0", "aten::pixel_unshuffle.out", [IMAGE, 0]),
+    ("there are 1 shifts and 2 dims", "aten::roll.out", [IMAGE, [1], [0, 1]]),
+    ("argument 2 is not a list", "aten::upsample_nearest2d.vec_out", [IMAGE, None, 2]),
+]
+
+
+@pytest.mark.parametrize(("message", "name", "arguments"), INVALID_CALLS)
+def test_invalid_arguments_are_refused(message: str, name: str, arguments: list[Any]) -> None:
+    program = CallProgram()
+    program.add(name, arguments, [torch.zeros(1, 4, 4, 4)])
+    with pytest.raises(AotCError, match=message):
+        c_program(program.bytes(), "model")
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_bits_of_the_portable_kernels(family: str, tmp_path: Path) -> None:
     """Tests a part of the cases, alternately with GCC and Clang."""

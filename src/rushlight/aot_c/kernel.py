@@ -165,7 +165,11 @@ class Kernel:
     def optional_floats(self, position: int) -> list[float] | None:
         """Returns an argument that is a list of constant float64 numbers or None."""
         value = self._argument(position)
-        return None if value is None else [float(item) for item in value]  # type: ignore[union-attr, arg-type]
+        if value is None:
+            return None
+        if not isinstance(value, list) or not all(isinstance(item, float) for item in value):
+            raise Unsupported(f"argument {position} is not a list of float64 numbers")
+        return value
 
     def optional_text(self, position: int) -> str | None:
         """Returns an argument that is a string or None."""

@@ -64,6 +64,7 @@ class Convolution:
             dilation=field(k, "dilation", k.ints(first + 2), dims, [1, 1, 1], 1),
         )
         transposed, groups = k.flag(first + 3), k.integer(first + 5)
+        k.require(groups > 0, f"groups is {groups}")
         extra = field(k, "output_padding", k.ints(first + 4), dims, [0, 0, 0], 0) if transposed else [0, 0, 0]
         image = Image.of(source, dims)
         shape = [source.sizes[0]] if source.rank == weight.rank else []

@@ -386,6 +386,7 @@ def _roll(k: Kernel) -> None:
         sizes, ins, outs, by = [source.numel], [1], [1], [shifts[0]]
     else:
         sizes, ins, outs = list(source.sizes), list(source.strides), list(out.strides)
+        k.require(len(shifts) == len(dims), f"there are {len(shifts)} shifts and {len(dims)} dims")
         by = [0] * source.rank
         for shift, dim in zip(shifts, dims, strict=True):
             by[normalized(k, dim, source.rank)] += shift
@@ -409,6 +410,7 @@ def _roll(k: Kernel) -> None:
 def _pixel_shuffle(k: Kernel) -> None:
     source, factor, out = k.tensor(0), k.integer(1), k.tensor(2)
     require_same(k, source, out)
+    k.require(factor > 0, f"the factor is {factor}")
     k.require(
         source.rank >= 3 and source.sizes[-3] % (factor * factor) == 0,
         "the number of channels is not a multiple of the squared factor",
@@ -431,6 +433,7 @@ def _pixel_shuffle(k: Kernel) -> None:
 def _pixel_unshuffle(k: Kernel) -> None:
     source, factor, out = k.tensor(0), k.integer(1), k.tensor(2)
     require_same(k, source, out)
+    k.require(factor > 0, f"the factor is {factor}")
     k.require(source.rank >= 3, "the rank is below 3")
     c, h, w = source.rank - 3, source.rank - 2, source.rank - 1
     k.require(
