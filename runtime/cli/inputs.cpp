@@ -1,5 +1,7 @@
 #include "cli/inputs.h"
 
+#include <cstring>
+
 #include "rushlight/module/file_loader.h"
 
 namespace rushlight {
@@ -25,10 +27,12 @@ Error InputFiles::set_one(Method& method, size_t index, const char* path) {
   std::vector<SizesType> sizes(info.sizes.begin(), info.sizes.end());
   const std::vector<DimOrderType> order(info.dim_order.begin(), info.dim_order.end());
   if (path == nullptr) {
-    // ones() does not support complex numbers and some other types; these inputs are zeros.
     TensorPtr elements = ones(sizes, info.dtype);
-    if (elements == nullptr) elements = empty(sizes, info.dtype);
-    if (elements == nullptr) return Error::MemoryAllocationFailed;
+    if (elements == nullptr) {  // ones() does not support complex numbers and some other types: these inputs are zeros
+      elements = empty(sizes, info.dtype);
+      if (elements == nullptr) return Error::MemoryAllocationFailed;
+      std::memset(elements->mutable_data_ptr(), 0, elements->nbytes());
+    }
     return set_elements(method, index, std::move(elements), order);
   }
   RL_ASSIGN(const auto loader, FileDataLoader::open(path));

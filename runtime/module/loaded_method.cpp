@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "rushlight/module/backends.h"
@@ -107,14 +108,19 @@ Error LoadedMethod::set_input(size_t index, const EValue& value) {
 }
 
 Error LoadedMethod::run(Span<const EValue> inputs) {
+  const Error error = set_inputs_and_execute(inputs);
+  // The method may read the caller's memory in place, which need not exist in a later call.
+  for (size_t i = 0; i < std::min(inputs.size(), inputs_set_.size()); ++i) inputs_set_[i] = false;
+  return error;
+}
+
+Error LoadedMethod::set_inputs_and_execute(Span<const EValue> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) RL_TRY(set_input(i, inputs[i]));
   for (size_t i = 0; i < inputs_set_.size(); ++i) {
     RL_REQUIRE(inputs_set_[i], InvalidArgument, "method '%.80s' has %zu inputs, but %zu are given",
                method_->meta().name().data(), inputs_set_.size(), inputs.size());
   }
-  const Error error = method_->execute();
-  for (size_t i = 0; i < inputs.size(); ++i) inputs_set_[i] = false;
-  return error;
+  return method_->execute();
 }
 
 }  // namespace rushlight

@@ -11,6 +11,7 @@
 #include "rushlight/module/defaults.h"
 #include "rushlight/module/file_loader.h"
 #include "rushlight/threads/thread_pool.h"
+#include "tests/support/kernels.h"
 #include "tests/support/loaded.h"
 #include "tests/support/small_net.h"
 
@@ -158,6 +159,19 @@ TEST(Limits, AMethodKeepsToTheLimitOfMemoryOrFails) {
     EXPECT_MESSAGE("the limit of " + std::to_string(limit) + " bytes (Limits::memory)");
   }
   EXPECT_GT(loaded_with, 512u);
+}
+
+TEST(Module, ARunThatFailsKeepsNoInputs) {
+  const std::vector<uint8_t> bytes = build(add_program());
+  auto loaded = LoadedMethod::load(load_program(bytes), "forward", test_environment());
+  ASSERT_TRUE(loaded.ok()) << last_error_message();
+  OwnTensor<float> x({2}, {1, 2}), wrong({3}, {1, 2, 3});
+  const EValue inputs[] = {x.value(), wrong.value()};
+  EXPECT_EQ((*loaded)->run(inputs), Error::InvalidArgument);
+  EXPECT_EQ((*loaded)->run({}), Error::InvalidArgument);
+  EXPECT_MESSAGE("has 2 inputs, but 0 are given");
+  const EValue both[] = {x.value(), x.value()};
+  EXPECT_EQ((*loaded)->run(both), Error::Ok);
 }
 
 Floats run_small_net(LoadedMethod& loaded, int batch) {

@@ -133,6 +133,7 @@ class LoadedMethod {
  private:
   LoadedMethod() = default;
   Error allocate_planned(const MethodMeta& meta);
+  Error set_inputs_and_execute(Span<const EValue> inputs);
 
   std::shared_ptr<LoadedProgram> program_;
   std::shared_ptr<LoadedData> data_;
