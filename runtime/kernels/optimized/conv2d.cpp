@@ -113,7 +113,7 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   const int64_t packing = round_up(gemm_scratch(kernels, depth, rows * halo.row), 16);
   const int64_t size = packing + round_up(channels * halo.plane + halo.slack, 16);
   if (channels * halo.plane > INT32_MAX) {
-    context.fail(Error::MemoryAllocationFailed, "a row of the padded input does not fit 2^31 elements");
+    context.fail(Error::MemoryAllocationFailed, "a band of the padded input has 2^31 elements or more");
     return false;
   }
   float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));

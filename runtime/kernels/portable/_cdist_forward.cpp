@@ -39,7 +39,7 @@ void cdist_forward_out(KernelRuntimeContext& context, const Tensor& a, const Ten
                        std::optional<int64_t>, Tensor& out) {
   const int64_t rank_a = a.dim(), rank_b = b.dim();
   RL_KERNEL_REQUIRE(context, rank_a >= 2 && rank_b >= 2 && a.size(rank_a - 1) == b.size(rank_b - 1), InvalidArgument,
-                    "the points have shapes of rank %lld and %lld, or lengths which differ",
+                    "the points need rank 2 or more and equal lengths; their ranks are %lld and %lld",
                     static_cast<long long>(rank_a), static_cast<long long>(rank_b));
   RL_KERNEL_REQUIRE(context, p >= 0, InvalidArgument, "p is negative");
   Shape shape;

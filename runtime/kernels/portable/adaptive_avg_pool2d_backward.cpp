@@ -13,7 +13,7 @@ void adaptive_avg_pool2d_backward_out(KernelRuntimeContext& context, const Tenso
   RL_KERNEL_REQUIRE(context,
                     (rank == 3 || rank == 4) && grad_output.dim() == rank &&
                         grad_output.size(rank - 3) == in.size(rank - 3) && grad_output.size(0) == in.size(0),
-                    InvalidArgument, "grad_output does not suit the image");
+                    InvalidArgument, "the shape of grad_output does not match the image");
   if (!require_same_dtype(context, in, grad_output) || !require_same_dtype(context, in, out)) return;
   if (!resize_out(context, out, in.sizes())) return;
   fill_tensor(context, out, 0);

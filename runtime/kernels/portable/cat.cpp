@@ -50,7 +50,7 @@ void cat_out(KernelRuntimeContext& context, Span<const Tensor> tensors, int64_t 
     type.with(tensor);
     if (is_nothing(*first)) first = &tensor;
   }
-  RL_KERNEL_REQUIRE(context, first->dim() > 0, InvalidArgument, "zero-dim tensors cannot be joined");
+  RL_KERNEL_REQUIRE(context, first->dim() > 0, InvalidArgument, "zero-dim tensors cannot be concatenated");
   int64_t axis;
   if (!normalize_dim(context, dim, first->dim(), &axis) || !require_cast(context, type.get(), out)) return;
   int64_t length = 0;
@@ -58,7 +58,7 @@ void cat_out(KernelRuntimeContext& context, Span<const Tensor> tensors, int64_t 
     if (is_nothing(tensor)) continue;
     bool fits = tensor.dim() == first->dim();
     for (int64_t i = 0; fits && i < tensor.dim(); ++i) fits = i == axis || tensor.size(i) == first->size(i);
-    RL_KERNEL_REQUIRE(context, fits, InvalidArgument, "tensors to be joined differ in a dim other than %lld",
+    RL_KERNEL_REQUIRE(context, fits, InvalidArgument, "the concatenated tensors differ in a dim other than %lld",
                       static_cast<long long>(axis));
     length += tensor.size(axis);
   }

@@ -92,10 +92,10 @@ void embedding_bag_out(KernelRuntimeContext& context, const Tensor& weight, cons
   (void)sparse;
   RL_KERNEL_REQUIRE(context, weight.dim() == 2 && indices.dim() == 1 && offsets.dim() == 1, InvalidArgument,
                     "embedding_bag needs a matrix of weights and vectors of indices and offsets");
-  RL_KERNEL_REQUIRE(context, mode >= kSum && mode <= kMax, InvalidArgument, "there is no mode %lld",
-                    static_cast<long long>(mode));
+  RL_KERNEL_REQUIRE(context, mode >= kSum && mode <= kMax, InvalidArgument,
+                    "mode %lld is not 0 (sum), 1 (mean) or 2 (max)", static_cast<long long>(mode));
   RL_KERNEL_REQUIRE(context, !per_sample_weights || (mode == kSum && same_shape(*per_sample_weights, indices)),
-                    InvalidArgument, "per_sample_weights need the mode sum and the shape of the indices");
+                    InvalidArgument, "per_sample_weights need mode 0 (sum) and the shape of the indices");
   RL_KERNEL_REQUIRE(context, !include_last_offset || offsets.size(0) >= 1, InvalidArgument, "there are no offsets");
   if (!require_same_dtype(context, weight, out)) return;
   if (per_sample_weights && !require_same_dtype(context, weight, *per_sample_weights)) return;
@@ -154,7 +154,7 @@ void embedding_bag_out(KernelRuntimeContext& context, const Tensor& weight, cons
       }
     }
   });
-  RL_KERNEL_REQUIRE(context, ordered, InvalidArgument, "the offsets do not ascend");
+  RL_KERNEL_REQUIRE(context, ordered, InvalidArgument, "the offsets are not in ascending order");
 }
 
 }  // namespace rushlight::portable

@@ -14,7 +14,7 @@ void embedding_dense_backward_out(KernelRuntimeContext& context, const Tensor& g
                                   int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq, Tensor& out) {
   bool fits = grad_output.dim() == indices.dim() + 1;
   for (int64_t i = 0; fits && i < indices.dim(); ++i) fits = grad_output.size(i) == indices.size(i);
-  RL_KERNEL_REQUIRE(context, fits, InvalidArgument, "grad_output does not suit the indices");
+  RL_KERNEL_REQUIRE(context, fits, InvalidArgument, "the shape of grad_output does not match the indices");
   const int64_t width = grad_output.size(indices.dim());
   if (!require_indices(context, indices, 0, num_weights) || !require_same_dtype(context, grad_output, out)) return;
   if (!resize_out(context, out, {num_weights, width})) return;

@@ -37,7 +37,8 @@ void masked_scatter_out(KernelRuntimeContext& context, const Tensor& in, const T
       }
     });
   });
-  RL_KERNEL_REQUIRE(context, enough, InvalidArgument, "the mask needs more than the source's %lld elements",
+  RL_KERNEL_REQUIRE(context, enough, InvalidArgument,
+                    "the mask selects more elements than the source has (%lld elements)",
                     static_cast<long long>(source.numel()));
 }
 

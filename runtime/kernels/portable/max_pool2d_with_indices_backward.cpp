@@ -43,7 +43,7 @@ void max_pool2d_with_indices_backward_out(KernelRuntimeContext& context, const T
       }
     }
   });
-  RL_KERNEL_REQUIRE(context, inside, InvalidArgument, "an index lies outside of the image");
+  RL_KERNEL_REQUIRE(context, inside, InvalidArgument, "an index is outside of the image");
 }
 
 }  // namespace rushlight::portable

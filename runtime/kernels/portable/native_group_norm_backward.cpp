@@ -86,12 +86,12 @@ void native_group_norm_backward_out(KernelRuntimeContext& context, const Tensor&
                                     const Tensor& mean, const Tensor& rstd, const std::optional<Tensor>& weight,
                                     int64_t n, int64_t c, int64_t spatial, int64_t group, Span<const bool> output_mask,
                                     Tensor& grad_in, Tensor& grad_weight, Tensor& grad_bias) {
-  RL_KERNEL_REQUIRE(context, output_mask.size() == 3, InvalidArgument, "output_mask has not three items");
+  RL_KERNEL_REQUIRE(context, output_mask.size() == 3, InvalidArgument, "output_mask does not have three items");
   RL_KERNEL_REQUIRE(context, in.numel() == n * c * spatial && same_shape(grad, in) && group > 0 && c % group == 0,
-                    InvalidArgument, "N, C, HxW or group does not fit the input's shape");
+                    InvalidArgument, "N, C, HxW or group does not match the shape of the input");
   RL_KERNEL_REQUIRE(context,
                     mean.numel() == n * group && rstd.numel() == n * group && (!weight || weight->numel() == c),
-                    InvalidArgument, "mean, rstd or weight does not fit the input's shape");
+                    InvalidArgument, "mean, rstd or weight does not match the shape of the input");
   for (const Tensor& tensor : {grad, in, mean, rstd, grad_in}) {
     RL_KERNEL_REQUIRE(context, is_contiguous_dim_order(tensor.dim_order()), NotSupported, "tensors must be contiguous");
   }

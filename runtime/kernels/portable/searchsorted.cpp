@@ -18,7 +18,7 @@ void searchsorted_tensor_out(KernelRuntimeContext& context, const Tensor& sorted
   for (int64_t d = 0; fits && rank > 1 && d + 1 < rank; ++d) fits = sorted.size(d) == in.size(d);
   RL_KERNEL_REQUIRE(context, fits, InvalidArgument, "the sorted sequences and the values differ in a leading dim");
   RL_KERNEL_REQUIRE(context, !sorter || (sorter->scalar_type() == ScalarType::Long && same_shape(*sorter, sorted)),
-                    InvalidArgument, "the sorter is not a tensor of int64 of the sequences' shape");
+                    InvalidArgument, "the sorter is not an int64 tensor with the shape of the sequences");
   RL_KERNEL_REQUIRE(context, !side || *side == "left" || *side == "right", InvalidArgument,
                     "side is not 'left' or 'right'");
   if (!resize_out_like(context, out, in)) return;

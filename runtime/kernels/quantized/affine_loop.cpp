@@ -272,7 +272,7 @@ void dequantize_parts(KernelRuntimeContext& context, const LoopNest& nest, const
   style.common = zero_points ? result_type(in, scales, *zero_points) : result_type(in, scales);
   style.exact_zero = !zero_points || !is_floating(zero_points->scalar_type());
   style.float_zero = zero_points && zero_points->scalar_type() == ScalarType::Float;
-  RL_KERNEL_REQUIRE(context, is_floating(style.common), InvalidType, "scales of %s are not supported",
+  RL_KERNEL_REQUIRE(context, is_floating(style.common), InvalidType, "scales of dtype %s are not supported",
                     dtype_name(scales.scalar_type()));
   dequantize_elements(context, nest, in, out, {scale, zero}, style);
 }
@@ -312,7 +312,7 @@ const double* numbers_of(KernelRuntimeContext& context, const Tensor& tensor, bo
   if (numbers == nullptr) return nullptr;
   const ScalarType type = tensor.scalar_type();
   if (!dtypes::kRealH.contains(type)) {
-    context.fail(Error::InvalidType, "scales and zero points of %s are not supported", dtype_name(type));
+    context.fail(Error::InvalidType, "scales and zero points of dtype %s are not supported", dtype_name(type));
     return nullptr;
   }
   LoopNest nest = LoopNest::over(tensor.sizes());
@@ -381,7 +381,7 @@ bool require_range(KernelRuntimeContext& context, int64_t quant_min, int64_t qua
       return false;
   }
   if (quant_min < least || quant_max > most || quant_min > quant_max) {
-    context.fail(Error::InvalidArgument, "the range [%lld, %lld] is empty or not within that of %s",
+    context.fail(Error::InvalidArgument, "the range [%lld, %lld] is empty or exceeds the range of %s",
                  static_cast<long long>(quant_min), static_cast<long long>(quant_max), dtype_name(dtype));
     return false;
   }

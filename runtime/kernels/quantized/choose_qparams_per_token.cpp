@@ -11,7 +11,7 @@ namespace rushlight::quantized {
 // float16 is computed in float32.
 void choose_qparams_per_token_out(KernelRuntimeContext& context, const Tensor& in, ScalarType dtype, Tensor& scale,
                                   Tensor& zero_point) {
-  RL_KERNEL_REQUIRE(context, dtype == ScalarType::Char, InvalidType, "tokens are quantized to int8, not %s",
+  RL_KERNEL_REQUIRE(context, dtype == ScalarType::Char, InvalidType, "tokens are quantized to int8 only, not to %s",
                     dtype_name(dtype));
   const int64_t tokens = resize_for_tokens(context, in, scale, zero_point);
   if (tokens < 0) return;

@@ -38,7 +38,7 @@ bool read_weight(KernelRuntimeContext& context, const Tensor& weight, int bits, 
   const bool shared = scales.dim() < 2 && scales.numel() == 1;
   if (scales.dim() > 2 || groups == 0 || (!shared && scales.numel() != w.rows * groups) || w.columns % groups != 0 ||
       (zero_points && zero_points->numel() != scales.numel())) {
-    context.fail(Error::InvalidArgument, "%lld scales do not fit a weight [%lld, %lld]",
+    context.fail(Error::InvalidArgument, "%lld scales do not fit a weight of shape [%lld, %lld]",
                  static_cast<long long>(scales.numel()), static_cast<long long>(w.rows),
                  static_cast<long long>(w.columns));
     return false;

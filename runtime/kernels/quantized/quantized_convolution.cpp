@@ -57,8 +57,8 @@ void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
                                int64_t zero, int64_t least, int64_t most, Tensor& out) {
   Convolution c;
   RL_KERNEL_REQUIRE(context, is_byte(in) && weight.scalar_type() == ScalarType::Char, InvalidType,
-                    "the input is %s and the weight %s, not int8 or uint8, and int8", dtype_name(in.scalar_type()),
-                    dtype_name(weight.scalar_type()));
+                    "the input is %s and the weight is %s; the input must be int8 or uint8, and the weight int8",
+                    dtype_name(in.scalar_type()), dtype_name(weight.scalar_type()));
   if (!require_output(context, out, least, most) ||
       !read_convolution(context, in, weight, stride, padding, dilation, transposed, output_padding, groups, &c)) {
     return;
@@ -67,7 +67,7 @@ void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
   const int64_t outputs = shape.sizes[shape.dim - c.dims - 1];
   RL_KERNEL_REQUIRE(
       context, (weight_scales.numel() == outputs || weight_scales.numel() == 1) && (!bias || bias->numel() == outputs),
-      InvalidArgument, "scales or bias do not have one element per output channel");
+      InvalidArgument, "the scales or the bias do not have one element per output channel");
   if (!resize_out(context, out, shape.span())) return;
   const double* const scales = numbers_of(context, weight_scales);
   const double* const offsets = bias ? numbers_of(context, *bias) : nullptr;

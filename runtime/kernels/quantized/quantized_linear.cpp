@@ -39,7 +39,7 @@ void quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, doubl
     return;
   }
   RL_KERNEL_REQUIRE(context, w.group >= w.columns && !w.is_unsigned, InvalidArgument,
-                    "the weight is int8 with one scale a row");
+                    "the weight must be int8 with one scale per row");
   const RowMajorInput inputs(context, in);
   RowMajorOutput results(context, out);
   const double* const offsets = bias ? numbers_of(context, *bias) : nullptr;

@@ -13,7 +13,7 @@ void quantized_softmax_out(KernelRuntimeContext& context, const Tensor& in, cons
   RL_KERNEL_REQUIRE(context, is_byte(in), InvalidType, "the input is %s, not int8 or uint8",
                     dtype_name(in.scalar_type()));
   RL_KERNEL_REQUIRE(context, exponentials.scalar_type() == ScalarType::Int && exponentials.numel() == 256,
-                    InvalidArgument, "the exponentials are %lld numbers of %s, not 256 of int32",
+                    InvalidArgument, "the table of exponentials has %lld elements of %s, not 256 of int32",
                     static_cast<long long>(exponentials.numel()), dtype_name(exponentials.scalar_type()));
   if (!require_output(context, out, least, most) || !normalize_dim(context, dim, in.dim(), &axis) ||
       !resize_out_like(context, out, in)) {

@@ -44,7 +44,8 @@ bool AdvancedIndex::broadcast(KernelRuntimeContext& context, Span<const SizesTyp
 bool AdvancedIndex::add_mask(KernelRuntimeContext& context, const Tensor& mask, int64_t first_axis) {
   for (int64_t d = 0; d < mask.dim(); ++d) {
     if (first_axis + d >= rank_ || mask.size(d) != sizes_[first_axis + d]) {
-      context.fail(Error::InvalidArgument, "a mask does not have the shape of the dims from %lld on",
+      context.fail(Error::InvalidArgument,
+                   "the shape of a mask differs from the sizes of the indexed dims, which begin at dim %lld",
                    static_cast<long long>(first_axis));
       return false;
     }
@@ -130,7 +131,8 @@ bool AdvancedIndex::read(KernelRuntimeContext& context, const Tensor& indexed,
     if (place >= 0) ++place;
   }
   if (shape_.dim > kMaxDim) {
-    context.fail(Error::InvalidArgument, "the indexed shape has %d dims, more than %d", shape_.dim, kMaxDim);
+    context.fail(Error::InvalidArgument, "the indexed result has %d dims, but at most %d are supported", shape_.dim,
+                 kMaxDim);
     return false;
   }
   return true;

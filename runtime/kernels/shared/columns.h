@@ -27,7 +27,7 @@ inline bool read_columns(KernelRuntimeContext& context, int64_t height, int64_t 
                                                              : pooled_size(sizes[i], w.kernel[i + 1], w.stride[i + 1],
                                                                            w.padding[i + 1], w.dilation[i + 1], false);
     if (columns->count[i] <= 0) {
-      context.fail(Error::InvalidArgument, "a window of %lld does not fit into an image of %lld",
+      context.fail(Error::InvalidArgument, "a window of size %lld does not fit into an image of size %lld",
                    static_cast<long long>(w.kernel[i + 1]), static_cast<long long>(sizes[i]));
       return false;
     }

@@ -175,7 +175,8 @@ bool read_convolution(KernelRuntimeContext& context, const Tensor& in, const Ten
   c->transposed = transposed;
   c->groups = groups;
   if (c->dims < 1 || c->dims > 3 || (in.dim() != weight.dim() && in.dim() != weight.dim() - 1)) {
-    context.fail(Error::InvalidArgument, "convolution needs a weight of rank 3, 4 or 5, not %lld, and such an input",
+    context.fail(Error::InvalidArgument,
+                 "convolution needs a weight of rank 3, 4 or 5, not %lld, and an input of the same rank or one less",
                  static_cast<long long>(weight.dim()));
     return false;
   }
@@ -191,7 +192,8 @@ bool read_convolution(KernelRuntimeContext& context, const Tensor& in, const Ten
       groups > 0 && weight.size(0) % groups == 0 && weight.size(0) > 0 &&
       (transposed ? channels == weight.size(0) : channels % groups == 0 && channels / groups == weight.size(1));
   if (!fits) {
-    context.fail(Error::InvalidArgument, "an input of %lld channels, a weight of %lld x %lld and %lld groups disagree",
+    context.fail(Error::InvalidArgument,
+                 "an input of %lld channels does not match a weight of shape [%lld, %lld, ...] and %lld groups",
                  static_cast<long long>(channels), static_cast<long long>(weight.size(0)),
                  static_cast<long long>(weight.size(1)), static_cast<long long>(groups));
   }

@@ -122,7 +122,7 @@ void FourierTransform::run(Complex* in, Complex* out, bool inverse) const {
 
 bool fourier_scale(KernelRuntimeContext& context, int64_t normalization, double points, double* scale) {
   if (normalization < 0 || normalization > 2) {
-    context.fail(Error::InvalidArgument, "there is no normalization %lld", static_cast<long long>(normalization));
+    context.fail(Error::InvalidArgument, "normalization %lld is not 0, 1 or 2", static_cast<long long>(normalization));
     return false;
   }
   *scale = normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(points) : 1 / points;

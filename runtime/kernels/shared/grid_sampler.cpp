@@ -150,10 +150,10 @@ void grid_sample(KernelRuntimeContext& context, const Tensor& in, const Tensor& 
   RL_KERNEL_REQUIRE(
       context,
       in.dim() == dims + 2 && grid.dim() == dims + 2 && grid.size(dims + 1) == dims && grid.size(0) == in.size(0),
-      InvalidArgument, "a grid of %lld coordinates does not suit the image",
+      InvalidArgument, "a grid with %lld coordinates per point does not match the shape of the image",
       static_cast<long long>(grid.dim() > 0 ? grid.size(grid.dim() - 1) : 0));
   RL_KERNEL_REQUIRE(context, interpolation >= 0 && interpolation <= (dims == 2 ? 2 : 1) && padding >= 0 && padding <= 2,
-                    InvalidArgument, "there is no interpolation mode %lld with padding mode %lld",
+                    InvalidArgument, "interpolation mode %lld with padding mode %lld is not supported",
                     static_cast<long long>(interpolation), static_cast<long long>(padding));
   Shape shape;
   shape.push(in.size(0));

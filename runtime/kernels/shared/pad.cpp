@@ -22,7 +22,7 @@ void pad_with_own(KernelRuntimeContext& context, const Tensor& in, Span<const in
                   PadMode mode, Tensor& out) {
   const int64_t rank = in.dim();
   RL_KERNEL_REQUIRE(context, static_cast<int64_t>(padding.size()) == 2 * dims && (rank == dims + 1 || rank == dims + 2),
-                    InvalidArgument, "%zu pad widths of %lld dims do not suit a tensor of rank %lld", padding.size(),
+                    InvalidArgument, "%zu pad widths for %lld dims do not match a tensor of rank %lld", padding.size(),
                     static_cast<long long>(dims), static_cast<long long>(rank));
   Shape shape(in.sizes());
   int64_t table_size = 0;

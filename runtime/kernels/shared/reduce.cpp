@@ -167,7 +167,7 @@ void run_reduce(KernelRuntimeContext& context, const Tensor& input, DimMask mask
   if (!ordered) reduced.sort_by(0);
   reduced.collapse();
   const Runner runner(input, outs, kept, reduced, function);
-  RL_KERNEL_REQUIRE(context, runner.usable(), InvalidType, "reducing %s into %s is not supported",
+  RL_KERNEL_REQUIRE(context, runner.usable(), InvalidType, "a reduction from %s to %s is not supported",
                     dtype_name(input.scalar_type()), dtype_name(outs[0].scalar_type()));
   const int64_t each = reduced.numel();
   const int64_t grain = each > 0 && each < kGrain ? (kGrain / each + kTile - 1) / kTile * kTile : kTile;

@@ -144,7 +144,8 @@ bool scatter_reduction(KernelRuntimeContext& context, std::string_view name, boo
     if (name == "add") return *reduction = R::Sum, true;
     if (name == "multiply") return *reduction = R::Product, true;
   }
-  context.fail(Error::InvalidArgument, "there is no reduction '%.*s'", static_cast<int>(name.size()), name.data());
+  context.fail(Error::InvalidArgument, "the reduction '%.*s' is not supported", static_cast<int>(name.size()),
+               name.data());
   return false;
 }
 
