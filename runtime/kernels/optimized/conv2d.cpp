@@ -20,13 +20,14 @@ namespace {
 // Floats of padded input that fit into a worker's second-level cache.
 constexpr int64_t kBandFloats = 256 * 1024;
 
-// Returns the output rows per band: the padded input of a band fits into `floats`, and bands divide `all` evenly.
+// Returns the output rows per band: the padded input of a band fits into `floats`, and the bands of the `all` rows have
+// about the same size.
 int64_t band_rows(const Conv2d& conv, int64_t channels, int64_t all, int64_t floats) {
   const Halo one(conv, 1, 0);
   const int64_t row = channels * one.phases_h * one.phases_w * one.row;
   const int64_t halo = one.rows - 1;
-  const int64_t most = std::max<int64_t>(1, floats / std::max<int64_t>(1, row) - halo);
-  const int64_t bands = (all + most - 1) / most;
+  const int64_t max_rows = std::max<int64_t>(1, floats / std::max<int64_t>(1, row) - halo);
+  const int64_t bands = (all + max_rows - 1) / max_rows;
   return (all + bands - 1) / bands;
 }
 
@@ -165,7 +166,7 @@ bool conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   if (conv.batch == 0 || conv.outputs == 0 || conv.out_height == 0 || conv.out_width == 0) return true;
   if (pointwise(conv)) return pointwise_conv2d(context, conv);
   if (depthwise(conv)) return depthwise_conv2d(context, conv);
-  if (suits_winograd(conv)) return conv2d_winograd(context, conv);
+  if (supports_winograd(conv)) return conv2d_winograd(context, conv);
   return general_conv2d(context, conv);
 }
 

@@ -14,9 +14,9 @@ struct ReductionShape {
 
 // Sets `result`. Returns false if the dims in `mask` are not adjacent (dims of size 1 do not matter), or if the tensor
 // is not row-major float32 or has no elements.
-bool fold(const Tensor& tensor, DimMask mask, ReductionShape* result);
+bool float_reduction_shape(const Tensor& tensor, DimMask mask, ReductionShape* result);
 // Does the same for elements of any dtype.
-bool shape_of_reduced_elements(const Tensor& tensor, DimMask mask, ReductionShape* result);
+bool reduction_shape(const Tensor& tensor, DimMask mask, ReductionShape* result);
 
 enum class Reduction : uint8_t { Sum, Mean, Largest, Smallest };
 
@@ -25,9 +25,9 @@ bool reduce_dims(KernelRuntimeContext& context, Reduction reduction, const Tenso
                  const Tensor& out);
 
 // reduce_dims() calls these functions for float16 and bfloat16, and for integers, whose sums are int64.
-bool reduce_f16(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& fold,
+bool reduce_f16(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& shape,
                 const Tensor& out);
-bool reduce_integers(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& fold,
+bool reduce_integers(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& shape,
                      const Tensor& out);
 
 // With fewer elements than this, a second thread does not pay off.

@@ -56,9 +56,9 @@ void cdist_forward_out(KernelRuntimeContext& context, const Tensor& a, const Ten
   LoopNest nest = LoopNest::over(shape.span());
   nest.operands = 3;
   for (int d = 0; d < nest.dim; ++d) {
-    const auto stride = [&](const Tensor& points, int64_t still) -> int64_t {
+    const auto stride = [&](const Tensor& points, int64_t broadcast_dim) -> int64_t {
       const int64_t axis = d - batch + points.dim() - 2;
-      if (d >= batch) return d - batch == still ? 0 : points.stride(points.dim() - 2);
+      if (d >= batch) return d - batch == broadcast_dim ? 0 : points.stride(points.dim() - 2);
       return axis < 0 || points.size(axis) == 1 ? 0 : points.stride(axis);
     };
     nest.stride[0][d] = out.stride(d);

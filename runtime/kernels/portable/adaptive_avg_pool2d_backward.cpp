@@ -34,13 +34,13 @@ void adaptive_avg_pool2d_backward_out(KernelRuntimeContext& context, const Tenso
         }
         const int64_t count = (end[1] - begin[1]) * (end[2] - begin[2]);
         if (count == 0) continue;
-        const T share =
+        const T gradient =
             static_cast<T>(static_cast<Number>(from[position[1] * source.stride[1] + position[2] * source.stride[2]]) /
                            static_cast<Number>(count));
         for (int64_t y = begin[1]; y < end[1]; ++y) {
           for (int64_t x = begin[2]; x < end[2]; ++x) {
             T& sum = to[y * target.stride[1] + x * target.stride[2]];
-            sum = add_elements(sum, share);
+            sum = add_elements(sum, gradient);
           }
         }
       }

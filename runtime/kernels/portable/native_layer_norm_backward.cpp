@@ -13,7 +13,7 @@ namespace {
 struct Problem {
   const Tensor &grad, &in, &mean, &rstd;
   const std::optional<Tensor>& weight;
-  const Tensor *grad_in, *grad_weight, *grad_bias;  // null if the gradient is not wanted
+  const Tensor *grad_in, *grad_weight, *grad_bias;  // null if the gradient is not requested
   int64_t rows, length;
 };
 

@@ -18,8 +18,8 @@ bool require_gather_shapes(KernelRuntimeContext& context, const Tensor& indexed,
 bool require_gather_index(KernelRuntimeContext& context, const Tensor& indexed, int64_t axis, const Tensor& index,
                           const Tensor& other);
 
-// Returns the loops over all elements of `index`. Operand 0 is the index, operand 1 (`along`) has the same positions as
-// the index. Operand 2 is the tensor that is indexed along `axis`; its offsets do not include this axis.
+// Returns the loops over all elements of `index`. Operand 0 is `index`. Operand 1 is `along`, whose elements have the
+// same positions as those of `index`. Operand 2 is `indexed`, and its offsets do not include `axis`.
 LoopNest gather_loops(const Tensor& index, const Tensor& along, const Tensor& indexed, int64_t axis);
 
 // Calls body(offset in along, offset in indexed) for every element of the index from `begin` to `end`.

@@ -68,7 +68,7 @@ T mean_of(T sum, int64_t count) {
 
 // The source of a scatter: either `src`, which has the same positions as the index, or one number.
 struct Source {
-  const Tensor& along;  // the tensor for the loop's offsets: `src`, or the index for a number
+  const Tensor& along;  // the tensor whose strides the loop uses: `src`, or the index if the source is a number
   const void* data;
   int64_t step;  // 1 for `src`, 0 for a number
 };

@@ -9,7 +9,7 @@
 namespace rushlight {
 
 // A shape that owns its sizes. An invalid size is stored as -1; a rank above kMaxDim is stored unchanged. resize_out()
-// refuses both.
+// fails for both.
 struct Shape {
   SizesType sizes[kMaxDim] = {};
   int dim = 0;
