@@ -16,7 +16,7 @@ using microkernels::UnaryOp;
 
 namespace {
 
-// With fewer elements than this, a second thread does not pay off.
+// With fewer elements than this, a second thread makes a kernel slower.
 constexpr int64_t kGrain = 16 * 1024;
 constexpr int64_t kCostlyGrain = 2 * 1024;
 

@@ -7,7 +7,7 @@
 
 namespace rushlight::optimized {
 
-// Whether a function takes dozens of instructions.
+// Whether a function needs dozens of instructions per element.
 constexpr bool is_costly(microkernels::UnaryOp op) {
   return op >= microkernels::UnaryOp::Exp && op <= microkernels::UnaryOp::Elu;
 }

@@ -12,7 +12,7 @@ using microkernels::Int8Microkernels;
 
 namespace {
 
-// With fewer multiplications than this, a second thread does not pay off.
+// With fewer multiplications than this, a second thread makes the product slower.
 constexpr int64_t kSerialInt8Work = 2 * microkernels::kSerialWork;
 // With at least this number of rows, the RHS is packed. For depths up to kShortDepth, fewer rows are enough.
 constexpr int64_t kPackedRows = 64, kPackedRowsOfShortDepth = 12, kShortDepth = 64;

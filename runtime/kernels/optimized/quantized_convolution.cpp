@@ -20,7 +20,7 @@ namespace {
 // Output pixels of one task, and the number of multiplications below which one thread computes all tasks.
 constexpr int64_t kPart = 96, kSerialTaps = 1 << 16;
 
-// Whether an image is channels-last: batch, pixels, channels. Axes of one element do not matter.
+// Whether an image is channels-last: batch, pixels, channels. The strides of axes of size 1 are ignored.
 bool has_channels_last(const ImageLayout& image) {
   int64_t expected = 1;
   const auto fits = [&](int64_t size, int64_t stride) {
@@ -92,7 +92,7 @@ void run_depthwise(KernelRuntimeContext& context, const Int8Window& w, const int
   });
 }
 
-// Computes all groups; workers share the groups and their parts. `product` is the product of the first group.
+// Computes all groups; workers share the groups and their parts. `gemm` is the product of the first group.
 void run_groups(KernelRuntimeContext& context, const Int8Window& w, const Int8Gemm& gemm, int64_t groups,
                 int64_t inputs) {
   const Int8Microkernels& kernels = microkernels::int8_microkernels();

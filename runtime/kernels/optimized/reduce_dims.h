@@ -12,7 +12,7 @@ struct ReductionShape {
   int64_t outer = 1, reduced = 1, inner = 1;
 };
 
-// Sets `result`. Returns false if the dims in `mask` are not adjacent (dims of size 1 do not matter), or if the tensor
+// Sets `result`. Returns false if the dims in `mask` are not adjacent (dims of size 1 are ignored), or if the tensor
 // is not row-major float32 or has no elements.
 bool float_reduction_shape(const Tensor& tensor, DimMask mask, ReductionShape* result);
 // Does the same for elements of any dtype.
@@ -30,7 +30,7 @@ bool reduce_f16(KernelRuntimeContext& context, Reduction reduction, const Tensor
 bool reduce_integers(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& shape,
                      const Tensor& out);
 
-// With fewer elements than this, a second thread does not pay off.
+// With fewer elements than this, a second thread makes a kernel slower.
 inline constexpr int64_t kReductionGrain = 16 * 1024;
 
 }  // namespace rushlight::optimized

@@ -349,7 +349,7 @@ const double* elements_as_double(KernelRuntimeContext& context, const Tensor& te
   return numbers;
 }
 
-bool number_of(KernelRuntimeContext& context, const char* name, const Tensor& tensor, double* value) {
+bool single_element(KernelRuntimeContext& context, const char* name, const Tensor& tensor, double* value) {
   if (tensor.numel() != 1) {
     context.fail(Error::InvalidArgument, "the %s has %lld elements, not one", name,
                  static_cast<long long>(tensor.numel()));

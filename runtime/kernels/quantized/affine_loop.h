@@ -30,15 +30,15 @@ struct AffineArithmetic {
   double quant_min = 0, quant_max = 0;
 };
 
-// Run the loops over out, in and parts (operands 0, 1, 2 of the loops).
+// Run the loops. Operands 0, 1 and 2 of the loops are out, in and the arrays of `parameters`.
 void quantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
-                       const QuantizationParameters& parts, const AffineArithmetic& arithmetic);
+                       const QuantizationParameters& parameters, const AffineArithmetic& arithmetic);
 void dequantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
-                         const QuantizationParameters& parts, const AffineArithmetic& arithmetic);
+                         const QuantizationParameters& parameters, const AffineArithmetic& arithmetic);
 
 // Quantizes and dequantizes float32 values; `inverse` contains the reciprocals of the scales.
 void fake_quantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
-                            const QuantizationParameters& parts, const double* inverse,
+                            const QuantizationParameters& parameters, const double* inverse,
                             const AffineArithmetic& arithmetic);
 
 // Quantizes as eager PyTorch's per-token and per-group functions do: the zero point is added before rounding.
@@ -63,7 +63,7 @@ LoopNest nest_of_groups(const Tensor& out, const Tensor& in, int64_t group);
 // the reciprocals, computed in the dtype of the tensor. If there is no memory, records the failure and returns null.
 const double* elements_as_double(KernelRuntimeContext& context, const Tensor& tensor, bool invert = false);
 // Returns the only element of a tensor. Records the failure if there is not exactly one.
-bool number_of(KernelRuntimeContext& context, const char* name, const Tensor& tensor, double* value);
+bool single_element(KernelRuntimeContext& context, const char* name, const Tensor& tensor, double* value);
 
 // Record the failure if a range exceeds the range of the dtype, or if a tensor has another dtype.
 bool require_range(KernelRuntimeContext& context, int64_t quant_min, int64_t quant_max, ScalarType dtype);

@@ -32,7 +32,8 @@ void dequantize_per_tensor_tensor_out(KernelRuntimeContext& context, const Tenso
                                       const Tensor& zero_point, int64_t quant_min, int64_t quant_max, ScalarType dtype,
                                       std::optional<ScalarType> out_dtype, Tensor& out) {
   double factor, zero;
-  if (!number_of(context, "scale", scale, &factor) || !number_of(context, "zero point", zero_point, &zero)) return;
+  if (!single_element(context, "scale", scale, &factor) || !single_element(context, "zero point", zero_point, &zero))
+    return;
   dequantize_per_tensor_out(context, in, factor, static_cast<int64_t>(zero), quant_min, quant_max, dtype, out_dtype,
                             out);
 }

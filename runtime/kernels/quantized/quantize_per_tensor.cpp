@@ -31,7 +31,8 @@ void quantize_per_tensor_tensor_out(KernelRuntimeContext& context, const Tensor&
                                     const Tensor& zero_point, int64_t quant_min, int64_t quant_max, ScalarType dtype,
                                     Tensor& out) {
   double factor, zero;
-  if (!number_of(context, "scale", scale, &factor) || !number_of(context, "zero point", zero_point, &zero)) return;
+  if (!single_element(context, "scale", scale, &factor) || !single_element(context, "zero point", zero_point, &zero))
+    return;
   quantize_per_tensor_out(context, in, factor, static_cast<int64_t>(zero), quant_min, quant_max, dtype, out);
 }
 
@@ -39,7 +40,8 @@ void quantize_per_tensor_tensor2_out(KernelRuntimeContext& context, const Tensor
                                      const Tensor& zero_point, const Tensor& quant_min, const Tensor& quant_max,
                                      ScalarType dtype, Tensor& out) {
   double minimum, maximum;
-  if (!number_of(context, "quant_min", quant_min, &minimum) || !number_of(context, "quant_max", quant_max, &maximum))
+  if (!single_element(context, "quant_min", quant_min, &minimum) ||
+      !single_element(context, "quant_max", quant_max, &maximum))
     return;
   quantize_per_tensor_tensor_out(context, in, scale, zero_point, static_cast<int64_t>(minimum),
                                  static_cast<int64_t>(maximum), dtype, out);

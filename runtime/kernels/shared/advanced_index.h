@@ -10,7 +10,7 @@
 namespace rushlight {
 
 // The elements that x[i, :, j, ...] selects by the rules of numpy and torch. Positions come from index tensors, which
-// are broadcast with each other. A mask stands for the positions of its true elements. The index dims replace the
+// are broadcast with each other. A mask selects the positions of its true elements. The index dims replace the
 // indexed dims if these are adjacent; otherwise the index dims come first.
 class AdvancedIndex {
  public:

@@ -108,7 +108,7 @@ void run_elementwise(KernelRuntimeContext& context, Span<const Tensor> inputs, c
   nest.sort_by(static_cast<int>(inputs.size()));
   nest.collapse();
   const Runner runner(nest, inputs, out, function);
-  RL_KERNEL_REQUIRE(context, runner.is_supported(), InvalidType, "arithmetic between these types is not supported");
+  RL_KERNEL_REQUIRE(context, runner.is_supported(), InvalidType, "arithmetic between these dtypes is not supported");
   context.parallel_for(0, out.numel(), kGrain, [&](int64_t begin, int64_t end) { runner.run(begin, end); });
 }
 

@@ -11,7 +11,7 @@ namespace rushlight {
 
 // Checks the shape of `index` of gather and scatter. Except along `axis`, its sizes must not exceed the sizes of
 // `indexed`. Its sizes must not exceed the sizes of `other` (the source of scatter, or `indexed` itself). A zero-dim
-// tensor counts as one element.
+// tensor is treated as a vector of one element.
 bool require_gather_shapes(KernelRuntimeContext& context, const Tensor& indexed, int64_t axis, const Tensor& index,
                            const Tensor& other);
 // Does the same, and checks that all elements of `index` are integers in [0, size of `axis`).

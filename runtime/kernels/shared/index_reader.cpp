@@ -3,7 +3,7 @@
 namespace rushlight {
 namespace {
 
-// Returns the number of leading positions that are all within [least, size), as a multiple of the block size.
+// Returns the number of leading positions that are all within [lower, size), as a multiple of the block size.
 template <typename T>
 int64_t count_valid(const T* positions, int64_t n, int64_t lower, int64_t size) {
   constexpr int64_t kBlock = 1024;
