@@ -82,7 +82,7 @@ bool euclidean_distances(KernelRuntimeContext& context, const F32Microkernels& k
 bool cdist_forward_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, double p,
                        std::optional<int64_t> mode, Tensor& out) {
   const int64_t rank = a.dim();
-  if (!is_plain(a) || !is_plain(b) || !is_float(out) || rank < 2 || b.dim() != rank) return false;
+  if (!is_row_major_float(a) || !is_row_major_float(b) || !is_float(out) || rank < 2 || b.dim() != rank) return false;
   if (p != 1 && p != 2 && p != std::numeric_limits<double>::infinity()) return false;
   Points points{nullptr, nullptr, nullptr, a.size(rank - 2), b.size(rank - 2), a.size(rank - 1)};
   if (points.depth == 0 || b.size(rank - 1) != points.depth) return false;

@@ -20,15 +20,15 @@ namespace {
 // Floats of padded input that fit into a worker's second-level cache.
 constexpr int64_t kBandFloats = 256 * 1024;
 
-// Returns the output rows per band: the padded input of a band fits into `floats`, and the bands of the `all` rows have
-// about the same size.
-int64_t band_rows(const Conv2d& conv, int64_t channels, int64_t all, int64_t floats) {
+// Returns the number of output rows per band. The padded input of a band fits into `floats`, and all bands of the
+// `out_rows` rows have about the same number of rows.
+int64_t band_rows(const Conv2d& conv, int64_t channels, int64_t out_rows, int64_t floats) {
   const Halo one(conv, 1, 0);
   const int64_t row = channels * one.phases_h * one.phases_w * one.row;
   const int64_t halo = one.rows - 1;
   const int64_t max_rows = std::max<int64_t>(1, floats / std::max<int64_t>(1, row) - halo);
-  const int64_t bands = (all + max_rows - 1) / max_rows;
-  return (all + bands - 1) / bands;
+  const int64_t bands = (out_rows + max_rows - 1) / max_rows;
+  return (out_rows + bands - 1) / bands;
 }
 
 bool pointwise(const Conv2d& conv) {

@@ -21,9 +21,9 @@ bool dequantize_per_token_out(KernelRuntimeContext& context, const Tensor& in, c
                               Tensor& out) {
   constexpr int64_t kGrain = 16 * 1024, kMaxZero = 1 << 20;
   const bool is_signed = in.scalar_type() == ScalarType::Char;
-  if ((!is_signed && in.scalar_type() != ScalarType::Byte) || !is_plain(out) || out_dtype != ScalarType::Float ||
-      scales.scalar_type() != ScalarType::Double || zero_points.scalar_type() != ScalarType::Long || in.dim() == 0 ||
-      !is_row_major(in)) {
+  if ((!is_signed && in.scalar_type() != ScalarType::Byte) || !is_row_major_float(out) ||
+      out_dtype != ScalarType::Float || scales.scalar_type() != ScalarType::Double ||
+      zero_points.scalar_type() != ScalarType::Long || in.dim() == 0 || !is_row_major(in)) {
     return false;
   }
   const int64_t length = in.size(in.dim() - 1), tokens = length == 0 ? 0 : in.numel() / length;

@@ -61,8 +61,9 @@ void multiply_columns(const microkernels::Int8Microkernels& kernels, const Probl
 bool dynamic_linear_4bit_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
                              const Tensor& weight_scales, const std::optional<Tensor>& bias, bool per_token,
                              bool symmetric, int64_t quant_min, int64_t quant_max, double eps, Tensor& out) {
-  if (!is_plain(in) || !is_plain(out) || !is_plain_bytes(weight) || weight.scalar_type() != ScalarType::Byte ||
-      weight.dim() != 2 || weight.size(1) == 0 || !is_plain(weight_scales) || weight_scales.dim() > 2) {
+  if (!is_row_major_float(in) || !is_row_major_float(out) || !is_row_major_bytes(weight) ||
+      weight.scalar_type() != ScalarType::Byte || weight.dim() != 2 || weight.size(1) == 0 ||
+      !is_row_major_float(weight_scales) || weight_scales.dim() > 2) {
     return false;
   }
   const int64_t columns = weight.size(0), depth = weight.size(1) * 2;

@@ -37,8 +37,8 @@ void GroupedRows::read(int64_t row, float* to) const {
 bool read_rows(const Tensor& weight, int bits, const Tensor& scales, const std::optional<Tensor>& zero_points,
                GroupedRows* result) {
   GroupedRows& w = *result;
-  if (weight.dim() != 2 || !is_plain_bytes(weight) || (bits < 8 && weight.scalar_type() != ScalarType::Byte) ||
-      !is_plain(scales) || scales.dim() > 2) {
+  if (weight.dim() != 2 || !is_row_major_bytes(weight) || (bits < 8 && weight.scalar_type() != ScalarType::Byte) ||
+      !is_row_major_float(scales) || scales.dim() > 2) {
     return false;
   }
   w.data = weight.const_data_ptr<uint8_t>();

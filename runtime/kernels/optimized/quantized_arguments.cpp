@@ -6,7 +6,7 @@
 
 namespace rushlight::optimized {
 
-bool is_plain_bytes(const Tensor& tensor) { return quantized::is_byte(tensor) && is_row_major(tensor); }
+bool is_row_major_bytes(const Tensor& tensor) { return quantized::is_byte(tensor) && is_row_major(tensor); }
 
 const float* floats_of(KernelRuntimeContext& context, const Tensor& tensor, int64_t n) {
   const double* const numbers = quantized::elements_as_double(context, tensor);

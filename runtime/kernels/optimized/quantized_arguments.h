@@ -10,7 +10,7 @@
 namespace rushlight::optimized {
 
 // Whether a tensor is int8 or uint8 in row-major order.
-bool is_plain_bytes(const Tensor& tensor);
+bool is_row_major_bytes(const Tensor& tensor);
 // byte XOR sign_mask_of(tensor) is an int8 number, whose zero point is zero_of(tensor, zero).
 inline uint8_t sign_mask_of(const Tensor& tensor) { return tensor.scalar_type() == ScalarType::Byte ? 0x80 : 0; }
 inline int64_t zero_of(const Tensor& tensor, int64_t zero) {

@@ -18,19 +18,19 @@ using microkernels::Int8Window;
 namespace {
 
 // Output pixels of one task, and the number of multiplications below which one thread computes all tasks.
-constexpr int64_t kPart = 96, kSerialTaps = 1 << 16;
+constexpr int64_t kTaskPixels = 96, kSerialMultiplications = 1 << 16;
 
 // Whether an image is channels-last: batch, pixels, channels. The strides of axes of size 1 are ignored.
 bool has_channels_last(const ImageLayout& image) {
   int64_t expected = 1;
   const auto fits = [&](int64_t size, int64_t stride) {
-    const bool fit = size == 1 || stride == expected;
+    const bool is_dense = size == 1 || stride == expected;
     expected *= size;
-    return fit;
+    return is_dense;
   };
-  bool fit = fits(image.channels, image.channel_stride);
-  for (int axis = 2; axis >= 0; --axis) fit = fits(image.size[axis], image.stride[axis]) && fit;
-  return fits(image.batch, image.batch_stride) && fit;
+  bool is_dense = fits(image.channels, image.channel_stride);
+  for (int axis = 2; axis >= 0; --axis) is_dense = fits(image.size[axis], image.stride[axis]) && is_dense;
+  return fits(image.batch, image.batch_stride) && is_dense;
 }
 
 // Returns loops that copy an image to channels-last memory or, with `to_image`, back.
@@ -76,7 +76,7 @@ void run_depthwise(KernelRuntimeContext& context, const Int8Window& w, const int
                    microkernels::Requantize requantize, int64_t pixels, uint8_t* out) {
   const Int8Microkernels& kernels = microkernels::int8_microkernels();
   const int64_t taps = w.taps(),
-                workers = pixels * taps * w.channels < kSerialTaps ? 1 : microkernels::worker_count(context);
+                workers = pixels * taps * w.channels < kSerialMultiplications ? 1 : microkernels::worker_count(context);
   const size_t scratch_size = (microkernels::depthwise_scratch(w) + 63) / 64 * 64;
   const auto size = static_cast<size_t>(microkernels::packed_filters_size(w.channels, taps));
   int16_t* const weights = context.allocate_temporary_array<int16_t>(size);
@@ -96,13 +96,13 @@ void run_depthwise(KernelRuntimeContext& context, const Int8Window& w, const int
 void run_groups(KernelRuntimeContext& context, const Int8Window& w, const Int8Gemm& gemm, int64_t groups,
                 int64_t inputs) {
   const Int8Microkernels& kernels = microkernels::int8_microkernels();
-  const int64_t parts = (gemm.m + kPart - 1) / kPart, workers = microkernels::worker_count(context);
+  const int64_t parts = (gemm.m + kTaskPixels - 1) / kTaskPixels, workers = microkernels::worker_count(context);
   const size_t scratch_size = (microkernels::gemm_scratch(kernels, gemm.k) + 63) / 64 * 64;
   uint8_t* const scratch = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(workers) * scratch_size);
   if (scratch == nullptr) return;
   microkernels::for_workers(context, workers, groups * parts, [&](int64_t worker, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t g = i / parts, first = i % parts * kPart;
+      const int64_t g = i / parts, first = i % parts * kTaskPixels;
       const microkernels::Int8Gather gather{&kernels, &w, g * inputs, inputs};
       Int8Gemm p = gemm;
       microkernels::set_lhs(&p, gather);
@@ -110,7 +110,7 @@ void run_groups(KernelRuntimeContext& context, const Int8Window& w, const Int8Ge
       p.requantize.multiplier += g * p.n;
       if (p.requantize.offset) p.requantize.offset += g * p.n;
       p.out = static_cast<uint8_t*>(p.out) + g * p.n;
-      microkernels::multiply(kernels, p, first, std::min(first + kPart, p.m), 0, p.n,
+      microkernels::multiply(kernels, p, first, std::min(first + kTaskPixels, p.m), 0, p.n,
                              scratch + static_cast<size_t>(worker) * scratch_size);
     }
   });

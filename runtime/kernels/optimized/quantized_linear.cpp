@@ -9,7 +9,7 @@ namespace rushlight::optimized {
 bool quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
                           const Tensor& weight, const Tensor& weight_scales, const std::optional<Tensor>& bias,
                           double scale, int64_t zero, int64_t quant_min, int64_t quant_max, Tensor& out) {
-  if (!is_plain_bytes(in) || !is_plain_bytes(out) || !is_plain_bytes(weight) || weight.dim() != 2 ||
+  if (!is_row_major_bytes(in) || !is_row_major_bytes(out) || !is_row_major_bytes(weight) || weight.dim() != 2 ||
       weight.scalar_type() != ScalarType::Char || weight_scales.dim() > 1 ||
       (weight_scales.numel() != 1 && weight_scales.numel() != weight.size(0)) || !is_small_zero(zero) ||
       !is_small_zero(in_zero)) {

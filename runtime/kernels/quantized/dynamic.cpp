@@ -34,16 +34,17 @@ bool quantize_rows(KernelRuntimeContext& context, const Tensor& in, const Dynami
   const RowMajorInput rows(context, in);
   if (context.failed()) return false;
   const float* const x = rows.data<float>();
-  Affine whole{1, 0};
+  Affine tensor_parameters{1, 0};
   if (!range.per_token) {
     Extremes extremes;
     if (!extremes_of(context, in, &extremes)) return false;
-    whole = range.symmetric ? choose_symmetric(extremes, ScalarType::Float, range.quant_min, range.quant_max, range.eps,
+    tensor_parameters = range.symmetric
+                            ? choose_symmetric(extremes, ScalarType::Float, range.quant_min, range.quant_max, range.eps,
                                                ScalarType::Char)
                             : choose_affine(extremes, ScalarType::Float, range.quant_min, range.quant_max, range.eps);
   }
   for (int64_t i = 0; i < r.rows; ++i) {
-    Affine chosen = whole;
+    Affine chosen = tensor_parameters;
     if (range.per_token) {
       float minimum = 0, maximum = 0;
       bool nan = false;
