@@ -18,10 +18,10 @@ using microkernels::F32Microkernels;
 using microkernels::UnaryOp;
 
 constexpr int64_t kChunk = 512;
-// As in eager PyTorch: for more points, Euclidean distances are computed with a matrix product.
-constexpr int64_t kMostPoints = 25;
-// With fewer coordinates, the matrix product is slower than the differences.
-constexpr int64_t kLeastProductDepth = 16;
+// With more points than this, Euclidean distances are computed with a GEMM, as in eager PyTorch.
+constexpr int64_t kMaxPoints = 25;
+// With fewer coordinates than this, the GEMM is slower than the differences.
+constexpr int64_t kMinProductDepth = 16;
 
 struct Points {
   const float* a;  // [rows, depth]
@@ -45,7 +45,7 @@ void distances(const F32Microkernels& kernels, const Points& points, const float
   if (p == 2) kernels.unary(UnaryOp::Sqrt, out, out, n, 0, 0);
 }
 
-// Uses |a - b|^2 = |a|^2 + |b|^2 - 2 a b. `squares` is memory for the squared lengths of b's points.
+// Uses |a - b|^2 = |a|^2 + |b|^2 - 2 a b. `squares` is scratch memory for the squared lengths of b's points.
 bool euclidean_distances(KernelRuntimeContext& context, const F32Microkernels& kernels, const Points& points,
                          float* squares) {
   microkernels::F32Gemm gemm{};
@@ -62,11 +62,11 @@ bool euclidean_distances(KernelRuntimeContext& context, const F32Microkernels& k
   for (int64_t j = 0; j < points.columns; ++j) squares[j] = square(points.b + j * points.depth);
   context.parallel_for(0, points.rows, 16384 / points.columns + 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const float own = square(points.a + i * points.depth);
+      const float a_square = square(points.a + i * points.depth);
       for (int64_t j = 0; j < points.columns; j += kChunk) {
         const int64_t n = std::min(kChunk, points.columns - j);
         float* const out = points.out + i * points.columns + j;
-        kernels.unary(UnaryOp::Affine, out, out, n, -2, own);
+        kernels.unary(UnaryOp::Affine, out, out, n, -2, a_square);
         kernels.binary(BinaryOp::Add, out, 1, squares + j, 1, out, n, 0);
         kernels.unary(UnaryOp::Relu, out, out, n, 0, 0);
         kernels.unary(UnaryOp::Sqrt, out, out, n, 0, 0);
@@ -82,7 +82,7 @@ bool euclidean_distances(KernelRuntimeContext& context, const F32Microkernels& k
 bool cdist_forward_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, double p,
                        std::optional<int64_t> mode, Tensor& out) {
   const int64_t rank = a.dim();
-  if (!is_plain(a) || !is_plain(b) || !is_float(out) || rank < 2 || b.dim() != rank) return false;
+  if (!is_row_major_float(a) || !is_row_major_float(b) || !is_float(out) || rank < 2 || b.dim() != rank) return false;
   if (p != 1 && p != 2 && p != std::numeric_limits<double>::infinity()) return false;
   Points points{nullptr, nullptr, nullptr, a.size(rank - 2), b.size(rank - 2), a.size(rank - 1)};
   if (points.depth == 0 || b.size(rank - 1) != points.depth) return false;
@@ -94,9 +94,9 @@ bool cdist_forward_out(KernelRuntimeContext& context, const Tensor& a, const Ten
   if (!resize_out(context, out, shape.span())) return true;
   if (!is_row_major(out)) return false;
   if (out.numel() == 0) return true;
-  const bool is_large = points.rows > kMostPoints || points.columns > kMostPoints;
+  const bool is_large = points.rows > kMaxPoints || points.columns > kMaxPoints;
   const bool multiplies =
-      p == 2 && points.depth >= kLeastProductDepth && mode.value_or(0) != 2 && (is_large || mode.value_or(0) == 1);
+      p == 2 && points.depth >= kMinProductDepth && mode.value_or(0) != 2 && (is_large || mode.value_or(0) == 1);
   const F32Microkernels& kernels = microkernels::f32_microkernels();
   float* const scratch = context.allocate_temporary_array<float>(
       static_cast<size_t>(multiplies ? points.columns : points.columns * points.depth));

@@ -12,11 +12,11 @@ bool native_batch_norm_legit_no_training_out(KernelRuntimeContext& context, cons
                                              const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
                                              const Tensor& running_mean, const Tensor& running_var, double, double eps,
                                              Tensor& out, Tensor& save_mean, Tensor& save_invstd) {
-  if (in.dim() < 2 || !is_plain(in) || !is_float(out) || in.numel() == 0) return false;
+  if (in.dim() < 2 || !is_row_major_float(in) || !is_float(out) || in.numel() == 0) return false;
   const int64_t channels = in.size(1);
   for (const std::optional<Tensor>& vector :
        {weight, bias, std::optional<Tensor>(running_mean), std::optional<Tensor>(running_var)}) {
-    if (vector && (!is_plain(*vector) || !fits_channels(*vector, channels))) return false;
+    if (vector && (!is_row_major_float(*vector) || !fits_channels(*vector, channels))) return false;
   }
   if (!resize_out_like(context, out, in) || !resize_out(context, save_mean, {0}) ||
       !resize_out(context, save_invstd, {0})) {

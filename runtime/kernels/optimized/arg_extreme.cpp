@@ -35,11 +35,11 @@ bool arg_extreme(KernelRuntimeContext& context, bool largest, const Tensor& in, 
                  bool keepdim, const Tensor& out) {
   DimMask mask;
   ReductionShape f;
-  Whole whole;
-  const bool half = dtypes::kHalf.contains(in.scalar_type()), is_integer = integer_type_of(in.scalar_type(), &whole);
+  IntegerRange range;
+  const bool half = dtypes::kHalf.contains(in.scalar_type()), is_integer = integer_type_of(in.scalar_type(), &range);
   if ((!half && !is_integer && !is_float(in)) || out.scalar_type() != ScalarType::Long) return false;
   if (!(dim ? dim_mask(context, in, *dim, &mask) : dim_mask(context, in, std::nullopt, &mask))) return true;
-  if (!shape_of_reduced_elements(in, mask, &f) || f.inner != 1) return false;
+  if (!reduction_shape(in, mask, &f) || f.inner != 1) return false;
   if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
   if (!is_row_major(out)) return false;
   const int64_t workers = in.numel() < kReductionGrain ? 1 : microkernels::worker_count(context);
@@ -54,7 +54,7 @@ bool arg_extreme(KernelRuntimeContext& context, bool largest, const Tensor& in, 
     for (int64_t i = begin; i < end; ++i) {
       const void* const row = at(in, i * f.reduced);
       if (is_integer) {
-        to[i] = integers.find(whole.type, row, f.reduced, integers.extreme(whole.type, largest, row, f.reduced));
+        to[i] = integers.find(range.type, row, f.reduced, integers.extreme(range.type, largest, row, f.reduced));
         continue;
       }
       const float* values = static_cast<const float*>(row);

@@ -20,14 +20,15 @@ namespace {
 // Floats of padded input that fit into a worker's second-level cache.
 constexpr int64_t kBandFloats = 256 * 1024;
 
-// Returns the output rows per band: the padded input of a band fits into `floats`, and bands divide `all` evenly.
-int64_t band_rows(const Conv2d& conv, int64_t channels, int64_t all, int64_t floats) {
+// Returns the number of output rows per band. The padded input of a band fits into `floats`, and all bands of the
+// `out_rows` rows have about the same number of rows.
+int64_t band_rows(const Conv2d& conv, int64_t channels, int64_t out_rows, int64_t floats) {
   const Halo one(conv, 1, 0);
   const int64_t row = channels * one.phases_h * one.phases_w * one.row;
   const int64_t halo = one.rows - 1;
-  const int64_t most = std::max<int64_t>(1, floats / std::max<int64_t>(1, row) - halo);
-  const int64_t bands = (all + most - 1) / most;
-  return (all + bands - 1) / bands;
+  const int64_t max_rows = std::max<int64_t>(1, floats / std::max<int64_t>(1, row) - halo);
+  const int64_t bands = (out_rows + max_rows - 1) / max_rows;
+  return (out_rows + bands - 1) / bands;
 }
 
 bool pointwise(const Conv2d& conv) {
@@ -113,7 +114,7 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   const int64_t packing = round_up(gemm_scratch(kernels, depth, rows * halo.row), 16);
   const int64_t size = packing + round_up(channels * halo.plane + halo.slack, 16);
   if (channels * halo.plane > INT32_MAX) {
-    context.fail(Error::MemoryAllocationFailed, "a row of the padded input does not fit 2^31 elements");
+    context.fail(Error::MemoryAllocationFailed, "a band of the padded input has 2^31 elements or more");
     return false;
   }
   float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
@@ -165,7 +166,7 @@ bool conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   if (conv.batch == 0 || conv.outputs == 0 || conv.out_height == 0 || conv.out_width == 0) return true;
   if (pointwise(conv)) return pointwise_conv2d(context, conv);
   if (depthwise(conv)) return depthwise_conv2d(context, conv);
-  if (suits_winograd(conv)) return conv2d_winograd(context, conv);
+  if (supports_winograd(conv)) return conv2d_winograd(context, conv);
   return general_conv2d(context, conv);
 }
 

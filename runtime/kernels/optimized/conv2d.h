@@ -22,11 +22,11 @@ struct Conv2d : Window {
 // Each function returns false, and records the failure, if there is no scratch memory. conv2d() computes the
 // convolution. A negative padding crops rows or columns of the input.
 bool conv2d(KernelRuntimeContext& context, const Conv2d& conv);
-// Computes the convolution by F(2 x 2, 3 x 3), with 2.25 times fewer multiplications, if suits_winograd() allows it for
-// the shape and the values. It does not use microkernels/winograd/f32.h, because that needs channels-last images and
-// packed weights, which would have to be made in each call.
+// Computes the convolution by F(2 x 2, 3 x 3), with 2.25 times fewer multiplications, if supports_winograd() allows it
+// for the shape and the values. It does not use microkernels/winograd/f32.h, because that needs channels-last images
+// and packed weights, and each call would have to create both.
 bool conv2d_winograd(KernelRuntimeContext& context, const Conv2d& conv);
-bool suits_winograd(const Conv2d& conv);
+bool supports_winograd(const Conv2d& conv);
 // Computes the convolution of NHWC images. Weights are [outputs, kernel_h, kernel_w, channels / groups].
 bool conv2d_channels_last(KernelRuntimeContext& context, const Conv2d& conv);
 // Computes the transposed convolution. Weights are [channels, outputs / groups, kernel_h, kernel_w].

@@ -16,7 +16,7 @@ namespace {
 
 // Floats of gathered input that fit into a worker's second-level cache.
 constexpr int64_t kGatheredFloats = 96 * 1024;
-constexpr int64_t kLeastPixels = 48;
+constexpr int64_t kMinPixels = 48;
 
 bool pointwise(const Conv2d& c) {
   return c.groups == 1 && c.kernel_h == 1 && c.kernel_w == 1 && c.stride_h == 1 && c.stride_w == 1 && c.pad_h == 0 &&
@@ -80,7 +80,7 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
   const int64_t depth = channels * c.kernel_h * c.kernel_w;
   const int64_t pixels = c.batch * c.out_height * c.out_width;
   const int64_t workers = microkernels::worker_count(context);
-  int64_t block = std::max(kLeastPixels, kGatheredFloats / std::max<int64_t>(1, depth));
+  int64_t block = std::max(kMinPixels, kGatheredFloats / std::max<int64_t>(1, depth));
   block = round_up(std::min(block, (pixels + workers - 1) / workers), kernels.gemm_rows);
   const int64_t packing = round_up(gemm_scratch(kernels, depth, outputs), 16);
   const int64_t size = packing + round_up(block * depth, 16);

@@ -18,10 +18,10 @@ namespace {
 // Maximum floats of transformed input and products per worker.
 constexpr int64_t kBandFloats = 256 * 1024;
 // With fewer tiles, the transform of the weights costs more than it saves.
-constexpr int64_t kLeastTiles = 36;
-constexpr int64_t kLeastChannels = 16;
+constexpr int64_t kMinTiles = 36;
+constexpr int64_t kMinChannels = 16;
 // If the sums of squares are at most this, the transformed numbers and their products are finite.
-constexpr double kMostSquares = 1e30;
+constexpr double kMaxSquares = 1e30;
 
 // Returns the geometry with 2 x 2 output tiles instead of outputs.
 Conv2d over_tiles(const Conv2d& conv) {
@@ -55,17 +55,16 @@ Sizes sizes_of(const F32Microkernels& kernels, const Conv2d& conv, const Halo& h
 
 }  // namespace
 
-bool suits_winograd(const Conv2d& c) {
+bool supports_winograd(const Conv2d& c) {
   const bool fits = c.kernel_h == 3 && c.kernel_w == 3 && c.stride_h == 1 && c.stride_w == 1 && c.dilation_h == 1 &&
-                    c.dilation_w == 1 && c.groups == 1 && c.pad_h >= 0 && c.pad_w >= 0 &&
-                    c.channels >= kLeastChannels && c.outputs >= kLeastChannels &&
-                    (c.out_height + 1) / 2 * ((c.out_width + 1) / 2) >= kLeastTiles;
+                    c.dilation_w == 1 && c.groups == 1 && c.pad_h >= 0 && c.pad_w >= 0 && c.channels >= kMinChannels &&
+                    c.outputs >= kMinChannels && (c.out_height + 1) / 2 * ((c.out_width + 1) / 2) >= kMinTiles;
   // An infinity or NaN would also change outputs that do not depend on it.
-  const auto is_usual = [](const float* x, int64_t n) {
-    return microkernels::f32_microkernels().squared_deviations(x, n, 0.0f) <= kMostSquares;
+  const auto is_bounded = [](const float* x, int64_t n) {
+    return microkernels::f32_microkernels().squared_deviations(x, n, 0.0f) <= kMaxSquares;
   };
-  return fits && is_usual(c.weight, c.outputs * c.channels * 9) &&
-         is_usual(c.input, c.batch * c.channels * c.height * c.width);
+  return fits && is_bounded(c.weight, c.outputs * c.channels * 9) &&
+         is_bounded(c.input, c.batch * c.channels * c.height * c.width);
 }
 
 bool conv2d_winograd(KernelRuntimeContext& context, const Conv2d& conv) {
@@ -74,8 +73,8 @@ bool conv2d_winograd(KernelRuntimeContext& context, const Conv2d& conv) {
   const int64_t workers = microkernels::worker_count(context);
   const int64_t tile_rows = tiled.out_height, tile_columns = tiled.out_width;
   const int64_t row_floats = 16 * (conv.channels + conv.outputs) * tile_columns;
-  const int64_t most = std::max<int64_t>(1, kBandFloats / row_floats);
-  int64_t bands = (tile_rows + most - 1) / most;
+  const int64_t max_rows = std::max<int64_t>(1, kBandFloats / row_floats);
+  int64_t bands = (tile_rows + max_rows - 1) / max_rows;
   if (conv.batch % workers != 0) bands = std::min(tile_rows, round_up(bands, workers));
   const int64_t rows = (tile_rows + bands - 1) / bands;
   bands = (tile_rows + rows - 1) / rows;

@@ -20,8 +20,8 @@ bool dequantize_per_channel_out(KernelRuntimeContext& context, const Tensor& in,
       !quantized::channel_axis(context, in, scales, &*zero_points, &axis) || !resize_out_like(context, out, in)) {
     return true;
   }
-  const double* const scale = quantized::numbers_of(context, scales);
-  const double* const zero = quantized::numbers_of(context, *zero_points);
+  const double* const scale = quantized::elements_as_double(context, scales);
+  const double* const zero = quantized::elements_as_double(context, *zero_points);
   return context.failed() || dequantize_parts(context, in, out, {scale, zero, axis});
 }
 

@@ -22,8 +22,8 @@ bool dequantize_per_tensor_tensor_out(KernelRuntimeContext& context, const Tenso
                                       const Tensor& zero_point, int64_t quant_min, int64_t quant_max, ScalarType dtype,
                                       std::optional<ScalarType> out_dtype, Tensor& out) {
   double factor, zero;
-  if (!quantized::number_of(context, "scale", scale, &factor) ||
-      !quantized::number_of(context, "zero point", zero_point, &zero)) {
+  if (!quantized::single_element(context, "scale", scale, &factor) ||
+      !quantized::single_element(context, "zero point", zero_point, &zero)) {
     return true;
   }
   return dequantize_per_tensor_out(context, in, factor, static_cast<int64_t>(zero), quant_min, quant_max, dtype,

@@ -19,18 +19,18 @@ void dequantize_row(const T* x, int64_t n, double scale, int32_t zero, float* y)
 bool dequantize_per_token_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& scales,
                               const Tensor& zero_points, int64_t, int64_t, ScalarType, ScalarType out_dtype,
                               Tensor& out) {
-  constexpr int64_t kGrain = 16 * 1024, kMostZero = 1 << 20;
+  constexpr int64_t kGrain = 16 * 1024, kMaxZero = 1 << 20;
   const bool is_signed = in.scalar_type() == ScalarType::Char;
-  if ((!is_signed && in.scalar_type() != ScalarType::Byte) || !is_plain(out) || out_dtype != ScalarType::Float ||
-      scales.scalar_type() != ScalarType::Double || zero_points.scalar_type() != ScalarType::Long || in.dim() == 0 ||
-      !is_row_major(in)) {
+  if ((!is_signed && in.scalar_type() != ScalarType::Byte) || !is_row_major_float(out) ||
+      out_dtype != ScalarType::Float || scales.scalar_type() != ScalarType::Double ||
+      zero_points.scalar_type() != ScalarType::Long || in.dim() == 0 || !is_row_major(in)) {
     return false;
   }
   const int64_t length = in.size(in.dim() - 1), tokens = length == 0 ? 0 : in.numel() / length;
   const int64_t* const zeros = zero_points.const_data_ptr<int64_t>();
   if (tokens == 0 || scales.numel() != tokens || zero_points.numel() != tokens) return false;
   for (int64_t i = 0; i < tokens; ++i) {
-    if (zeros[i] < -kMostZero || zeros[i] > kMostZero) return false;
+    if (zeros[i] < -kMaxZero || zeros[i] > kMaxZero) return false;
   }
   if (!resize_out_like(context, out, in)) return true;
   if (!is_row_major(out)) return false;

@@ -13,8 +13,8 @@ namespace rushlight::optimized {
 bool dynamic_linear_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
                         const Tensor& weight_scales, const std::optional<Tensor>& bias, bool per_token, bool symmetric,
                         int64_t quant_min, int64_t quant_max, double eps, Tensor& out) {
-  if (!is_plain(in) || !is_plain(out) || !is_plain_bytes(weight) || weight.scalar_type() != ScalarType::Char ||
-      weight.dim() != 2 || weight.size(1) == 0 || weight_scales.dim() > 1 ||
+  if (!is_row_major_float(in) || !is_row_major_float(out) || !is_row_major_bytes(weight) ||
+      weight.scalar_type() != ScalarType::Char || weight.dim() != 2 || weight.size(1) == 0 || weight_scales.dim() > 1 ||
       (weight_scales.numel() != 1 && weight_scales.numel() != weight.size(0))) {
     return false;
   }

@@ -13,9 +13,9 @@ namespace rushlight::optimized {
 
 namespace {
 
-constexpr int64_t kBlock = 32;     // numbers that a tile processes at once
-constexpr int64_t kColumns = 16;   // columns of one task
-constexpr int64_t kMostRows = 48;  // input rows that are computed at once
+constexpr int64_t kBlock = 32;    // numbers that a tile processes at once
+constexpr int64_t kColumns = 16;  // columns of one task
+constexpr int64_t kMaxRows = 48;  // input rows that are computed at once
 constexpr int64_t kSerialInt4Work = 4 * microkernels::kSerialWork;
 
 struct Problem {
@@ -29,15 +29,15 @@ struct Problem {
 };
 
 void multiply_columns(const microkernels::Int8Microkernels& kernels, const Problem& p, int64_t n0, int64_t n1) {
-  float sums[kMostRows * kColumns], ones[kColumns];
+  float sums[kMaxRows * kColumns], ones[kColumns];
   for (int64_t j = n0; j < n1; j += kColumns) {
     const int64_t columns = std::min(kColumns, n1 - j);
     microkernels::Int4Dots d = p.dots;
     d.rhs += j * d.rhs_stride;
     d.scales += j * d.scale_stride;
-    // The row of ones (-1) is computed together with the first rows.
+    // Row -1 is the row of ones. Its sums are computed together with those of the first input rows.
     for (int64_t row = -1; row < p.rows;) {
-      const int64_t rows = std::min(kMostRows, p.rows - row);
+      const int64_t rows = std::min(kMaxRows, p.rows - row);
       d.lhs = p.lhs + (row + 1) * p.depth;
       d.sums = sums;
       d.sums_stride = kColumns;
@@ -61,8 +61,9 @@ void multiply_columns(const microkernels::Int8Microkernels& kernels, const Probl
 bool dynamic_linear_4bit_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
                              const Tensor& weight_scales, const std::optional<Tensor>& bias, bool per_token,
                              bool symmetric, int64_t quant_min, int64_t quant_max, double eps, Tensor& out) {
-  if (!is_plain(in) || !is_plain(out) || !is_plain_bytes(weight) || weight.scalar_type() != ScalarType::Byte ||
-      weight.dim() != 2 || weight.size(1) == 0 || !is_plain(weight_scales) || weight_scales.dim() > 2) {
+  if (!is_row_major_float(in) || !is_row_major_float(out) || !is_row_major_bytes(weight) ||
+      weight.scalar_type() != ScalarType::Byte || weight.dim() != 2 || weight.size(1) == 0 ||
+      !is_row_major_float(weight_scales) || weight_scales.dim() > 2) {
     return false;
   }
   const int64_t columns = weight.size(0), depth = weight.size(1) * 2;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kGrain = 16 * 1024;
 // Numbers that a worker reads at a time.
-constexpr int64_t kPart = 4096;
+constexpr int64_t kChunk = 4096;
 
 // Finds the extremes of a whole tensor and 0; NaN if an element is NaN. Returns false if there is no memory.
 bool range_of(KernelRuntimeContext& context, const float* x, int64_t n, quantized::Extremes* extremes) {
@@ -26,8 +26,8 @@ bool range_of(KernelRuntimeContext& context, const float* x, int64_t n, quantize
   if (parts == nullptr) return false;
   std::atomic<bool> ordered{true};
   for (int64_t w = 0; w < workers; ++w) parts[w] = {0, 0};
-  microkernels::for_workers(context, workers, (n + kPart - 1) / kPart, [&](int64_t w, int64_t begin, int64_t end) {
-    const int64_t first = begin * kPart, last = std::min(n, end * kPart);
+  microkernels::for_workers(context, workers, (n + kChunk - 1) / kChunk, [&](int64_t w, int64_t begin, int64_t end) {
+    const int64_t first = begin * kChunk, last = std::min(n, end * kChunk);
     if (!kernels.extremes(x + first, last - first, &parts[w].least, &parts[w].most)) ordered = false;
   });
   *extremes = {0, 0};
@@ -51,20 +51,20 @@ bool quantize_dynamic_rows(KernelRuntimeContext& context, const Tensor& in, cons
   r.zeros = context.allocate_temporary_array<int32_t>(static_cast<size_t>(r.rows));
   if (context.failed()) return false;
   const float* const x = in.const_data_ptr<float>();
-  Affine whole{1, 0};
+  Affine tensor_parameters{1, 0};
   if (!range.per_token) {
     quantized::Extremes extremes;
     if (!range_of(context, x, in.numel(), &extremes)) return false;
-    whole = range.symmetric
-                ? quantized::choose_symmetric(extremes, ScalarType::Float, range.quant_min, range.quant_max, range.eps,
-                                              ScalarType::Char)
-                : quantized::choose_affine(extremes, ScalarType::Float, range.quant_min, range.quant_max, range.eps);
+    tensor_parameters = range.symmetric ? quantized::choose_symmetric(extremes, ScalarType::Float, range.quant_min,
+                                                                      range.quant_max, range.eps, ScalarType::Char)
+                                        : quantized::choose_affine(extremes, ScalarType::Float, range.quant_min,
+                                                                   range.quant_max, range.eps);
   }
   const microkernels::Int8Microkernels& kernels = microkernels::int8_microkernels();
   context.parallel_for(0, r.rows, kGrain / r.depth + 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const float* const row = x + i * r.depth;
-      Affine chosen = whole;
+      Affine chosen = tensor_parameters;
       if (range.per_token) {
         float least, most;
         if (!kernels.extremes(row, r.depth, &least, &most)) least = most = NAN;

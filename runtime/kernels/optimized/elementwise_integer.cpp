@@ -14,46 +14,46 @@ using microkernels::IntegerType;
 
 namespace {
 
-bool integer_op(BinaryOp op, IntegerOp* whole) {
+bool integer_op(BinaryOp op, IntegerOp* range) {
   switch (op) {
     case BinaryOp::Add:
-      *whole = IntegerOp::Add;
+      *range = IntegerOp::Add;
       return true;
     case BinaryOp::Sub:
-      *whole = IntegerOp::Sub;
+      *range = IntegerOp::Sub;
       return true;
     case BinaryOp::Mul:
-      *whole = IntegerOp::Mul;
+      *range = IntegerOp::Mul;
       return true;
     case BinaryOp::Maximum:
-      *whole = IntegerOp::Maximum;
+      *range = IntegerOp::Maximum;
       return true;
     case BinaryOp::Minimum:
-      *whole = IntegerOp::Minimum;
+      *range = IntegerOp::Minimum;
       return true;
     default:
       return false;
   }
 }
 
-// A number of an integer type, little-endian.
+// A number of an integer type of `size` bytes. On a little-endian machine, the first bytes of `value` are the number.
 struct Number {
   int64_t value;
   int64_t size;
 };
 
 bool number_of(const Scalar& from, const Tensor& tensor, Number* number) {
-  Whole whole;
-  if (!integer_type_of(tensor.scalar_type(), &whole) || from.is_double()) return false;
+  IntegerRange range;
+  if (!integer_type_of(tensor.scalar_type(), &range) || from.is_double()) return false;
   *number = {from.to<int64_t>(), static_cast<int64_t>(tensor.element_size())};
-  return number->value >= whole.least && number->value <= whole.most;
+  return number->value >= range.min && number->value <= range.max;
 }
 
 bool run_binary(KernelRuntimeContext& context, BinaryOp op, ScalarType type, const RowOperand& a, const RowOperand& b,
                 const Tensor& out) {
-  Whole whole;
-  IntegerOp wanted;
-  if (!integer_type_of(type, &whole) || !integer_op(op, &wanted) || out.scalar_type() != type) return false;
+  IntegerRange range;
+  IntegerOp operation;
+  if (!integer_type_of(type, &range) || !integer_op(op, &operation) || out.scalar_type() != type) return false;
   if (!resize_to_rows(context, out, {&a, &b})) return true;
   LoopNest nest;
   if (!make_element_rows(&nest, out, {&a, &b})) return false;
@@ -61,7 +61,7 @@ bool run_binary(KernelRuntimeContext& context, BinaryOp op, ScalarType type, con
   const microkernels::IntegerMicrokernels& kernels = microkernels::integer_microkernels();
   context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
     for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
-      kernels.binary(whole.type, wanted, a.at(at[1]), a_step, b.at(at[2]), b_step, rushlight::at(out, at[0]), n);
+      kernels.binary(range.type, operation, a.at(at[1]), a_step, b.at(at[2]), b_step, rushlight::at(out, at[0]), n);
     });
   });
   return true;
@@ -69,8 +69,8 @@ bool run_binary(KernelRuntimeContext& context, BinaryOp op, ScalarType type, con
 
 bool run_compare(KernelRuntimeContext& context, CompareOp op, ScalarType type, const RowOperand& a, const RowOperand& b,
                  const Tensor& out) {
-  Whole whole;
-  if (!integer_type_of(type, &whole) || out.scalar_type() != ScalarType::Bool) return false;
+  IntegerRange range;
+  if (!integer_type_of(type, &range) || out.scalar_type() != ScalarType::Bool) return false;
   if (!resize_to_rows(context, out, {&a, &b})) return true;
   LoopNest nest;
   if (!make_element_rows(&nest, out, {&a, &b})) return false;
@@ -78,7 +78,7 @@ bool run_compare(KernelRuntimeContext& context, CompareOp op, ScalarType type, c
   const microkernels::IntegerMicrokernels& kernels = microkernels::integer_microkernels();
   context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
     for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
-      kernels.compare(whole.type, op, a.at(at[1]), a_step, b.at(at[2]), b_step, rushlight::at(out, at[0]), n);
+      kernels.compare(range.type, op, a.at(at[1]), a_step, b.at(at[2]), b_step, rushlight::at(out, at[0]), n);
     });
   });
   return true;
@@ -87,8 +87,8 @@ bool run_compare(KernelRuntimeContext& context, CompareOp op, ScalarType type, c
 }  // namespace
 
 bool is_integer(const Tensor& tensor) {
-  Whole whole;
-  return integer_type_of(tensor.scalar_type(), &whole);
+  IntegerRange range;
+  return integer_type_of(tensor.scalar_type(), &range);
 }
 
 bool integer_binary(KernelRuntimeContext& context, BinaryOp op, const Tensor& a, const Tensor& b, const Tensor& out) {
@@ -116,18 +116,18 @@ bool integer_compare(KernelRuntimeContext& context, CompareOp op, const Tensor& 
          run_compare(context, op, a.scalar_type(), RowOperand(a), RowOperand(&number.value, number.size), out);
 }
 
-bool integer_clamp(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& least,
-                   const std::optional<Scalar>& most, const Tensor& out) {
-  Whole whole;
+bool integer_clamp(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& min,
+                   const std::optional<Scalar>& max, const Tensor& out) {
+  IntegerRange range;
   Number low, high;
-  if (!integer_type_of(in.scalar_type(), &whole) || out.scalar_type() != in.scalar_type()) return false;
-  if ((least && !number_of(*least, in, &low)) || (most && !number_of(*most, in, &high))) return false;
+  if (!integer_type_of(in.scalar_type(), &range) || out.scalar_type() != in.scalar_type()) return false;
+  if ((min && !number_of(*min, in, &low)) || (max && !number_of(*max, in, &high))) return false;
   if (!resize_out_like(context, out, in)) return true;
   if (!same_layout(in, out)) return false;
   const microkernels::IntegerMicrokernels& kernels = microkernels::integer_microkernels();
   context.parallel_for(0, in.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
-    kernels.clamp(whole.type, at(in, begin), at(out, begin), end - begin, least ? low.value : whole.least,
-                  most ? high.value : whole.most);
+    kernels.clamp(range.type, at(in, begin), at(out, begin), end - begin, min ? low.value : range.min,
+                  max ? high.value : range.max);
   });
   return true;
 }
@@ -139,15 +139,15 @@ bool select_elements(KernelRuntimeContext& context, const Tensor& condition, con
       b.scalar_type() != out.scalar_type() || size > 8) {
     return false;
   }
-  const RowOperand yes(a), no(b), chosen(condition);
-  if (!resize_to_rows(context, out, {&yes, &no, &chosen})) return true;
+  const RowOperand true_values(a), false_values(b), mask(condition);
+  if (!resize_to_rows(context, out, {&true_values, &false_values, &mask})) return true;
   LoopNest nest;
-  if (!make_element_rows(&nest, out, {&yes, &no, &chosen})) return false;
+  if (!make_element_rows(&nest, out, {&true_values, &false_values, &mask})) return false;
   const int64_t steps[] = {row_step(nest, 1), row_step(nest, 2), row_step(nest, 3)};
   const microkernels::IntegerMicrokernels& kernels = microkernels::integer_microkernels();
   context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
     for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
-      kernels.select(size, chosen.at(at[3]), steps[2], yes.at(at[1]), steps[0], no.at(at[2]), steps[1],
+      kernels.select(size, mask.at(at[3]), steps[2], true_values.at(at[1]), steps[0], false_values.at(at[2]), steps[1],
                      rushlight::at(out, at[0]), n);
     });
   });

@@ -22,8 +22,8 @@ bool integer_compare(KernelRuntimeContext& context, microkernels::CompareOp op, 
                      const Tensor& out);
 bool integer_compare(KernelRuntimeContext& context, microkernels::CompareOp op, const Tensor& a, const Scalar& b,
                      const Tensor& out);
-bool integer_clamp(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& least,
-                   const std::optional<Scalar>& most, const Tensor& out);
+bool integer_clamp(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& min,
+                   const std::optional<Scalar>& max, const Tensor& out);
 
 // Supports elements of 1, 2, 4 or 8 bytes of any dtype. `a`, `b` and `out` have the same dtype.
 bool select_elements(KernelRuntimeContext& context, const Tensor& condition, const Tensor& a, const Tensor& b,

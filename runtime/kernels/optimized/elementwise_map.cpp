@@ -16,7 +16,7 @@ using microkernels::UnaryOp;
 
 namespace {
 
-// With fewer elements than this, a second thread does not pay off.
+// With fewer elements than this, a second thread makes a kernel slower.
 constexpr int64_t kGrain = 16 * 1024;
 constexpr int64_t kCostlyGrain = 2 * 1024;
 
@@ -185,19 +185,19 @@ bool map_where(KernelRuntimeContext& context, const Tensor& condition, const Ten
   if (condition.scalar_type() != ScalarType::Bool) return false;
   if (!is_float(out)) return select_elements(context, condition, a, b, out);
   if (result_type(a, b) != ScalarType::Float) return false;
-  const Operand yes(a), no(b);
-  if (!yes.ok || !no.ok) return false;
-  if (!resize_to(context, out, yes, no, &condition)) return true;
+  const Operand true_values(a), false_values(b);
+  if (!true_values.ok || !false_values.ok) return false;
+  if (!resize_to(context, out, true_values, false_values, &condition)) return true;
   LoopNest nest;
-  if (!make_rows(&nest, out, yes, no, &condition)) return false;
+  if (!make_rows(&nest, out, true_values, false_values, &condition)) return false;
   const int64_t steps[] = {step(nest, 1), step(nest, 2), step(nest, 3)};
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   float* to = out.mutable_data_ptr<float>();
-  const uint8_t* bits = condition.const_data_ptr<uint8_t>();
+  const uint8_t* mask = condition.const_data_ptr<uint8_t>();
   context.parallel_for(0, nest.numel(), kGrain, [&](int64_t begin, int64_t end) {
     for_each_row(nest, begin, end, [&](const int64_t* offset, int64_t n) {
-      kernels.where(bits + offset[3], steps[2], yes.at(offset[1]), steps[0], no.at(offset[2]), steps[1], to + offset[0],
-                    n);
+      kernels.where(mask + offset[3], steps[2], true_values.at(offset[1]), steps[0], false_values.at(offset[2]),
+                    steps[1], to + offset[0], n);
     });
   });
   return true;

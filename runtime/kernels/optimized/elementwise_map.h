@@ -7,21 +7,21 @@
 
 namespace rushlight::optimized {
 
-// Whether a function takes dozens of instructions.
+// Whether a function needs dozens of instructions per element.
 constexpr bool is_costly(microkernels::UnaryOp op) {
   return op >= microkernels::UnaryOp::Exp && op <= microkernels::UnaryOp::Elu;
 }
 
 // These functions resize `out` and compute with all threads. They return false for unsupported arguments: elements that
 // are not float32 (except an operand of one element, which is used as a number), and operands that are neither
-// contiguous nor broadcast along the innermost dim of out's order.
+// contiguous nor broadcast along the innermost dim of out's dim order.
 bool map_unary(KernelRuntimeContext& context, microkernels::UnaryOp op, const Tensor& in, const Tensor& out,
                float p = 0, float q = 0);
 bool map_binary(KernelRuntimeContext& context, microkernels::BinaryOp op, const Tensor& a, const Tensor& b,
                 const Tensor& out, float p = 0);
 bool map_binary(KernelRuntimeContext& context, microkernels::BinaryOp op, const Tensor& a, const Scalar& b,
                 const Tensor& out, float p = 0);
-// The first operand is a number.
+// Does the same with a number as the first operand.
 bool map_binary(KernelRuntimeContext& context, microkernels::BinaryOp op, const Scalar& a, const Tensor& b,
                 const Tensor& out, float p = 0);
 bool map_compare(KernelRuntimeContext& context, microkernels::CompareOp op, const Tensor& a, const Tensor& b,

@@ -23,7 +23,7 @@ struct RowOperand {
   const Tensor* tensor;
 };
 
-// With fewer elements than this, a second thread does not pay off.
+// With fewer elements than this, a second thread makes a kernel slower.
 inline constexpr int64_t kElementGrain = 16 * 1024;
 
 // Sets out's shape to the broadcast shape of the operands.

@@ -15,8 +15,8 @@ namespace {
 
 using microkernels::FftPass;
 
-constexpr int64_t kMostLanes = 16;
-constexpr int kMostPasses = 32;
+constexpr int64_t kMaxLanes = 16;
+constexpr int kMaxPasses = 32;
 
 // Sets `root` to exp(-2 pi i k / n), or to exp(2 pi i k / n) with `inverse`.
 void set_root(int64_t k, int64_t n, bool inverse, float* root) {
@@ -62,7 +62,7 @@ class Passes {
 
  private:
   int count_ = 0;
-  FftPass passes_[kMostPasses];
+  FftPass passes_[kMaxPasses];
 };
 
 // Whether the passes support a transform of n points.
@@ -78,7 +78,7 @@ struct Lines {
   float* data;
   int64_t components;
   int64_t step;  // floats between consecutive points
-  int64_t offsets[kMostLanes];
+  int64_t offsets[kMaxLanes];
 
   Lines(const Tensor& tensor, int64_t axis)
       : data(static_cast<float*>(const_cast<void*>(tensor.const_data_ptr()))),
@@ -86,7 +86,7 @@ struct Lines {
         step(tensor.stride(axis) * components) {}
 
   // Sets the offsets of `count` lines, beginning with line `first`.
-  void find(const Tensor& tensor, int64_t axis, int64_t first, int64_t count) {
+  void set_offsets(const Tensor& tensor, int64_t axis, int64_t first, int64_t count) {
     for (int64_t lane = 0; lane < count; ++lane) {
       int64_t rest = first + lane, offset = 0;
       for (int64_t i = tensor.dim() - 1; i >= 0; --i) {
@@ -110,11 +110,11 @@ struct Lines {
   // Reads points of `count` lines into rows of `width` floats, one row per component. Unused lanes become zero.
   void read(int64_t count, int64_t points, int64_t width, float* rows) const {
     if (count < width) std::fill_n(rows, points * components * width, 0.0f);
-    const int64_t apart = distance(count);
-    if (step == components && apart != 0) {
-      return transpose(data + offsets[0], apart, count, points * components, rows, width);
+    const int64_t line_distance = distance(count);
+    if (step == components && line_distance != 0) {
+      return transpose(data + offsets[0], line_distance, count, points * components, rows, width);
     }
-    if (apart == components) {
+    if (line_distance == components) {
       for (int64_t i = 0; i < points; ++i) {
         const float* const from = data + offsets[0] + i * step;
         for (int64_t c = 0; c < components; ++c) {
@@ -134,9 +134,9 @@ struct Lines {
   }
 
   void write(int64_t count, int64_t points, int64_t width, const float* rows) const {
-    const int64_t apart = distance(count);
-    if (step == components && apart != 0) {
-      return transpose(rows, width, points * components, count, data + offsets[0], apart);
+    const int64_t line_distance = distance(count);
+    if (step == components && line_distance != 0) {
+      return transpose(rows, width, points * components, count, data + offsets[0], line_distance);
     }
     for (int64_t i = 0; i < points; ++i) {
       for (int64_t c = 0; c < components; ++c) {
@@ -148,7 +148,7 @@ struct Lines {
 };
 
 // Whether the transforms support `lines` lines of n points.
-bool takes(int64_t n, int64_t lines) { return has_small_factors(n) && (n <= 8192 || lines >= 4); }
+bool supports(int64_t n, int64_t lines) { return has_small_factors(n) && (n <= 8192 || lines >= 4); }
 
 // Calls body(first line, lines, first memory, second memory) for groups of lines of `tensor` along `axis`. Each memory
 // has room for n + 1 complex points per line.
@@ -162,9 +162,9 @@ void for_lines(KernelRuntimeContext& context, const Tensor& tensor, int64_t axis
   float* const memory = context.allocate_temporary_array<float>(static_cast<size_t>(2 * workers * floats));
   if (!memory) return;
   microkernels::for_workers(context, workers, groups, [&](int64_t worker, int64_t begin, int64_t end) {
-    float* const own = memory + 2 * worker * floats;
+    float* const worker_memory = memory + 2 * worker * floats;
     for (int64_t i = begin; i < end; ++i) {
-      body(i * width, std::min(width, lines - i * width), own, own + floats);
+      body(i * width, std::min(width, lines - i * width), worker_memory, worker_memory + floats);
     }
   });
 }
@@ -183,7 +183,7 @@ const float* half_roots(KernelRuntimeContext& context, int64_t n) {
 
 void complex_lines(KernelRuntimeContext& context, const Tensor& tensor, int64_t axis, bool inverse, double scale) {
   const int64_t n = tensor.size(axis);
-  if (tensor.scalar_type() != ScalarType::ComplexFloat || tensor.numel() == 0 || !takes(n, tensor.numel() / n)) {
+  if (tensor.scalar_type() != ScalarType::ComplexFloat || tensor.numel() == 0 || !supports(n, tensor.numel() / n)) {
     return transform_lines(context, tensor, axis, inverse, scale);
   }
   Passes passes;
@@ -191,7 +191,7 @@ void complex_lines(KernelRuntimeContext& context, const Tensor& tensor, int64_t 
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   for_lines(context, tensor, axis, n, [&](int64_t first, int64_t count, float* a, float* b) {
     Lines lines(tensor, axis);
-    lines.find(tensor, axis, first, count);
+    lines.set_offsets(tensor, axis, first, count);
     lines.read(count, n, kernels.width, a);
     float* const result = passes.run(kernels, a, b);
     scale_rows(result, 2 * n, static_cast<float>(scale));
@@ -202,7 +202,7 @@ void complex_lines(KernelRuntimeContext& context, const Tensor& tensor, int64_t 
 void lines_from_real(KernelRuntimeContext& context, const Tensor& in, int64_t axis, double scale, const Tensor& out) {
   const int64_t n = in.size(axis), points = out.size(axis);
   const bool is_even = n % 2 == 0;
-  if (in.scalar_type() != ScalarType::Float || in.numel() == 0 || points > n / 2 + 1 || !takes(n, in.numel() / n)) {
+  if (in.scalar_type() != ScalarType::Float || in.numel() == 0 || points > n / 2 + 1 || !supports(n, in.numel() / n)) {
     return transform_real_lines(context, in, axis, scale, out);
   }
   Passes passes;
@@ -212,8 +212,8 @@ void lines_from_real(KernelRuntimeContext& context, const Tensor& in, int64_t ax
   const int64_t width = kernels.width;
   for_lines(context, in, axis, n, [&](int64_t first, int64_t count, float* a, float* b) {
     Lines from(in, axis), to(out, axis);
-    from.find(in, axis, first, count);
-    to.find(out, axis, first, count);
+    from.set_offsets(in, axis, first, count);
+    to.set_offsets(out, axis, first, count);
     if (is_even) {
       from.read(count, n, width, a);
       float* const result = passes.run(kernels, a, b);
@@ -235,7 +235,7 @@ void lines_from_real(KernelRuntimeContext& context, const Tensor& in, int64_t ax
 void lines_to_real(KernelRuntimeContext& context, const Tensor& in, int64_t axis, double scale, const Tensor& out) {
   const int64_t n = out.size(axis), half = n / 2, given = std::min(in.size(axis), half + 1);
   const bool is_even = n % 2 == 0;
-  if (out.scalar_type() != ScalarType::Float || out.numel() == 0 || !takes(n, out.numel() / n)) {
+  if (out.scalar_type() != ScalarType::Float || out.numel() == 0 || !supports(n, out.numel() / n)) {
     return transform_lines_to_real(context, in, axis, scale, out);
   }
   Passes passes;
@@ -245,8 +245,8 @@ void lines_to_real(KernelRuntimeContext& context, const Tensor& in, int64_t axis
   const int64_t width = kernels.width, row = 2 * width;
   for_lines(context, out, axis, n, [&](int64_t first, int64_t count, float* a, float* b) {
     Lines from(in, axis), to(out, axis);
-    from.find(in, axis, first, count);
-    to.find(out, axis, first, count);
+    from.set_offsets(in, axis, first, count);
+    to.set_offsets(out, axis, first, count);
     from.read(count, given, width, a);
     std::fill(a + given * row, a + (half + 1) * row, 0.0f);
     // A point that is its own conjugate is real.

@@ -4,8 +4,8 @@
 
 namespace rushlight::optimized {
 
-// float32 transforms of many lines at a time, one line per vector lane. Other dtypes, lengths with a large prime
-// factor, and few long lines use the portable transforms.
+// Transforms many float32 lines at a time, one line per vector lane. For other dtypes, for lengths with a large prime
+// factor and for few long lines, it calls the portable transforms.
 extern const LineTransforms kLineTransforms;
 
 }  // namespace rushlight::optimized

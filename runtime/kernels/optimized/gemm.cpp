@@ -16,7 +16,7 @@ namespace {
 // The cost of packing a column of the RHS, in rows of the product.
 constexpr int64_t kPackingRows = 6;
 
-// The number of parts along rows and columns. All parts take about the same time.
+// The numbers of parts into which the rows and columns of the product are divided. All parts need about the same time.
 struct Grid {
   int64_t rows = 1;
   int64_t columns = 1;
@@ -25,10 +25,10 @@ struct Grid {
 Grid divide(const F32Microkernels& kernels, const F32Gemm& p, int64_t workers) {
   if (workers == 1 || p.m * p.n * std::max<int64_t>(p.k, 1) < kSerialWork) return {};
   const int64_t panels = (p.n + microkernels::column_step(kernels) - 1) / microkernels::column_step(kernels);
-  const int64_t most_rows = (p.m + kernels.gemm_rows - 1) / kernels.gemm_rows;
+  const int64_t max_rows = (p.m + kernels.gemm_rows - 1) / kernels.gemm_rows;
   Grid best;
   int64_t best_cost = INT64_MAX;
-  for (int64_t rows = 1; rows <= std::min(workers, most_rows); ++rows) {
+  for (int64_t rows = 1; rows <= std::min(workers, max_rows); ++rows) {
     const int64_t columns = std::min(workers / rows, panels);
     const int64_t part_rows = (p.m + rows - 1) / rows + kPackingRows;
     const int64_t part_columns = std::min((panels + columns - 1) / columns * microkernels::column_step(kernels), p.n);
@@ -69,7 +69,7 @@ F32Gemm product_at(const F32Gemm& first, int64_t index, const Steps& steps) {
   return p;
 }
 
-void few_rows(const F32Microkernels& kernels, const F32Gemm& p, int64_t n0, int64_t n1) {
+void multiply_few_rows(const F32Microkernels& kernels, const F32Gemm& p, int64_t n0, int64_t n1) {
   for (int64_t row = 0; row < p.m && !p.accumulates; ++row) {
     std::fill(p.c + row * p.ldc + n0, p.c + row * p.ldc + n1, 0.0f);
   }
@@ -84,14 +84,15 @@ void few_rows(const F32Microkernels& kernels, const F32Gemm& p, int64_t n0, int6
 }
 
 // Computes products with few rows of A: the columns of all products are divided among workers.
-void few_rows(KernelRuntimeContext& context, const F32Microkernels& kernels, const F32Gemm& gemm, int64_t count,
-              const Steps& steps, int64_t workers) {
+void multiply_few_rows(KernelRuntimeContext& context, const F32Microkernels& kernels, const F32Gemm& gemm,
+                       int64_t count, const Steps& steps, int64_t workers) {
   const int64_t chunks = (gemm.n + kChunk - 1) / kChunk;
   microkernels::for_workers(context, workers, count * chunks, [&](int64_t, int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t first = begin % chunks;
       const int64_t last = std::min(chunks, first + end - begin);
-      few_rows(kernels, product_at(gemm, begin / chunks, steps), first * kChunk, std::min(gemm.n, last * kChunk));
+      multiply_few_rows(kernels, product_at(gemm, begin / chunks, steps), first * kChunk,
+                        std::min(gemm.n, last * kChunk));
       begin += last - first;
     }
   });
@@ -113,7 +114,7 @@ bool run_batched_gemm(KernelRuntimeContext& context, const F32Gemm& gemm, int64_
   const bool small = count * gemm.m * gemm.n * std::max<int64_t>(gemm.k, 1) < kSerialWork;
   const int64_t workers = small ? 1 : microkernels::worker_count(context);
   if (has_few_rows(gemm)) {
-    few_rows(context, kernels, gemm, count, steps, workers);
+    multiply_few_rows(context, kernels, gemm, count, steps, workers);
     return true;
   }
   const Grid grid = count >= 4 * workers ? Grid{} : divide(kernels, gemm, workers);

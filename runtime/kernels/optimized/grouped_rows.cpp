@@ -37,8 +37,8 @@ void GroupedRows::read(int64_t row, float* to) const {
 bool read_rows(const Tensor& weight, int bits, const Tensor& scales, const std::optional<Tensor>& zero_points,
                GroupedRows* result) {
   GroupedRows& w = *result;
-  if (weight.dim() != 2 || !is_plain_bytes(weight) || (bits < 8 && weight.scalar_type() != ScalarType::Byte) ||
-      !is_plain(scales) || scales.dim() > 2) {
+  if (weight.dim() != 2 || !is_row_major_bytes(weight) || (bits < 8 && weight.scalar_type() != ScalarType::Byte) ||
+      !is_row_major_float(scales) || scales.dim() > 2) {
     return false;
   }
   w.data = weight.const_data_ptr<uint8_t>();
@@ -65,7 +65,7 @@ bool read_rows(const Tensor& weight, int bits, const Tensor& scales, const std::
   return true;
 }
 
-void linear_of_rows(KernelRuntimeContext& context, const Tensor& in, const GroupedRows& w,
+void grouped_linear(KernelRuntimeContext& context, const Tensor& in, const GroupedRows& w,
                     const std::optional<Tensor>& bias, const Tensor& out) {
   const int64_t depth = w.columns, columns = w.rows, rows = out.numel() / columns;
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
@@ -88,27 +88,27 @@ void linear_of_rows(KernelRuntimeContext& context, const Tensor& in, const Group
   if (context.failed()) return;
   microkernels::for_workers(
       context, workers, (columns + step - 1) / step, [&](int64_t worker, int64_t begin, int64_t end) {
-        float* const reals = scratch + worker * size;
+        float* const dequantized = scratch + worker * size;
         for (int64_t j = begin * step; j < std::min(end * step, columns); j += step) {
           const int64_t n = std::min(step, columns - j);
-          for (int64_t l = 0; l < n; ++l) w.read(j + l, reals + l * depth);
+          for (int64_t l = 0; l < n; ++l) w.read(j + l, dequantized + l * depth);
           float* const to = y + j;
           if (rows > kDotRows) {
             microkernels::F32Gemm p{};
             p.m = rows, p.n = n, p.k = depth;
             p.a = x, p.lda = depth;
             p.rhs = microkernels::F32Gemm::Rhs::Transposed;
-            p.b = reals, p.ldb = depth;
+            p.b = dequantized, p.ldb = depth;
             p.bias_of = offsets ? microkernels::BiasOf::Columns : microkernels::BiasOf::None;
             p.bias = offsets ? offsets + j : nullptr;
             p.c = to, p.ldc = columns;
-            microkernels::multiply(kernels, p, 0, rows, 0, n, reals + (step * depth + 15) / 16 * 16);
+            microkernels::multiply(kernels, p, 0, rows, 0, n, dequantized + (step * depth + 15) / 16 * 16);
             continue;
           }
           for (int64_t i = 0; i < rows; ++i) {
             for (int64_t l = 0; l < n; ++l) to[i * columns + l] = offsets ? offsets[j + l] : 0.0f;
           }
-          kernels.add_dots(rows, n, depth, x, depth, reals, depth, to, columns);
+          kernels.add_dots(rows, n, depth, x, depth, dequantized, depth, to, columns);
         }
       });
   if (!is_wide) store_function(ScalarType::Float, out.scalar_type())(y, 1, out.mutable_data_ptr(), 1, out.numel());

@@ -30,7 +30,7 @@ bool read_rows(const Tensor& weight, int bits, const Tensor& scales, const std::
                GroupedRows* result);
 
 // Computes `in` [..., columns] (row-major) times the transposed weight, plus bias. The shape of `out` is already set.
-void linear_of_rows(KernelRuntimeContext& context, const Tensor& in, const GroupedRows& weight,
+void grouped_linear(KernelRuntimeContext& context, const Tensor& in, const GroupedRows& weight,
                     const std::optional<Tensor>& bias, const Tensor& out);
 
 }  // namespace rushlight::optimized

@@ -9,7 +9,7 @@ namespace rushlight::optimized {
 // Supports row-major float32.
 bool index_add_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
                    const Tensor& source, const Scalar& alpha, Tensor& out) {
-  if (!is_plain(in) || !is_plain(source) || !is_float(out)) return false;
+  if (!is_row_major_float(in) || !is_row_major_float(source) || !is_float(out)) return false;
   int64_t axis;
   if (!begin_index_slices(context, in, dim, index, source, out, &axis)) return true;
   if (!is_row_major(out)) return false;

@@ -12,10 +12,10 @@ using microkernels::Int8Microkernels;
 
 namespace {
 
-// With fewer multiplications than this, a second thread does not pay off.
+// With fewer multiplications than this, a second thread makes the product slower.
 constexpr int64_t kSerialInt8Work = 2 * microkernels::kSerialWork;
-// An RHS is packed from this number of rows on. For depths up to kShort, packing pays off earlier.
-constexpr int64_t kPackedRows = 64, kPackedRowsOfShort = 12, kShort = 64;
+// With at least this number of rows, the RHS is packed. For depths up to kShortDepth, fewer rows are enough.
+constexpr int64_t kPackedRows = 64, kPackedRowsOfShortDepth = 12, kShortDepth = 64;
 // Columns of one task.
 constexpr int64_t kChunk = 16;
 
@@ -44,7 +44,7 @@ bool run_int8_gemm(KernelRuntimeContext& context, Int8Gemm p) {
   if (p.m == 0 || p.n == 0) return true;
   const int64_t workers =
       p.m * p.n * std::max<int64_t>(p.k, 1) < kSerialInt8Work ? 1 : microkernels::worker_count(context);
-  const int64_t packed_rows = p.k <= kShort ? kPackedRowsOfShort : kPackedRows;
+  const int64_t packed_rows = p.k <= kShortDepth ? kPackedRowsOfShortDepth : kPackedRows;
   if (p.rhs == nullptr && p.m >= packed_rows && !pack(context, kernels, workers, &p)) return false;
   const int64_t scratch_size = round_up(static_cast<int64_t>(microkernels::gemm_scratch(kernels, p.k)), 64);
   uint8_t* const scratch = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(workers * scratch_size));

@@ -6,22 +6,22 @@ namespace rushlight::optimized {
 
 using microkernels::IntegerType;
 
-bool integer_type_of(ScalarType type, Whole* whole) {
+bool integer_type_of(ScalarType type, IntegerRange* range) {
   switch (type) {
     case ScalarType::Byte:
-      *whole = {IntegerType::UInt8, 0, 255};
+      *range = {IntegerType::UInt8, 0, 255};
       return true;
     case ScalarType::Char:
-      *whole = {IntegerType::Int8, -128, 127};
+      *range = {IntegerType::Int8, -128, 127};
       return true;
     case ScalarType::Short:
-      *whole = {IntegerType::Int16, -32768, 32767};
+      *range = {IntegerType::Int16, -32768, 32767};
       return true;
     case ScalarType::Int:
-      *whole = {IntegerType::Int32, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+      *range = {IntegerType::Int32, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
       return true;
     case ScalarType::Long:
-      *whole = {IntegerType::Int64, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+      *range = {IntegerType::Int64, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
       return true;
     default:
       return false;

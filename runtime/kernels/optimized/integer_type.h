@@ -6,12 +6,12 @@
 namespace rushlight::optimized {
 
 // An integer type of the microkernels, and its range.
-struct Whole {
+struct IntegerRange {
   microkernels::IntegerType type;
-  int64_t least, most;
+  int64_t min, max;
 };
 
 // Returns false if the microkernels do not support the dtype.
-bool integer_type_of(ScalarType type, Whole* whole);
+bool integer_type_of(ScalarType type, IntegerRange* range);
 
 }  // namespace rushlight::optimized

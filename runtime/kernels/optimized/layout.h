@@ -13,9 +13,9 @@ bool all_float(const Tensors&... tensors) {
 }
 
 // Whether a tensor is float32 in row-major order.
-inline bool is_plain(const Tensor& tensor) { return is_float(tensor) && is_row_major(tensor); }
+inline bool is_row_major_float(const Tensor& tensor) { return is_float(tensor) && is_row_major(tensor); }
 
-// Whether the elements of [N, C, H, W] have the order N, H, W, C. Axes of one element do not matter.
+// Whether the elements of [N, C, H, W] have the order N, H, W, C. The strides of axes of size 1 are ignored.
 inline bool is_channels_last(const Tensor& tensor) {
   if (tensor.dim() != 4) return false;
   int64_t expected = 1;

@@ -8,8 +8,8 @@ namespace rushlight::optimized {
 bool linear_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
                 const std::optional<Tensor>& bias, Tensor& out) {
   const int64_t rank = in.dim();
-  if (!is_plain(in) || !is_float(weight) || !is_plain(out) || (bias && !is_float(*bias)) || rank < 1 ||
-      weight.dim() != 2 || weight.size(1) != in.size(rank - 1) || weight.stride(1) != 1) {
+  if (!is_row_major_float(in) || !is_float(weight) || !is_row_major_float(out) || (bias && !is_float(*bias)) ||
+      rank < 1 || weight.dim() != 2 || weight.size(1) != in.size(rank - 1) || weight.stride(1) != 1) {
     return false;
   }
   MatmulProblem problem;

@@ -14,7 +14,7 @@ bool linear_4bit_out(KernelRuntimeContext& context, const Tensor& in, const Tens
       !quantized::resize_linear(context, in, w.columns, w.rows, bias, out) || out.numel() == 0) {
     return true;
   }
-  linear_of_rows(context, in, w, bias, out);
+  grouped_linear(context, in, w, bias, out);
   return true;
 }
 

@@ -17,28 +17,29 @@ constexpr int64_t kChunk = 1024;
 // Columns of one task.
 constexpr int64_t kColumns = 256;
 // With more rows, a sum needs more precision than float has.
-constexpr int64_t kMostRows = 4096;
+constexpr int64_t kMaxRows = 4096;
 
-// Returns the number to subtract: infinities become 0, because differences of infinities would be NaN.
+// Returns the number that is subtracted before exp(). It is 0 instead of an infinity, because the difference of two
+// infinities is NaN.
 float shift_of(float largest) { return std::isfinite(largest) ? largest : 0.0f; }
 
-float of_row(const microkernels::F32Microkernels& kernels, const float* x, int64_t n) {
-  float powers[kChunk];
+float logsumexp_of_row(const microkernels::F32Microkernels& kernels, const float* x, int64_t n) {
+  float exponentials[kChunk];
   const float shift = shift_of(kernels.extreme(true, x, n));
   double sum = 0;
   for (int64_t i = 0; i < n; i += kChunk) {
     const int64_t count = std::min(kChunk, n - i);
-    kernels.binary(BinaryOp::Sub, x + i, 1, &shift, 0, powers, count, 0);
-    kernels.unary(UnaryOp::Exp, powers, powers, count, 0, 0);
-    sum += kernels.sum(powers, count);
+    kernels.binary(BinaryOp::Sub, x + i, 1, &shift, 0, exponentials, count, 0);
+    kernels.unary(UnaryOp::Exp, exponentials, exponentials, count, 0, 0);
+    sum += kernels.sum(exponentials, count);
   }
   return static_cast<float>(static_cast<double>(shift) + std::log(sum));
 }
 
 // Computes the results of `columns` columns with n rows, `stride` apart.
-void of_columns(const microkernels::F32Microkernels& kernels, const float* x, int64_t n, int64_t stride,
-                int64_t columns, float* out) {
-  float powers[kChunk], shifts[kColumns];
+void logsumexp_of_columns(const microkernels::F32Microkernels& kernels, const float* x, int64_t n, int64_t stride,
+                          int64_t columns, float* out) {
+  float exponentials[kChunk], shifts[kColumns];
   std::copy_n(x, columns, shifts);
   kernels.reduce_rows(BinaryOp::Maximum, x + stride, stride, n - 1, shifts, columns);
   std::transform(shifts, shifts + columns, shifts, shift_of);
@@ -47,10 +48,10 @@ void of_columns(const microkernels::F32Microkernels& kernels, const float* x, in
   for (int64_t row = 0; row < n; row += kRows) {
     const int64_t rows = std::min(kRows, n - row);
     for (int64_t r = 0; r < rows; ++r) {
-      kernels.binary(BinaryOp::Sub, x + (row + r) * stride, 1, shifts, 1, powers + r * columns, columns, 0);
+      kernels.binary(BinaryOp::Sub, x + (row + r) * stride, 1, shifts, 1, exponentials + r * columns, columns, 0);
     }
-    kernels.unary(UnaryOp::Exp, powers, powers, rows * columns, 0, 0);
-    kernels.reduce_rows(BinaryOp::Add, powers, columns, rows, out, columns);
+    kernels.unary(UnaryOp::Exp, exponentials, exponentials, rows * columns, 0, 0);
+    kernels.reduce_rows(BinaryOp::Add, exponentials, columns, rows, out, columns);
   }
   kernels.unary(UnaryOp::Log, out, out, columns, 0, 0);
   kernels.binary(BinaryOp::Add, out, 1, shifts, 1, out, columns, 0);
@@ -63,8 +64,8 @@ bool logsumexp_out(KernelRuntimeContext& context, const Tensor& in, Span<const i
   DimMask mask;
   if (!dim_mask(context, in, dims, &mask)) return true;
   ReductionShape f;
-  if (!fold(in, mask, &f) || out.scalar_type() != ScalarType::Float) return false;
-  if (f.inner > 1 && f.reduced > kMostRows) return false;
+  if (!float_reduction_shape(in, mask, &f) || out.scalar_type() != ScalarType::Float) return false;
+  if (f.inner > 1 && f.reduced > kMaxRows) return false;
   if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
   if (!is_row_major(out)) return false;
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
@@ -76,10 +77,10 @@ bool logsumexp_out(KernelRuntimeContext& context, const Tensor& in, Span<const i
     for (int64_t i = begin; i < end; ++i) {
       const int64_t outer = i / chunks, column = i % chunks * kColumns;
       if (f.inner == 1) {
-        y[i] = of_row(kernels, x + i * f.reduced, f.reduced);
+        y[i] = logsumexp_of_row(kernels, x + i * f.reduced, f.reduced);
       } else {
-        of_columns(kernels, x + outer * f.reduced * f.inner + column, f.reduced, f.inner,
-                   std::min(kColumns, f.inner - column), y + outer * f.inner + column);
+        logsumexp_of_columns(kernels, x + outer * f.reduced * f.inner + column, f.reduced, f.inner,
+                             std::min(kColumns, f.inner - column), y + outer * f.inner + column);
       }
     }
   });

@@ -27,7 +27,7 @@ bool max_pool2d_with_indices_out(KernelRuntimeContext& context, const Tensor& in
   if (out.numel() == 0) return true;
   if (from.volume() > INT32_MAX / 2) return false;
   const RowMajorInput images(context, in);
-  RowMajorOutput largest(context, out), places(context, indices);
+  RowMajorOutput largest(context, out), positions(context, indices);
   if (context.failed()) return true;
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   const microkernels::DepthwisePlane plane = pooled_plane(kernels, w, from, to);
@@ -40,11 +40,11 @@ bool max_pool2d_with_indices_out(KernelRuntimeContext& context, const Tensor& in
       context, workers, from.batch * from.channels, [&](int64_t worker, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           kernels.max_pool(plane, images.data<float>() + i * from.volume(), largest.data<float>() + i * to.volume(),
-                           places.data<int64_t>() + i * to.volume(), scratch + worker * size);
+                           positions.data<int64_t>() + i * to.volume(), scratch + worker * size);
         }
       });
   largest.finish();
-  places.finish();
+  positions.finish();
   return true;
 }
 

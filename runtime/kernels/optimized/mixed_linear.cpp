@@ -18,7 +18,7 @@ bool mixed_linear_out(KernelRuntimeContext& context, const Tensor& in, const Ten
       !quantized::resize_linear(context, in, w.columns, w.rows, std::nullopt, out) || out.numel() == 0) {
     return true;
   }
-  linear_of_rows(context, in, w, std::nullopt, out);
+  grouped_linear(context, in, w, std::nullopt, out);
   return true;
 }
 

@@ -11,11 +11,12 @@ namespace rushlight::optimized {
 bool native_group_norm_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Tensor>& weight,
                            const std::optional<Tensor>& bias, int64_t n, int64_t c, int64_t spatial, int64_t group,
                            double eps, Tensor& out, Tensor& mean, Tensor& rstd) {
-  if (!is_plain(in) || in.numel() == 0 || !all_float(out, mean, rstd)) return false;
+  if (!is_row_major_float(in) || in.numel() == 0 || !all_float(out, mean, rstd)) return false;
   if (in.dim() < 2 || in.size(0) != n || in.size(1) != c || in.numel() != n * c * spatial) return false;
   if (group <= 0 || c % group != 0) return false;
   for (const std::optional<Tensor>& parameter : {weight, bias}) {
-    if (parameter && (!is_plain(*parameter) || parameter->dim() != 1 || parameter->size(0) != c)) return false;
+    if (parameter && (!is_row_major_float(*parameter) || parameter->dim() != 1 || parameter->size(0) != c))
+      return false;
   }
   if (!resize_out_like(context, out, in) || !resize_out(context, mean, {n, group}) ||
       !resize_out(context, rstd, {n, group})) {

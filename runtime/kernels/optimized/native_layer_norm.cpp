@@ -12,7 +12,7 @@ bool native_layer_norm_out(KernelRuntimeContext& context, const Tensor& in, Span
                            const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, double eps,
                            Tensor& out, Tensor& mean, Tensor& rstd) {
   const int64_t lead = in.dim() - static_cast<int64_t>(normalized_shape.size());
-  if (!is_plain(in) || in.numel() == 0 || !all_float(out, mean, rstd) || lead < 0) return false;
+  if (!is_row_major_float(in) || in.numel() == 0 || !all_float(out, mean, rstd) || lead < 0) return false;
   int64_t n = 1;
   DimMask mask = 0;
   for (int64_t d = lead; d < in.dim(); ++d) {
@@ -22,7 +22,7 @@ bool native_layer_norm_out(KernelRuntimeContext& context, const Tensor& in, Span
   }
   for (const std::optional<Tensor>& parameter : {weight, bias}) {
     if (!parameter) continue;
-    if (!is_plain(*parameter) || parameter->dim() != in.dim() - lead) return false;
+    if (!is_row_major_float(*parameter) || parameter->dim() != in.dim() - lead) return false;
     for (int64_t d = lead; d < in.dim(); ++d) {
       if (parameter->size(d - lead) != in.size(d)) return false;
     }

@@ -13,8 +13,8 @@ constexpr int64_t kBandFloats = 5 * 1024;
 void set_bands(const microkernels::F32Microkernels& kernels, microkernels::DepthwisePlane* plane) {
   plane->row = depthwise_row(*plane, kernels);
   const int64_t halo = (plane->kernel_h - 1) * plane->dilation_h + 1 - plane->stride_h;
-  const int64_t most = std::max<int64_t>(4, (kBandFloats / plane->row - halo) / plane->stride_h);
-  const int64_t bands = (plane->out_height + most - 1) / most;
+  const int64_t max_rows = std::max<int64_t>(4, (kBandFloats / plane->row - halo) / plane->stride_h);
+  const int64_t bands = (plane->out_height + max_rows - 1) / max_rows;
   const int64_t rows = (plane->out_height + bands - 1) / bands;
   plane->band = std::min(plane->out_height, (rows + 3) / 4 * 4);
 }

@@ -14,14 +14,14 @@ using microkernels::BinaryOp;
 
 constexpr int64_t kChunk = 512;
 
-float of_row(const microkernels::F32Microkernels& kernels, const float* x, int64_t n) {
+float product_of_row(const microkernels::F32Microkernels& kernels, const float* x, int64_t n) {
   float products[kChunk];
   int64_t count = std::min(kChunk, n);
   std::copy_n(x, count, products);
   for (int64_t i = count; i < n; i += kChunk) {
     kernels.binary(BinaryOp::Mul, products, 1, x + i, 1, products, std::min(kChunk, n - i), 0);
   }
-  // Multiplies the upper half into the lower half.
+  // Multiplies the products in the lower half by those in the upper half.
   for (; count > 8; count -= count / 2) {
     const int64_t half = count / 2;
     kernels.binary(BinaryOp::Mul, products, 1, products + count - half, 1, products, half, 0);
@@ -35,7 +35,7 @@ bool product_over(KernelRuntimeContext& context, const Tensor& in, DimMask mask,
                   std::optional<ScalarType> dtype, const Tensor& out) {
   ReductionShape f;
   if (dtype.value_or(out.scalar_type()) != ScalarType::Float || out.scalar_type() != ScalarType::Float ||
-      !fold(in, mask, &f)) {
+      !float_reduction_shape(in, mask, &f)) {
     return false;
   }
   if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
@@ -48,7 +48,7 @@ bool product_over(KernelRuntimeContext& context, const Tensor& in, DimMask mask,
   context.parallel_for(0, f.outer * chunks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       if (f.inner == 1) {
-        y[i] = of_row(kernels, x + i * f.reduced, f.reduced);
+        y[i] = product_of_row(kernels, x + i * f.reduced, f.reduced);
         continue;
       }
       const int64_t outer = i / chunks, column = i % chunks * kChunk, columns = std::min(kChunk, f.inner - column);

@@ -18,8 +18,8 @@ bool quantize_per_channel_out(KernelRuntimeContext& context, const Tensor& in, c
       !quantized::channel_axis(context, in, scales, &zero_points, &axis) || !resize_out_like(context, out, in)) {
     return true;
   }
-  const double* const inverse = quantized::numbers_of(context, scales, true);
-  const double* const zero = quantized::numbers_of(context, zero_points);
+  const double* const inverse = quantized::elements_as_double(context, scales, true);
+  const double* const zero = quantized::elements_as_double(context, zero_points);
   return context.failed() || quantize_parts(context, in, out, {inverse, zero, axis}, quant_min, quant_max);
 }
 

@@ -34,10 +34,10 @@ bool quantize_per_tensor_tensor_out(KernelRuntimeContext& context, const Tensor&
                                     Tensor& out);
 bool quantized_add_out(KernelRuntimeContext& context, const Tensor& a, double a_scale, int64_t a_zero, int64_t, int64_t,
                        const Tensor& b, double b_scale, int64_t b_zero, int64_t, int64_t, double scale, int64_t zero,
-                       int64_t least, int64_t most, Tensor& out);
+                       int64_t quant_min, int64_t quant_max, Tensor& out);
 bool quantized_mul_out(KernelRuntimeContext& context, const Tensor& a, double a_scale, int64_t a_zero, int64_t, int64_t,
                        const Tensor& b, double b_scale, int64_t b_zero, int64_t, int64_t, double scale, int64_t zero,
-                       int64_t least, int64_t most, Tensor& out);
+                       int64_t quant_min, int64_t quant_max, Tensor& out);
 bool dequantize_per_token_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& scales,
                               const Tensor& zero_points, int64_t quant_min, int64_t quant_max, ScalarType dtype,
                               ScalarType out_dtype, Tensor& out);
@@ -62,9 +62,9 @@ bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
                                const Tensor& weight, const Tensor& weight_scales, const std::optional<Tensor>& bias,
                                Span<const int64_t> stride, Span<const int64_t> padding, Span<const int64_t> dilation,
                                bool transposed, Span<const int64_t> output_padding, int64_t groups, double scale,
-                               int64_t zero, int64_t least, int64_t most, Tensor& out);
+                               int64_t zero, int64_t quant_min, int64_t quant_max, Tensor& out);
 bool quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
                           const Tensor& weight, const Tensor& weight_scales, const std::optional<Tensor>& bias,
-                          double scale, int64_t zero, int64_t least, int64_t most, Tensor& out);
+                          double scale, int64_t zero, int64_t quant_min, int64_t quant_max, Tensor& out);
 
 }  // namespace rushlight::optimized

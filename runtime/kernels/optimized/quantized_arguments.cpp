@@ -6,10 +6,10 @@
 
 namespace rushlight::optimized {
 
-bool is_plain_bytes(const Tensor& tensor) { return quantized::is_byte(tensor) && is_row_major(tensor); }
+bool is_row_major_bytes(const Tensor& tensor) { return quantized::is_byte(tensor) && is_row_major(tensor); }
 
 const float* floats_of(KernelRuntimeContext& context, const Tensor& tensor, int64_t n) {
-  const double* const numbers = quantized::numbers_of(context, tensor);
+  const double* const numbers = quantized::elements_as_double(context, tensor);
   float* const floats = context.allocate_temporary_array<float>(static_cast<size_t>(n + 1));
   if (numbers == nullptr || floats == nullptr) return nullptr;
   const int64_t step = tensor.numel() == 1 ? 0 : 1;
@@ -17,7 +17,8 @@ const float* floats_of(KernelRuntimeContext& context, const Tensor& tensor, int6
   return floats;
 }
 
-bool requantize_to(KernelRuntimeContext& context, const QuantizedResult& r, int64_t n, microkernels::Requantize* how) {
+bool requantize_to(KernelRuntimeContext& context, const QuantizedResult& r, int64_t n,
+                   microkernels::Requantize* requantize) {
   const float* const scales = floats_of(context, r.weight_scales, n);
   const float* const bias = r.bias ? floats_of(context, *r.bias, n) : nullptr;
   float* const multiplier = context.allocate_temporary_array<float>(static_cast<size_t>(n + 1));
@@ -28,12 +29,12 @@ bool requantize_to(KernelRuntimeContext& context, const QuantizedResult& r, int6
     multiplier[j] = scales[j] * static_cast<float>(r.in_scale) * inverse;
     offset[j] = bias ? bias[j] * inverse : 0.0f;
   }
-  *how = {nullptr,
-          multiplier,
-          bias ? offset : nullptr,
-          static_cast<int32_t>(r.zero),
-          static_cast<int32_t>(r.least),
-          static_cast<int32_t>(r.most)};
+  *requantize = {nullptr,
+                 multiplier,
+                 bias ? offset : nullptr,
+                 static_cast<int32_t>(r.zero),
+                 static_cast<int32_t>(r.quant_min),
+                 static_cast<int32_t>(r.quant_max)};
   return true;
 }
 

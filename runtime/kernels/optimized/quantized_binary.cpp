@@ -18,7 +18,7 @@ microkernels::Int8Operand operand(const quantized::Operand& from, const LoopNest
 
 struct Int8Result {
   double scale;
-  int64_t zero, least, most;
+  int64_t zero, quant_min, quant_max;
 };
 
 // Computes the product or sum of two quantized tensors with broadcasting. Returns false for unsupported arguments.
@@ -28,7 +28,7 @@ bool combine_quantized(KernelRuntimeContext& context, bool multiply, const quant
     if (!is_small_zero(zero)) return false;
   }
   if (!quantized::is_byte(a.tensor) || !quantized::is_byte(b.tensor)) return false;
-  if (!quantized::require_output(context, out, result.least, result.most)) return true;
+  if (!quantized::require_output(context, out, result.quant_min, result.quant_max)) return true;
   Shape shape(a.tensor.sizes());
   if (!broadcast_shape(context, shape, b.tensor.sizes()) || !resize_out(context, out, shape.span())) return true;
   if (out.numel() == 0) return true;
@@ -40,8 +40,8 @@ bool combine_quantized(KernelRuntimeContext& context, bool multiply, const quant
   nest.collapse();
   const microkernels::Int8Operand left = operand(a, nest, 1), right = operand(b, nest, 2);
   if (nest.dim > 0 && (nest.inner_stride(0) != 1 || left.step > 1 || right.step > 1)) return false;
-  const microkernels::Int8Range range{static_cast<int32_t>(result.zero), static_cast<int32_t>(result.least),
-                                      static_cast<int32_t>(result.most)};
+  const microkernels::Int8Range range{static_cast<int32_t>(result.zero), static_cast<int32_t>(result.quant_min),
+                                      static_cast<int32_t>(result.quant_max)};
   const float inverse = static_cast<float>(1.0 / result.scale);
   const microkernels::Int8Microkernels& kernels = microkernels::int8_microkernels();
   context.parallel_for(0, nest.numel(), kGrain, [&](int64_t begin, int64_t end) {
@@ -58,14 +58,16 @@ bool combine_quantized(KernelRuntimeContext& context, bool multiply, const quant
 
 bool quantized_add_out(KernelRuntimeContext& context, const Tensor& a, double a_scale, int64_t a_zero, int64_t, int64_t,
                        const Tensor& b, double b_scale, int64_t b_zero, int64_t, int64_t, double scale, int64_t zero,
-                       int64_t least, int64_t most, Tensor& out) {
-  return combine_quantized(context, false, {a, a_scale, a_zero}, {b, b_scale, b_zero}, {scale, zero, least, most}, out);
+                       int64_t quant_min, int64_t quant_max, Tensor& out) {
+  return combine_quantized(context, false, {a, a_scale, a_zero}, {b, b_scale, b_zero},
+                           {scale, zero, quant_min, quant_max}, out);
 }
 
 bool quantized_mul_out(KernelRuntimeContext& context, const Tensor& a, double a_scale, int64_t a_zero, int64_t, int64_t,
                        const Tensor& b, double b_scale, int64_t b_zero, int64_t, int64_t, double scale, int64_t zero,
-                       int64_t least, int64_t most, Tensor& out) {
-  return combine_quantized(context, true, {a, a_scale, a_zero}, {b, b_scale, b_zero}, {scale, zero, least, most}, out);
+                       int64_t quant_min, int64_t quant_max, Tensor& out) {
+  return combine_quantized(context, true, {a, a_scale, a_zero}, {b, b_scale, b_zero},
+                           {scale, zero, quant_min, quant_max}, out);
 }
 
 }  // namespace rushlight::optimized

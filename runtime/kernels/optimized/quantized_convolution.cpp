@@ -18,19 +18,19 @@ using microkernels::Int8Window;
 namespace {
 
 // Output pixels of one task, and the number of multiplications below which one thread computes all tasks.
-constexpr int64_t kPart = 96, kSerialTaps = 1 << 16;
+constexpr int64_t kTaskPixels = 96, kSerialMultiplications = 1 << 16;
 
-// Whether an image is channels-last: batch, pixels, channels. Axes of one element do not matter.
+// Whether an image is channels-last: batch, pixels, channels. The strides of axes of size 1 are ignored.
 bool has_channels_last(const ImageLayout& image) {
   int64_t expected = 1;
   const auto fits = [&](int64_t size, int64_t stride) {
-    const bool fit = size == 1 || stride == expected;
+    const bool is_dense = size == 1 || stride == expected;
     expected *= size;
-    return fit;
+    return is_dense;
   };
-  bool fit = fits(image.channels, image.channel_stride);
-  for (int axis = 2; axis >= 0; --axis) fit = fits(image.size[axis], image.stride[axis]) && fit;
-  return fits(image.batch, image.batch_stride) && fit;
+  bool is_dense = fits(image.channels, image.channel_stride);
+  for (int axis = 2; axis >= 0; --axis) is_dense = fits(image.size[axis], image.stride[axis]) && is_dense;
+  return fits(image.batch, image.batch_stride) && is_dense;
 }
 
 // Returns loops that copy an image to channels-last memory or, with `to_image`, back.
@@ -73,10 +73,10 @@ const int8_t* read_filters(KernelRuntimeContext& context, const Convolution& c, 
 }
 
 void run_depthwise(KernelRuntimeContext& context, const Int8Window& w, const int8_t* filters,
-                   microkernels::Requantize how, int64_t pixels, uint8_t* out) {
+                   microkernels::Requantize requantize, int64_t pixels, uint8_t* out) {
   const Int8Microkernels& kernels = microkernels::int8_microkernels();
   const int64_t taps = w.taps(),
-                workers = pixels * taps * w.channels < kSerialTaps ? 1 : microkernels::worker_count(context);
+                workers = pixels * taps * w.channels < kSerialMultiplications ? 1 : microkernels::worker_count(context);
   const size_t scratch_size = (microkernels::depthwise_scratch(w) + 63) / 64 * 64;
   const auto size = static_cast<size_t>(microkernels::packed_filters_size(w.channels, taps));
   int16_t* const weights = context.allocate_temporary_array<int16_t>(size);
@@ -85,24 +85,24 @@ void run_depthwise(KernelRuntimeContext& context, const Int8Window& w, const int
   if (context.failed()) return;
   microkernels::pack_filters(filters, taps, 1, w.channels, taps, weights);
   microkernels::filter_corrections(weights, w.channels, taps, w.zero, nullptr, corrections);
-  how.correction = corrections;
+  requantize.correction = corrections;
   microkernels::for_workers(context, workers, pixels, [&](int64_t worker, int64_t begin, int64_t end) {
-    microkernels::convolve_depthwise(kernels, {&w, weights, how, out}, begin, end,
+    microkernels::convolve_depthwise(kernels, {&w, weights, requantize, out}, begin, end,
                                      scratch + static_cast<size_t>(worker) * scratch_size);
   });
 }
 
-// Computes all groups; workers share the groups and their parts. `product` is the product of the first group.
+// Computes all groups; workers share the groups and their parts. `gemm` is the product of the first group.
 void run_groups(KernelRuntimeContext& context, const Int8Window& w, const Int8Gemm& gemm, int64_t groups,
                 int64_t inputs) {
   const Int8Microkernels& kernels = microkernels::int8_microkernels();
-  const int64_t parts = (gemm.m + kPart - 1) / kPart, workers = microkernels::worker_count(context);
+  const int64_t parts = (gemm.m + kTaskPixels - 1) / kTaskPixels, workers = microkernels::worker_count(context);
   const size_t scratch_size = (microkernels::gemm_scratch(kernels, gemm.k) + 63) / 64 * 64;
   uint8_t* const scratch = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(workers) * scratch_size);
   if (scratch == nullptr) return;
   microkernels::for_workers(context, workers, groups * parts, [&](int64_t worker, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t g = i / parts, first = i % parts * kPart;
+      const int64_t g = i / parts, first = i % parts * kTaskPixels;
       const microkernels::Int8Gather gather{&kernels, &w, g * inputs, inputs};
       Int8Gemm p = gemm;
       microkernels::set_lhs(&p, gather);
@@ -110,7 +110,7 @@ void run_groups(KernelRuntimeContext& context, const Int8Window& w, const Int8Ge
       p.requantize.multiplier += g * p.n;
       if (p.requantize.offset) p.requantize.offset += g * p.n;
       p.out = static_cast<uint8_t*>(p.out) + g * p.n;
-      microkernels::multiply(kernels, p, first, std::min(first + kPart, p.m), 0, p.n,
+      microkernels::multiply(kernels, p, first, std::min(first + kTaskPixels, p.m), 0, p.n,
                              scratch + static_cast<size_t>(worker) * scratch_size);
     }
   });
@@ -122,14 +122,14 @@ bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
                                const Tensor& weight, const Tensor& weight_scales, const std::optional<Tensor>& bias,
                                Span<const int64_t> stride, Span<const int64_t> padding, Span<const int64_t> dilation,
                                bool transposed, Span<const int64_t> output_padding, int64_t groups, double scale,
-                               int64_t zero, int64_t least, int64_t most, Tensor& out) {
+                               int64_t zero, int64_t quant_min, int64_t quant_max, Tensor& out) {
   const int64_t in_zero_point = zero_of(in, in_zero);
   if (!quantized::is_byte(in) || weight.scalar_type() != ScalarType::Char || in_zero_point < -128 ||
       in_zero_point > 127 || !is_small_zero(zero)) {
     return false;
   }
   Convolution c;
-  if (!quantized::require_output(context, out, least, most) ||
+  if (!quantized::require_output(context, out, quant_min, quant_max) ||
       !read_convolution(context, in, weight, stride, padding, dilation, transposed, output_padding, groups, &c)) {
     return true;
   }
@@ -144,20 +144,21 @@ bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
 
   Int8Gemm p{};
   const int64_t inputs = from.channels / c.groups;
-  if (!requantize_to(context, {in_scale, weight_scales, bias, scale, zero, least, most}, outputs, &p.requantize)) {
+  if (!requantize_to(context, {in_scale, weight_scales, bias, scale, zero, quant_min, quant_max}, outputs,
+                     &p.requantize)) {
     return true;
   }
   p.columns = read_filters(context, c, weight, inputs, outputs / c.groups);
   const uint8_t* pixels = in.const_data_ptr<uint8_t>();
   if (!has_channels_last(from)) {
-    uint8_t* const turned = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(in.numel()));
-    if (turned == nullptr) return true;
-    strided_copy(context, channels_last_loops(from, false), pixels, turned, 1);
-    pixels = turned;
+    uint8_t* const channels_last = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(in.numel()));
+    if (channels_last == nullptr) return true;
+    strided_copy(context, channels_last_loops(from, false), pixels, channels_last, 1);
+    pixels = channels_last;
   }
-  const bool turns = !has_channels_last(to);
+  const bool copies_out = !has_channels_last(to);
   uint8_t* results = out.mutable_data_ptr<uint8_t>();
-  if (turns) results = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(out.numel()));
+  if (copies_out) results = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(out.numel()));
   if (context.failed()) return true;
 
   Int8Window w{};
@@ -182,7 +183,7 @@ bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
   } else if (!run_int8_gemm(context, p)) {
     return true;
   }
-  if (turns && !context.failed()) {
+  if (copies_out && !context.failed()) {
     strided_copy(context, channels_last_loops(to, true), results, out.mutable_data_ptr(), 1);
   }
   return true;

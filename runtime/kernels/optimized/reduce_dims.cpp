@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kGrain = kReductionGrain;
 // With more rows, a sum needs more precision than float has.
-constexpr int64_t kMostRows = 4096;
+constexpr int64_t kMaxRows = 4096;
 constexpr int64_t kChunk = 1024;
 // The sum of a whole tensor is a sum of terms; each term is the sum of this many elements.
 constexpr int64_t kTerm = 64 * 1024;
@@ -57,11 +57,11 @@ bool sum_all(KernelRuntimeContext& context, const microkernels::F32Microkernels&
 
 }  // namespace
 
-bool fold(const Tensor& tensor, DimMask mask, ReductionShape* result) {
-  return is_float(tensor) && shape_of_reduced_elements(tensor, mask, result);
+bool float_reduction_shape(const Tensor& tensor, DimMask mask, ReductionShape* result) {
+  return is_float(tensor) && reduction_shape(tensor, mask, result);
 }
 
-bool shape_of_reduced_elements(const Tensor& tensor, DimMask mask, ReductionShape* result) {
+bool reduction_shape(const Tensor& tensor, DimMask mask, ReductionShape* result) {
   if (!is_row_major(tensor) || tensor.numel() == 0) return false;
   *result = {};
   for (int64_t d = 0; d < tensor.dim(); ++d) {
@@ -82,19 +82,19 @@ bool shape_of_reduced_elements(const Tensor& tensor, DimMask mask, ReductionShap
 bool reduce_dims(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, DimMask mask, bool keepdim,
                  const Tensor& out) {
   ReductionShape f;
-  if (!shape_of_reduced_elements(in, mask, &f)) return false;
+  if (!reduction_shape(in, mask, &f)) return false;
   if (!is_float(in)) {
     const bool sums = reduction <= Reduction::Mean, half = dtypes::kHalf.contains(in.scalar_type());
     const ScalarType result = half || !sums ? in.scalar_type() : ScalarType::Long;
-    Whole whole;
-    if (out.scalar_type() != result || (!half && !integer_type_of(in.scalar_type(), &whole))) return false;
-    if (half ? sums && f.inner > 1 && f.reduced > kMostRows : reduction == Reduction::Mean) return false;
+    IntegerRange range;
+    if (out.scalar_type() != result || (!half && !integer_type_of(in.scalar_type(), &range))) return false;
+    if (half ? sums && f.inner > 1 && f.reduced > kMaxRows : reduction == Reduction::Mean) return false;
     if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
     if (!is_row_major(out)) return false;
     return half ? reduce_f16(context, reduction, in, f, out) : reduce_integers(context, reduction, in, f, out);
   }
   if (!is_float(out)) return false;
-  if (f.inner > 1 && f.reduced > kMostRows && reduction <= Reduction::Mean) return false;
+  if (f.inner > 1 && f.reduced > kMaxRows && reduction <= Reduction::Mean) return false;
   if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
   if (!is_row_major(out)) return false;
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();

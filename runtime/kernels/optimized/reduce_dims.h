@@ -12,11 +12,11 @@ struct ReductionShape {
   int64_t outer = 1, reduced = 1, inner = 1;
 };
 
-// Sets `result`. Returns false if the dims in `mask` are not adjacent (dims of size 1 do not matter), or if the tensor
+// Sets `result`. Returns false if the dims in `mask` are not adjacent (dims of size 1 are ignored), or if the tensor
 // is not row-major float32 or has no elements.
-bool fold(const Tensor& tensor, DimMask mask, ReductionShape* result);
+bool float_reduction_shape(const Tensor& tensor, DimMask mask, ReductionShape* result);
 // Does the same for elements of any dtype.
-bool shape_of_reduced_elements(const Tensor& tensor, DimMask mask, ReductionShape* result);
+bool reduction_shape(const Tensor& tensor, DimMask mask, ReductionShape* result);
 
 enum class Reduction : uint8_t { Sum, Mean, Largest, Smallest };
 
@@ -25,12 +25,12 @@ bool reduce_dims(KernelRuntimeContext& context, Reduction reduction, const Tenso
                  const Tensor& out);
 
 // reduce_dims() calls these functions for float16 and bfloat16, and for integers, whose sums are int64.
-bool reduce_f16(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& fold,
+bool reduce_f16(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& shape,
                 const Tensor& out);
-bool reduce_integers(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& fold,
+bool reduce_integers(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& shape,
                      const Tensor& out);
 
-// With fewer elements than this, a second thread does not pay off.
+// With fewer elements than this, a second thread makes a kernel slower.
 inline constexpr int64_t kReductionGrain = 16 * 1024;
 
 }  // namespace rushlight::optimized

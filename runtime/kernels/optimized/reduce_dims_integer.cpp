@@ -15,8 +15,8 @@ constexpr int64_t kChunk = 1024;
 
 bool reduce_integers(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& f,
                      const Tensor& out) {
-  Whole whole;
-  if (!integer_type_of(in.scalar_type(), &whole)) return false;
+  IntegerRange range;
+  if (!integer_type_of(in.scalar_type(), &range)) return false;
   const microkernels::IntegerMicrokernels& kernels = microkernels::integer_microkernels();
   const bool sums = reduction <= Reduction::Mean, largest = reduction == Reduction::Largest;
   const auto size = in.element_size();
@@ -26,7 +26,7 @@ bool reduce_integers(KernelRuntimeContext& context, Reduction reduction, const T
           for (int64_t i = begin; i < end; ++i) {
             const void* const row = at(in, i * f.reduced);
             const int64_t value =
-                sums ? kernels.sum(whole.type, row, f.reduced) : kernels.extreme(whole.type, largest, row, f.reduced);
+                sums ? kernels.sum(range.type, row, f.reduced) : kernels.extreme(range.type, largest, row, f.reduced);
             // On little-endian machines, the low bytes are the number in the narrower type.
             std::memcpy(at(out, i), &value, out.element_size());
           }
@@ -44,11 +44,11 @@ bool reduce_integers(KernelRuntimeContext& context, Reduction reduction, const T
           void* const to = at(out, outer * f.inner + column);
           if (sums) {
             std::memset(to, 0, static_cast<size_t>(n) * sizeof(int64_t));
-            kernels.add_rows(whole.type, at(in, first), f.inner, f.reduced, static_cast<int64_t*>(to), n);
+            kernels.add_rows(range.type, at(in, first), f.inner, f.reduced, static_cast<int64_t*>(to), n);
             continue;
           }
           std::memcpy(to, at(in, first), static_cast<size_t>(n) * size);
-          kernels.reduce_rows(whole.type, op, at(in, first + f.inner), f.inner, f.reduced - 1, to, n);
+          kernels.reduce_rows(range.type, op, at(in, first + f.inner), f.inner, f.reduced - 1, to, n);
         }
       });
   return true;

@@ -16,57 +16,58 @@ namespace {
 
 constexpr int64_t kGrain = 4 * 1024;
 constexpr int64_t kChunk = 64;
-// Bytes of a copy of columns.
+// Maximum bytes of the float32 copy of some columns.
 constexpr int64_t kCopyBytes = 256 * 1024;
-// If the rows have at least kFar columns, blocks of kRows rows are processed in memory order.
-constexpr int64_t kFar = 512;
+// If the rows have at least kBlockColumns columns, blocks of kRows rows are processed in memory order.
+constexpr int64_t kBlockColumns = 512;
 constexpr int64_t kRows = 8;
-// Columns of one task in this case: enough for long contiguous reads.
-constexpr int64_t kWide = 2048;
+// Columns of one task in this case. This number is large enough for long contiguous reads.
+constexpr int64_t kTaskColumns = 2048;
 
-// Columns of long rows, in memory order: a first pass over the rows computes the largest number so far and the sum of
-// powers, which is rescaled when the largest number changes (Milakov and Gimelshein, "Online normalizer calculation for
-// softmax"). A second pass writes the results.
-void softmax_far(KernelRuntimeContext& context, bool logarithm, const Tensor& in, const ReductionShape& f,
-                 const Tensor& out) {
+// Computes columns of long rows in memory order. A first pass over the rows computes, for each column, the largest
+// number so far and the sum of exponentials, which is rescaled if the largest number changes (Milakov and Gimelshein,
+// "Online normalizer calculation for softmax"). A second pass writes the results.
+void softmax_in_row_order(KernelRuntimeContext& context, bool logarithm, const Tensor& in, const ReductionShape& f,
+                          const Tensor& out) {
   const Convert load = load_function(in.scalar_type(), ScalarType::Float);
   const Convert store = store_function(ScalarType::Float, out.scalar_type());
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   using microkernels::BinaryOp;
-  const int64_t chunks = (f.inner + kWide - 1) / kWide;
+  const int64_t chunks = (f.inner + kTaskColumns - 1) / kTaskColumns;
   context.parallel_for(0, f.outer * chunks, 1, [&](int64_t begin, int64_t end) {
-    float rows[kRows * kFar], scales[kFar], most[kWide], sums[kWide];
+    float rows[kRows * kBlockColumns], scales[kBlockColumns], maxima[kTaskColumns], sums[kTaskColumns];
     for (int64_t task = begin; task < end; ++task) {
-      const int64_t column = task % chunks * kWide, width = std::min(kWide, f.inner - column);
+      const int64_t column = task % chunks * kTaskColumns, width = std::min(kTaskColumns, f.inner - column);
       const int64_t first = task / chunks * f.reduced * f.inner + column;
-      // Not -infinity, because differences of infinities would be NaN.
-      std::fill(most, most + width, std::numeric_limits<float>::lowest());
+      // The initial value is not -infinity, because the difference of two infinities is NaN.
+      std::fill(maxima, maxima + width, std::numeric_limits<float>::lowest());
       std::fill(sums, sums + width, 0.0f);
       for (int64_t r = 0; r < f.reduced; r += kRows) {
         const int64_t count = std::min(kRows, f.reduced - r);
-        for (int64_t j = 0; j < width; j += kFar) {
-          const int64_t n = std::min(kFar, width - j);
-          for (int64_t i = 0; i < count; ++i) load(at(in, first + (r + i) * f.inner + j), 1, rows + i * kFar, 1, n);
-          std::copy(most + j, most + j + n, scales);
-          kernels.reduce_rows(BinaryOp::Maximum, rows, kFar, count, most + j, n);
-          kernels.binary(BinaryOp::Sub, scales, 1, most + j, 1, scales, n, 0);
+        for (int64_t j = 0; j < width; j += kBlockColumns) {
+          const int64_t n = std::min(kBlockColumns, width - j);
+          for (int64_t i = 0; i < count; ++i)
+            load(at(in, first + (r + i) * f.inner + j), 1, rows + i * kBlockColumns, 1, n);
+          std::copy(maxima + j, maxima + j + n, scales);
+          kernels.reduce_rows(BinaryOp::Maximum, rows, kBlockColumns, count, maxima + j, n);
+          kernels.binary(BinaryOp::Sub, scales, 1, maxima + j, 1, scales, n, 0);
           kernels.unary(microkernels::UnaryOp::Exp, scales, scales, n, 0, 0);
           kernels.binary(BinaryOp::Mul, sums + j, 1, scales, 1, sums + j, n, 0);
           for (int64_t i = 0; i < count; ++i) {
-            float* const row = rows + i * kFar;
-            kernels.binary(BinaryOp::Sub, row, 1, most + j, 1, row, n, 0);
+            float* const row = rows + i * kBlockColumns;
+            kernels.binary(BinaryOp::Sub, row, 1, maxima + j, 1, row, n, 0);
             kernels.unary(microkernels::UnaryOp::Exp, row, row, n, 0, 0);
           }
-          kernels.reduce_rows(BinaryOp::Add, rows, kFar, count, sums + j, n);
+          kernels.reduce_rows(BinaryOp::Add, rows, kBlockColumns, count, sums + j, n);
         }
       }
       kernels.unary(logarithm ? microkernels::UnaryOp::Log : microkernels::UnaryOp::Reciprocal, sums, sums, width, 0,
                     0);
       for (int64_t r = 0; r < f.reduced; ++r) {
-        for (int64_t j = 0; j < width; j += kFar) {
-          const int64_t n = std::min(kFar, width - j), row = first + r * f.inner + j;
+        for (int64_t j = 0; j < width; j += kBlockColumns) {
+          const int64_t n = std::min(kBlockColumns, width - j), row = first + r * f.inner + j;
           load(at(in, row), 1, rows, 1, n);
-          kernels.binary(BinaryOp::Sub, rows, 1, most + j, 1, rows, n, 0);
+          kernels.binary(BinaryOp::Sub, rows, 1, maxima + j, 1, rows, n, 0);
           if (!logarithm) kernels.unary(microkernels::UnaryOp::Exp, rows, rows, n, 0, 0);
           kernels.binary(logarithm ? BinaryOp::Sub : BinaryOp::Mul, rows, 1, sums + j, 1, rows, n, 0);
           store(rows, 1, at(out, row), 1, n);
@@ -76,11 +77,11 @@ void softmax_far(KernelRuntimeContext& context, bool logarithm, const Tensor& in
   });
 }
 
-// Computes columns by way of a float32 copy.
+// Copies some columns to float32, computes their softmax, and copies the results back.
 bool softmax_columns(KernelRuntimeContext& context, bool logarithm, const Tensor& in, const ReductionShape& f,
                      const Tensor& out) {
-  if (f.inner >= kFar) {
-    softmax_far(context, logarithm, in, f, out);
+  if (f.inner >= kBlockColumns) {
+    softmax_in_row_order(context, logarithm, in, f, out);
     return true;
   }
   const int64_t fitting = kCopyBytes / static_cast<int64_t>(sizeof(float)) / f.reduced;
@@ -108,8 +109,7 @@ bool softmax_columns(KernelRuntimeContext& context, bool logarithm, const Tensor
 // Supports rows of float16 or bfloat16. The output has the same dtype or float32.
 bool softmax_f16(KernelRuntimeContext& context, bool logarithm, const Tensor& in, DimMask mask, const Tensor& out) {
   ReductionShape f;
-  if ((out.scalar_type() != in.scalar_type() && !is_float(out)) || !shape_of_reduced_elements(in, mask, &f) ||
-      f.reduced == 1) {
+  if ((out.scalar_type() != in.scalar_type() && !is_float(out)) || !reduction_shape(in, mask, &f) || f.reduced == 1) {
     return false;
   }
   if (!resize_out_like(context, out, in)) return true;
@@ -140,7 +140,7 @@ bool softmax_over(KernelRuntimeContext& context, bool logarithm, const Tensor& i
   ReductionShape f;
   const DimMask mask = in.dim() == 0 ? 0 : DimMask(1) << axis;
   if (dtypes::kHalf.contains(in.scalar_type())) return softmax_f16(context, logarithm, in, mask, out);
-  if (!is_float(out) || !fold(in, mask, &f)) return false;
+  if (!is_float(out) || !float_reduction_shape(in, mask, &f)) return false;
   if (!resize_out_like(context, out, in)) return true;
   if (!is_row_major(out)) return false;
   if (f.reduced == 1) f = {in.numel(), 1, 1};
@@ -153,8 +153,8 @@ bool softmax_over(KernelRuntimeContext& context, bool logarithm, const Tensor& i
     });
     return true;
   }
-  if (f.inner >= kFar && f.reduced >= kChunk) {
-    softmax_far(context, logarithm, in, f, out);
+  if (f.inner >= kBlockColumns && f.reduced >= kChunk) {
+    softmax_in_row_order(context, logarithm, in, f, out);
     return true;
   }
   const int64_t chunks = (f.inner + kChunk - 1) / kChunk;

@@ -40,14 +40,14 @@ class Selection {
     kernels_.order_keys(largest_, x, n_, groups_, keys_, positions_);
     int64_t count = n_;
     if (groups_ > 0) {
-      // At least k groups have an element that is not below this.
+      // At least k groups have an element whose key is not below the k-th largest maximum of the groups.
       std::nth_element(positions_, positions_ + k_ - 1, positions_ + groups_, std::greater<int32_t>());
       count = kernels_.find_keys(keys_, n_, positions_[k_ - 1], positions_);
       for (int64_t i = 0; i < count; ++i) packed_[i] = pack(keys_[positions_[i]], positions_[i]);
     } else {
       for (int64_t i = 0; i < n_; ++i) packed_[i] = pack(keys_[i], i);
     }
-    // The item after the first k shows whether the choice is unique.
+    // Item k + 1 is also sorted, because it shows whether the first k items are unique.
     const int64_t end = std::min(count, k_ + 1);
     if (end < count) std::nth_element(packed_, packed_ + end - 1, packed_ + count, std::greater<uint64_t>());
     std::sort(packed_, packed_ + end, std::greater<uint64_t>());
@@ -62,7 +62,7 @@ class Selection {
   }
 
  private:
-  // Packed items have the order of their keys; among equal keys, the first position comes first.
+  // Packed items are ordered by their keys and, if keys are equal, by their positions.
   static uint64_t pack(int32_t key, int64_t position) {
     const uint32_t high = static_cast<uint32_t>(key) ^ 0x80000000u;
     return uint64_t{high} << 32 | (~static_cast<uint64_t>(position) & 0xffffffff);

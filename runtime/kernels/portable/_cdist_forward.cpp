@@ -39,7 +39,7 @@ void cdist_forward_out(KernelRuntimeContext& context, const Tensor& a, const Ten
                        std::optional<int64_t>, Tensor& out) {
   const int64_t rank_a = a.dim(), rank_b = b.dim();
   RL_KERNEL_REQUIRE(context, rank_a >= 2 && rank_b >= 2 && a.size(rank_a - 1) == b.size(rank_b - 1), InvalidArgument,
-                    "the points have shapes of rank %lld and %lld, or lengths which differ",
+                    "the points need rank 2 or more and equal lengths; their ranks are %lld and %lld",
                     static_cast<long long>(rank_a), static_cast<long long>(rank_b));
   RL_KERNEL_REQUIRE(context, p >= 0, InvalidArgument, "p is negative");
   Shape shape;
@@ -56,9 +56,9 @@ void cdist_forward_out(KernelRuntimeContext& context, const Tensor& a, const Ten
   LoopNest nest = LoopNest::over(shape.span());
   nest.operands = 3;
   for (int d = 0; d < nest.dim; ++d) {
-    const auto stride = [&](const Tensor& points, int64_t still) -> int64_t {
+    const auto stride = [&](const Tensor& points, int64_t broadcast_dim) -> int64_t {
       const int64_t axis = d - batch + points.dim() - 2;
-      if (d >= batch) return d - batch == still ? 0 : points.stride(points.dim() - 2);
+      if (d >= batch) return d - batch == broadcast_dim ? 0 : points.stride(points.dim() - 2);
       return axis < 0 || points.size(axis) == 1 ? 0 : points.stride(axis);
     };
     nest.stride[0][d] = out.stride(d);

@@ -46,7 +46,7 @@ void native_batch_norm_legit_out(KernelRuntimeContext& context, const Tensor& in
     return;
   }
   RL_KERNEL_REQUIRE(context, fits_channels(running_mean, in.size(1)) && fits_channels(running_var, in.size(1)),
-                    InvalidArgument, "running_mean or running_var is not a vector of %lld",
+                    InvalidArgument, "running_mean or running_var is not a vector of %lld elements",
                     static_cast<long long>(in.size(1)));
   const Convert store_mean = store_function(ScalarType::Double, save_mean.scalar_type());
   const Convert store_invstd = store_function(ScalarType::Double, save_invstd.scalar_type());

@@ -16,7 +16,7 @@ void native_batch_norm_legit_no_training_out(KernelRuntimeContext& context, cons
     return;
   }
   RL_KERNEL_REQUIRE(context, fits_channels(running_mean, in.size(1)) && fits_channels(running_var, in.size(1)),
-                    InvalidArgument, "running_mean or running_var is not a vector of %lld",
+                    InvalidArgument, "running_mean or running_var is not a vector of %lld elements",
                     static_cast<long long>(in.size(1)));
   switch_compute<kinds::kFloating>(context, in.scalar_type(), [&](auto tag) {
     using C = typename decltype(tag)::type;

@@ -13,7 +13,7 @@ void adaptive_avg_pool2d_backward_out(KernelRuntimeContext& context, const Tenso
   RL_KERNEL_REQUIRE(context,
                     (rank == 3 || rank == 4) && grad_output.dim() == rank &&
                         grad_output.size(rank - 3) == in.size(rank - 3) && grad_output.size(0) == in.size(0),
-                    InvalidArgument, "grad_output does not suit the image");
+                    InvalidArgument, "the shape of grad_output does not match the image");
   if (!require_same_dtype(context, in, grad_output) || !require_same_dtype(context, in, out)) return;
   if (!resize_out(context, out, in.sizes())) return;
   fill_tensor(context, out, 0);
@@ -34,13 +34,13 @@ void adaptive_avg_pool2d_backward_out(KernelRuntimeContext& context, const Tenso
         }
         const int64_t count = (end[1] - begin[1]) * (end[2] - begin[2]);
         if (count == 0) continue;
-        const T share =
+        const T gradient =
             static_cast<T>(static_cast<Number>(from[position[1] * source.stride[1] + position[2] * source.stride[2]]) /
                            static_cast<Number>(count));
         for (int64_t y = begin[1]; y < end[1]; ++y) {
           for (int64_t x = begin[2]; x < end[2]; ++x) {
             T& sum = to[y * target.stride[1] + x * target.stride[2]];
-            sum = add_elements(sum, share);
+            sum = add_elements(sum, gradient);
           }
         }
       }

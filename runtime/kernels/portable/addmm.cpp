@@ -7,7 +7,7 @@ namespace rushlight::portable {
 void addmm_out(KernelRuntimeContext& context, const Tensor& summand, const Tensor& a, const Tensor& b,
                const Scalar& beta, const Scalar& alpha, Tensor& out) {
   RL_KERNEL_REQUIRE(context, a.dim() == 2 && b.dim() == 2 && a.size(1) == b.size(0), InvalidArgument,
-                    "addmm needs matrices n x m and m x p");
+                    "addmm needs matrices of shapes n x m and m x p");
   if (!require_same_dtype(context, a, b) || !require_same_dtype(context, a, out) ||
       !require_same_dtype(context, a, summand)) {
     return;

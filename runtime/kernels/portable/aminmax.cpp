@@ -12,18 +12,18 @@ namespace {
 template <typename C>
 struct Range {
   struct State {
-    C least, most;
+    C smallest, largest;
     bool any;
   };
   State init() const { return {C(0), C(0), false}; }
   void update(State& state, const C* x, int64_t n) const {
     if (!state.any) state = {x[0], x[0], true};
     for (int64_t i = 0; i < n; ++i) {
-      if (Smaller()(x[i], state.least)) state.least = x[i];
-      if (Greater()(x[i], state.most)) state.most = x[i];
+      if (Smaller()(x[i], state.smallest)) state.smallest = x[i];
+      if (Greater()(x[i], state.largest)) state.largest = x[i];
     }
   }
-  std::pair<C, C> finish(const State& state) const { return {state.least, state.most}; }
+  std::pair<C, C> finish(const State& state) const { return {state.smallest, state.largest}; }
 };
 
 }  // namespace

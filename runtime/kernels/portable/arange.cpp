@@ -33,7 +33,7 @@ int64_t range_length(const Scalar& start, const Scalar& end, const Scalar& step,
 void arange_start_out(KernelRuntimeContext& context, const Scalar& start, const Scalar& end, const Scalar& step,
                       Tensor& out) {
   const int64_t length = range_length(start, end, step, out.scalar_type());
-  RL_KERNEL_REQUIRE(context, length >= 0, InvalidArgument, "arange from %g to %g by %g has no elements",
+  RL_KERNEL_REQUIRE(context, length >= 0, InvalidArgument, "arange from %g to %g in steps of %g has no elements",
                     start.to<double>(), end.to<double>(), step.to<double>());
   if (!resize_out(context, out, {length})) return;
   switch_dtype<dtypes::kRealH>(context, out.scalar_type(), [&](auto tag) {

@@ -43,13 +43,13 @@ void avg_pool2d_backward_out(KernelRuntimeContext& context, const Tensor& grad_o
         }
         if (covered == 0) continue;
         const int64_t count = divisor ? *divisor : count_include_pad ? padded : covered;
-        const T share =
+        const T gradient =
             static_cast<T>(static_cast<Number>(from[position[1] * source.stride[1] + position[2] * source.stride[2]]) /
                            static_cast<Number>(count));
         for (int64_t y = begin[1]; y < end[1]; ++y) {
           for (int64_t x = begin[2]; x < end[2]; ++x) {
             T& sum = to[y * target.stride[1] + x * target.stride[2]];
-            sum = add_elements(sum, share);
+            sum = add_elements(sum, gradient);
           }
         }
       }

@@ -7,7 +7,7 @@ namespace rushlight::portable {
 void baddbmm_out(KernelRuntimeContext& context, const Tensor& summand, const Tensor& a, const Tensor& b,
                  const Scalar& beta, const Scalar& alpha, Tensor& out) {
   RL_KERNEL_REQUIRE(context, a.dim() == 3 && b.dim() == 3 && a.size(0) == b.size(0) && a.size(2) == b.size(1),
-                    InvalidArgument, "baddbmm needs stacks b x n x m and b x m x p");
+                    InvalidArgument, "baddbmm needs batches of matrices of shapes b x n x m and b x m x p");
   if (!require_same_dtype(context, a, b) || !require_same_dtype(context, a, out) ||
       !require_same_dtype(context, a, summand)) {
     return;

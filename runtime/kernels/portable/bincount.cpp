@@ -9,11 +9,12 @@ namespace rushlight::portable {
 
 void bincount_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Tensor>& weights,
                   int64_t minlength, Tensor& out) {
-  RL_KERNEL_REQUIRE(context, in.dim() == 1, InvalidArgument, "needs a vector, not rank %lld",
+  RL_KERNEL_REQUIRE(context, in.dim() == 1, InvalidArgument, "bincount needs a vector, not a tensor of rank %lld",
                     static_cast<long long>(in.dim()));
-  RL_KERNEL_REQUIRE(context, minlength >= 0, InvalidArgument, "minlength is %lld", static_cast<long long>(minlength));
+  RL_KERNEL_REQUIRE(context, minlength >= 0, InvalidArgument, "minlength %lld is negative",
+                    static_cast<long long>(minlength));
   RL_KERNEL_REQUIRE(context, !weights || weights->numel() == in.numel(), InvalidArgument,
-                    "%lld weights for %lld numbers", static_cast<long long>(weights ? weights->numel() : 0),
+                    "%lld weights do not match %lld numbers", static_cast<long long>(weights ? weights->numel() : 0),
                     static_cast<long long>(in.numel()));
   switch_dtype<dtypes::kInt>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -31,7 +32,7 @@ void bincount_out(KernelRuntimeContext& context, const Tensor& in, const std::op
       for (int64_t i = 0; i < in.numel(); ++i) counts[static_cast<int64_t>(numbers[i])] += weight(i);
     };
     if (!weights) {
-      RL_KERNEL_REQUIRE(context, out.scalar_type() == ScalarType::Long, InvalidType, "counts are of int64, not %s",
+      RL_KERNEL_REQUIRE(context, out.scalar_type() == ScalarType::Long, InvalidType, "counts have dtype int64, not %s",
                         dtype_name(out.scalar_type()));
       return count(out.mutable_data_ptr<int64_t>(), [](int64_t) { return 1; });
     }
@@ -40,7 +41,7 @@ void bincount_out(KernelRuntimeContext& context, const Tensor& in, const std::op
       return count(out.mutable_data_ptr<float>(), [w](int64_t i) { return w[i]; });
     }
     RL_KERNEL_REQUIRE(context, out.scalar_type() == ScalarType::Double, InvalidType,
-                      "sums of weights of %s are of double, not %s", dtype_name(weights->scalar_type()),
+                      "sums of %s weights have dtype float64, not %s", dtype_name(weights->scalar_type()),
                       dtype_name(out.scalar_type()));
     switch_dtype<dtypes::kReal>(context, weights->scalar_type(), [&](auto weight_tag) {
       using W = typename decltype(weight_tag)::type;

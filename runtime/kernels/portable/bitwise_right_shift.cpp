@@ -7,8 +7,10 @@ namespace {
 
 // A shift by a negative number, or by at least the number of bits, gives 0, or -1 for a negative operand.
 struct Shift {
-  int64_t most;
-  int64_t operator()(int64_t x, int64_t by) const { return x >> (by < 0 || by > most ? most : by); }
+  int64_t max_shift;
+  int64_t operator()(int64_t x, int64_t shift) const {
+    return x >> (shift < 0 || shift > max_shift ? max_shift : shift);
+  }
 };
 
 Shift shift_of(ScalarType type) {
@@ -27,7 +29,8 @@ void bitwise_right_shift_tensor_scalar_out(KernelRuntimeContext& context, const 
                                            Tensor& out) {
   const ScalarType common = result_type(a, b);
   elementwise<kinds::kInteger>(context, {a}, out, common, [&](auto) {
-    return [shift = shift_of(common), by = number_in<int64_t>(b, common)](int64_t x) { return shift(x, by); };
+    return
+        [function = shift_of(common), shift = number_in<int64_t>(b, common)](int64_t x) { return function(x, shift); };
   });
 }
 

@@ -6,7 +6,7 @@ namespace rushlight::portable {
 
 void bmm_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
   RL_KERNEL_REQUIRE(context, a.dim() == 3 && b.dim() == 3 && a.size(0) == b.size(0) && a.size(2) == b.size(1),
-                    InvalidArgument, "bmm needs stacks b x n x m and b x m x p");
+                    InvalidArgument, "bmm needs batches of matrices of shapes b x n x m and b x m x p");
   if (!require_same_dtype(context, a, b) || !require_same_dtype(context, a, out)) return;
   if (!resize_out(context, out, {a.size(0), a.size(1), b.size(2)})) return;
   MatmulProblem problem;

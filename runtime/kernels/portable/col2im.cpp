@@ -18,8 +18,8 @@ void col2im_out(KernelRuntimeContext& context, const Tensor& in, Span<const int6
   if (!read_columns(context, output_size[0], output_size[1], kernel, dilation, padding, stride, &columns)) return;
   const int64_t rows = in.size(in.dim() - 2), volume = columns.window.taps();
   RL_KERNEL_REQUIRE(context, rows % volume == 0 && in.size(in.dim() - 1) == columns.positions(), InvalidArgument,
-                    "columns of %lld x %lld do not form this image", static_cast<long long>(rows),
-                    static_cast<long long>(in.size(in.dim() - 1)));
+                    "columns of shape %lld x %lld do not match the output size and the kernel",
+                    static_cast<long long>(rows), static_cast<long long>(in.size(in.dim() - 1)));
   Shape shape;
   if (in.dim() == 3) shape.push(in.size(0));
   shape.push(rows / volume);

@@ -6,7 +6,7 @@
 namespace rushlight::portable {
 
 void complex_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
-  RL_KERNEL_REQUIRE(context, is_complex(out.scalar_type()), InvalidType, "the result has elements of %s, not complex",
+  RL_KERNEL_REQUIRE(context, is_complex(out.scalar_type()), InvalidType, "the result is %s, not complex",
                     dtype_name(out.scalar_type()));
   const Tensor inputs[] = {a, b};
   if (!resize_to_broadcast(context, inputs, out)) return;

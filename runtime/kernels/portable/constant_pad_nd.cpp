@@ -12,7 +12,7 @@ void constant_pad_nd_out(KernelRuntimeContext& context, const Tensor& in, Span<c
   const int64_t rank = in.dim();
   const int64_t padded = static_cast<int64_t>(pad.size()) / 2;
   RL_KERNEL_REQUIRE(context, pad.size() % 2 == 0 && padded <= rank, InvalidArgument,
-                    "%zu pad widths do not suit a tensor of rank %lld", pad.size(), static_cast<long long>(rank));
+                    "%zu pad widths do not match a tensor of rank %lld", pad.size(), static_cast<long long>(rank));
   Shape shape(in.sizes());
   StridedLoops loops;
   int64_t from = 0, to = 0;

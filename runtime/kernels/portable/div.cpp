@@ -25,15 +25,15 @@ struct Quotient {
   }
 };
 
-// Selects the function f: (C, C) -> C for the rounding mode, and returns take(f).
-template <typename C, typename Take>
-void rounded_quotient(Rounding rounding, ZeroDivision& zero, const Take& take) {
+// Calls use(f), where f: (C, C) -> C divides with the rounding mode.
+template <typename C, typename Use>
+void rounded_quotient(Rounding rounding, ZeroDivision& zero, const Use& use) {
   if constexpr (std::is_same_v<C, int64_t>) {
-    if (rounding == Rounding::Floor) return take(Checked<floor_div>{&zero});
-    take(Checked<trunc_div>{&zero});
+    if (rounding == Rounding::Floor) return use(Checked<floor_div>{&zero});
+    use(Checked<trunc_div>{&zero});
   } else {
-    if (rounding == Rounding::Floor) return take([](C x, C y) { return floor_quotient(x, y); });
-    take([](C x, C y) { return std::trunc(x / y); });
+    if (rounding == Rounding::Floor) return use([](C x, C y) { return floor_quotient(x, y); });
+    use([](C x, C y) { return std::trunc(x / y); });
   }
 }
 

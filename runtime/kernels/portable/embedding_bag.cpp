@@ -43,7 +43,7 @@ struct Bag {
     }
   }
 
-  void add_up(int64_t first, int64_t columns, Number* sums) const {
+  void sum_weight_rows(int64_t first, int64_t columns, Number* sums) const {
     std::fill_n(sums, columns, Number{0});
     for_rows(first, [&](int64_t, const T* from, int64_t i) {
       if (weight.stride(1) == 1 && columns == kColumns) {
@@ -55,14 +55,14 @@ struct Bag {
   }
 
   template <typename F>
-  void find_most(int64_t first, int64_t columns, Number* most, F set_row) const {
-    std::fill_n(most, columns, Number{0});
+  void find_maxima(int64_t first, int64_t columns, Number* maximum, F set_row) const {
+    std::fill_n(maximum, columns, Number{0});
     bool is_empty = true;
     for_rows(first, [&](int64_t row, const T* from, int64_t) {
       for (int64_t c = 0; c < columns; ++c) {
         const Number value = static_cast<Number>(from[c * weight.stride(1)]);
-        if (!is_empty && !(value > most[c])) continue;
-        most[c] = value;
+        if (!is_empty && !(value > maximum[c])) continue;
+        maximum[c] = value;
         set_row(c, row);
       }
       is_empty = false;
@@ -92,10 +92,10 @@ void embedding_bag_out(KernelRuntimeContext& context, const Tensor& weight, cons
   (void)sparse;
   RL_KERNEL_REQUIRE(context, weight.dim() == 2 && indices.dim() == 1 && offsets.dim() == 1, InvalidArgument,
                     "embedding_bag needs a matrix of weights and vectors of indices and offsets");
-  RL_KERNEL_REQUIRE(context, mode >= kSum && mode <= kMax, InvalidArgument, "there is no mode %lld",
-                    static_cast<long long>(mode));
+  RL_KERNEL_REQUIRE(context, mode >= kSum && mode <= kMax, InvalidArgument,
+                    "mode %lld is not 0 (sum), 1 (mean) or 2 (max)", static_cast<long long>(mode));
   RL_KERNEL_REQUIRE(context, !per_sample_weights || (mode == kSum && same_shape(*per_sample_weights, indices)),
-                    InvalidArgument, "per_sample_weights need the mode sum and the shape of the indices");
+                    InvalidArgument, "per_sample_weights need mode 0 (sum) and the shape of the indices");
   RL_KERNEL_REQUIRE(context, !include_last_offset || offsets.size(0) >= 1, InvalidArgument, "there are no offsets");
   if (!require_same_dtype(context, weight, out)) return;
   if (per_sample_weights && !require_same_dtype(context, weight, *per_sample_weights)) return;
@@ -137,16 +137,16 @@ void embedding_bag_out(KernelRuntimeContext& context, const Tensor& weight, cons
         count += rows[i] != padding_idx;
       }
       if (bag < bag_size.numel()) put(bag_size, bag, count);
-      const Bag<T> of{weight, rows, begin, end, padding_idx, scales ? scales + begin : nullptr};
+      const Bag<T> current_bag{weight, rows, begin, end, padding_idx, scales ? scales + begin : nullptr};
       for (int64_t j = 0; j < width; j += kColumns) {
         const int64_t columns = std::min(kColumns, width - j);
         Number results[kColumns];
         if (is_max) {
-          of.find_most(j, columns, results, [&](int64_t column, int64_t row) {
+          current_bag.find_maxima(j, columns, results, [&](int64_t column, int64_t row) {
             put(max_indices, bag * max_indices.stride(0) + (j + column) * max_indices.stride(1), row);
           });
         } else {
-          of.add_up(j, columns, results);
+          current_bag.sum_weight_rows(j, columns, results);
         }
         const Number divisor = static_cast<Number>(mode == kMean && count > 0 ? count : 1);
         T* const to = out.mutable_data_ptr<T>() + bag * out.stride(0) + j * out.stride(1);
@@ -154,7 +154,7 @@ void embedding_bag_out(KernelRuntimeContext& context, const Tensor& weight, cons
       }
     }
   });
-  RL_KERNEL_REQUIRE(context, ordered, InvalidArgument, "the offsets do not ascend");
+  RL_KERNEL_REQUIRE(context, ordered, InvalidArgument, "the offsets are not in ascending order");
 }
 
 }  // namespace rushlight::portable

@@ -14,16 +14,16 @@ void embedding_dense_backward_out(KernelRuntimeContext& context, const Tensor& g
                                   int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq, Tensor& out) {
   bool fits = grad_output.dim() == indices.dim() + 1;
   for (int64_t i = 0; fits && i < indices.dim(); ++i) fits = grad_output.size(i) == indices.size(i);
-  RL_KERNEL_REQUIRE(context, fits, InvalidArgument, "grad_output does not suit the indices");
+  RL_KERNEL_REQUIRE(context, fits, InvalidArgument, "the shape of grad_output does not match the indices");
   const int64_t width = grad_output.size(indices.dim());
   if (!require_indices(context, indices, 0, num_weights) || !require_same_dtype(context, grad_output, out)) return;
   if (!resize_out(context, out, {num_weights, width})) return;
   fill_tensor(context, out, 0);
-  const RowMajorInput gradient(context, grad_output), places(context, indices);
+  const RowMajorInput gradient(context, grad_output), positions(context, indices);
   int32_t* counts = context.allocate_temporary_array<int32_t>(static_cast<size_t>(num_weights) + 1);
   if (context.failed()) return;
-  const IndexReader rows = indices.scalar_type() == ScalarType::Long ? IndexReader(places.data<int64_t>())
-                                                                     : IndexReader(places.data<int32_t>());
+  const IndexReader rows = indices.scalar_type() == ScalarType::Long ? IndexReader(positions.data<int64_t>())
+                                                                     : IndexReader(positions.data<int32_t>());
   std::fill(counts, counts + num_weights, 0);
   for (int64_t i = 0; i < indices.numel(); ++i) ++counts[rows[i]];
   switch_dtype<dtypes::kFloatH>(context, out.scalar_type(), [&](auto tag) {

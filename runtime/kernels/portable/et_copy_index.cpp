@@ -7,8 +7,8 @@ namespace rushlight::portable {
 
 void et_copy_index(KernelRuntimeContext& context, Tensor& to, const Tensor& from, int64_t index) {
   RL_KERNEL_REQUIRE(context, to.dim() == from.dim() + 1, InvalidArgument,
-                    "a tensor of rank %lld cannot be an item of one of rank %lld", static_cast<long long>(from.dim()),
-                    static_cast<long long>(to.dim()));
+                    "a tensor of rank %lld cannot be an item of a tensor of rank %lld",
+                    static_cast<long long>(from.dim()), static_cast<long long>(to.dim()));
   RL_KERNEL_REQUIRE(context, index >= 0 && index < INT32_MAX, InvalidArgument,
                     "the index %lld is negative or too large", static_cast<long long>(index));
   if (!require_same_dtype(context, to, from)) return;
@@ -20,7 +20,7 @@ void et_copy_index(KernelRuntimeContext& context, Tensor& to, const Tensor& from
   RL_KERNEL_REQUIRE(context, index < to.size(0), InvalidArgument, "the index %lld is not below %lld",
                     static_cast<long long>(index), static_cast<long long>(to.size(0)));
   RL_KERNEL_REQUIRE(context, is_row_major(to) && is_row_major(from), NotSupported,
-                    "items are copied between tensors of contiguous dim order only");
+                    "both tensors must have the contiguous dim order");
   if (from.numel() > 0) std::memmove(at(to, index * from.numel()), from.const_data_ptr(), from.nbytes());
 }
 

@@ -5,7 +5,7 @@
 namespace rushlight::portable {
 
 void eye_m_out(KernelRuntimeContext& context, int64_t n, int64_t m, Tensor& out) {
-  RL_KERNEL_REQUIRE(context, n >= 0 && m >= 0, InvalidArgument, "a matrix cannot be %lld x %lld",
+  RL_KERNEL_REQUIRE(context, n >= 0 && m >= 0, InvalidArgument, "a matrix cannot have %lld rows and %lld columns",
                     static_cast<long long>(n), static_cast<long long>(m));
   if (!resize_out(context, out, {n, m})) return;
   fill_tensor(context, out, 0);

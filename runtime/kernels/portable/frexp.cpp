@@ -7,8 +7,8 @@ namespace rushlight::portable {
 
 void frexp_out(KernelRuntimeContext& context, const Tensor& in, Tensor& mantissa, Tensor& exponent) {
   const ScalarType type = in.scalar_type();
-  RL_KERNEL_REQUIRE(context, exponent.scalar_type() == ScalarType::Int, InvalidType, "exponents are int32, not %s",
-                    dtype_name(exponent.scalar_type()));
+  RL_KERNEL_REQUIRE(context, exponent.scalar_type() == ScalarType::Int, InvalidType,
+                    "the exponents have dtype int32, not %s", dtype_name(exponent.scalar_type()));
   // The exponents are computed first, because `in` and `mantissa` may be the same tensor.
   if (!resize_out_like(context, exponent, in)) return;
   switch_compute<kinds::kFloating>(context, type, [&](auto tag) {

@@ -8,9 +8,9 @@ namespace rushlight::portable {
 void grouped_mm_out(KernelRuntimeContext& context, const Tensor& input, const Tensor& weight, const Tensor& ends,
                     Tensor& out) {
   RL_KERNEL_REQUIRE(context, input.dim() == 2 && weight.dim() == 3 && input.size(1) == weight.size(1), InvalidArgument,
-                    "grouped_mm needs rows s x k and matrices g x k x n");
+                    "grouped_mm needs an input of shape s x k and weights of shape g x k x n");
   RL_KERNEL_REQUIRE(context, ends.dim() == 1 && ends.size(0) == weight.size(0), InvalidArgument,
-                    "grouped_mm needs the end of each of %lld groups", static_cast<long long>(weight.size(0)));
+                    "grouped_mm needs one end offset for each of %lld groups", static_cast<long long>(weight.size(0)));
   if (!require_same_dtype(context, input, weight) || !require_same_dtype(context, input, out)) return;
   if (!require_indices(context, ends, 0, input.size(0) + 1)) return;
   if (!resize_out(context, out, {input.size(0), weight.size(2)})) return;

@@ -8,10 +8,12 @@ namespace rushlight::portable {
 
 void histc_out(KernelRuntimeContext& context, const Tensor& in, int64_t bins, const Scalar& min, const Scalar& max,
                Tensor& out) {
-  RL_KERNEL_REQUIRE(context, bins > 0, InvalidArgument, "%lld bins", static_cast<long long>(bins));
+  RL_KERNEL_REQUIRE(context, bins > 0, InvalidArgument, "the number of bins %lld is not positive",
+                    static_cast<long long>(bins));
   if (!resize_out(context, out, {bins})) return;
-  RL_KERNEL_REQUIRE(context, out.scalar_type() == in.scalar_type(), InvalidType, "the result is of %s, the input of %s",
-                    dtype_name(out.scalar_type()), dtype_name(in.scalar_type()));
+  RL_KERNEL_REQUIRE(context, out.scalar_type() == in.scalar_type(), InvalidType,
+                    "the result is %s, but the input is %s", dtype_name(out.scalar_type()),
+                    dtype_name(in.scalar_type()));
   switch_dtype<dtypes::kFloat>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* x = in.const_data_ptr<T>();
@@ -29,8 +31,8 @@ void histc_out(KernelRuntimeContext& context, const Tensor& in, int64_t bins, co
       low -= 1;
       high += 1;
     }
-    RL_KERNEL_REQUIRE(context, low < high && std::isfinite(high - low), InvalidArgument, "the range [%g, %g]", low,
-                      high);
+    RL_KERNEL_REQUIRE(context, low < high && std::isfinite(high - low), InvalidArgument,
+                      "the range [%g, %g] is empty or not finite", low, high);
     for (int64_t i = 0; i < in.numel(); ++i) {
       const double value = static_cast<double>(x[i]);
       if (!(value >= low && value <= high)) continue;

@@ -8,7 +8,7 @@ void kthvalue_values(KernelRuntimeContext& context, const Tensor& in, int64_t k,
   int64_t axis;
   if (!normalize_dim(context, dim, in.dim(), &axis)) return;
   const int64_t n = in.dim() > 0 ? in.size(axis) : 1;
-  RL_KERNEL_REQUIRE(context, k >= 1 && k <= n, InvalidArgument, "k is %lld, of %lld elements",
+  RL_KERNEL_REQUIRE(context, k >= 1 && k <= n, InvalidArgument, "k is %lld, but must be in [1, %lld]",
                     static_cast<long long>(k), static_cast<long long>(n));
   select_from_rows(context, in, dim, keepdim, values, indices,
                    [k](const auto* items, int64_t) { return items + k - 1; });

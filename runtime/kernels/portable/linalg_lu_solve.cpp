@@ -13,12 +13,12 @@ void linalg_lu_solve_out(KernelRuntimeContext& context, const Tensor& lu, const 
   const MatrixBatch matrices(lu);
   const int64_t n = matrices.rows();
   RL_KERNEL_REQUIRE(context, pivots.numel() == count_of(matrices.batch()) * n, InvalidArgument,
-                    "%lld pivots for %lld matrices of %lld rows", static_cast<long long>(pivots.numel()),
+                    "%lld pivots do not match %lld matrices of %lld rows", static_cast<long long>(pivots.numel()),
                     static_cast<long long>(count_of(matrices.batch())), static_cast<long long>(n));
   const int32_t* order = pivots.const_data_ptr<int32_t>();
   for (int64_t i = 0; i < pivots.numel(); ++i) {
-    RL_KERNEL_REQUIRE(context, order[i] > i % n && order[i] <= n, InvalidArgument, "pivot %d of row %lld", order[i],
-                      static_cast<long long>(i % n));
+    RL_KERNEL_REQUIRE(context, order[i] > i % n && order[i] <= n, InvalidArgument,
+                      "pivot %d of row %lld is out of range", order[i], static_cast<long long>(i % n));
   }
   double* matrix = context.allocate_temporary_array<double>(static_cast<size_t>(n * n));
   if (!matrix) return;

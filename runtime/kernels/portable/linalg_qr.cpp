@@ -10,8 +10,8 @@ void linalg_qr_out(KernelRuntimeContext& context, const Tensor& in, std::string_
     return;
   }
   const bool complete = mode == "complete", only_r = mode == "r";
-  RL_KERNEL_REQUIRE(context, complete || only_r || mode == "reduced", InvalidArgument, "mode %.*s",
-                    static_cast<int>(mode.size()), mode.data());
+  RL_KERNEL_REQUIRE(context, complete || only_r || mode == "reduced", InvalidArgument,
+                    "mode '%.*s' is not 'reduced', 'complete' or 'r'", static_cast<int>(mode.size()), mode.data());
   const MatrixBatch matrices(in);
   const Span<const SizesType> batch = matrices.batch();
   const int64_t rows = matrices.rows(), columns = matrices.columns(), n = rows < columns ? rows : columns;

@@ -24,7 +24,7 @@ void linalg_solve_ex_result(KernelRuntimeContext& context, const Tensor& a, cons
   if (!require_matrices(context, a, true)) return;
   const bool vectors = are_vectors(a, b);
   RL_KERNEL_REQUIRE(context, vectors ? left : b.dim() >= 2, InvalidArgument,
-                    "right-hand sides of rank %lld for matrices of rank %lld", static_cast<long long>(b.dim()),
+                    "right-hand sides of rank %lld do not match matrices of rank %lld", static_cast<long long>(b.dim()),
                     static_cast<long long>(a.dim()));
   const MatrixBatch matrices(a);
   const int64_t n = matrices.rows();

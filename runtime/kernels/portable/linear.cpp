@@ -13,7 +13,7 @@ void linear_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& w
                     "linear needs an input of rank 1 or more and a weight of rank 1 or 2");
   const int64_t depth = in.size(rank - 1);
   RL_KERNEL_REQUIRE(context, weight.size(weight.dim() - 1) == depth, InvalidArgument,
-                    "the input has %lld features, the weight %lld", static_cast<long long>(depth),
+                    "the input has %lld features, but the weight has %lld", static_cast<long long>(depth),
                     static_cast<long long>(weight.size(weight.dim() - 1)));
   if (!require_same_dtype(context, in, weight) || !require_same_dtype(context, in, out)) return;
   if (bias && !require_same_dtype(context, in, *bias)) return;

@@ -5,8 +5,8 @@
 namespace rushlight::portable {
 
 void local_scalar_dense(KernelRuntimeContext& context, const Tensor& in, EValue& out) {
-  RL_KERNEL_REQUIRE(context, in.numel() == 1, InvalidArgument, "a tensor of %lld elements is no number",
-                    static_cast<long long>(in.numel()));
+  RL_KERNEL_REQUIRE(context, in.numel() == 1, InvalidArgument,
+                    "a tensor of %lld elements cannot be converted to a number", static_cast<long long>(in.numel()));
   switch_dtype<dtypes::kRealHB>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T value = element(in.const_data_ptr<T>());

@@ -9,8 +9,8 @@ void logaddexp_out(KernelRuntimeContext& context, const Tensor& a, const Tensor&
   elementwise<kinds::kFloating>(context, {a, b}, out, result_type(a, b), [](auto) {
     return [](auto x, auto y) {
       if (std::isinf(x) && x == y) return x;
-      const auto most = x > y ? x : y;
-      return most + std::log1p(std::exp(-std::abs(x - y)));
+      const auto maximum = x > y ? x : y;
+      return maximum + std::log1p(std::exp(-std::abs(x - y)));
     };
   });
 }

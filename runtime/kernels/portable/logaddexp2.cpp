@@ -9,9 +9,9 @@ void logaddexp2_out(KernelRuntimeContext& context, const Tensor& a, const Tensor
   elementwise<kinds::kFloating>(context, {a, b}, out, result_type(a, b), [](auto) {
     return [](auto x, auto y) {
       if (std::isinf(x) && x == y) return x;
-      const auto most = x > y ? x : y;
+      const auto maximum = x > y ? x : y;
       constexpr decltype(x) kLog2E = 1.4426950408889634;
-      return most + std::log1p(std::exp2(-std::abs(x - y))) * kLog2E;
+      return maximum + std::log1p(std::exp2(-std::abs(x - y))) * kLog2E;
     };
   });
 }

@@ -15,11 +15,11 @@ struct LogCumulativeSumExp {
   double init() const { return -std::numeric_limits<double>::infinity(); }
   C update(double& state, C value) const {
     const double x = static_cast<double>(value);
-    const double most = x > state || x != x ? x : state, least = x > state || x != x ? state : x;
-    if (std::isfinite(most) || most != most) {
-      state = most + std::log1p(std::exp(least - most));
+    const double maximum = x > state || x != x ? x : state, minimum = x > state || x != x ? state : x;
+    if (std::isfinite(maximum) || maximum != maximum) {
+      state = maximum + std::log1p(std::exp(minimum - maximum));
     } else {
-      state = least != least ? least : most;
+      state = minimum != minimum ? minimum : maximum;
     }
     return static_cast<C>(state);
   }

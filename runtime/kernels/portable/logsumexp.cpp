@@ -10,28 +10,28 @@ namespace rushlight::portable {
 
 namespace {
 
-// The state is the sum of exp(x - most), where `most` is the largest x so far.
+// The state is the sum of exp(x - largest), where `largest` is the largest x so far.
 template <typename C>
 struct LogSumExp {
   struct State {
-    double most, sum;
+    double largest, sum;
   };
   State init() const { return {-std::numeric_limits<double>::infinity(), 0}; }
   void update(State& state, const C* x, int64_t n) const {
-    double most = state.most;
+    double largest = state.largest;
     for (int64_t i = 0; i < n; ++i) {
-      if (Greater()(static_cast<double>(x[i]), most)) most = static_cast<double>(x[i]);
+      if (Greater()(static_cast<double>(x[i]), largest)) largest = static_cast<double>(x[i]);
     }
-    if (!std::isfinite(most)) {
-      state.most = most;
+    if (!std::isfinite(largest)) {
+      state.largest = largest;
       return;
     }
-    state.sum *= std::exp(state.most - most);
-    state.sum += sum_of(n, [x, most](int64_t i) { return std::exp(static_cast<double>(x[i]) - most); });
-    state.most = most;
+    state.sum *= std::exp(state.largest - largest);
+    state.sum += sum_of(n, [x, largest](int64_t i) { return std::exp(static_cast<double>(x[i]) - largest); });
+    state.largest = largest;
   }
   double finish(const State& state) const {
-    return std::isfinite(state.most) ? state.most + std::log(state.sum) : state.most;
+    return std::isfinite(state.largest) ? state.largest + std::log(state.sum) : state.largest;
   }
 };
 

@@ -21,7 +21,7 @@ void masked_scatter_out(KernelRuntimeContext& context, const Tensor& in, const T
   nest.collapse();
   const RowMajorInput values(context, source);
   if (context.failed()) return;
-  const uint8_t* holds = mask.const_data_ptr<uint8_t>();
+  const uint8_t* selected = mask.const_data_ptr<uint8_t>();
   const int64_t out_step = nest.inner_stride(0), mask_step = nest.inner_stride(1);
   bool enough = true;
   switch_element_size(context, in.element_size(), [&](auto tag) {
@@ -31,13 +31,14 @@ void masked_scatter_out(KernelRuntimeContext& context, const Tensor& in, const T
     T* to = out.mutable_data_ptr<T>();
     for_each_row(nest, 0, nest.numel(), [&](const int64_t* offsets, int64_t n) {
       for (int64_t i = 0; i < n; ++i) {
-        if (holds[offsets[1] + i * mask_step] == 0) continue;
+        if (selected[offsets[1] + i * mask_step] == 0) continue;
         enough = enough && from != end;
         if (enough) to[offsets[0] + i * out_step] = *from++;
       }
     });
   });
-  RL_KERNEL_REQUIRE(context, enough, InvalidArgument, "the mask needs more than the source's %lld elements",
+  RL_KERNEL_REQUIRE(context, enough, InvalidArgument,
+                    "the mask selects more elements than the source has (%lld elements)",
                     static_cast<long long>(source.numel()));
 }
 

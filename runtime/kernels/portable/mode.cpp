@@ -10,12 +10,12 @@ struct MostFrequent {
   template <typename Item>
   const Item* operator()(const Item* items, int64_t n) const {
     const Item* best = items;
-    int64_t most = 0;
+    int64_t max_count = 0;
     for (int64_t begin = 0; begin < n;) {
       int64_t end = begin + 1;
       while (end < n && items[end].value == items[begin].value) ++end;
-      if (end - begin > most) {
-        most = end - begin;
+      if (end - begin > max_count) {
+        max_count = end - begin;
         best = items + end - 1;
       }
       begin = end;

@@ -14,7 +14,7 @@ void narrow_copy_out(KernelRuntimeContext& context, const Tensor& in, int64_t di
                     static_cast<long long>(axis), static_cast<long long>(size));
   const int64_t first = start < 0 ? start + size : start;
   RL_KERNEL_REQUIRE(context, length >= 0 && length <= size - first, InvalidArgument,
-                    "%lld elements from %lld do not lie within dim %lld of size %lld", static_cast<long long>(length),
+                    "%lld elements from index %lld on exceed dim %lld of size %lld", static_cast<long long>(length),
                     static_cast<long long>(first), static_cast<long long>(axis), static_cast<long long>(size));
   slice_copy_Tensor_out(context, in, axis, first, first + length, 1, out);
 }

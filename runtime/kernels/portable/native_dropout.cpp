@@ -16,8 +16,8 @@ void native_dropout_out(KernelRuntimeContext& context, const Tensor& in, double 
     return fill_scalar_out(context, mask, Scalar(true), mask);
   }
   // `mask` keeps an element with probability 1 - p. Kept elements are scaled by 1 / (1 - p), which preserves the mean.
-  RL_KERNEL_REQUIRE(context, mask.scalar_type() == ScalarType::Bool, InvalidType,
-                    "the mask has elements of %s, not bool", dtype_name(mask.scalar_type()));
+  RL_KERNEL_REQUIRE(context, mask.scalar_type() == ScalarType::Bool, InvalidType, "the mask is %s, not bool",
+                    dtype_name(mask.scalar_type()));
   const RandomStream stream = next_random_stream();
   bool* keeps = mask.mutable_data_ptr<bool>();
   for (int64_t i = 0; i < mask.numel(); ++i) keeps[i] = stream.uniform_double(static_cast<uint64_t>(i)) >= p;

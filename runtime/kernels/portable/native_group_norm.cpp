@@ -11,12 +11,13 @@ void native_group_norm_out(KernelRuntimeContext& context, const Tensor& in, cons
                            const std::optional<Tensor>& bias, int64_t n, int64_t c, int64_t spatial, int64_t group,
                            double eps, Tensor& out, Tensor& mean, Tensor& rstd) {
   RL_KERNEL_REQUIRE(context, in.dim() >= 2 && in.size(0) == n && in.size(1) == c && in.numel() == n * c * spatial,
-                    InvalidArgument, "N, C and HxW are not those of the input");
-  RL_KERNEL_REQUIRE(context, group > 0 && c % group == 0, InvalidArgument, "%lld channels do not make %lld groups",
-                    static_cast<long long>(c), static_cast<long long>(group));
+                    InvalidArgument, "N, C or HxW does not match the shape of the input");
+  RL_KERNEL_REQUIRE(context, group > 0 && c % group == 0, InvalidArgument,
+                    "%lld channels cannot be divided into %lld groups", static_cast<long long>(c),
+                    static_cast<long long>(group));
   for (const std::optional<Tensor>& parameter : {weight, bias}) {
     RL_KERNEL_REQUIRE(context, !parameter || (parameter->dim() == 1 && parameter->size(0) == c), InvalidArgument,
-                      "weight or bias is not a vector of %lld", static_cast<long long>(c));
+                      "weight or bias is not a vector of %lld elements", static_cast<long long>(c));
   }
   if (!resize_out_like(context, out, in) || !resize_out(context, mean, {n, group}) ||
       !resize_out(context, rstd, {n, group})) {

@@ -13,7 +13,7 @@ namespace {
 struct Problem {
   const Tensor &grad, &in, &mean, &rstd;
   const std::optional<Tensor>& weight;
-  const Tensor *grad_in, *grad_weight, *grad_bias;  // null if the gradient is not wanted
+  const Tensor *grad_in, *grad_weight, *grad_bias;  // null if the gradient is not requested
   int64_t n, c, spatial, groups;
 };
 
@@ -26,9 +26,9 @@ double element(const Tensor& tensor, int64_t index) {
 // All tensors are row-major.
 void run(KernelRuntimeContext& context, const Problem& p) {
   constexpr int64_t kBlock = 128;
-  const int64_t each = p.c / p.groups, group_size = each * p.spatial;
+  const int64_t channels_per_group = p.c / p.groups, group_size = channels_per_group * p.spatial;
   // Sums over a channel of an image: of the gradient, and of the gradient times the normalized input.
-  double* sums = context.allocate_temporary_array<double>(static_cast<size_t>(2 * p.c + 2 * each));
+  double* sums = context.allocate_temporary_array<double>(static_cast<size_t>(2 * p.c + 2 * channels_per_group));
   if (!sums) return;
   double *weight_sum = sums, *bias_sum = sums + p.c, *channel = sums + 2 * p.c;
   for (int64_t i = 0; i < 2 * p.c; ++i) sums[i] = 0;
@@ -45,11 +45,11 @@ void run(KernelRuntimeContext& context, const Problem& p) {
   };
   for (int64_t row = 0; row < p.n * p.groups; ++row) {
     const double mean = element(p.mean, row), rstd = element(p.rstd, row);
-    const int64_t first_channel = row % p.groups * each;
+    const int64_t first_channel = row % p.groups * channels_per_group;
     double sum = 0, product = 0;  // sums of the weighted gradient, without and with the normalized input as factor
-    for (int64_t i = 0; i < each; ++i) {
+    for (int64_t i = 0; i < channels_per_group; ++i) {
       double grad_sum = 0, grad_product = 0;
-      for_each_block((row * each + i) * p.spatial, [&](int64_t, int64_t count) {
+      for_each_block((row * channels_per_group + i) * p.spatial, [&](int64_t, int64_t count) {
         grad_sum += sum_of(count, [&](int64_t k) { return g[k]; });
         grad_product += sum_of(count, [&](int64_t k) { return g[k] * (x[k] - mean) * rstd; });
       });
@@ -62,8 +62,8 @@ void run(KernelRuntimeContext& context, const Problem& p) {
     if (!p.grad_in) continue;
     const Convert store = store_function(ScalarType::Double, p.grad_in->scalar_type());
     const double count_all = static_cast<double>(group_size);
-    for (int64_t i = 0; i < each; ++i) {
-      const int64_t offset = (row * each + i) * p.spatial;
+    for (int64_t i = 0; i < channels_per_group; ++i) {
+      const int64_t offset = (row * channels_per_group + i) * p.spatial;
       for_each_block(offset, [&](int64_t first, int64_t count) {
         for (int64_t k = 0; k < count; ++k) {
           const double normalized = (x[k] - mean) * rstd;
@@ -86,12 +86,12 @@ void native_group_norm_backward_out(KernelRuntimeContext& context, const Tensor&
                                     const Tensor& mean, const Tensor& rstd, const std::optional<Tensor>& weight,
                                     int64_t n, int64_t c, int64_t spatial, int64_t group, Span<const bool> output_mask,
                                     Tensor& grad_in, Tensor& grad_weight, Tensor& grad_bias) {
-  RL_KERNEL_REQUIRE(context, output_mask.size() == 3, InvalidArgument, "output_mask has not three items");
+  RL_KERNEL_REQUIRE(context, output_mask.size() == 3, InvalidArgument, "output_mask does not have three items");
   RL_KERNEL_REQUIRE(context, in.numel() == n * c * spatial && same_shape(grad, in) && group > 0 && c % group == 0,
-                    InvalidArgument, "N, C, HxW or group does not fit the input's shape");
+                    InvalidArgument, "N, C, HxW or group does not match the shape of the input");
   RL_KERNEL_REQUIRE(context,
                     mean.numel() == n * group && rstd.numel() == n * group && (!weight || weight->numel() == c),
-                    InvalidArgument, "mean, rstd or weight does not fit the input's shape");
+                    InvalidArgument, "mean, rstd or weight does not match the shape of the input");
   for (const Tensor& tensor : {grad, in, mean, rstd, grad_in}) {
     RL_KERNEL_REQUIRE(context, is_contiguous_dim_order(tensor.dim_order()), NotSupported, "tensors must be contiguous");
   }

@@ -19,7 +19,7 @@ void native_layer_norm_out(KernelRuntimeContext& context, const Tensor& in, Span
   for (const std::optional<Tensor>& parameter : {weight, bias}) {
     bool fits = !parameter || parameter->dim() == normalized;
     for (int64_t d = 0; parameter && fits && d < normalized; ++d) fits = parameter->size(d) == in.size(lead + d);
-    RL_KERNEL_REQUIRE(context, fits, InvalidArgument, "weight or bias has not the shape of normalized_shape");
+    RL_KERNEL_REQUIRE(context, fits, InvalidArgument, "the shape of weight or bias is not normalized_shape");
   }
   DimMask mask = 0;
   for (int64_t d = lead; d < in.dim(); ++d) mask |= DimMask(1) << d;

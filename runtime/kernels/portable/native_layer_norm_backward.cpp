@@ -13,7 +13,7 @@ namespace {
 struct Problem {
   const Tensor &grad, &in, &mean, &rstd;
   const std::optional<Tensor>& weight;
-  const Tensor *grad_in, *grad_weight, *grad_bias;  // null if the gradient is not wanted
+  const Tensor *grad_in, *grad_weight, *grad_bias;  // null if the gradient is not requested
   int64_t rows, length;
 };
 
@@ -72,9 +72,9 @@ void native_layer_norm_backward_out(KernelRuntimeContext& context, const Tensor&
                                     Span<const bool> output_mask, Tensor& grad_in, Tensor& grad_weight,
                                     Tensor& grad_bias) {
   const int64_t lead = in.dim() - static_cast<int64_t>(normalized_shape.size());
-  RL_KERNEL_REQUIRE(context, output_mask.size() == 3, InvalidArgument, "output_mask has not three items");
+  RL_KERNEL_REQUIRE(context, output_mask.size() == 3, InvalidArgument, "output_mask does not have three items");
   RL_KERNEL_REQUIRE(context, lead >= 0 && same_shape(grad, in), InvalidArgument,
-                    "the gradient or normalized_shape does not fit the input's shape");
+                    "the gradient or normalized_shape does not match the shape of the input");
   int64_t rows = 1, length = 1;
   Shape shape;
   for (int64_t d = 0; d < in.dim(); ++d) {
@@ -82,7 +82,7 @@ void native_layer_norm_backward_out(KernelRuntimeContext& context, const Tensor&
     if (d >= lead) shape.push(in.size(d));
   }
   RL_KERNEL_REQUIRE(context, mean.numel() == rows && rstd.numel() == rows && (!weight || weight->numel() == length),
-                    InvalidArgument, "mean, rstd or weight does not fit the input's shape");
+                    InvalidArgument, "mean, rstd or weight does not match the shape of the input");
   for (const Tensor& tensor : {grad, in, mean, rstd, grad_in}) {
     RL_KERNEL_REQUIRE(context, is_contiguous_dim_order(tensor.dim_order()), NotSupported, "tensors must be contiguous");
   }

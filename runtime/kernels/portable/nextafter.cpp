@@ -7,7 +7,8 @@ namespace rushlight::portable {
 
 namespace {
 
-// Returns the 16-bit number next to x towards y. Numbers of the same sign have the order of their bits.
+// Returns the next 16-bit number after x in the direction of y. For numbers of the same sign, the magnitude increases
+// with the bits as an unsigned integer.
 template <typename T>
 float next_of_16_bits(float x, float y) {
   if (std::isnan(x) || std::isnan(y)) return x + y;

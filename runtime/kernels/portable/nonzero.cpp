@@ -6,8 +6,8 @@
 namespace rushlight::portable {
 
 void nonzero_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  RL_KERNEL_REQUIRE(context, out.scalar_type() == ScalarType::Long, InvalidArgument, "positions are int64, not %s",
-                    dtype_name(out.scalar_type()));
+  RL_KERNEL_REQUIRE(context, out.scalar_type() == ScalarType::Long, InvalidArgument,
+                    "the positions have dtype int64, not %s", dtype_name(out.scalar_type()));
   static constexpr DtypeSet kTypes = dtypes::kAll;
   switch_dtype<kTypes>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -7,7 +7,7 @@ namespace rushlight::portable {
 void permute_copy_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, Tensor& out) {
   uint32_t mask;
   RL_KERNEL_REQUIRE(context, static_cast<int64_t>(dims.size()) == in.dim(), InvalidArgument,
-                    "a permutation of %zu dims does not suit a tensor of rank %lld", dims.size(),
+                    "a permutation of %zu dims does not match a tensor of rank %lld", dims.size(),
                     static_cast<long long>(in.dim()));
   if (!axis_mask(context, dims, in.dim(), &mask) || !require_same_dtype(context, in, out)) return;
   Shape shape;

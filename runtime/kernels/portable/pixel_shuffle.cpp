@@ -11,7 +11,7 @@ void pixel_shuffle_out(KernelRuntimeContext& context, const Tensor& in, int64_t 
                     static_cast<long long>(rank));
   const int64_t c = rank - 3, h = rank - 2, w = rank - 1;
   RL_KERNEL_REQUIRE(context, in.size(c) % (factor * factor) == 0, InvalidArgument,
-                    "%lld channels are no multiple of %lld", static_cast<long long>(in.size(c)),
+                    "%lld channels are not a multiple of %lld", static_cast<long long>(in.size(c)),
                     static_cast<long long>(factor * factor));
   Shape shape(in.sizes());
   shape.set(c, in.size(c) / (factor * factor));

@@ -11,7 +11,7 @@ void pixel_unshuffle_out(KernelRuntimeContext& context, const Tensor& in, int64_
                     static_cast<long long>(factor), static_cast<long long>(rank));
   const int64_t c = rank - 3, h = rank - 2, w = rank - 1;
   RL_KERNEL_REQUIRE(context, in.size(h) % factor == 0 && in.size(w) % factor == 0, InvalidArgument,
-                    "an image of %lld x %lld is no multiple of %lld", static_cast<long long>(in.size(h)),
+                    "the image size %lld x %lld is not a multiple of %lld", static_cast<long long>(in.size(h)),
                     static_cast<long long>(in.size(w)), static_cast<long long>(factor));
   Shape shape(in.sizes());
   shape.set(c, in.size(c) * factor * factor);

@@ -6,7 +6,7 @@
 namespace rushlight::portable {
 
 void polygamma_out(KernelRuntimeContext& context, int64_t n, const Tensor& in, Tensor& out) {
-  RL_KERNEL_REQUIRE(context, n >= 0, InvalidArgument, "polygamma of the negative order %lld",
+  RL_KERNEL_REQUIRE(context, n >= 0, InvalidArgument, "the order %lld of polygamma is negative",
                     static_cast<long long>(n));
   elementwise_float(context, in, out, [n](auto c) {
     using C = decltype(c);

@@ -39,7 +39,8 @@ void pow_tensor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const
   const ScalarType common = result_type(a, b);
   const double exponent = b.to<double>();
   RL_KERNEL_REQUIRE(context, !is_negative_integer(b) || compute_type(common) != ScalarType::Long, InvalidArgument,
-                    "integers to the negative integer power %lld", static_cast<long long>(b.to<int64_t>()));
+                    "integers cannot be raised to the negative integer power %lld",
+                    static_cast<long long>(b.to<int64_t>()));
   if (exponent == 2) {
     return elementwise<kinds::kAll>(context, {a}, out, common, [](auto) {
       return [](auto x) {

@@ -47,8 +47,8 @@ void prim_floordiv(KernelRuntimeContext& context, const Scalar& a, const Scalar&
   out = apply(a, b, floor_div, [](double x, double y) { return std::floor(x / y); });
 }
 
-// A division by 0 gives an infinity or NaN, because torch's operators divide by sizes in C++ (attention divides by its
-// width).
+// A division by 0 gives an infinity or NaN as in C++, and does not fail as in Python: PyTorch's operators divide by
+// sizes that may be 0 (attention divides by its width).
 void prim_truediv(KernelRuntimeContext& context, const Scalar& a, const Scalar& b, EValue& out) {
   (void)context;
   out = EValue(a.to<double>() / b.to<double>());

@@ -22,7 +22,7 @@ void prim_ceil(KernelRuntimeContext& context, const Scalar& a, EValue& out) {
   to_integer(context, a, [](double x) { return std::ceil(x); }, out);
 }
 
-// Ties go to the even integer.
+// Rounds ties to the even integer.
 void prim_round(KernelRuntimeContext& context, const Scalar& a, EValue& out) {
   to_integer(context, a, [](double x) { return x - std::remainder(x, 1.0); }, out);
 }

@@ -8,7 +8,8 @@
 namespace rushlight::portable {
 
 void randperm_out(KernelRuntimeContext& context, int64_t n, Tensor& out) {
-  RL_KERNEL_REQUIRE(context, n >= 0, InvalidArgument, "there is no permutation of %lld", static_cast<long long>(n));
+  RL_KERNEL_REQUIRE(context, n >= 0, InvalidArgument, "there is no permutation of %lld elements",
+                    static_cast<long long>(n));
   if (!resize_out(context, out, {n})) return;
   switch_dtype<dtypes::kRealH>(context, out.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;

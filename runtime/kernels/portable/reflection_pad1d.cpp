@@ -4,7 +4,7 @@
 namespace rushlight::portable {
 
 void reflection_pad1d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, Tensor& out) {
-  pad_with_own(context, in, padding, 1, PadMode::Reflect, out);
+  pad_with_input_elements(context, in, padding, 1, PadMode::Reflect, out);
 }
 
 }  // namespace rushlight::portable

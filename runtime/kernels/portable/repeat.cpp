@@ -8,7 +8,7 @@ void repeat_out(KernelRuntimeContext& context, const Tensor& in, Span<const int6
   const int64_t rank = static_cast<int64_t>(repeats.size());
   const int64_t leading = rank - in.dim();
   RL_KERNEL_REQUIRE(context, leading >= 0 && rank <= kMaxDim, InvalidArgument,
-                    "%lld repeats do not suit a tensor of rank %lld", static_cast<long long>(rank),
+                    "%lld repeats do not match a tensor of rank %lld", static_cast<long long>(rank),
                     static_cast<long long>(in.dim()));
   Shape shape;
   for (int64_t i = 0; i < rank; ++i) {

@@ -4,7 +4,7 @@
 namespace rushlight::portable {
 
 void replication_pad2d_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, Tensor& out) {
-  pad_with_own(context, in, padding, 2, PadMode::Replicate, out);
+  pad_with_input_elements(context, in, padding, 2, PadMode::Replicate, out);
 }
 
 }  // namespace rushlight::portable

@@ -7,7 +7,7 @@ namespace rushlight::portable {
 void roll_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> shifts, Span<const int64_t> dims,
               Tensor& out) {
   RL_KERNEL_REQUIRE(context, shifts.size() == (dims.empty() ? 1 : dims.size()), InvalidArgument,
-                    "%zu shifts do not suit %zu dims", shifts.size(), dims.size());
+                    "%zu shifts do not match %zu dims", shifts.size(), dims.size());
   if (!require_same_dtype(context, in, out) || !resize_out(context, out, in.sizes()) || in.numel() == 0) return;
   if (dims.empty()) {
     const int64_t shift = (shifts[0] % in.numel() + in.numel()) % in.numel();

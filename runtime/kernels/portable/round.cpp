@@ -16,7 +16,7 @@ void round_decimals_out(KernelRuntimeContext& context, const Tensor& in, int64_t
     if constexpr (std::is_same_v<C, int64_t>) {
       return [](int64_t x) { return x; };
     } else {
-      // Ties go to the even neighbour.
+      // Rounds ties to the even integer.
       const C scale = std::pow(C(10), static_cast<C>(decimals < 0 ? -decimals : decimals));
       return [scale, decimals](C x) {
         if (decimals == 0) return std::nearbyint(x);

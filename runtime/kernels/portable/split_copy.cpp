@@ -10,11 +10,11 @@ void split_copy_Tensor_out(KernelRuntimeContext& context, const Tensor& in, int6
   if (!normalize_dim(context, dim, in.dim(), &axis)) return;
   const int64_t size = in.size(axis);
   RL_KERNEL_REQUIRE(context, split_size > 0 || (split_size == 0 && size == 0), InvalidArgument,
-                    "parts of %lld elements cannot make up dim %lld of size %lld", static_cast<long long>(split_size),
+                    "the split size %lld is not valid for dim %lld of size %lld", static_cast<long long>(split_size),
                     static_cast<long long>(axis), static_cast<long long>(size));
   const int64_t parts = split_size == 0 || size == 0 ? 1 : (size - 1) / split_size + 1;
   RL_KERNEL_REQUIRE(context, static_cast<int64_t>(out.size()) == parts, InvalidArgument,
-                    "the split has %lld parts, but %zu tensors to write", static_cast<long long>(parts), out.size());
+                    "the split has %lld parts, but %zu output tensors", static_cast<long long>(parts), out.size());
   int64_t start = 0;
   for (Tensor& part : out) {
     const int64_t length = size - start < split_size ? size - start : split_size;

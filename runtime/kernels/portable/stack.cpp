@@ -14,7 +14,7 @@ void stack_out(KernelRuntimeContext& context, Span<const Tensor> tensors, int64_
   ResultType type;
   for (const Tensor& tensor : tensors) {
     type.with(tensor);
-    RL_KERNEL_REQUIRE(context, same_shape(tensor, first), InvalidArgument, "tensors to be stacked differ in shape");
+    RL_KERNEL_REQUIRE(context, same_shape(tensor, first), InvalidArgument, "the stacked tensors have different shapes");
   }
   if (!require_cast(context, type.get(), out)) return;
   Shape shape;

@@ -8,7 +8,7 @@ void topk_values(KernelRuntimeContext& context, const Tensor& in, int64_t k, int
   int64_t axis;
   if (!normalize_dim(context, dim, in.dim(), &axis)) return;
   const int64_t n = in.dim() > 0 ? in.size(axis) : 1;
-  RL_KERNEL_REQUIRE(context, k >= 0 && k <= n, InvalidArgument, "k is %lld, of %lld elements",
+  RL_KERNEL_REQUIRE(context, k >= 0 && k <= n, InvalidArgument, "k is %lld, but must be in [0, %lld]",
                     static_cast<long long>(k), static_cast<long long>(n));
   Shape shape;
   for (int64_t d = 0; d < in.dim(); ++d) shape.push(d == axis ? k : in.size(d));

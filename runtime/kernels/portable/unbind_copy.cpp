@@ -9,7 +9,7 @@ void unbind_copy_int_out(KernelRuntimeContext& context, const Tensor& in, int64_
   int64_t axis;
   if (!normalize_dim(context, dim, in.dim(), &axis)) return;
   RL_KERNEL_REQUIRE(context, static_cast<int64_t>(out.size()) == in.size(axis), InvalidArgument,
-                    "dim %lld has %lld elements, but there are %zu tensors to write", static_cast<long long>(axis),
+                    "dim %lld has %lld elements, but there are %zu output tensors", static_cast<long long>(axis),
                     static_cast<long long>(in.size(axis)), out.size());
   for (size_t i = 0; i < out.size() && !context.failed(); ++i) {
     select_copy_int_out(context, in, axis, static_cast<int64_t>(i), out[i]);

@@ -10,11 +10,11 @@ void unfold_copy_out(KernelRuntimeContext& context, const Tensor& in, int64_t di
   if (!normalize_dim(context, dim, in.dim(), &axis) || !require_same_dtype(context, in, out)) return;
   const int64_t length = size_at(in, axis);
   RL_KERNEL_REQUIRE(context, size >= 0 && size <= length && step > 0, InvalidArgument,
-                    "windows of %lld every %lld elements do not suit dim %lld of size %lld",
+                    "windows of %lld elements with step %lld do not fit dim %lld of size %lld",
                     static_cast<long long>(size), static_cast<long long>(step), static_cast<long long>(axis),
                     static_cast<long long>(length));
   const int64_t windows = (length - size) / step + 1;
-  if (windows == 1) step = 1;  // it is never taken, and products with strides must not overflow
+  if (windows == 1) step = 1;  // the step is not used, and its products with strides must not overflow
   Shape shape(in.sizes());
   if (in.dim() > 0) shape.set(axis, windows);
   shape.push(size);

@@ -11,7 +11,7 @@ void view_as_complex_copy_out(KernelRuntimeContext& context, const Tensor& in, T
                     dtype_name(out.scalar_type()));
   const int64_t rank = in.dim() - 1;
   RL_KERNEL_REQUIRE(context, rank >= 0 && in.size(rank) == 2, InvalidArgument,
-                    "a tensor viewed as complex needs a last dim of 2 elements");
+                    "a tensor that is viewed as complex needs a last dim of size 2");
   Shape shape;
   for (int64_t i = 0; i < rank; ++i) shape.push(in.size(i));
   if (!resize_out(context, out, shape.span())) return;

@@ -23,7 +23,8 @@ void view_copy_dtype_out(KernelRuntimeContext& context, const Tensor& in, Scalar
   if (from != to) {
     const int64_t bytes = in.dim() > 0 ? in.size(in.dim() - 1) * from : 0;
     RL_KERNEL_REQUIRE(context, in.dim() > 0 && bytes % to == 0 && is_row_major(in) && is_row_major(out),
-                      InvalidArgument, "elements of %s cannot be viewed as %s in this shape",
+                      InvalidArgument,
+                      "a tensor of %s cannot be viewed as %s, because its shape or its dim order does not allow it",
                       dtype_name(in.scalar_type()), dtype_name(dtype));
     shape.set(in.dim() - 1, bytes / to);
   }

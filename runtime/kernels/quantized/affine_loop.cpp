@@ -24,13 +24,13 @@ constexpr int64_t kGrain = 16384;
   return std::copysign(magnitude < 8388608.0f ? rounded : magnitude, x);
 }
 [[maybe_unused]] inline double round_even(double x) {
-  constexpr double kMagic = 4503599627370496.0;
+  constexpr double kIntegerBound = 4503599627370496.0;
   const double magnitude = std::fabs(x);
-  const double rounded = (magnitude + kMagic) - kMagic;
-  return std::copysign(magnitude < kMagic ? rounded : magnitude, x);
+  const double rounded = (magnitude + kIntegerBound) - kIntegerBound;
+  return std::copysign(magnitude < kIntegerBound ? rounded : magnitude, x);
 }
 
-// Converts as vector instructions do: a value out of range becomes the smallest int32.
+// Converts like vector instructions: a value out of range becomes the smallest int32.
 template <typename C>
 inline int32_t to_int32(C x) {
   const bool fits = x >= static_cast<C>(-2147483648.0) && x < static_cast<C>(2147483648.0);
@@ -39,7 +39,7 @@ inline int32_t to_int32(C x) {
 
 // Returns the function for elements of type T, or null if this build has no tensors with such elements.
 template <typename T, typename Function>
-constexpr Function built(Function function) {
+constexpr Function if_built(Function function) {
   return is_built(scalar_type_of<T>) ? function : nullptr;
 }
 
@@ -60,15 +60,15 @@ template <typename C>
 StoreIntegers<C> store_integers_of(ScalarType type) {
   switch (type) {
     case ScalarType::Byte:
-      return built<uint8_t>(&store_integers<C, uint8_t>);
+      return if_built<uint8_t>(&store_integers<C, uint8_t>);
     case ScalarType::Char:
-      return built<int8_t>(&store_integers<C, int8_t>);
+      return if_built<int8_t>(&store_integers<C, int8_t>);
     case ScalarType::Short:
-      return built<int16_t>(&store_integers<C, int16_t>);
+      return if_built<int16_t>(&store_integers<C, int16_t>);
     case ScalarType::Int:
-      return built<int32_t>(&store_integers<C, int32_t>);
+      return if_built<int32_t>(&store_integers<C, int32_t>);
     case ScalarType::UInt16:
-      return built<uint16_t>(&store_integers<C, uint16_t>);
+      return if_built<uint16_t>(&store_integers<C, uint16_t>);
     default:
       return nullptr;
   }
@@ -91,15 +91,15 @@ template <typename C>
 LoadIntegers<C> load_integers_of(ScalarType type) {
   switch (type) {
     case ScalarType::Byte:
-      return built<uint8_t>(&load_integers<C, uint8_t>);
+      return if_built<uint8_t>(&load_integers<C, uint8_t>);
     case ScalarType::Char:
-      return built<int8_t>(&load_integers<C, int8_t>);
+      return if_built<int8_t>(&load_integers<C, int8_t>);
     case ScalarType::Short:
-      return built<int16_t>(&load_integers<C, int16_t>);
+      return if_built<int16_t>(&load_integers<C, int16_t>);
     case ScalarType::Int:
-      return built<int32_t>(&load_integers<C, int32_t>);
+      return if_built<int32_t>(&load_integers<C, int32_t>);
     case ScalarType::UInt16:
-      return built<uint16_t>(&load_integers<C, uint16_t>);
+      return if_built<uint16_t>(&load_integers<C, uint16_t>);
     default:
       return nullptr;
   }
@@ -107,7 +107,7 @@ LoadIntegers<C> load_integers_of(ScalarType type) {
 
 // Computes values[i] = op(values[i], numbers[i * step]) in C.
 template <typename C, typename Op>
-inline void with_numbers(C* values, int64_t n, const double* numbers, int64_t step, const Op& op) {
+inline void apply_parameters(C* values, int64_t n, const double* numbers, int64_t step, const Op& op) {
   if (step == 0) {
     const C number = static_cast<C>(numbers[0]);
     for (int64_t i = 0; i < n; ++i) values[i] = op(values[i], number);
@@ -124,22 +124,22 @@ inline void round_to(ScalarType common, C* values, int64_t n) {
 
 template <typename C>
 void quantize_chunk(C* values, int64_t n, const double* inverse, const double* zero, int64_t step,
-                    const AffineStyle& style) {
-  with_numbers(values, n, inverse, step, [](C x, C y) { return x * y; });
-  round_to(style.common, values, n);
-  if (style.zero_first) {
-    with_numbers(values, n, zero, step, [](C x, C y) { return x + y; });
-    round_to(style.common, values, n);
+                    const AffineArithmetic& arithmetic) {
+  apply_parameters(values, n, inverse, step, [](C x, C y) { return x * y; });
+  round_to(arithmetic.common, values, n);
+  if (arithmetic.zero_before_rounding) {
+    apply_parameters(values, n, zero, step, [](C x, C y) { return x + y; });
+    round_to(arithmetic.common, values, n);
     for (int64_t i = 0; i < n; ++i) values[i] = round_even(values[i]);
   } else {
-    with_numbers(values, n, zero, step, [](C x, C y) { return round_even(x) + y; });
+    apply_parameters(values, n, zero, step, [](C x, C y) { return round_even(x) + y; });
   }
-  const C least = static_cast<C>(style.least), most = static_cast<C>(style.most);
+  const C quant_min = static_cast<C>(arithmetic.quant_min), quant_max = static_cast<C>(arithmetic.quant_max);
   for (int64_t i = 0; i < n; ++i) {
-    const C x = values[i] < least ? least : values[i];
-    values[i] = x > most ? most : x;
+    const C x = values[i] < quant_min ? quant_min : values[i];
+    values[i] = x > quant_max ? quant_max : x;
   }
-  round_to(style.common, values, n);
+  round_to(arithmetic.common, values, n);
 }
 
 // Calls body(closure, values, at, n) for chunks of each row; at[k] is the offset of the chunk in operand k.
@@ -160,7 +160,7 @@ void for_chunks(KernelRuntimeContext& context, LoopNest& nest, void (*body)(cons
   });
 }
 
-// All bodies share one copy of the loops, which saves code size.
+// Passes the body as a pointer, so that all bodies share one copy of the loops. This reduces the code size.
 template <typename C, typename Body>
 void for_chunks(KernelRuntimeContext& context, LoopNest& nest, const Body& body) {
   for_chunks<C>(
@@ -173,43 +173,43 @@ void for_chunks(KernelRuntimeContext& context, LoopNest& nest, const Body& body)
 
 template <typename C>
 void quantize_in(KernelRuntimeContext& context, LoopNest& nest, const Tensor& in, const Tensor& out,
-                 const AffineParts& parts, const AffineStyle& style) {
+                 const QuantizationParameters& parameters, const AffineArithmetic& arithmetic) {
   const Convert load = load_function(in.scalar_type(), scalar_type_of<C>);
   const StoreIntegers<C> store = store_integers_of<C>(out.scalar_type());
   for_chunks<C>(context, nest, [&](C* values, const int64_t* at, int64_t n) {
     load(rushlight::at(in, at[1]), nest.inner_stride(1), values, 1, n);
-    quantize_chunk(values, n, parts.scale + at[2], parts.zero + at[2], nest.inner_stride(2), style);
+    quantize_chunk(values, n, parameters.scale + at[2], parameters.zero + at[2], nest.inner_stride(2), arithmetic);
     store(values, n, rushlight::at(out, at[0]), nest.inner_stride(0));
   });
 }
 
 template <typename C>
 void dequantize_in(KernelRuntimeContext& context, LoopNest& nest, const Tensor& in, const Tensor& out,
-                   const AffineParts& parts, const AffineStyle& style) {
+                   const QuantizationParameters& parameters, const AffineArithmetic& arithmetic) {
   const LoadIntegers<C> load = load_integers_of<C>(in.scalar_type());
   const LoadIntegers<double> load_exact = load_integers_of<double>(in.scalar_type());
   const Convert store = store_function(scalar_type_of<C>, out.scalar_type());
   // C represents every number of the narrow types exactly.
-  const bool exact = is_built(ScalarType::Int) && style.exact_zero && in.element_size() > 2;
+  const bool exact = is_built(ScalarType::Int) && arithmetic.subtracts_integers && in.element_size() > 2;
   for_chunks<C>(context, nest, [&](C* values, const int64_t* at, int64_t n) {
     const int64_t step = nest.inner_stride(2);
     const uint8_t* const from = rushlight::at(in, at[1]);
     if (exact) {
       alignas(64) double wide[kChunk];
       load_exact(from, nest.inner_stride(1), n, wide);
-      with_numbers(wide, n, parts.zero + at[2], step, [](double x, double y) { return x - y; });
+      apply_parameters(wide, n, parameters.zero + at[2], step, [](double x, double y) { return x - y; });
       for (int64_t i = 0; i < n; ++i) values[i] = static_cast<C>(wide[i]);
     } else {
       load(from, nest.inner_stride(1), n, values);
-      if (!style.exact_zero) round_to(style.common, values, n);
-      with_numbers(values, n, parts.zero + at[2], step, [](C x, C y) { return x - y; });
-      if (style.float_zero) {
+      if (!arithmetic.subtracts_integers) round_to(arithmetic.common, values, n);
+      apply_parameters(values, n, parameters.zero + at[2], step, [](C x, C y) { return x - y; });
+      if (arithmetic.subtracts_float32) {
         for (int64_t i = 0; i < n; ++i) values[i] = static_cast<float>(values[i]);
       }
     }
-    round_to(style.common, values, n);
-    with_numbers(values, n, parts.scale + at[2], step, [](C x, C y) { return x * y; });
-    round_to(style.common, values, n);
+    round_to(arithmetic.common, values, n);
+    apply_parameters(values, n, parameters.scale + at[2], step, [](C x, C y) { return x * y; });
+    round_to(arithmetic.common, values, n);
     store(values, 1, rushlight::at(out, at[0]), nest.inner_stride(0), n);
   });
 }
@@ -217,64 +217,67 @@ void dequantize_in(KernelRuntimeContext& context, LoopNest& nest, const Tensor& 
 }  // namespace
 
 void quantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
-                       const AffineParts& parts, const AffineStyle& style) {
+                       const QuantizationParameters& parameters, const AffineArithmetic& arithmetic) {
   if constexpr (is_built(ScalarType::Double)) {
-    if (style.common == ScalarType::Double) return quantize_in<double>(context, nest, in, out, parts, style);
+    if (arithmetic.common == ScalarType::Double)
+      return quantize_in<double>(context, nest, in, out, parameters, arithmetic);
   }
-  quantize_in<float>(context, nest, in, out, parts, style);
+  quantize_in<float>(context, nest, in, out, parameters, arithmetic);
 }
 
 void dequantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
-                         const AffineParts& parts, const AffineStyle& style) {
+                         const QuantizationParameters& parameters, const AffineArithmetic& arithmetic) {
   if constexpr (is_built(ScalarType::Double)) {
-    if (style.common == ScalarType::Double) return dequantize_in<double>(context, nest, in, out, parts, style);
+    if (arithmetic.common == ScalarType::Double)
+      return dequantize_in<double>(context, nest, in, out, parameters, arithmetic);
   }
-  dequantize_in<float>(context, nest, in, out, parts, style);
+  dequantize_in<float>(context, nest, in, out, parameters, arithmetic);
 }
 
 void fake_quantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
-                            const AffineParts& parts, const double* inverse, const AffineStyle& style) {
+                            const QuantizationParameters& parameters, const double* inverse,
+                            const AffineArithmetic& arithmetic) {
   const Convert load = load_function(ScalarType::Float, ScalarType::Float);
   for_chunks<float>(context, nest, [&](float* values, const int64_t* at, int64_t n) {
     const int64_t step = nest.inner_stride(2);
     load(rushlight::at(in, at[1]), nest.inner_stride(1), values, 1, n);
-    quantize_chunk(values, n, inverse + at[2], parts.zero + at[2], step, style);
-    with_numbers(values, n, parts.zero + at[2], step, [](float x, float y) { return x - y; });
-    with_numbers(values, n, parts.scale + at[2], step, [](float x, float y) { return x * y; });
+    quantize_chunk(values, n, inverse + at[2], parameters.zero + at[2], step, arithmetic);
+    apply_parameters(values, n, parameters.zero + at[2], step, [](float x, float y) { return x - y; });
+    apply_parameters(values, n, parameters.scale + at[2], step, [](float x, float y) { return x * y; });
     load(values, 1, rushlight::at(out, at[0]), nest.inner_stride(0), n);
   });
 }
 
 void quantize_parts(KernelRuntimeContext& context, const LoopNest& nest, const Tensor& in, const Tensor& out,
                     const Tensor& scales, const Tensor& zero_points, int64_t quant_min, int64_t quant_max) {
-  const double* const inverse = numbers_of(context, scales, true);
-  const double* const zero = numbers_of(context, zero_points);
+  const double* const inverse = elements_as_double(context, scales, true);
+  const double* const zero = elements_as_double(context, zero_points);
   if (context.failed()) return;
-  AffineStyle style;
-  style.common = result_type(in, scales, zero_points);
-  style.zero_first = true;
-  style.least = static_cast<double>(quant_min), style.most = static_cast<double>(quant_max);
-  quantize_elements(context, nest, in, out, {inverse, zero}, style);
+  AffineArithmetic arithmetic;
+  arithmetic.common = result_type(in, scales, zero_points);
+  arithmetic.zero_before_rounding = true;
+  arithmetic.quant_min = static_cast<double>(quant_min), arithmetic.quant_max = static_cast<double>(quant_max);
+  quantize_elements(context, nest, in, out, {inverse, zero}, arithmetic);
 }
 
 void dequantize_parts(KernelRuntimeContext& context, const LoopNest& nest, const Tensor& in, const Tensor& out,
                       const Tensor& scales, const Tensor* zero_points) {
-  const double* const scale = numbers_of(context, scales);
+  const double* const scale = elements_as_double(context, scales);
   const double* zero = nullptr;
   if (zero_points) {
-    zero = numbers_of(context, *zero_points);
+    zero = elements_as_double(context, *zero_points);
   } else if (double* zeros = context.allocate_temporary_array<double>(static_cast<size_t>(scales.numel() + 1))) {
     for (int64_t i = 0; i <= scales.numel(); ++i) zeros[i] = 0;
     zero = zeros;
   }
   if (context.failed()) return;
-  AffineStyle style;
-  style.common = zero_points ? result_type(in, scales, *zero_points) : result_type(in, scales);
-  style.exact_zero = !zero_points || !is_floating(zero_points->scalar_type());
-  style.float_zero = zero_points && zero_points->scalar_type() == ScalarType::Float;
-  RL_KERNEL_REQUIRE(context, is_floating(style.common), InvalidType, "scales of %s are not supported",
+  AffineArithmetic arithmetic;
+  arithmetic.common = zero_points ? result_type(in, scales, *zero_points) : result_type(in, scales);
+  arithmetic.subtracts_integers = !zero_points || !is_floating(zero_points->scalar_type());
+  arithmetic.subtracts_float32 = zero_points && zero_points->scalar_type() == ScalarType::Float;
+  RL_KERNEL_REQUIRE(context, is_floating(arithmetic.common), InvalidType, "scales of dtype %s are not supported",
                     dtype_name(scales.scalar_type()));
-  dequantize_elements(context, nest, in, out, {scale, zero}, style);
+  dequantize_elements(context, nest, in, out, {scale, zero}, arithmetic);
 }
 
 LoopNest nest_of_whole(const Tensor& out, const Tensor& in) {
@@ -307,12 +310,12 @@ LoopNest nest_of_groups(const Tensor& out, const Tensor& in, int64_t group) {
   return nest;
 }
 
-const double* numbers_of(KernelRuntimeContext& context, const Tensor& tensor, bool invert) {
+const double* elements_as_double(KernelRuntimeContext& context, const Tensor& tensor, bool invert) {
   double* const numbers = context.allocate_temporary_array<double>(static_cast<size_t>(tensor.numel() + 1));
   if (numbers == nullptr) return nullptr;
   const ScalarType type = tensor.scalar_type();
   if (!dtypes::kRealH.contains(type)) {
-    context.fail(Error::InvalidType, "scales and zero points of %s are not supported", dtype_name(type));
+    context.fail(Error::InvalidType, "scales and zero points of dtype %s are not supported", dtype_name(type));
     return nullptr;
   }
   LoopNest nest = LoopNest::over(tensor.sizes());
@@ -346,42 +349,42 @@ const double* numbers_of(KernelRuntimeContext& context, const Tensor& tensor, bo
   return numbers;
 }
 
-bool number_of(KernelRuntimeContext& context, const char* name, const Tensor& tensor, double* value) {
+bool single_element(KernelRuntimeContext& context, const char* name, const Tensor& tensor, double* value) {
   if (tensor.numel() != 1) {
     context.fail(Error::InvalidArgument, "the %s has %lld elements, not one", name,
                  static_cast<long long>(tensor.numel()));
     return false;
   }
-  const double* numbers = numbers_of(context, tensor);
+  const double* numbers = elements_as_double(context, tensor);
   if (numbers == nullptr) return false;
   *value = numbers[0];
   return true;
 }
 
 bool require_range(KernelRuntimeContext& context, int64_t quant_min, int64_t quant_max, ScalarType dtype) {
-  int64_t least = 0, most = 0;
+  int64_t dtype_min = 0, dtype_max = 0;
   switch (dtype) {
     case ScalarType::Byte:
-      most = 255;
+      dtype_max = 255;
       break;
     case ScalarType::Char:
-      least = -128, most = 127;
+      dtype_min = -128, dtype_max = 127;
       break;
     case ScalarType::Short:
-      least = -32768, most = 32767;
+      dtype_min = -32768, dtype_max = 32767;
       break;
     case ScalarType::UInt16:
-      most = 65535;
+      dtype_max = 65535;
       break;
     case ScalarType::Int:
-      least = std::numeric_limits<int32_t>::min(), most = std::numeric_limits<int32_t>::max();
+      dtype_min = std::numeric_limits<int32_t>::min(), dtype_max = std::numeric_limits<int32_t>::max();
       break;
     default:
       context.fail(Error::InvalidType, "cannot quantize to %s", dtype_name(dtype));
       return false;
   }
-  if (quant_min < least || quant_max > most || quant_min > quant_max) {
-    context.fail(Error::InvalidArgument, "the range [%lld, %lld] is empty or not within that of %s",
+  if (quant_min < dtype_min || quant_max > dtype_max || quant_min > quant_max) {
+    context.fail(Error::InvalidArgument, "the range [%lld, %lld] is empty or exceeds the range of %s",
                  static_cast<long long>(quant_min), static_cast<long long>(quant_max), dtype_name(dtype));
     return false;
   }

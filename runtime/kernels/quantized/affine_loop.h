@@ -16,29 +16,30 @@ inline constexpr DtypeSet kQuantized{ScalarType::Byte, ScalarType::Char, ScalarT
 inline constexpr DtypeSet kRealInputs{ScalarType::Float, ScalarType::Half, ScalarType::BFloat16};
 
 // The scale (or its reciprocal, for quantization) and the zero point of each part.
-struct AffineParts {
+struct QuantizationParameters {
   const double* scale;
   const double* zero;
 };
 
-// The arithmetic. It has the same order of operations and the same types as eager PyTorch.
-struct AffineStyle {
-  ScalarType common;        // Float, Double, Half or BFloat16: every result is rounded to it
-  bool zero_first = false;  // quantize: the zero point is added before rounding
-  bool exact_zero = false;  // dequantize: q - zero point is computed in integers, else in `common`
-  bool float_zero = false;  // dequantize: q - zero point is computed in float32 for any `common`
-  double least = 0, most = 0;
+// The types and the order of the operations, which are the same as in eager PyTorch.
+struct AffineArithmetic {
+  ScalarType common;                  // every result is rounded to this dtype: Float, Double, Half or BFloat16
+  bool zero_before_rounding = false;  // quantize: adds the zero point before rounding
+  bool subtracts_integers = false;    // dequantize: computes q - zero point in integers, else in `common`
+  bool subtracts_float32 = false;     // dequantize: computes q - zero point in float32 for any `common`
+  double quant_min = 0, quant_max = 0;
 };
 
-// Run the loops over out, in and parts (operands 0, 1, 2 of the loops).
+// Run the loops. Operands 0, 1 and 2 of the loops are out, in and the arrays of `parameters`.
 void quantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
-                       const AffineParts& parts, const AffineStyle& style);
+                       const QuantizationParameters& parameters, const AffineArithmetic& arithmetic);
 void dequantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
-                         const AffineParts& parts, const AffineStyle& style);
+                         const QuantizationParameters& parameters, const AffineArithmetic& arithmetic);
 
 // Quantizes and dequantizes float32 values; `inverse` contains the reciprocals of the scales.
 void fake_quantize_elements(KernelRuntimeContext& context, LoopNest nest, const Tensor& in, const Tensor& out,
-                            const AffineParts& parts, const double* inverse, const AffineStyle& style);
+                            const QuantizationParameters& parameters, const double* inverse,
+                            const AffineArithmetic& arithmetic);
 
 // Quantizes as eager PyTorch's per-token and per-group functions do: the zero point is added before rounding.
 void quantize_parts(KernelRuntimeContext& context, const LoopNest& nest, const Tensor& in, const Tensor& out,
@@ -49,7 +50,7 @@ void dequantize_parts(KernelRuntimeContext& context, const LoopNest& nest, const
 
 // ---- Loop nests ----
 
-// Makes loops in which all elements are one part.
+// Makes loops in which the whole tensor is one part.
 LoopNest nest_of_whole(const Tensor& out, const Tensor& in);
 // Makes loops with a part for each index of `axis`.
 LoopNest nest_of_axis(const Tensor& out, const Tensor& in, int64_t axis);
@@ -60,9 +61,9 @@ LoopNest nest_of_groups(const Tensor& out, const Tensor& in, int64_t group);
 
 // Returns the elements of a tensor in row-major order, converted to double, in scratch memory. With `invert`, returns
 // the reciprocals, computed in the dtype of the tensor. If there is no memory, records the failure and returns null.
-const double* numbers_of(KernelRuntimeContext& context, const Tensor& tensor, bool invert = false);
+const double* elements_as_double(KernelRuntimeContext& context, const Tensor& tensor, bool invert = false);
 // Returns the only element of a tensor. Records the failure if there is not exactly one.
-bool number_of(KernelRuntimeContext& context, const char* name, const Tensor& tensor, double* value);
+bool single_element(KernelRuntimeContext& context, const char* name, const Tensor& tensor, double* value);
 
 // Record the failure if a range exceeds the range of the dtype, or if a tensor has another dtype.
 bool require_range(KernelRuntimeContext& context, int64_t quant_min, int64_t quant_max, ScalarType dtype);

@@ -39,7 +39,7 @@ inline bool run_on_cortex_m(const LoopNest& nest, const Operand& a, const Operan
   return true;
 }
 
-// Computes out = requantize(op(real a, real b)), with broadcasting. `loop` is the same operation for Cortex-M.
+// Computes out = requantize(op(real a, real b)), with broadcasting. `loop` computes the same on Cortex-M, or is null.
 template <typename Op>
 void binary_elements(KernelRuntimeContext& context, const Operand& a, const Operand& b, const Requantizer& requantize,
                      const Tensor& out, const Op& op, LoopOnCortexM loop) {

@@ -23,41 +23,43 @@ struct ByteReader {
   int32_t offset;
 };
 
-// Computes clamp(round(real / scale) + zero, least, most).
+// Computes clamp(round(real / scale) + zero, quant_min, quant_max).
 struct Requantizer {
-  Requantizer(double scale, int64_t zero_point, int64_t least_number, int64_t most_number)
+  Requantizer(double scale, int64_t zero_point, int64_t minimum, int64_t maximum)
       : inverse(static_cast<float>(1.0 / scale)),
         zero(static_cast<float>(zero_point)),
-        least(static_cast<float>(least_number)),
-        most(static_cast<float>(most_number)) {}
+        quant_min(static_cast<float>(minimum)),
+        quant_max(static_cast<float>(maximum)) {}
   uint8_t operator()(float real) const {
     const float x = std::nearbyint(real * inverse) + zero;
-    const float clamped = x < least ? least : (x > most ? most : x);
+    const float clamped = x < quant_min ? quant_min : (x > quant_max ? quant_max : x);
     // NaN becomes 0, as in eager PyTorch.
     return clamped == clamped ? static_cast<uint8_t>(static_cast<int32_t>(clamped)) : uint8_t{0};
   }
-  float inverse, zero, least, most;
+  float inverse, zero, quant_min, quant_max;
 };
 
-// Converts the parameters for the loops for Cortex-M. Returns false if these loops would compute other results.
+// Converts the parameters for the loops for Cortex-M. Returns false if these loops would give other results.
 inline bool set_output(const Requantizer& requantizer, cortex_m::Int8Output* output) {
-  return cortex_m::set_output(requantizer.inverse, requantizer.zero, requantizer.least, requantizer.most, output);
+  return cortex_m::set_output(requantizer.inverse, requantizer.zero, requantizer.quant_min, requantizer.quant_max,
+                              output);
 }
 
 // The scales and the bias of the outputs of a convolution or a linear layer.
-struct RealParts {
+struct OutputParameters {
   float in_scale;
   const double* scales;
-  int64_t scale_step;     // 0 if all outputs have one scale, else 1
-  const double* offsets;  // or null
+  int64_t scale_step;  // 0 if all outputs share a scale, else 1
+  const double* bias;  // or null
   float factor(int64_t output) const { return static_cast<float>(scales[output * scale_step]) * in_scale; }
 };
 
-// Converts the parts for the loops for Cortex-M, in scratch memory. Returns null if these loops would compute other
-// results, or if there is no memory.
-cortex_m::Int8Channel* channels_on_cortex_m(KernelRuntimeContext& context, int64_t outputs, const RealParts& parts);
+// Converts the scales and the bias for the loops for Cortex-M, in scratch memory. Returns null if these loops would
+// give other results, or if there is no memory.
+cortex_m::Int8Channel* cortex_m_channels(KernelRuntimeContext& context, int64_t outputs,
+                                         const OutputParameters& parameters);
 
-// Records the failure unless `out` has an 8-bit dtype and [least, most] is within its range.
-bool require_output(KernelRuntimeContext& context, const Tensor& out, int64_t least, int64_t most);
+// Records the failure unless `out` has an 8-bit dtype and [quant_min, quant_max] is within its range.
+bool require_output(KernelRuntimeContext& context, const Tensor& out, int64_t quant_min, int64_t quant_max);
 
 }  // namespace rushlight::quantized

@@ -51,7 +51,8 @@ void set_number(const Tensor& tensor, int64_t index, double value) {
 
 bool require_levels(KernelRuntimeContext& context, int64_t quant_min, int64_t quant_max) {
   if (INT32_MIN <= quant_min && quant_min < quant_max && quant_max <= INT32_MAX) return true;
-  context.fail(Error::InvalidArgument, "quant_min %lld is not below quant_max %lld, or they are not int32",
+  context.fail(Error::InvalidArgument,
+               "quant_min %lld is not below quant_max %lld, or one of them exceeds the range of int32",
                static_cast<long long>(quant_min), static_cast<long long>(quant_max));
   return false;
 }

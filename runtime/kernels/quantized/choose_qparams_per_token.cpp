@@ -11,7 +11,7 @@ namespace rushlight::quantized {
 // float16 is computed in float32.
 void choose_qparams_per_token_out(KernelRuntimeContext& context, const Tensor& in, ScalarType dtype, Tensor& scale,
                                   Tensor& zero_point) {
-  RL_KERNEL_REQUIRE(context, dtype == ScalarType::Char, InvalidType, "tokens are quantized to int8, not %s",
+  RL_KERNEL_REQUIRE(context, dtype == ScalarType::Char, InvalidType, "tokens are quantized to int8 only, not to %s",
                     dtype_name(dtype));
   const int64_t tokens = resize_for_tokens(context, in, scale, zero_point);
   if (tokens < 0) return;
@@ -25,14 +25,14 @@ void choose_qparams_per_token_out(KernelRuntimeContext& context, const Tensor& i
     using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
     const T* const values = rows.data<T>();
     for (int64_t t = 0; t < tokens; ++t) {
-      Wide most = 0;
+      Wide maximum = 0;
       for (int64_t i = 0; i < length; ++i) {
         const Wide x = std::fabs(static_cast<Wide>(values[t * length + i]));
-        most = x > most || x != x ? x : most;
+        maximum = x > maximum || x != x ? x : maximum;
         if (x != x) break;
       }
-      const Wide least = static_cast<Wide>(C(static_cast<Wide>(1e-5)));
-      const C clamped = C(most < least ? least : most);
+      const Wide minimum = static_cast<Wide>(C(static_cast<Wide>(1e-5)));
+      const C clamped = C(maximum < minimum ? minimum : maximum);
       set_number(scale, t, static_cast<double>(static_cast<Wide>(C(static_cast<Wide>(clamped) / 127))));
       set_number(zero_point, t, 0);
     }

@@ -21,16 +21,16 @@ void choose_qparams_per_token_asymmetric_out(KernelRuntimeContext& context, cons
     const T* const values = rows.data<T>();
     context.parallel_for(0, tokens, 16384 / (length + 1) + 1, [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
-        Wide least = 0, most = 0;
+        Wide minimum = 0, maximum = 0;
         bool nan = false;
         for (int64_t i = 0; i < length; ++i) {
           const Wide x = values[t * length + i];
-          least = x < least ? x : least;
-          most = x > most ? x : most;
+          minimum = x < minimum ? x : minimum;
+          maximum = x > maximum ? x : maximum;
           nan |= x != x;
         }
-        if (nan) least = most = std::numeric_limits<Wide>::quiet_NaN();
-        const Token<T> token = choose_token(T(least), T(most));
+        if (nan) minimum = maximum = std::numeric_limits<Wide>::quiet_NaN();
+        const Token<T> token = choose_token(T(minimum), T(maximum));
         set_number(scale, t, static_cast<double>(static_cast<Wide>(token.scale)));
         set_number(zero_point, t, static_cast<double>(static_cast<Wide>(token.zero)));
       }

@@ -16,23 +16,24 @@ void dequantize_per_tensor_out(KernelRuntimeContext& context, const Tensor& in, 
   }
   if constexpr (cortex_m::kHasInt8) {
     cortex_m::Int8Operand operand{nullptr, 1, cortex_m_flip(in), 0, static_cast<float>(scale)};
-    if (is_byte(in) && result == ScalarType::Float && have_one_layout(in, out) && cortex_m::is_usual(operand.scale) &&
+    if (is_byte(in) && result == ScalarType::Float && same_dim_order(in, out) && cortex_m::is_usual(operand.scale) &&
         cortex_m_zero(in, zero_point, &operand.zero)) {
       operand.data = in.const_data_ptr<uint8_t>();
       return cortex_m::dequantize(operand, static_cast<int32_t>(in.numel()), out.mutable_data_ptr<float>());
     }
   }
   const double zero = static_cast<double>(zero_point);
-  AffineStyle style;
-  style.common = result;
-  dequantize_elements(context, nest_of_whole(out, in), in, out, {&scale, &zero}, style);
+  AffineArithmetic arithmetic;
+  arithmetic.common = result;
+  dequantize_elements(context, nest_of_whole(out, in), in, out, {&scale, &zero}, arithmetic);
 }
 
 void dequantize_per_tensor_tensor_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& scale,
                                       const Tensor& zero_point, int64_t quant_min, int64_t quant_max, ScalarType dtype,
                                       std::optional<ScalarType> out_dtype, Tensor& out) {
   double factor, zero;
-  if (!number_of(context, "scale", scale, &factor) || !number_of(context, "zero point", zero_point, &zero)) return;
+  if (!single_element(context, "scale", scale, &factor) || !single_element(context, "zero point", zero_point, &zero))
+    return;
   dequantize_per_tensor_out(context, in, factor, static_cast<int64_t>(zero), quant_min, quant_max, dtype, out_dtype,
                             out);
 }

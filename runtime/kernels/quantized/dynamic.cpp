@@ -15,10 +15,10 @@ namespace {
 
 void quantize_row(const float* x, int64_t n, float scale, int32_t zero, const DynamicRange& range, int8_t* to) {
   const float inverse = 1.0f / scale, zero_point = static_cast<float>(zero);
-  const float least = static_cast<float>(range.quant_min), most = static_cast<float>(range.quant_max);
+  const float quant_min = static_cast<float>(range.quant_min), quant_max = static_cast<float>(range.quant_max);
   for (int64_t i = 0; i < n; ++i) {
     const float q = std::nearbyint(x[i] * inverse) + zero_point;
-    to[i] = static_cast<int8_t>(std::min(std::max(q, least), most));
+    to[i] = static_cast<int8_t>(std::min(std::max(q, quant_min), quant_max));
   }
 }
 
@@ -34,26 +34,27 @@ bool quantize_rows(KernelRuntimeContext& context, const Tensor& in, const Dynami
   const RowMajorInput rows(context, in);
   if (context.failed()) return false;
   const float* const x = rows.data<float>();
-  Affine whole{1, 0};
+  Affine tensor_parameters{1, 0};
   if (!range.per_token) {
     Extremes extremes;
     if (!extremes_of(context, in, &extremes)) return false;
-    whole = range.symmetric ? choose_symmetric(extremes, ScalarType::Float, range.quant_min, range.quant_max, range.eps,
+    tensor_parameters = range.symmetric
+                            ? choose_symmetric(extremes, ScalarType::Float, range.quant_min, range.quant_max, range.eps,
                                                ScalarType::Char)
                             : choose_affine(extremes, ScalarType::Float, range.quant_min, range.quant_max, range.eps);
   }
   for (int64_t i = 0; i < r.rows; ++i) {
-    Affine chosen = whole;
+    Affine chosen = tensor_parameters;
     if (range.per_token) {
-      float least = 0, most = 0;
+      float minimum = 0, maximum = 0;
       bool nan = false;
       for (int64_t l = 0; l < r.depth; ++l) {
         const float value = x[i * r.depth + l];
-        least = value < least ? value : least;
-        most = value > most ? value : most;
+        minimum = value < minimum ? value : minimum;
+        maximum = value > maximum ? value : maximum;
         nan |= value != value;
       }
-      chosen = nan ? choose_token_affine(NAN, NAN) : choose_token_affine(least, most);
+      chosen = nan ? choose_token_affine(NAN, NAN) : choose_token_affine(minimum, maximum);
     }
     r.scales[i] = scale_of_sums(chosen);
     r.zeros[i] = static_cast<int32_t>(chosen.zero);
@@ -81,7 +82,7 @@ void dynamic_linear(KernelRuntimeContext& context, const Tensor& in, const Tenso
   if (out.numel() == 0) return;
   DynamicRows rows;
   RowMajorOutput results(context, out);
-  const double* const offsets = bias ? numbers_of(context, *bias) : nullptr;
+  const double* const offsets = bias ? elements_as_double(context, *bias) : nullptr;
   if (context.failed() || !quantize_rows(context, in, range, &rows)) return;
   const int64_t columns = w.rows, depth = w.columns;
   context.parallel_for(0, rows.rows * columns, 8192 / (depth + 1) + 1, [&](int64_t begin, int64_t end) {

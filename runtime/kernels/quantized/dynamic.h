@@ -23,8 +23,8 @@ struct DynamicRows {
   int32_t* zeros = nullptr;
 };
 
-// Quantizes with choose_qparams[_symmetric].tensor, or with choose_qparams_per_token_asymmetric. If a value is NaN or
-// there is no memory, records the failure and returns false.
+// Quantizes with choose_qparams[_symmetric].tensor, or with choose_qparams_per_token_asymmetric. If there is no memory,
+// records the failure and returns false. If a value is NaN, the scales that depend on it are NaN.
 bool quantize_rows(KernelRuntimeContext& context, const Tensor& in, const DynamicRange& range, DynamicRows* result);
 
 // Computes dynamic_linear with weights of 8 or 4 bits.

@@ -15,7 +15,7 @@ void embed(KernelRuntimeContext& context, int bits, const Tensor& weight, const 
   GroupedWeight w;
   const ScalarType result = dtype.value_or(scales.scalar_type());
   RL_KERNEL_REQUIRE(context, kRealInputs.contains(scales.scalar_type()) && kRealInputs.contains(result), InvalidType,
-                    "scales of %s and results of %s are not supported", dtype_name(scales.scalar_type()),
+                    "scales of dtype %s with results of dtype %s are not supported", dtype_name(scales.scalar_type()),
                     dtype_name(result));
   if (!require_dtype(context, "out", out, result) || !read_weight(context, weight, bits, scales, zero_points, &w) ||
       !require_indices(context, indices, 0, w.rows)) {

@@ -38,7 +38,7 @@ bool read_weight(KernelRuntimeContext& context, const Tensor& weight, int bits, 
   const bool shared = scales.dim() < 2 && scales.numel() == 1;
   if (scales.dim() > 2 || groups == 0 || (!shared && scales.numel() != w.rows * groups) || w.columns % groups != 0 ||
       (zero_points && zero_points->numel() != scales.numel())) {
-    context.fail(Error::InvalidArgument, "%lld scales do not fit a weight [%lld, %lld]",
+    context.fail(Error::InvalidArgument, "%lld scales do not fit a weight of shape [%lld, %lld]",
                  static_cast<long long>(scales.numel()), static_cast<long long>(w.rows),
                  static_cast<long long>(w.columns));
     return false;
@@ -48,19 +48,19 @@ bool read_weight(KernelRuntimeContext& context, const Tensor& weight, int bits, 
   const RowMajorInput numbers(context, weight);
   w.data = numbers.data<uint8_t>();
   w.row_stride = weight.size(1);
-  w.scales = numbers_of(context, scales);
-  if (zero_points) w.zeros = numbers_of(context, *zero_points);
+  w.scales = elements_as_double(context, scales);
+  if (zero_points) w.zeros = elements_as_double(context, *zero_points);
   return !context.failed();
 }
 
-void linear_of_reals(KernelRuntimeContext& context, const Tensor& in, const GroupedWeight& weight,
-                     const std::optional<Tensor>& bias, const Tensor& out) {
+void dequantized_linear(KernelRuntimeContext& context, const Tensor& in, const GroupedWeight& weight,
+                        const std::optional<Tensor>& bias, const Tensor& out) {
   const int64_t depth = weight.columns, columns = weight.rows;
   if (out.numel() == 0) return;
   const int64_t rows = out.numel() / columns;
   const RowMajorInput inputs(context, in);
   RowMajorOutput results(context, out);
-  const double* const offsets = bias ? numbers_of(context, *bias) : nullptr;
+  const double* const offsets = bias ? elements_as_double(context, *bias) : nullptr;
   if (context.failed()) return;
   const Convert load = load_function(in.scalar_type(), ScalarType::Float);
   const Convert store = store_function(ScalarType::Float, out.scalar_type());

@@ -40,7 +40,7 @@ bool read_weight(KernelRuntimeContext& context, const Tensor& weight, int bits, 
 
 // Multiplies `in` [..., columns] by the transposed weight and adds the bias, with sums in float32. The shape of `out`
 // is already set.
-void linear_of_reals(KernelRuntimeContext& context, const Tensor& in, const GroupedWeight& weight,
-                     const std::optional<Tensor>& bias, const Tensor& out);
+void dequantized_linear(KernelRuntimeContext& context, const Tensor& in, const GroupedWeight& weight,
+                        const std::optional<Tensor>& bias, const Tensor& out);
 
 }  // namespace rushlight::quantized

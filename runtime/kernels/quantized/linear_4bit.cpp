@@ -13,7 +13,7 @@ void linear_4bit_out(KernelRuntimeContext& context, const Tensor& in, const Tens
       !resize_linear(context, in, w.columns, w.rows, bias, out)) {
     return;
   }
-  linear_of_reals(context, in, w, bias, out);
+  dequantized_linear(context, in, w, bias, out);
 }
 
 }  // namespace rushlight::quantized

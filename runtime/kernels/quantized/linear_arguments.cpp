@@ -7,7 +7,8 @@ namespace rushlight::quantized {
 bool resize_linear(KernelRuntimeContext& context, const Tensor& in, int64_t depth, int64_t columns,
                    const std::optional<Tensor>& bias, const Tensor& out) {
   if (in.dim() == 0 || in.size(in.dim() - 1) != depth) {
-    context.fail(Error::InvalidArgument, "the input's last dim is not the weight's %lld",
+    context.fail(Error::InvalidArgument,
+                 "the size of the input's last dim differs from the weight's %lld input features",
                  static_cast<long long>(depth));
     return false;
   }

@@ -14,7 +14,7 @@ void mixed_linear_out(KernelRuntimeContext& context, const Tensor& in, const Ten
       !resize_linear(context, in, w.columns, w.rows, std::nullopt, out)) {
     return;
   }
-  linear_of_reals(context, in, w, std::nullopt, out);
+  dequantized_linear(context, in, w, std::nullopt, out);
 }
 
 }  // namespace rushlight::quantized

@@ -16,7 +16,7 @@ void mixed_mm_out(KernelRuntimeContext& context, const Tensor& in, const Tensor&
     return;
   }
   RL_KERNEL_REQUIRE(context, in.dim() == 2 && in.size(1) == w.rows, InvalidArgument,
-                    "the input is no matrix of %lld columns", static_cast<long long>(w.rows));
+                    "the input is not a matrix of %lld columns", static_cast<long long>(w.rows));
   if (!resize_out(context, out, {in.size(0), w.columns})) return;
   const RowMajorInput inputs(context, in);
   RowMajorOutput results(context, out);

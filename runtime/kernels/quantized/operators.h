@@ -11,7 +11,7 @@ namespace rushlight::quantized {
 
 void add_out(KernelRuntimeContext& context, const Tensor& a, double a_scale, int64_t a_zero, int64_t, int64_t,
              const Tensor& b, double b_scale, int64_t b_zero, int64_t, int64_t, double scale, int64_t zero,
-             int64_t least, int64_t most, Tensor& out);
+             int64_t quant_min, int64_t quant_max, Tensor& out);
 void dynamic_linear_4bit_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
                              const Tensor& weight_scales, const std::optional<Tensor>& bias, bool per_token,
                              bool symmetric, int64_t quant_min, int64_t quant_max, double eps, Tensor& out);
@@ -45,24 +45,24 @@ void mixed_mm_out(KernelRuntimeContext& context, const Tensor& in, const Tensor&
                   const std::optional<Tensor>& zero_points, Tensor& out);
 void quantized_avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
                               Span<const int64_t> kernel, Span<const int64_t> stride, Span<const int64_t> padding,
-                              bool ceil_mode, bool count_include_pad, double scale, int64_t zero, int64_t least,
-                              int64_t most, Tensor& out);
+                              bool ceil_mode, bool count_include_pad, double scale, int64_t zero, int64_t quant_min,
+                              int64_t quant_max, Tensor& out);
 void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
                                const Tensor& weight, const Tensor& weight_scales, const std::optional<Tensor>& bias,
                                Span<const int64_t> stride, Span<const int64_t> padding, Span<const int64_t> dilation,
                                bool transposed, Span<const int64_t> output_padding, int64_t groups, double scale,
-                               int64_t zero, int64_t least, int64_t most, Tensor& out);
+                               int64_t zero, int64_t quant_min, int64_t quant_max, Tensor& out);
 void quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
                           const Tensor& weight, const Tensor& weight_scales, const std::optional<Tensor>& bias,
-                          double scale, int64_t zero, int64_t least, int64_t most, Tensor& out);
+                          double scale, int64_t zero, int64_t quant_min, int64_t quant_max, Tensor& out);
 void quantized_lookup_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& table, Tensor& out);
 void quantized_mean_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
-                        Span<const int64_t> dims, bool keepdim, double scale, int64_t zero, int64_t least, int64_t most,
-                        Tensor& out);
+                        Span<const int64_t> dims, bool keepdim, double scale, int64_t zero, int64_t quant_min,
+                        int64_t quant_max, Tensor& out);
 void quantized_mul_out(KernelRuntimeContext& context, const Tensor& a, double a_scale, int64_t a_zero, int64_t, int64_t,
                        const Tensor& b, double b_scale, int64_t b_zero, int64_t, int64_t, double scale, int64_t zero,
-                       int64_t least, int64_t most, Tensor& out);
+                       int64_t quant_min, int64_t quant_max, Tensor& out);
 void quantized_softmax_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& exponentials, int64_t dim,
-                           double scale, int64_t zero, int64_t least, int64_t most, Tensor& out);
+                           double scale, int64_t zero, int64_t quant_min, int64_t quant_max, Tensor& out);
 
 }  // namespace rushlight::quantized

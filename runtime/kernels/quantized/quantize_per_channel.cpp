@@ -11,14 +11,14 @@ void quantize_per_channel_out(KernelRuntimeContext& context, const Tensor& in, c
       !channel_axis(context, in, scales, &zero_points, &axis) || !resize_out_like(context, out, in)) {
     return;
   }
-  const double* inverse = numbers_of(context, scales, true);
-  const double* zero = numbers_of(context, zero_points);
+  const double* inverse = elements_as_double(context, scales, true);
+  const double* zero = elements_as_double(context, zero_points);
   if (context.failed()) return;
-  AffineStyle style;
+  AffineArithmetic arithmetic;
   const bool wide = scales.scalar_type() == ScalarType::Double || zero_points.scalar_type() == ScalarType::Double;
-  style.common = wide ? ScalarType::Double : ScalarType::Float;
-  style.least = static_cast<double>(quant_min), style.most = static_cast<double>(quant_max);
-  quantize_elements(context, nest_of_axis(out, in, axis), in, out, {inverse, zero}, style);
+  arithmetic.common = wide ? ScalarType::Double : ScalarType::Float;
+  arithmetic.quant_min = static_cast<double>(quant_min), arithmetic.quant_max = static_cast<double>(quant_max);
+  quantize_elements(context, nest_of_axis(out, in, axis), in, out, {inverse, zero}, arithmetic);
 }
 
 }  // namespace rushlight::quantized

@@ -14,34 +14,37 @@ void quantize_per_tensor_out(KernelRuntimeContext& context, const Tensor& in, do
   const double inverse = static_cast<float>(1.0 / scale), zero = static_cast<double>(zero_point);
   if constexpr (cortex_m::kHasInt8) {
     cortex_m::Int8Output output;
-    if (in.scalar_type() == ScalarType::Float && is_byte(out) && have_one_layout(in, out) &&
+    if (in.scalar_type() == ScalarType::Float && is_byte(out) && same_dim_order(in, out) &&
         cortex_m::set_output(static_cast<float>(inverse), static_cast<float>(zero_point), static_cast<float>(quant_min),
                              static_cast<float>(quant_max), &output)) {
       return cortex_m::quantize(in.const_data_ptr<float>(), static_cast<int32_t>(in.numel()), output,
                                 out.mutable_data_ptr<uint8_t>());
     }
   }
-  AffineStyle style;
-  style.common = ScalarType::Float;
-  style.least = static_cast<double>(quant_min), style.most = static_cast<double>(quant_max);
-  quantize_elements(context, nest_of_whole(out, in), in, out, {&inverse, &zero}, style);
+  AffineArithmetic arithmetic;
+  arithmetic.common = ScalarType::Float;
+  arithmetic.quant_min = static_cast<double>(quant_min), arithmetic.quant_max = static_cast<double>(quant_max);
+  quantize_elements(context, nest_of_whole(out, in), in, out, {&inverse, &zero}, arithmetic);
 }
 
 void quantize_per_tensor_tensor_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& scale,
                                     const Tensor& zero_point, int64_t quant_min, int64_t quant_max, ScalarType dtype,
                                     Tensor& out) {
   double factor, zero;
-  if (!number_of(context, "scale", scale, &factor) || !number_of(context, "zero point", zero_point, &zero)) return;
+  if (!single_element(context, "scale", scale, &factor) || !single_element(context, "zero point", zero_point, &zero))
+    return;
   quantize_per_tensor_out(context, in, factor, static_cast<int64_t>(zero), quant_min, quant_max, dtype, out);
 }
 
 void quantize_per_tensor_tensor2_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& scale,
                                      const Tensor& zero_point, const Tensor& quant_min, const Tensor& quant_max,
                                      ScalarType dtype, Tensor& out) {
-  double least, most;
-  if (!number_of(context, "quant_min", quant_min, &least) || !number_of(context, "quant_max", quant_max, &most)) return;
-  quantize_per_tensor_tensor_out(context, in, scale, zero_point, static_cast<int64_t>(least),
-                                 static_cast<int64_t>(most), dtype, out);
+  double minimum, maximum;
+  if (!single_element(context, "quant_min", quant_min, &minimum) ||
+      !single_element(context, "quant_max", quant_max, &maximum))
+    return;
+  quantize_per_tensor_tensor_out(context, in, scale, zero_point, static_cast<int64_t>(minimum),
+                                 static_cast<int64_t>(maximum), dtype, out);
 }
 
 }  // namespace rushlight::quantized

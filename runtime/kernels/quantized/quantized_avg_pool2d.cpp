@@ -9,13 +9,13 @@ namespace rushlight::quantized {
 
 void quantized_avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
                               Span<const int64_t> kernel, Span<const int64_t> stride, Span<const int64_t> padding,
-                              bool ceil_mode, bool count_include_pad, double scale, int64_t zero, int64_t least,
-                              int64_t most, Tensor& out) {
+                              bool ceil_mode, bool count_include_pad, double scale, int64_t zero, int64_t quant_min,
+                              int64_t quant_max, Tensor& out) {
   Pooling pooling;
   Shape shape;
   RL_KERNEL_REQUIRE(context, is_byte(in), InvalidType, "the input is %s, not int8 or uint8",
                     dtype_name(in.scalar_type()));
-  if (!require_output(context, out, least, most) ||
+  if (!require_output(context, out, quant_min, quant_max) ||
       !read_pooling(context, in, 2, kernel, stride, padding, {}, ceil_mode, &pooling) ||
       !pooled_shape(context, pooling, in, &shape) || !resize_out(context, out, shape.span())) {
     return;
@@ -23,7 +23,7 @@ void quantized_avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, d
   const ImageLayout image(in, 2);
   const Window3d& w = pooling.window;
   const ByteReader read(in);
-  const Requantizer requantize(scale, zero, least, most);
+  const Requantizer requantize(scale, zero, quant_min, quant_max);
   const float factor = static_cast<float>(in_scale);
   if constexpr (cortex_m::kHasInt8) {
     cortex_m::Int8Means means;

@@ -8,7 +8,8 @@ namespace rushlight::quantized {
 
 namespace {
 
-// Returns the input position that a tap of the window reads for an output position, or -1 if it reads none.
+// Returns the input position that a tap of the window reads for an output position, or a negative number if there is
+// none.
 int64_t source_of(const Convolution& c, int axis, int64_t position, int64_t tap, int64_t size) {
   const Window3d& w = c.window;
   int64_t source = position * w.stride[axis] - w.padding[axis] + tap * w.dilation[axis];
@@ -22,7 +23,7 @@ int64_t source_of(const Convolution& c, int axis, int64_t position, int64_t tap,
 
 // Computes with the loops for Cortex-M. Returns false if they do not support the arguments.
 [[maybe_unused]] bool convolve_on_cortex_m(KernelRuntimeContext& context, const Convolution& c, const Tensor& in,
-                                           int64_t in_zero, const Tensor& weight, const RealParts& parts,
+                                           int64_t in_zero, const Tensor& weight, const OutputParameters& parameters,
                                            const Requantizer& requantize, const Tensor& out) {
   cortex_m::Int8Convolution fast;
   if (c.dims > 2 || c.transposed || out.numel() == 0 || in.numel() == 0 || !set_output(requantize, &fast.output) ||
@@ -39,7 +40,7 @@ int64_t source_of(const Convolution& c, int axis, int64_t position, int64_t tap,
   fast.weight_column_stride = static_cast<int32_t>(taps.stride[2]);
   const size_t bytes = cortex_m::convolution_bytes(fast);
   if (bytes == 0) return false;
-  fast.channels = channels_on_cortex_m(context, fast.out.channels, parts);
+  fast.channels = cortex_m_channels(context, fast.out.channels, parameters);
   auto* const scratch = fast.channels ? context.allocate_temporary_array<uint8_t>(bytes) : nullptr;
   context.clear();
   if (scratch == nullptr) return false;
@@ -54,12 +55,12 @@ void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
                                const Tensor& weight, const Tensor& weight_scales, const std::optional<Tensor>& bias,
                                Span<const int64_t> stride, Span<const int64_t> padding, Span<const int64_t> dilation,
                                bool transposed, Span<const int64_t> output_padding, int64_t groups, double scale,
-                               int64_t zero, int64_t least, int64_t most, Tensor& out) {
+                               int64_t zero, int64_t quant_min, int64_t quant_max, Tensor& out) {
   Convolution c;
   RL_KERNEL_REQUIRE(context, is_byte(in) && weight.scalar_type() == ScalarType::Char, InvalidType,
-                    "the input is %s and the weight %s, not int8 or uint8, and int8", dtype_name(in.scalar_type()),
-                    dtype_name(weight.scalar_type()));
-  if (!require_output(context, out, least, most) ||
+                    "the input is %s and the weight is %s; the input must be int8 or uint8, and the weight int8",
+                    dtype_name(in.scalar_type()), dtype_name(weight.scalar_type()));
+  if (!require_output(context, out, quant_min, quant_max) ||
       !read_convolution(context, in, weight, stride, padding, dilation, transposed, output_padding, groups, &c)) {
     return;
   }
@@ -67,15 +68,15 @@ void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
   const int64_t outputs = shape.sizes[shape.dim - c.dims - 1];
   RL_KERNEL_REQUIRE(
       context, (weight_scales.numel() == outputs || weight_scales.numel() == 1) && (!bias || bias->numel() == outputs),
-      InvalidArgument, "scales or bias do not have one element per output channel");
+      InvalidArgument, "the scales or the bias do not have one element per output channel");
   if (!resize_out(context, out, shape.span())) return;
-  const double* const scales = numbers_of(context, weight_scales);
-  const double* const offsets = bias ? numbers_of(context, *bias) : nullptr;
+  const double* const scales = elements_as_double(context, weight_scales);
+  const double* const offsets = bias ? elements_as_double(context, *bias) : nullptr;
   if (context.failed()) return;
-  const Requantizer requantize(scale, zero, least, most);
-  const RealParts parts{static_cast<float>(in_scale), scales, weight_scales.numel() == 1 ? 0 : 1, offsets};
+  const Requantizer requantize(scale, zero, quant_min, quant_max);
+  const OutputParameters parameters{static_cast<float>(in_scale), scales, weight_scales.numel() == 1 ? 0 : 1, offsets};
   if constexpr (cortex_m::kHasInt8) {
-    if (convolve_on_cortex_m(context, c, in, in_zero, weight, parts, requantize, out)) return;
+    if (convolve_on_cortex_m(context, c, in, in_zero, weight, parameters, requantize, out)) return;
   }
 
   const ImageLayout image(in, c.dims), taps(weight, c.dims);
@@ -112,7 +113,7 @@ void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
         }
       }
     }
-    const float real = static_cast<float>(sum) * parts.factor(output);
+    const float real = static_cast<float>(sum) * parameters.factor(output);
     out.mutable_data_ptr<uint8_t>()[at] = requantize(offsets ? real + static_cast<float>(offsets[output]) : real);
   });
 }

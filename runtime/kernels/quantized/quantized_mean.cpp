@@ -6,10 +6,10 @@
 namespace rushlight::quantized {
 
 void quantized_mean_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
-                        Span<const int64_t> dims, bool keepdim, double scale, int64_t zero, int64_t least, int64_t most,
-                        Tensor& out) {
+                        Span<const int64_t> dims, bool keepdim, double scale, int64_t zero, int64_t quant_min,
+                        int64_t quant_max, Tensor& out) {
   DimMask mask;
-  if (!require_output(context, out, least, most) || !dim_mask(context, in, dims, &mask) ||
+  if (!require_output(context, out, quant_min, quant_max) || !dim_mask(context, in, dims, &mask) ||
       !resize_out(context, out, reduced_shape(in, mask, keepdim).span())) {
     return;
   }
@@ -32,7 +32,7 @@ void quantized_mean_out(KernelRuntimeContext& context, const Tensor& in, double 
   elements.collapse();
   const int64_t count = elements.numel();
   const ByteReader read(in);
-  const Requantizer requantize(scale, zero, least, most);
+  const Requantizer requantize(scale, zero, quant_min, quant_max);
   const float factor = static_cast<float>(in_scale);
   context.parallel_for(0, results.numel(), 16384 / (count + 1) + 1, [&](int64_t begin, int64_t end) {
     for_each_row(results, begin, end, [&](const int64_t* offsets, int64_t n) {

@@ -8,14 +8,14 @@
 namespace rushlight::quantized {
 
 void quantized_softmax_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& exponentials, int64_t dim,
-                           double scale, int64_t zero, int64_t least, int64_t most, Tensor& out) {
+                           double scale, int64_t zero, int64_t quant_min, int64_t quant_max, Tensor& out) {
   int64_t axis;
   RL_KERNEL_REQUIRE(context, is_byte(in), InvalidType, "the input is %s, not int8 or uint8",
                     dtype_name(in.scalar_type()));
   RL_KERNEL_REQUIRE(context, exponentials.scalar_type() == ScalarType::Int && exponentials.numel() == 256,
-                    InvalidArgument, "the exponentials are %lld numbers of %s, not 256 of int32",
+                    InvalidArgument, "the table of exponentials has %lld elements of %s, not 256 of int32",
                     static_cast<long long>(exponentials.numel()), dtype_name(exponentials.scalar_type()));
-  if (!require_output(context, out, least, most) || !normalize_dim(context, dim, in.dim(), &axis) ||
+  if (!require_output(context, out, quant_min, quant_max) || !normalize_dim(context, dim, in.dim(), &axis) ||
       !resize_out_like(context, out, in)) {
     return;
   }
@@ -24,8 +24,9 @@ void quantized_softmax_out(KernelRuntimeContext& context, const Tensor& in, cons
   const int32_t* const powers = table.data<int32_t>();
   const Rows rows({in, out}, axis);
   const int64_t length = rows.length(0);
-  const uint8_t flip = cortex_m_flip(in) ^ 0x80;  // byte XOR flip has the order of the numbers
-  const Requantizer requantize(scale, zero, least, most);
+  const uint8_t flip =
+      cortex_m_flip(in) ^ 0x80;  // byte XOR flip is an unsigned byte in the order of the quantized numbers
+  const Requantizer requantize(scale, zero, quant_min, quant_max);
   cortex_m::Int8Output output;
   const bool has_loop = cortex_m::kHasInt8 && rows.stride(0) == 1 && rows.stride(1) == 1 && length < 1 << 16 &&
                         set_output(requantize, &output);

@@ -17,8 +17,8 @@ constexpr Kernel kRows[] = {
 };
 
 constexpr auto kTable = sorted_table(kRows);
-static_assert(names_are_unique(kTable), "two quantized kernels have one name");
-static_assert(dtypes_are_of_tensors(kTable), "a row declares element types of an argument that is no tensor");
+static_assert(names_are_unique(kTable), "two quantized kernels have the same name");
+static_assert(dtypes_are_of_tensors(kTable), "a row declares dtypes of an argument that is not a tensor");
 
 }  // namespace
 

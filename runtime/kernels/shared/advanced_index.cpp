@@ -44,7 +44,8 @@ bool AdvancedIndex::broadcast(KernelRuntimeContext& context, Span<const SizesTyp
 bool AdvancedIndex::add_mask(KernelRuntimeContext& context, const Tensor& mask, int64_t first_axis) {
   for (int64_t d = 0; d < mask.dim(); ++d) {
     if (first_axis + d >= rank_ || mask.size(d) != sizes_[first_axis + d]) {
-      context.fail(Error::InvalidArgument, "a mask does not have the shape of the dims from %lld on",
+      context.fail(Error::InvalidArgument,
+                   "the shape of a mask differs from the sizes of the indexed dims, which begin at dim %lld",
                    static_cast<long long>(first_axis));
       return false;
     }
@@ -98,7 +99,7 @@ bool AdvancedIndex::read(KernelRuntimeContext& context, const Tensor& indexed,
       continue;
     }
     split = split || ended;
-    if (!begun) index_place_ = axis;
+    if (!begun) index_dims_begin_ = axis;
     begun = true;
     if (is_mask(*index)) {
       if (!add_mask(context, *index, axis)) return false;
@@ -113,24 +114,25 @@ bool AdvancedIndex::read(KernelRuntimeContext& context, const Tensor& indexed,
                  static_cast<long long>(rank_));
     return false;
   }
-  if (split) index_place_ = 0;
+  if (split) index_dims_begin_ = 0;
   // The steps are aligned with the dimensions from the right, as in broadcasting.
   const int shift = kMaxDim - index_shape_.dim;
   for (int i = 0; i < axis_count_; ++i) {
     for (int d = 0; d < index_shape_.dim; ++d) axes_[i].steps[d] = axes_[i].steps[d + shift];
   }
-  for (int64_t i = 0, place = 0; i <= rank_; ++i) {
-    if (place == index_place_) {
+  for (int64_t i = 0, out_dim = 0; i <= rank_; ++i) {
+    if (out_dim == index_dims_begin_) {
       for (int d = 0; d < index_shape_.dim; ++d) shape_.push(index_shape_.sizes[d]);
-      place = -1;
+      out_dim = -1;
     }
     if (i == rank_) break;
     if ((indexed_ >> i & 1u) != 0) continue;
     shape_.push(sizes_[i]);
-    if (place >= 0) ++place;
+    if (out_dim >= 0) ++out_dim;
   }
   if (shape_.dim > kMaxDim) {
-    context.fail(Error::InvalidArgument, "the indexed shape has %d dims, more than %d", shape_.dim, kMaxDim);
+    context.fail(Error::InvalidArgument, "the indexed result has %d dims, but at most %d are supported", shape_.dim,
+                 kMaxDim);
     return false;
   }
   return true;
@@ -140,12 +142,12 @@ int64_t AdvancedIndex::positions() const { return checked_numel(index_shape_.spa
 
 StridedLoops AdvancedIndex::block(const int64_t* strides) const {
   StridedLoops loops;
-  int64_t place = 0;
+  int64_t out_dim = 0;
   for (int64_t i = 0; i < rank_; ++i) {
     if ((indexed_ >> i & 1u) != 0) continue;
-    if (place == index_place_) place += index_shape_.dim;
-    loops.add(sizes_[i], strides_[i], strides[place]);
-    ++place;
+    if (out_dim == index_dims_begin_) out_dim += index_shape_.dim;
+    loops.add(sizes_[i], strides_[i], strides[out_dim]);
+    ++out_dim;
   }
   return loops;
 }

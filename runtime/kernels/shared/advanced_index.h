@@ -10,7 +10,7 @@
 namespace rushlight {
 
 // The elements that x[i, :, j, ...] selects by the rules of numpy and torch. Positions come from index tensors, which
-// are broadcast with each other. A mask stands for the positions of its true elements. The index dims replace the
+// are broadcast with each other. A mask selects the positions of its true elements. The index dims replace the
 // indexed dims if these are adjacent; otherwise the index dims come first.
 class AdvancedIndex {
  public:
@@ -22,7 +22,8 @@ class AdvancedIndex {
   const Shape& shape() const { return shape_; }
 
   // Calls body(offset in `indexed`, offset in `other`) for each position of the index dims from `begin` to `end`, in
-  // row-major order. `other` has shape() and the given strides. The elements of block() follow from each offset.
+  // row-major order. `other` has shape() and the given strides. From each offset, the
+  // loops of block() visit the elements of the dims that are not indexed.
   template <typename Body>
   void for_each(const int64_t* strides, int64_t begin, int64_t end, const Body& body) const;
   int64_t positions() const;
@@ -42,8 +43,8 @@ class AdvancedIndex {
 
   Shape shape_;
   Shape index_shape_;
-  int64_t index_place_ = 0;  // where the index dims begin in shape_
-  uint32_t indexed_ = 0;     // axes of `indexed`, as bits
+  int64_t index_dims_begin_ = 0;  // the first index dim of shape_
+  uint32_t indexed_ = 0;          // axes of `indexed`, as bits
   int64_t rank_ = 0;
   int64_t sizes_[kMaxDim];
   int64_t strides_[kMaxDim];
@@ -68,7 +69,7 @@ void AdvancedIndex::for_each(const int64_t* strides, int64_t begin, int64_t end,
       const int64_t at = axis.positions[element];
       from += (at < 0 ? at + axis.size : at) * axis.stride;
     }
-    for (int d = 0; d < index_shape_.dim; ++d) other += index[d] * strides[index_place_ + d];
+    for (int d = 0; d < index_shape_.dim; ++d) other += index[d] * strides[index_dims_begin_ + d];
     body(from, other);
     for (int d = index_shape_.dim - 1; d >= 0; --d) {
       if (++index[d] < index_shape_.sizes[d]) break;

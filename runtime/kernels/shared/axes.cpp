@@ -18,7 +18,7 @@ bool axis_mask(KernelRuntimeContext& context, Span<const int64_t> dims, int64_t 
 
 bool require_same_dtype(KernelRuntimeContext& context, const Tensor& a, const Tensor& b) {
   if (a.scalar_type() == b.scalar_type()) return true;
-  context.fail(Error::InvalidArgument, "element types %s and %s must be equal", dtype_name(a.scalar_type()),
+  context.fail(Error::InvalidArgument, "the dtypes %s and %s must be equal", dtype_name(a.scalar_type()),
                dtype_name(b.scalar_type()));
   return false;
 }
@@ -26,7 +26,7 @@ bool require_same_dtype(KernelRuntimeContext& context, const Tensor& a, const Te
 bool require_shape(KernelRuntimeContext& context, const char* name, const Tensor& tensor, const Shape& shape) {
   bool equal = tensor.dim() == shape.dim;
   for (int64_t i = 0; equal && i < tensor.dim(); ++i) equal = tensor.size(i) == shape.sizes[i];
-  if (!equal) context.fail(Error::InvalidArgument, "%s has the wrong shape", name);
+  if (!equal) context.fail(Error::InvalidArgument, "the shape of %s does not match the other arguments", name);
   return equal;
 }
 
@@ -34,7 +34,7 @@ bool require_dim_order(KernelRuntimeContext& context, std::optional<Span<const i
   if (!dim_order) return true;
   bool equal = dim_order->size() == out.dim_order().size();
   for (size_t i = 0; equal && i < dim_order->size(); ++i) equal = (*dim_order)[i] == out.dim_order()[i];
-  if (!equal) context.fail(Error::InvalidArgument, "out does not have the wanted dim order");
+  if (!equal) context.fail(Error::InvalidArgument, "the dim order of out differs from the requested dim order");
   return equal;
 }
 

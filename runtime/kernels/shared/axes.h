@@ -26,7 +26,7 @@ bool require_dim_order(KernelRuntimeContext& context, std::optional<Span<const i
 inline int64_t size_at(const Tensor& tensor, int64_t axis) { return tensor.dim() == 0 ? 1 : tensor.size(axis); }
 inline int64_t stride_at(const Tensor& tensor, int64_t axis) { return tensor.dim() == 0 ? 1 : tensor.stride(axis); }
 
-// Returns whether elements are contiguous in row-major order. Axes of one element do not matter.
+// Returns whether elements are contiguous in row-major order. The strides of axes of size 1 are ignored.
 bool is_row_major(const Tensor& tensor);
 
 // Returns whether both tensors have the same shape, and equal strides in axes with more than one element.

@@ -16,12 +16,13 @@ inline bool prepare_batch_norm(KernelRuntimeContext& context, Normalization& pro
   const Tensor& in = problem.in;
   const Tensor& out = problem.out;
   if (in.dim() < 2) {
-    context.fail(Error::InvalidArgument, "the input has %lld dims, not at least 2", static_cast<long long>(in.dim()));
+    context.fail(Error::InvalidArgument, "the input has %lld dims, but needs at least 2",
+                 static_cast<long long>(in.dim()));
     return false;
   }
   for (const std::optional<Tensor>& parameter : {problem.weight, problem.bias}) {
     if (parameter && !fits_channels(*parameter, in.size(1))) {
-      context.fail(Error::InvalidArgument, "weight or bias is not a vector of %lld",
+      context.fail(Error::InvalidArgument, "weight or bias is not a vector of %lld elements",
                    static_cast<long long>(in.size(1)));
       return false;
     }

@@ -4,8 +4,8 @@
 
 namespace rushlight {
 
-// Returns the number of elements below x or, with `right`, not above x. The `n` elements are ascending. NaN counts as
-// below everything, as in eager PyTorch. get(i) returns element i.
+// Returns the number of elements below x or, with `right`, not above x. The `n` elements are ascending. As in
+// eager PyTorch, an element that is NaN is treated as below every number. get(i) returns element i.
 template <typename C, typename Get>
 int64_t count_below(int64_t n, C x, bool right, const Get& get) {
   int64_t begin = 0, end = n;

@@ -5,8 +5,8 @@
 
 namespace rushlight {
 
-// Runs an elementwise Function{ZeroDivision*}, which has int64_t, float and double versions. The kernel fails if an
-// integer is divided by zero.
+// Computes out = Function{&zero}(a, b) elementwise. A Function has operators for int64_t, float and double. If it
+// divides an integer by zero, it records this in the ZeroDivision `zero`, and the kernel fails.
 template <typename Function>
 void checked_division(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
   ZeroDivision zero;

@@ -4,7 +4,7 @@
 
 namespace rushlight {
 
-// The windows of a two-dimensional image. Each window is a column of the matrix of im2col.
+// The windows of a two-dimensional image. Each window is a column of the im2col matrix.
 struct Columns {
   Window3d window;
   int64_t count[2] = {0, 0};  // windows along height and width
@@ -27,7 +27,7 @@ inline bool read_columns(KernelRuntimeContext& context, int64_t height, int64_t 
                                                              : pooled_size(sizes[i], w.kernel[i + 1], w.stride[i + 1],
                                                                            w.padding[i + 1], w.dilation[i + 1], false);
     if (columns->count[i] <= 0) {
-      context.fail(Error::InvalidArgument, "a window of %lld does not fit into an image of %lld",
+      context.fail(Error::InvalidArgument, "a window of size %lld does not fit into an image of size %lld",
                    static_cast<long long>(w.kernel[i + 1]), static_cast<long long>(sizes[i]));
       return false;
     }
@@ -35,8 +35,8 @@ inline bool read_columns(KernelRuntimeContext& context, int64_t height, int64_t 
   return true;
 }
 
-// Calls body(offset in the image or -1 for padding, offset in the columns) for every element of `columns_tensor`,
-// [batch, channels x window, positions] or without the batch.
+// Calls body(offset in the image or -1 for padding, offset in `columns_tensor`) for every element of `columns_tensor`.
+// Its shape is [batch, channels x window, positions] or [channels x window, positions].
 template <typename Body>
 void for_each_column(const Columns& columns, const ImageLayout& image, const Tensor& columns_tensor, const Body& body) {
   const Window3d& w = columns.window;

@@ -99,7 +99,7 @@ int column(ScalarType compute) {
   }
 }
 
-// Whether this build has tensors with elements of type T, or else uses T for arguments or intermediate results.
+// Whether this build has tensors of element type T, or uses T for arguments or intermediate results.
 template <typename T>
 constexpr bool is_stored = is_built(scalar_type_of<T>) || std::is_same_v<T, int64_t> || std::is_same_v<T, float> ||
                            std::is_same_v<T, double> || std::is_same_v<T, bool>;

@@ -41,7 +41,7 @@ void convert_copy(KernelRuntimeContext& context, const Tensor& source, const Ten
   Shape shape;
   if (!broadcast_shape(context, shape, out.sizes()) || !broadcast_shape(context, shape, source.sizes())) return;
   RL_KERNEL_REQUIRE(context, checked_numel(shape.span()) == out.numel() && shape.dim == out.dim(), InvalidArgument,
-                    "a tensor of %lld elements does not broadcast to one of %lld",
+                    "a tensor of %lld elements does not broadcast to a tensor of %lld elements",
                     static_cast<long long>(source.numel()), static_cast<long long>(out.numel()));
   const ScalarType type = source.scalar_type();
   if (type == out.scalar_type()) {

@@ -81,7 +81,7 @@ void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_t
       }
       const T* image =
           in_tensor.const_data_ptr<T>() + batch * in.batch_stride + group * weight.inputs * in.channel_stride;
-      const T* left = weight_tensor.const_data_ptr<T>() + group * weight.group_stride + r0 * weight.output_stride;
+      const T* lhs = weight_tensor.const_data_ptr<T>() + group * weight.group_stride + r0 * weight.output_stride;
       tile.clear();
       for (int64_t k0 = 0; k0 < depth; k0 += kTileDepth) {
         const int64_t step = std::min(kTileDepth, depth - k0);
@@ -107,7 +107,7 @@ void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_t
           }
           std::fill(packed + columns, packed + kTileColumns, Accumulator(0));
         }
-        tile.multiply(left, weight.output_stride, offsets, rows, step);
+        tile.multiply(lhs, weight.output_stride, offsets, rows, step);
       }
       T* target = out_tensor.mutable_data_ptr<T>() + batch * out.batch_stride;
       for (int64_t r = 0; r < rows; ++r) {
@@ -144,8 +144,9 @@ void run_weight_gradient(KernelRuntimeContext& context, const Convolution& c, co
       const int64_t channel = a / per_group * gradient.size(1) + b;
       Accumulator sum(0);
       for (int64_t n = 0; n < small.batch; ++n) {
-        const T* from = small_tensor.const_data_ptr<T>() + n * small.batch_stride + a * small.channel_stride;
-        const T* with = large_tensor.const_data_ptr<T>() + n * large.batch_stride + channel * large.channel_stride;
+        const T* small_data = small_tensor.const_data_ptr<T>() + n * small.batch_stride + a * small.channel_stride;
+        const T* large_data =
+            large_tensor.const_data_ptr<T>() + n * large.batch_stride + channel * large.channel_stride;
         for (int64_t z = 0; z < small.size[0]; ++z) {
           const int64_t lz = z * w.stride[0] - w.padding[0] + tap[0] * w.dilation[0];
           if (lz < 0 || lz >= large.size[0]) continue;
@@ -155,8 +156,10 @@ void run_weight_gradient(KernelRuntimeContext& context, const Convolution& c, co
             for (int64_t x = 0; x < small.size[2]; ++x) {
               const int64_t lx = x * w.stride[2] - w.padding[2] + tap[2] * w.dilation[2];
               if (lx < 0 || lx >= large.size[2]) continue;
-              sum += static_cast<Accumulator>(from[z * small.stride[0] + y * small.stride[1] + x * small.stride[2]]) *
-                     static_cast<Accumulator>(with[lz * large.stride[0] + ly * large.stride[1] + lx * large.stride[2]]);
+              sum += static_cast<Accumulator>(
+                         small_data[z * small.stride[0] + y * small.stride[1] + x * small.stride[2]]) *
+                     static_cast<Accumulator>(
+                         large_data[lz * large.stride[0] + ly * large.stride[1] + lx * large.stride[2]]);
             }
           }
         }
@@ -175,7 +178,8 @@ bool read_convolution(KernelRuntimeContext& context, const Tensor& in, const Ten
   c->transposed = transposed;
   c->groups = groups;
   if (c->dims < 1 || c->dims > 3 || (in.dim() != weight.dim() && in.dim() != weight.dim() - 1)) {
-    context.fail(Error::InvalidArgument, "convolution needs a weight of rank 3, 4 or 5, not %lld, and such an input",
+    context.fail(Error::InvalidArgument,
+                 "convolution needs a weight of rank 3, 4 or 5, not %lld, and an input of the same rank or one less",
                  static_cast<long long>(weight.dim()));
     return false;
   }
@@ -191,7 +195,8 @@ bool read_convolution(KernelRuntimeContext& context, const Tensor& in, const Ten
       groups > 0 && weight.size(0) % groups == 0 && weight.size(0) > 0 &&
       (transposed ? channels == weight.size(0) : channels % groups == 0 && channels / groups == weight.size(1));
   if (!fits) {
-    context.fail(Error::InvalidArgument, "an input of %lld channels, a weight of %lld x %lld and %lld groups disagree",
+    context.fail(Error::InvalidArgument,
+                 "an input of %lld channels does not match a weight of shape [%lld, %lld, ...] and %lld groups",
                  static_cast<long long>(channels), static_cast<long long>(weight.size(0)),
                  static_cast<long long>(weight.size(1)), static_cast<long long>(groups));
   }
@@ -205,12 +210,13 @@ Shape convolved_shape(const Convolution& c, const Tensor& in, const Tensor& weig
   for (int axis = 3 - static_cast<int>(c.dims); axis < 3; ++axis) {
     const Window3d& w = c.window;
     const int64_t size = in.size(in.dim() - 3 + axis);
-    const int64_t reach = w.dilation[axis] * (w.kernel[axis] - 1);
+    const int64_t extent = w.dilation[axis] * (w.kernel[axis] - 1);
     if (c.transposed) {
-      shape.push((size - 1) * w.stride[axis] - 2 * w.padding[axis] + reach + c.output_padding[axis] + 1);
+      shape.push((size - 1) * w.stride[axis] - 2 * w.padding[axis] + extent + c.output_padding[axis] + 1);
     } else {
-      shape.push(
-          size + 2 * w.padding[axis] < reach + 1 ? -1 : (size + 2 * w.padding[axis] - reach - 1) / w.stride[axis] + 1);
+      shape.push(size + 2 * w.padding[axis] < extent + 1
+                     ? -1
+                     : (size + 2 * w.padding[axis] - extent - 1) / w.stride[axis] + 1);
     }
   }
   return shape;

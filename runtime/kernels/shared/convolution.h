@@ -13,7 +13,7 @@ struct Convolution {
   int64_t dims = 2;  // spatial dims of the tensors
   int64_t groups = 1;
   bool transposed = false;
-  Window3d window;  // its kernel sizes come from the weight
+  Window3d window;  // kernel: the spatial sizes of the weight
   int64_t output_padding[3] = {0, 0, 0};
 };
 
@@ -22,7 +22,7 @@ bool read_convolution(KernelRuntimeContext& context, const Tensor& in, const Ten
                       Span<const int64_t> padding, Span<const int64_t> dilation, bool transposed,
                       Span<const int64_t> output_padding, int64_t groups, Convolution* convolution);
 
-// Returns the shape of the convolution of `in`. A size that does not exist is -1.
+// Returns the shape of the convolution of `in`. An invalid size is -1.
 Shape convolved_shape(const Convolution& convolution, const Tensor& in, const Tensor& weight);
 
 // Computes out = in * weight + bias. The shape of `out` is already set. For a transposed convolution, it may be any

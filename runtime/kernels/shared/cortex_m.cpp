@@ -12,14 +12,14 @@ cortex_m::ImageShape cortex_m_shape(const Tensor& tensor, int64_t dims) {
 }
 
 bool cortex_m_window(const Window3d& w, cortex_m::ImageWindow* window) {
-  constexpr int64_t kMost = 0x7fff;
+  constexpr int64_t kMax = 0x7fff;
   if (w.kernel[0] != 1 || w.padding[0] != 0) return false;
   int32_t values[4][2];
   const int64_t* const fields[4] = {w.kernel, w.stride, w.padding, w.dilation};
   for (int field = 0; field < 4; ++field) {
     for (int axis = 0; axis < 2; ++axis) {
       const int64_t value = fields[field][axis + 1];
-      if (value > kMost) return false;
+      if (value > kMax) return false;
       values[field][axis] = static_cast<int32_t>(value);
     }
   }

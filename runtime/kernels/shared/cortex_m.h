@@ -14,7 +14,7 @@ namespace cortex_m = microkernels::cortex_m;
 // Returns the shape of a tensor with `dims` spatial dimensions, 1 or 2.
 cortex_m::ImageShape cortex_m_shape(const Tensor& tensor, int64_t dims);
 
-// Converts a window. Returns false if it has a depth, or if positions in it could overflow.
+// Converts a window. Returns false if it has a third dimension, or if its positions could overflow.
 bool cortex_m_window(const Window3d& w, cortex_m::ImageWindow* window);
 
 // Returns the mask that converts bytes of the tensor to int8 by XOR.
@@ -27,8 +27,8 @@ inline bool cortex_m_zero(const Tensor& tensor, int64_t zero, int32_t* result) {
   return shifted >= -128 && shifted <= 127;
 }
 
-// Returns whether the elements of two tensors of one shape have the same order in memory.
-inline bool have_one_layout(const Tensor& a, const Tensor& b) {
+// Returns whether the elements of two tensors of the same shape have the same order in memory.
+inline bool same_dim_order(const Tensor& a, const Tensor& b) {
   const Span<const DimOrderType> x = a.dim_order(), y = b.dim_order();
   return x.size() == y.size() && std::equal(x.begin(), x.end(), y.begin());
 }

@@ -11,7 +11,7 @@ bool read_diagonal(KernelRuntimeContext& context, const Tensor& tensor, int64_t 
     return false;
   }
   if (tensor.dim() < 2 || d->row_axis == d->column_axis) {
-    context.fail(Error::InvalidArgument, "a diagonal needs two dims");
+    context.fail(Error::InvalidArgument, "a diagonal needs two different dims");
     return false;
   }
   const int64_t rows = tensor.size(d->row_axis), columns = tensor.size(d->column_axis);

@@ -9,10 +9,11 @@
 
 namespace rushlight {
 
-// Records a division of an integer by zero, because an elementwise loop cannot stop.
+// Remembers that an integer was divided by zero, because an elementwise loop cannot stop. report() then fails the
+// kernel.
 class ZeroDivision {
  public:
-  void note() { seen_.store(true, std::memory_order_relaxed); }
+  void record() { seen_.store(true, std::memory_order_relaxed); }
   void report(KernelRuntimeContext& context) const {
     if (seen_.load(std::memory_order_relaxed)) context.fail(Error::InvalidArgument, "an integer is divided by zero");
   }
@@ -47,7 +48,7 @@ struct Checked {
   ZeroDivision* zero;
   int64_t operator()(int64_t x, int64_t y) const {
     if (y == 0) {
-      zero->note();
+      zero->record();
       return 0;
     }
     return function(x, y);

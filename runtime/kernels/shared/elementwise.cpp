@@ -30,13 +30,14 @@ class Runner {
     for (int k = 0; k < inputs_; ++k) {
       const Tensor& input = inputs[static_cast<size_t>(k)];
       const ScalarType type = input.scalar_type();
-      const bool keeps = function.numbers_keep_precision && input.dim() == 0 && !is_integral(function.common);
-      add(k, input, function.compute, load_function(type, function.compute), !keeps && narrows(type, function.common));
+      const bool keeps_precision = function.numbers_keep_precision && input.dim() == 0 && !is_integral(function.common);
+      add(k, input, function.compute, load_function(type, function.compute),
+          !keeps_precision && narrows(type, function.common));
     }
     add(inputs_, out, function.result, store_function(function.result, out.scalar_type()), false);
   }
 
-  bool usable() const {
+  bool is_supported() const {
     for (int k = 0; k <= inputs_; ++k) {
       if (!operands_[k].convert) return false;
     }
@@ -107,7 +108,7 @@ void run_elementwise(KernelRuntimeContext& context, Span<const Tensor> inputs, c
   nest.sort_by(static_cast<int>(inputs.size()));
   nest.collapse();
   const Runner runner(nest, inputs, out, function);
-  RL_KERNEL_REQUIRE(context, runner.usable(), InvalidType, "arithmetic between these types is not supported");
+  RL_KERNEL_REQUIRE(context, runner.is_supported(), InvalidType, "arithmetic between these dtypes is not supported");
   context.parallel_for(0, out.numel(), kGrain, [&](int64_t begin, int64_t end) { runner.run(begin, end); });
 }
 

@@ -19,7 +19,7 @@ struct ElementwiseFunction {
   ScalarType compute;                   // of the inputs
   ScalarType result;                    // of the output: a compute type or Bool
   ScalarType common;                    // inputs are first converted to the range and precision of this dtype
-  bool numbers_keep_precision = false;  // except floating zero-dim inputs
+  bool numbers_keep_precision = false;  // floating-point zero-dim inputs are not converted to `common`
 };
 
 // Computes out = function(inputs...). The shape of `out` is already set. `out` may share the memory of an input with

@@ -6,10 +6,11 @@
 
 namespace rushlight {
 
-// Returns whether x replaces `best`: x is greater (or smaller), or x is the first NaN.
+// operator() returns whether x replaces `best`: x is greater (or smaller), or x is the first NaN. is_beyond() ignores
+// NaN.
 struct Greater {
   template <typename C>
-  static bool ahead(C x, C best) {
+  static bool is_beyond(C x, C best) {
     return x > best;
   }
   template <typename C>
@@ -19,7 +20,7 @@ struct Greater {
 };
 struct Smaller {
   template <typename C>
-  static bool ahead(C x, C best) {
+  static bool is_beyond(C x, C best) {
     return x < best;
   }
   template <typename C>
@@ -33,19 +34,19 @@ template <typename C, typename Better>
 struct Extreme {
   struct State {
     C best;
-    int64_t index, seen;
+    int64_t index, count;
   };
   State init() const { return {C(0), 0, 0}; }
   void update(State& state, const C* x, int64_t n) const {
-    C best = state.seen > 0 ? state.best : x[0];
+    C best = state.count > 0 ? state.best : x[0];
     int64_t index = state.index;
     for (int64_t i = 0; i < n; ++i) {
       if (Better()(x[i], best)) {
         best = x[i];
-        index = state.seen + i;
+        index = state.count + i;
       }
     }
-    state = {best, index, state.seen + n};
+    state = {best, index, state.count + n};
   }
   std::pair<C, int64_t> finish(const State& state) const { return {state.best, state.index}; }
 };
@@ -66,15 +67,15 @@ struct ExtremeValue {
     for (; i + 4 <= n; i += 4) {
       for (int64_t k = 0; k < 4; ++k) {
         nan |= x[i + k] != x[i + k];
-        lanes[k] = Better::ahead(x[i + k], lanes[k]) ? x[i + k] : lanes[k];
+        lanes[k] = Better::is_beyond(x[i + k], lanes[k]) ? x[i + k] : lanes[k];
       }
     }
     for (; i < n; ++i) {
       nan |= x[i] != x[i];
-      lanes[0] = Better::ahead(x[i], lanes[0]) ? x[i] : lanes[0];
+      lanes[0] = Better::is_beyond(x[i], lanes[0]) ? x[i] : lanes[0];
     }
     for (int64_t k = 1; k < 4; ++k) {
-      if (Better::ahead(lanes[k], lanes[0])) lanes[0] = lanes[k];
+      if (Better::is_beyond(lanes[k], lanes[0])) lanes[0] = lanes[k];
     }
     state = {nan ? std::numeric_limits<C>::quiet_NaN() : lanes[0], true};
   }

@@ -14,14 +14,14 @@ Complex times(Complex a, Complex b) {
 }
 
 // Computes exp(-pi i k / n).
-Complex turn(int64_t k, int64_t n) {
+Complex half_root(int64_t k, int64_t n) {
   const double angle = -kPi * static_cast<double>(k) / static_cast<double>(n);
   return {std::cos(angle), std::sin(angle)};
 }
 
 }  // namespace
 
-bool MixedRadix::suits(int64_t n) {
+bool MixedRadix::supports(int64_t n) {
   for (int64_t p = 2; p <= kMaxRadix && n > 1; ++p) {
     while (n % p == 0) n /= p;
   }
@@ -38,7 +38,7 @@ bool MixedRadix::prepare(KernelRuntimeContext& context, int64_t n) {
   }
   *factor = 1;
   Complex* roots = context.allocate_temporary_array<Complex>(static_cast<size_t>(n));
-  for (int64_t k = 0; roots && k < n; ++k) roots[k] = turn(2 * k, n);
+  for (int64_t k = 0; roots && k < n; ++k) roots[k] = half_root(2 * k, n);
   roots_ = roots;
   return roots != nullptr;
 }
@@ -56,11 +56,11 @@ void MixedRadix::step(const Complex* in, int64_t stride, Complex* out, int64_t n
     if (radix == 4) {
       const Complex a = terms[0] + terms[2], b = terms[0] - terms[2];
       const Complex c = terms[1] + terms[3], d = terms[1] - terms[3];
-      const Complex turned(d.imag(), -d.real());
+      const Complex rotated(d.imag(), -d.real());
       out[k] = a + c;
-      out[part + k] = b + turned;
+      out[part + k] = b + rotated;
       out[2 * part + k] = a - c;
-      out[3 * part + k] = b - turned;
+      out[3 * part + k] = b - rotated;
       continue;
     }
     for (int64_t r = 0; r < radix; ++r) {
@@ -73,7 +73,7 @@ void MixedRadix::step(const Complex* in, int64_t stride, Complex* out, int64_t n
 
 bool FourierTransform::prepare(KernelRuntimeContext& context, int64_t n) {
   n_ = n;
-  return MixedRadix::suits(n) ? transform_.prepare(context, n) : prepare_chirp(context);
+  return MixedRadix::supports(n) ? transform_.prepare(context, n) : prepare_chirp(context);
 }
 
 bool FourierTransform::prepare_chirp(KernelRuntimeContext& context) {
@@ -81,16 +81,16 @@ bool FourierTransform::prepare_chirp(KernelRuntimeContext& context) {
   while (padded < 2 * n_ - 1) padded *= 2;
   Complex* chirp = context.allocate_temporary_array<Complex>(static_cast<size_t>(n_));
   Complex* spectrum = context.allocate_temporary_array<Complex>(static_cast<size_t>(padded));
-  room_ = context.allocate_temporary_array<Complex>(static_cast<size_t>(2 * padded));
-  if (!chirp || !spectrum || !room_ || !transform_.prepare(context, padded)) return false;
-  std::fill(room_, room_ + padded, Complex(0));
+  buffer_ = context.allocate_temporary_array<Complex>(static_cast<size_t>(2 * padded));
+  if (!chirp || !spectrum || !buffer_ || !transform_.prepare(context, padded)) return false;
+  std::fill(buffer_, buffer_ + padded, Complex(0));
   for (int64_t k = 0; k < n_; ++k) {
     // k^2 modulo 2 n keeps the angle small, so that its rounding error is small.
-    chirp[k] = turn(k * k % (2 * n_), n_);
-    room_[k] = std::conj(chirp[k]);
-    if (k > 0) room_[padded - k] = room_[k];
+    chirp[k] = half_root(k * k % (2 * n_), n_);
+    buffer_[k] = std::conj(chirp[k]);
+    if (k > 0) buffer_[padded - k] = buffer_[k];
   }
-  transform_.run(room_, spectrum);
+  transform_.run(buffer_, spectrum);
   chirp_ = chirp;
   spectrum_ = spectrum;
   return true;
@@ -99,8 +99,8 @@ bool FourierTransform::prepare_chirp(KernelRuntimeContext& context) {
 // Because j k = (j^2 + k^2 - (k - j)^2) / 2, the sum is a convolution, and a convolution is a product of spectra.
 void FourierTransform::convolve(const Complex* in, Complex* out) const {
   const int64_t padded = transform_.size();
-  Complex* first = room_;
-  Complex* second = room_ + padded;
+  Complex* first = buffer_;
+  Complex* second = buffer_ + padded;
   for (int64_t k = 0; k < n_; ++k) first[k] = times(in[k], chirp_[k]);
   std::fill(first + n_, first + padded, Complex(0));
   transform_.run(first, second);
@@ -122,7 +122,7 @@ void FourierTransform::run(Complex* in, Complex* out, bool inverse) const {
 
 bool fourier_scale(KernelRuntimeContext& context, int64_t normalization, double points, double* scale) {
   if (normalization < 0 || normalization > 2) {
-    context.fail(Error::InvalidArgument, "there is no normalization %lld", static_cast<long long>(normalization));
+    context.fail(Error::InvalidArgument, "normalization %lld is not 0, 1 or 2", static_cast<long long>(normalization));
     return false;
   }
   *scale = normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(points) : 1 / points;

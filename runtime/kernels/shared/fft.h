@@ -15,8 +15,8 @@ using FourierNumber = std::complex<double>;
 class MixedRadix {
  public:
   static constexpr int64_t kMaxRadix = 61;
-  // Returns whether no prime factor of `n` is above kMaxRadix.
-  static bool suits(int64_t n);
+  // Returns whether every prime factor of `n` is at most kMaxRadix.
+  static bool supports(int64_t n);
   // Makes the tables in scratch memory. If there is no memory, records the failure and returns false.
   bool prepare(KernelRuntimeContext& context, int64_t n);
   // Computes out[k] = sum of in[j] * exp(-2 pi i j k / n). The arrays must not overlap.
@@ -28,7 +28,7 @@ class MixedRadix {
 
   int64_t n_ = 0;
   const FourierNumber* roots_ = nullptr;  // [n_] exp(-2 pi i k / n_)
-  int32_t factors_[40];                   // ends with a 1
+  int32_t factors_[40];                   // radices of the steps, then 1
 };
 
 // The discrete Fourier transform of any length. For lengths that MixedRadix does not support, it computes a convolution
@@ -48,7 +48,7 @@ class FourierTransform {
   MixedRadix transform_;                     // of n_ points, or of a power of two above 2 n_ for the chirp
   const FourierNumber* chirp_ = nullptr;     // [n_] exp(-pi i k^2 / n_)
   const FourierNumber* spectrum_ = nullptr;  // the spectrum of the conjugate chirp
-  FourierNumber* room_ = nullptr;            // [2][transform_.size()], temporary
+  FourierNumber* buffer_ = nullptr;          // [2][transform_.size()], temporary
 };
 
 // Returns the scale of the results: 1 for `normalization` 0, 1 / sqrt(points) for 1, 1 / points for 2. For other
@@ -67,14 +67,14 @@ void transform_real_lines(KernelRuntimeContext& context, const Tensor& in, int64
 void transform_lines_to_real(KernelRuntimeContext& context, const Tensor& in, int64_t axis, double scale,
                              const Tensor& out);
 
-// The functions for transforms of lines. Portable and optimized kernels have different ones.
+// Functions that transform all lines of a tensor along an axis. Portable and optimized kernels use different ones.
 struct LineTransforms {
   decltype(&transform_lines) complex;
   decltype(&transform_real_lines) from_real;
   decltype(&transform_lines_to_real) to_real;
 };
 
-// The kernels; `lines` are their transforms of lines.
+// The kernels of the operators _fft_c2c, _fft_r2c and _fft_c2r. They call the functions in `lines` for each axis.
 void fourier_complex(KernelRuntimeContext& context, const LineTransforms& lines, const Tensor& in,
                      Span<const int64_t> dims, int64_t normalization, bool forward, const Tensor& out);
 void fourier_from_real(KernelRuntimeContext& context, const LineTransforms& lines, const Tensor& in,

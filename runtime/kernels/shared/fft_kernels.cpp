@@ -28,7 +28,7 @@ void fourier_from_real(KernelRuntimeContext& context, const LineTransforms& line
   uint32_t mask;
   RL_KERNEL_REQUIRE(context, !dims.empty() && in.dim() > 0, InvalidArgument, "there are no dims to transform");
   RL_KERNEL_REQUIRE(context, is_complex(out.scalar_type()) && real_type(out.scalar_type()) == in.scalar_type(),
-                    InvalidArgument, "the spectrum of %s cannot be %s", dtype_name(in.scalar_type()),
+                    InvalidArgument, "the spectrum of a %s tensor cannot have dtype %s", dtype_name(in.scalar_type()),
                     dtype_name(out.scalar_type()));
   if (!axis_mask(context, dims, in.dim(), &mask)) return;
   const auto axis_of = [&](int64_t dim) { return dim < 0 ? dim + in.dim() : dim; };
@@ -51,8 +51,8 @@ void fourier_to_real(KernelRuntimeContext& context, const LineTransforms& lines,
   uint32_t mask;
   RL_KERNEL_REQUIRE(context, !dims.empty() && in.dim() > 0, InvalidArgument, "there are no dims to transform");
   RL_KERNEL_REQUIRE(context, is_complex(in.scalar_type()) && real_type(in.scalar_type()) == out.scalar_type(),
-                    InvalidArgument, "the inverse of %s cannot be %s", dtype_name(in.scalar_type()),
-                    dtype_name(out.scalar_type()));
+                    InvalidArgument, "the inverse transform of a %s tensor cannot have dtype %s",
+                    dtype_name(in.scalar_type()), dtype_name(out.scalar_type()));
   if (!axis_mask(context, dims, in.dim(), &mask)) return;
   const auto axis_of = [&](int64_t dim) { return dim < 0 ? dim + in.dim() : dim; };
   const int64_t last = axis_of(dims.back());

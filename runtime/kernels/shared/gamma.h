@@ -22,7 +22,7 @@ inline double zeta(double s, double q) {
     }
   }
   double sum = 0;
-  for (const double far = std::fmax(12, s + 8); q < far; q += 1) {
+  for (const double series_begin = std::fmax(12, s + 8); q < series_begin; q += 1) {
     const double term = std::pow(q, -s);
     if (q > 0 && sum + term == sum) return sum;
     sum += term;
@@ -46,8 +46,8 @@ inline double zeta(double s, double q) {
   return sum;
 }
 
-// Computes log(1 + x) - x without cancellation near 0.
-inline double log1p_less(double x) {
+// Computes log(1 + x) - x without cancellation for x near 0.
+inline double log1p_minus_x(double x) {
   if (std::abs(x) > 0.3) return std::log1p(x) - x;
   double power = x, sum = 0;
   for (int k = 2; k < 60; ++k) {
@@ -67,7 +67,7 @@ inline double gamma_density(double a, double x) {
   const double inverse = 1 / a, square = inverse * inverse;
   const double rest =
       inverse * (1.0 / 12 - square * (1.0 / 360 - square * (1.0 / 1260 - square * (1.0 / 1680 - square / 1188))));
-  return std::exp(a * log1p_less((x - a) / a) - rest) / std::sqrt(kTwoPi * a);
+  return std::exp(a * log1p_minus_x((x - a) / a) - rest) / std::sqrt(kTwoPi * a);
 }
 
 // Computes the lower or upper regularized incomplete gamma function: by the power series up to a + 1, else by the
@@ -81,15 +81,15 @@ inline double incomplete_gamma(bool upper, double a, double x) {
   if (std::isinf(a)) return std::isinf(x) ? std::nan("") : lower_end;
   if (std::isinf(x)) return 1 - lower_end;
   const double density = gamma_density(a, x);
-  const int most = 500 + static_cast<int>(std::fmin(20 * std::sqrt(a), 1e6));
+  const int max_terms = 500 + static_cast<int>(std::fmin(20 * std::sqrt(a), 1e6));
   if (x < a + 1) {
     double term = 1, sum = 1;
-    for (int k = 1; k < most && term > 1e-17 * sum; ++k) sum += term *= x / (a + k);
+    for (int k = 1; k < max_terms && term > 1e-17 * sum; ++k) sum += term *= x / (a + k);
     return upper ? 1 - sum * density : sum * density;
   }
   constexpr double kTiny = 1e-300;
   double b = x + 1 - a, c = 1 / kTiny, d = 1 / b, fraction = d;
-  for (int k = 1; k < most; ++k) {
+  for (int k = 1; k < max_terms; ++k) {
     const double numerator = -k * (k - a);
     b += 2;
     d = numerator * d + b;

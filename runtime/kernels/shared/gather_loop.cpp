@@ -12,7 +12,7 @@ bool require_gather_shapes(KernelRuntimeContext& context, const Tensor& indexed,
            (other.impl() == indexed.impl() || size_at(index, i) <= size_at(other, i));
   }
   if (!fits) {
-    context.fail(Error::InvalidArgument, "the index has more dims or elements than the tensors that it is for");
+    context.fail(Error::InvalidArgument, "the index has more dims or elements than the indexed tensor or the source");
     return false;
   }
   return true;

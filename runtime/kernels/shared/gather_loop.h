@@ -11,15 +11,15 @@ namespace rushlight {
 
 // Checks the shape of `index` of gather and scatter. Except along `axis`, its sizes must not exceed the sizes of
 // `indexed`. Its sizes must not exceed the sizes of `other` (the source of scatter, or `indexed` itself). A zero-dim
-// tensor counts as one element.
+// tensor is treated as a vector of one element.
 bool require_gather_shapes(KernelRuntimeContext& context, const Tensor& indexed, int64_t axis, const Tensor& index,
                            const Tensor& other);
 // Does the same, and checks that all elements of `index` are integers in [0, size of `axis`).
 bool require_gather_index(KernelRuntimeContext& context, const Tensor& indexed, int64_t axis, const Tensor& index,
                           const Tensor& other);
 
-// Returns the loops over all elements of `index`. Operand 0 is the index, operand 1 (`along`) has the same positions as
-// the index. Operand 2 is the tensor that is indexed along `axis`; its offsets do not include this axis.
+// Returns the loops over all elements of `index`. Operand 0 is `index`. Operand 1 is `along`, whose elements have the
+// same positions as those of `index`. Operand 2 is `indexed`, and its offsets do not include `axis`.
 LoopNest gather_loops(const Tensor& index, const Tensor& along, const Tensor& indexed, int64_t axis);
 
 // Calls body(offset in along, offset in indexed) for every element of the index from `begin` to `end`.

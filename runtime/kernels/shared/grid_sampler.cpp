@@ -12,9 +12,9 @@ namespace {
 
 enum Padding { kZeros, kBorder, kReflection };
 
-// Returns finite numbers unchanged. Others become -100, which is outside of any image.
+// Returns a position that is in the range of int32 unchanged, and -100, which is outside of any image, for all others.
 template <typename W>
-W safe(W x) {
+W finite_position(W x) {
   return x < W(0x1p31) && x > W(-0x1p31) ? x : W(-100);
 }
 
@@ -37,22 +37,22 @@ struct Axis {
     const W n = static_cast<W>(size);
     return align_corners ? (x + 1) / 2 * (n - 1) : ((x + 1) * n - 1) / 2;
   }
-  // Moves a position into the image by the padding rule.
-  W placed(W x) const {
+  // Moves a position into the image as `padding` requires.
+  W padded_position(W x) const {
     const W last = static_cast<W>(size - 1);
     if (padding == kReflection) x = align_corners ? reflected<W>(x, 0, last) : reflected<W>(x, W(-0.5), last + W(0.5));
     if (padding != kZeros) x = std::isnan(x) ? W(0) : std::clamp(x, W(0), last);
-    return safe(x);
+    return finite_position(x);
   }
 };
 
-constexpr int kMostTaps = 16;
+constexpr int kMaxTaps = 16;
 
-// The elements of a plane, and their weights, whose sum is a result.
+// Elements of a plane and their weights. The weighted sum of the elements is a result.
 template <typename W>
 struct Taps {
-  int64_t offsets[kMostTaps];  // or -1 outside of the image
-  W weights[kMostTaps];
+  int64_t offsets[kMaxTaps];  // or -1 outside of the image
+  W weights[kMaxTaps];
 };
 
 inline int64_t offset_of(const ImageLayout& image, const int64_t (&at)[3]) {
@@ -76,24 +76,24 @@ void cubic_weights(W t, W (&weights)[4]) {
 }
 
 // Returns the number of taps. `x` has the positions along the axes of the image, unnormalized and before padding; axes
-// that the image lacks are 0. For bicubic interpolation, the weights are column weights for each line, and `wy` are the
-// line weights.
+// that the image does not have are 0. For bicubic interpolation, the weights are column weights for each line, and `wy`
+// are the line weights.
 template <typename W>
 int find_taps(const ImageLayout& image, const Axis<W> (&axes)[3], int first, int64_t interpolation, const W (&x)[3],
               Taps<W>* taps, W (&wy)[4]) {
   int64_t at[3] = {0, 0, 0};
   if (interpolation == 1) {
-    for (int i = first; i < 3; ++i) at[i] = static_cast<int64_t>(std::nearbyint(axes[i].placed(x[i])));
+    for (int i = first; i < 3; ++i) at[i] = static_cast<int64_t>(std::nearbyint(axes[i].padded_position(x[i])));
     taps->offsets[0] = offset_of(image, at);
     taps->weights[0] = 1;
     return 1;
   }
   if (interpolation == 0) {
-    W base[3] = {0, 0, 0}, share[3] = {0, 0, 0};
+    W base[3] = {0, 0, 0}, fraction[3] = {0, 0, 0};
     for (int i = first; i < 3; ++i) {
-      const W place = axes[i].placed(x[i]);
-      base[i] = std::floor(place);
-      share[i] = place - base[i];
+      const W position = axes[i].padded_position(x[i]);
+      base[i] = std::floor(position);
+      fraction[i] = position - base[i];
     }
     const int corners = 1 << (3 - first);
     for (int corner = 0; corner < corners; ++corner) {
@@ -101,7 +101,7 @@ int find_taps(const ImageLayout& image, const Axis<W> (&axes)[3], int first, int
       for (int i = first; i < 3; ++i) {
         const int step = corner >> (2 - i) & 1;
         at[i] = static_cast<int64_t>(base[i]) + step;
-        weight *= step ? share[i] : 1 - share[i];
+        weight *= step ? fraction[i] : 1 - fraction[i];
       }
       taps->offsets[corner] = offset_of(image, at);
       taps->weights[corner] = weight;
@@ -109,13 +109,13 @@ int find_taps(const ImageLayout& image, const Axis<W> (&axes)[3], int first, int
     return corners;
   }
   W wx[4];
-  const W by = std::floor(safe(x[1])), bx = std::floor(safe(x[2]));
-  cubic_weights(safe(x[1]) - by, wy);
-  cubic_weights(safe(x[2]) - bx, wx);
+  const W by = std::floor(finite_position(x[1])), bx = std::floor(finite_position(x[2]));
+  cubic_weights(finite_position(x[1]) - by, wy);
+  cubic_weights(finite_position(x[2]) - bx, wx);
   for (int i = 0; i < 4; ++i) {
-    at[1] = static_cast<int64_t>(axes[1].placed(by + static_cast<W>(i - 1)));
+    at[1] = static_cast<int64_t>(axes[1].padded_position(by + static_cast<W>(i - 1)));
     for (int j = 0; j < 4; ++j) {
-      at[2] = static_cast<int64_t>(axes[2].placed(bx + static_cast<W>(j - 1)));
+      at[2] = static_cast<int64_t>(axes[2].padded_position(bx + static_cast<W>(j - 1)));
       taps->offsets[4 * i + j] = offset_of(image, at);
       taps->weights[4 * i + j] = wx[j];
     }
@@ -150,10 +150,10 @@ void grid_sample(KernelRuntimeContext& context, const Tensor& in, const Tensor& 
   RL_KERNEL_REQUIRE(
       context,
       in.dim() == dims + 2 && grid.dim() == dims + 2 && grid.size(dims + 1) == dims && grid.size(0) == in.size(0),
-      InvalidArgument, "a grid of %lld coordinates does not suit the image",
+      InvalidArgument, "a grid with %lld coordinates per point does not match the shape of the image",
       static_cast<long long>(grid.dim() > 0 ? grid.size(grid.dim() - 1) : 0));
   RL_KERNEL_REQUIRE(context, interpolation >= 0 && interpolation <= (dims == 2 ? 2 : 1) && padding >= 0 && padding <= 2,
-                    InvalidArgument, "there is no interpolation mode %lld with padding mode %lld",
+                    InvalidArgument, "interpolation mode %lld with padding mode %lld is not supported",
                     static_cast<long long>(interpolation), static_cast<long long>(padding));
   Shape shape;
   shape.push(in.size(0));

@@ -28,15 +28,15 @@ class IndexReader {
 
 inline bool is_index_type(ScalarType type) { return type == ScalarType::Long || type == ScalarType::Int; }
 
-// Returns whether n contiguous positions are all within [least, size), least <= 0. Also returns false if least is not 0
-// and T cannot represent size - least. The test reads only the signs of sums and differences.
+// Returns whether n contiguous positions are all within [lower, size), lower <= 0. Also returns false if lower is not 0
+// and T cannot represent size - lower. The loop has no branches, because it collects the signs of sums and differences.
 template <typename T>
-bool indices_fit(const T* positions, int64_t n, int64_t least, int64_t size) {
+bool indices_fit(const T* positions, int64_t n, int64_t lower, int64_t size) {
   using Bits = std::make_unsigned_t<T>;
-  constexpr int64_t kMost = std::numeric_limits<T>::max();
-  if (size <= least) return n == 0;
-  const auto last = static_cast<Bits>(size - least - 1 < kMost ? size - least - 1 : kMost);
-  const auto shift = static_cast<Bits>(-least);
+  constexpr int64_t kMax = std::numeric_limits<T>::max();
+  if (size <= lower) return n == 0;
+  const auto last = static_cast<Bits>(size - lower - 1 < kMax ? size - lower - 1 : kMax);
+  const auto shift = static_cast<Bits>(-lower);
   Bits signs = 0;
   for (int64_t i = 0; i < n; ++i) {
     const auto position = static_cast<Bits>(static_cast<Bits>(positions[i]) + shift);
@@ -45,7 +45,7 @@ bool indices_fit(const T* positions, int64_t n, int64_t least, int64_t size) {
   return static_cast<T>(signs) >= 0;
 }
 
-// Records the failure and returns false unless `index` has int32 or int64 elements, each in [least, size).
-bool require_indices(KernelRuntimeContext& context, const Tensor& index, int64_t least, int64_t size);
+// Records the failure and returns false unless `index` has int32 or int64 elements, each in [lower, size).
+bool require_indices(KernelRuntimeContext& context, const Tensor& index, int64_t lower, int64_t size);
 
 }  // namespace rushlight

@@ -9,7 +9,7 @@ namespace rushlight {
 
 // Checks the arguments of an operator that writes slices of out, a copy of `in`, at the positions `index` along `dim`,
 // and makes the copy. `source` has one slice for each position; operators without a source pass `in`. Returns false if
-// nothing is left to do.
+// an argument is invalid or there is no element to write.
 bool begin_index_slices(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index,
                         const Tensor& source, const Tensor& out, int64_t* axis);
 

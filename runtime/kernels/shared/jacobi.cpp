@@ -9,8 +9,8 @@ namespace rushlight {
 
 namespace {
 
-constexpr int kSweeps = 60;
-constexpr double kSmall = 1e-15;
+constexpr int kMaxSweeps = 60;
+constexpr double kTolerance = 1e-15;
 
 struct Rotation {
   double cosine, sine;
@@ -24,14 +24,14 @@ Rotation rotation_of(double pp, double pq, double qq) {
   return {cosine, tangent * cosine};
 }
 
-void rotate(double& p, double& q, Rotation by) {
+void rotate(double& p, double& q, Rotation rotation) {
   const double old = p;
-  p = by.cosine * old - by.sine * q;
-  q = by.sine * old + by.cosine * q;
+  p = rotation.cosine * old - rotation.sine * q;
+  q = rotation.sine * old + rotation.cosine * q;
 }
 
-void rotate_columns(double* a, int64_t rows, int64_t columns, int64_t p, int64_t q, Rotation by) {
-  for (int64_t r = 0; r < rows; ++r) rotate(a[r * columns + p], a[r * columns + q], by);
+void rotate_columns(double* a, int64_t rows, int64_t columns, int64_t p, int64_t q, Rotation rotation) {
+  for (int64_t r = 0; r < rows; ++r) rotate(a[r * columns + p], a[r * columns + q], rotation);
 }
 
 void swap_columns(double* a, int64_t rows, int64_t columns, int64_t p, int64_t q) {
@@ -47,37 +47,38 @@ void set_identity(double* a, int64_t n) {
 void factor_symmetric(double* a, int64_t n, double* values, double* scratch) {
   double* v = scratch;
   set_identity(v, n);
-  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+  for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
     bool rotated = false;
     for (int64_t p = 0; p < n; ++p) {
       for (int64_t q = p + 1; q < n; ++q) {
         const double pq = a[p * n + q];
-        if (!(std::fabs(pq) > kSmall * std::sqrt(std::fabs(a[p * n + p] * a[q * n + q])) && std::fabs(pq) > 1e-300)) {
+        if (!(std::fabs(pq) > kTolerance * std::sqrt(std::fabs(a[p * n + p] * a[q * n + q])) &&
+              std::fabs(pq) > 1e-300)) {
           continue;
         }
         rotated = true;
-        const Rotation by = rotation_of(a[p * n + p], pq, a[q * n + q]);
-        rotate_columns(a, n, n, p, q, by);
-        for (int64_t c = 0; c < n; ++c) rotate(a[p * n + c], a[q * n + c], by);
-        rotate_columns(v, n, n, p, q, by);
+        const Rotation rotation = rotation_of(a[p * n + p], pq, a[q * n + q]);
+        rotate_columns(a, n, n, p, q, rotation);
+        for (int64_t c = 0; c < n; ++c) rotate(a[p * n + c], a[q * n + c], rotation);
+        rotate_columns(v, n, n, p, q, rotation);
       }
     }
     if (!rotated) break;
   }
   for (int64_t i = 0; i < n; ++i) values[i] = a[i * n + i];
   for (int64_t i = 0; i < n; ++i) {
-    int64_t least = i;
-    for (int64_t j = i + 1; j < n; ++j) least = values[j] < values[least] ? j : least;
-    if (least == i) continue;
-    std::swap(values[i], values[least]);
-    swap_columns(v, n, n, i, least);
+    int64_t smallest = i;
+    for (int64_t j = i + 1; j < n; ++j) smallest = values[j] < values[smallest] ? j : smallest;
+    if (smallest == i) continue;
+    std::swap(values[i], values[smallest]);
+    swap_columns(v, n, n, i, smallest);
   }
   for (int64_t i = 0; i < n * n; ++i) a[i] = v[i];
 }
 
 void factor_singular(double* a, int64_t rows, int64_t columns, double* s, double* v) {
   set_identity(v, columns);
-  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+  for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
     bool rotated = false;
     for (int64_t p = 0; p < columns; ++p) {
       for (int64_t q = p + 1; q < columns; ++q) {
@@ -88,11 +89,11 @@ void factor_singular(double* a, int64_t rows, int64_t columns, double* s, double
           pq += x * y;
           qq += y * y;
         }
-        if (!(std::fabs(pq) > kSmall * std::sqrt(pp * qq) && std::fabs(pq) > 1e-300)) continue;
+        if (!(std::fabs(pq) > kTolerance * std::sqrt(pp * qq) && std::fabs(pq) > 1e-300)) continue;
         rotated = true;
-        const Rotation by = rotation_of(pp, pq, qq);
-        rotate_columns(a, rows, columns, p, q, by);
-        rotate_columns(v, columns, columns, p, q, by);
+        const Rotation rotation = rotation_of(pp, pq, qq);
+        rotate_columns(a, rows, columns, p, q, rotation);
+        rotate_columns(v, columns, columns, p, q, rotation);
       }
     }
     if (!rotated) break;
@@ -103,12 +104,12 @@ void factor_singular(double* a, int64_t rows, int64_t columns, double* s, double
     s[c] = std::sqrt(sum);
   }
   for (int64_t i = 0; i < columns; ++i) {
-    int64_t most = i;
-    for (int64_t j = i + 1; j < columns; ++j) most = s[j] > s[most] ? j : most;
-    if (most == i) continue;
-    std::swap(s[i], s[most]);
-    swap_columns(a, rows, columns, i, most);
-    swap_columns(v, columns, columns, i, most);
+    int64_t largest = i;
+    for (int64_t j = i + 1; j < columns; ++j) largest = s[j] > s[largest] ? j : largest;
+    if (largest == i) continue;
+    std::swap(s[i], s[largest]);
+    swap_columns(a, rows, columns, i, largest);
+    swap_columns(v, columns, columns, i, largest);
   }
   int64_t known = 0;
   for (int64_t c = 0; c < columns; ++c) {
@@ -121,23 +122,23 @@ void factor_singular(double* a, int64_t rows, int64_t columns, double* s, double
 
 void complete_basis(double* q, int64_t rows, int64_t columns, int64_t known) {
   for (int64_t c = known; c < columns; ++c) {
-    // At least one of the unit vectors has this squared distance from the span of c columns.
-    const double enough = 0.5 * static_cast<double>(rows - c) / static_cast<double>(rows);
+    // One of the unit vectors has at least twice this squared distance from the span of the first c columns.
+    const double min_square = 0.5 * static_cast<double>(rows - c) / static_cast<double>(rows);
     for (int64_t unit = 0; unit < rows; ++unit) {
       for (int64_t r = 0; r < rows; ++r) q[r * columns + c] = r == unit ? 1 : 0;
-      double left = 0;
+      double square = 0;
       for (int pass = 0; pass < 2; ++pass) {
         for (int64_t other = 0; other < c; ++other) {
           double dot = 0;
           for (int64_t r = 0; r < rows; ++r) dot += q[r * columns + other] * q[r * columns + c];
           for (int64_t r = 0; r < rows; ++r) q[r * columns + c] -= dot * q[r * columns + other];
         }
-        left = 0;
-        for (int64_t r = 0; r < rows; ++r) left += q[r * columns + c] * q[r * columns + c];
-        if (pass == 0 && left < enough) break;
+        square = 0;
+        for (int64_t r = 0; r < rows; ++r) square += q[r * columns + c] * q[r * columns + c];
+        if (pass == 0 && square < min_square) break;
       }
-      if (left < enough) continue;
-      for (int64_t r = 0; r < rows; ++r) q[r * columns + c] /= std::sqrt(left);
+      if (square < min_square) continue;
+      for (int64_t r = 0; r < rows; ++r) q[r * columns + c] /= std::sqrt(square);
       break;
     }
   }

@@ -18,7 +18,7 @@ void solve_lu(const double* lu, const int32_t* pivots, int64_t n, double* b, int
 // Solves a^T x = b, given the factors of a.
 void solve_lu_transposed(const double* lu, const int32_t* pivots, int64_t n, double* b, int64_t k);
 
-// Solves a x = b. Only the upper or lower triangle of a is read. With `unit`, the diagonal of a counts as ones.
+// Solves a x = b. Only the upper or lower triangle of a is read. With `unit`, the diagonal of a is treated as ones.
 void solve_triangle(const double* a, int64_t n, bool upper, bool unit, double* b, int64_t k);
 
 // Factors a = L L^T; only the lower triangle of a is read. L replaces a, with zeros above its diagonal. Returns the

@@ -15,8 +15,8 @@ struct MatrixStack {
   int64_t batch = 0, row = 0, column = 0;
 };
 
-// Computes out[b] = beta * bias[b] + alpha * a[b] x b[b]. a is rows x depth, b is depth x columns. The bias counts as
-// zero if it has no data or beta is 0. 16-bit floats are accumulated in float. Integers wrap around.
+// Computes out[b] = beta * bias[b] + alpha * a[b] x b[b]. a is rows x depth, b is depth x columns. The bias is
+// treated as zero if it has no data or beta is 0. 16-bit floats are accumulated in float. Integers wrap around.
 struct MatmulProblem {
   int64_t batches = 1, rows = 0, columns = 0, depth = 0;
   MatrixStack a, b, bias, out;

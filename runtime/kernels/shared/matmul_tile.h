@@ -5,13 +5,13 @@
 
 namespace rushlight {
 
-// A matrix product is computed in tiles: kTileRows rows of the left operand times kTileColumns columns of the right
-// operand, kTileDepth products at a time.
+// A GEMM is computed in tiles: kTileRows rows of the LHS times kTileColumns columns of the RHS. kTileDepth products are
+// added to each sum at a time.
 inline constexpr int64_t kTileRows = 32;
 inline constexpr int64_t kTileColumns = 32;
 inline constexpr int64_t kTileDepth = 64;
 
-// The sums of a tile, and the packed part of the right operand. Elements beyond the ends of the matrices are zero.
+// The sums of a tile, and the packed part of the RHS. Elements beyond the ends of the matrices are zero.
 template <typename Accumulator>
 struct MatmulTile {
   Accumulator sums[kTileRows][kTileColumns];
@@ -19,13 +19,13 @@ struct MatmulTile {
 
   void clear() { std::fill(&sums[0][0], &sums[0][0] + kTileRows * kTileColumns, Accumulator(0)); }
 
-  // Adds left(r, k) * packed[k][c] to sums[r][c], where left(r, k) is at left[r * row_stride + offsets[k]].
+  // Adds lhs(r, k) * packed[k][c] to sums[r][c], where lhs(r, k) is lhs[r * row_stride + offsets[k]].
   template <typename T>
-  void multiply(const T* left, int64_t row_stride, const int64_t* offsets, int64_t rows, int64_t depth) {
+  void multiply(const T* lhs, int64_t row_stride, const int64_t* offsets, int64_t rows, int64_t depth) {
     for (int64_t r = 0; r < rows; ++r) {
       Accumulator row[kTileColumns];
       std::copy(sums[r], sums[r] + kTileColumns, row);
-      const T* from = left + r * row_stride;
+      const T* from = lhs + r * row_stride;
       for (int64_t k = 0; k < depth; ++k) {
         const Accumulator factor = static_cast<Accumulator>(from[offsets[k]]);
         for (int64_t c = 0; c < kTileColumns; ++c) row[c] += factor * packed[k][c];

@@ -63,12 +63,13 @@ int64_t count_of(Span<const SizesType> sizes) {
 
 bool require_matrices(KernelRuntimeContext& context, const Tensor& tensor, bool square) {
   if (!dtypes::kFloat.contains(tensor.scalar_type())) {
-    context.fail(Error::InvalidType, "linear algebra over %s is not supported", dtype_name(tensor.scalar_type()));
+    context.fail(Error::InvalidType, "linear algebra is not supported for %s", dtype_name(tensor.scalar_type()));
     return false;
   }
   const int64_t rank = tensor.dim();
   if (rank < 2 || (square && tensor.size(rank - 1) != tensor.size(rank - 2))) {
-    context.fail(Error::InvalidArgument, "%s are needed, but the tensor has rank %lld and ends in %lld x %lld",
+    context.fail(Error::InvalidArgument,
+                 "%s are needed, but the tensor has rank %lld and its last dims are %lld x %lld",
                  square ? "square matrices" : "matrices", static_cast<long long>(rank),
                  static_cast<long long>(rank < 2 ? 0 : tensor.size(rank - 2)),
                  static_cast<long long>(rank < 1 ? 0 : tensor.size(rank - 1)));
@@ -85,7 +86,7 @@ Shape batch_of(Span<const SizesType> sizes, std::initializer_list<int64_t> matri
 
 bool require_dtype(KernelRuntimeContext& context, const Tensor& tensor, ScalarType dtype) {
   if (tensor.scalar_type() == dtype) return true;
-  context.fail(Error::InvalidType, "a tensor of %s is needed, but it is of %s", dtype_name(dtype),
+  context.fail(Error::InvalidType, "a tensor of dtype %s is needed, but its dtype is %s", dtype_name(dtype),
                dtype_name(tensor.scalar_type()));
   return false;
 }

@@ -28,7 +28,7 @@ template <typename T>
 int64_t maximum_of_box(const ImageLayout& image, const Box& box, const void* plane, void* to) {
   const int64_t x0 = box.begin[2], x1 = box.end[2], step = box.step[2], stride = step * image.stride[2];
   T best = lowest<T>();
-  int64_t where = (box.begin[0] * image.size[1] + box.begin[1]) * image.size[2] + x0;
+  int64_t position_of_best = (box.begin[0] * image.size[1] + box.begin[1]) * image.size[2] + x0;
   for (int64_t z = box.begin[0]; z < box.end[0]; z += box.step[0]) {
     for (int64_t y = box.begin[1]; y < box.end[1]; y += box.step[1]) {
       const T* from = static_cast<const T*>(plane) + z * image.stride[0] + y * image.stride[1] + x0 * image.stride[2];
@@ -37,13 +37,13 @@ int64_t maximum_of_box(const ImageLayout& image, const Box& box, const void* pla
         const T value = *from;
         if (value > best || value != value) {
           best = value;
-          where = row + x;
+          position_of_best = row + x;
         }
       }
     }
   }
   *static_cast<T*>(to) = best;
-  return where;
+  return position_of_best;
 }
 
 using MaximumOfBox = int64_t (*)(const ImageLayout&, const Box&, const void*, void*);
@@ -62,11 +62,11 @@ void maximum_of_boxes(KernelRuntimeContext& context, const Tensor& in, int64_t d
     const int64_t plane = (channel > 0 ? index[0] * image.batch_stride : 0) + index[channel] * image.channel_stride;
     Box box;
     box_of(index + channel + 1, box);
-    const int64_t where = maximum(image, box, in.const_data_ptr<uint8_t>() + plane * size,
-                                  out.mutable_data_ptr<uint8_t>() + offset * size);
+    const int64_t position_of_best = maximum(image, box, in.const_data_ptr<uint8_t>() + plane * size,
+                                             out.mutable_data_ptr<uint8_t>() + offset * size);
     int64_t at = 0;
     for (int64_t i = 0; i < indices.dim(); ++i) at += index[i] * indices.stride(i);
-    indices.mutable_data_ptr<int64_t>()[at] = where;
+    indices.mutable_data_ptr<int64_t>()[at] = position_of_best;
   });
 }
 

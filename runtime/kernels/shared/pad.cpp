@@ -18,20 +18,20 @@ int64_t source_of(int64_t p, int64_t size, PadMode mode) {
 
 }  // namespace
 
-void pad_with_own(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, int64_t dims,
-                  PadMode mode, Tensor& out) {
+void pad_with_input_elements(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> padding, int64_t dims,
+                             PadMode mode, Tensor& out) {
   const int64_t rank = in.dim();
   RL_KERNEL_REQUIRE(context, static_cast<int64_t>(padding.size()) == 2 * dims && (rank == dims + 1 || rank == dims + 2),
-                    InvalidArgument, "%zu pad widths of %lld dims do not suit a tensor of rank %lld", padding.size(),
+                    InvalidArgument, "%zu pad widths for %lld dims do not match a tensor of rank %lld", padding.size(),
                     static_cast<long long>(dims), static_cast<long long>(rank));
   Shape shape(in.sizes());
   int64_t table_size = 0;
   for (int64_t i = 0; i < dims; ++i) {
     const int64_t axis = rank - 1 - i, size = in.size(axis);
     const int64_t before = padding[static_cast<size_t>(2 * i)], after = padding[static_cast<size_t>(2 * i + 1)];
-    const int64_t widest = mode == PadMode::Reflect ? size - 1 : INT32_MAX;
+    const int64_t max_width = mode == PadMode::Reflect ? size - 1 : INT32_MAX;
     RL_KERNEL_REQUIRE(context,
-                      size > 0 && before <= widest && after <= widest && before >= -size && after >= -size &&
+                      size > 0 && before <= max_width && after <= max_width && before >= -size && after >= -size &&
                           size + before + after >= 0,
                       InvalidArgument, "dim %lld of size %lld cannot be padded by %lld and %lld",
                       static_cast<long long>(axis), static_cast<long long>(size), static_cast<long long>(before),

@@ -24,7 +24,7 @@ bool read_pooling(KernelRuntimeContext& context, const Tensor& in, int64_t dims,
   }
   for (int i = 0; i < 3; ++i) {
     if (2 * w.padding[i] > w.dilation[i] * (w.kernel[i] - 1) + 1) {
-      context.fail(Error::InvalidArgument, "padding %lld is more than half of a window of %lld",
+      context.fail(Error::InvalidArgument, "padding %lld is more than half of a window of size %lld",
                    static_cast<long long>(w.padding[i]), static_cast<long long>(w.kernel[i]));
       return false;
     }
@@ -41,7 +41,7 @@ bool pooled_shape(KernelRuntimeContext& context, const Pooling& pooling, const T
     const int64_t size = pooled_size(in.size(first + i), w.kernel[axis], w.stride[axis], w.padding[axis],
                                      w.dilation[axis], pooling.ceil_mode);
     if (size <= 0) {
-      context.fail(Error::InvalidArgument, "a window of %lld does not fit into dim %lld of size %lld",
+      context.fail(Error::InvalidArgument, "a window of size %lld does not fit into dim %lld of size %lld",
                    static_cast<long long>(w.kernel[axis]), static_cast<long long>(first + i),
                    static_cast<long long>(in.size(first + i)));
       return false;

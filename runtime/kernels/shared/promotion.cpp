@@ -52,18 +52,18 @@ bool can_cast(ScalarType from, ScalarType to) {
 void ResultType::merge(ScalarType& into, ScalarType type) { into = into == kNone ? type : promote_types(into, type); }
 
 ResultType& ResultType::with(const Tensor& tensor) {
-  merge(tensor.dim() > 0 ? dim_ : zero_, tensor.scalar_type());
+  merge(tensor.dim() > 0 ? tensors_ : zero_dim_tensors_, tensor.scalar_type());
   return *this;
 }
 
 ResultType& ResultType::with(const Scalar& number) {
-  merge(number_, number.is_double() ? ScalarType::Float : number.is_bool() ? ScalarType::Bool : ScalarType::Long);
+  merge(numbers_, number.is_double() ? ScalarType::Float : number.is_bool() ? ScalarType::Bool : ScalarType::Long);
   return *this;
 }
 
 ScalarType ResultType::get() const {
-  ScalarType result = dim_;
-  for (const ScalarType lower : {zero_, number_}) {
+  ScalarType result = tensors_;
+  for (const ScalarType lower : {zero_dim_tensors_, numbers_}) {
     if (lower == kNone) continue;
     if (result == kNone) {
       result = lower;

@@ -37,7 +37,8 @@ class ResultType {
  private:
   static constexpr ScalarType kNone = static_cast<ScalarType>(-1);
   static void merge(ScalarType& into, ScalarType type);
-  ScalarType dim_ = kNone, zero_ = kNone, number_ = kNone;
+  // The promoted dtypes of the tensors with dimensions, the zero-dim tensors and the numbers.
+  ScalarType tensors_ = kNone, zero_dim_tensors_ = kNone, numbers_ = kNone;
 };
 
 ScalarType result_type(const Tensor& a, const Tensor& b);

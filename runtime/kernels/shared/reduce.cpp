@@ -26,7 +26,7 @@ class Runner {
     reduced_numel_ = reduced.numel();
   }
 
-  bool usable() const {
+  bool is_supported() const {
     for (size_t i = 0; i < outs_.size(); ++i) {
       if (!store_[i]) return false;
     }
@@ -48,7 +48,7 @@ class Runner {
     for (int64_t j = 0; j < count; ++j) function_.init(function_.function, states[j].bytes);
     const int64_t base = offsets[0] + first * kept_.inner_stride(0);
     for_each_row(reduced_, 0, reduced_numel_,
-                 [&](const int64_t* inner, int64_t n) { feed(states, count, base + inner[0], n); });
+                 [&](const int64_t* inner, int64_t n) { update_states(states, count, base + inner[0], n); });
     for (int64_t j = 0; j < count; ++j) {
       alignas(16) uint8_t results[2][16];
       void* const pointers[2] = {results[0], results[1]};
@@ -61,8 +61,9 @@ class Runner {
     }
   }
 
-  // Updates the first state with n elements from `offset` on, and the other states with the elements next to these.
-  void feed(State* states, int64_t count, int64_t offset, int64_t n) const {
+  // Updates the first state with n elements that begin at `offset`, and each further state with the elements next to
+  // those of the state before.
+  void update_states(State* states, int64_t count, int64_t offset, int64_t n) const {
     alignas(64) uint8_t block[kBlockBytes];
     const int64_t stride = reduced_.inner_stride(0);
     const int64_t limit = direct_ ? n : kBlockBytes / static_cast<int64_t>(element_size(function_.compute));
@@ -167,10 +168,12 @@ void run_reduce(KernelRuntimeContext& context, const Tensor& input, DimMask mask
   if (!ordered) reduced.sort_by(0);
   reduced.collapse();
   const Runner runner(input, outs, kept, reduced, function);
-  RL_KERNEL_REQUIRE(context, runner.usable(), InvalidType, "reducing %s into %s is not supported",
+  RL_KERNEL_REQUIRE(context, runner.is_supported(), InvalidType, "a reduction from %s to %s is not supported",
                     dtype_name(input.scalar_type()), dtype_name(outs[0].scalar_type()));
-  const int64_t each = reduced.numel();
-  const int64_t grain = each > 0 && each < kGrain ? (kGrain / each + kTile - 1) / kTile * kTile : kTile;
+  const int64_t elements_per_result = reduced.numel();
+  const int64_t grain = elements_per_result > 0 && elements_per_result < kGrain
+                            ? (kGrain / elements_per_result + kTile - 1) / kTile * kTile
+                            : kTile;
   context.parallel_for(0, results, grain, [&](int64_t begin, int64_t end) { runner.run(begin, end); });
 }
 

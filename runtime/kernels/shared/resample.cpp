@@ -45,7 +45,7 @@ void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, con
 
 // Returns whether eager PyTorch ignores a given factor: it then copies an axis of equal size, and doubles an axis of
 // half the size. It does so for two spatial dims, and for three with more than three channels in channels-last order.
-bool prefers_sizes(const Resample& r, const Tensor& in) {
+bool ignores_factor(const Resample& r, const Tensor& in) {
   if (r.interpolation != Interpolation::Nearest) return false;
   return r.dims == 2 || (r.dims == 3 && in.size(1) > 3 && in.dim_order()[1] != 1);
 }
@@ -55,7 +55,7 @@ template <typename T>
 void run_nearest(KernelRuntimeContext& context, const Resample& request, const Tensor& in, const Tensor& out) {
   Resample r = request;
   const ImageLayout image(in, r.dims);
-  for (int64_t dim = 0; dim < r.dims && prefers_sizes(r, in); ++dim) {
+  for (int64_t dim = 0; dim < r.dims && ignores_factor(r, in); ++dim) {
     const int64_t source = image.size[3 - r.dims + dim];
     if (r.size[dim] == source || r.size[dim] == 2 * source) r.scale[dim].reset();
   }

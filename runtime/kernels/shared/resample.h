@@ -18,7 +18,7 @@ struct Resample {
   bool align_corners = false;
   bool antialias = false;
   int64_t size[3] = {};            // [dims], sizes of the result
-  std::optional<double> scale[3];  // size of the result / size of the source; nullopt: computed from the sizes
+  std::optional<double> scale[3];  // size of the result / size of the source; if nullopt, the sizes define it
 };
 
 // Uses the given sizes.

@@ -16,7 +16,7 @@ W cubic(W x, W a) {
   return 0;
 }
 
-// Returns the number of source elements for each element of the result.
+// Returns the distance of the source positions of two adjacent elements of the result.
 template <typename W>
 W step_of(const Resample& r, int64_t dim, int64_t source) {
   const int64_t size = r.size[dim];
@@ -53,9 +53,9 @@ void linear(const Resample& r, int64_t dim, int64_t source, Writer<W> to) {
     if (!r.align_corners) position = std::max(W(0), (static_cast<W>(i) + W(0.5)) * step - W(0.5));
     if (r.size[dim] == source) position = static_cast<W>(i);
     const int64_t first = std::min(static_cast<int64_t>(position), source - 1);
-    const W share = std::clamp(position - static_cast<W>(first), W(0), W(1));
-    to.add(first, W(1) - share);
-    to.add(std::min(first + 1, source - 1), share);
+    const W fraction = std::clamp(position - static_cast<W>(first), W(0), W(1));
+    to.add(first, W(1) - fraction);
+    to.add(std::min(first + 1, source - 1), fraction);
   }
 }
 
@@ -65,9 +65,9 @@ void bicubic(const Resample& r, int64_t dim, int64_t source, Writer<W> to) {
   for (int64_t i = 0; i < r.size[dim]; ++i) {
     const W position = r.align_corners ? static_cast<W>(i) * step : (static_cast<W>(i) + W(0.5)) * step - W(0.5);
     const int64_t first = std::min(static_cast<int64_t>(std::floor(position)), source - 1);
-    const W share = std::clamp(position - static_cast<W>(first), W(0), W(1));
+    const W fraction = std::clamp(position - static_cast<W>(first), W(0), W(1));
     for (int64_t j = -1; j <= 2; ++j) {
-      to.add(std::clamp<int64_t>(first + j, 0, source - 1), cubic(share - static_cast<W>(j), W(-0.75)));
+      to.add(std::clamp<int64_t>(first + j, 0, source - 1), cubic(fraction - static_cast<W>(j), W(-0.75)));
     }
   }
 }
@@ -75,13 +75,13 @@ void bicubic(const Resample& r, int64_t dim, int64_t source, Writer<W> to) {
 // If the result is smaller than the source, the kernel is wider, so that it covers the whole source.
 template <typename W>
 struct Support {
-  W step, radius, shrink;
+  W step, radius, inverse_step;
   int64_t width;
   Support(const Resample& r, int64_t dim, int64_t source) {
     step = step_of<W>(r, dim, source);
     const W half = r.interpolation == Interpolation::Linear ? W(1) : W(2);
     radius = step >= 1 ? half * step : half;
-    shrink = step >= 1 ? W(1) / step : W(1);
+    inverse_step = step >= 1 ? W(1) / step : W(1);
     width = static_cast<int64_t>(std::ceil(radius)) * 2 + 1;
   }
 };
@@ -98,7 +98,7 @@ void antialiased(const Resample& r, int64_t dim, int64_t source, const Support<W
     for (int64_t j = 0; j < s.width; ++j) {
       W value = 0;
       if (j < count) {
-        const W x = (static_cast<W>(j + first) - center + W(0.5)) * s.shrink;
+        const W x = (static_cast<W>(j + first) - center + W(0.5)) * s.inverse_step;
         value = r.interpolation == Interpolation::Linear ? std::max(W(0), W(1) - std::abs(x)) : cubic(x, W(-0.5));
       }
       total += value;

@@ -6,11 +6,11 @@
 
 namespace rushlight {
 
-// Prefetches the first cache lines of a row that is read a few rows later. The processor cannot predict rows in
-// arbitrary order.
+// Prefetches the first cache lines of a row that is read a few rows later. The hardware prefetcher cannot predict the
+// addresses of rows in arbitrary order.
 inline void prefetch_row(const uint8_t* row, size_t bytes) {
-  constexpr size_t kLine = 64, kMost = 1024;
-  for (size_t i = 0; i < bytes && i < kMost; i += kLine) __builtin_prefetch(row + i);
+  constexpr size_t kLine = 64, kMaxBytes = 1024;
+  for (size_t i = 0; i < bytes && i < kMaxBytes; i += kLine) __builtin_prefetch(row + i);
 }
 
 // Copies the rows from `begin` to `end`. from(i) returns the source of row i, to(i) its destination.

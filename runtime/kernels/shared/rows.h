@@ -30,17 +30,17 @@ class Rows {
   bool adjacent() const;
   // Returns the distance in elements of adjacent rows of tensor k.
   int64_t step(int k) const { return nest_.inner_stride(k); }
-  // Calls body(offsets, n) for groups of at most `most` adjacent rows.
+  // Calls body(offsets, n) for groups of at most `max_rows` adjacent rows.
   template <typename Body>
-  void for_each_run(KernelRuntimeContext& context, int64_t most, const Body& body) const {
+  void for_each_run(KernelRuntimeContext& context, int64_t max_rows, const Body& body) const {
     constexpr int64_t kElements = 16384;
-    const int64_t grain = length_[0] * most < kElements ? kElements / (length_[0] + 1) + 1 : most;
+    const int64_t grain = length_[0] * max_rows < kElements ? kElements / (length_[0] + 1) + 1 : max_rows;
     context.parallel_for(0, count_, grain, [&](int64_t begin, int64_t end) {
       for_each_row(nest_, begin, end, [&](const int64_t* first, int64_t n) {
-        for (int64_t i = 0; i < n; i += most) {
+        for (int64_t i = 0; i < n; i += max_rows) {
           int64_t offsets[kMaxOperands];
           for (int k = 0; k < nest_.operands; ++k) offsets[k] = first[k] + i * step(k);
-          body(static_cast<const int64_t*>(offsets), n - i < most ? n - i : most);
+          body(static_cast<const int64_t*>(offsets), n - i < max_rows ? n - i : max_rows);
         }
       });
     });

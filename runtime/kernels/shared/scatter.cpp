@@ -68,7 +68,7 @@ T mean_of(T sum, int64_t count) {
 
 // The source of a scatter: either `src`, which has the same positions as the index, or one number.
 struct Source {
-  const Tensor& along;  // the tensor for the loop's offsets: `src`, or the index for a number
+  const Tensor& along;  // the tensor whose strides the loop uses: `src`, or the index if the source is a number
   const void* data;
   int64_t step;  // 1 for `src`, 0 for a number
 };
@@ -144,7 +144,8 @@ bool scatter_reduction(KernelRuntimeContext& context, std::string_view name, boo
     if (name == "add") return *reduction = R::Sum, true;
     if (name == "multiply") return *reduction = R::Product, true;
   }
-  context.fail(Error::InvalidArgument, "there is no reduction '%.*s'", static_cast<int>(name.size()), name.data());
+  context.fail(Error::InvalidArgument, "the reduction '%.*s' is not supported", static_cast<int>(name.size()),
+               name.data());
   return false;
 }
 

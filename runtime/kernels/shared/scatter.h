@@ -17,7 +17,7 @@ bool scatter_reduction(KernelRuntimeContext& context, std::string_view name, boo
                        ScatterReduction* reduction);
 
 // Copies `in` to `out`, and then reduces each element out[..., index, ...] with the element of src, in the row-major
-// order of the index. Without `include_self`, the results at indexed places do not depend on `in`.
+// order of the index. Without `include_self`, the results at indexed positions do not depend on `in`.
 void scatter(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index, const Tensor& src,
              ScatterReduction reduction, bool include_self, Tensor& out);
 

@@ -9,7 +9,7 @@
 namespace rushlight {
 
 // A shape that owns its sizes. An invalid size is stored as -1; a rank above kMaxDim is stored unchanged. resize_out()
-// refuses both.
+// fails for both.
 struct Shape {
   SizesType sizes[kMaxDim] = {};
   int dim = 0;
@@ -40,7 +40,7 @@ bool broadcast_shape(KernelRuntimeContext& context, Shape& shape, Span<const Siz
 // Checks that a result of dtype `from` may be written into `out`.
 bool require_cast(KernelRuntimeContext& context, ScalarType from, const Tensor& out);
 
-// Converts `axis` from [-rank, rank) to [0, rank). A rank of 0 counts as 1.
+// Converts `axis` from [-rank, rank) to [0, rank). A rank of 0 is treated as 1.
 bool normalize_dim(KernelRuntimeContext& context, int64_t axis, int64_t rank, int64_t* result);
 
 inline uint8_t* at(const Tensor& tensor, int64_t element) {

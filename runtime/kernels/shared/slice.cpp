@@ -20,7 +20,7 @@ bool resolve_slice(KernelRuntimeContext& context, int64_t size, std::optional<in
   const int64_t first = clamped(start.value_or(0), size);
   const int64_t last = std::max(first, clamped(end.value_or(size), size));
   const int64_t span = last - first;
-  // A step that leads beyond the axis is never taken: 1 instead keeps products with strides small.
+  // A step of the size of the axis or more is not used. Step 1 instead avoids an overflow of its product with a stride.
   *slice = {first, step < size ? step : 1, span / step + (span % step != 0)};
   return true;
 }

@@ -33,26 +33,26 @@ void softmax_rows(KernelRuntimeContext& context, const Tensor& in, int64_t axis,
       }
     };
     // NaN needs no check here, because the sum becomes NaN.
-    C most = -std::numeric_limits<C>::infinity();
+    C maximum = -std::numeric_limits<C>::infinity();
     for_each_block(true, [&](int64_t, int64_t n) {
-      for (int64_t i = 0; i < n; ++i) most = block[i] > most ? block[i] : most;
+      for (int64_t i = 0; i < n; ++i) maximum = block[i] > maximum ? block[i] : maximum;
     });
     double sum = 0;
     for_each_block(false, [&](int64_t, int64_t n) {
       sum += sum_of(n, [&](int64_t i) {
-        const C power = std::exp(block[i] - most);
-        if (!logarithm) block[i] = power;
-        return static_cast<double>(power);
+        const C exponential = std::exp(block[i] - maximum);
+        if (!logarithm) block[i] = exponential;
+        return static_cast<double>(exponential);
       });
     });
-    const bool holds_powers = !logarithm && length <= kBlock;
+    const bool has_exponentials = !logarithm && length <= kBlock;
     const C scale = static_cast<C>(1 / sum), shift = static_cast<C>(std::log(sum));
     for_each_block(false, [&](int64_t first, int64_t n) {
       for (int64_t i = 0; i < n; ++i) {
         if (logarithm) {
-          block[i] = block[i] - most - shift;
+          block[i] = block[i] - maximum - shift;
         } else {
-          block[i] = (holds_powers ? block[i] : std::exp(block[i] - most)) * scale;
+          block[i] = (has_exponentials ? block[i] : std::exp(block[i] - maximum)) * scale;
         }
       }
       store(block, 1, at(out, offsets[1] + first * rows.stride(1)), rows.stride(1), n);

@@ -17,7 +17,7 @@ void softmax_backward(KernelRuntimeContext& context, const Tensor& grad, const T
   constexpr int64_t kBlock = 128;
   int64_t axis;
   RL_KERNEL_REQUIRE(context, same_shape(grad, output), InvalidArgument,
-                    "the gradient has another shape than the output");
+                    "the gradient and the output of the forward pass have different shapes");
   if (!normalize_dim(context, dim, grad.dim(), &axis) || !resize_out_like(context, out, grad)) return;
   switch_compute<kinds::kFloating>(context, output.scalar_type(), [&](auto tag) {
     using C = typename decltype(tag)::type;

@@ -13,8 +13,8 @@ void for_each_system(KernelRuntimeContext& context, const Tensor& a, const Tenso
   const MatrixBatch matrices(a), sides(b, vectors);
   const int64_t n = matrices.rows(), rows = sides.rows(), columns = sides.columns();
   RL_KERNEL_REQUIRE(context, (left ? rows : columns) == n, InvalidArgument,
-                    "a system of %lld equations has right-hand sides of %lld x %lld", static_cast<long long>(n),
-                    static_cast<long long>(rows), static_cast<long long>(columns));
+                    "a system of %lld equations does not match right-hand sides of %lld x %lld",
+                    static_cast<long long>(n), static_cast<long long>(rows), static_cast<long long>(columns));
   batch = Shape(matrices.batch());
   if (!require_dtype(context, b, a.scalar_type()) || !require_dtype(context, out, a.scalar_type()) ||
       !broadcast_shape(context, batch, sides.batch())) {

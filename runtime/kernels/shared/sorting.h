@@ -15,7 +15,7 @@ struct Indexed {
   int64_t index;
 };
 
-// Compares numbers. NaN is greater than any number.
+// Returns whether a comes before b in the sorted order. NaN is greater than any number.
 template <typename C>
 bool goes_before(C a, C b, bool descending) {
   if (descending) return a > b || (a != a && b == b);

@@ -52,9 +52,9 @@ class Call {
     return false;
   }
 
-  // Sets *place to `value` or a copy of it.
-  bool steady(EValue& value, EValue** place) {
-    *place = &value;
+  // Sets *target to a copy of `value` if a write can change it, and else to `value`.
+  bool steady(EValue& value, EValue** target) {
+    *target = &value;
     if (value.tag != Tag::Tensor || !is_written(value.to_tensor())) return true;
     const Tensor tensor = value.to_tensor();
     void* memory = context_.allocate_temporary(sizeof(Copy));
@@ -70,7 +70,7 @@ class Call {
     copy->impl.strides = copy->strides;
     if (tensor.nbytes() > 0) std::memcpy(data, tensor.const_data_ptr(), tensor.nbytes());
     copy->value = EValue(&copy->impl);
-    *place = &copy->value;
+    *target = &copy->value;
     return true;
   }
 

@@ -18,7 +18,8 @@ void steady_call(KernelRuntimeContext& context, EValue* const* given) {
 }  // namespace detail
 
 // Wraps a kernel that first checks or counts the elements of indices or masks, and later reads them again to find where
-// it writes. The elements do not change in between, even if a program places results in the same memory.
+// it writes. The wrapper keeps these arguments unchanged in between, even if a program places results in the same
+// memory.
 template <const BoxedKernel& kernel, uint32_t arguments>
 inline constexpr BoxedKernel steady{&detail::steady_call<kernel, arguments>, kernel.kinds, kernel.arity};
 

@@ -62,8 +62,8 @@ int64_t outer_count(const StridedLoops& loops, int count) {
   return product;
 }
 
-void copy_runs(KernelRuntimeContext& context, const StridedLoops& loops, const uint8_t* src, uint8_t* dst,
-               int64_t size) {
+void copy_contiguous(KernelRuntimeContext& context, const StridedLoops& loops, const uint8_t* src, uint8_t* dst,
+                     int64_t size) {
   const int outer = loops.count() - 1;
   const int64_t run = loops[outer].size * size;
   const int64_t rows = outer_count(loops, outer);
@@ -81,9 +81,9 @@ void copy_runs(KernelRuntimeContext& context, const StridedLoops& loops, const u
   });
 }
 
-// Transposes a square block, whose sides have one cache line, in a buffer, so that whole cache lines are written:
-// otherwise rows whose distance is a power of two would evict each other before they are full. The rows of the next
-// block, which lie in different pages, are prefetched at the same time.
+// Transposes a square block, whose sides have one cache line, in a buffer, so that whole cache lines are written.
+// Otherwise, rows whose distance is a power of two would evict each other from the cache before their lines are full.
+// The rows of the next block, which are in different memory pages, are prefetched at the same time.
 template <typename T>
 void copy_square(const T* from, int64_t from_stride, T* to, int64_t to_stride, bool more) {
   constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T));
@@ -122,28 +122,28 @@ void deinterleave(const T* from, T* to, int64_t plane, int64_t n) {
   }
 }
 
-// Copies tensors with two to four interleaved channels on one side. Returns false if the loops have another form.
+// Copies tensors with two to four interleaved channels on one side. Returns false if the loops do not have this form.
 template <typename T>
 bool copy_channels(KernelRuntimeContext& context, const StridedLoops& loops, const T* src, T* dst) {
   constexpr int64_t kPixels = kBytesPerTask / 4 / static_cast<int64_t>(sizeof(T));
   const int outer = loops.count() - 2;
   const auto columns = loops[outer];  // src stride 1
   const auto rows = loops[outer + 1];
-  const bool joining = rows.size <= 4 && rows.dst == 1 && columns.dst == rows.size;
-  const bool parting = columns.size <= 4 && rows.dst == 1 && rows.src == columns.size;
-  if (!joining && !parting) return false;
-  const int64_t channels = joining ? rows.size : columns.size, pixels = joining ? columns.size : rows.size;
+  const bool interleaves = rows.size <= 4 && rows.dst == 1 && columns.dst == rows.size;
+  const bool deinterleaves = columns.size <= 4 && rows.dst == 1 && rows.src == columns.size;
+  if (!interleaves && !deinterleaves) return false;
+  const int64_t channels = interleaves ? rows.size : columns.size, pixels = interleaves ? columns.size : rows.size;
   const int64_t chunks = (pixels + kPixels - 1) / kPixels;
   const int64_t grain = std::max<int64_t>(1, kPixels / pixels);
   context.parallel_for(0, outer_count(loops, outer) * chunks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const LoopPosition at(loops, outer, task / chunks);
       const int64_t first = task % chunks * kPixels, n = std::min(kPixels, pixels - first);
-      const T* const from = src + at.src + (joining ? first : first * channels);
-      T* const to = dst + at.dst + (joining ? first * channels : first);
+      const T* const from = src + at.src + (interleaves ? first : first * channels);
+      T* const to = dst + at.dst + (interleaves ? first * channels : first);
       const auto run = [&](auto tag) {
         constexpr int k = decltype(tag)::value;
-        joining ? interleave<k>(from, rows.src, to, n) : deinterleave<k>(from, to, columns.dst, n);
+        interleaves ? interleave<k>(from, rows.src, to, n) : deinterleave<k>(from, to, columns.dst, n);
       };
       if (channels == 2) {
         run(std::integral_constant<int, 2>());
@@ -177,10 +177,10 @@ void copy_transposed(KernelRuntimeContext& context, const StridedLoops& loops, c
       const int64_t height = std::min(kSide, rows.size - r);
       const T* const from = src + at.src + first + r * rows.src;
       T* const to = dst + at.dst + first * columns.dst + r * rows.dst;
-      const bool lines = height == kSide && rows.dst == 1;
+      const bool whole_lines = height == kSide && rows.dst == 1;
       for (int64_t c = 0; c < width; c += kSide) {
         T* const square = to + c * columns.dst;
-        if (lines && c + kSide <= width) {
+        if (whole_lines && c + kSide <= width) {
           copy_square(from + c, rows.src, square, columns.dst, c + 2 * kSide <= width);
         } else {
           copy_part(from + c, rows.src, height, std::min(kSide, width - c), square, columns.dst, rows.dst);
@@ -195,7 +195,7 @@ void copy_every_second(const T* from, T* to, int64_t n) {
   int64_t i = 0;
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   if constexpr (sizeof(T) == 1) {
-    // Takes the low bytes of pairs; compilers use pack instructions. The last pair may be incomplete.
+    // Keeps the low byte of each pair; compilers generate pack instructions for this. The last pair may be incomplete.
     for (; i < n - 1; ++i) {
       uint16_t pair;
       std::memcpy(&pair, from + 2 * i, 2);
@@ -286,25 +286,25 @@ void strided_copy(KernelRuntimeContext& context, StridedLoops loops, const void*
   const int last = loops.count() - 1;
   if (loops[last].src == 1 && loops[last].dst == 1) {
     if (src == dst && last == 0) return;
-    copy_runs(context, loops, static_cast<const uint8_t*>(src), static_cast<uint8_t*>(dst),
-              static_cast<int64_t>(element_size));
+    copy_contiguous(context, loops, static_cast<const uint8_t*>(src), static_cast<uint8_t*>(dst),
+                    static_cast<int64_t>(element_size));
     return;
   }
-  int reading = -1;  // the loop that reads consecutive elements
+  int read_loop = -1;  // the loop that reads consecutive elements
   for (int i = 0; i < last; ++i) {
-    if (loops[i].src == 1) reading = i;
+    if (loops[i].src == 1) read_loop = i;
   }
   switch_element_size(context, element_size, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = static_cast<const T*>(src);
     T* to = static_cast<T*>(dst);
-    if (!kCopiesBlocks || reading < 0 || loops[last].src == 0) return copy_inner(context, loops, from, to);
+    if (!kCopiesBlocks || read_loop < 0 || loops[last].src == 0) return copy_inner(context, loops, from, to);
     if constexpr (kCopiesBlocks) {
       StridedLoops reordered;
       for (int i = 0; i < last; ++i) {
-        if (i != reading) reordered.add(loops[i].size, loops[i].src, loops[i].dst);
+        if (i != read_loop) reordered.add(loops[i].size, loops[i].src, loops[i].dst);
       }
-      for (const int i : {reading, last}) reordered.add(loops[i].size, loops[i].src, loops[i].dst);
+      for (const int i : {read_loop, last}) reordered.add(loops[i].size, loops[i].src, loops[i].dst);
       if (!copy_channels(context, reordered, from, to)) copy_transposed(context, reordered, from, to);
     }
   });

@@ -5,7 +5,8 @@ namespace rushlight {
 bool read_strided_window(KernelRuntimeContext& context, const Tensor& storage, Span<const int64_t> sizes,
                          Span<const int64_t> strides, std::optional<int64_t> offset, Shape* shape, int64_t* first) {
   if (sizes.size() != strides.size() || sizes.size() > kMaxDim) {
-    context.fail(Error::InvalidArgument, "%zu sizes do not suit %zu strides", sizes.size(), strides.size());
+    context.fail(Error::InvalidArgument, "a strided view of %zu sizes and %zu strides is not supported", sizes.size(),
+                 strides.size());
     return false;
   }
   const int64_t numel = storage.numel();
@@ -16,7 +17,7 @@ bool read_strided_window(KernelRuntimeContext& context, const Tensor& storage, S
   }
   *first = offset.value_or(0);
   bool inside = *first >= 0 && (empty || *first < numel);
-  int64_t last = *first;  // the furthest element
+  int64_t last = *first;  // offset of the last element in memory
   for (size_t i = 0; i < sizes.size() && inside && !empty; ++i) {
     inside = sizes[i] > 0 && strides[i] >= 0;
     if (!inside || sizes[i] == 1 || strides[i] == 0) continue;
@@ -24,7 +25,7 @@ bool read_strided_window(KernelRuntimeContext& context, const Tensor& storage, S
     if (inside) last += (sizes[i] - 1) * strides[i];
   }
   if (!inside) {
-    context.fail(Error::InvalidArgument, "the strided view leaves the storage of %lld elements",
+    context.fail(Error::InvalidArgument, "the strided view exceeds the storage of %lld elements",
                  static_cast<long long>(numel));
   }
   return inside;

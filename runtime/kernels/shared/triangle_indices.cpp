@@ -10,7 +10,8 @@ namespace rushlight {
 void triangle_indices(KernelRuntimeContext& context, int64_t rows, int64_t columns, int64_t offset, bool lower,
                       Tensor& out) {
   RL_KERNEL_REQUIRE(context, rows >= 0 && columns >= 0 && rows <= INT32_MAX && columns <= INT32_MAX, InvalidArgument,
-                    "a matrix cannot be %lld x %lld", static_cast<long long>(rows), static_cast<long long>(columns));
+                    "a matrix cannot have %lld rows and %lld columns", static_cast<long long>(rows),
+                    static_cast<long long>(columns));
   const int64_t shift = std::clamp(offset, -rows, columns);
   const auto edge = [&](int64_t row) { return std::clamp<int64_t>(row + shift + (lower ? 1 : 0), 0, columns); };
   int64_t count = 0;

@@ -5,13 +5,13 @@
 
 namespace rushlight {
 
-// Finds runs of equal elements, in row-major order or after sorting. The results are the value of each run, the run
-// number of every element of `in`, and the length of each run. An unwanted result becomes an empty tensor. NaN equals
-// nothing.
+// Finds runs of equal elements, in row-major order or after sorting. `values` receives the value of each run, `inverse`
+// the number of the run of each element of `in`, and `counts` the length of each run. A result that is not requested
+// becomes an empty tensor. NaN differs from every number, also from NaN.
 inline void unique_runs(KernelRuntimeContext& context, const Tensor& in, bool sorts, bool return_inverse,
                         bool return_counts, const Tensor& values, const Tensor& inverse, const Tensor& counts) {
   RL_KERNEL_REQUIRE(context, is_contiguous_dim_order(inverse.dim_order()), NotSupported,
-                    "the runs' numbers must be contiguous");
+                    "the output of inverse indices must be contiguous");
   switch_compute<kinds::kReal>(context, in.scalar_type(), [&](auto tag) {
     using C = typename decltype(tag)::type;
     const int64_t n = in.numel();

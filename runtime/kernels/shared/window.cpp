@@ -5,7 +5,7 @@
 namespace rushlight {
 
 bool read_window_field(KernelRuntimeContext& context, const char* name, Span<const int64_t> values, int64_t dims,
-                       int64_t least, int64_t (&field)[3]) {
+                       int64_t minimum, int64_t (&field)[3]) {
   if (values.empty()) return true;
   const int64_t count = static_cast<int64_t>(values.size());
   if (count != 1 && count != dims) {
@@ -15,7 +15,7 @@ bool read_window_field(KernelRuntimeContext& context, const char* name, Span<con
   }
   for (int64_t i = 0; i < dims; ++i) {
     const int64_t value = values[static_cast<size_t>(count == 1 ? 0 : i)];
-    if (value < least || value > INT32_MAX) {
+    if (value < minimum || value > INT32_MAX) {
       context.fail(Error::InvalidArgument, "%s cannot be %lld", name, static_cast<long long>(value));
       return false;
     }
