@@ -15,6 +15,9 @@ _FOLDER = Path(__file__).with_name("page")
 # npm packages: cytoscape draws the graph, dagre computes its layout, echarts draws the charts.
 _LIBRARIES = ("cytoscape", "cytoscape-dagre", "echarts")
 
+# One script in this order: shared state and groups of operators, the graph, tables and charts, the start.
+_SCRIPTS = ("tree", "graph", "tables", "page")
+
 
 def page(name: str, methods: Sequence[MethodGraph], size: JsonObject, partition: Sequence[JsonObject]) -> str:
     """Returns the HTML page.
@@ -38,7 +41,7 @@ def page(name: str, methods: Sequence[MethodGraph], size: JsonObject, partition:
             lzma.decompress((_FOLDER / "vendor" / f"{library}.min.js.xz").read_bytes()).decode()
             for library in _LIBRARIES
         ),
-        "page": (_FOLDER / "page.js").read_text("utf-8"),
+        "page": "\n".join((_FOLDER / f"{script}.js").read_text("utf-8") for script in _SCRIPTS),
     }
     parts = (_FOLDER / "page.html").read_text("utf-8").split("{{")
     text = [parts[0]]

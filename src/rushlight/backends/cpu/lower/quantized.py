@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.lower.images import average_pooling, by_axis, max_pooling
+from rushlight.backends.cpu.lower.images import by_axis
 from rushlight.backends.cpu.lower.int8_functions import Int8Function
 from rushlight.backends.cpu.lower.quantized_lowering import (
     INT8_VALUES,
@@ -19,6 +19,7 @@ from rushlight.backends.cpu.lower.quantized_lowering import (
     StoredWeight,
     order_of,
 )
+from rushlight.backends.cpu.lower.quantized_pooling import average_pool, max_pool, mean
 from rushlight.backends.cpu.lower.table import ROWS
 from rushlight.backends.cpu.plan.int8 import (
     Int4Linear,
@@ -27,14 +28,9 @@ from rushlight.backends.cpu.plan.int8 import (
     WeightOnlyLinear,
     int8_range,
 )
-from rushlight.backends.cpu.plan.node import make_window
 from rushlight.backends.cpu.plan.sizes import Size, product, same
 from rushlight.backends.cpu.plan.tables import (
     Int8Binary,
-    Int8Mean,
-    Int8Pool2d,
-    Int8Range,
-    Pooling,
     Quantize,
     QuantizedGather,
     StorageKind,
@@ -59,8 +55,6 @@ aten = torch.ops.aten
 _POOLS = (aten.max_pool2d.default, aten.max_pool2d_with_indices.default)
 _AVERAGES = (aten.avg_pool2d.default, aten.adaptive_avg_pool2d.default, aten._adaptive_avg_pool2d.default)
 _OVER_IMAGES = (aten.convolution.default, *_POOLS, *_AVERAGES)
-_MOST_AVERAGED = 1 << 22  # the maximum number of elements of a mean in int8
-_MOST_POOLED = 1 << 14  # the maximum number of elements of a window of pooling in int8
 
 
 def lower_quantized(
@@ -202,7 +196,7 @@ def _finish_product(
     if quantization is None:
         lowering.set(node, out)
         return
-    _set_result(lowering, node, out)
+    lowering.set_result(node, out)
 
 
 def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
@@ -216,7 +210,7 @@ def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
     is_depthwise = groups > 1 and values.shape[1] == 1 and values.shape[0] == groups
     if is_depthwise and lowering.result_quantization(node) is None:
         return False
-    left = _dense_image(lowering, raw, node)
+    left = lowering.dense_image(raw, node)
     if is_depthwise and left.storage.kind is not StorageKind.ARENA:
         copied = lowering.new(left.sizes, dtype=left.dtype)
         lowering.copy(left, copied, node)
@@ -243,13 +237,6 @@ def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
         groups=groups,
     )
     return True
-
-
-def _dense_image(lowering: QuantizedLowering, raw: Tensor, node: Node) -> Tensor:
-    """Returns a batch of images or rows as [n, h, w, c] in row-major memory, copied if necessary."""
-    if raw.rank == 3:
-        raw = raw.with_one(2)
-    return lowering.contiguous(raw.permute((0, 2, 3, 1)), node)
 
 
 def _linear(lowering: QuantizedLowering, node: Node) -> bool:
@@ -397,7 +384,7 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
         b_factor=factors[1],
     )
     lowering.emit(step, node)
-    return _set_result(lowering, node, out)
+    return lowering.set_result(node, out)
 
 
 def _add_to(lowering: QuantizedLowering, node: Node, source: Node, other: Node) -> bool:
@@ -426,133 +413,11 @@ def _add_to(lowering: QuantizedLowering, node: Node, source: Node, other: Node) 
     product_of_int8.residual = replace(out, storage=y.storage, offset=y.offset + out.offset - x.offset)
     lowering.drop(step)
     lowering.append(step, node)
-    return _set_result(lowering, node, x)
+    return lowering.set_result(node, x)
 
 
 def _has_sizes(tensor: Tensor, sizes: tuple[Size, ...]) -> bool:
     return tensor.rank == len(sizes) and all(same(a, b) for a, b in zip(tensor.sizes, sizes, strict=True))
-
-
-def _set_result(lowering: QuantizedLowering, node: Node, out: Tensor) -> bool:
-    """Sets the tensor of a node to `out`, the quantized result of the latest step; returns True."""
-    quantization = lowering.result_quantization(node)
-    assert quantization is not None
-    lowering.set_quantized(node, out, quantization.params)
-    lowering.clamped.update(quantization.clamps)
-    lowering.steps[-1].nodes += quantization.nodes
-    return True
-
-
-def _averages(lowering: QuantizedLowering, node: Node) -> tuple[Node, QuantParams, QuantParams] | None:
-    """Returns the operand of a mean or average pooling in int8, and the parameters of operand and result.
-
-    The result is None if the operand or the result is not quantized.
-    """
-    source, quantization = node.args[0], lowering.result_quantization(node)
-    if source not in lowering.quant_params or quantization is None:
-        return None
-    assert isinstance(source, Node)
-    return source, lowering.quant_params[source], quantization.params
-
-
-def _mean(lowering: QuantizedLowering, node: Node) -> bool:
-    found = _averages(lowering, node)
-    if found is None or node.kwargs.get("dtype") is not None:
-        return False
-    rank = lowering.raw(found[0]).rank
-    given = argument(node, 1)
-    axes = sorted({axis % rank for axis in ([given] if isinstance(given, int) else given or range(rank))})
-    return _mean_over(lowering, node, found, axes)
-
-
-def _mean_over(
-    lowering: QuantizedLowering, node: Node, found: tuple[Node, QuantParams, QuantParams], axes: list[int]
-) -> bool:
-    source, old, new = found
-    raw = lowering.raw(source)
-    count = product(raw.sizes[axis] for axis in axes)
-    if lowering.symbols.upper(count) > _MOST_AVERAGED:
-        return False
-    kept = [axis for axis in range(raw.rank) if axis not in axes]
-    inner = next((a for a in kept if same(raw.strides[a], 1) and not same(raw.sizes[a], 1)), None)
-    outer = [axis for axis in kept if axis != inner]
-    last = [] if inner is None else [inner]
-    columns = product(raw.sizes[axis] for axis in last)
-    rows = product(raw.sizes[axis] for axis in outer)
-    left = lowering.contiguous(raw.permute([*outer, *axes, *last]), node).reshape((rows, count, columns))
-    sizes = [1 if axis in axes else raw.sizes[axis] for axis in range(raw.rank)]
-    out = lowering.new(sizes, [*outer, *axes, *last], torch.int8)
-    flat = out.permute([*outer, *axes, *last]).reshape((rows, columns))
-    result = out.reshape(lowering.sizes(node))
-    assert left is not None and flat is not None and result is not None
-    step = Int8Mean(
-        input=left,
-        output=flat,
-        input_zero_point=old.zero_point,
-        range=int8_range(new),
-        factor=old.scale / new.scale,
-    )
-    lowering.emit(step, node)
-    return _set_result(lowering, node, result)
-
-
-def _is_large(pooling: Pooling) -> bool:
-    """Returns whether a window has too many elements for pooling in int8; it then runs in float32."""
-    return pooling.window.kernel_h * pooling.window.kernel_w > _MOST_POOLED
-
-
-def _average_pool(lowering: QuantizedLowering, node: Node) -> bool:
-    found = _averages(lowering, node)
-    if found is None:
-        return False
-    source, old, new = found
-    raw, sizes = lowering.raw(source), lowering.sizes(node)
-    if is_op(node, aten.avg_pool2d.default):
-        pooling = average_pooling(node)
-    elif same(sizes[-1], 1) and same(sizes[-2], 1):
-        return _mean_over(lowering, node, found, [raw.rank - 2, raw.rank - 1])
-    else:
-        height, width = raw.sizes[-2] // sizes[-2], raw.sizes[-1] // sizes[-1]
-        pooling = Pooling(window=make_window((height, width), (height, width)))
-    if _is_large(pooling):
-        return False
-    out = lowering.new_image(sizes, torch.int8)
-    step = Int8Pool2d(
-        input=_dense_image(lowering, raw, node),
-        output=out.permute((0, 2, 3, 1)),
-        pooling=pooling,
-        input_zero_point=old.zero_point,
-        range=int8_range(new),
-        factor=old.scale / new.scale,
-    )
-    lowering.emit(step, node)
-    return _set_result(lowering, node, out)
-
-
-def _max_pool(lowering: QuantizedLowering, node: Node) -> bool:
-    source = node.args[0]
-    if source not in lowering.quant_params or _is_large(max_pooling(node)):
-        return False
-    assert isinstance(source, Node)
-    params = lowering.quant_params[source]
-    has_items = is_op(node, aten.max_pool2d_with_indices.default)
-    getter = next((user for user in node.users if user.args[1] == 0), node) if has_items else node
-    out = lowering.new_image(lowering.sizes(getter), torch.int8)
-    image = _dense_image(lowering, lowering.raw(source), node)
-    step = Int8Pool2d(
-        input=image,
-        output=out.permute((0, 2, 3, 1)),
-        pooling=max_pooling(node),
-        input_zero_point=params.zero_point,
-        range=Int8Range(zero_point=params.zero_point),
-    )
-    lowering.emit(step, node)
-    if has_items:
-        lowering.set_items(node, [out])
-        lowering.quant_params[node] = params
-    else:
-        lowering.set_quantized(node, out, params)
-    return True
 
 
 def _cat(lowering: QuantizedLowering, node: Node) -> bool:
@@ -609,9 +474,9 @@ _ROWS: dict[object, QuantizedLower] = {
     **dict.fromkeys((aten.linear.default, aten.addmm.default, aten.mm.default, aten.matmul.default), _linear),
     **dict.fromkeys((aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor), _sum),
     aten.embedding.default: _embedding,
-    aten.mean.dim: _mean,
-    **dict.fromkeys(_AVERAGES, _average_pool),
-    **dict.fromkeys(_POOLS, _max_pool),
+    aten.mean.dim: mean,
+    **dict.fromkeys(_AVERAGES, average_pool),
+    **dict.fromkeys(_POOLS, max_pool),
     aten.cat.default: _cat,
     **dict.fromkeys(MOVES, _move),
     **dict.fromkeys(

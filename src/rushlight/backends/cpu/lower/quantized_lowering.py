@@ -125,6 +125,21 @@ class QuantizedLowering(Lowering):
         self.set(node, tensor)
         self.quant_params[node] = params
 
+    def set_result(self, node: Node, out: Tensor) -> bool:
+        """Sets the tensor of a node to `out`, the quantized result of the latest step; returns True."""
+        quantization = self.result_quantization(node)
+        assert quantization is not None
+        self.set_quantized(node, out, quantization.params)
+        self.clamped.update(quantization.clamps)
+        self.steps[-1].nodes += quantization.nodes
+        return True
+
+    def dense_image(self, raw: Tensor, node: Node) -> Tensor:
+        """Returns a batch of images or rows as [n, h, w, c] in row-major memory, copied if necessary."""
+        if raw.rank == 3:
+            raw = raw.with_one(2)
+        return self.contiguous(raw.permute((0, 2, 3, 1)), node)
+
     def sole_writer(self, source: object, user: Node, allows_views: bool = False) -> PlanNode | None:
         """Returns the step that may be fused with `user`; None if the step's result is int8."""
         if isinstance(source, Node) and (source in self.quant_params or source in self.dynamic):
