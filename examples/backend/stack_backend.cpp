@@ -122,8 +122,8 @@ class StackBackend final : public BackendInterface {
  private:
   static Error take(const BackendOption& option, bool* check_finite) {
     RL_REQUIRE(option.key == "check_finite" && option.value.tag == Tag::Bool, NotSupported,
-               "StackBackend has the bool option check_finite only, not '%.*s'", static_cast<int>(option.key.size()),
-               option.key.data());
+               "the only option of StackBackend is check_finite, a bool; the given option is '%.*s'",
+               static_cast<int>(option.key.size()), option.key.data());
     *check_finite = option.value.to_bool();
     return Error::Ok;
   }

@@ -36,8 +36,7 @@ int main() {
   for (size_t i = 0; i < arenas && i < 4; ++i) {
     const size_t bytes = *meta->memory_planned_buffer_size(i);
     if (bytes > sizeof(planned_memory) - used) {
-      std::fprintf(stderr, "the program needs more than %zu bytes of planned memory
-", sizeof(planned_memory));
+      std::fprintf(stderr, "the program needs more than %zu bytes of planned memory\n", sizeof(planned_memory));
       return 1;
     }
     planned[i] = {planned_memory + used, bytes};

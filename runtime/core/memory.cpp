@@ -14,8 +14,8 @@ void* MemoryAllocator::bump(size_t size, size_t alignment) {
 }
 
 Result<void*> HierarchicalAllocator::get(size_t index, size_t offset, size_t size) const {
-  RL_REQUIRE(index < buffers_.size(), InvalidArgument,
-             "planned memory %zu does not exist: the caller provides %zu planned memories", index + 1, buffers_.size());
+  RL_REQUIRE(index < buffers_.size(), InvalidArgument, "planned memory %zu does not exist: the caller provides %zu",
+             index + 1, buffers_.size());
   const Span<uint8_t> buffer = buffers_[index];
   RL_REQUIRE(offset <= buffer.size() && size <= buffer.size() - offset, MemoryAllocationFailed,
              "planned memory %zu has %zu bytes, but %zu bytes at offset %zu are needed", index + 1, buffer.size(), size,

@@ -73,7 +73,7 @@ Error resize_tensor(const Tensor& tensor, Span<const SizesType> sizes) {
     if (nbytes > impl.capacity) grow(impl, nbytes);
   }
   RL_REQUIRE(item != 0 && static_cast<uint64_t>(numel) <= impl.capacity / item, OutOfResources,
-             "a tensor of %lld elements of %s does not fit into its memory of %zu bytes", static_cast<long long>(numel),
+             "a tensor of %lld elements of %s does not fit into its %zu bytes", static_cast<long long>(numel),
              dtype_name(impl.dtype), impl.capacity);
   for (size_t i = 0; i < sizes.size(); ++i) impl.sizes[i] = sizes[i];
   impl.numel = numel;

@@ -231,7 +231,7 @@ void restore_views(const MethodState& state) {
 // Returns Ok, or the error if no further instruction may run.
 Error check_may_run(const MethodState& state) {
   RL_REQUIRE(state.instructions_left > 0, OutOfResources,
-             "the execution reached the limit of %llu instructions (Limits::instructions)",
+             "the call reached the limit of %llu instructions (Limits::instructions)",
              static_cast<unsigned long long>(state.max_instructions));
   RL_REQUIRE(!state.is_cancelled.load(std::memory_order_relaxed), Cancelled, "the call was cancelled");
   return Error::Ok;

@@ -15,7 +15,7 @@ Error check_bools(const MethodState& state, size_t index, const TensorImpl& tens
   return Error::Ok;
 }
 
-Result<const NamedDataMap*> find_external(const MethodState& state, size_t index, const TensorView& view) {
+Error check_external(const MethodState& state, size_t index, const TensorView& view) {
   const char* const method_name = state.plan.name().data();
   const NamedDataMap* outside = state.data.outside();
   RL_REQUIRE(outside, NotFound, "value %zu of method '%.80s' needs '%.80s' from a data file (.ptd), but none is given",
@@ -28,7 +28,7 @@ Result<const NamedDataMap*> find_external(const MethodState& state, size_t index
   RL_REQUIRE(is_same, InvalidExternalData,
              "'%.80s' in the data file differs in dtype, shape or dim order from the tensor that method '%.80s' needs",
              view.name.data(), method_name);
-  return outside;
+  return Error::Ok;
 }
 
 Error load_initial_values(MethodState& state, SharedState* shared) {
@@ -37,8 +37,8 @@ Error load_initial_values(MethodState& state, SharedState* shared) {
     const TensorView view = state.plan.tensor(i);
     const TensorImpl* tensor = tensor_of(state.values[i]);
     if (view.source == TensorSource::PlannedExternal) {
-      RL_ASSIGN(const NamedDataMap* const outside, find_external(state, i, view));
-      RL_TRY(outside->load_into(view.name, tensor->data, view.nbytes));
+      RL_TRY(check_external(state, i, view));
+      RL_TRY(state.data.outside()->load_into(view.name, tensor->data, view.nbytes));
     } else if (view.source == TensorSource::PlannedInitial) {
       if (shared && shared->holds(view.memory, view.offset)) continue;
       RL_TRY(state.plan.load_initial_value(view, tensor->data));

@@ -215,8 +215,8 @@ Error MethodLoader::assign_planned_memory(const TensorView& view, TensorImpl* te
 }
 
 Error MethodLoader::load_external(size_t index, const TensorView& view, TensorImpl* tensor) {
-  RL_ASSIGN(const NamedDataMap* const outside, find_external(state_, index, view));
-  RL_ASSIGN(FreeableBuffer bytes, outside->data(view.name));
+  RL_TRY(check_external(state_, index, view));
+  RL_ASSIGN(FreeableBuffer bytes, state_.data.outside()->data(view.name));
   RL_REQUIRE(bytes.size() >= view.nbytes, InvalidExternalData, "'%.80s' has %zu bytes in the data file, not %zu",
              view.name.data(), bytes.size(), view.nbytes);
   tensor->data = const_cast<void*>(bytes.data());

@@ -31,8 +31,7 @@ Error check(const FlatTensor& file, const FileLayout& layout) {
     const char* key = named[i].key().data();
     RL_REQUIRE(!named[i].key().empty(), InvalidExternalData, "item %u of the data file has an empty name", i);
     RL_REQUIRE(named[i].segment_index() < segments.size(), InvalidExternalData,
-               "'%.80s' is in segment %u, but the data file has %u segments", key, named[i].segment_index(),
-               segments.size());
+               "'%.80s' is in segment %u, but there are %u", key, named[i].segment_index(), segments.size());
     if (!named[i].has_tensor_layout()) continue;
     const auto tensor = named[i].tensor_layout();
     size_t nbytes = 0;

@@ -34,7 +34,7 @@ bool check(uint64_t file_size, uint64_t header_end, FileLayout* layout, Malforme
   }
   if (layout->segment_base == 0) {
     if (layout->segment_size != 0) {
-      return fail(malformed, "there are segments, but the offset of the first segment is missing", kStart + 16);
+      return fail(malformed, "the offset of the first segment is missing", kStart + 16);
     }
     return true;
   }

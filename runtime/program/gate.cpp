@@ -13,7 +13,7 @@ Error check_segments(const schema::Program& program, const FileLayout& layout) {
     const uint64_t offset = segments[i].offset();
     const uint64_t size = segments[i].size();
     RL_REQUIRE(offset <= segment_size && size <= segment_size - offset, InvalidProgram,
-               "segment %u (%llu bytes at offset %llu) is outside of the data segments, which have %llu bytes", i,
+               "segment %u (%llu bytes at offset %llu) is outside of the %llu bytes of segments", i,
                static_cast<unsigned long long>(size), static_cast<unsigned long long>(offset),
                static_cast<unsigned long long>(segment_size));
   }
@@ -23,8 +23,8 @@ Error check_segments(const schema::Program& program, const FileLayout& layout) {
 Error check_subsegments(const schema::Program& program, const schema::SubsegmentOffsets& table, const char* what) {
   if (table.offsets().empty()) return Error::Ok;
   const uint32_t segment = table.segment_index();
-  RL_REQUIRE(segment < program.segments().size(), InvalidProgram,
-             "the %s are in segment %u, but the program has %u segments", what, segment, program.segments().size());
+  RL_REQUIRE(segment < program.segments().size(), InvalidProgram, "the %s are in segment %u, but there are %u", what,
+             segment, program.segments().size());
   const uint64_t size = program.segments()[segment].size();
   for (uint32_t i = 0; i < table.offsets().size(); ++i) {
     RL_REQUIRE(table.offsets()[i] <= size, InvalidProgram, "offset %u of the %s is outside of its segment", i, what);
@@ -37,8 +37,8 @@ Error check_named_data(const schema::Program& program) {
   for (uint32_t i = 0; i < named.size(); ++i) {
     RL_REQUIRE(!named[i].key().empty(), InvalidProgram, "named data %u has an empty key", i);
     RL_REQUIRE(named[i].segment_index() < program.segments().size(), InvalidProgram,
-               "named data '%.80s' is in segment %u, but the program has %u segments", named[i].key().data(),
-               named[i].segment_index(), program.segments().size());
+               "named data '%.80s' is in segment %u, but there are %u", named[i].key().data(), named[i].segment_index(),
+               program.segments().size());
   }
   return Error::Ok;
 }

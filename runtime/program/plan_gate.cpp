@@ -127,8 +127,7 @@ Error PlanGate::check_data(uint32_t index, const schema::Tensor& tensor, uint64_
   if (is_planned) {
     const auto segments = program_.mutable_data_segments();
     const uint64_t segment = extra.mutable_data_segments_idx();
-    GATE_VALUE(segment < segments.size(),
-               "has its initial value in mutable segment %llu, but the program has %u mutable segments",
+    GATE_VALUE(segment < segments.size(), "has its initial value in mutable segment %llu, but there are %u",
                static_cast<unsigned long long>(segment), segments.size());
     return check_subsegment(index, segments[segment], item, nbytes, "initial value");
   }
@@ -194,7 +193,7 @@ Error PlanGate::check_inputs_outputs() {
   RL_TRY(spend(plan_.outputs().size()));
   for (uint32_t i = 0; i < plan_.inputs().size(); ++i) {
     const int32_t value = plan_.inputs()[i];
-    GATE(is_value(value), "input %u is value %d, but the method has %u values", i, value, values_.size());
+    GATE(is_value(value), "input %u is value %d, but there are %u", i, value, values_.size());
     const KernelTypes type = values_[value].val_type();
     GATE(type <= KernelTypes::String, "input %u is a list", i);
     if (type != KernelTypes::Tensor) continue;
@@ -205,7 +204,7 @@ Error PlanGate::check_inputs_outputs() {
   }
   for (uint32_t i = 0; i < plan_.outputs().size(); ++i) {
     const int32_t value = plan_.outputs()[i];
-    GATE(is_value(value), "output %u is value %d, but the method has %u values", i, value, values_.size());
+    GATE(is_value(value), "output %u is value %d, but there are %u", i, value, values_.size());
   }
   return Error::Ok;
 }
@@ -232,8 +231,8 @@ Error PlanGate::check_delegates() {
          delegate.id().data(), location);
     const uint32_t count = data.location() == schema::DataLocation::SEGMENT ? program_.segments().size()
                                                                             : program_.backend_delegate_data().size();
-    GATE(data.index() < count, "the data of delegate %u (%.80s) are item %u, but there are %u items", i,
-         delegate.id().data(), data.index(), count);
+    GATE(data.index() < count, "the data of delegate %u (%.80s) are item %u, but there are %u", i, delegate.id().data(),
+         data.index(), count);
     RL_TRY(spend(1 + uint64_t{delegate.compile_specs().size()}));
   }
   return Error::Ok;
@@ -242,10 +241,10 @@ Error PlanGate::check_delegates() {
 Error PlanGate::check_kernel_call(uint32_t chain, uint32_t index, const schema::KernelCall& call) {
   const int32_t op = call.op_index();
   GATE_INSTRUCTION(op >= 0 && static_cast<uint32_t>(op) < plan_.operators().size(),
-                   "calls operator %d, but the method has %u operators", op, plan_.operators().size());
+                   "calls operator %d, but there are %u", op, plan_.operators().size());
   RL_TRY(spend(call.args().size()));
   for (uint32_t i = 0; i < call.args().size(); ++i) {
-    GATE_INSTRUCTION(is_value(call.args()[i]), "(%.80s) uses value %d as argument %u, but the method has %u values",
+    GATE_INSTRUCTION(is_value(call.args()[i]), "(%.80s) uses value %d as argument %u, but there are %u",
                      plan_.operators()[op].name().data(), call.args()[i], i, values_.size());
   }
   return Error::Ok;
@@ -254,11 +253,10 @@ Error PlanGate::check_kernel_call(uint32_t chain, uint32_t index, const schema::
 Error PlanGate::check_delegate_call(uint32_t chain, uint32_t index, const schema::DelegateCall& call) {
   const int32_t delegate = call.delegate_index();
   GATE_INSTRUCTION(delegate >= 0 && static_cast<uint32_t>(delegate) < plan_.delegates().size(),
-                   "calls delegate %d, but the method has %u delegates", delegate, plan_.delegates().size());
+                   "calls delegate %d, but there are %u", delegate, plan_.delegates().size());
   RL_TRY(spend(call.args().size()));
   for (uint32_t i = 0; i < call.args().size(); ++i) {
-    GATE_INSTRUCTION(is_value(call.args()[i]),
-                     "(delegate %.80s) uses value %d as argument %u, but the method has %u values",
+    GATE_INSTRUCTION(is_value(call.args()[i]), "(delegate %.80s) uses value %d as argument %u, but there are %u",
                      plan_.delegates()[delegate].id().data(), call.args()[i], i, values_.size());
   }
   return Error::Ok;
@@ -266,8 +264,7 @@ Error PlanGate::check_delegate_call(uint32_t chain, uint32_t index, const schema
 
 Error PlanGate::check_move(uint32_t chain, uint32_t index, const schema::MoveCall& call) {
   GATE_INSTRUCTION(is_value(call.move_from()) && is_value(call.move_to()),
-                   "moves value %d to value %d, but the method has %u values", call.move_from(), call.move_to(),
-                   values_.size());
+                   "moves value %d to value %d, but there are %u", call.move_from(), call.move_to(), values_.size());
   const schema::EValue from = values_[call.move_from()];
   const schema::EValue to = values_[call.move_to()];
   GATE_INSTRUCTION(from.val_type() == to.val_type() || (is_integer(call.move_from()) && is_integer(call.move_to())),
@@ -279,8 +276,8 @@ Error PlanGate::check_move(uint32_t chain, uint32_t index, const schema::MoveCal
 }
 
 Error PlanGate::check_jump(uint32_t chain, uint32_t index, const schema::JumpFalseCall& call, uint32_t instructions) {
-  GATE_INSTRUCTION(is_value(call.cond_value_index()), "tests value %d, but the method has %u values",
-                   call.cond_value_index(), values_.size());
+  GATE_INSTRUCTION(is_value(call.cond_value_index()), "tests value %d, but there are %u", call.cond_value_index(),
+                   values_.size());
   const schema::EValue condition = values_[call.cond_value_index()];
   const bool is_bool = condition.val_type() == KernelTypes::Bool ||
                        (condition.val_type() == KernelTypes::Tensor &&
@@ -288,7 +285,7 @@ Error PlanGate::check_jump(uint32_t chain, uint32_t index, const schema::JumpFal
   GATE_INSTRUCTION(is_bool, "tests value %d, which is neither a Bool nor a bool tensor", call.cond_value_index());
   const int32_t destination = call.destination_instruction();
   GATE_INSTRUCTION(destination >= 0 && static_cast<uint32_t>(destination) <= instructions,
-                   "jumps to instruction %d, but the chain has %u instructions", destination, instructions);
+                   "jumps to instruction %d, but there are %u", destination, instructions);
   return Error::Ok;
 }
 
@@ -297,7 +294,7 @@ Error PlanGate::check_chain(uint32_t chain) {
   for (const auto& ends : {table.inputs(), table.outputs()}) {
     RL_TRY(spend(ends.size()));
     for (const int32_t value : ends) {
-      GATE(is_value(value), "an input or output of chain %u is value %d, but the method has %u values", chain, value,
+      GATE(is_value(value), "an input or output of chain %u is value %d, but there are %u", chain, value,
            values_.size());
     }
   }
@@ -320,8 +317,8 @@ Error PlanGate::check_chain(uint32_t chain) {
         break;
       case InstructionArguments::FreeCall:
         GATE_INSTRUCTION(is_value(instruction.instr_args_as_FreeCall().value_index()),
-                         "frees value %d, but the method has %u values",
-                         instruction.instr_args_as_FreeCall().value_index(), values_.size());
+                         "frees value %d, but there are %u", instruction.instr_args_as_FreeCall().value_index(),
+                         values_.size());
         break;
       case InstructionArguments::NONE:
         GATE_INSTRUCTION(false, "has no type");

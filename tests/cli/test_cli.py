@@ -260,7 +260,7 @@ def test_wrong_pictures(program: Path, tmp_path: Path, capsys: Capture) -> None:
     for name, message in (
         (
             "grey.png",
-            "is given for input 0 of method 'forward', which has the shape [2]: an image is",
+            "is given for input 0 of method 'forward', which has the shape [2]: an image needs",
         ),
         ("absent.png", "which has the shape [2]"),
     ):

@@ -20,7 +20,7 @@ def test_capture_of_a_function_runs() -> None:
 
 def test_options_without_effect_are_refused() -> None:
     x = torch.randn(2)
-    with pytest.raises(ValueError, match="pt2_mode=False has no effect"):
+    with pytest.raises(ValueError, match="pt2_mode=False is not supported"):
         capture(torch.relu, (x,), CaptureConfig(pt2_mode=False))
     with pytest.raises(ValueError, match="constraints are not supported"):
         capture(torch.relu, (x,), constraints=[])

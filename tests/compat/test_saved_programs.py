@@ -179,5 +179,5 @@ def test_planned_programs_keep_allocations_of_several_tensors() -> None:
 
 
 def test_damaged_allocations_are_refused() -> None:
-    with pytest.raises(DevtoolsError, match="not readable"):
+    with pytest.raises(DevtoolsError, match="has the damaged entry"):
         make_stand_in({"inputs": [{"arg": {"as_string": "(2, x);7"}}]}, {})

@@ -226,7 +226,7 @@ assert fails(Runtime.get().load_program(sys.argv[2]).load_method("forward"))
 off = Runtime.get().load_program(sys.argv[2], backend_options={"StackBackend": {"check_finite": False}})
 assert not fails(off.load_method("forward"))
 for call, text in (
-    (lambda: registry.set_option("StackBackend", "speed", 3), "not 'speed'"),
+    (lambda: registry.set_option("StackBackend", "speed", 3), "the given option is 'speed'"),
     (lambda: registry.get_option("StackBackend", "speed"), "no option 'speed'"),
     (lambda: registry.set_option("NoBackend", "speed", 3), "no backend 'NoBackend'"),
     (lambda: registry.set_option("StackBackend", "check_finite", 0.5), "a bool, an int or a str, not float"),

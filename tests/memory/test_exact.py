@@ -183,7 +183,7 @@ def test_the_command_prints_a_table_and_writes_plans(
     "text, message",
     [
         ("id,size\n1,2\n", "lacks the columns lower, upper"),
-        ("id,lower,upper,size\na,3,1,4\n", "line 2: .*no step"),
+        ("id,lower,upper,size\na,3,1,4\n", "line 2: .*empty lifetime"),
     ],
 )
 def test_the_command_names_wrong_rows(

@@ -76,7 +76,7 @@ def test_a_fixed_memory_is_respected() -> None:
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: Memory("m", 0), "count from 1"),
+        (lambda: Memory("m", 0), "ids start at 1"),
         (lambda: Memory("m", 1, -1), "size -1"),
         (lambda: Memory("m", 1, cost=-1), "a cost is 0 or more"),
         (lambda: Memory("m", 1, cost=float("nan")), "a cost is 0 or more"),

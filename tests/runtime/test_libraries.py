@@ -158,4 +158,4 @@ except errors.InvalidArgumentError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "copy.so' has wrong::op.out, which" in done.stdout
+    assert "copy.so' defines wrong::op.out, which" in done.stdout

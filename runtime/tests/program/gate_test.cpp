@@ -65,9 +65,9 @@ TEST(Gate, ChecksMethods) {
          spec.plans.push_back(spec.plans[0]);
          spec.plans[1].name = "other";
        }},
-      {"input 1 is value 4, but the method has 4 values", [](ProgramSpec& spec) { plan(spec).inputs[1] = 4; }},
-      {"input 0 is value -1, but the method has 4 values", [](ProgramSpec& spec) { plan(spec).inputs[0] = -1; }},
-      {"output 0 is value 9, but the method has 4 values", [](ProgramSpec& spec) { plan(spec).outputs[0] = 9; }},
+      {"input 1 is value 4, but there are 4", [](ProgramSpec& spec) { plan(spec).inputs[1] = 4; }},
+      {"input 0 is value -1, but there are 4", [](ProgramSpec& spec) { plan(spec).inputs[0] = -1; }},
+      {"output 0 is value 9, but there are 4", [](ProgramSpec& spec) { plan(spec).outputs[0] = 9; }},
       {"input 2 is a list",
        [](ProgramSpec& spec) {
          plan(spec).values.push_back(int_list({3}));
@@ -164,17 +164,17 @@ TEST(Gate, ChecksConstants) {
          tensor.dynamism = 1;
          with_constant(spec, tensor);
        }},
-      {"is outside of the data segments, which have 32 bytes",
+      {"is outside of the 32 bytes of segments",
        [](ProgramSpec& spec) {
          with_constant(spec, constant(2));
          spec.segments = {{8, 32}};
        }},
-      {"is outside of the data segments, which have 32 bytes",
+      {"is outside of the 32 bytes of segments",
        [](ProgramSpec& spec) {
          with_constant(spec, constant(2));
          spec.segments = {{~uint64_t{0}, 32}};
        }},
-      {"the constants are in segment 1, but the program has 1 segments",
+      {"the constants are in segment 1, but there are 1",
        [](ProgramSpec& spec) {
          with_constant(spec, constant(2));
          spec.constants.segment = 1;
@@ -219,10 +219,9 @@ TEST(Gate, ChecksInitialValuesAndNamedData) {
   };
   check({
       {nullptr, [&](ProgramSpec& spec) { with_state(spec, 0, 1); }},
-      {"in mutable segment 1, but the program has 1 mutable segments",
-       [&](ProgramSpec& spec) { with_state(spec, 1, 1); }},
+      {"in mutable segment 1, but there are 1", [&](ProgramSpec& spec) { with_state(spec, 1, 1); }},
       {"refers to initial value 2, but there are 2", [&](ProgramSpec& spec) { with_state(spec, 0, 2); }},
-      {"the initial values are in segment 4, but the program has 1 segments",
+      {"the initial values are in segment 4, but there are 1",
        [&](ProgramSpec& spec) {
          with_state(spec, 0, 1);
          spec.mutable_segments[0].segment = 4;
@@ -232,8 +231,7 @@ TEST(Gate, ChecksInitialValuesAndNamedData) {
          with_state(spec, 0, 1);
          spec.mutable_segments[0].offsets[1] = 12;
        }},
-      {"named data 'k' is in segment 2, but the program has 0 segments",
-       [](ProgramSpec& spec) { spec.named_data = {{"k", 2}}; }},
+      {"named data 'k' is in segment 2, but there are 0", [](ProgramSpec& spec) { spec.named_data = {{"k", 2}}; }},
       {"named data 0 has an empty key", [](ProgramSpec& spec) { spec.named_data = {{"", 0}}; }},
   });
 }
@@ -268,18 +266,17 @@ TEST(Gate, ChecksLists) {
 
 TEST(Gate, ChecksInstructions) {
   check({
-      instruction_case("instruction 1 of chain 0 calls operator 1, but the method has 1 operators",
-                       kernel_call(1, {0})),
-      instruction_case("calls operator -1, but the method has 1 operators", kernel_call(-1, {0})),
-      instruction_case("(test::add) uses value 8 as argument 1, but the method has 4 values", kernel_call(0, {0, 8})),
-      instruction_case("calls delegate 0, but the method has 0 delegates", delegate_call(0, {})),
+      instruction_case("instruction 1 of chain 0 calls operator 1, but there are 1", kernel_call(1, {0})),
+      instruction_case("calls operator -1, but there are 1", kernel_call(-1, {0})),
+      instruction_case("(test::add) uses value 8 as argument 1, but there are 4", kernel_call(0, {0, 8})),
+      instruction_case("calls delegate 0, but there are 0", delegate_call(0, {})),
       instruction_case(nullptr, move_call(0, 1)),
       instruction_case("moves value 0 to value 3, which is of another type", move_call(0, 3)),
-      instruction_case("moves value 0 to value 4, but the method has 4 values", move_call(0, 4)),
+      instruction_case("moves value 0 to value 4, but there are 4", move_call(0, 4)),
       instruction_case("tests value 3, which is neither", jump_false(3, 0)),
-      instruction_case("tests value -1, but the method has 4 values", jump_false(-1, 0)),
+      instruction_case("tests value -1, but there are 4", jump_false(-1, 0)),
       instruction_case(nullptr, free_call(3)),
-      instruction_case("frees value 4, but the method has 4 values", free_call(4)),
+      instruction_case("frees value 4, but there are 4", free_call(4)),
   });
   const auto with_condition = [](int32_t destination) {
     return [=](ProgramSpec& spec) {
@@ -290,8 +287,8 @@ TEST(Gate, ChecksInstructions) {
   check({
       {nullptr, with_condition(0)},
       {nullptr, with_condition(2)},
-      {"jumps to instruction 3, but the chain has 2 instructions", with_condition(3)},
-      {"jumps to instruction -1, but the chain has 2 instructions", with_condition(-1)},
+      {"jumps to instruction 3, but there are 2", with_condition(3)},
+      {"jumps to instruction -1, but there are 2", with_condition(-1)},
       {"a tensor of another dtype",
        [](ProgramSpec& spec) {
          TensorSpec tensor = planned({2}, 0);
@@ -311,8 +308,8 @@ TEST(Gate, ChecksDelegates) {
   };
   check({
       {nullptr, with({"B", 0, 0, {{"key", "text"}}})},
-      {"the data of delegate 0 (B) are item 1, but there are 1 items", with({"B", 0, 1, {}})},
-      {"the data of delegate 0 (B) are item 0, but there are 0 items", with({"B", 1, 0, {}})},
+      {"the data of delegate 0 (B) are item 1, but there are 1", with({"B", 0, 1, {}})},
+      {"the data of delegate 0 (B) are item 0, but there are 0", with({"B", 1, 0, {}})},
       {"unknown location 2", with({"B", 2, 0, {}})},
       {"delegate 0 has no backend", with({"", 0, 0, {}})},
   });

@@ -291,11 +291,16 @@ def _unsupported_steps(names: Iterable[str]) -> str:
 #include "backends/cpu/step.h"
 
 namespace rushlight::cpu {{
+namespace {{
 
-#define RL_ABSENT(Name)                                                                            \\
-  Result<Step*> make_step(const schema::Name&, Binder&) {{                                          \\
-    return fail(Error::NotSupported, "this selective build has no step " #Name " of CPU plans"); \\
-  }}
+Error absent(const char* name) {{
+  return fail(Error::NotSupported, "this selective build has no step %s of CPU plans", name);
+}}
+
+}}  // namespace
+
+#define RL_ABSENT(Name) \\
+  Result<Step*> make_step(const schema::Name&, Binder&) {{ return absent(#Name); }}
 {lines}
 #undef RL_ABSENT
 
