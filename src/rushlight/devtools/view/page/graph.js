@@ -15,7 +15,7 @@ function labelOf(item, method, scope) {
   const where = pathFrom(item, scope);
   if (item.leaf === undefined) {
     lines.push(ending(where ? `${where}${item.kind === "range" ? "  " : "."}${item.name}` : item.name));
-    lines.push(`${counted(item.leaves.length, "operator")}${method.total_time ? ` · ${percent(item.time, method.total_time)}` : ""}`);
+    lines.push(`${counted(operatorsIn(item), "operator")}${method.total_time ? ` · ${percent(item.time, method.total_time)}` : ""}`);
   } else {
     const node = method.nodes[item.leaf];
     const module = node.modules.length ? node.modules[node.modules.length - 1] : "";
@@ -167,7 +167,7 @@ function showTrail() {
     if (!last) step.onclick = () => open(group);
     trail.append(step);
   });
-  trail.append(element("span", `   ${counted(state.scope.leaves.length, "operator")}`));
+  trail.append(element("span", `   ${counted(operatorsIn(state.scope), "operator")}`));
 }
 
 function showTree() {
@@ -182,7 +182,7 @@ function showTree() {
     const groups = group.children.filter((child) => child.leaf === undefined);
     row.append(element("span", groups.length ? (opened.has(group) ? "▾" : "▸") : "", "mark"));
     row.append(element("span", group.name, "name"));
-    row.append(element("span", method.total_time ? percent(group.time, method.total_time) : group.weight ? bytes(group.weight) : String(group.leaves.length), "note"));
+    row.append(element("span", method.total_time ? percent(group.time, method.total_time) : group.weight ? bytes(group.weight) : String(operatorsIn(group)), "note"));
     const share = element("span", undefined, "share");
     share.style.width = `${100 * (method.total_time ? group.time / method.total_time : 0)}%`;
     row.append(share);
@@ -208,7 +208,7 @@ function showDetails(leaf) {
   if (leaf === null) {
     const scope = state.scope;
     details.append(element("h2", scope.name));
-    fact("operators", String(scope.leaves.length));
+    fact("operators", String(operatorsIn(scope)));
     fact("weights", scope.weight ? bytes(scope.weight) : "");
     if (method.total_time) fact("time", `${milliseconds(scope.time)}, ${percent(scope.time, method.total_time)}`);
     const counts = new Map();

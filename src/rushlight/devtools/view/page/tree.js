@@ -132,6 +132,9 @@ function splitGroup(group, method) {
   }
 }
 
+// Returns the number of operators of a group. Inputs and outputs of a method are leaves too, but not operators.
+const operatorsIn = (group) => group.leaves.filter((leaf) => data.methods[state.method].nodes[leaf].instruction >= 0).length;
+
 // Returns the nodes that the graph shows for a group: its children. Small groups among them are replaced by their
 // children while there is space.
 function visibleOf(scope) {
