@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from tests.passes.support import Build, apply, calls
 
+import rushlight
 from rushlight.ir import meta
 from rushlight.passes.functional_views import FunctionalViewsPass, copy_form
 
@@ -59,3 +60,14 @@ def test_operators_that_make_no_view_have_no_copy_form() -> None:
     assert copy_form(aten.view.default) is aten.view_copy.default
     assert copy_form(aten.relu.default) is None
     assert copy_form(aten.relu_.default) is None  # the operator returns the tensor to which it writes
+
+
+def test_selections_by_the_same_mask_keep_the_same_size() -> None:
+    class Selections(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            first, second = x[mask], y.permute(1, 0).exp()[mask]
+            return torch.where(first > 0, first, second)
+
+    inputs = torch.randn(6, 3), torch.randn(3, 6), torch.tensor([True, False, True, True, False, True])
+    program = rushlight.compile(Selections(), inputs, partitioner=())
+    torch.testing.assert_close(rushlight.load(program)(*inputs), Selections()(*inputs))

@@ -6,9 +6,12 @@ import operator
 from typing import Any
 
 import torch
+from sympy import Symbol
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.fx.node import map_aggregate
+from torch.utils._pytree import tree_leaves
 from typing_extensions import override
 
 from rushlight.ir import meta
@@ -75,7 +78,20 @@ def copy_form(op: OpOverload) -> OpOverload | None:
 
 
 def _may_refresh(node: Node) -> bool:
-    return not meta.makes_symbols(node) and not node.target.is_view  # type: ignore[union-attr]
+    """Returns whether a node can be evaluated again: its result has no sizes that only the node defines.
+
+    A second selection by the same mask has the sizes of the first one. A new evaluation would give it other
+    symbols.
+    """
+    if meta.makes_symbols(node) or node.target.is_view:  # type: ignore[union-attr]
+        return False
+    known = set[Symbol]().union(*(_data_dependent_sizes(meta.get_val(used)) for used in node.all_input_nodes))
+    return _data_dependent_sizes(meta.get_val(node)) <= known
+
+
+def _data_dependent_sizes(val: object) -> set[Symbol]:
+    tensors = [item for item in tree_leaves(val) if isinstance(item, (torch.Tensor, torch.SymInt))]
+    return set[Symbol]().union(*map(free_unbacked_symbols, tensors))
 
 
 def _in_memory_format(val: object, evaluator: Evaluator) -> Any:
