@@ -86,14 +86,14 @@ _THROUGHPUT = """## Several callers
 Several threads call a network at the same time. Each thread has its own method (in other systems: session
 or interpreter), which uses one thread. The columns of the other systems show their calls per second divided
 by those of Rushlight: a value below 1 means that Rushlight is faster. `python -m benchmarks.throughput`
-measures them. Machine: {machine}.
+measures this table. Machine: {machine}.
 """
 _SHAPES = """## Dynamic sizes
 
 One program with a dynamic size runs with each of these sizes (sequence length or image size). *Ratio to one
 size* is its time divided by that of a Rushlight program for this size alone. The columns of the other
 systems show the time of Rushlight divided by that of their programs with a dynamic size.
-`python -m benchmarks.shapes` measures them. Machine: {machine}.
+`python -m benchmarks.shapes` measures this table. Machine: {machine}.
 """
 
 
@@ -225,7 +225,7 @@ def _quantized_networks(results: Results) -> list[str]:
         "## Accuracy and file size of int8 networks\n",
         f"The first value of a cell is the share of {SAMPLES} inputs for which the index of the largest "
         "output is that of the float32 network. The second value is the size of the file divided by the size "
-        "of the smallest float32 file. [Quantization](quantization.md#figures) has more figures.\n",
+        "of the smallest float32 file. [Quantization](quantization.md#measured-accuracy) has more figures.\n",
         *_table(["", *(SYSTEMS[name].label for name in systems)], body),
     ]
 

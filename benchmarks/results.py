@@ -142,7 +142,7 @@ def ratio(block: dict[str, Row], int8: bool, system: str | None = None) -> tuple
     return ours.milliseconds / theirs.milliseconds, ours, theirs
 
 
-WITHHELD = "kept from every system"
+WITHHELD = "disabled in every system"
 """The key of the instruction set that a run did not use."""
 _INSTRUCTIONS = {
     "avx2": "AVX2",

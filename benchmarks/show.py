@@ -85,7 +85,7 @@ COMPILE = (
     "",
     *(f"{label}, s" for label in COMPILERS.values()),
     *(f"{label}, planned MB" for label in COMPILERS.values()),
-    "planned, ours / ExecuTorch's",
+    "planned, Rushlight / ExecuTorch",
 )
 
 
@@ -109,11 +109,11 @@ def planned_cells(systems: dict[str, dict[str, float]]) -> list[str]:
     return [number(ours, 1e-6), number(theirs, 1e-6), number(ours / theirs) if ours and theirs else ""]
 
 
-LOWERING = ("", "ours, s", "ExecuTorch, s", "ratio", "our delegates", "ExecuTorch's")
+LOWERING = ("", "Rushlight, s", "ExecuTorch, s", "ratio", "Rushlight delegates", "ExecuTorch delegates")
 
 
 def lowering_cells(results: Results) -> list[list[str]]:
-    """Returns rows of: kind, our seconds, ExecuTorch's, their ratio, our delegates, ExecuTorch's."""
+    """Returns rows of: kind, seconds of Rushlight and of ExecuTorch, their ratio, delegates of both."""
     rows = []
     for kind, by_package in results.lowering.items():
         seconds, delegates = (
