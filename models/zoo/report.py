@@ -19,16 +19,16 @@ WHAT = {
     "control_flow": "`cond`, loops, `map`, `scan`; dynamic shapes; shapes that depend on data",
     "domains": "generation, audio, graphs, detection, recommendation, control",
     "torchvision": "classification, segmentation, parts of detectors, video, optical flow",
-    "timm": "one or two networks of a family",
-    "transformers": "text, vision, speech, several modes, caches; two small layers each",
+    "timm": "one or two networks of each family",
+    "transformers": "text, vision, speech, multimodal models, caches; two small layers each",
 }
 
 _HEAD = """# Model zoo
 
 This page shows for how many networks and modules of well-known libraries the results of Rushlight agree
-with eager PyTorch. Each model is exported by `torch.export`, compiled by `rushlight.compile`, loaded,
-executed, and compared with eager PyTorch, in a separate process. These commands write this page, in a
-checkout of the repository:
+with eager PyTorch. For each model, a separate process calls `torch.export` and `rushlight.compile`, executes
+the program, and compares the results with eager PyTorch. These commands write this page, in a checkout of
+the repository:
 
     python -m models.zoo.run --out results.json
     python -m models.zoo.report results.json docs/model-zoo.md
