@@ -42,8 +42,7 @@ template <int Rows, int Vectors>
 static void pair_tile(const PairTile& tile) {
   const PanelTile& t = tile.panel;
   Floats acc[Rows][Vectors];
-  zero_sums<Rows, Vectors>(acc);
-  add_bias<Rows, Vectors>(acc, t.bias);
+  start_sums<Rows, Vectors>(acc, t.bias);
   add_addend<Rows, Vectors>(acc, t);
   const uint32_t* lhs = tile.lhs;
   const uint32_t* rhs = static_cast<const uint32_t*>(t.b);

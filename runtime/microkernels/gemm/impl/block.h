@@ -82,8 +82,7 @@ static void block_tile(const BlockTile& tile) {
   alignas(kWidth * 4) float totals[Rows][Vectors * kWidth];
   {
     Floats start[Rows][Vectors];
-    zero_sums<Rows, Vectors>(start);
-    add_bias<Rows, Vectors>(start, t.bias);
+    start_sums<Rows, Vectors>(start, t.bias);
     add_addend<Rows, Vectors>(start, t);
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
       RL_UNROLL for (int j = 0; j < Vectors; ++j) store(totals[i] + j * kWidth, start[i][j]);

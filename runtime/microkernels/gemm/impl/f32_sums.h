@@ -79,6 +79,15 @@ template <int Rows, int Vectors>
 RL_INLINE void zero_sums(Floats (&acc)[Rows][Vectors]) {
   RL_UNROLL for (int i = 0; i < Rows; ++i) { RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{}; }
 }
+// Sets the sums of each row to the bias [columns], or to 0 if it is null.
+template <int Rows, int Vectors>
+RL_INLINE void start_sums(Floats (&acc)[Rows][Vectors], const float* bias) {
+  if (!bias) return zero_sums<Rows, Vectors>(acc);
+  RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+    const Floats value = load(bias + j * kWidth);
+    RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = value;
+  }
+}
 // Adds the bias [columns], which may be null. It is added after the products. If a large bias were added first, each
 // addition would round to its magnitude.
 template <int Rows, int Vectors>
