@@ -14,7 +14,7 @@ struct Provision {
 constexpr Provision kProvisions[] = {
     {"XnnpackBackend", "a build of Rushlight with its XNNPACK backend (-DRUSHLIGHT_BUILD_XNNPACK=ON)"},
     {"CpuBackend", "a build of Rushlight with its CPU backend"},
-    {"OpenvinoBackend", "pip install rushlight[openvino]"},
+    {"OpenvinoBackend", "pip install 'rushlight[openvino]'"},
     {"CoreMLBackend", "ExecuTorch on an Apple device; for other machines lower with another partitioner"},
     {"MPSBackend", "ExecuTorch on an Apple device; for other machines lower with another partitioner"},
     {"QnnBackend", "ExecuTorch with Qualcomm's SDK; for other machines lower with another partitioner"},

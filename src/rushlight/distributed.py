@@ -1,6 +1,6 @@
 """Prediction, evaluation, calibration and sensitivity analysis over a `ray.data` dataset, on many machines.
 
-This module needs `pip install rushlight[ray]`. Each Ray actor loads the program once. If an actor or its
+This module needs `pip install 'rushlight[ray]'`. Each Ray actor loads the program once. If an actor or its
 machine fails, Ray runs its unfinished batches again. No row is lost or counted twice, because the result of
 an actor depends only on the batch.
 """

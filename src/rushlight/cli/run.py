@@ -94,7 +94,7 @@ def _run_on_torch(options: argparse.Namespace) -> list[Any]:
     try:
         from rushlight.runtime import aten
     except ModuleNotFoundError as error:
-        raise NotSupportedError(f"--aten needs torch ({error}): pip install rushlight[compile]") from None
+        raise NotSupportedError(f"--aten needs torch ({error}): pip install 'rushlight[compile]'") from None
     load_libraries(options)
     program = aten.Runtime.get().load_program(
         options.program, data_path=options.data or None, threads=options.threads

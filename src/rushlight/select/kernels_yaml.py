@@ -310,7 +310,7 @@ def schema_of(index: KernelIndex, operator: str) -> Schema:
     except ImportError as error:
         raise ValueError(
             f"the signature of {operator} must be read from PyTorch, which is not installed: "
-            "pip install rushlight[compile]"
+            "pip install 'rushlight[compile]'"
         ) from error
     name, _, overload = operator.partition(".")
     for found in torch._C._jit_get_schemas_for_operator(name):

@@ -25,7 +25,7 @@ class Target:
         int8_group: adjacent numbers of one column in packed 8-bit weights.
         small_pair_group: `int8_group` for weights whose pairs have small sums (see
             runtime/microkernels/gemm/int8_small_sums.h); 0 if such a packing is not faster.
-        has_block_products: whether int16 products are faster than float32 products.
+        has_block_gemm: whether int16 products are faster than float32 products.
     """
 
     name: str
@@ -37,15 +37,15 @@ class Target:
     int8_lanes: int = 4
     int8_group: int = 2
     small_pair_group: int = 0
-    has_block_products: bool = False
+    has_block_gemm: bool = False
 
 
 TARGETS = {
     target.name: target
     for target in (
         Target("generic", 4, 8, 6),
-        Target("avx2", 8, 16, 6, weight_bytes=2.5, int8_lanes=8, small_pair_group=4, has_block_products=True),
-        Target("avx512", 16, 32, 14, cache=1024 * 1024, int8_lanes=16, int8_group=4, has_block_products=True),
+        Target("avx2", 8, 16, 6, weight_bytes=2.5, int8_lanes=8, small_pair_group=4, has_block_gemm=True),
+        Target("avx512", 16, 32, 14, cache=1024 * 1024, int8_lanes=16, int8_group=4, has_block_gemm=True),
         Target("neon", 4, 12, 8, int8_group=4),
         Target("rvv", 4, 12, 8),
         Target("rvv256", 8, 24, 8, int8_lanes=8),

@@ -70,7 +70,7 @@ def _tensor(tensor: Tensor, buffer: bytes | None) -> Any:
         import torch
     except ImportError:
         if is_bfloat16:
-            raise DevtoolsError("values in bfloat16 need torch: pip install rushlight[compile]") from None
+            raise DevtoolsError("values in bfloat16 need torch: pip install 'rushlight[compile]'") from None
         return array
     result = torch.from_numpy(array)
     return result.view(torch.bfloat16) if is_bfloat16 else result

@@ -33,7 +33,7 @@ def block_gemms(steps: list[PlanNode], context: Context) -> set[PlanNode]:
 
     Only linear layers are selected, because convolutional networks without norms amplify the error.
     """
-    if context.options.is_highest or not context.options.target.has_block_products:
+    if context.options.is_highest or not context.options.target.has_block_gemm:
         return set()
     works = {
         step: context.symbols.upper(product(convolution.output.sizes)) * convolution.weight.shape[1]
