@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch._export.verifier import SpecViolationError
 from torch.export import Dim, export
 from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.pass_base import PassResult
@@ -125,3 +126,28 @@ def test_the_signature_names_an_output_that_a_pass_over_graphs_replaced() -> Non
     result = ExportedProgramPassManager([ReplaceLastPass()])(program)
     assert result.modified and result.exported_program.graph_signature.user_outputs == ("aten_mul_tensor",)
     assert program.graph_signature.user_outputs != ("aten_mul_tensor",)
+
+
+def test_checks_after_each_pass_find_the_pass() -> None:
+    """Without them, a later pass may repair the program before its verifier runs."""
+
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + x
+
+    program = to_edge(torch.export.export(Model(), (torch.ones(2),))).exported_program()
+
+    def rename(old: Any, new: Any) -> Any:
+        def change(module: GraphModule) -> PassResult:
+            for node in module.graph.nodes:
+                if node.target is old:
+                    node.target = new
+            return PassResult(module, True)
+
+        return change
+
+    edge, plain = ops.edge.aten.add.Tensor, torch.ops.aten.add.Tensor
+    passes = [rename(edge, plain), rename(plain, edge)]
+    ExportedProgramPassManager(passes)(program)
+    with pytest.raises(SpecViolationError):
+        ExportedProgramPassManager(passes, run_checks_after_each_pass=True)(program)

@@ -54,7 +54,7 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
 
     Args:
         passes: a pass, a list of passes, or a list of such lists.
-        run_checks_after_each_pass: has no effect; the checks always run after each pass.
+        run_checks_after_each_pass: run the verifier of the program after each pass, and not only at the end.
         suppress_check_failures: must be False.
         steps: the largest number of runs of the list; it stops earlier if a run changes nothing.
     """
@@ -103,11 +103,17 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
     @override
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
         program, modified = exported_program, False
+        groups = [[item] for item in self.passes] if self.run_checks_after_each_pass else [self.passes]
         for _ in range(self.steps):
-            result = run_passes(program, self.passes, owned=modified)
-            program = result.exported_program
-            modified |= result.modified
-            if not result.modified:
+            changed = False
+            for group in groups:
+                result = run_passes(program, group, owned=modified)
+                program = result.exported_program
+                changed |= result.modified
+                modified |= result.modified
+                if result.modified and self.run_checks_after_each_pass:
+                    exported_program.verifier()._check_graph_module(program.graph_module)
+            if not changed:
                 break
         if modified:
             # A graph pass may have replaced an output; the signature needs the new name.

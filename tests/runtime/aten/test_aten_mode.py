@@ -372,3 +372,13 @@ def test_damaged_files(add_program: Build) -> None:
         aten.load("absent.pte")
     with pytest.raises(NotFoundError, match="'absent'"):
         load(add_program(1), "absent")
+
+
+def test_outputs_may_share_the_memory_of_the_method() -> None:
+    method = aten.Runtime.get().load_program(rushlight.compile(torch.nn.ReLU(), (X,), partitioner=()).buffer)
+    forward = method.load_method("forward")
+    (shared,) = forward.execute((X,), clone_outputs=False)
+    (own,) = forward.execute((X,))
+    forward.execute((-X,))
+    torch.testing.assert_close(shared, torch.relu(-X))
+    torch.testing.assert_close(own, torch.relu(X))

@@ -71,8 +71,6 @@ class Inspector:
         delegate_time_scale_converter: a function from the identifier of a step and a time of the backend to a
             time in `target_time_scale`. By default, the times of backends have the unit of the runtime's
             clock.
-        enable_module_hierarchy: has no effect: events always have their modules.
-        reference_graph_name: has no effect: the Inspector always shows the operators of the edge program.
         debug_buffer: the recorded values as bytes, instead of `debug_buffer_path`.
 
     Attributes:
@@ -94,8 +92,6 @@ class Inspector:
         debug_buffer_path: str | os.PathLike[str] | None = None,
         delegate_metadata_parser: MetadataParser | None = None,
         delegate_time_scale_converter: TimeConverter | None = None,
-        enable_module_hierarchy: bool = False,
-        reference_graph_name: str = EDGE_DIALECT_GRAPH_KEY,
         *,
         debug_buffer: bytes | None = None,
     ) -> None:
@@ -341,14 +337,13 @@ class Inspector:
     def calculate_numeric_gap(
         self,
         distance: str | NumericalComparatorBase,
-        disable_debug_handle_valdiation: bool = False,
+        *,
         reference_graph: str | None = None,
     ) -> DataFrame:
         """Compares values like `numeric_gaps`, and returns a pandas DataFrame. This needs pandas.
 
         Args:
             distance: the comparator, or its name: "MSE", "L1", "SNR", "COSINE" or "MAX".
-            disable_debug_handle_valdiation: has no effect: operators without a reference value have no row.
             reference_graph: as for `numeric_gaps`.
 
         Returns:

@@ -73,7 +73,7 @@ class Method:
 
         Args:
             inputs: tensors (of torch, numpy or DLPack) and scalars.
-            clone_outputs: has no effect: outputs always own their memory.
+            clone_outputs: if False, outputs share the memory of the method, and the next run changes them.
 
         Returns:
             The outputs. Tensors are torch tensors if an input is a torch tensor, or if no input is a tensor.
@@ -95,7 +95,9 @@ class Method:
                 with torch.no_grad():
                     for chain in range(len(self._plan.chains)):
                         self._run_chain(chain)
-                    outputs = [_copy(self._get(index)) for index in self._plan.outputs]
+                    outputs = [self._get(index) for index in self._plan.outputs]
+                    if clone_outputs:
+                        outputs = _copy(outputs)
             finally:
                 self._running_thread = None
         if not has_torch(inputs):
