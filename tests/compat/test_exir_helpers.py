@@ -170,3 +170,9 @@ def test_out_variants_of_out_variants_and_of_operators_without_one() -> None:
             RuntimeError, match=r"schema mismatched with functional op.\n.*third.out\(Tensor x, int y"
         ):
             helpers.to_out_variant(torch.ops.rushlight_near_miss.third.default)
+
+
+def test_options_of_the_old_front_end_are_refused() -> None:
+    assert helpers.ExirDynamoConfig().verbose
+    with pytest.raises(ValueError, match="allow_rnn=False is not supported"):
+        helpers.ExirDynamoConfig(allow_rnn=False)

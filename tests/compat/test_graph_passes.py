@@ -50,6 +50,17 @@ class Net(torch.nn.Module):
         return x @ self.weight.exp() + torch.full((3,), 2.0)
 
 
+class Returned(torch.nn.Module):
+    """Computes its output from the weight alone."""
+
+    def __init__(self, weight: torch.nn.Parameter) -> None:
+        super().__init__()
+        self.weight = weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.weight * 2
+
+
 class Stored(torch.nn.Module):
     """A weight in int8."""
 
@@ -233,8 +244,36 @@ def test_outputs_may_be_constants() -> None:
 
     program = constant_prop_pass(to_edge(export(Sum(), ())).exported_program())
     program._validate()
-    (output,) = program.graph_signature.user_outputs
-    assert str(output).startswith("_prop_tensor_constant") and program.module()() == 8
+    assert calls(program.graph_module) == ["clone.default"] and program.module()() == 8
+
+
+@pytest.mark.parametrize(
+    ("skips", "expected"), [(True, "clone.default"), (False, "dim_order_ops._clone_dim_order.default")]
+)
+def test_constants_that_are_outputs_are_cloned(skips: bool, expected: str) -> None:
+    class Two(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.randn(2, 3))
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return self.weight.exp(), x + 1, self.weight
+
+    net, x = Two(), torch.randn(4)
+    manager = to_edge(export(net, (x,)))
+    program = constant_prop_pass(manager.exported_program(), _skip_dim_order=skips)
+    program._validate()
+    assert calls(program.graph_module).count(expected) == 2
+    method = Runtime.get().load_program(manager.to_executorch().buffer).load_method("forward")
+    for found, wanted in zip(method.execute([x]), net(x), strict=True):
+        torch.testing.assert_close(found, wanted)
+
+
+def test_clones_in_programs_of_torch_are_operators_of_torch() -> None:
+    net, x = Net(), torch.randn(4, 2)
+    program = constant_prop_pass(export(Returned(net.weight), (x,)))
+    assert any(node.target is aten.clone.default for node in program.graph.nodes)
+    torch.testing.assert_close(program.module()(x), net.weight * 2)
 
 
 def test_weights_stay_quantized_and_bodies_stay_as_they_are(caplog: pytest.LogCaptureFixture) -> None:

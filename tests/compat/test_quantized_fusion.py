@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch.export import export
 
@@ -52,6 +53,20 @@ def test_the_pass_fuses() -> None:
     x, y = torch.randn(3, 5), torch.randn(3, 5)
     before, after = (m.exported_program().module()(x, y) for m in (manager, fused))
     torch.testing.assert_close(after, before, atol=0.05, rtol=0)
+
+
+def test_given_values_must_be_those_of_the_program() -> None:
+    manager = quantized()
+    values = get_node_value_dict(manager.exported_program())
+    (name,) = (name for name, tensor in values.items() if tensor.shape == (3, 5))
+    fused = manager.transform([QuantFusionPass(node_value_dict=values)])
+    assert names(fused).count("quantized_decomposed.add.default") == 2
+    with pytest.raises(ValueError, match=f"another tensor as '{name}'"):
+        manager.transform([QuantFusionPass(node_value_dict={name: values[name] + 1})])
+    with pytest.raises(ValueError, match="no tensor named 'missing'"):
+        manager.transform([QuantFusionPass(node_value_dict={"missing": values[name]})])
+    with pytest.raises(ValueError, match="_fix_node_meta_val=False"):
+        QuantFusionPass(_fix_node_meta_val=False)
 
 
 def test_constants_are_computed_too() -> None:

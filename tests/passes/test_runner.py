@@ -17,7 +17,7 @@ from rushlight.ir.edge_ops import ops
 from rushlight.ir.errors import PassError, VerificationError
 from rushlight.ir.facts import facts_of
 from rushlight.ir.fingerprint import fingerprint, first_difference
-from rushlight.passes.base import GraphPass, ProgramPass
+from rushlight.passes.base import AnyPass, GraphPass, ProgramPass, name_of
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
 from rushlight.passes.runner import CHECK, PRINT, run_passes
 from rushlight.runtime import Runtime
@@ -121,17 +121,25 @@ def test_an_invalid_graph_is_refused_with_the_name_of_the_pass(relu: ExportedPro
         run_passes(relu, [upside_down])
 
 
+def to_neg(module: GraphModule) -> PassResult:
+    """A pass of a user, which rewrites the graph in place."""
+    (node,) = module.graph.find_nodes(op="call_function", target=ops.edge.aten.relu.default)
+    node.target = ops.edge.aten.neg.default
+    return PassResult(module, True)
+
+
+@pytest.mark.parametrize("thorough", ["0", "1"])
+@pytest.mark.parametrize("item", [ReluToNeg(), to_neg], ids=["compiler", "user"])
 def test_the_dialect_is_verified_after_each_pass(
-    relu: ExportedProgram, monkeypatch: pytest.MonkeyPatch
+    relu: ExportedProgram, monkeypatch: pytest.MonkeyPatch, item: AnyPass, thorough: str
 ) -> None:
     def refuse(module: GraphModule) -> None:
         raise VerificationError("no neg here")
 
-    monkeypatch.delenv(CHECK)
-    run_passes(relu, [ReluToNeg()], verify=refuse)
-    monkeypatch.setenv(CHECK, "1")
-    with pytest.raises(PassError, match="ReluToNeg made a graph that violates the rules.*\n.*no neg here"):
-        run_passes(relu, [ReluToNeg()], verify=refuse)
+    monkeypatch.setenv(CHECK, thorough)
+    named = f"{name_of(item)} made a graph that violates the rules.*\n.*no neg here"
+    with pytest.raises(PassError, match=named):
+        run_passes(relu, [item], verify=refuse)
 
 
 @pytest.mark.parametrize(("names", "printed"), [("ReluToNeg", True), ("all", True), ("Other", False)])

@@ -14,7 +14,7 @@ from rushlight.exir import to_edge
 from rushlight.format.pte import program_fingerprint
 from rushlight.runtime import Runtime
 from rushlight.runtime.errors import NotFoundError
-from rushlight.runtime.portable_lib import _load_for_executorch_from_buffer
+from rushlight.runtime.portable_lib import _load_bundled_program_from_buffer, _load_for_executorch_from_buffer
 
 
 class Model(torch.nn.Module):
@@ -122,3 +122,19 @@ def test_executorchs_functions_and_copies_record_too(plain: bytes, tmp_path: Pat
     copy = pickle.loads(pickle.dumps(rushlight.load(plain, enable_etdump=True)))
     copy(X)
     assert len(dump_of(copy.program)[0].run_data) == 2
+
+
+@pytest.mark.parametrize("size", ["debug_buffer_size", "etdump_buffer_size"])
+def test_sizes_of_buffers_need_an_event_trace(plain: bytes, size: str) -> None:
+    options: dict[str, Any] = {size: 64}
+    with pytest.raises(ValueError, match=f"{size}=64 needs an event trace: add enable_etdump=True"):
+        Runtime.get().load_program(plain, **options)
+    with pytest.raises(ValueError, match=f"{size}=64 needs an event trace"):
+        rushlight.load(plain, **options)
+
+
+def test_the_pybindings_refuse_sizes_that_have_no_use(plain: bytes) -> None:
+    with pytest.raises(ValueError, match="debug_buffer_size=64 needs an event trace"):
+        _load_for_executorch_from_buffer(plain, debug_buffer_size=64)
+    with pytest.raises(ValueError, match="non_const_pool_size=-1 is negative"):
+        _load_bundled_program_from_buffer(plain, non_const_pool_size=-1)

@@ -195,3 +195,19 @@ def test_values_of_other_types_are_refused(old: str, new: str, message: str, tmp
     path.write_text(ADD.replace(old, new))
     with pytest.raises(ValueError, match=f"functions.yaml: .*{message}"):
         read_kernels(path, None)
+
+
+def test_operators_that_pytorch_cannot_call_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "- func: my::{}(Tensor x, *, Tensor(a!) out) -> Tensor(a!)\n  kernels:\n    - arg_meta: {}\n"
+    one = text.format("one.out", "null") + "      kernel_name: mine::one\n"
+    two = text.format("two.out", "{x: [T0, D0], out: [T0, D0]}") + "      kernel_name: mine::two\n"
+    path = tmp_path / "custom.yaml"
+    aliases = "  type_alias: {T0: [Float]}\n  dim_order_alias: {D0: [0, 1]}\n"
+    path.write_text(one + two.replace("  kernels:", aliases + "  kernels:"))
+    out = tmp_path / "out"
+    assert main(["torch", "--custom-ops-yaml", str(path), "--library", "x", "--out", str(out)]) == 0
+    assert "left out, without a kernel for all dtypes: my::two.out" in capsys.readouterr().err
+    source = (out / "register_torch.cpp").read_text()
+    assert "mine::native::one" in source and "two" not in source

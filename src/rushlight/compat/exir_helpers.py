@@ -8,7 +8,7 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -64,12 +64,25 @@ class experimental(deprecated):
 
 @dataclass
 class ExirDynamoConfig:
-    """Options of an old front end, which torch.export replaces. They have no effect."""
+    """Options of an old front end, which torch.export replaces.
+
+    Raises:
+        ValueError: an option is not the default, because torch.export has no such option.
+    """
 
     allow_rnn: bool = True
     verbose: bool = True
     assume_static_by_default: bool = False
     do_not_emit_runtime_asserts: bool = True
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            given = getattr(self, option.name)
+            if given != option.default:
+                raise ValueError(
+                    f"{option.name}={given!r} is not supported, because torch.export exports programs; use "
+                    f"{option.name}={option.default}"
+                )
 
 
 def eval_expr(symint: IntLike) -> int | None:

@@ -143,7 +143,8 @@ def constant_prop_pass(
         exported_program: an edge program.
         custom_skip_targets: operators that are not computed, by default `full` and edge operators that
             dequantize.
-        _skip_dim_order: has no effect here.
+        _skip_dim_order: return clones of constants that are outputs by `aten.clone`; False uses
+            `dim_order_ops._clone_dim_order`.
 
     Returns:
         The same program.
@@ -173,10 +174,30 @@ def constant_prop_pass(
             constants.add(new, value)
             node.replace_all_uses_with(new)
     eliminate_dead_code(graph)
+    _clone_returned_constants(exported_program, _skip_dim_order)
     _name_outputs(exported_program)
     _keep_used_constants(exported_program)
     exported_program.graph_module.recompile()
     return exported_program
+
+
+def _clone_returned_constants(program: ExportedProgram, skip_dim_order: bool) -> None:
+    """Returns a clone of each stored tensor that is an output of the program."""
+    stored, graph = constant_inputs(program), program.graph
+    clone: Any = ops.edge.aten.clone.default
+    if not skip_dim_order:
+        clone = ops.edge.dim_order_ops._clone_dim_order.default
+    if program.dialect != "EDGE":
+        clone = clone._op
+    output = graph.output_node()
+    results: Any = output.args[0]
+    for position, node in enumerate(results):
+        if isinstance(node, Node) and node.name in stored:
+            with graph.inserting_before(output):
+                copied = graph.call_function(clone, (node,))
+            meta.add_all(node, copied)
+            results = (*results[:position], copied, *results[position + 1 :])
+    output.args = (results,)
 
 
 def _name_outputs(program: ExportedProgram) -> None:

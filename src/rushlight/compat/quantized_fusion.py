@@ -27,24 +27,45 @@ class QuantFusionPass(FuseQuantizedPass):
     The pass uses only operators for which this package has kernels.
 
     Args:
-        _fix_node_meta_val: has no effect; values in the metadata are always computed.
-        node_value_dict: has no effect; constants are read from the program.
+        _fix_node_meta_val: must be True, because the pass always computes the values of new nodes.
+        node_value_dict: stored tensors by the name of their placeholder, as `_get_node_value_dict` returns
+            them. The pass reads the tensors from the program, and checks that they are these tensors.
+
+    Raises:
+        ValueError: `_fix_node_meta_val` is False; or, when the pass runs, the program stores another tensor
+            under a name of `node_value_dict`.
     """
 
     def __init__(
         self,
-        _fix_node_meta_val: bool = False,
+        _fix_node_meta_val: bool = True,
         node_value_dict: Mapping[str, torch.Tensor] | None = None,
     ) -> None:
         super().__init__(ExecutorchBackendConfig().has_kernel)
+        if not _fix_node_meta_val:
+            raise ValueError(
+                "_fix_node_meta_val=False is not supported, because the pass always computes the values of "
+                "new nodes; use _fix_node_meta_val=True"
+            )
+        self.node_value_dict = dict(node_value_dict or {})
 
     @override
     def rewrite(self, program: MethodProgram) -> bool:
+        self._check_values(program)
         changed = super().rewrite(program) | _fuse_computed_embeddings(program)
         for node in program.graph.nodes:
             if isinstance(node.target, BackendOpOverload) and node.target.namespace == "quantized_decomposed":
                 node.target = to_edge_op(node.target._op)
         return changed
+
+    def _check_values(self, program: ExportedProgram) -> None:
+        stored = get_node_value_dict(program)
+        for name, tensor in self.node_value_dict.items():
+            found = stored.get(name)
+            if found is None:
+                raise ValueError(f"node_value_dict: the program stores no tensor named {name!r}")
+            if found is not tensor and not (found.dtype == tensor.dtype and torch.equal(found, tensor)):
+                raise ValueError(f"node_value_dict: the program stores another tensor as {name!r}")
 
 
 def _fuse_computed_embeddings(program: MethodProgram) -> bool:

@@ -48,9 +48,9 @@ class CaptureConfig:
     """The options of an old export function of ExecuTorch. torch.export replaces this function.
 
     Args:
-        pt2_mode, enable_functionalization: must be True, because torch.export exports programs.
+        pt2_mode, enable_functionalization, enable_aot: must be True, because torch.export exports
+            programs, and parameters are always inputs of their graphs.
         enable_dynamic_shape: if True, `dynamic_shapes` must define the dynamic dimensions.
-        enable_aot: has no effect. Parameters are always inputs of the graph.
         _dynamo_config: must be None.
         _unlift, _use_old_decomp_table: must be False.
     """
@@ -58,7 +58,7 @@ class CaptureConfig:
     pt2_mode: bool = True
     enable_functionalization: bool = True
     enable_dynamic_shape: bool = False
-    enable_aot: bool = False
+    enable_aot: bool = True
     _dynamo_config: Any = None
     _unlift: bool = False
     _use_old_decomp_table: bool = False
@@ -72,8 +72,6 @@ class CaptureConfig:
         Raises:
             ValueError: torch.export does not support an option.
         """
-        if not isinstance(self.enable_aot, bool):
-            raise ValueError(f"enable_aot={self.enable_aot!r} must be a bool")
         if self.enable_dynamic_shape and dynamic_shapes is None:
             raise ValueError(
                 "enable_dynamic_shape=True has no effect without dynamic dimensions: pass them as "
@@ -82,6 +80,7 @@ class CaptureConfig:
         expected = {
             "pt2_mode": True,
             "enable_functionalization": True,
+            "enable_aot": True,
             "_dynamo_config": None,
             "_unlift": False,
             "_use_old_decomp_table": False,

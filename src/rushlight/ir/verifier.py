@@ -174,6 +174,9 @@ def _layout_argument_is_valid(node: Node, options: Options) -> str | None:
     op = _operator(node)
     if op is None or isinstance(node.target, BackendOpOverload):
         return None
+    # A clone without a memory format keeps the dim order.
+    if op is torch.ops.aten.clone.default and node.kwargs.get("memory_format") is None:
+        return None
     return wrong_layout_name(op, options)
 
 

@@ -1,9 +1,9 @@
 """Runs passes, checks their results, names the pass in each error, and prints graphs on request.
 
-The environment variable RUSHLIGHT_PRINT_PASSES is a list of pass names (separated by commas) or `all`. The
-graphs before and after these passes are printed to standard error. With RUSHLIGHT_CHECK_PASSES=1, each pass
-gets a separate copy of the program, which it must not change, and its result is verified. Otherwise only
-passes of the user are checked, and all passes of the compiler rewrite the same copy of the program.
+Each result is checked: its graphs are valid, and follow the rules of their dialect. All passes of the
+compiler rewrite the same copy of the program. With RUSHLIGHT_CHECK_PASSES=1, each of them gets a separate
+copy instead, which it must not change. The environment variable RUSHLIGHT_PRINT_PASSES is a list of pass
+names (separated by commas) or `all`. The graphs before and after these passes are printed to standard error.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def run_passes(
             constructed with it.
         passes: passes over programs, passes over graph modules, functions that take a graph module and return
             a `PassResult`, and pass managers.
-        verify: checks a graph against its dialect; called after each pass if RUSHLIGHT_CHECK_PASSES is set.
+        verify: checks a graph against its dialect; called after each pass that changed the program.
         owned: whether `program` may be changed in place, because the caller does not use it later.
 
     Returns:
@@ -84,6 +84,8 @@ class _Runner:
             modified = self._run_checked(item, name)
         else:
             modified = self._run_compiler_pass(item)
+        if modified:
+            self._check_graphs(name)
         self.modified |= modified
         if prints:
             self._print(f"after {name}: {'modified' if modified else 'not modified'}")
@@ -121,9 +123,6 @@ class _Runner:
         if modified != (self.program is not given):
             shown = "its argument" if modified else "another program"
             raise PassError(f"{name} returned modified={modified}, but its result is {shown}")
-        if modified:
-            self._check_graphs(name)
-            self._verify_after(name)
         return modified
 
     def _run_user_pass(self, item: AnyPass, name: str) -> bool:
@@ -140,7 +139,7 @@ class _Runner:
             modified = self._run_on_graph(item, name, program)
         # A pass of the user may change the program in place and nevertheless return modified=False.
         if modified or first_difference(before, fingerprint(self.program)) is not None:
-            self._check_graphs(name)
+            self._lint(name)
             for module in graph_modules(self.program.graph_module):
                 complete_values(module)
             modified = True
@@ -181,13 +180,8 @@ class _Runner:
         return program.facts != known.facts
 
     def _check_graphs(self, name: str) -> None:
-        for module in graph_modules(self.program.graph_module):
-            try:
-                module.graph.lint()
-            except RuntimeError as error:
-                raise PassError(f"{name} made an invalid graph: {error}") from error
-
-    def _verify_after(self, name: str) -> None:
+        """Raises PassError with the name of the pass if a graph is invalid or violates its dialect."""
+        self._lint(name)
         if self._verify is None:
             return
         try:
@@ -196,6 +190,13 @@ class _Runner:
             raise PassError(
                 f"{name} made a graph that violates the rules of its dialect:\n{error}"
             ) from error
+
+    def _lint(self, name: str) -> None:
+        for module in graph_modules(self.program.graph_module):
+            try:
+                module.graph.lint()
+            except RuntimeError as error:
+                raise PassError(f"{name} made an invalid graph: {error}") from error
 
     def _print(self, what: str) -> None:
         print(f"== {what}\n{format_graph(self.program.graph_module)}", file=sys.stderr)

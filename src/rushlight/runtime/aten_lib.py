@@ -24,13 +24,12 @@ from rushlight.runtime.portable_lib import (
     _threadpool_get_thread_count,
     _unsafe_reset_threadpool,
 )
-from rushlight.runtime.program import DataSource, ProgramSource, Verification
+from rushlight.runtime.program import DataSource, ProgramSource, Verification, trace_sizes
 from rushlight.runtime.pybindings import (
     ExecuTorchMethod,
     ExecuTorchModule,
     ExecuTorchProgram,
     Loaders,
-    trace_of,
 )
 
 __all__ = [
@@ -149,8 +148,14 @@ def _load_bundled_program_from_buffer(buffer: bytes, non_const_pool_size: int = 
 
     Args:
         buffer: the bytes of the .bpte file.
-        non_const_pool_size: has no effect, because torch allocates the memory that the methods need.
+        non_const_pool_size: the size in bytes of ExecuTorch's pool for bundled values. No pool is needed
+            here, so that each size is large enough. It must not be negative.
+
+    Raises:
+        ValueError: the size is negative.
     """
+    if non_const_pool_size < 0:
+        raise ValueError(f"non_const_pool_size={non_const_pool_size} is negative")
     return BundledModule(buffer)
 
 
@@ -167,10 +172,10 @@ def _load_for_executorch_from_bundled_program(
         data_map_buffer: the path or the bytes of a .ptd file with the program's external data.
         enable_etdump: must be False, because ATen mode does not record event traces. A hook of
             `rushlight.runtime.aten` receives all values.
-        debug_buffer_size: has no effect without an event trace.
+        debug_buffer_size: must be 0, because there is no event trace.
     """
     return ExecuTorchModule(
-        _open(module.program, data_map_buffer, trace_of(enable_etdump, debug_buffer_size))
+        _open(module.program, data_map_buffer, trace_sizes(enable_etdump, debug_buffer_size))
     )
 
 

@@ -16,6 +16,7 @@ from rushlight.runtime.program import (
     ProgramSource,
     contents,
     load_native,
+    trace_sizes,
 )
 from rushlight.runtime.pytree import LEAF, Tree, parse_names, parse_tree
 
@@ -311,6 +312,7 @@ def load(
     Raises:
         FileMissingError: a file does not exist. The error is also a FileNotFoundError.
         InvalidProgramError: the program is truncated, damaged, or not a .pte file, or its digest is wrong.
+        ValueError: a buffer size is given without `enable_etdump=True`.
     """
     found = contents(source)
     if found is not None:
@@ -319,7 +321,7 @@ def load(
         source = bytes(source)
     if isinstance(data_path, memoryview):
         data_path = bytes(data_path)
-    trace = (etdump_buffer_size, debug_buffer_size) if enable_etdump else None
+    trace = trace_sizes(enable_etdump, debug_buffer_size, etdump_buffer_size)
     return _load(
         source, data_path, threads, backend_options, trace, (max_instructions, max_memory), verify_digest
     )

@@ -5,13 +5,12 @@ from __future__ import annotations
 from rushlight.runtime import _native
 from rushlight.runtime._native import MethodMeta, TensorInfo
 from rushlight.runtime.bundled import BundledModule
-from rushlight.runtime.program import DataSource, ProgramSource, Verification, load_native
+from rushlight.runtime.program import DataSource, ProgramSource, Verification, load_native, trace_sizes
 from rushlight.runtime.pybindings import (
     ExecuTorchMethod,
     ExecuTorchModule,
     ExecuTorchProgram,
     Loaders,
-    trace_of,
 )
 
 __all__ = [
@@ -55,8 +54,14 @@ def _load_bundled_program_from_buffer(buffer: bytes, non_const_pool_size: int = 
 
     Args:
         buffer: the bytes of the .bpte file.
-        non_const_pool_size: has no effect, because the runtime allocates the memory that the methods need.
+        non_const_pool_size: the size in bytes of ExecuTorch's pool for bundled values. No pool is needed
+            here, so that each size is large enough. It must not be negative.
+
+    Raises:
+        ValueError: the size is negative.
     """
+    if non_const_pool_size < 0:
+        raise ValueError(f"non_const_pool_size={non_const_pool_size} is negative")
     return BundledModule(buffer)
 
 
@@ -75,7 +80,7 @@ def _load_for_executorch_from_bundled_program(
         debug_buffer_size: the size in bytes of the buffer for recorded tensors.
     """
     return ExecuTorchModule(
-        _open(module.program, data_map_buffer, trace_of(enable_etdump, debug_buffer_size))
+        _open(module.program, data_map_buffer, trace_sizes(enable_etdump, debug_buffer_size))
     )
 
 

@@ -141,6 +141,33 @@ def read_etdump(program: _native.Program) -> tuple[bytes, bytes]:
     return dump, debug
 
 
+def trace_sizes(
+    enable_etdump: bool, debug_buffer_size: int, etdump_buffer_size: int = ETDUMP_BUFFER_SIZE
+) -> tuple[int, int] | None:
+    """Returns the sizes of the buffers of an event trace.
+
+    Args:
+        enable_etdump: record an event trace.
+        debug_buffer_size: the size in bytes of the buffer for recorded tensors.
+        etdump_buffer_size: the size in bytes of the buffer for events.
+
+    Returns:
+        The sizes of the buffers for events and for recorded tensors in bytes; None without an event trace.
+
+    Raises:
+        ValueError: a size is given, but no event trace is recorded.
+    """
+    if enable_etdump:
+        return etdump_buffer_size, debug_buffer_size
+    for name, given, default in (
+        ("debug_buffer_size", debug_buffer_size, 0),
+        ("etdump_buffer_size", etdump_buffer_size, ETDUMP_BUFFER_SIZE),
+    ):
+        if given != default:
+            raise ValueError(f"{name}={given} needs an event trace: add enable_etdump=True")
+    return None
+
+
 def write_etdump(program: _native.Program, etdump_path: PathLike, debug_buffer_path: PathLike | None) -> None:
     """Writes the event trace of a native program. See `Program.write_etdump_result_to_file`.
 
@@ -364,7 +391,7 @@ class Runtime:
         Args:
             data: a path (the file is mapped), bytes (used without a copy), a file object, or a compiled
                 program.
-            verification: has no effect: the whole program is always checked.
+            verification: the least that is checked. The whole program is checked at each level.
             enable_etdump: record the events of loads and runs. `write_etdump_result_to_file` writes them.
             debug_buffer_size: the size in bytes of the buffer for the outputs of instructions in the event
                 trace; 0 does not record outputs.
@@ -387,9 +414,11 @@ class Runtime:
             FileMissingError: a file does not exist. The error is also a FileNotFoundError.
             InvalidProgramError: the program is truncated, damaged, or not a .pte file.
             InvalidExternalDataError: a .ptd file is truncated, damaged, or not a .ptd file.
+            ValueError: a buffer size is given without `enable_etdump=True`.
         """
+        trace = trace_sizes(enable_etdump, debug_buffer_size, etdump_buffer_size)
         program = load_native(data, data_path, threads)
         program.set_limits(max_instructions, max_memory)
-        if enable_etdump:
-            program.enable_etdump(etdump_buffer_size, debug_buffer_size)
+        if trace is not None:
+            program.enable_etdump(*trace)
         return Program(program, backend_options)

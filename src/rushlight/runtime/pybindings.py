@@ -10,10 +10,10 @@ from rushlight.runtime import _native
 from rushlight.runtime._native import Method, MethodMeta
 from rushlight.runtime.errors import InvalidArgumentError, InvalidStateError, NotSupportedError
 from rushlight.runtime.program import (
-    ETDUMP_BUFFER_SIZE,
     DataSource,
     ProgramSource,
     Verification,
+    trace_sizes,
     write_etdump,
 )
 
@@ -206,18 +206,13 @@ class ExecuTorchModule:
         self._program.write_etdump_result_to_file(path, debug_buffer_path)
 
 
-def trace_of(enable_etdump: bool, debug_buffer_size: int) -> tuple[int, int] | None:
-    """Returns the sizes of the buffers for events and for recorded tensors, or None without event trace."""
-    return (ETDUMP_BUFFER_SIZE, debug_buffer_size) if enable_etdump else None
-
-
 @dataclass(frozen=True)
 class Loaders:
     """Functions that load a program or a module, from a file or from bytes.
 
     Attributes:
         open: a function that loads a program. Its arguments are the program, the external data, and the
-            result of `trace_of`.
+            result of `trace_sizes`.
     """
 
     open: Callable[[ProgramSource, DataSource | None, tuple[int, int] | None], ExecuTorchProgram]
@@ -232,7 +227,7 @@ class Loaders:
     ) -> ExecuTorchModule:
         """Loads a module from a file."""
         return ExecuTorchModule(
-            self.open(program_path, data_path, trace_of(enable_etdump, debug_buffer_size))
+            self.open(program_path, data_path, trace_sizes(enable_etdump, debug_buffer_size))
         )
 
     def module_of_bytes(
@@ -245,7 +240,7 @@ class Loaders:
     ) -> ExecuTorchModule:
         """Loads a module from bytes. The external data are also bytes."""
         return ExecuTorchModule(
-            self.open(buffer, data_map_buffer, trace_of(enable_etdump, debug_buffer_size))
+            self.open(buffer, data_map_buffer, trace_sizes(enable_etdump, debug_buffer_size))
         )
 
     def program_of_file(
@@ -257,7 +252,7 @@ class Loaders:
         data_path: str | None = None,
     ) -> ExecuTorchProgram:
         """Loads a program from a file."""
-        return self.open(path, data_path, trace_of(enable_etdump, debug_buffer_size))
+        return self.open(path, data_path, trace_sizes(enable_etdump, debug_buffer_size))
 
     def program_of_bytes(
         self,
@@ -268,4 +263,4 @@ class Loaders:
         data_path: str | None = None,
     ) -> ExecuTorchProgram:
         """Loads a program from bytes."""
-        return self.open(buffer, data_path, trace_of(enable_etdump, debug_buffer_size))
+        return self.open(buffer, data_path, trace_sizes(enable_etdump, debug_buffer_size))

@@ -435,7 +435,7 @@ def torch_library(index: KernelIndex, names: Sequence[str]) -> str:
 
     The library also defines a functional operator `ns::op` for each operator `ns::op.out`. It allocates an
     out tensor with the shape and dtype of the first tensor argument, and the kernel resizes this tensor.
-    Operators without a kernel for all dtypes are left out.
+    Operators without a kernel for all dtypes are left out; `without_default_kernel` lists them.
 
     Raises:
         ValueError: an operator does not have exactly one out tensor.
@@ -445,7 +445,7 @@ def torch_library(index: KernelIndex, names: Sequence[str]) -> str:
     lines += ["#include <torch/library.h>", ""]
     spaces: dict[str, list[str]] = {}
     for name in names:
-        function = next((entry.function for entry in index.kernels.get(name, []) if entry.key is None), None)
+        function = _default_kernel(index, name)
         if function is None:
             continue
         schema = schema_of(index, name)
@@ -462,6 +462,16 @@ def torch_library(index: KernelIndex, names: Sequence[str]) -> str:
     for namespace, rows in spaces.items():
         lines += [f"TORCH_LIBRARY_FRAGMENT({namespace}, m) {{", *rows, "}", ""]
     return "\n".join(lines)
+
+
+def without_default_kernel(index: KernelIndex, names: Sequence[str]) -> list[str]:
+    """Returns the operators that have no kernel for all dtypes, which eager mode needs."""
+    return [name for name in names if _default_kernel(index, name) is None]
+
+
+def _default_kernel(index: KernelIndex, name: str) -> str | None:
+    """Returns the function that computes an operator for all dtypes."""
+    return next((entry.function for entry in index.kernels.get(name, []) if entry.key is None), None)
 
 
 def _functional(schema: Schema, function: str, out: int) -> str | None:
@@ -563,6 +573,9 @@ def _bind(options: argparse.Namespace) -> None:
         raise ValueError(f"library {options.library} has no operators")
     _write(options.out / "NativeFunctions.h", declarations(index, names))
     if options.command == "torch":
+        omitted = without_default_kernel(index, names)
+        if omitted:
+            print(f"left out, without a kernel for all dtypes: {', '.join(omitted)}", file=sys.stderr)
         _write(options.out / "register_torch.cpp", torch_library(index, names))
     else:
         _write(

@@ -132,7 +132,7 @@ class Runtime:
 
         Args:
             data: a path, bytes, a file object, or a compiled program.
-            verification: has no effect: the whole program is always checked.
+            verification: the least that is checked. The whole program is checked at each level.
             data_path: the .ptd files with the external data of the program, or the bytes of one such file.
             threads: the number of threads of delegates. torch has its own setting.
 
