@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -172,13 +173,44 @@ class CheckedPerChannelFakeQuantize(CheckedFakeQuantize):
     """Like `CheckedPerChannelMovingFakeQuantize`, with channels along any axis."""
 
 
+def check_specification(observer: object, given: Mapping[str, object], **required: object) -> None:
+    """Checks the fields of a quantization specification which torchao passes to an observer.
+
+    Args:
+        observer: the observer, which the error names.
+        given: the fields.
+        required: the only value of a field that the observer supports. Fields without a value are accepted.
+
+    Raises:
+        QuantizationError: a field has another value, or the observer does not have it.
+    """
+    unknown = given.keys() - required.keys()
+    if unknown:
+        raise QuantizationError(f"{type(observer).__name__} has no option {', '.join(sorted(unknown))}")
+    for name, value in given.items():
+        if value is not None and value != required[name]:
+            raise QuantizationError(
+                f"{type(observer).__name__} does not support {name}={value!r}; use {required[name]!r}"
+            )
+
+
 class PerTokenObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
     """Quantizes to int8 with one range for each vector along the last dimension.
 
     The ranges are computed at run time.
     """
 
-    def __init__(self, **_ignored: object) -> None:
+    def __init__(self, **specification: object) -> None:
+        check_specification(
+            self,
+            specification,
+            dtype=torch.int8,
+            quant_min=-128,
+            quant_max=127,
+            qscheme=torch.per_tensor_affine,
+            ch_axis=None,
+            is_dynamic=False,
+        )
         super().__init__(MappingType.ASYMMETRIC, torch.int8, PerToken(), -128, 127)
         self.original_dtype: torch.dtype | None = None
 
