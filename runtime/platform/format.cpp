@@ -42,13 +42,16 @@ struct Directive {
   char length = '\0';  // L stands for ll
 };
 
-// `text` begins with `signs` characters that come before padding zeros.
+bool is_control(char character) { return static_cast<unsigned char>(character) < 0x20 || character == 0x7f; }
+
+// `text` begins with `signs` characters that come before padding zeros. Control characters become question marks: names
+// in a file must not end a line of a log or change the state of a terminal.
 void put_padded(Sink& sink, const Directive& directive, const char* text, int length, int signs = 0) {
   const bool zeros = directive.zeros && !directive.is_left;
   if (zeros) sink.put(text, static_cast<size_t>(signs));
   for (int i = length; i < directive.width && !directive.is_left; ++i) sink.put(zeros ? '0' : ' ');
   const int written = zeros ? signs : 0;
-  sink.put(text + written, static_cast<size_t>(length - written));
+  for (int i = written; i < length; ++i) sink.put(is_control(text[i]) ? '?' : text[i]);
   for (int i = length; i < directive.width && directive.is_left; ++i) sink.put(' ');
 }
 

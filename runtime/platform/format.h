@@ -10,7 +10,8 @@ namespace rushlight {
 // Returns the length of the complete text. The supported conversions are d i u x X p c s f g e and %, with the flags 0
 // - + and space, a width, a precision (also *), and all length modifiers of integers. There are these differences from
 // printf: X writes lowercase digits; g writes at most six digits, rounded half up; f writes numbers with more than 15
-// digits like g; e writes all numbers like g. At an unknown conversion, the rest of the format is copied.
+// digits like g; e writes all numbers like g; s and c write control characters as question marks. At an unknown
+// conversion, the rest of the format is copied.
 int format_list(char* to, size_t size, const char* format, va_list arguments) noexcept;
 
 #if defined(__GNUC__)

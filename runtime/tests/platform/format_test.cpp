@@ -42,6 +42,12 @@ TEST(Format, WritesTextsAsTheCLibraryDoes) {
   EXPECT_SAME("%-6s|%6s|", "left", "right");
 }
 
+TEST(Format, WritesControlCharactersAsQuestionMarks) {
+  char text[64];
+  EXPECT_EQ(format_text(text, sizeof(text), "name '%s'\n%c", "a\nb\x1b[2Jc\x7f\xc3\xa4", '\r'), 20);
+  EXPECT_STREQ(text, "name 'a?b?[2Jc?\xc3\xa4'\n?");
+}
+
 TEST(Format, WritesNumbersAsTheCLibraryDoes) {
   for (const double number :
        {0.0, -0.0, 1.0, -1.5, 0.1, 1e-5, 1e-4, 123456.0, 1234567.0, 999999.5, 0.000123456, 3.14159265, 1e100, -2.5e-300,
