@@ -533,6 +533,8 @@ struct Normalize : flatbuffer::Table {
   uint32_t length() const { return scalar<uint32_t>(12, 0); }
   bool subtracts_mean() const { return scalar<bool>(14, true); }
   float epsilon() const { return scalar<float>(16, 0.0f); }
+  // Whether the step divides each row by the larger of its Euclidean norm and epsilon. Only without mean and weight.
+  bool divides_by_norm() const { return scalar<bool>(18, false); }
 };
 
 // The statistics of a group norm over [n, h, w, c]: the result is input * scale + shift, both [n, c].
@@ -1269,6 +1271,7 @@ inline constexpr flatbuffer::Field kNormalize[] = {
   {"length", flatbuffer::Kind::Scalar, 4, false, 0},
   {"subtracts_mean", flatbuffer::Kind::Bool, 1, false, 0},
   {"epsilon", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"divides_by_norm", flatbuffer::Kind::Bool, 1, false, 0},
 };
 inline constexpr flatbuffer::Bounds kNormalizeBounds[] = {
   {4, false, 0, 2147483647},
@@ -1715,7 +1718,7 @@ inline constexpr flatbuffer::TableInfo kTables[] = {
   {"Convert", kConvert, 2, nullptr, 0},
   {"Reduce", kReduce, 5, kReduceBounds, 3},
   {"Softmax", kSoftmax, 3, nullptr, 0},
-  {"Normalize", kNormalize, 7, kNormalizeBounds, 1},
+  {"Normalize", kNormalize, 8, kNormalizeBounds, 1},
   {"GroupNormStatistics", kGroupNormStatistics, 8, kGroupNormStatisticsBounds, 2},
   {"Attention", kAttention, 10, nullptr, 0},
   {"MatMul", kMatMul, 3, nullptr, 0},

@@ -174,6 +174,10 @@ struct F32Microkernels {
   // y = (x - mean) * scale * weight + bias. `weight` and `bias` are [n] or null. y may be x.
   void (*normalize)(const float* x, float* y, int64_t n, float mean, float scale, const float* weight,
                     const float* bias);
+  // Divides each row of x [rows, n] by the larger of its Euclidean norm and epsilon. The rows of x are x_step floats
+  // apart, those of y y_step. y may be x.
+  void (*divide_by_norms)(const float* x, int64_t x_step, float* y, int64_t y_step, int64_t rows, int64_t n,
+                          float epsilon);
   // Softmax or log-softmax of a row. n > 0. y may be x.
   void (*softmax)(bool logarithm, const float* x, float* y, int64_t n);
   // As softmax(), for each of `columns` columns. A column has n elements, which are `stride` floats apart.

@@ -391,6 +391,27 @@ TEST_P(F32Test, RowsAreReducedToOne) {
   }
 }
 
+TEST_P(F32Test, DividesRowsByTheirNorms) {
+  constexpr int64_t kRows = 3, kGap = 2;
+  for (const int64_t n : {1, 3, 16, 17, 100, 5000}) {
+    const int64_t step = n + kGap;
+    auto x = numbers(kRows * step);
+    std::fill(x.begin() + step, x.begin() + 2 * step, 1e-3f / static_cast<float>(n));  // its norm is below epsilon
+    std::vector<float> y(static_cast<size_t>(kRows * n) + 1, 77.0f);
+    kernels.divide_by_norms(x.data(), step, y.data(), n, kRows, n, 0.01f);
+    for (int64_t row = 0; row < kRows; ++row) {
+      double squares = 0;
+      for (int64_t i = 0; i < n; ++i)
+        squares += std::pow(static_cast<double>(x[static_cast<size_t>(row * step + i)]), 2);
+      const double norm = std::max(std::sqrt(squares), 0.01);
+      for (int64_t i = 0; i < n; ++i) {
+        ASSERT_NEAR(y[static_cast<size_t>(row * n + i)], x[static_cast<size_t>(row * step + i)] / norm, 1e-6);
+      }
+    }
+    EXPECT_EQ(y[static_cast<size_t>(kRows * n)], 77.0f);
+  }
+}
+
 TEST_P(F32Test, SumsExtremesAndSoftmaxOfRows) {
   for (const int64_t n : {1, 3, 16, 17, 100, 5000}) {
     const auto x = numbers(n);

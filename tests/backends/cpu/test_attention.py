@@ -15,7 +15,7 @@ from tests.backends.cpu.test_plan import kinds  # type: ignore[attr-defined]
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from rushlight.backends.cpu.plan.tables import Attention, Copy, Gemm
+from rushlight.backends.cpu.plan.tables import Attention, Copy, Elementwise, Gemm, Normalize
 
 
 class Windows(nn.Module):
@@ -51,6 +51,8 @@ def test_windows_are_one_step(is_shifted: bool) -> None:
     assert_close(run(program, inputs), expected(model, inputs), 2e-6)
 
 
+SCALES = torch.tensor([0.5, 2.0, -1.0]).view(3, 1, 1)
+
 WRITTEN_OUT: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]] = {
     "plain": lambda q, k, v, m: torch.softmax(q @ k.mT, -1) @ v,
     "scaled": lambda q, k, v, m: torch.softmax(q @ k.mT * -0.25, -1) @ v,
@@ -63,6 +65,8 @@ NOT_ONE: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor], Any]] = {
     "scores_are_read": lambda q, k, v, m: (torch.softmax(s := q @ k.mT, -1) @ v, s.exp()),
     "scaled_masks": lambda q, k, v, m: torch.softmax((q @ k.mT + m) * 0.3, -1) @ v,
     "own_factors": lambda q, k, v, m: torch.softmax(q @ k.mT * m, -1) @ v,
+    "factors_of_rows": lambda q, k, v, m: torch.softmax(q @ k.mT * m[:, :1], -1) @ v,
+    "masks_scaled_by_heads": lambda q, k, v, m: torch.softmax((q @ k.mT + m) * SCALES, -1) @ v,
     "of_columns": lambda q, k, v, m: torch.softmax(q @ k.mT, -2) @ v,
     "transposed": lambda q, k, v, m: torch.softmax(q @ k.mT, -1).mT @ q,
 }
@@ -75,6 +79,51 @@ def test_written_out_attention_is_one_step(name: str) -> None:
     found = [kind for kind in kinds(program) if kind is not Copy]
     assert outside == [] and found == [Attention]
     assert_close(run(program, INPUTS), expected(WRITTEN_OUT[name], INPUTS), 2e-6)
+
+
+HEAD_SCALES: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]] = {
+    "alone": lambda q, k, v, m: torch.softmax(q @ k.mT * SCALES, -1) @ v,
+    "with_masks": lambda q, k, v, m: torch.softmax(q @ k.mT * SCALES * 0.5 + m + m[..., :1], -1) @ v,
+    "unit_length": lambda q, k, v, m: (
+        torch.softmax(F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT * SCALES + m, -1) @ v
+    ),
+}
+
+
+CAUSAL = torch.ones(13, 21).tril(5).bool()
+CHOICES: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]] = {
+    "filled": lambda q, k, v, m: torch.softmax((q @ k.mT * 0.3).masked_fill(~CAUSAL, -torch.inf), -1) @ v,
+    "chosen": lambda q, k, v, m: (
+        torch.softmax(torch.where(CAUSAL, q @ k.mT + m, torch.finfo(torch.float32).min), -1) @ v
+    ),
+}
+OTHER_CHOICES: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]] = {
+    "of_numbers": lambda q, k, v, m: torch.softmax(torch.where(CAUSAL, q @ k.mT, -3.0), -1) @ v,
+    "computed": lambda q, k, v, m: torch.softmax((q @ k.mT).masked_fill(m > 1, -torch.inf), -1) @ v,
+    "whole_rows": lambda q, k, v, m: torch.softmax((q @ k.mT).masked_fill(CAUSAL[:, :1], -1e38), -1) @ v,
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_scores_chosen_by_a_constant_are_masked(name: str) -> None:
+    program, outside = lower(CHOICES[name], INPUTS)
+    assert outside == [] and [kind for kind in kinds(program) if kind is not Copy] == [Attention]
+    assert_close(run(program, INPUTS), expected(CHOICES[name], INPUTS), 2e-6)
+
+
+@pytest.mark.parametrize("name", OTHER_CHOICES)
+def test_other_choices_of_scores_stay(name: str) -> None:
+    program, _ = lower(OTHER_CHOICES[name], INPUTS)
+    assert Attention not in kinds(program)
+    assert_close(run(program, INPUTS), expected(OTHER_CHOICES[name], INPUTS), 2e-6)
+
+
+@pytest.mark.parametrize("name", HEAD_SCALES)
+def test_scales_of_heads_are_multiplied_with_queries(name: str) -> None:
+    program, outside = lower(HEAD_SCALES[name], INPUTS)
+    found = [kind for kind in kinds(program) if kind not in (Copy, Elementwise, Normalize)]
+    assert outside == [] and found == [Attention]
+    assert_close(run(program, INPUTS), expected(HEAD_SCALES[name], INPUTS), 2e-6)
 
 
 @pytest.mark.parametrize("name", NOT_ONE)

@@ -22,17 +22,25 @@ class RowsStep : public Step {
     length_ = in_->sizes[last];
     RL_REQUIRE(fits(length_) && (length_ <= 1 || (in_->strides[last] == 1 && out_->strides[last] == 1)), InvalidProgram,
                "the rows of a %s are not contiguous", name());
-    RL_REQUIRE(in_->is_uniform(0, last, &in_step_) && out_->is_uniform(0, last, &out_step_), InvalidProgram,
-               "the rows of a %s are not evenly spaced", name());
+    // `run_length_` rows are evenly spaced in both views: those of the dimensions from `runs_end_` on.
+    runs_end_ = 0;
+    while (!in_->is_uniform(runs_end_, last, &in_step_) || !out_->is_uniform(runs_end_, last, &out_step_)) ++runs_end_;
     rows_ = length_ == 0 ? 0 : in_->numel() / length_;
+    run_length_ = 1;
+    for (int i = runs_end_; i < last; ++i) run_length_ *= in_->sizes[i];
     return Error::Ok;
   }
 
   Error run(Run& run) final {
     for_workers(run.context, rows_ * length_ < kSerialWork / 8 ? 1 : run.workers, rows_,
                 [&](int64_t, int64_t begin, int64_t end) {
-                  for (int64_t i = begin; i < end; ++i) {
-                    row(in_->floats() + i * in_step_, out_->floats() + i * out_step_);
+                  while (begin < end) {
+                    const int64_t first = begin % run_length_;
+                    const int64_t left = end - begin, in_run = run_length_ - first;
+                    const int64_t count = left < in_run ? left : in_run;
+                    rows(start_of(*in_, begin / run_length_) + first * in_step_,
+                         start_of(*out_, begin / run_length_) + first * out_step_, count);
+                    begin += count;
                   }
                 });
     return Error::Ok;
@@ -45,13 +53,29 @@ class RowsStep : public Step {
   virtual bool fits(int64_t length) const = 0;
   virtual void row(const float* from, float* to) const = 0;
 
+  // Computes evenly spaced rows.
+  virtual void rows(const float* from, float* to, int64_t count) const {
+    for (int64_t i = 0; i < count; ++i) row(from + i * in_step_, to + i * out_step_);
+  }
+
   const microkernels::F32Microkernels* tiles_ = nullptr;
   const View* in_ = nullptr;
   const View* out_ = nullptr;
-  int64_t length_ = 0;
+  int64_t length_ = 0, in_step_ = 0, out_step_ = 0;
 
  private:
-  int64_t rows_ = 0, in_step_ = 0, out_step_ = 0;
+  // The first element of a run of evenly spaced rows.
+  float* start_of(const View& view, int64_t run) const {
+    float* start = view.floats();
+    for (int i = runs_end_ - 1; i >= 0; --i) {
+      start += run % view.sizes[i] * view.strides[i];
+      run /= view.sizes[i];
+    }
+    return start;
+  }
+
+  int runs_end_ = 0;
+  int64_t rows_ = 0, run_length_ = 1;
 };
 
 class SoftmaxStep final : public RowsStep {
@@ -77,11 +101,14 @@ class NormalizeStep final : public RowsStep {
     planned_ = op.length();
     centers_ = op.subtracts_mean();
     epsilon_ = op.epsilon();
+    divides_by_norm_ = op.divides_by_norm();
     tiles_ = &binder.tiles();
     in_ = binder.input(op.input());
     weight_ = binder.optional_constant(op.weight(), planned_);
     bias_ = binder.optional_constant(op.bias(), planned_);
     out_ = binder.output(op.output());
+    RL_REQUIRE(!divides_by_norm_ || (!centers_ && !weight_ && !bias_), InvalidProgram,
+               "a division by norms has a mean, a weight or a bias");
     return binder.error();
   }
   const char* name() const override { return "normalization"; }
@@ -96,8 +123,13 @@ class NormalizeStep final : public RowsStep {
     tiles_->normalize(from, to, length_, mean, scale, weight_, bias_);
   }
 
+  void rows(const float* from, float* to, int64_t count) const override {
+    if (!divides_by_norm_) return RowsStep::rows(from, to, count);
+    tiles_->divide_by_norms(from, in_step_, to, out_step_, count, length_, epsilon_);
+  }
+
   int64_t planned_ = 0;
-  bool centers_ = true;
+  bool centers_ = true, divides_by_norm_ = false;
   float epsilon_ = 0;
   const float* weight_ = nullptr;
   const float* bias_ = nullptr;

@@ -109,6 +109,17 @@ static void normalize(const float* x, float* y, int64_t n, float mean, float sca
   }
 }
 
+static void divide_by_norms(const float* x, int64_t x_step, float* y, int64_t y_step, int64_t rows, int64_t n,
+                            float epsilon) {
+  for (int64_t row = 0; row < rows; ++row, x += x_step, y += y_step) {
+    const double norm = __builtin_sqrt(sum_of(x, n, [](Floats v) { return v * v; }));
+    const float factor = static_cast<float>(1.0 / (norm < static_cast<double>(epsilon) ? epsilon : norm));
+    int64_t i = 0;
+    for (; i + kWidth <= n; i += kWidth) store(y + i, load(x + i) * factor);
+    for (; i < n; ++i) y[i] = x[i] * factor;
+  }
+}
+
 // NaN needs no check here, because exp() propagates it to the results.
 RL_INLINE float softmax_largest(const float* x, int64_t n) {
   Floats best[2] = {splat(x[0]), splat(x[0])};

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,19 +10,28 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.lower.lowering import Lowering
+from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
 from rushlight.backends.cpu.lower.nodes import rank_of
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.plan.node import Chain, PlanNode
 from rushlight.backends.cpu.plan.sizes import Size, product, same
-from rushlight.backends.cpu.plan.tables import Attention, BinaryFunction, Copy, MatMul, Softmax, UnaryFunction
-from rushlight.backends.cpu.plan.tensor import Tensor
+from rushlight.backends.cpu.plan.tables import (
+    Attention,
+    BinaryFunction,
+    Copy,
+    MatMul,
+    Softmax,
+    UnaryFunction,
+    Where,
+)
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument, aten_op
 
 aten = torch.ops.aten
 
+_MASKED = -1e30  # scores that are replaced by this number or less have no share
 FEW_QUERIES = 4  # kFewQueries of runtime/backends/cpu/steps/attention.cpp
 
 
@@ -174,6 +184,8 @@ def attention(lowering: Lowering, node: Node) -> None:
 def decomposed_attention(lowering: Lowering, node: Node) -> bool:
     """Fuses softmax(scale * (q @ k) + masks) @ v into one attention step.
 
+    The scale is a number, or a tensor with one number for each head, which is multiplied with q.
+
     Args:
         lowering: the steps emitted so far.
         node: a matrix product, which may be the product with v.
@@ -192,13 +204,15 @@ def decomposed_attention(lowering: Lowering, node: Node) -> bool:
     found = _scores(lowering, reader, source, shares.sizes)
     if found is None:
         return False
-    scores, (query, key), replaced, scale, masks = found
+    scores, (query, key), replaced, scale, factors, masks = found
     (query, key), factor, scalings = _unscaled(lowering, scores, (query, key.permute((0, 1, 3, 2))))
-    if any(lowering.aliases.is_written_between(t.storage, scores) for t in (query, key, *masks)):
+    read = (query, key, *factors, *masks)
+    if any(lowering.aliases.is_written_between(t.storage, scores) for t in read):
         return False
     value = lowering.tensor(node.args[1])
     value = four(value.expand((*lowering.sizes(node)[:-2], *value.sizes[-2:])))
     query, key, value = (lowering.with_inner(t, -1, node) for t in (query, key, value))
+    query = _scaled(lowering, node, query, factors)
     first, second = (*masks, None, None)[:2]
     out = _new_output(lowering, node)
     fused = Attention(
@@ -218,9 +232,21 @@ def decomposed_attention(lowering: Lowering, node: Node) -> bool:
     return True
 
 
+def _scaled(lowering: Lowering, node: Node, query: Tensor, factors: Sequence[Tensor]) -> Tensor:
+    """Returns the product of the query [b, h, t, d] and factors [b, h, 1, 1]."""
+    if not factors:
+        return query
+    chain = ChainBuilder(lowering, node, query.sizes)
+    current = chain.operand(query)
+    for factor in factors:
+        current = chain.add(BinaryFunction.MUL, current, chain.operand(factor))
+    chain.finish()
+    return lowering.tensor(node)
+
+
 def _scores(
     lowering: Lowering, reader: PlanNode, source: Tensor, sizes: tuple[Size, ...]
-) -> tuple[PlanNode, tuple[Tensor, Tensor], list[PlanNode], float, list[Tensor]] | None:
+) -> tuple[PlanNode, tuple[Tensor, Tensor], list[PlanNode], float, list[Tensor], list[Tensor]] | None:
     """Finds the product q @ k from which masked and scaled scores are computed.
 
     Args:
@@ -230,12 +256,13 @@ def _scores(
         sizes: the sizes of the scores.
 
     Returns:
-        The step of the product, its operands, the steps between the product and `reader`, the scale, and at
-        most two masks, which are added to the scaled scores. The result is None if other steps compute the
-        scores.
+        The step of the product, its operands, the steps between the product and `reader`, the scale, the
+        scales of heads, and at most two masks, which are added to the scaled scores. The result is None if
+        other steps compute the scores.
     """
     replaced: list[PlanNode] = []
     masks: list[Tensor] = []
+    factors: list[Tensor] = []
     scale = 1.0
     while True:
         step = lowering.aliases.source_of(source, reader)
@@ -245,7 +272,20 @@ def _scores(
         product = step.of(MatMul)
         if product is not None:
             operands = (product.a, product.b)
-            return (step, operands, replaced, scale, masks) if step.output.has_layout_of(view) else None
+            is_whole = step.output.has_layout_of(view)
+            return (step, operands, replaced, scale, factors, masks) if is_whole else None
+        where = step.of(Where)
+        if where is not None:
+            found = _mask_of(lowering, where, step)
+            if found is None or scale != 1.0 or factors or len(masks) == 2:
+                return None
+            expanded = found[0].reshape(sizes)
+            if expanded is None:
+                return None
+            masks.insert(0, expanded)
+            replaced.append(step)
+            reader, source = step, found[1]
+            continue
         chain = step.of(Chain)
         if chain is None:
             return None
@@ -255,23 +295,59 @@ def _scores(
             return None
         for factor, mask in reversed(parts):
             # Steps are visited from the last to the first. A scale before a mask does not scale the mask.
+            if isinstance(factor, Tensor):
+                expanded = factor.reshape(sizes)
+                if expanded is None or not all(same(stride, 0) for stride in expanded.strides[2:]):
+                    return None
+                factors.append(_by_head(expanded))
+                continue
             if mask is None:
                 scale *= factor
                 continue
             expanded = mask.reshape(sizes)
-            if scale != 1.0 or expanded is None or len(masks) == 2:
+            if scale != 1.0 or factors or expanded is None or len(masks) == 2:
                 return None
             masks.insert(0, expanded)
         replaced.append(step)
         reader, source = step, candidates[0]
 
 
-def _read_chain(chain: Chain, scores: Tensor) -> list[tuple[float, Tensor | None]] | None:
+def _mask_of(lowering: Lowering, where: Where[Tensor], step: PlanNode) -> tuple[Tensor, Tensor] | None:
+    """Returns the mask that is added to scores by a choice between scores and a very small number.
+
+    The condition is constant, and no row is masked as a whole: the shares of masked keys are exactly 0.
+
+    Returns:
+        The mask, 0 and -infinity, and the scores; None if the step chooses between other tensors.
+    """
+    condition = where.condition
+    for scores, other, keeps in ((where.a, where.b, True), (where.b, where.a, False)):
+        data, number = condition.storage.data, other.storage.data
+        if data is None or number is None or number.numel() != 1 or not float(number) <= _MASKED:
+            continue
+        if lowering.aliases.source_of(scores, step) is None:
+            continue
+        layout = (*condition.sizes, *condition.strides, condition.offset)
+        if not all(isinstance(item, int) for item in layout):
+            continue
+        mask = torch.where(data == keeps, 0.0, -torch.inf)
+        places: Any = (condition.sizes, condition.strides, condition.offset)
+        if bool((mask.contiguous().as_strided(*places) == 0).any(-1).all()):
+            return replace(condition, storage=constant(mask).storage), scores
+    return None
+
+
+def _by_head(factor: Tensor) -> Tensor:
+    """Returns a tensor [b, h, t, s] with equal numbers for each head as [b, h, 1, 1]."""
+    return replace(factor, sizes=(*factor.sizes[:2], 1, 1))
+
+
+def _read_chain(chain: Chain, scores: Tensor) -> list[tuple[float | Tensor, Tensor | None]] | None:
     """Returns the factors and masks that a chain applies to one operand.
 
     The result is None if the chain computes anything else.
     """
-    parts: list[tuple[float, Tensor | None]] = []
+    parts: list[tuple[float | Tensor, Tensor | None]] = []
     current = chain.inputs.index(scores)
     for index, instruction in enumerate(chain.code):
         others = [source for source in instruction.sources if source != current]
@@ -290,6 +366,8 @@ def _read_chain(chain: Chain, scores: Tensor) -> list[tuple[float, Tensor | None
                 parts.append((1.0 / number, None))
             else:
                 return None
+        elif function is BinaryFunction.MUL and other is not None:
+            parts.append((other, None))
         else:
             return None
         current = -1 - index
@@ -319,14 +397,16 @@ def _unscaled(
             continue
         source = chain.inputs[0]
         parts = _read_chain(chain, source)
-        if parts is None or any(mask is not None for _, mask in parts):
+        if parts is None:
+            continue
+        numbers = [factor for factor, mask in parts if mask is None and isinstance(factor, float)]
+        if len(numbers) != len(parts):
             continue
         for order in ((0, 1, 2, 3), (0, 1, 3, 2)):
             if four(chain.output).permute(order).has_layout_of(tensor):
                 tensors[-1] = four(source).permute(order)
                 chains.append(step)
-                for factor, _ in parts:
-                    scale *= factor
+                scale *= math.prod(numbers)
                 break
     return tensors, scale, chains
 

@@ -13,6 +13,7 @@ from rushlight.backends.cpu.lower.comparisons import compare
 from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
 from rushlight.backends.cpu.lower.nodes import dtype_of
 from rushlight.backends.cpu.lower.row import Category, Check, Lower, Row
+from rushlight.backends.cpu.lower.written_norms import shifted_norm, weighted_norm, written_norm
 from rushlight.backends.cpu.plan.node import INFINITY
 from rushlight.backends.cpu.plan.sizes import same
 from rushlight.backends.cpu.plan.tables import BinaryFunction, Comparison, UnaryFunction
@@ -239,9 +240,11 @@ def add(lowering: Lowering, node: Node) -> None:
     """Lowers a + alpha * b.
 
     If a convolution computes one operand and only this node reads it, the addition is fused into the
-    convolution.
+    convolution. A constant row that is added to a norm is a part of the norm.
     """
     alpha = argument(node, 2, 1)
+    if alpha == 1 and shifted_norm(lowering, node):
+        return
     _binary(lowering, node, BinaryFunction.ADD if alpha == 1 else BinaryFunction.ADD_SCALED, p=float(alpha))
 
 
@@ -252,12 +255,16 @@ def sub(lowering: Lowering, node: Node) -> None:
 
 
 def mul(lowering: Lowering, node: Node) -> None:
-    """Lowers the elementwise product of two tensors."""
+    """Lowers the elementwise product of two tensors, which may be a norm or its product with a weight."""
+    if written_norm(lowering, node) or weighted_norm(lowering, node):
+        return
     _binary(lowering, node, BinaryFunction.MUL)
 
 
 def div(lowering: Lowering, node: Node) -> None:
-    """Lowers the elementwise quotient of two tensors."""
+    """Lowers the elementwise quotient of two tensors, which may be a norm."""
+    if written_norm(lowering, node):
+        return
     _binary(lowering, node, BinaryFunction.DIV)
 
 

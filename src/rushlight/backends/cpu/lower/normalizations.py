@@ -25,17 +25,26 @@ from rushlight.ir.edge_ops import argument
 aten = torch.ops.aten
 
 
-def _rows(lowering: Lowering, node: Node, source: object, length: int) -> tuple[Tensor, Tensor]:
-    """Returns the input and a new output of a step as [rows, n]; a row is the last `length` dimensions."""
-    x = lowering.with_inner(lowering.tensor(source), -1, node)
+def rows_of(lowering: Lowering, node: Node, x: Tensor, length: int = 1) -> tuple[Tensor, Tensor]:
+    """Returns an input and a new output of a step as [..., n]; a row is the last `length` dimensions of `x`.
+
+    If the rows are evenly spaced, the shape is [rows, n].
+
+    Args:
+        lowering: receives a step that copies `x` if the dimensions of a row cannot be merged.
+        node: the node that the step computes.
+        x: the input. Its last dimension is innermost in memory.
+        length: the number of dimensions of a row.
+    """
     out = lowering.new(x.sizes, dtype=x.dtype)
     rows = (*x.sizes[: x.rank - length], product(x.sizes[x.rank - length :]))
     flat = (product(rows[:-1]), rows[-1])
-    view = x.reshape(flat)
+    view = x.reshape(flat) or x.reshape(rows)
     if view is None:
         view = lowering.contiguous(x, node).reshape(flat)
-    target = out.reshape(flat)
-    assert view is not None and target is not None
+    assert view is not None
+    target = out.reshape(view.sizes)
+    assert target is not None
     return Tensor(view.storage, view.sizes, view.strides, view.offset), target
 
 
@@ -48,7 +57,9 @@ def _row(lowering: Lowering, item: object) -> Tensor | None:
 def _normalize(
     lowering: Lowering, node: Node, shape: Any, weight: object, bias: object, eps: float, centers: bool
 ) -> Tensor:
-    source, target = _rows(lowering, node, node.args[0], len(shape))
+    source, target = rows_of(
+        lowering, node, lowering.with_inner(lowering.tensor(node.args[0]), -1, node), len(shape)
+    )
     step = Normalize(
         input=source,
         weight=_row(lowering, weight),

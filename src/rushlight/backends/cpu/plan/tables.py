@@ -591,6 +591,10 @@ class Normalize(Operation[V], Generic[V]):
     """Elements of a row."""
     subtracts_mean: bool = True
     epsilon: float = 0.0
+    divides_by_norm: bool = False
+    """Whether the step divides each row by the larger of its Euclidean norm and epsilon. Only without
+    mean and weight.
+    """
 
 
 @dataclass(kw_only=True)

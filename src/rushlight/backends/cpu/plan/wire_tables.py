@@ -210,6 +210,7 @@ CPU_PLAN = Schema(
             Field("length", 4, Kind.SCALAR, "I", bounds=(0, 2147483647)),
             Field("subtracts_mean", 5, Kind.BOOL, "B", default=1),
             Field("epsilon", 6, Kind.SCALAR, "f"),
+            Field("divides_by_norm", 7, Kind.BOOL, "B"),
         ),
         "GroupNormStatistics": (
             Field("input", 0, Kind.SCALAR, "I"),
