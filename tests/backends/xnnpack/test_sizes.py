@@ -12,8 +12,10 @@ from torch.nn import functional as F
 
 import rushlight
 from rushlight.backends.xnnpack import XnnpackPartitioner, support
+from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer
 from rushlight.delegate.report import get_non_lowered_nodes
 from rushlight.exir import to_edge_transform_and_lower
+from rushlight.quantize import get_symmetric_quantization_config, quantize
 from rushlight.runtime.errors import NotSupportedError, RushlightError
 
 
@@ -238,3 +240,19 @@ def test_empty_tensors_that_only_change_their_dtype_stay_outside() -> None:
         torch.export.export(Model(), (x,)), partitioner=[XnnpackPartitioner()]
     )
     assert rushlight.load(bytes(program.to_executorch().buffer))(x).shape == (0, 16)
+
+
+def test_empty_tensors_are_not_quantized_in_a_delegate() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(1, 1, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.conv(x)[..., :1, 1:1]
+
+    x = torch.randn(1, 1, 4, 4)
+    quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config())
+    program = quantize(torch.export.export(Model(), (x,)), None, quantizer, [(x,)])
+    result = rushlight.load(rushlight.compile(program, partitioner=[XnnpackPartitioner()]))(x)
+    assert result.shape == (1, 1, 1, 0)

@@ -18,6 +18,7 @@ from rushlight.backends.xnnpack.nodes import (
     ConfigPrecisionType,
     SupportContext,
     operation,
+    tensor_of,
     transposed_constant,
 )
 from rushlight.backends.xnnpack.quantized import (
@@ -34,7 +35,7 @@ from rushlight.backends.xnnpack.quantized import (
     stored_weight,
     weight_nodes,
 )
-from rushlight.backends.xnnpack.support import PRESERVED_OPS, unsupported_reason
+from rushlight.backends.xnnpack.support import PRESERVED_OPS, unsupported_reason, unsupported_shape
 from rushlight.delegate.constants import tag_constant_data
 from rushlight.delegate.grouping import form_parts, joined
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
@@ -250,8 +251,10 @@ class XnnpackPartitioner(Partitioner):
         if quantize_params(node) is not None or (
             dequantize_params(node) is not None and not context.is_constant(node.args[0])
         ):
-            is_included = ConfigPrecisionType.STATIC_QUANT in self.precisions
-            return None if is_included else "config_precisions does not include statically quantized nodes"
+            if ConfigPrecisionType.STATIC_QUANT not in self.precisions:
+                return "config_precisions does not include statically quantized nodes"
+            tensor = tensor_of(node)
+            return None if tensor is None else unsupported_shape(tensor)
         if context.is_weight(node) and not context.is_constant(node):
             return "no operator in the delegate reads the quantized weight"
         if is_dynamic_part(node):

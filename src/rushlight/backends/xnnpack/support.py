@@ -47,7 +47,7 @@ def unsupported_reason(node: Node, context: SupportContext) -> str | None:
         assert result is not None
         if result.dtype not in context.dtypes:
             return f"{result.dtype} is not supported"
-        return _unsupported_shape(result)
+        return unsupported_shape(result)
     reason = _unsupported_tensors(node, context)
     check = CHECKS[op]
     return reason or (check(node, context) if check is not None else None)
@@ -66,11 +66,12 @@ def _unsupported_tensors(node: Node, context: SupportContext) -> str | None:
         return f"its tensors have different dtypes: {', '.join(sorted(map(str, dtypes)))}"
     if not dtypes <= context.dtypes:
         return f"{dtypes.pop()} is not supported"
-    reasons = (_unsupported_shape(tensor) for tensor in [*inputs, *outputs] if tensor is not None)
+    reasons = (unsupported_shape(tensor) for tensor in [*inputs, *outputs] if tensor is not None)
     return next(filter(None, reasons), None)
 
 
-def _unsupported_shape(tensor: torch.Tensor) -> str | None:
+def unsupported_shape(tensor: torch.Tensor) -> str | None:
+    """Returns why XNNPACK does not support the shape or the layout of a tensor; None if it does."""
     if tensor.dim() > MAX_RANK:
         return f"a tensor has {tensor.dim()} dimensions; at most {MAX_RANK} are supported"
     if any(size == 0 for size in upper_dims(tensor)):
