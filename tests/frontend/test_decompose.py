@@ -12,7 +12,10 @@ from torch.utils import _pytree as pytree
 
 from rushlight.frontend import tables
 from rushlight.frontend.decompose import decompose, why_general
-from rushlight.ir import meta
+from rushlight.ir import (
+    delta_rule_ops,  # noqa: F401  (defines llama::gated_delta_rule)
+    meta,
+)
 
 # Operators that the decomposer leaves to torch, and the reasons.
 GENERAL = {
@@ -141,6 +144,18 @@ def test_no_grad_blocks_are_inlined() -> None:
     core = decompose(program)
     x = torch.randn(3)
     torch.testing.assert_close(core.module()(x), x * 3 + 1)
+
+
+def test_composite_operators_with_loops_need_torchs_decomposer() -> None:
+    class Net(torch.nn.Module):
+        def forward(self, *inputs: torch.Tensor) -> Any:
+            return torch.ops.llama.gated_delta_rule(*inputs)
+
+    shapes = (1, 2, 9, 3), (1, 2, 9, 3), (1, 2, 9, 4), (1, 2, 9), (1, 2, 9), (1, 2, 3, 4)
+    inputs = tuple(torch.rand(shape) for shape in shapes)
+    program = torch.export.export(Net(), inputs)
+    assert why_general(program) == "the decomposition calls scan"
+    assert_same(Net()(*inputs), decompose(program).module()(*inputs))
 
 
 class Positive(torch.nn.Module):

@@ -49,6 +49,43 @@ def test_attention(heads: int, masked: int, causal: bool) -> None:
     torch.testing.assert_close(result, reference(query, key, value, 4, causal, mask))
 
 
+def quantized(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Returns int8 numbers, zero points and scales, with one scale for each token and head."""
+    low, high = values.amin(-1, keepdim=True), values.amax(-1, keepdim=True)
+    scales = (high - low) / 255
+    zero_points = (-128 - torch.round(low / scales)).clamp(-128, 127)
+    numbers = (torch.round(values / scales) + zero_points).clamp(-128, 127)
+    return numbers.to(torch.int8), zero_points.to(torch.int8), scales
+
+
+class QuantizedAttention(torch.nn.Module):
+    def __init__(self, heads_first: bool) -> None:
+        super().__init__()
+        self.heads_first = heads_first
+
+    def forward(self, parts: list[torch.Tensor]) -> torch.Tensor:
+        query, key, value, *qparams = parts
+        result: torch.Tensor = llama.custom_quantized_sdpa(
+            query, key, value, 4, None, 0.0, True, None, *qparams, self.heads_first
+        )
+        return result
+
+
+@pytest.mark.parametrize("heads_first", [False, True])
+def test_quantized_attention(heads_first: bool) -> None:
+    originals = [rows(2, 3, 6, 8), rows(2, 10, 2, 8), rows(2, 10, 2, 8)]
+    parts = [quantized(item) for item in originals]
+    query, key, value = ((numbers.float() - zeros) * scales for numbers, zeros, scales in parts)
+    expected = reference(query, key, value, 4, True, None)
+    order = [[part[0] for part in parts], *([zeros, scales] for _, zeros, scales in parts)]
+    inputs = [item.transpose(1, 2) if heads_first else item for items in order for item in items]
+    result = QuantizedAttention(heads_first)(inputs)
+    torch.testing.assert_close(result, expected.transpose(1, 2) if heads_first else expected)
+    program = export(QuantizedAttention(heads_first), (inputs,))
+    model = load(to_edge_transform_and_lower(program).to_executorch().buffer)
+    torch.testing.assert_close(model(inputs), result)
+
+
 def test_updates() -> None:
     cache, value = torch.zeros(2, 6, 1, 2), rows(2, 2, 1, 2)
     assert llama.update_cache(value, cache, 3).shape == (1,)
@@ -88,6 +125,16 @@ def test_the_transform_is_its_own_inverse() -> None:
         (
             lambda: llm_ops.custom_sdpa(rows(1, 2, 2, 2), rows(1, 4, 2, 2), rows(1, 4, 2, 2), 0, None, 0.5),
             "drpout_p is 0.5",
+        ),
+        (
+            lambda: llm_ops.custom_quantized_sdpa(*3 * (torch.zeros(1, 2, 2, 4, dtype=torch.int8),), 0),
+            "the query needs scales and zero points",
+        ),
+        (
+            lambda: llm_ops.custom_quantized_sdpa(
+                *3 * (rows(1, 2, 2, 4),), 0, q_scales=rows(1, 2, 2, 1), q_zero_points=rows(1, 2, 2)
+            ),
+            r"the query must be int8 .* shape \[1, 2, 2, 1\]; it is torch.float32 with .* and \[1, 2, 2\]",
         ),
         (lambda: llm_ops.fast_hadamard_transform(rows(2, 12)), "rows of 12 is not supported"),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
-from torch._ops import OpOverload
+from torch._ops import HigherOrderOperator, OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.fx.node import Argument, Node, map_aggregate
@@ -61,6 +61,8 @@ class Recorder(TorchDispatchMode):
     An in-place operator is recorded in its functional form if it writes a tensor of the expansion itself.
     """
 
+    supports_higher_order_operators = True  # `__torch_dispatch__` asks for torch's decomposition.
+
     def __init__(self, table: Table, preserve: Collection[OpOverload]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._table = table
@@ -99,12 +101,14 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(
         self,
-        func: OpOverload,
+        func: OpOverload | HigherOrderOperator,
         types: object,
         args: tuple[Argument, ...] = (),
         kwargs: Mapping[str, Argument] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
+        if isinstance(func, HigherOrderOperator):
+            raise NeedsFallback(f"the decomposition calls {func.name()}")
         if func in _METADATA_READS:
             return func(*args, **kwargs)
         if func is torch.ops.aten.detach.default:

@@ -20,6 +20,9 @@ _SCHEMAS = (
     f"custom_sdpa(Tensor query, Tensor key, Tensor value, SymInt start_pos, {_ATTENTION}) -> Tensor",
     "sdpa_with_kv_cache(Tensor query, Tensor key, Tensor value, Tensor(a!) key_cache, "
     f"Tensor(b!) value_cache, SymInt start_pos, SymInt seq_len, {_ATTENTION}) -> Tensor",
+    f"custom_quantized_sdpa(Tensor query, Tensor key, Tensor value, SymInt start_pos, {_ATTENTION}, "
+    "Tensor? q_zero_points=None, Tensor? q_scales=None, Tensor? k_zero_points=None, Tensor? k_scales=None, "
+    "Tensor? v_zero_points=None, Tensor? v_scales=None, bool is_seq_at_dim_2=False) -> Tensor",
     "fast_hadamard_transform(Tensor mat) -> Tensor",
 )
 
@@ -148,6 +151,60 @@ def sdpa_with_kv_cache(
     return custom_sdpa(query, key_cache, value_cache, start_pos, attn_mask, drpout_p, is_causal, scale)
 
 
+def custom_quantized_sdpa(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    start_pos: int,
+    attn_mask: torch.Tensor | None = None,
+    drpout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    q_zero_points: torch.Tensor | None = None,
+    q_scales: torch.Tensor | None = None,
+    k_zero_points: torch.Tensor | None = None,
+    k_scales: torch.Tensor | None = None,
+    v_zero_points: torch.Tensor | None = None,
+    v_scales: torch.Tensor | None = None,
+    is_seq_at_dim_2: bool = False,
+) -> torch.Tensor:
+    """Returns `custom_sdpa` of tensors with one scale and zero point for each token and head.
+
+    Args:
+        query: int8 [batch, tokens, heads, size]; [batch, heads, tokens, size] if `is_seq_at_dim_2`.
+        key: int8, in the same order of dimensions, with positions in place of tokens.
+        value: as `key`.
+        start_pos: the position of the first token, as in `custom_sdpa`.
+        attn_mask: the mask, as in `custom_sdpa`.
+        drpout_p: must be 0.
+        is_causal: whether a token attends only to positions up to its own.
+        scale: the factor of the scores, by default 1 / sqrt(size).
+        q_zero_points: the zero points of the query, int8 of its shape with 1 in place of the size.
+        q_scales: the scales of the query, float32 of the shape of `q_zero_points`.
+        k_zero_points: the zero points of the key, as `q_zero_points`.
+        k_scales: the scales of the key, as `q_scales`.
+        v_zero_points: the zero points of the value, as `q_zero_points`.
+        v_scales: the scales of the value, as `q_scales`.
+        is_seq_at_dim_2: whether tokens and positions are dimension 2, and heads dimension 1.
+
+    Returns:
+        float32 of the shape of the query.
+
+    Raises:
+        ValueError: the shapes or dtypes are wrong, or scales or zero points are missing.
+    """
+    values = (
+        _dequantized("query", query, q_scales, q_zero_points),
+        _dequantized("key", key, k_scales, k_zero_points),
+        _dequantized("value", value, v_scales, v_zero_points),
+    )
+    if not is_seq_at_dim_2:
+        return custom_sdpa(*values, start_pos, attn_mask, drpout_p, is_causal, scale)
+    q, k, v = (item.transpose(1, 2) for item in values)
+    result = custom_sdpa(q, k, v, start_pos, attn_mask, drpout_p, is_causal, scale)
+    return result.transpose(1, 2).contiguous()
+
+
 def fast_hadamard_transform(mat: torch.Tensor) -> torch.Tensor:
     """Multiplies each row by the Hadamard matrix and divides by the square root of the row size n.
 
@@ -169,6 +226,22 @@ def fast_hadamard_transform(mat: torch.Tensor) -> torch.Tensor:
         result = torch.stack([first + second, first - second], 2).reshape(-1, size)
         half *= 2
     return (result / math.sqrt(size)).reshape(mat.shape)
+
+
+def _dequantized(
+    name: str, quantized: torch.Tensor, scales: torch.Tensor | None, zero_points: torch.Tensor | None
+) -> torch.Tensor:
+    """Returns (quantized - zero points) * scales in float32."""
+    if scales is None or zero_points is None:
+        raise ValueError(f"llama::custom_quantized_sdpa: the {name} needs scales and zero points")
+    expected = (*quantized.shape[:-1], 1)
+    if quantized.dtype != torch.int8 or scales.shape != expected or zero_points.shape != expected:
+        raise ValueError(
+            f"llama::custom_quantized_sdpa: the {name} must be int8 with scales and zero points of shape "
+            f"{list(expected)}; it is {quantized.dtype} with {list(scales.shape)} and "
+            f"{list(zero_points.shape)}"
+        )
+    return (quantized.float() - zero_points.float()) * scales.float()
 
 
 def _check_value(value: torch.Tensor, cache: torch.Tensor) -> None:

@@ -45,9 +45,20 @@ LEFT_OUT: dict[str, str] = {
     "executorch.exir.native": _PACKAGES,
     "executorch.exir.verification.interpreter": "an interpreter that needs an extension of ExecuTorch's "
     "tests; executorch.extension.pybindings.aten_lib runs programs with torch's kernels",
+    "executorch.codegen": "a generator of C++ sources for ExecuTorch's build; `rushlight select` makes "
+    "builds with selected operators",
+    "executorch.examples": "a folder of ExecuTorch's examples; add the folder that contains it to the "
+    "`__path__` of `executorch`",
+    "executorch.extension.llm.cache": "an experimental operator whose caches lie outside of the program, "
+    "which no backend of Rushlight runs; llama::update_cache and llama::custom_sdpa work on caches of the "
+    "program",
+    "executorch.extension.llm.custom_ops.model_sharding": "a division of models for Qualcomm's backend",
+    "executorch.extension.llm.custom_ops.op_fallback": "an operator for the division of models for "
+    "Qualcomm's backend",
+    "executorch.extension.llm.modules": "a set of modules for models of torchtune",
     "executorch.extension.llm": "a part of the tokenizers or export tools of language models; the runner "
-    "(extension.llm.runner) and the operators (extension.llm.custom_ops) exist, and torch.export exports "
-    "models",
+    "(extension.llm.runner), the operators (extension.llm.custom_ops) and export_passes, partitioner_lib, "
+    "quantize and quantizer_lib of extension.llm.export exist, and torch.export exports models",
 }
 
 # By prefix of a module name: a text that continues "... is not part of Rushlight: it would need ...".
@@ -61,8 +72,33 @@ VENDORS: dict[str, str] = {
     "executorch.backends.mediatek": "MediaTek's NeuroPilot SDK (mtk_converter, mtk_neuron)",
     "executorch.backends.mlx": "Apple's MLX",
     "executorch.backends.nxp": "NXP's eIQ Neutron SDK (neutron_converter)",
+    "executorch.backends.openvino.quantizer": "NNCF",
     "executorch.backends.qualcomm": "Qualcomm's AI Engine Direct (QNN) SDK",
     "executorch.backends.samsung": "Samsung's Exynos AI LiteCore (ENN) SDK",
     "executorch.backends.vulkan": "a Vulkan device, and a compiler of its shaders (glslc)",
     "executorch.backends.webgpu": "a WebGPU implementation such as Dawn",
+    **{
+        f"executorch.extension.llm.export.{name}": f"the backend for {hardware}"
+        for hardware, names in {
+            "Apple's Core ML": (
+                "partitioner_lib.get_coreml_partitioner",
+                "quantizer_lib.get_coreml_quantizer",
+            ),
+            "Arm's processors": (
+                "partitioner_lib.get_ethosu_partitioner",
+                "partitioner_lib.get_tosa_partitioner",
+                "partitioner_lib.get_vgf_partitioner",
+                "quantizer_lib.get_ethosu_quantizer",
+                "quantizer_lib.get_tosa_quantizer",
+                "quantizer_lib.get_vgf_quantizer",
+            ),
+            "Qualcomm's processors": (
+                "partitioner_lib.get_qnn_partitioner",
+                "quantizer_lib.get_qnn_quantizer",
+            ),
+            "Vulkan": ("partitioner_lib.get_vulkan_partitioner", "quantizer_lib.get_vulkan_quantizer"),
+        }.items()
+        for name in names
+    },
+    "executorch.extension.llm.export.quantizer_lib.get_ov_quantizer": "NNCF",
 }

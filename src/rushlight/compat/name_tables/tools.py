@@ -31,6 +31,16 @@ _RUNNER_FUNCTIONS = {
     for name in ("generate_hf", "generate_text_hf")
 }
 
+_LLM_EXPORT = "rushlight.compat.llm_export"
+
+_LLM_OPS = Names(effects=("rushlight.ir.llm_ops", "rushlight.ir.delta_rule_ops", "rushlight.ir.image_ops"))
+
+_IMAGE_OPS = Names(
+    ("rushlight.ir.image_ops",),
+    {"preprocess_op_lib": "rushlight.ir.image_ops:LIBRARY"},
+    effects=("rushlight.ir.image_ops",),
+)
+
 MODULES: dict[str, Names] = {
     "executorch.extension.flat_tensor": Names(),
     "executorch.extension.flat_tensor.serialize": Names((SERIALIZE,)),
@@ -140,8 +150,20 @@ MODULES: dict[str, Names] = {
     "executorch.extension.export_util": Names(("rushlight.compat.export_util",)),
     "executorch.extension.export_util.utils": Names(("rushlight.compat.export_util",)),
     "executorch.extension.llm": Names(),
-    "executorch.extension.llm.custom_ops": Names(effects=("rushlight.ir.llm_ops",)),
-    "executorch.extension.llm.custom_ops.custom_ops": Names(effects=("rushlight.ir.llm_ops",)),
+    "executorch.extension.llm.custom_ops": _LLM_OPS,
+    "executorch.extension.llm.custom_ops.custom_ops": _LLM_OPS,
+    "executorch.extension.llm.custom_ops.op_tile_crop_aot": _IMAGE_OPS,
+    "executorch.extension.llm.custom_ops.preprocess_custom_ops": _IMAGE_OPS,
+    "executorch.extension.llm.export": Names(),
+    "executorch.extension.llm.export.export_passes": Names(
+        names={
+            "RemoveRedundantTransposes": f"{_LLM_EXPORT}.passes:RemoveRedundantTransposesPass",
+            "ReplaceSDPAWithCustomSDPAPass": f"{_LLM_EXPORT}.passes:ReplaceSDPAWithCustomSDPAPass",
+        }
+    ),
+    "executorch.extension.llm.export.partitioner_lib": Names((f"{_LLM_EXPORT}.partitioners",)),
+    "executorch.extension.llm.export.quantize": Names((f"{_LLM_EXPORT}.weights",)),
+    "executorch.extension.llm.export.quantizer_lib": Names((f"{_LLM_EXPORT}.quantizers",)),
     "executorch.extension.llm.runner": Names(("rushlight.llm",), _RUNNER_FUNCTIONS),
     "executorch.extension.llm.runner._llm_runner": Names(("rushlight.llm",)),
     "executorch.extension.pytree": Names(("rushlight.compat.pytree",)),

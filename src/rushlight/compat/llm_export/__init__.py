@@ -1,0 +1,1 @@
+"""Passes, partitioners and quantizers for language models, as in `executorch.extension.llm.export`."""
