@@ -98,7 +98,11 @@ def build(target: Target, python: str, jobs: int) -> Path:
         name = "_native.abi3.so"
         if python != ABI3:
             name = f"_native.cpython-{python.replace('.', '')}-{target.triple}.so"
-        extension.rename(extension.with_name(name))
+        extension = extension.rename(extension.with_name(name))
+        if target.toolchain == "musllinux":
+            # Alpine and other distributions name musl by its machine; zig links it as libc.so.
+            library = f"libc.musl-{target.machine}.so.1"
+            run(TOOLS / "patchelf", "--replace-needed", "libc.so", library, extension)
     return installed
 
 

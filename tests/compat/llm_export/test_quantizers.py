@@ -73,3 +73,8 @@ def test_quantized_layers(text: str, bounds: tuple[int, int]) -> None:
 
 def test_no_options() -> None:
     assert get_pt2e_quantizers(None) == []
+
+
+def test_a_missing_library_of_operators_is_an_error() -> None:
+    with pytest.raises(OSError, match="no_such_library"):
+        get_pt2e_quantizers(None, "no_such_library.so")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torchao.quantization.pt2e.quantizer import Quantizer
 from torchao.quantization.pt2e.quantizer.embedding_quantizer import EmbeddingQuantizer
 
@@ -99,11 +100,14 @@ def get_pt2e_quantizers(
 
     Args:
         quant_params: the options; None means no quantizer.
-        so_library: ignored, because no library is needed to define the quantized operators.
+        so_library: the path of a shared library that defines further operators for torch, which is loaded.
 
     Raises:
         ValueError: the weights of linear layers are not quantized per channel.
+        OSError: the library cannot be loaded.
     """
+    if so_library is not None:
+        torch.ops.load_library(so_library)
     quantizers: list[Quantizer] = []
     if quant_params is None:
         return quantizers
