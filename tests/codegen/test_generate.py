@@ -282,6 +282,21 @@ def test_what_the_parser_refuses(tmp_path: Path, text: str, message: str) -> Non
         parse_schema(parse(tmp_path, text))
 
 
+def test_recursive_tables_have_no_header(tmp_path: Path) -> None:
+    text = """
+        file_identifier "TST3";
+        attribute "recursive";
+        table Node { leaves: [int]; child: Tree (recursive); }
+        table Tree { nodes: [Node]; }
+        root_type Tree;
+    """
+    schema = parse_schema(parse(tmp_path, text))
+    assert list(schema.tables) == ["Node", "Tree"] and schema.is_recursive
+    assert 'Field("child", 1, Kind.TABLE, target="Tree")' in python_tables({"test": schema})
+    with pytest.raises(SchemaSyntaxError, match="does not support recursive tables"):
+        cpp_header(schema, "test.fbs")
+
+
 def test_syntax_errors_name_the_line(tmp_path: Path) -> None:
     with pytest.raises(SchemaSyntaxError, match=r"test\.fbs:3: expected ':'"):
         parse_schema(parse(tmp_path, "\ntable A {\n  b int;\n}"))

@@ -88,12 +88,6 @@ def test_a_backend_of_a_vendor_says_what_it_would_need(tmp_path: Path) -> None:
     assert "it would need Qualcomm's AI Engine Direct (QNN) SDK" in result.stderr
     result = run(INSTALL + "from executorch.extension.llm.export import builder", tmp_path)
     assert "it is a part of the tokenizers or export tools of language models" in result.stderr
-    result = run(INSTALL + "import executorch.exir.native as n; n.to_native", tmp_path)
-    assert (
-        "AttributeError: executorch.exir.native.to_native is not part of Rushlight: it is the"
-        " package format (.ptn), which only the native backend of ExecuTorch runs; to_executorch() makes a"
-        in result.stderr
-    )
 
 
 def test_names_of_the_former_tracer_are_refused_with_a_reason(tmp_path: Path) -> None:

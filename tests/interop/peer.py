@@ -19,6 +19,8 @@ Requests are lines of JSON. The answer is {"ok": true} or {"error": text}. There
 - {"train": .pte file, "tensors": path} trains such a program on {"inputs": ...}, and replaces them in the
   file by {"losses": ..., "parameters": ...}.
 - {"language model": kind, "folder": path} writes model.pte.
+- {"package": case, "folder": path} writes the package model.ptn and its facts.
+- {"unpack": .ptn file, "facts": path} writes the facts of a package.
 - {"generate": .pte file, "tokenizer": path, "prompt": text, "text": path} writes the greedy text after a
   prompt.
 """
@@ -285,6 +287,25 @@ def read_etdump(path: Path, facts: Path) -> None:
     facts.write_text(json.dumps(names))
 
 
+def package_case(name: str, folder: Path) -> None:
+    from executorch.exir.native import to_native
+    from tests.interop.native_cases import programs
+
+    to_native(programs(name)).save(str(folder / "model.ptn"))
+    read_package(folder / "model.ptn", folder / "facts.json")
+
+
+def read_package(path: Path, facts: Path) -> None:
+    from executorch.backends.native.serialization import deserialize_program, validate_program
+    from executorch.exir._serialize._ptn import read_ptn
+    from tests.interop.native_cases import facts_of
+
+    ptg, tensors = read_ptn(str(path))
+    program = deserialize_program(ptg)
+    validate_program(program, set(tensors))
+    facts.write_text(json.dumps(facts_of(program, tensors)))
+
+
 for line in sys.stdin:
     request = json.loads(line)
     try:
@@ -313,6 +334,10 @@ for line in sys.stdin:
             save_case(request["save"], Path(request["folder"]), request.get("backend"))
         elif "saved" in request:
             run_saved(Path(request["saved"]), Path(request["tensors"]))
+        elif "package" in request:
+            package_case(request["package"], Path(request["folder"]))
+        elif "unpack" in request:
+            read_package(Path(request["unpack"]), Path(request["facts"]))
         elif "joint" in request:
             joint_case(Path(request["joint"]))
         elif "train" in request:

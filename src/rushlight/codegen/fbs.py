@@ -11,8 +11,10 @@ that a schema declares. The generators interpret these declared attributes:
 - `reads`, `writes`, `updates`: the number is an operand, which is the index of a value that the operation
   reads, writes, or writes in part.
 - `in_place`, of an operand: the output may use the memory of the operand.
+- `recursive`, of a table: this table may contain the table that has the field. A schema with this attribute
+  has no C++ header.
 
-Structs, keyed tables, vectors of unions and cyclic tables are not supported. The parser runs only when
+Structs, keyed tables, vectors of unions and other cyclic tables are not supported. The parser runs only when
 sources are generated; no program parses a schema at run time.
 """
 
@@ -125,6 +127,11 @@ class FieldDecl:
         return "deprecated" in self.attributes
 
     @property
+    def recursive(self) -> bool:
+        """Whether the table of the field may contain the table that has the field."""
+        return "recursive" in self.attributes
+
+    @property
     def align(self) -> int:
         """The alignment of the field in bytes; 0 if the schema does not set it."""
         return self.attributes.get("force_align", 0)
@@ -151,7 +158,10 @@ class TableDecl:
 
 @dataclass
 class SchemaDecl:
-    """One schema file with all included files. In `tables`, a table follows the tables that it uses."""
+    """One schema file with all included files.
+
+    In `tables`, a table follows the tables that it uses, except those of recursive fields.
+    """
 
     namespace: str = ""
     identifier: str = ""
@@ -162,6 +172,11 @@ class SchemaDecl:
     unions: dict[str, UnionDecl] = field(default_factory=dict)
     namespaces: dict[str, str] = field(default_factory=dict)
     attributes: set[str] = field(default_factory=lambda: {"required", "deprecated", "force_align"})
+
+    @property
+    def is_recursive(self) -> bool:
+        """Whether a table may contain itself."""
+        return any(member.recursive for table in self.tables.values() for member in table.fields)
 
     def depth(self) -> int:
         """Returns the number of tables in the longest chain of nested tables, including the root table."""
@@ -174,7 +189,7 @@ class SchemaDecl:
     def _children(self, table: TableDecl) -> list[str]:
         children: list[str] = []
         for member in table.fields:
-            if member.kind == "table":
+            if member.kind == "table" and not member.recursive:
                 children.append(member.target)
             elif member.kind == "union":
                 children.extend(self.unions[member.target].members.values())

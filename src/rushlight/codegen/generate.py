@@ -30,6 +30,7 @@ TABLES = {
     "src/rushlight/backends/cpu/plan/wire_tables.py": ("cpu_plan",),
     "src/rushlight/devtools/etdump/wire_tables.py": ("etdump",),
     "src/rushlight/devtools/bundled_program/wire_tables.py": ("bundled_program",),
+    "src/rushlight/compat/native/wire_tables.py": ("native_graph",),
 }
 # By schema: the module of its dataclasses, and the module that defines the base class of operations.
 DATACLASSES: dict[str, tuple[str, str | None]] = {
@@ -44,7 +45,8 @@ def generate(root: Path) -> dict[Path, str]:
     Args:
         root: the root folder of the sources.
     """
-    schemas: dict[str, SchemaDecl] = {name: parse_schema(root / "schema" / f"{name}.fbs") for name in HEADERS}
+    sources = dict.fromkeys([*HEADERS, *(name for names in TABLES.values() for name in names)])
+    schemas: dict[str, SchemaDecl] = {name: parse_schema(root / "schema" / f"{name}.fbs") for name in sources}
     files = {root / path: cpp_header(schemas[name], f"{name}.fbs") for name, path in HEADERS.items()}
     for path, names in TABLES.items():
         files[root / path] = python_tables({name: schemas[name] for name in names})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from rushlight.codegen.fbs import FieldDecl, SchemaDecl, TableDecl, UnionDecl
+from rushlight.codegen.fbs import FieldDecl, SchemaDecl, SchemaSyntaxError, TableDecl, UnionDecl
 
 _CPP_TYPES = {
     "bool": "bool",
@@ -40,7 +40,12 @@ def cpp_header(schema: SchemaDecl, source: str) -> str:
     Args:
         schema: the schema.
         source: the name of its file.
+
+    Raises:
+        SchemaSyntaxError: a table may contain itself, which the C++ verifier does not support.
     """
+    if schema.is_recursive:
+        raise SchemaSyntaxError(f"{source}: the C++ verifier does not support recursive tables")
     return _Header(schema, source).text()
 
 

@@ -1,7 +1,7 @@
 """Converts FlatBuffers to dataclasses. The bytes are not trusted: they are checked before use.
 
-The checks are those of the C++ verifier of FlatBuffers, and these: fields do not overlap, texts are UTF-8,
-and enum values are known.
+The checks are those of the C++ verifier of FlatBuffers, including the limit on nested tables, and these:
+fields do not overlap, texts are UTF-8, and enum values are known.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from rushlight.format.binding import Binding, FieldBinding, TableBinding
 from rushlight.format.errors import MalformedError
-from rushlight.format.wire import Kind
+from rushlight.format.wire import MAX_DEPTH, Kind
 
 _MAX_SIZE = 0x7FFFFFFF
 # Several parents may share a child, so that the decoded objects can be larger than the file. Their total size
@@ -91,6 +91,7 @@ class _Reader:
         self._layouts: dict[tuple[TableBinding, int], _Layout] = {}
         self._strings: dict[int, str] = {}
         self._field: FieldBinding | None = None
+        self._depth = 0
 
     def run(self, start: int) -> Any:
         if self._size < start + 8:
@@ -134,6 +135,9 @@ class _Reader:
 
     def _table(self, table: TableBinding, at: int) -> Any:
         self._charge(_TABLE_COST, at)
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            self._fail(f"more than {MAX_DEPTH} tables are inside each other", at)
         vtable = at - _I32(self._data, at)[0]
         layout = self._layouts.get((table, vtable))
         if layout is None:
@@ -163,6 +167,7 @@ class _Reader:
                 values[step.position] = self._reference(field, int(raw[step.tag]), at + step.at)
         for field in layout.absent:
             values[field.position] = self._absent(field)
+        self._depth -= 1
         return table.make(*values)
 
     def _bounded(self, field: FieldBinding, value: int | float, at: int) -> int | float:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from rushlight.format.binding import Binding, FieldBinding, TableBinding
 from rushlight.format.buffers import byte_view
 from rushlight.format.errors import EncodeError
-from rushlight.format.wire import Kind
+from rushlight.format.wire import MAX_DEPTH, Kind
 
 _MAX_SIZE = 0x7FFFFFFF
 # Larger vectors are not shared. This limits the size of the objects that a reader creates for a reference.
@@ -123,6 +123,7 @@ class _Writer:
         self._leaves: list[tuple[int, tuple[bytes | memoryview, ...], list[int]]] = []
         self._shared: dict[tuple[int, bytes], list[int]] = {}
         self._layouts: dict[tuple[TableBinding, int], _Layout] = {}
+        self._depth = 0
 
     def run(self, root: object) -> bytearray:
         self._point(self._start, self._table(root, self._binding.root))
@@ -157,6 +158,9 @@ class _Writer:
         plan = _plan(table)
         if type(value) is not table.cls:
             raise EncodeError(f"expected a {table.cls.__name__}, got {type(value).__name__}")
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise EncodeError(f"{table.name}: more than {MAX_DEPTH} tables are inside each other")
         inline: list[object] = [0]
         references: list[tuple[int, FieldBinding, object]] = []
         present = 0
@@ -208,6 +212,7 @@ class _Writer:
             raise _explain(plan, value, error) from error
         for index, field, item in references:
             self._reference(at + layout.offsets[index], field, item)
+        self._depth -= 1
         return at
 
     def _tag(self, field: FieldBinding, item: object) -> int:

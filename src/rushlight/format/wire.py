@@ -6,6 +6,9 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+MAX_DEPTH = 64
+"""The largest number of tables inside each other, including the root table, as in FlatBuffers' verifier."""
+
 
 class Kind(enum.Enum):
     """The type of a field, or of its elements."""
@@ -49,7 +52,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Schema:
-    """A schema without cycles between its tables.
+    """A schema.
 
     Attributes:
         root: the name of the root table.

@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
-from rushlight.compat.name_tables.table import TRANSFORMS, Names
+from rushlight.compat.name_tables.table import NATIVE, TRANSFORMS, Names
 
 _SUITE = "rushlight.testing.suite"
 
 _STAGES = Names(("rushlight.testing.stages",))
 
+_NATIVE_PROGRAMS = Names(
+    (f"{NATIVE}.programs", f"{NATIVE}.tables", f"{NATIVE}.checks", f"{NATIVE}.values"),
+    {
+        "_build_output_specs": f"{NATIVE}.programs:output_specs_of",
+        "_compile_to_bytes": f"{NATIVE}.tables:encode_program",
+        "_dim_order": f"{NATIVE}.values:dim_order_of",
+        "_named_arguments": f"{NATIVE}.arguments:named_arguments",
+        "_node_outputs": f"{NATIVE}.nodes:node_outputs",
+        "_output_alias_of": f"{NATIVE}.arguments:aliased_argument",
+        "_same_tensor": f"{NATIVE}.programs:same_tensor",
+        "_to_arg_value": f"{NATIVE}.arguments:argument_value",
+    },
+)
+
 MODULES: dict[str, Names] = {
     "executorch.backends": Names(),
+    "executorch.backends.native": Names((f"{NATIVE}.passes",)),
+    "executorch.backends.native.partitioner": Names(
+        (f"{NATIVE}.partitioner",), {"_SUPPORTED_NON_CORE_OPS": f"{NATIVE}.partitioner:FURTHER_OPS"}
+    ),
+    "executorch.backends.native.passes": Names((f"{NATIVE}.passes",)),
+    "executorch.backends.native.passes.reinplace": Names((f"{NATIVE}.passes",)),
+    "executorch.backends.native.preprocess": Names(
+        (f"{NATIVE}.backend",), {"_parse_compile_specs": f"{NATIVE}.backend:parse_options"}
+    ),
+    "executorch.backends.native.serialization": _NATIVE_PROGRAMS,
+    "executorch.backends.native.serialization.graph_serialize": _NATIVE_PROGRAMS,
+    "executorch.backends.native.serialization.schema": Names((f"{NATIVE}.schema",)),
     "executorch.backends.openvino": Names(("rushlight.backends.openvino",)),
     "executorch.backends.openvino.partitioner": Names(("rushlight.backends.openvino.partitioner",)),
     "executorch.backends.openvino.preprocess": Names(("rushlight.backends.openvino.backend",)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rushlight.compat.name_tables.table import GRAPH_PASSES, PASSES, SERIALIZE, Names
+from rushlight.compat.name_tables.table import GRAPH_PASSES, NATIVE, PASSES, SERIALIZE, Names
 
 _BACKEND = {
     "CompileSpec": "rushlight.delegate.backend:CompileSpec",
@@ -71,7 +71,10 @@ MODULES: dict[str, Names] = {
     "executorch.exir._warnings": Names((_HELPERS,)),
     "executorch.exir.common": Names((_HELPERS,)),
     "executorch.exir.debug_handle_utils": Names((_HELPERS,)),
-    "executorch.exir.native": Names(),
+    "executorch.exir.native": Names((f"{NATIVE}.lowering",)),
+    "executorch.exir.native.native": Names(
+        (f"{NATIVE}.lowering",), {"_validate_merged_program": f"{NATIVE}.lowering:check_program"}
+    ),
     "executorch.exir.operator": Names(),
     "executorch.exir.operator.convert": Names(
         (_HELPERS, _VARIANTS),
@@ -106,6 +109,7 @@ MODULES: dict[str, Names] = {
         }
     ),
     "executorch.exir._serialize._serialize": Names((SERIALIZE,)),
+    "executorch.exir._serialize._ptn": Names((f"{NATIVE}.package",)),
     "executorch.exir._serialize._named_data_store": Names(("rushlight.delegate.named_data",)),
     "executorch.exir._serialize._program": Names(
         (SERIALIZE,),

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-_PACKAGES = (
-    "the package format (.ptn), which only the native backend of ExecuTorch runs; to_executorch() makes a "
-    "program (.pte) of the same model"
-)
-
 # By prefix of a module name: a text that continues the sentence "... is not part of Rushlight: it is ...".
 LEFT_OUT: dict[str, str] = {
     "executorch.devtools.bundled_program.util": "models and comparisons of ExecuTorch's "
@@ -40,9 +35,6 @@ LEFT_OUT: dict[str, str] = {
     "executorch.exir.dialects.edge.dtype": "a part of a generator of ExecuTorch's tables of dtypes",
     "executorch.exir.dialects.edge.arg": "a generator of sample inputs of ExecuTorch's tables of dtypes",
     "executorch.exir.dialects.edge.spec": "a generator of ExecuTorch's tables of dtypes",
-    "executorch.backends.native": "the back end of ExecuTorch's package format (.ptn)",
-    "executorch.exir._serialize._ptn": _PACKAGES,
-    "executorch.exir.native": _PACKAGES,
     "executorch.exir.verification.interpreter": "an interpreter that needs an extension of ExecuTorch's "
     "tests; executorch.extension.pybindings.aten_lib runs programs with torch's kernels",
     "executorch.codegen": "a generator of C++ sources for ExecuTorch's build; `rushlight select` makes "

@@ -62,3 +62,6 @@ GRAPH_PASSES = "rushlight.compat.graph_passes"
 
 
 SERIALIZE = "rushlight.compat.serialize_helpers"
+
+
+NATIVE = "rushlight.compat.native"
