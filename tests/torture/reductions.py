@@ -128,6 +128,8 @@ def normalised(scope: Scope) -> Value:
     rng = scope.rng
     draw = rng.random()
     last = value.shape[-1]
+    if scope.chance(0.35):
+        return written_norm(scope, value)
     if draw < 0.5 and not value.dynamic(-1):
         if draw < 0.1:
             return scope.add(f"F.layer_norm({{}}, ({last},))", value)
@@ -151,6 +153,32 @@ def normalised(scope: Scope) -> Value:
         kind = {2: "1d", 3: "1d", 4: "2d", 5: "3d"}[value.rank]
         return scope.layer(f"nn.BatchNorm{kind}({channels})", value)
     return scope.add("F.instance_norm({})", value)
+
+
+def written_norm(scope: Scope, value: Value) -> Value:
+    """Normalizations that are written as reductions and elementwise operators."""
+    rng, axis = scope.rng, scope.axis(value)
+    if value.shape[axis] == 1:
+        raise Refused("rounding alone decides whether a row of one element becomes 0")
+    squares = rng.choice(("{}.pow(2)", "{} * {}"))
+    if rng.random() < 0.4:
+        x = value
+    else:
+        x = scope.add(f"{{}} - {{}}.mean({axis}, keepdim=True)", value, value)
+    square = scope.add(squares, *[x] * squares.count("{}"))
+    if rng.random() < 0.3:
+        total = scope.add(f"{{}}.sum({axis}, keepdim=True)", square)
+        out = scope.add(f"{{}} / {{}}.sqrt().clamp(min={rng.choice(('1e-12', '0.5'))})", x, total)
+    else:
+        mean = scope.add(f"{{}}.mean({axis}, keepdim=True)", square)
+        text = rng.choice(
+            ("{} / torch.sqrt({} + 1e-3)", "{} * torch.rsqrt({} + 1e-3)", "({} + 1e-3) ** -0.5 * {}")
+        )
+        out = scope.add(text, *((mean, x) if text.startswith("(") else (x, mean)))
+    if rng.random() < 0.3 and axis in (-1, value.rank - 1) and not value.dynamic(-1):
+        weight = scope.parameter((value.shape[-1],), str(value.dtype).removeprefix("torch."))
+        out = scope.add("{} * {} + {}", weight, out, weight)
+    return out
 
 
 def distances(scope: Scope) -> Value:

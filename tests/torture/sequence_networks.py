@@ -94,7 +94,11 @@ def attention(scope: Scope, x: Value) -> Value:
         else:
             y = scope.add("F.scaled_dot_product_attention({}, {}, {}, attn_mask={})", q, k, v, mask)
     else:
+        if scope.chance(0.3):
+            q, k = (scope.add("F.normalize({}, dim=-1)", item) for item in (q, k))
         scores = scope.add(f"{{}} @ {{}}.transpose(-2, -1) {rng.choice(('*', '/'))} {size**0.5}", q, k)
+        if scope.chance(0.3):
+            scores = scope.add("{} * {}", scores, scope.parameter((heads, 1, 1)))
         if mask is not None and mask.is_float:
             scores = scope.add("{} + {}", scores, mask)
         elif mask is not None:

@@ -12,7 +12,7 @@ from torchao.quantization.pt2e.utils import create_getattr_from_value
 from rushlight.ir import meta
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.gptq import round_by_inputs
-from rushlight.quantize.observers import Checked, check_specification
+from rushlight.quantize.observers import INT8_TENSOR, Checked, check_specification
 from rushlight.quantize.prior import expected_gram_matrix
 from rushlight.quantize.scales import group_for, quantize_groups
 
@@ -23,16 +23,7 @@ class _GramMatrixSum(AffineQuantizedObserverBase):  # type: ignore[misc]
     """Sums x^T x over the vectors x of the last dimension. The sum is the Gram matrix."""
 
     def __init__(self, **specification: object) -> None:
-        check_specification(
-            self,
-            specification,
-            dtype=torch.int8,
-            quant_min=-128,
-            quant_max=127,
-            qscheme=torch.per_tensor_affine,
-            ch_axis=None,
-            is_dynamic=False,
-        )
+        check_specification(self, specification, **INT8_TENSOR)
         super().__init__(MappingType.SYMMETRIC, torch.int8, PerGroup(1), -8, 7)
         self.gram: torch.Tensor | None = None
 

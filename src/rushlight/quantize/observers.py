@@ -173,6 +173,17 @@ class CheckedPerChannelFakeQuantize(CheckedFakeQuantize):
     """Like `CheckedPerChannelMovingFakeQuantize`, with channels along any axis."""
 
 
+INT8_TENSOR: dict[str, object] = {
+    "dtype": torch.int8,
+    "quant_min": -128,
+    "quant_max": 127,
+    "qscheme": torch.per_tensor_affine,
+    "ch_axis": None,
+    "is_dynamic": False,
+}
+"""The specification of a tensor that is quantized to int8 with one scale and all integers."""
+
+
 def check_specification(observer: object, given: Mapping[str, object], **required: object) -> None:
     """Checks the fields of a quantization specification which torchao passes to an observer.
 
@@ -201,16 +212,7 @@ class PerTokenObserver(AffineQuantizedObserverBase):  # type: ignore[misc]
     """
 
     def __init__(self, **specification: object) -> None:
-        check_specification(
-            self,
-            specification,
-            dtype=torch.int8,
-            quant_min=-128,
-            quant_max=127,
-            qscheme=torch.per_tensor_affine,
-            ch_axis=None,
-            is_dynamic=False,
-        )
+        check_specification(self, specification, **INT8_TENSOR)
         super().__init__(MappingType.ASYMMETRIC, torch.int8, PerToken(), -128, 127)
         self.original_dtype: torch.dtype | None = None
 

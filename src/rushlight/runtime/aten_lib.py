@@ -30,6 +30,7 @@ from rushlight.runtime.pybindings import (
     ExecuTorchModule,
     ExecuTorchProgram,
     Loaders,
+    check_pool_size,
 )
 
 __all__ = [
@@ -148,14 +149,12 @@ def _load_bundled_program_from_buffer(buffer: bytes, non_const_pool_size: int = 
 
     Args:
         buffer: the bytes of the .bpte file.
-        non_const_pool_size: the size in bytes of ExecuTorch's pool for bundled values. No pool is needed
-            here, so that each size is large enough. It must not be negative.
+        non_const_pool_size: see `check_pool_size`.
 
     Raises:
         ValueError: the size is negative.
     """
-    if non_const_pool_size < 0:
-        raise ValueError(f"non_const_pool_size={non_const_pool_size} is negative")
+    check_pool_size(non_const_pool_size)
     return BundledModule(buffer)
 
 

@@ -206,6 +206,18 @@ class ExecuTorchModule:
         self._program.write_etdump_result_to_file(path, debug_buffer_path)
 
 
+def check_pool_size(size: int) -> None:
+    """Checks the size in bytes of ExecuTorch's pool for the values of a bundled program.
+
+    This runtime needs no pool, so that each size is large enough.
+
+    Raises:
+        ValueError: the size is negative.
+    """
+    if size < 0:
+        raise ValueError(f"non_const_pool_size={size} is negative")
+
+
 @dataclass(frozen=True)
 class Loaders:
     """Functions that load a program or a module, from a file or from bytes.

@@ -23,7 +23,6 @@ from rushlight.quantize import convert_pt2e, prepare_pt2e
     ("text", "expected"),
     [
         (None, None),
-        ("qnn_8a8w", None),
         ("embedding", PT2EQuantOptions(quantize_embedding=EmbeddingQuantOptions())),
         ("xnnpack_dynamic", PT2EQuantOptions(quantize_linear=DynamicQuantLinearOptions())),
         (
@@ -73,6 +72,11 @@ def test_quantized_layers(text: str, bounds: tuple[int, int]) -> None:
 
 def test_no_options() -> None:
     assert get_pt2e_quantizers(None) == []
+
+
+def test_names_without_a_quantizer_are_refused() -> None:
+    with pytest.raises(ValueError, match="there is no quantizer 'xnnpack_dynamik'; the names are embedding"):
+        get_pt2e_quantization_params("xnnpack_dynamik,embedding")
 
 
 def test_a_missing_library_of_operators_is_an_error() -> None:

@@ -71,6 +71,11 @@ def test_tied_weights(linear: str, tied: bool) -> None:
     assert (weight(model.lm_head) is weight(model.model.embed_tokens)) == tied
 
 
+def test_weights_that_cannot_be_tied() -> None:
+    with pytest.raises(ValueError, match="tie_word_embeddings=True needs the layers model.embed_tokens"):
+        quantize_model_(nn.Linear(64, 32), "8w", qembedding_config="8w", tie_word_embeddings=True)
+
+
 def test_rows_that_the_group_size_does_not_divide() -> None:
     with pytest.raises(RuntimeError, match=r"lm_head has a weight of shape \[20, 64\].* group size of 24"):
         quantize_model_(Words(), "4w", 24)

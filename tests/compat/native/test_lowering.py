@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.backends.cpu.support import Function
 from tests.compat.native.interpreter import Interpreter
 from torch import nn
 from torch.export import Dim, ExportedProgram, export
@@ -16,15 +17,6 @@ from rushlight.compat.native.lowering import NativeProgramManager, check_program
 from rushlight.compat.native.package import read_ptn
 from rushlight.compat.native.schema import AffineGroup, QuantSpec
 from rushlight.compat.native.tables import deserialize_program
-
-
-class Function(nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: torch.Tensor) -> Any:
-        return self.function(*inputs)
 
 
 class Counter(nn.Module):
@@ -195,7 +187,7 @@ def test_missing_operators_are_named() -> None:
     ) as info:
         to_native({"solve": program})
     assert "torch.ops.aten.linalg_solve_triangular.default" in str(info.value)
-    assert "test_lowering.py" in str(info.value) and "to_executorch()" in str(info.value)
+    assert "support.py" in str(info.value) and "to_executorch()" in str(info.value)
 
 
 def test_quantized_programs_are_refused() -> None:

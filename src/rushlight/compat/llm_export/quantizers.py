@@ -13,6 +13,8 @@ from rushlight.ir import (
     quantized_ops,  # noqa: F401  (defines quantized_decomposed)
 )
 
+_NAMES = {"embedding", "xnnpack_dynamic", "xnnpack_dynamic_qc4"}
+
 
 @dataclass
 class EmbeddingQuantOptions:
@@ -62,14 +64,14 @@ def get_pt2e_quantization_params(
 
     Args:
         pt2e_quantize: names with commas between them: `embedding`, and either `xnnpack_dynamic` or
-            `xnnpack_dynamic_qc4`. Other names are ignored, because they belong to other quantizers.
+            `xnnpack_dynamic_qc4`.
         quantization_mode: must be None if `pt2e_quantize` is given.
 
     Returns:
         The options; None if the text selects nothing.
 
     Raises:
-        ValueError: both arguments are given.
+        ValueError: both arguments are given, or there is no quantizer with a name.
         RuntimeError: the text has both names of dynamic quantization.
     """
     if pt2e_quantize is None:
@@ -79,7 +81,13 @@ def get_pt2e_quantization_params(
             f"pt2e_quantize={pt2e_quantize!r} and quantization_mode={quantization_mode!r} exclude each other"
         )
     names = {name.strip() for name in pt2e_quantize.split(",")}
-    dynamic = names & {"xnnpack_dynamic", "xnnpack_dynamic_qc4"}
+    unknown = sorted(names - _NAMES - {""})
+    if unknown:
+        raise ValueError(
+            f"pt2e_quantize={pt2e_quantize!r}: there is no quantizer {unknown[0]!r}; the names are "
+            f"{', '.join(sorted(_NAMES))}"
+        )
+    dynamic = names - {"embedding", ""}
     if len(dynamic) == 2:
         raise RuntimeError(
             f"pt2e_quantize={pt2e_quantize!r} has both xnnpack_dynamic and xnnpack_dynamic_qc4; choose one "

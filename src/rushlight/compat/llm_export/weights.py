@@ -47,7 +47,8 @@ def quantize_model_(
         skip_incompatible_shapes: do not quantize layers whose rows the group size does not divide.
 
     Raises:
-        ValueError: there is no such kind, or the group size of embeddings is odd.
+        ValueError: there is no such kind, the group size of embeddings is odd, or the model does not have
+            the layers whose weights are to be tied.
         RuntimeError: the group size does not divide the rows of a layer.
     """
     if qembedding_config:
@@ -67,8 +68,12 @@ def quantize_model_(
     if tie_word_embeddings and qlinear_config and qlinear_config == qembedding_config:
         embedding = getattr(getattr(module, "model", None), "embed_tokens", None)
         head = getattr(module, "lm_head", None)
-        if embedding is not None and head is not None:
-            head.weight = embedding.weight
+        if embedding is None or head is None:
+            raise ValueError(
+                "tie_word_embeddings=True needs the layers model.embed_tokens and lm_head; set "
+                "tie_word_embeddings=False"
+            )
+        head.weight = embedding.weight
 
 
 def _group_size(kind: str, group_size: int | None) -> int:

@@ -6,24 +6,15 @@ import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from rushlight.compat.native.schema import Dim, ScalarType, TensorMeta
+from rushlight.emit.tensors import SCALAR_TYPES
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.spec import dim_order_from_strides, strides_from_dim_order
 from rushlight.ir.sym import IntLike, bounds
 
 _SCALAR_TYPES = {
-    torch.uint8: ScalarType.BYTE,
-    torch.int8: ScalarType.CHAR,
-    torch.int16: ScalarType.SHORT,
-    torch.int32: ScalarType.INT,
-    torch.int64: ScalarType.LONG,
-    torch.float16: ScalarType.HALF,
-    torch.float32: ScalarType.FLOAT,
-    torch.float64: ScalarType.DOUBLE,
-    torch.bool: ScalarType.BOOL,
-    torch.bfloat16: ScalarType.BFLOAT16,
-    torch.uint16: ScalarType.UINT16,
-    torch.uint32: ScalarType.UINT32,
-    torch.uint64: ScalarType.UINT64,
+    dtype: ScalarType(number)
+    for dtype, number in SCALAR_TYPES.items()
+    if int(number) in set(map(int, ScalarType))
 }
 
 
