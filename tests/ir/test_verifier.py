@@ -18,6 +18,7 @@ from rushlight.ir.verifier import ATEN, EDGE, RULES, DialectError, Options, edge
 aten, edge = torch.ops.aten, ops.edge.aten
 FLOAT = torch.empty(2, 2)
 INT = torch.empty(2, 2, dtype=torch.int64)
+CHANNELS_LAST = {"memory_format": torch.channels_last}
 
 # (rule, dialect, operator, arguments by value, keyword arguments, message)
 BROKEN: list[tuple[Any, ...]] = [
@@ -32,12 +33,16 @@ BROKEN: list[tuple[Any, ...]] = [
     ),
     (5, EDGE, edge.linear.default, (FLOAT, FLOAT), {}, "_core_aten_ops_exception_list"),
     (6, EDGE, aten.add.Tensor, (FLOAT, FLOAT), {}, "is not an Edge operator"),
-    (7, EDGE, edge.clone.default, (FLOAT,), {}, "names layouts by dim order"),
+    (7, EDGE, edge.clone.default, (FLOAT,), CHANNELS_LAST, "names layouts by dim order"),
     (8, EDGE, edge.add.Tensor, (FLOAT, 1), {}, "argument other is the number 1"),
     (9, EDGE, edge.mm.default, (FLOAT, INT), {}, "does not support self torch.float32, mat2 torch.int64"),
     (9, EDGE, edge.embedding.default, (FLOAT, FLOAT), {}, "argument indices is torch.float32"),
     (9, EDGE, edge.where.self, (FLOAT, FLOAT, FLOAT), {}, "argument condition is torch.float32"),
 ]
+
+
+def test_a_clone_without_a_memory_format_keeps_the_dim_order() -> None:
+    assert violations(module_of(edge.clone.default, (FLOAT,), {}), EDGE) == []
 
 
 def graph_of(target: Any, args: Any, kwargs: Any, result: Any = FLOAT) -> Any:

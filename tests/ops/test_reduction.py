@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.ops.harness import Case, assert_same, check, compute
+from tests.ops.harness import TOLERANCE, Case, assert_same, check, compute
 from tests.ops.ordering_cases import CASES as ORDERING
 from tests.ops.reduction_cases import CASES as REDUCTIONS
 from tests.ops.reduction_cases import FLOATING
@@ -20,7 +20,13 @@ CASES = {**REDUCTIONS, **ORDERING}
 @pytest.mark.parametrize("name", CASES)
 def test_reduction(name: str) -> None:
     for case in CASES[name]():
-        check(name, case)
+        check(name, case, "portable", **tolerance(name, case))
+
+
+def tolerance(name: str, case: Case) -> dict[str, float]:
+    """Eager adds gradients of 16-bit weights in 16 bits; their order depends on its number of threads."""
+    is_rounded = name == "aten::native_layer_norm_backward.out" and case.args[0].dtype.itemsize == 2
+    return {"rtol": 4 * TOLERANCE[case.args[0].dtype][0]} if is_rounded else {}
 
 
 @pytest.mark.parametrize("dtype", FLOATING)
