@@ -87,8 +87,8 @@ def _is_infinite(sign: str) -> Expression:
 def _signbit(k: Kernel, c: ScalarType, x: str) -> str:
     if c == LONG:
         return f"{x} < 0"
-    k.headers.add("math.h")
-    return f"signbit({x}) != 0"
+    # GCC 12 fails with an internal error if it vectorizes signbit() of floats.
+    return f"{k.math('copysign', c, '1', x)} < 0"
 
 
 def _angle(k: Kernel, c: ScalarType, x: str) -> str:

@@ -273,12 +273,10 @@ def _index_fill(k: Kernel) -> None:
 
 def _index_fill_tensor(k: Kernel) -> None:
     out, value = k.tensor(4), k.tensor(3)
-    k.require(
-        value.rank == 0 and value.dtype == out.dtype,
-        "the value does not have rank 0 and the dtype of the result",
-    )
-    k.read(value, "value")
-    _index_slices(k, None, out, lambda old, new: "value[0]")
+    k.require(value.rank == 0, "the value does not have rank 0")
+    element = k.convert(f"{k.read(value, 'value')}[0]", value.dtype, out.dtype)
+    k.code.add(f"const {C_TYPES[out.dtype]} number = {element};")
+    _index_slices(k, None, out, lambda old, new: "number")
 
 
 def _take(k: Kernel) -> None:

@@ -248,11 +248,13 @@ def _extreme_value(k: Kernel, axes: set[int], keepdim: bool, out: TensorValue, s
                     code.add(f"nan = nan || {tests};")
                 for lane in range(4):
                     code.add(f"lane{lane} = x{lane} {sign} lane{lane} ? x{lane} : lane{lane};")
-            with code.block(f"for (; e < {block.count}; ++e)"):
-                code.add(f"const {c} x = {block.at('e')};")
-                if compute != LONG:
-                    code.add("nan = nan || x != x;")
-                code.add(f"lane0 = x {sign} lane0 ? x : lane0;")
+            # GCC 12 warns of undefined behavior in a loop without iterations.
+            if not isinstance(block.count, int) or block.count % 4:
+                with code.block(f"for (; e < {block.count}; ++e)"):
+                    code.add(f"const {c} x = {block.at('e')};")
+                    if compute != LONG:
+                        code.add("nan = nan || x != x;")
+                    code.add(f"lane0 = x {sign} lane0 ? x : lane0;")
             for lane in range(1, 4):
                 code.add(f"if (lane{lane} {sign} lane0) lane0 = lane{lane};")
             if compute != LONG:
