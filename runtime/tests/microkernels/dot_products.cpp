@@ -40,11 +40,42 @@ struct Dot {
   int whole;            // parts that are written; the others become zero
   int size;             // bytes of the instruction
   bool is_float;        // vdpbf16ps
+  const uint8_t* data;  // the right operand if it is in memory
 };
 
-// Decodes vpdpbusd between registers (VEX, or EVEX without a mask) or vdpbf16ps (EVEX). The instruction bits that
-// extend register numbers are inverted.
-bool decode(const uint8_t* p, Dot* dot) {
+// Returns the address of an operand in memory, or null for an operand relative to the instruction. `p` are the bytes
+// from ModRM on, `base` and `index` the bits that extend register numbers, and `unit` the factor of an 8-bit
+// displacement. `length` receives the number of bytes.
+const uint8_t* address(const uint8_t* p, int base, int index, int unit, const greg_t* registers, int* length) {
+  constexpr int kRegisters[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+                                REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+  const int mode = p[0] >> 6;
+  int number = p[0] & 7, at = 1;
+  greg_t sum = 0;
+  if (number == 4) {  // an SIB byte follows
+    const int indexed = (p[1] >> 3 & 7) | index;
+    if (indexed != 4) sum += registers[kRegisters[indexed]] << (p[1] >> 6);
+    number = p[1] & 7;
+    at = 2;
+  }
+  if (mode == 0 && number == 5) return nullptr;
+  sum += registers[kRegisters[number | base]];
+  if (mode == 1) {
+    sum += static_cast<int8_t>(p[at]) * unit;
+    at += 1;
+  } else if (mode == 2) {
+    int32_t displacement;
+    std::memcpy(&displacement, p + at, sizeof(displacement));
+    sum += displacement;
+    at += 4;
+  }
+  *length = at;
+  return reinterpret_cast<const uint8_t*>(sum);
+}
+
+// Decodes vpdpbusd (VEX between registers, or EVEX without a mask) or vdpbf16ps (EVEX between registers). The
+// instruction bits that extend register numbers are inverted.
+bool decode(const uint8_t* p, const greg_t* registers, Dot* dot) {
   const auto bit = [](int byte, int at, int value) { return (byte >> at & 1) ? 0 : value; };
   if (p[0] == 0xc4 && (p[1] & 0x1f) == 2 && (p[2] & 0x83) == 1 && p[3] == 0x50 && p[4] >= 0xc0) {
     *dot = {bit(p[1], 7, 8) | (p[4] >> 3 & 7),
@@ -53,18 +84,28 @@ bool decode(const uint8_t* p, Dot* dot) {
             (p[2] & 4) ? 2 : 1,
             2,
             5,
-            false};
+            false,
+            nullptr};
     return true;
   }
   const bool is_float = (p[2] & 0x87) == 6 && p[4] == 0x52, is_integer = (p[2] & 0x87) == 5 && p[4] == 0x50;
-  if (p[0] == 0x62 && (p[1] & 0xf) == 2 && (is_float || is_integer) && (p[3] & 0x97) == 0 && p[5] >= 0xc0) {
+  const bool in_memory = p[5] < 0xc0;
+  if (p[0] == 0x62 && (p[1] & 0xf) == 2 && (is_float ? !in_memory : is_integer) && (p[3] & 0x97) == 0) {
+    const int parts = 1 << (p[3] >> 5 & 3);
+    int length = 1;
+    const uint8_t* data = nullptr;
+    if (in_memory) {
+      data = address(p + 5, bit(p[1], 5, 8), bit(p[1], 6, 8), 16 * parts, registers, &length);
+      if (data == nullptr) return false;
+    }
     *dot = {bit(p[1], 7, 8) | bit(p[1], 4, 16) | (p[5] >> 3 & 7),
             (15 - (p[2] >> 3 & 15)) | bit(p[3], 3, 16),
             bit(p[1], 5, 8) | bit(p[1], 6, 16) | (p[5] & 7),
-            1 << (p[3] >> 5 & 3),
+            parts,
             4,
-            6,
-            is_float};
+            5 + length,
+            is_float,
+            data};
     return true;
   }
   return false;
@@ -113,7 +154,7 @@ void add_halves(const uint8_t* left, const uint8_t* right, uint8_t* to) {
 void handle(int, siginfo_t*, void* context) {
   mcontext_t& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
   Dot dot;
-  if (!decode(reinterpret_cast<const uint8_t*>(machine.gregs[REG_RIP]), &dot)) _exit(132);
+  if (!decode(reinterpret_cast<const uint8_t*>(machine.gregs[REG_RIP]), machine.gregs, &dot)) _exit(132);
   auto* const area = reinterpret_cast<uint8_t*>(machine.fpregs);
   complete(area, dot.whole == 4);
   for (int part = 0; part < dot.whole; ++part) {
@@ -121,7 +162,8 @@ void handle(int, siginfo_t*, void* context) {
     if (part >= dot.parts) {
       std::memset(to, 0, 16);
     } else {
-      (dot.is_float ? add_halves : add_bytes)(part_of(area, dot.left, part), part_of(area, dot.right, part), to);
+      const uint8_t* const right = dot.data ? dot.data + 16 * part : part_of(area, dot.right, part);
+      (dot.is_float ? add_halves : add_bytes)(part_of(area, dot.left, part), right, to);
     }
   }
   machine.gregs[REG_RIP] += dot.size;
