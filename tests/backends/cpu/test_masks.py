@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import torch
-from tests.backends.cpu.support import assert_close, expected, lower, run
+from tests.backends.cpu.support import assert_close, expected, lower, operations, plan_of, run
 from tests.backends.cpu.test_values import special
 
 from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.plan.tables import Copy
 
 WHOLE = torch.tensor([[-3, 0, 7, 2**62], [5, 5, -(2**63), 1]])
 OTHER = torch.tensor([[7], [5]])
@@ -26,6 +27,26 @@ def _each(a: torch.Tensor, b: Any) -> list[torch.Tensor]:
 def _put(x: torch.Tensor, places: Any, values: torch.Tensor) -> torch.Tensor:
     x[places] = values
     return x
+
+
+def _rows_in_turn(x: torch.Tensor, is_kept: bool = False) -> Any:
+    """Replaces the columns of a new tensor in a loop. With `is_kept`, the loop also reads old values."""
+    rows, total, kept = torch.zeros_like(x), torch.zeros_like(x[:, 0]), []
+    for i in range(x.shape[1]):
+        total = total * 0.5 + x[:, i]
+        if is_kept:
+            kept.append(rows.amax(1))
+        rows[:, i] = total + 1
+    return torch.sigmoid(rows), *kept
+
+
+def _changed_copies(x: torch.Tensor, y: torch.Tensor) -> Any:
+    a = x * 2
+    b, c, d = a.clone(), a.t(), y * 3
+    a[0] = y[1]
+    b[:, 1:3] = y[:, :2]
+    d[1] = d[0]
+    return a + b, c * 2, d + 1
 
 
 CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
@@ -51,6 +72,9 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "empty": (lambda x: torch.where(x * 2 > 0, x, 1.0), (torch.zeros(0, 4),)),
     "scatter_slice": (lambda x, y: torch.slice_scatter(x * 2, y, 1, 1, 3), (X, X[:, :2].contiguous())),
     "scatter_select": (lambda x, y: torch.select_scatter(x * 2, y, 0, -1), (X, X[0].contiguous())),
+    "scatter_in_turn": (lambda x: _rows_in_turn(x), (X,)),
+    "scatter_of_kept_values": (lambda x: _rows_in_turn(x, is_kept=True), (X,)),
+    "scatter_of_a_shared_value": (_changed_copies, (X, X.contiguous())),
     "index_add": (
         lambda x, y: (x * 2).index_add(0, torch.tensor([1, 0, 1]), y[[0, 1, 1]] * 3),
         (X, X.contiguous()),
@@ -95,6 +119,14 @@ def test_operator(name: str) -> None:
     program, outside = lower(function, inputs)
     assert not outside
     assert_close(run(program, inputs), expected(function, inputs))
+
+
+def test_updates_in_turn_use_the_same_memory() -> None:
+    program, outside = lower(_rows_in_turn, (X,))
+    assert not outside
+    values = plan_of(program).values
+    ranks = [len(values[copy.output].sizes) for copy in operations(program, Copy)]
+    assert ranks.count(2) == 1  # the zeros
 
 
 def test_whole_numbers_alone_are_no_part() -> None:

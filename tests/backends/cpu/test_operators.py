@@ -346,6 +346,10 @@ CASES: dict[str, Case] = {
     "extremes": Case(lambda x: x.amax(1) - x.amin((1,)), ROWS),
     "minimum_maximum": Case(lambda a, b: torch.minimum(a, b) * torch.maximum(a, b), ((5, 8), (1, 8))),
     "pad": Case(lambda x: F.pad(x * 2, (1, 2, 0, 3), value=0.5) + 1, MATRIX),
+    "pad_negative": Case(
+        lambda x: (F.pad(x * 2, (0, 0, 1, -1)), F.pad(x, (-2, 1, -1, 0), value=2.0) * 2), MATRIX
+    ),
+    "crop": Case(lambda x: F.pad(x * 2, (-1, -2)) + 1, MATRIX),
     "pad_image": Case(nn.Sequential(nn.Conv2d(6, 5, 1), nn.ZeroPad2d((1, 2, 3, 0))), IMAGE),
     "permute": Case(lambda x: (x * 2).permute(0, 3, 1, 2) + 1, IMAGE),
     "index_copy": Case(

@@ -34,18 +34,22 @@ _PLACES = (aten.slice_copy.Tensor, aten.select_copy.int)
 def _target(lowering: Lowering, node: Node) -> Tensor:
     """Returns the tensor that an update writes.
 
-    It is the state itself if no other node needs its old value, otherwise a copy of the first argument.
+    It is the state or the planned memory of the first argument itself if no other node needs its old value,
+    otherwise a copy of the first argument.
     """
     before = node.args[0]
     assert isinstance(before, Node)
     tensor = lowering.tensor(before)
+    kind = tensor.storage.kind
     if (
-        tensor.storage.kind is StorageKind.STATE
+        kind in (StorageKind.STATE, StorageKind.ARENA)
         and tensor.is_dense()
         and lowering.aliases.may_overwrite(before, node, _reads_shape)
-        and _becomes(node, lowering.new_states.get(tensor.storage))
     ):
-        return replace(tensor, version=tensor.version + 1)
+        if kind is StorageKind.ARENA:
+            return tensor
+        if _becomes(node, lowering.new_states.get(tensor.storage)):
+            return replace(tensor, version=tensor.version + 1)
     result = lowering.new(tensor.sizes, dtype=tensor.dtype)
     lowering.copy(tensor, result, node)
     return result

@@ -45,6 +45,7 @@ PRESERVED_OPS = (
     aten.adaptive_avg_pool2d.default,
     aten.matmul.default,
     aten.roll.default,
+    aten.select_scatter.default,
     aten.lstm.input,
     aten.gru.input,
     aten.prelu.default,

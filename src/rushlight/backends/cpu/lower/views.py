@@ -10,7 +10,7 @@ from torch.fx import Node
 
 from rushlight.backends.cpu.lower.comparisons import choose
 from rushlight.backends.cpu.lower.lowering import Lowering
-from rushlight.backends.cpu.lower.nodes import check_slice_bounds, dtype_of, is_static
+from rushlight.backends.cpu.lower.nodes import check_slice_bounds, dtype_of, is_static, shape_of
 from rushlight.backends.cpu.lower.row import Category, Check, Lower, Row
 from rushlight.backends.cpu.plan.sizes import Size, same
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
@@ -199,10 +199,17 @@ def roll(lowering: Lowering, node: Node) -> None:
 
 
 def constant_pad_nd(lowering: Lowering, node: Node) -> None:
-    """Lowers constant padding to a copy of the value and a copy of the input into the result."""
+    """Lowers constant padding to a copy of the value and a copy of the input into the result.
+
+    Negative padding removes elements of the input.
+    """
     x = lowering.tensor(node.args[0])
     pads: Any = node.args[1]
-    if not any(pads):
+    for i, (before, after) in enumerate(zip(pads[::2], pads[1::2], strict=True)):
+        if min(before, after) < 0:
+            axis, first = x.rank - 1 - i, max(-before, 0)
+            x = x.narrow(axis, first, x.sizes[axis] - first - max(-after, 0))
+    if all(pad <= 0 for pad in pads):
         lowering.set(node, x)
         return
     sizes = lowering.sizes(node)
@@ -213,7 +220,7 @@ def constant_pad_nd(lowering: Lowering, node: Node) -> None:
     inside = out
     for i in range(len(pads) // 2):
         axis = x.rank - 1 - i
-        inside = inside.narrow(axis, int(pads[2 * i]), x.sizes[axis])
+        inside = inside.narrow(axis, max(pads[2 * i], 0), x.sizes[axis])
     lowering.copy(x, inside, node)
     lowering.set(node, out)
 
@@ -259,10 +266,15 @@ def check_cat(node: Node, constants: Constants) -> str | None:
 
 
 def check_pad(node: Node, constants: Constants) -> str | None:
-    """Refuses the node if the padding is negative or symbolic, or the value symbolic."""
+    """Refuses the node if the padding or the value is symbolic, or a dynamic or short dimension is cut."""
     pads: Any = node.args[1]
-    if not all(isinstance(p, int) and p >= 0 for p in pads):
-        return "its padding is negative or symbolic"
+    if not all(isinstance(pad, int) for pad in pads):
+        return "its padding is symbolic"
+    sizes = shape_of(node.args[0])[::-1]  # type: ignore[arg-type]
+    for size, before, after in zip(sizes, pads[::2], pads[1::2], strict=False):
+        cut = max(-before, 0) + max(-after, 0)
+        if cut and not (isinstance(size, int) and size > cut):
+            return "its padding is negative, and the dimension has a dynamic size or no elements are left"
     return None if isinstance(argument(node, 2, 0) or 0, (int, float)) else "its value is symbolic"
 
 
