@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from tests.ops.elementwise_cases import CASES
@@ -97,3 +98,20 @@ def test_copy_in_place() -> None:
         target = torch.zeros(3, 4)
         call_kernel("aten::copy_", [target, source, False], "portable")
         assert_same([target], [torch.zeros(3, 4).copy_(source)], source.dtype)
+
+
+def test_remainders_are_exact() -> None:
+    """Quotients just below an integer round up to it. Large quotients take another path."""
+    generator = torch.Generator().manual_seed(0)
+    y = torch.randn(4000, generator=generator) * 10.0 ** torch.randint(-30, 30, (4000,), generator=generator)
+    multiples = y * torch.randint(0, 1 << 23, (4000,), generator=generator)
+    near = [multiples.nextafter(torch.tensor(limit)) for limit in (0.0, torch.inf)]
+    special = torch.tensor([0.0, -0.0, 1e-45, 3.4e38, -3.4e38, torch.inf, -torch.inf, torch.nan])
+    x = torch.cat((multiples, *near, torch.randn(4000, generator=generator), special.repeat_interleave(8)))
+    y = torch.cat((y, y, y, -y.abs(), special.repeat(8)))
+    out = torch.empty_like(x)
+    call_kernel("aten::fmod.Tensor_out", [x, y, out], "portable")
+    with np.errstate(invalid="ignore"):
+        wanted = np.fmod(x.numpy(), y.numpy())
+    np.testing.assert_array_equal(out.numpy(), wanted)
+    assert (np.signbit(out.numpy()) == np.signbit(wanted))[~np.isnan(wanted)].all()

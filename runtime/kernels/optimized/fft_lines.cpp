@@ -202,7 +202,7 @@ void complex_lines(KernelRuntimeContext& context, const Tensor& tensor, int64_t 
 void lines_from_real(KernelRuntimeContext& context, const Tensor& in, int64_t axis, double scale, const Tensor& out) {
   const int64_t n = in.size(axis), points = out.size(axis);
   const bool is_even = n % 2 == 0;
-  if (in.scalar_type() != ScalarType::Float || in.numel() == 0 || points > n / 2 + 1 || !supports(n, in.numel() / n)) {
+  if (in.scalar_type() != ScalarType::Float || in.numel() == 0 || !supports(n, in.numel() / n)) {
     return transform_real_lines(context, in, axis, scale, out);
   }
   Passes passes;
@@ -219,6 +219,12 @@ void lines_from_real(KernelRuntimeContext& context, const Tensor& in, int64_t ax
       float* const result = passes.run(kernels, a, b);
       float* const spectrum = result == a ? b : a;
       kernels.fft_of_real(n / 2, roots, static_cast<float>(scale), result, spectrum);
+      for (int64_t i = n / 2 + 1; i < points; ++i) {  // the other half has the conjugates
+        for (int64_t lane = 0; lane < width; ++lane) {
+          spectrum[2 * i * width + lane] = spectrum[2 * (n - i) * width + lane];
+          spectrum[(2 * i + 1) * width + lane] = -spectrum[(2 * (n - i) + 1) * width + lane];
+        }
+      }
       return to.write(count, points, width, spectrum);
     }
     from.read(count, n, width, b);

@@ -10,7 +10,7 @@ namespace {
 struct Function {
   ZeroDivision* zero;
   int64_t operator()(int64_t x, int64_t y) const { return Checked<trunc_mod>{zero}(x, y); }
-  float operator()(float x, float y) const { return std::fmod(x, y); }
+  float operator()(float x, float y) const { return remainder_of(x, y); }
   double operator()(double x, double y) const { return std::fmod(x, y); }
 };
 

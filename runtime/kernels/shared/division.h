@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "kernels/shared/integer.h"
@@ -22,24 +24,44 @@ class ZeroDivision {
   std::atomic<bool> seen_{false};
 };
 
+// Returns the same number as std::fmod. If x / y has few digits before the point, exact products of double replace the
+// loop of std::fmod, which is many times slower.
+inline float remainder_of(float x, float y) {
+  const float quotient = std::abs(x / y);
+  if (!(quotient < 4194304.0f && std::abs(y) <= std::numeric_limits<float>::max())) return std::fmod(x, y);
+  const double divisor = std::abs(static_cast<double>(y));
+  double rest = std::abs(static_cast<double>(x)) - static_cast<int32_t>(quotient) * divisor;
+  rest += rest < 0 ? divisor : 0.0;  // the division may have rounded up to the next integer
+  return std::copysign(static_cast<float>(rest), x);
+}
+inline double remainder_of(double x, double y) { return std::fmod(x, y); }
+
+// Returns y if `mod` and y have different signs, else -0. Written without branches, because signs may be random.
+template <typename C>
+C step_to_sign(C mod, C y) {
+  const C up = y > 0 ? y : C(-0.0), down = y < 0 ? y : C(-0.0);
+  const C step = mod < 0 ? up : C(-0.0);
+  return mod > 0 ? down : step;
+}
+
 // Returns the quotient rounded towards negative infinity, as Python's floor division of floats: the remainder is
 // subtracted before the division, so that rounding of the division does not change the result.
 template <typename C>
 C floor_quotient(C x, C y) {
   if (y == 0) return x / y;
-  C mod = std::fmod(x, y);
+  const C mod = remainder_of(x, y);
   C quotient = (x - mod) / y;
-  if (mod != 0 && (y < 0) != (mod < 0)) quotient -= 1;
-  if (quotient == 0) return std::copysign(C(0), x / y);
-  const C rounded = std::floor(quotient);
-  return quotient - rounded > C(0.5) ? rounded + 1 : rounded;
+  quotient -= step_to_sign(mod, y) != 0 ? C(1) : C(0);
+  const C rounded = std::floor(quotient), up = rounded + 1;
+  const C nearest = quotient - rounded > C(0.5) ? up : rounded;
+  return quotient == 0 ? std::copysign(C(0), x / y) : nearest;
 }
 
 // Returns the remainder of the floor division. It has the sign of y.
 template <typename C>
 C floor_remainder(C x, C y) {
-  const C mod = std::fmod(x, y);
-  return mod != 0 && (y < 0) != (mod < 0) ? mod + y : mod;
+  const C mod = remainder_of(x, y);
+  return mod + step_to_sign(mod, y);
 }
 
 // Wraps an integer operation of integer.h. A division by zero is recorded and gives 0.

@@ -4,6 +4,8 @@
 #include "backends/cpu/image.h"
 #include "backends/cpu/loops.h"
 #include "backends/cpu/step.h"
+#include "microkernels/tables/f32.h"
+#include "microkernels/tables/integer.h"
 
 namespace rushlight::cpu {
 
@@ -62,21 +64,21 @@ class CompareStep final : public Step {
     return Error::Ok;
   }
 
-  Error run(Run&) override {
+  Error run(Run& run) override {
     if (views_[0]->numel() == 0) return Error::Ok;
-    switch (views_[1]->dtype) {
-      case ScalarType::Float:
-        compare<float>();
-        break;
-      case ScalarType::Long:
-        calculate<int64_t>();
-        break;
-      case ScalarType::Int:
-        calculate<int32_t>();
-        break;
-      default:
-        join<uint8_t>();
-    }
+    const int64_t workers = views_[0]->numel() < kSerialWork ? 1 : run.workers;
+    for_workers(run.context, workers, loops_.outer(), [&](int64_t, int64_t begin, int64_t end) {
+      switch (views_[1]->dtype) {
+        case ScalarType::Float:
+          return compare<float>(begin, end);
+        case ScalarType::Long:
+          return calculate<int64_t>(begin, end);
+        case ScalarType::Int:
+          return calculate<int32_t>(begin, end);
+        default:
+          return join<uint8_t>(begin, end);
+      }
+    });
     return Error::Ok;
   }
 
@@ -84,61 +86,88 @@ class CompareStep final : public Step {
 
  private:
   template <typename T>
-  void compare() const {
+  void compare(int64_t begin, int64_t end) const {
     switch (op_) {
       case Comparison::EQUAL:
-        return each<Comparison::EQUAL, T>();
+        return each<Comparison::EQUAL, T>(begin, end);
       case Comparison::NOT_EQUAL:
-        return each<Comparison::NOT_EQUAL, T>();
+        return each<Comparison::NOT_EQUAL, T>(begin, end);
       case Comparison::LESS:
-        return each<Comparison::LESS, T>();
+        return each<Comparison::LESS, T>(begin, end);
       case Comparison::LESS_EQUAL:
-        return each<Comparison::LESS_EQUAL, T>();
+        return each<Comparison::LESS_EQUAL, T>(begin, end);
       case Comparison::GREATER:
-        return each<Comparison::GREATER, T>();
+        return each<Comparison::GREATER, T>(begin, end);
       default:
-        return each<Comparison::GREATER_EQUAL, T>();
+        return each<Comparison::GREATER_EQUAL, T>(begin, end);
     }
   }
 
   template <typename T>
-  void join() const {
+  void join(int64_t begin, int64_t end) const {
     switch (op_) {
       case Comparison::AND:
-        return each<Comparison::AND, T>();
+        return each<Comparison::AND, T>(begin, end);
       case Comparison::OR:
-        return each<Comparison::OR, T>();
+        return each<Comparison::OR, T>(begin, end);
       case Comparison::XOR:
-        return each<Comparison::XOR, T>();
+        return each<Comparison::XOR, T>(begin, end);
       default:
-        return compare<T>();
+        return compare<T>(begin, end);
     }
   }
 
   template <typename T>
-  void calculate() const {
+  void calculate(int64_t begin, int64_t end) const {
     switch (op_) {
       case Comparison::ADD:
-        return each<Comparison::ADD, T>();
+        return each<Comparison::ADD, T>(begin, end);
       case Comparison::SUB:
-        return each<Comparison::SUB, T>();
+        return each<Comparison::SUB, T>(begin, end);
       case Comparison::MUL:
-        return each<Comparison::MUL, T>();
+        return each<Comparison::MUL, T>(begin, end);
       default:
-        return join<T>();
+        return join<T>(begin, end);
     }
   }
 
   template <Comparison Op, typename T>
-  void each() const {
+  void each(int64_t begin, int64_t end) const {
     using Result = decltype(combined<Op, T>(T{}, T{}));
-    const int64_t inner = loops_.inner(), outer = loops_.outer();
+    const int64_t inner = loops_.inner();
     const int64_t to_step = loops_.inner_stride(0), a_step = loops_.inner_stride(1), b_step = loops_.inner_stride(2);
-    for (int64_t row = 0; row < outer; ++row) {
-      Result* to = at<Result>(*views_[0], loops_.row(0, row));
-      const T* a = at<const T>(*views_[1], loops_.row(1, row));
-      const T* b = at<const T>(*views_[2], loops_.row(2, row));
-      for (int64_t i = 0; i < inner; ++i) to[i * to_step] = combined<Op, T>(a[i * a_step], b[i * b_step]);
+    // What the microkernels support.
+    const bool is_line = to_step == 1 && (a_step | b_step) == 1;
+    for (int64_t row = begin; row < end; ++row) {
+      Result* const to = at<Result>(*views_[0], loops_.row(0, row));
+      const T* const a = at<const T>(*views_[1], loops_.row(1, row));
+      const T* const b = at<const T>(*views_[2], loops_.row(2, row));
+      if constexpr (Op < Comparison::AND) {
+        if (is_line) {
+          compare_line(a, a_step, b, b_step, to, inner);
+          continue;
+        }
+      }
+      if (is_line && a_step == b_step) {
+        for (int64_t i = 0; i < inner; ++i) to[i] = combined<Op, T>(a[i], b[i]);
+      } else {
+        for (int64_t i = 0; i < inner; ++i) to[i * to_step] = combined<Op, T>(a[i * a_step], b[i * b_step]);
+      }
+    }
+  }
+
+  template <typename T>
+  void compare_line(const T* a, int64_t a_step, const T* b, int64_t b_step, uint8_t* to, int64_t n) const {
+    static_assert(static_cast<int>(Comparison::GREATER_EQUAL) ==
+                  static_cast<int>(microkernels::CompareOp::GreaterEqual));
+    const auto op = static_cast<microkernels::CompareOp>(op_);
+    if constexpr (std::is_same_v<T, float>) {
+      microkernels::f32_microkernels().compare(op, a, a_step, b, b_step, to, n);
+    } else {
+      constexpr auto kType = sizeof(T) == 8   ? microkernels::IntegerType::Int64
+                             : sizeof(T) == 4 ? microkernels::IntegerType::Int32
+                                              : microkernels::IntegerType::UInt8;
+      microkernels::integer_microkernels().compare(kType, op, a, a_step, b, b_step, to, n);
     }
   }
 
@@ -195,11 +224,18 @@ class WhereStep final : public Step {
     const int64_t inner = loops_.inner();
     int64_t step[4];
     for (int v = 0; v < 4; ++v) step[v] = loops_.inner_stride(v);
+    // What the microkernel supports.
+    const bool is_line = step[0] == 1 && (step[1] | step[2] | step[3]) == 1;
+    const microkernels::IntegerMicrokernels& kernels = microkernels::integer_microkernels();
     for (int64_t row = begin; row < end; ++row) {
-      T* to = at<T>(*views_[0], loops_.row(0, row));
-      const uint8_t* condition = at<const uint8_t>(*views_[1], loops_.row(1, row));
-      const T* a = at<const T>(*views_[2], loops_.row(2, row));
-      const T* b = at<const T>(*views_[3], loops_.row(3, row));
+      T* const to = at<T>(*views_[0], loops_.row(0, row));
+      const uint8_t* const condition = at<const uint8_t>(*views_[1], loops_.row(1, row));
+      const T* const a = at<const T>(*views_[2], loops_.row(2, row));
+      const T* const b = at<const T>(*views_[3], loops_.row(3, row));
+      if (is_line) {
+        kernels.select(sizeof(T), condition, step[1], a, step[2], b, step[3], to, inner);
+        continue;
+      }
       for (int64_t i = 0; i < inner; ++i) {
         to[i * step[0]] = condition[i * step[1]] != 0 ? a[i * step[2]] : b[i * step[3]];
       }
