@@ -150,9 +150,11 @@ void multiply_columns(const Int8Microkernels& kernels, const Int8Gemm& p, int64_
   }
 }
 
+// Divides rows into tiles of similar height, and returns the rows of the first tile. A high tile has an even number of
+// rows if it is not the last one.
 int64_t part_of(int64_t count, int64_t most) {
-  const int64_t parts = (count + most - 1) / most;
-  return (count + parts - 1) / parts;
+  const int64_t parts = (count + most - 1) / most, rows = (count + parts - 1) / parts;
+  return parts > 1 && rows < most ? (rows + 1) / 2 * 2 : rows;
 }
 
 // Sets the LHS of the next tile to windows from `row` on. Returns the number of rows of the tile, which are in one line

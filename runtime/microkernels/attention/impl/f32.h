@@ -7,6 +7,7 @@
 #include "microkernels/gemm/impl/f32.h"
 #include "microkernels/simd/math.h"
 #include "microkernels/tables/f32_packed.h"
+#include "microkernels/tables/tile_parts.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
@@ -51,22 +52,26 @@ static void attention_gemm(const AttentionGemm& t) {
 
 template <int Vectors, int... I>
 static void attention_gemm_of(int rows, const AttentionGemm& t, std::integer_sequence<int, I...>) {
-  static constexpr void (*by_rows[])(const AttentionGemm&) = {&attention_gemm<I + 1, Vectors>...};
+  static constexpr void (*by_rows[])(const AttentionGemm&) = {
+      &attention_gemm<rows_in_table<sizeof...(I)>(I + 1), Vectors>...};
   by_rows[rows - 1](t);
 }
 
 // Multiplies all rows, which have t.k numbers each, by columns [0, columns) of a packed matrix [depth, n].
 static void attention_gemms(int64_t rows, AttentionGemm t, int64_t columns, int64_t depth, int64_t n) {
   constexpr int64_t kPanel = kTileVectors * kWidth;
-  const int64_t tiles = (rows + kTileRows - 1) / kTileRows, base = rows / tiles, larger = rows - base * tiles;
+  const int64_t most_tiles = (rows + kTileRows - 1) / kTileRows;
   const AttentionGemm first = t;
   for (int64_t j = 0; j < columns; j += kPanel) {
     const int64_t vectors = n - j >= kPanel ? kTileVectors : (n - j + kWidth - 1) / kWidth;
     t.b = first.b + j * depth;
     t.columns = first.columns - j;
     t.a = first.a, t.c = first.c + j, t.factors = first.factors;
-    for (int64_t i = 0; i < tiles; ++i) {
-      const int count = static_cast<int>(base + (i < larger ? 1 : 0));
+    int count = 0;
+    for (int64_t i = 0, tiles = most_tiles; i < rows; i += count) {
+      const int64_t left = rows - i, even = rounded_rows<kTileRows>((left + tiles - 1) / tiles);
+      count = rows_in_table<kTileRows>(static_cast<int>(even < left ? even : left));
+      if (tiles > 1) --tiles;
       using Rows = std::make_integer_sequence<int, kTileRows>;
       if (vectors == 1) {
         attention_gemm_of<1>(count, t, Rows{});

@@ -8,6 +8,7 @@
 #include "microkernels/gemm/impl/f32_sums.h"
 #include "microkernels/gemm/impl/f32_tile_shape.h"
 #include "microkernels/tables/block.h"
+#include "microkernels/tables/tile_parts.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
@@ -127,13 +128,23 @@ static void block_tile(const BlockTile& tile) {
 
 template <int Vectors, bool Ahead, int... I>
 static void blocks_of(int rows, const BlockTile& tile, std::integer_sequence<int, I...>) {
-  static constexpr void (*by_rows[])(const BlockTile&) = {&block_tile<I + 1, Vectors, Ahead>...};
+  static constexpr void (*by_rows[])(const BlockTile&) = {
+      &block_tile<rows_in_table<sizeof...(I)>(I + 1), Vectors, Ahead>...};
   by_rows[rows - 1](tile);
 }
 
 static void block_panel(int rows, int vectors, const BlockTile& tile) {
   using Rows = std::make_integer_sequence<int, kTileRows>;
   static_assert(kTileVectors == 2);
+  if (!has_tile<kTileRows>(rows)) {
+    block_panel(kPartRows, vectors, tile);
+    BlockTile rest = tile;
+    rest.lhs += kPartRows * rest.lhs_step;
+    rest.lhs_scales += kPartRows * rest.lhs_scale_step;
+    rest.panel.ahead = nullptr;
+    move_down(rest.panel, kPartRows);
+    return block_panel(rows - kPartRows, vectors, rest);
+  }
   if (tile.panel.ahead) {
     vectors == 1 ? blocks_of<1, true>(rows, tile, Rows{}) : blocks_of<2, true>(rows, tile, Rows{});
   } else {

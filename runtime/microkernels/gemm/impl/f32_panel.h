@@ -10,6 +10,7 @@
 #include "microkernels/simd/vec.h"
 #include "microkernels/tables/f32_packed.h"
 #include "microkernels/tables/selected.h"
+#include "microkernels/tables/tile_parts.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
@@ -46,6 +47,13 @@ static void panel(int rows, int vectors, const PanelTile& tile) {
 }
 
 static void f16_panel(F16Type type, int rows, int vectors, const PanelTile& tile) {
+  if (!has_tile<kTileRows>(rows)) {
+    f16_panel(type, kPartRows, vectors, tile);
+    PanelTile rest = tile;
+    rest.rows += kPartRows;
+    move_down(rest, kPartRows);
+    return f16_panel(type, rows - kPartRows, vectors, rest);
+  }
   using Rows = std::make_integer_sequence<int, kTileRows>;
   for_f16(type, [&](auto stored) {
     using Stored = decltype(stored);
@@ -79,12 +87,21 @@ static void line_tile(const LineTile& t) {
 
 template <int Vectors, int... I>
 static void line_of(int rows, const LineTile& tile, std::integer_sequence<int, I...>) {
-  static constexpr void (*by_rows[])(const LineTile&) = {&line_tile<I + 1, Vectors, 0>...};
-  static constexpr void (*by_twos[])(const LineTile&) = {&line_tile < I + 1, Vectors, kIsSmall ? 0 : 2 > ...};
+  static constexpr void (*by_rows[])(const LineTile&) = {&line_tile<rows_in_table<sizeof...(I)>(I + 1), Vectors, 0>...};
+  static constexpr void (*by_twos[])(const LineTile&) = {&line_tile < rows_in_table<sizeof...(I)>(I + 1), Vectors,
+                                                         kIsSmall ? 0 : 2 > ...};
   (tile.step == 2 ? by_twos : by_rows)[rows - 1](tile);
 }
 
 static void line(int rows, int vectors, const LineTile& tile) {
+  if (!has_tile<kTileRows>(rows)) {
+    line(kPartRows, vectors, tile);
+    LineTile rest = tile;
+    rest.first += kPartRows * rest.step;
+    rest.c += kPartRows * rest.c_step;
+    if (rest.epilogue.residual) rest.epilogue.residual += kPartRows * rest.epilogue.residual_step;
+    return line(rows - kPartRows, vectors, rest);
+  }
   using Rows = std::make_integer_sequence<int, kTileRows>;
   if (vectors == 1) return line_of<1>(rows, tile, Rows{});
   if (vectors == 2) return line_of<2>(rows, tile, Rows{});

@@ -10,6 +10,7 @@
 #include "microkernels/simd/vec.h"
 #include "microkernels/tables/f32_packed.h"
 #include "microkernels/tables/selected.h"
+#include "microkernels/tables/tile_parts.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
@@ -147,10 +148,16 @@ constexpr Fetching fetching_of(Fetching ahead, int rows) {
   return ahead == Fetching::Sparse && rows > kSparseRows ? Fetching::Dense : ahead;
 }
 
+// Returns the row count of the tile at `rows` in a table for at most `Most` rows.
+template <typename Stored, int Most>
+constexpr int panel_rows(int rows) {
+  return std::is_same_v<Stored, Float32> ? rows : rows_in_table<Most>(rows);
+}
+
 template <typename Stored, int Vectors, Fetching Ahead, int Step = Vectors * kWidth, int... I>
 static void panel_of(int rows, const PanelTile& tile, std::integer_sequence<int, I...>) {
   static constexpr PanelTileFunction by_rows[] = {
-      &panel_tile<Stored, I + 1, Vectors, fetching_of(Ahead, I + 1), Step>...};
+      &panel_tile<Stored, panel_rows<Stored, sizeof...(I)>(I + 1), Vectors, fetching_of(Ahead, I + 1), Step>...};
   by_rows[rows - 1](tile);
 }
 

@@ -98,6 +98,12 @@ RL_INLINE void add_bias(Floats (&acc)[Rows][Vectors], const float* bias) {
     RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] += value;
   }
 }
+// Moves the addend, the residual and the results of a tile down by `rows` rows.
+RL_INLINE void move_down(PanelTile& t, int64_t rows) {
+  if (t.addend) t.addend += rows * t.addend_step;
+  if (t.epilogue.residual) t.epilogue.residual += rows * t.epilogue.residual_step;
+  t.c += rows * t.c_step;
+}
 template <int Rows, int Vectors>
 RL_INLINE void add_addend(Floats (&acc)[Rows][Vectors], const PanelTile& t) {
   if (t.addend) add_rows<Rows, Vectors>(t.addend, t.addend_step, t.columns, acc);

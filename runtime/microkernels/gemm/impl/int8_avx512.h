@@ -9,6 +9,7 @@
 #include "microkernels/simd/inline.h"
 #include "microkernels/simd/int8_results_avx512.h"
 #include "microkernels/tables/int8.h"
+#include "microkernels/tables/tile_parts.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
@@ -47,7 +48,7 @@ RL_INLINE void add_columns(Sums (&acc)[Rows][Vectors], const Int8Tile& t) {
 
 // Applies the epilogue to rows [first, first + Count) of the sums in registers. `others` and `to` are the addresses for
 // these rows.
-template <int Count, bool Summed, bool Whole, int Rows, int Vectors>
+template <int Count, bool Summed, int Rows, int Vectors>
 RL_INLINE void store_rows(const Sums (&acc)[Rows][Vectors], int first, const Int8End& e, const ColumnEnd& c,
                           const int8_t* others, uint8_t* to, int64_t stride) {
   constexpr int kSums = Count * Vectors;
@@ -55,7 +56,7 @@ RL_INLINE void store_rows(const Sums (&acc)[Rows][Vectors], int first, const Int
   __m128i other[kSums]{};
   RL_UNROLL for (int v = 0; v < kSums; ++v) {
     x[v] = acc[first + v / Vectors][v % Vectors];
-    if constexpr (Summed) other[v] = load_others<Whole>(c, v % Vectors, others + v / Vectors * stride);
+    if constexpr (Summed) other[v] = load_others<true>(c, v % Vectors, others + v / Vectors * stride);
   }
   scale_sums<Vectors, true, Summed>(e, c, other, x);
   RL_UNROLL for (int v = 0; v < kSums; v += 4) {
@@ -63,32 +64,34 @@ RL_INLINE void store_rows(const Sums (&acc)[Rows][Vectors], int first, const Int
     const __m512i bytes = narrowed(e, at(0), at(1), at(2), at(3));
     RL_UNROLL for (int row = 0; row < 4 / Vectors; ++row) {
       const int i = v / Vectors + row;
-      if (i < Count) store_bytes<Vectors, Whole>(to + i * stride, c, bytes, row);
+      if (i < Count) store_bytes<Vectors, true>(to + i * stride, c, bytes, row);
     }
   }
 }
 
-template <int Rows, int Vectors, bool Summed, bool Whole>
+// All columns exist, and no scaled sum exceeds 32 bits.
+template <int Rows, int Vectors, bool Summed>
 RL_INLINE void store_results(const Sums (&acc)[Rows][Vectors], const Int8End& e, const ColumnEnd& c,
                              const int8_t* others, uint8_t* to, int64_t stride) {
   constexpr int kStep = 8 / Vectors, kRest = Rows % kStep;
   RL_UNROLL for (int i = 0; i + kStep <= Rows; i += kStep) {
-    store_rows<kStep, Summed, Whole>(acc, i, e, c, others, to, stride);
+    store_rows<kStep, Summed>(acc, i, e, c, others, to, stride);
     others += kStep * stride, to += kStep * stride;
     // Stops compilers from computing all pointers first, which spills registers.
     asm("" : "+r"(others), "+r"(to));
   }
-  if constexpr (kRest > 0) store_rows<kRest, Summed, Whole>(acc, Rows - kRest, e, c, others, to, stride);
+  if constexpr (kRest > 0) store_rows<kRest, Summed>(acc, Rows - kRest, e, c, others, to, stride);
 }
 
-// As store_results(), for sums whose scaled values may exceed 32 bits.
-template <int Vectors, bool Summed>
-static __attribute__((noinline)) void store_unlimited(const Sums* acc, int64_t rows, const ResultsEnd& p,
-                                                      const int8_t* others, uint8_t* to, int64_t stride) {
+// As store_results(), for columns of which some do not exist, and for sums whose scaled values may exceed 32 bits. It
+// is one function for all row counts, to save code.
+template <int Vectors, bool Summed, bool Limited>
+static __attribute__((noinline)) void store_any(const Sums* acc, int64_t rows, const ResultsEnd& p,
+                                                const int8_t* others, uint8_t* to, int64_t stride) {
   ColumnEnd c = p.columns;
   c.correction[0] = c.correction[1] = __m512i{};
   const SumRows sums{reinterpret_cast<const int32_t*>(acc), Vectors * kLanes, rows, 0, stride};
-  requantize_columns<Vectors, false, Summed, false>(p.bytes, c, sums, sums.sums, others, to);
+  requantize_columns<Vectors, Limited, Summed, false>(p.bytes, c, sums, sums.sums, others, to);
 }
 
 template <int Rows, int Vectors, bool Summed, bool Windows>
@@ -102,17 +105,17 @@ static void int8_results(const Int8Tile& t, const TileEpilogue& end) {
   add_columns<Windows>(acc, t);
   const int8_t* const others = end.others;
   uint8_t* const to = static_cast<uint8_t*>(end.out);
-  if (!p.bytes.limited || !p.columns.limited) {
-    Sums sums[Rows][Vectors];
-    RL_UNROLL for (int i = 0; i < Rows; ++i) { RL_UNROLL for (int j = 0; j < Vectors; ++j) sums[i][j] = acc[i][j]; }
-    store_unlimited<Vectors, Summed>(&sums[0][0], Rows, p, others, to, end.out_stride);
-  } else if (p.columns.whole) {
+  const bool limited = p.bytes.limited && p.columns.limited;
+  if (limited && p.columns.whole) {
     const Int8End e = p.bytes;
     const ColumnEnd c = p.columns;
-    store_results<Rows, Vectors, Summed, true>(acc, e, c, others, to, end.out_stride);
-  } else {
-    store_results<Rows, Vectors, Summed, false>(acc, p.bytes, p.columns, others, to, end.out_stride);
+    store_results<Rows, Vectors, Summed>(acc, e, c, others, to, end.out_stride);
+    return;
   }
+  Sums sums[Rows][Vectors];
+  RL_UNROLL for (int i = 0; i < Rows; ++i) { RL_UNROLL for (int j = 0; j < Vectors; ++j) sums[i][j] = acc[i][j]; }
+  const auto store = limited ? &store_any<Vectors, Summed, true> : &store_any<Vectors, Summed, false>;
+  store(&sums[0][0], Rows, p, others, to, end.out_stride);
 }
 
 // The parameters of the float32 epilogue of a panel, for all its tiles.
@@ -138,27 +141,43 @@ static void prepare_dequantize(int vectors, const Dequantize& how, int64_t colum
   new (to->memory) DequantizeEnd{e};
 }
 
-// ByRow: each row has its own zero point and scale.
-template <bool ByRow, int Rows, int Vectors>
+RL_INLINE void store_real(Sums sums, Reals multiplier, Reals offset, const DequantizeEnd& e, bool accumulate,
+                          __mmask16 lanes, float* to) {
+  Reals x = multiply_add(Reals(reals_of_sums(sums)), multiplier, offset);
+  if (accumulate) x += Reals(_mm512_maskz_loadu_ps(lanes, to));
+  _mm512_mask_storeu_ps(to, lanes, smaller(Reals(e.most), larger(Reals(e.least), x)));
+}
+
+template <int Rows, int Vectors>
 RL_INLINE void store_reals(const Sums (&acc)[Rows][Vectors], const DequantizeEnd& e, const Dequantize& how,
                            const TileEpilogue& end) {
   RL_UNROLL for (int j = 0; j < Vectors; ++j) {
     const __mmask16 lanes = column_lanes(j, end.columns);
     const Reals multiplier = Reals(e.multiplier[j]), offset = Reals(e.offset[j]);
-    const Lanes rhs_sums = ByRow ? Lanes(load_columns(how.rhs_sums, j, end.columns)) : Lanes{};
     float* to = static_cast<float*>(end.out) + j * kLanes;
     RL_UNROLL for (int i = 0; i < Rows; ++i, to += end.out_stride) {
-      Sums sums = acc[i][j];
-      if constexpr (ByRow) sums = Sums(Lanes(sums) - how.zero(i) * rhs_sums);
-      const Reals scaled = ByRow ? how.scales[i] * multiplier : multiplier;
-      Reals x = multiply_add(Reals(reals_of_sums(sums)), scaled, offset);
-      if (how.accumulate) x += Reals(_mm512_maskz_loadu_ps(lanes, to));
-      _mm512_mask_storeu_ps(to, lanes, smaller(Reals(e.most), larger(Reals(e.least), x)));
+      store_real(acc[i][j], multiplier, offset, e, how.accumulate, lanes, to);
     }
   }
 }
 
-template <int Rows, int Vectors, bool ByRow>
+// As store_reals(), if each row has its own zero point and scale. It is one function for all row counts, to save code.
+template <int Vectors>
+static __attribute__((noinline)) void store_reals_by_row(const Sums* acc, int64_t rows, const DequantizeEnd& e,
+                                                         const Dequantize& how, const TileEpilogue& end) {
+  RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+    const __mmask16 lanes = column_lanes(j, end.columns);
+    const Reals multiplier = Reals(e.multiplier[j]), offset = Reals(e.offset[j]);
+    const Lanes rhs_sums = Lanes(load_columns(how.rhs_sums, j, end.columns));
+    float* to = static_cast<float*>(end.out) + j * kLanes;
+    for (int64_t i = 0; i < rows; ++i, to += end.out_stride) {
+      const Sums sums = Sums(Lanes(acc[i * Vectors + j]) - how.zero(i) * rhs_sums);
+      store_real(sums, how.scales[i] * multiplier, offset, e, how.accumulate, lanes, to);
+    }
+  }
+}
+
+template <int Rows, int Vectors>
 static void real_results(const Int8Tile& t, const TileEpilogue& end) {
   const DequantizeEnd& e = *std::launder(reinterpret_cast<const DequantizeEnd*>(end.panel->memory));
   Sums acc[Rows][Vectors];
@@ -167,27 +186,49 @@ static void real_results(const Int8Tile& t, const TileEpilogue& end) {
     RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = first;
   }
   add_columns<false>(acc, t);
-  store_reals<ByRow>(acc, e, *end.reals, end);
+  if (end.reals->step == 0) return store_reals(acc, e, *end.reals, end);
+  Sums sums[Rows][Vectors];
+  RL_UNROLL for (int i = 0; i < Rows; ++i) { RL_UNROLL for (int j = 0; j < Vectors; ++j) sums[i][j] = acc[i][j]; }
+  store_reals_by_row<Vectors>(&sums[0][0], Rows, e, *end.reals, end);
 }
 
 template <int Vectors, int... I>
 static void results_gemm_of(int rows, const Int8Tile& tile, const TileEpilogue& end, std::integer_sequence<int, I...>) {
   using Gemm = void (*)(const Int8Tile&, const TileEpilogue&);
-  static constexpr Gemm bytes[] = {&int8_results<I + 1, Vectors, false, false>...};
-  static constexpr Gemm added[] = {&int8_results<I + 1, Vectors, true, false>...};
-  static constexpr Gemm reals[] = {&real_results<I + 1, Vectors, false>...};
-  static constexpr Gemm reals_by_row[] = {&real_results<I + 1, Vectors, true>...};
-  if (end.reals) return (end.reals->step == 0 ? reals : reals_by_row)[rows - 1](tile, end);
+  static constexpr Gemm bytes[] = {&int8_results<rows_in_table<sizeof...(I)>(I + 1), Vectors, false, false>...};
+  static constexpr Gemm added[] = {&int8_results<rows_in_table<sizeof...(I)>(I + 1), Vectors, true, false>...};
+  static constexpr Gemm reals[] = {&real_results<rows_in_table<sizeof...(I)>(I + 1), Vectors>...};
+  if (end.reals) return reals[rows - 1](tile, end);
   const bool is_added = end.others != nullptr;
   if constexpr (Vectors == 2) {
-    static constexpr Gemm windows[] = {&int8_results<I + 1, Vectors, false, true>...};
-    static constexpr Gemm windows_added[] = {&int8_results<I + 1, Vectors, true, true>...};
+    static constexpr Gemm windows[] = {&int8_results<rows_in_table<sizeof...(I)>(I + 1), Vectors, false, true>...};
+    static constexpr Gemm windows_added[] = {&int8_results<rows_in_table<sizeof...(I)>(I + 1), Vectors, true, true>...};
     if (tile.runs > 1) return (is_added ? windows_added : windows)[rows - 1](tile, end);
   }
   (is_added ? added : bytes)[rows - 1](tile, end);
 }
 
 static void results_gemm(int rows, int vectors, const Int8Tile& tile, const TileEpilogue& end) {
+  if (!has_tile<kTileRows>(rows)) {
+    Int8Tile part = tile;
+    part.half_step = (kPartRows + 1) / 2 * tile.lhs_stride;
+    results_gemm(kPartRows, vectors, part, end);
+    const int rest = rows - kPartRows;
+    part.lhs = static_cast<const Lhs*>(tile.lhs) + kPartRows * tile.lhs_stride;
+    part.half_step = (rest + 1) / 2 * tile.lhs_stride;
+    part.ahead = tile.rhs, part.ahead_step = 0;
+    TileEpilogue below = end;
+    Dequantize reals;
+    if (end.reals) {
+      reals = *end.reals;
+      reals.zeros += kPartRows * reals.step, reals.scales += kPartRows * reals.step;
+      below.reals = &reals;
+    }
+    if (end.others) below.others += kPartRows * end.out_stride;
+    const int64_t size = end.reals ? sizeof(float) : 1;
+    below.out = static_cast<uint8_t*>(end.out) + kPartRows * end.out_stride * size;
+    return results_gemm(rest, vectors, part, below);
+  }
   using Rows = std::make_integer_sequence<int, kTileRows>;
   if (vectors == 1) return results_gemm_of<1>(rows, tile, end, Rows{});
   return results_gemm_of<2>(rows, tile, end, Rows{});
