@@ -1,6 +1,7 @@
 #include "kernels/shared/pad.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/shared/axes.h"
 #include "kernels/shared/dtype_switch.h"
@@ -54,11 +55,29 @@ void pad_with_input_elements(KernelRuntimeContext& context, const Tensor& in, Sp
     using T = typename decltype(tag)::type;
     const T* from = in.const_data_ptr<T>();
     T* to = out.mutable_data_ptr<T>();
-    for_each_index(context, out, 4, [&](const int64_t* index, int64_t offset) {
-      int64_t source = 0;
-      for (int64_t axis = 0; axis < rank - dims; ++axis) source += index[axis] * in.stride(axis);
-      for (int64_t axis = rank - dims; axis < rank; ++axis) source += offsets[axis][index[axis]];
-      to[offset] = from[source];
+    for_each_line(context, out, 4, [&](const int64_t* index, int line, int64_t offset, int64_t count) {
+      const T* source = from;
+      for (int64_t axis = 0; axis < rank; ++axis) {
+        if (axis != line) source += offsets[axis] ? offsets[axis][index[axis]] : index[axis] * in.stride(axis);
+      }
+      const int64_t first = index[line], end = first + count, stride = in.stride(line);
+      const int64_t* const places = offsets[line];
+      if (!places) {
+        for (int64_t i = 0; i < count; ++i) to[offset + i] = source[(first + i) * stride];
+        return;
+      }
+      // The elements from `inside` to `outside` are those of the input in their order.
+      const int64_t before = padding[static_cast<size_t>(2 * (rank - 1 - line))];
+      const int64_t inside = std::clamp(before, first, end);
+      const int64_t outside = std::clamp(before + in.size(line), inside, end);
+      T* const result = to + offset - first;
+      for (int64_t i = first; i < inside; ++i) result[i] = source[places[i]];
+      if (stride == 1 && outside > inside) {
+        std::memcpy(result + inside, source + places[inside], static_cast<size_t>(outside - inside) * sizeof(T));
+      } else {
+        for (int64_t i = inside; i < outside; ++i) result[i] = source[places[i]];
+      }
+      for (int64_t i = outside; i < end; ++i) result[i] = source[places[i]];
     });
   });
 }

@@ -1,6 +1,7 @@
 #include "kernels/shared/resample.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/shared/axes.h"
 #include "kernels/shared/dtype_switch.h"
@@ -10,6 +11,22 @@
 
 namespace rushlight {
 namespace {
+
+// sums[i] += factor * (the weighted sum of a row for the i-th of n results). `at` is the first entry of `taps`.
+template <typename T, typename W>
+void add_row(const Taps<W>& taps, int64_t at, const T* row, int64_t stride, W factor, int64_t n, W* sums) {
+  const int32_t* index = taps.index + at;
+  const W* weight = taps.weight + at;
+  const auto add = [&](auto width) {
+    for (int64_t i = 0; i < n; ++i, index += width, weight += width) {
+      W part = 0;
+      for (int64_t x = 0; x < width; ++x) part += weight[x] * static_cast<W>(row[index[x] * stride]);
+      sums[i] += factor * part;
+    }
+  };
+  if (taps.width == 2) return add(std::integral_constant<int64_t, 2>());
+  add(taps.width);
+}
 
 template <typename T, typename W>
 void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, const Tensor& out) {
@@ -24,22 +41,40 @@ void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, con
     if (dim >= 0 && !make_taps<W>(context, r, dim, image.size[i], &taps[i])) return;
     work *= taps[i].width;
   }
-  for_each_index(context, out, work, [&](const int64_t* index, int64_t offset) {
+  for_each_line(context, out, work, [&](const int64_t* index, int line, int64_t offset, int64_t count) {
     const T* plane = in.const_data_ptr<T>() + index[0] * image.batch_stride + index[1] * image.channel_stride;
+    const int64_t first = 3 - r.dims, axis = line - 2 + first;
     int64_t at[3] = {0, 0, 0};
-    for (int64_t i = 3 - r.dims; i < 3; ++i) at[i] = index[2 + i - (3 - r.dims)] * taps[i].width;
-    W sum = 0;
-    for (int64_t z = at[0]; z < at[0] + taps[0].width; ++z) {
-      for (int64_t y = at[1]; y < at[1] + taps[1].width; ++y) {
-        const T* row = plane + taps[0].index[z] * image.stride[0] + taps[1].index[y] * image.stride[1];
-        W part = 0;
-        for (int64_t x = at[2]; x < at[2] + taps[2].width; ++x) {
-          part += taps[2].weight[x] * static_cast<W>(row[taps[2].index[x] * image.stride[2]]);
+    for (int64_t i = first; i < 3; ++i) at[i] = index[2 + i - first] * taps[i].width;
+    constexpr int64_t kBlock = 64;
+    for (int64_t done = 0; done < count; done += kBlock) {
+      const int64_t n = std::min(kBlock, count - done);
+      W sums[kBlock] = {};
+      if (axis == 2) {
+        for (int64_t z = at[0]; z < at[0] + taps[0].width; ++z) {
+          for (int64_t y = at[1]; y < at[1] + taps[1].width; ++y) {
+            const T* row = plane + taps[0].index[z] * image.stride[0] + taps[1].index[y] * image.stride[1];
+            add_row(taps[2], at[2] + done * taps[2].width, row, image.stride[2], taps[0].weight[z] * taps[1].weight[y],
+                    n, sums);
+          }
         }
-        sum += taps[0].weight[z] * taps[1].weight[y] * part;
+      } else {
+        // The step along channels and batches, or zero.
+        const int64_t step = line >= 2 ? 0 : line == 1 ? image.channel_stride : image.batch_stride;
+        for (int64_t i = 0; i < n; ++i) {
+          for (int64_t z = at[0]; z < at[0] + taps[0].width; ++z) {
+            for (int64_t y = at[1]; y < at[1] + taps[1].width; ++y) {
+              const T* row = plane + taps[0].index[z] * image.stride[0] + taps[1].index[y] * image.stride[1];
+              add_row(taps[2], at[2], row, image.stride[2], taps[0].weight[z] * taps[1].weight[y], 1, sums + i);
+            }
+          }
+          plane += step;
+          if (line >= 2) at[axis] += taps[axis].width;
+        }
       }
+      T* const results = out.mutable_data_ptr<T>() + offset + done;
+      for (int64_t i = 0; i < n; ++i) results[i] = static_cast<T>(sums[i]);
     }
-    out.mutable_data_ptr<T>()[offset] = static_cast<T>(sum);
   });
 }
 
@@ -63,12 +98,22 @@ void run_nearest(KernelRuntimeContext& context, const Resample& request, const T
   for (int64_t dim = 0; dim < r.dims; ++dim) {
     if (!make_taps<float>(context, r, dim, image.size[3 - r.dims + dim], &taps[dim])) return;
   }
-  for_each_index(context, out, 4, [&](const int64_t* index, int64_t offset) {
-    int64_t from = index[0] * image.batch_stride + index[1] * image.channel_stride;
-    for (int64_t dim = 0; dim < r.dims; ++dim) {
-      from += taps[dim].index[index[2 + dim]] * image.stride[3 - r.dims + dim];
+  for_each_line(context, out, 4, [&](const int64_t* index, int line, int64_t offset, int64_t count) {
+    const T* from = in.const_data_ptr<T>();
+    T* const to = out.mutable_data_ptr<T>() + offset;
+    if (line != 0) from += index[0] * image.batch_stride;
+    if (line != 1) from += index[1] * image.channel_stride;
+    for (int dim = 0; dim < r.dims; ++dim) {
+      if (line != 2 + dim) from += taps[dim].index[index[2 + dim]] * image.stride[3 - r.dims + dim];
     }
-    out.mutable_data_ptr<T>()[offset] = in.const_data_ptr<T>()[from];
+    if (line < 2) {
+      const int64_t step = line == 0 ? image.batch_stride : image.channel_stride;
+      for (int64_t i = 0; i < count; ++i) to[i] = from[(index[line] + i) * step];
+      return;
+    }
+    const int32_t* const places = taps[line - 2].index + index[line];
+    const int64_t step = image.stride[3 - r.dims + line - 2];
+    for (int64_t i = 0; i < count; ++i) to[i] = from[places[i] * step];
   });
 }
 
