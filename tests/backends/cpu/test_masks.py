@@ -66,6 +66,13 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     ),
     "where": (lambda x, a: (torch.where(x > 0, x, -x), torch.where(a[:, :1] > 0, x, 2.0)), (X, WHOLE)),
     "where_whole": (lambda x, a, b: (x * 2, torch.where(x > 0, a, b)), (X, WHOLE, OTHER)),
+    "lerp": (lambda x, a, b: (x.lerp(x * 3, 0.3), x.lerp(x * 3, 0.7), x.lerp(x * 3, x)), (X, WHOLE, OTHER)),
+    "where_constant": (
+        lambda x: (
+            torch.where(torch.arange(2)[:, None] >= 0, x * 2, 1.0) + torch.where(torch.zeros(4) > 0, 5.0, x)
+        ),
+        (X,),
+    ),
     "masked_fill": (lambda x: (x * 2).masked_fill(x < 0, float("-inf")).softmax(-1), (X + 1.5,)),
     "mask_as_number": (lambda x: (1.0 - (x > 0).float()) * -10000 + x, (X,)),
     "transposed": (lambda x, y: torch.where((x * 2).t() > y, x.t(), y), (X, X.t().contiguous())),

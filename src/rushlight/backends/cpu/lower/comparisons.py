@@ -81,8 +81,12 @@ def choose(lowering: Lowering, node: Node, condition: object, a: object, b: obje
     """Lowers `node` to the elements of `a` where `condition` is True, and of `b` elsewhere."""
     sizes, dtype = lowering.sizes(node), dtype_of(node)
     assert dtype is not None
-    chosen = lowering.tensor(condition).expand(sizes)
     left, right = (_operand(lowering, item, dtype).expand(sizes) for item in (a, b))
+    known = lowering.constant_value(condition)
+    if known is not None and (known.all() or not known.any()):
+        lowering.set(node, left if known.all() else right)
+        return
+    chosen = lowering.tensor(condition).expand(sizes)
     out = lowering.new(sizes, dtype=dtype)
     lowering.emit(Where(condition=chosen, a=left, b=right, output=out), node)
     lowering.set(node, out)
