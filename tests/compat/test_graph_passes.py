@@ -398,6 +398,7 @@ def test_results_that_nobody_computes_have_no_memory() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.convolution(x).exp().sum()
 
+    torch.manual_seed(0)
     module, inputs = Loss(), (torch.randn(1, 2, 3, 3),)
     joint = _export_forward_backward(export(module, inputs).run_decompositions({}))
     results = (
@@ -408,4 +409,5 @@ def test_results_that_nobody_computes_have_no_memory() -> None:
     )
     module(*inputs).backward()
     for parameter, gradient in zip(module.convolution.parameters(), results[1:3], strict=True):
-        assert parameter.grad is not None and torch.allclose(gradient, parameter.grad)
+        assert parameter.grad is not None
+        torch.testing.assert_close(gradient, parameter.grad, rtol=1e-5, atol=1e-5)

@@ -86,8 +86,14 @@ def test_a_missing_name_is_named(tmp_path: Path) -> None:
 def test_a_backend_of_a_vendor_says_what_it_would_need(tmp_path: Path) -> None:
     result = run(INSTALL + "from executorch.backends.qualcomm.utils import utils", tmp_path)
     assert "it would need Qualcomm's AI Engine Direct (QNN) SDK" in result.stderr
-    result = run(INSTALL + "from executorch.extension.llm.export import builder", tmp_path)
-    assert "it is a part of the tokenizers or export tools of language models" in result.stderr
+    result = run(INSTALL + "from executorch.extension.llm.export import gguf", tmp_path)
+    assert "quantize_model_ of extension.llm.export.quantize quantizes models" in result.stderr
+    result = run(
+        INSTALL
+        + "from executorch.extension.llm.export.partitioner_lib import get_qnn_partitioner as get\nget()",
+        tmp_path,
+    )
+    assert "it would need the backend for Qualcomm's processors" in result.stderr
 
 
 def test_names_of_the_former_tracer_are_refused_with_a_reason(tmp_path: Path) -> None:

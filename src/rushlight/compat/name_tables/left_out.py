@@ -48,9 +48,16 @@ LEFT_OUT: dict[str, str] = {
     "executorch.extension.llm.custom_ops.op_fallback": "an operator for the division of models for "
     "Qualcomm's backend",
     "executorch.extension.llm.modules": "a set of modules for models of torchtune",
+    **{
+        f"executorch.extension.llm.export.{name}": "a part of loading quantized checkpoints (GGUF, int4, "
+        "MX, NVFP4), whose operators only ExecuTorch's backends for CUDA and MLX run; quantize_model_ of "
+        "extension.llm.export.quantize quantizes models"
+        for name in ("gguf", "int4", "load", "mx", "nvfp4", "quant")
+    },
     "executorch.extension.llm": "a part of the tokenizers or export tools of language models; the runner "
-    "(extension.llm.runner), the operators (extension.llm.custom_ops) and export_passes, partitioner_lib, "
-    "quantize and quantizer_lib of extension.llm.export exist, and torch.export exports models",
+    "(extension.llm.runner), the operators (extension.llm.custom_ops) and builder, config, export_passes, "
+    "partitioner_lib, quantize and quantizer_lib of extension.llm.export exist, and torch.export exports "
+    "models",
 }
 
 # By prefix of a module name: a text that continues "... is not part of Rushlight: it would need ...".
@@ -69,28 +76,4 @@ VENDORS: dict[str, str] = {
     "executorch.backends.samsung": "Samsung's Exynos AI LiteCore (ENN) SDK",
     "executorch.backends.vulkan": "a Vulkan device, and a compiler of its shaders (glslc)",
     "executorch.backends.webgpu": "a WebGPU implementation such as Dawn",
-    **{
-        f"executorch.extension.llm.export.{name}": f"the backend for {hardware}"
-        for hardware, names in {
-            "Apple's Core ML": (
-                "partitioner_lib.get_coreml_partitioner",
-                "quantizer_lib.get_coreml_quantizer",
-            ),
-            "Arm's processors": (
-                "partitioner_lib.get_ethosu_partitioner",
-                "partitioner_lib.get_tosa_partitioner",
-                "partitioner_lib.get_vgf_partitioner",
-                "quantizer_lib.get_ethosu_quantizer",
-                "quantizer_lib.get_tosa_quantizer",
-                "quantizer_lib.get_vgf_quantizer",
-            ),
-            "Qualcomm's processors": (
-                "partitioner_lib.get_qnn_partitioner",
-                "quantizer_lib.get_qnn_quantizer",
-            ),
-            "Vulkan": ("partitioner_lib.get_vulkan_partitioner", "quantizer_lib.get_vulkan_quantizer"),
-        }.items()
-        for name in names
-    },
-    "executorch.extension.llm.export.quantizer_lib.get_ov_quantizer": "NNCF",
 }

@@ -154,16 +154,25 @@ MODULES: dict[str, Names] = {
     "executorch.extension.llm.custom_ops.custom_ops": _LLM_OPS,
     "executorch.extension.llm.custom_ops.op_tile_crop_aot": _IMAGE_OPS,
     "executorch.extension.llm.custom_ops.preprocess_custom_ops": _IMAGE_OPS,
-    "executorch.extension.llm.export": Names(),
+    "executorch.extension.llm.export": Names(
+        names={"LLMEdgeManager": f"{_LLM_EXPORT}.builder:LLMEdgeManager"}
+    ),
+    "executorch.extension.llm.export.builder": Names((f"{_LLM_EXPORT}.builder",)),
+    "executorch.extension.llm.export.config": Names(),
+    "executorch.extension.llm.export.config.llm_config": Names((f"{_LLM_EXPORT}.config",)),
     "executorch.extension.llm.export.export_passes": Names(
         names={
             "RemoveRedundantTransposes": f"{_LLM_EXPORT}.passes:RemoveRedundantTransposesPass",
             "ReplaceSDPAWithCustomSDPAPass": f"{_LLM_EXPORT}.passes:ReplaceSDPAWithCustomSDPAPass",
         }
     ),
-    "executorch.extension.llm.export.partitioner_lib": Names((f"{_LLM_EXPORT}.partitioners",)),
+    "executorch.extension.llm.export.partitioner_lib": Names(
+        (f"{_LLM_EXPORT}.partitioners", f"{_LLM_EXPORT}.vendors")
+    ),
     "executorch.extension.llm.export.quantize": Names((f"{_LLM_EXPORT}.weights",)),
-    "executorch.extension.llm.export.quantizer_lib": Names((f"{_LLM_EXPORT}.quantizers",)),
+    "executorch.extension.llm.export.quantizer_lib": Names(
+        (f"{_LLM_EXPORT}.quantizers", f"{_LLM_EXPORT}.vendors")
+    ),
     "executorch.extension.llm.runner": Names(("rushlight.llm",), _RUNNER_FUNCTIONS),
     "executorch.extension.llm.runner._llm_runner": Names(("rushlight.llm",)),
     "executorch.extension.pytree": Names(("rushlight.compat.pytree",)),
