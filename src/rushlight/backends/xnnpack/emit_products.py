@@ -55,9 +55,9 @@ def _product(
         if stored.group_size is not None and stored.group_size % GROUP_UNIT:
             where = f"{node.name} ({operation(node)}{_place(node)})"
             raise UnsupportedGroupError(
-                f"{where}: delegation to XNNPACK requires group_size to be a multiple of {GROUP_UNIT}, but got "
-                f"{stored.group_size}; quantize the layer with larger groups, or with one scale for each "
-                "output channel"
+                f"{where}: delegation to XNNPACK requires group_size to be a multiple of {GROUP_UNIT}, "
+                f"but got {stored.group_size}; quantize the layer with larger groups, or with one scale for "
+                "each output channel"
             )
         values = builder.context.constant(stored.source)
         filter_id, bias_id = builder.weight_and_bias(values, stored, stored.axis, bias, source)

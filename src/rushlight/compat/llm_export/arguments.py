@@ -7,8 +7,9 @@ from enum import Enum
 from operator import attrgetter
 from typing import Any
 
-from rushlight.compat.llm_export import config as configs
-from rushlight.compat.llm_export.config import LlmConfig, LoraConfig
+from rushlight.compat.llm_export import backend_configs as backends
+from rushlight.compat.llm_export import options
+from rushlight.compat.llm_export.options import LoraConfig, Options
 
 # Arguments that set the field with the same name, by part of the configuration.
 _SAME_NAMES = {
@@ -83,16 +84,16 @@ _FIELDS = {name: f"{part}.{name}" for part, names in _SAME_NAMES.items() for nam
 
 # The classes of fields with fixed values. An empty value leaves the default.
 _ENUMS: dict[str, type[Enum]] = {
-    "base.model_class": configs.ModelType,
-    "model.dtype_override": configs.DtypeOverride,
-    "quantization.pt2e_quantize": configs.Pt2eQuantize,
-    "quantization.use_spin_quant": configs.SpinQuant,
-    "backend.coreml.quantize": configs.CoreMLQuantize,
-    "backend.coreml.compute_units": configs.CoreMLComputeUnit,
+    "base.model_class": options.ModelType,
+    "model.dtype_override": options.DtypeOverride,
+    "quantization.pt2e_quantize": options.Pt2eQuantize,
+    "quantization.use_spin_quant": options.SpinQuant,
+    "backend.coreml.quantize": backends.CoreMLQuantize,
+    "backend.coreml.compute_units": backends.CoreMLComputeUnit,
 }
 
 
-def read_arguments(config: LlmConfig, args: argparse.Namespace) -> None:
+def read_arguments(config: Options, args: argparse.Namespace) -> None:
     """Sets the fields of a configuration that arguments give.
 
     Raises:
@@ -115,14 +116,14 @@ def read_arguments(config: LlmConfig, args: argparse.Namespace) -> None:
         config.backend.openvino.nncf_compression_group_size = args.group_size
     scope = getattr(args, "vgf_quantize_scope", None)
     if scope:
-        config.backend.vgf.quantize_scope = _member(configs.VgfQuantizeScope, scope, "vgf_quantize_scope")
-        config.quantization.quantize_scope = _member(configs.QuantizeScope, scope, "vgf_quantize_scope")
+        config.backend.vgf.quantize_scope = _member(backends.VgfQuantizeScope, scope, "vgf_quantize_scope")
+        config.quantization.quantize_scope = _member(options.QuantizeScope, scope, "vgf_quantize_scope")
     for name in ("use_torchao_kernels_linear", "use_torchao_kernels_tied_embedding"):
         chosen = getattr(args, "use_torchao_kernels", False) or getattr(args, name, False)
         setattr(config.backend.torchao, name, bool(chosen))
 
 
-def _read_adapter(config: LlmConfig, args: argparse.Namespace) -> None:
+def _read_adapter(config: Options, args: argparse.Namespace) -> None:
     checkpoint = getattr(args, "adapter_checkpoint", None)
     if not checkpoint:
         return
@@ -132,16 +133,16 @@ def _read_adapter(config: LlmConfig, args: argparse.Namespace) -> None:
     config.base.lora_config = LoraConfig(checkpoint, description)
 
 
-def _read_prequantization(config: LlmConfig, args: argparse.Namespace) -> None:
+def _read_prequantization(config: Options, args: argparse.Namespace) -> None:
     if not getattr(args, "preq_mode", None):
         return
-    config.base.preq_mode = _member(configs.PreqMode, args.preq_mode, "preq_mode")
+    config.base.preq_mode = _member(options.PreqMode, args.preq_mode, "preq_mode")
     for name in ("preq_group_size", "preq_embedding_quantize"):
         if hasattr(args, name):
             setattr(config.base, name, getattr(args, name))
 
 
-def _set(config: LlmConfig, path: str, value: object) -> None:
+def _set(config: Options, path: str, value: object) -> None:
     part, _, name = path.rpartition(".")
     setattr(attrgetter(part)(config), name, value)
 
