@@ -57,14 +57,21 @@ class Cached(Model):
         return self.output(torch.tanh(self.inner(earlier[None])))
 
 
+class Named(Cached):
+    """Takes the position by keyword."""
+
+    def forward(self, tokens: torch.Tensor, input_pos: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return super().forward(tokens, {"input_pos": input_pos})
+
+
 def tokens(count: int) -> torch.Tensor:
     return torch.randint(0, WORDS, (1, count), generator=torch.Generator().manual_seed(count))
 
 
 def manager(model: nn.Module | None = None, count: int = 6, **options: Any) -> LLMEdgeManager:
-    options = {"generate_full_logits": True, **options}
+    options = {"generate_full_logits": True, "use_kv_cache": False, **options}
     model = Model() if model is None else model
-    return LLMEdgeManager(model.eval(), "small", 16, False, (tokens(count),), **options)
+    return LLMEdgeManager(model.eval(), "small", 16, example_inputs=(tokens(count),), **options)
 
 
 def execute(path: str | Path, *inputs: Any, method: str = "forward") -> Any:
@@ -123,16 +130,9 @@ def test_calibration_completes_a_text(kind: str, tmp_path: Path, monkeypatch: py
     elif kind == "cache":
         made = LLMEdgeManager(Cached().eval(), "small", 8, True, (tokens(1), place), **options)
     else:
-        keywords = {"options": place}
         made = LLMEdgeManager(
-            Cached().eval(), "small", 8, True, (tokens(1),), example_kwarg_inputs=keywords, **options
+            Named().eval(), "small", 8, True, (tokens(1),), example_kwarg_inputs=place, **options
         )
-    if kind == "keywords":  # Inputs by keyword are those of the model: `input_pos` is none of this one.
-        with pytest.raises(KeyError, match="input_pos"):
-            made.export().pt2e_quantize(
-                get_pt2e_quantizers(PT2EQuantOptions(quantize_linear=DynamicQuantLinearOptions()))
-            )
-        return
     calls: list[int] = []
     logits = Calibration._logits
 
@@ -251,6 +251,15 @@ def test_steps_in_another_order() -> None:
             "must be positive, not 0",
         ),
         ({"calibration_seq_length": 9, "calibration_data": "a", "tokenizer_path": "t"}, "of the model, 6"),
+        (
+            {
+                "calibration_seq_length": 2,
+                "calibration_data": "a",
+                "tokenizer_path": "t",
+                "use_kv_cache": True,
+            },
+            "needs the position of the token: a keyword input `input_pos`",
+        ),
         (
             {
                 "calibration_seq_length": 2,

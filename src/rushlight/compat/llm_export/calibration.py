@@ -40,7 +40,8 @@ class Calibration:
 
     Raises:
         ValueError: there are tasks or a limit, the model has a fixed number of tokens and returns the logits
-            of the last one only, or `length` is not a valid number of tokens.
+            of the last one only, a model with a cache has no input `input_pos`, or `length` is not a valid
+            number of tokens.
     """
 
     model: Model
@@ -61,6 +62,8 @@ class Calibration:
                 "fixed number of tokens: the text is padded to this number, and the logits of the last token "
                 "would be those of the padding"
             )
+        if model.use_kv_cache:
+            _cache_options(model)
         if not (model.use_kv_cache or model.enable_dynamic_shape):
             size = model.example_inputs[0].shape[1]
             if self.length > size:
@@ -108,7 +111,7 @@ class Calibration:
         dtype = self.model.example_inputs[0].dtype
         if self.model.use_kv_cache:
             keywords = self.model.example_kwarg_inputs
-            options: Mapping[str, Any] = keywords if keywords is not None else self.model.example_inputs[1]
+            options = _cache_options(self.model)
             place = {"input_pos": torch.tensor([position], dtype=options["input_pos"].dtype)}
             token = torch.tensor([[tokens[position]]], dtype=dtype)
             logits: torch.Tensor = module(token, **place) if keywords is not None else module(token, place)
@@ -119,6 +122,22 @@ class Calibration:
                 start = start + [padding] * (self.model.example_inputs[0].shape[1] - len(start))
             logits = module(torch.tensor([start], dtype=dtype))
         return logits[0, last] if self.model.generate_full_logits else logits.reshape(-1)
+
+
+def _cache_options(model: Model) -> Mapping[str, Any]:
+    """Returns the inputs of a model with a cache that are not tokens.
+
+    Raises:
+        ValueError: the position `input_pos` is not one of them.
+    """
+    inputs, keywords = model.example_inputs, model.example_kwarg_inputs
+    options = keywords if keywords is not None else inputs[1] if len(inputs) > 1 else None
+    if not isinstance(options, Mapping) or "input_pos" not in options:
+        raise ValueError(
+            "calibration of a model with a cache needs the position of the token: a keyword input "
+            "`input_pos`, or a dict with `input_pos` as second positional input"
+        )
+    return options
 
 
 def _refuse_tasks(tasks: list[str] | None, limit: int | None) -> None:
