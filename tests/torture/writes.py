@@ -178,6 +178,21 @@ def copied(scope: Scope) -> Value:
     return view_of(scope, made)
 
 
+def filled(scope: Scope) -> Value:
+    """A loop that fills a tensor line by line, and may read the lines before."""
+    value = scope.pick(lambda v: v.is_float and v.rank > 0)
+    axis = scope.axis(value, lambda a: not value.dynamic(a) and 1 < value.shape[a] <= 8) % value.rank
+    made = scope.add(scope.rng.choice(("torch.zeros_like({})", "{} * 0.5", "{}.clone()")), value)
+    reads = scope.chance(0.3)
+    before = ":, " * axis
+    for i in range(value.shape[axis]):
+        line = scope.add(f"torch.tanh({{}}[{before}{i}])", value)
+        if reads and i:
+            line = scope.add(f"{{}} + {{}}[{before}{i - 1}]", line, made)
+        scope.add(f"{{}}[{before}{i}] = {{}}", made, line, count=0)
+    return made
+
+
 OPERATORS: tuple[tuple[Maker, float], ...] = (
     (unary, 1.0),
     (binary, 1.5),
@@ -186,4 +201,5 @@ OPERATORS: tuple[tuple[Maker, float], ...] = (
     (scattered, 0.6),
     (products, 0.1),
     (copied, 0.8),
+    (filled, 0.8),
 )
