@@ -36,3 +36,29 @@ def test_strided_convolutions_of_dynamic_images_are_taken() -> None:
     for height, width in ((24, 24), (25, 64), (33, 47)):
         inputs = (torch.randn(1, 3, height, width),)
         assert_close(run(program, inputs), expected(model, inputs), 2e-6)
+
+
+class Experts(nn.Module):
+    """Rows that are divided among experts; the number of rows of each expert depends on the data."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
+
+    def forward(self, x: torch.Tensor, scale: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+        rows = counts.tolist()
+        for count in rows:
+            torch._check(count >= 0)
+            torch._check(count <= 10)
+        torch._check(sum(rows) == x.shape[0])
+        parts = x.split(rows)
+        return torch.cat([layer(part) for layer, part in zip(self.layers, parts, strict=True)]) * scale
+
+
+@pytest.mark.parametrize("counts", [(3, 0, 7), (10, 0, 0), (1, 8, 1)])
+def test_parts_of_sizes_that_depend_on_the_data(counts: tuple[int, ...]) -> None:
+    model = Experts().eval()
+    x, scale = torch.randn(10, 8), torch.randn(10, 1)
+    program, _ = lower(model, (x, scale, torch.tensor([3, 3, 4])))
+    inputs = (x, scale, torch.tensor(counts))
+    assert_close(run(program, inputs), expected(model, inputs), 2e-6)

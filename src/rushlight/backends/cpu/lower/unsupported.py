@@ -22,7 +22,8 @@ from rushlight.backends.cpu.lower.unsupported_quantized import (
     unsupported_product_reason,
     unsupported_quantized_reason,
 )
-from rushlight.backends.cpu.plan.sizes import is_bounded
+from rushlight.backends.cpu.plan.bindings import shapes_of
+from rushlight.backends.cpu.plan.sizes import is_bounded, same, size_of
 from rushlight.backends.cpu.plan.tensor import planned_dtype
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants
@@ -87,6 +88,8 @@ def unsupported_reason(node: Node, constants: Constants) -> str | None:
         return "its weights are empty"
     if op in QUANTIZED:
         return unsupported_quantized_reason(node, constants)
+    if is_in(op, Category.ELEMENTWISE) and _has_equal_sizes_by_assertion(node):
+        return "its operands have sizes that are equal only because the program asserts it"
     if _computes_with_symbol(node, op):
         return "it computes with a symbolic number, such as a dynamic size"
     moves = is_in(op, Category.VIEW, Category.MASK) or op in UPDATES or op is aten.copy.default
@@ -125,6 +128,18 @@ def _computes_with_symbol(node: Node, op: OpOverload) -> bool:
         value = node.args[position] if position < len(node.args) else node.kwargs.get(name)
         if isinstance(value, Node) and is_symbolic(meta.find_val(value)):
             return True
+    return False
+
+
+def _has_equal_sizes_by_assertion(node: Node) -> bool:
+    """Returns whether a plan cannot see that an operand broadcasts to the sizes of the result."""
+    (result,) = shapes_of(node)
+    for source in node.all_input_nodes:
+        for tensor in tensors_of(source):
+            sizes = [size_of(size) for size in tensor.shape]
+            pairs = zip(reversed(sizes), reversed(result), strict=False)
+            if any(size not in (1, whole) and not same(size, whole) for size, whole in pairs):
+                return True
     return False
 
 

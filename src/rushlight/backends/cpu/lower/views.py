@@ -12,6 +12,7 @@ from rushlight.backends.cpu.lower.comparisons import choose
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.nodes import check_slice_bounds, dtype_of, is_static, shape_of
 from rushlight.backends.cpu.lower.row import Category, Check, Lower, Row
+from rushlight.backends.cpu.plan.bindings import shapes_of
 from rushlight.backends.cpu.plan.sizes import Size, same
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.ir import dim_order_ops, meta
@@ -255,8 +256,11 @@ def check_select(node: Node, constants: Constants) -> str | None:
 
 
 def check_split(node: Node, constants: Constants) -> str | None:
-    """Refuses the node if the input has a dynamic size."""
-    return None if is_static(node.args[0]) else "its input has a dynamic size"
+    """Refuses the node if the input or a part has a dynamic size."""
+    if not is_static(node.args[0]):
+        return "its input has a dynamic size"
+    is_fixed = all(isinstance(size, int) for shape in shapes_of(node) for size in shape)
+    return None if is_fixed else "one of its parts has a dynamic size"
 
 
 def check_cat(node: Node, constants: Constants) -> str | None:
