@@ -89,19 +89,16 @@ Ahead ahead_of(const Panels& p, int64_t column, const Part& part) {
   return {b.f16, terms * static_cast<int64_t>(sizeof(uint16_t))};
 }
 
-// How a part is divided into sums of about kTermsOfSum terms: several taps each, or a range of the terms of one tap.
-struct Sums {
-  int64_t taps, terms;
-  explicit Sums(const PanelTile& part) {
-    // 384 terms, a common number, are not divided: an additional sum takes as long as about 10 terms.
-    const int64_t of_tap = std::max<int64_t>(1, (part.k + kTermsOfSum / 2 - 1) / kTermsOfSum);
-    taps = std::max<int64_t>(1, kTermsOfSum / std::max<int64_t>(1, part.k));
-    terms = round_up(divide_up(part.k, of_tap), 4);
-  }
-  bool is_one(const PanelTile& part) const { return part.taps <= taps && part.k <= terms; }
-};
+// Divides the sums of a part into partial sums of about kTermsOfSum terms: several taps each, or a range of the terms
+// of one tap.
+void divide_sums(PanelTile& part) {
+  // 384 terms, a common number, are not divided.
+  const int64_t of_tap = std::max<int64_t>(1, (part.k + kTermsOfSum / 2 - 1) / kTermsOfSum);
+  part.sum_taps = std::max<int64_t>(1, kTermsOfSum / std::max<int64_t>(1, part.k));
+  part.sum_terms = round_up(divide_up(part.k, of_tap), 4);
+}
 
-void multiply_sum(const Panels& p, int rows, const TileShape& shape, const PanelTile& tile) {
+void multiply_rows(const Panels& p, int rows, const TileShape& shape, const PanelTile& tile) {
   if (converts_in_registers(p)) {
     p.kernels->packed->f16_panel(p.b.type, rows, shape.vectors, tile);
   } else if (shape.halves > 0) {
@@ -122,46 +119,41 @@ bool is_padding(const Panels& p, const float* const* rows, int64_t count, int64_
   return true;
 }
 
-// Computes a tile of a part, one sum after the other. The total of the previous sums is stored in a small buffer.
-void multiply_sums(const Panels& p, int rows, const TileShape& shape, const PanelTile& part, const Sums& sums) {
-  const int64_t step = shape.vectors * p.kernels->width;
+// Computes a tile of a part without the taps whose rows are all padding. The tile function is called once for each
+// sequence of adjacent taps that remain. `tile.totals` passes the sums from one call to the next.
+void multiply_without_padding(const Panels& p, int rows, const TileShape& shape, const PanelTile& part) {
   const int64_t item = converts_in_registers(p) ? sizeof(uint16_t) : sizeof(float);
-  alignas(64) float before[kMostTile];
-  PanelTile tile = part;
-  tile.addend_step = step;
+  const int64_t step = shape.vectors * p.kernels->width;
+  const auto end_of = [&](int64_t tap) { return std::min(part.taps, tap + part.sum_taps); };
   const auto is_skipped = [&](int64_t tap) {
-    return is_padding(p, part.rows + tap * part.row_step, rows, std::min(sums.taps, part.taps - tap));
+    return is_padding(p, part.rows + tap * part.row_step, rows, end_of(tap) - tap);
   };
-  int64_t last_tap = (part.taps - 1) / sums.taps * sums.taps;
-  while (last_tap > 0 && is_skipped(last_tap)) last_tap -= sums.taps;
-  const auto advance = [&](int64_t terms) {
-    tile.b = static_cast<const char*>(tile.b) + terms * step * item;
-    if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + terms * tile.ahead_step;
-  };
-  for (int64_t tap = 0; tap <= last_tap; tap += sums.taps) {
-    tile.taps = std::min(sums.taps, part.taps - tap);
-    if (tap < last_tap && is_skipped(tap)) {
-      advance(tile.taps * part.k);
-      continue;
+  int64_t last = (part.taps - 1) / part.sum_taps * part.sum_taps;
+  while (last > 0 && is_skipped(last)) last -= part.sum_taps;
+  bool continues = false;
+  for (int64_t end = 0; end <= last;) {
+    int64_t tap = end;
+    while (tap < last && is_skipped(tap)) tap = end_of(tap);
+    end = end_of(tap);
+    while (end <= last && !is_skipped(end)) end = end_of(end);
+    PanelTile tile = part;
+    tile.rows += tap * part.row_step;
+    tile.taps = end - tap;
+    tile.b = static_cast<const char*>(part.b) + tap * part.k * step * item;
+    if (part.ahead) tile.ahead = static_cast<const char*>(part.ahead) + tap * part.k * part.ahead_step;
+    tile.continues = continues;
+    if (end <= last) {
+      tile.c = part.totals;
+      tile.c_step = tile.columns = shape.halves > 0 ? shape.halves * p.halves->width : step;
+      tile.bias = nullptr;
+      tile.epilogue = Epilogue{};
     }
-    tile.rows = part.rows + tap * part.row_step;
-    for (int64_t first = 0; first < part.k; first += tile.k) {
-      tile.k = std::min(sums.terms, part.k - first);
-      tile.first = part.first + first;
-      const bool is_last = tap == last_tap && first + tile.k == part.k;
-      tile.c = is_last ? part.c : before;
-      tile.c_step = is_last ? part.c_step : step;
-      tile.columns = is_last || shape.halves > 0 ? part.columns : step;
-      tile.bias = is_last ? part.bias : nullptr;
-      tile.epilogue = is_last ? part.epilogue : Epilogue{};
-      multiply_sum(p, rows, shape, tile);
-      advance(tile.taps * tile.k);
-      tile.addend = before;
-    }
+    multiply_rows(p, rows, shape, tile);
+    continues = true;
   }
 }
 
-// As multiply_sums(), with bfloat16 pairs. The sums start with the residual, and the residual of the next rows is
+// As multiply_rows(), with bfloat16 pairs. The sums start with the residual, and the residual of the next rows is
 // prefetched.
 void multiply_pairs(const Panels& p, int64_t m, int rows, int vectors, const PanelTile& part) {
   PanelTile tile = part;
@@ -211,8 +203,10 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   const TileShape shape = shape_of(p, vectors, tile.columns);
   const int64_t most = most_rows(p, shape);
   const RowDivision division(p.m, most);
-  const Sums sums(tile);
-  const bool is_one_sum = sums.is_one(tile);
+  divide_sums(tile);
+  alignas(64) float totals[kMostTile];
+  tile.totals = totals;
+  const bool skips_padding = p.zeros && tile.taps > tile.sum_taps;
   // Each tile prefetches a slice of the memory. A single tile prefetches every second cache line, because processors
   // load pairs of lines.
   if (ahead.bytes > 0) {
@@ -238,10 +232,10 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
       // These taps add nothing, so that the previous sums remain.
     } else if (has_pairs(p)) {
       multiply_pairs(p, m, static_cast<int>(count), vectors, tile);
-    } else if (is_one_sum) {
-      multiply_sum(p, static_cast<int>(count), shape, tile);
+    } else if (skips_padding) {
+      multiply_without_padding(p, static_cast<int>(count), shape, tile);
     } else {
-      multiply_sums(p, static_cast<int>(count), shape, tile, sums);
+      multiply_rows(p, static_cast<int>(count), shape, tile);
     }
     if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + steps * tile.ahead_step;
     m += count;
@@ -274,7 +268,7 @@ void multiply_panels_of_groups(const Panels& p, int64_t groups) {
       const int64_t count = division.count(g);
       tile.rows = p.rows + m;
       tile.c = p.c + m * p.c_step + group * p.n;
-      multiply_sum(p, static_cast<int>(count), shape, tile);
+      multiply_rows(p, static_cast<int>(count), shape, tile);
       m += count;
     }
   }

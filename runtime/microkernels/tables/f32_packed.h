@@ -42,14 +42,19 @@ struct PanelTile {
   int64_t taps, k;
   const void* b;        // one packed panel
   const float* bias;    // [columns, rounded up to vectors], or null
-  const float* addend;  // may be c, or null
+  const float* addend;  // may be c, or null; F32PackedMicrokernels and F32HalfMicrokernels ignore it
   int64_t addend_step;
   float* c;
   int64_t c_step;
   int64_t columns;
   const void* ahead;   // memory to prefetch, or null
-  int64_t ahead_step;  // number of bytes to prefetch for each l
+  int64_t ahead_step;  // number of bytes to prefetch for each l; if more than 64, only every second line is prefetched
   Epilogue epilogue;   // the residual may be c; it is prefetched into the L1 cache
+  // A sum consists of partial sums of this many taps, or of this many terms of one tap. `sum_terms` is a multiple of
+  // four or not less than k. If there is more than one partial sum, `totals` is scratch memory for one tile.
+  int64_t sum_taps = INT64_MAX, sum_terms = INT64_MAX;
+  float* totals = nullptr;
+  bool continues = false;  // whether `totals` contains the sums of previous taps
 };
 
 // c[i, j] = epilogue(sum over l < k of lines[l][first + i * step] * b[l, j] + bias[j]). The LHS is stored column by

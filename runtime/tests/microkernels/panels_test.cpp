@@ -20,33 +20,48 @@ INSTANTIATE_TEST_SUITE_P(Sets, PanelsTest, testing::ValuesIn(microkernels::all_s
 
 // Reading a row of padding would give NaN. The tap of this row is a separate sum, or a part of one.
 TEST_P(PanelsTest, TapsOverThePaddingAreSkipped) {
-  const int64_t panel = packing_of(kernels).panel, taps = 3, m = 2 * kernels.gemm_rows + 1;
-  for (const int64_t k : {int64_t{300}, 2 * kMostDepth}) {
-    const int64_t n = panel + 1;
-    auto b = numbers(taps * k * n);
-    const auto a = numbers(m * k);
-    const PackedMatrix packed(kernels, b, taps * k, n);
-    const std::vector<float> padding(static_cast<size_t>(k), std::numeric_limits<float>::quiet_NaN());
-    const std::vector<float> zeros(static_cast<size_t>(k), 0.0f);
-    const auto product = [&](const float* zero, const float* given) {
-      std::vector<const float*> rows;
-      for (int64_t i = 0; i < taps * m; ++i) rows.push_back(i / m == 1 ? zero : a.data() + i % m * k);
-      std::vector<float> c(static_cast<size_t>(m * n));
-      Panels p{};
-      p.kernels = &kernels;
-      p.rows = rows.data();
-      p.row_step = p.m = m;
-      p.zeros = given;
-      p.taps = taps;
-      p.k = k;
-      p.n = n;
-      p.b = packed.data();
-      p.c = c.data();
-      p.c_step = n;
-      multiply(p, 0, (n + panel - 1) / panel);
-      return c;
-    };
-    EXPECT_EQ(product(padding.data(), padding.data()), product(zeros.data(), nullptr));
+  const int64_t panel = packing_of(kernels).panel, taps = 3, few = kernels.gemm_rows - 1;
+  const microkernels::F16Microkernels& f16 = microkernels::f16_microkernels();
+  for (const int64_t m : {few, 2 * few + 3}) {
+    for (const int64_t k : {int64_t{300}, 2 * kMostDepth}) {
+      const int64_t n = panel + 1;
+      auto b = numbers(taps * k * n);
+      const auto a = numbers(m * k);
+      const PackedMatrix packed(kernels, b, taps * k, n);
+      std::vector<uint16_t> stored(static_cast<size_t>(packed.size()));
+      f16.narrow(microkernels::F16Type::BFloat16, packed.data(), packed.size(), stored.data());
+      PackedWeights shorts;
+      shorts.f16 = stored.data();
+      shorts.type = microkernels::F16Type::BFloat16;
+      const std::vector<float> padding(static_cast<size_t>(k), std::numeric_limits<float>::quiet_NaN());
+      const std::vector<float> zeros(static_cast<size_t>(k), 0.0f);
+      // Long products have a part for each tap. The first and the last part are always computed.
+      const bool has_parts = k > kMostDepth;
+      for (int64_t tap = has_parts; tap < taps - has_parts; ++tap) {
+        const auto product = [&](const PackedWeights& weights, const float* zero, const float* given) {
+          std::vector<const float*> rows;
+          for (int64_t i = 0; i < taps * m; ++i) rows.push_back(i / m == tap ? zero : a.data() + i % m * k);
+          std::vector<float> c(static_cast<size_t>(m * n));
+          Panels p{};
+          p.kernels = &kernels;
+          p.rows = rows.data();
+          p.row_step = p.m = m;
+          p.zeros = given;
+          p.taps = taps;
+          p.k = k;
+          p.n = n;
+          p.b = weights;
+          p.c = c.data();
+          p.c_step = n;
+          multiply(p, 0, (n + panel - 1) / panel);
+          return c;
+        };
+        EXPECT_EQ(product(packed.data(), padding.data(), padding.data()),
+                  product(packed.data(), zeros.data(), nullptr));
+        if (m > few) continue;
+        EXPECT_EQ(product(shorts, padding.data(), padding.data()), product(shorts, zeros.data(), nullptr));
+      }
+    }
   }
 }
 

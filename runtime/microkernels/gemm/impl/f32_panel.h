@@ -51,6 +51,7 @@ static void f16_panel(F16Type type, int rows, int vectors, const PanelTile& tile
     f16_panel(type, kPartRows, vectors, tile);
     PanelTile rest = tile;
     rest.rows += kPartRows;
+    if (rest.totals) rest.totals += kPartRows * vectors * kWidth;
     move_down(rest, kPartRows);
     return f16_panel(type, rows - kPartRows, vectors, rest);
   }

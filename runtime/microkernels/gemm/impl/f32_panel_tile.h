@@ -98,6 +98,8 @@ static void panel_tile(const PanelTile& t) {
   // One row of the residual is prefetched after each `piece` terms. Prefetching all rows at once would delay the loads
   // of operands.
   const int64_t piece = residual ? t.k / (Rows + 1) / kTerms * kTerms + kTerms : t.k;
+  int64_t taps_of_sum = t.sum_taps;
+  bool ends_sum = false, has_totals = t.continues;
   for (int64_t tap = 0; tap < t.taps; ++tap, rows += t.row_step) {
     const float* a[Rows];
     RL_UNROLL for (int i = 0; i < Rows; ++i) a[i] = rows[i] + t.first;
@@ -114,9 +116,16 @@ static void panel_tile(const PanelTile& t) {
       }
       b += Step;
     };
-    int64_t k = 0;
+    int64_t k = 0, sum_end = t.sum_terms < t.k ? t.sum_terms : t.k;
     while (true) {
-      const int64_t end = residual_rows > 0 && k + piece < t.k ? k + piece : t.k;
+      if (ends_sum) {
+        join<Stored>(acc);
+        if (has_totals) add_totals<Rows, Vectors>(t.totals, acc);
+        store_totals<Rows, Vectors>(acc, t.totals);
+        zero_sums<Rows, Vectors>(acc);
+        ends_sum = false, has_totals = true;
+      }
+      const int64_t end = residual_rows > 0 && k + piece < sum_end ? k + piece : sum_end;
       for (; k + kTerms <= end; k += kTerms) {
         if constexpr (Ahead == Fetching::Sparse) fetch(kTerms);
         RL_UNROLL for (int i = 0; i < kTerms; ++i) {
@@ -125,15 +134,21 @@ static void panel_tile(const PanelTile& t) {
         }
       }
       if (end == t.k) break;
-      fetch_residual();
+      if (end == sum_end) {
+        ends_sum = true;
+        sum_end = t.k - sum_end > t.sum_terms ? sum_end + t.sum_terms : t.k;
+      } else {
+        fetch_residual();
+      }
     }
     for (; k < t.k; ++k) {
       if constexpr (Ahead != Fetching::None) fetch(1);
       add_term(k);
     }
+    if (--taps_of_sum == 0) ends_sum = true, taps_of_sum = t.sum_taps;
   }
   join<Stored>(acc);
-  add_addend<Rows, Vectors>(acc, t);
+  if (has_totals) add_totals<Rows, Vectors>(t.totals, acc);
   add_bias<Rows, Vectors>(acc, t.bias);
   store_sums<Rows, Vectors>(acc, t);
 }

@@ -109,6 +109,20 @@ RL_INLINE void add_addend(Floats (&acc)[Rows][Vectors], const PanelTile& t) {
   if (t.addend) add_rows<Rows, Vectors>(t.addend, t.addend_step, t.columns, acc);
 }
 
+// Adds the totals of previous partial sums [Rows, Vectors * kWidth] to the sums, and stores the sums as totals.
+template <int Rows, int Vectors>
+RL_INLINE void add_totals(const float* totals, Floats (&acc)[Rows][Vectors]) {
+  RL_UNROLL for (int i = 0; i < Rows; ++i) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += load(totals + (i * Vectors + j) * kWidth);
+  }
+}
+template <int Rows, int Vectors>
+RL_INLINE void store_totals(const Floats (&acc)[Rows][Vectors], float* totals) {
+  RL_UNROLL for (int i = 0; i < Rows; ++i) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) store(totals + (i * Vectors + j) * kWidth, acc[i][j]);
+  }
+}
+
 // Adds the residual, clamps and stores the sums.
 template <int Rows, int Vectors, typename Tile>
 RL_INLINE void store_sums(Floats (&acc)[Rows][Vectors], const Tile& t) {
