@@ -1,5 +1,4 @@
-#include <cstring>
-
+#include "core/move_bytes.h"
 #include "kernels/portable/shape.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/convert_copy.h"
@@ -33,7 +32,7 @@ bool concatenate_rows(KernelRuntimeContext& context, Span<const Tensor> tensors,
       for (const Tensor& tensor : tensors) {
         if (tensor.numel() == 0) continue;
         const int64_t bytes = bytes_of(tensor);
-        std::memmove(to, tensor.const_data_ptr<uint8_t>() + row * bytes, static_cast<size_t>(bytes));
+        move_bytes(to, tensor.const_data_ptr<uint8_t>() + row * bytes, static_cast<size_t>(bytes));
         to += bytes;
       }
     }

@@ -2,7 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+
+#include "core/move_bytes.h"
 
 namespace rushlight {
 
@@ -19,7 +20,7 @@ void copy_rows(int64_t begin, int64_t end, size_t bytes, const From& from, const
   constexpr int64_t kAhead = 6;
   for (int64_t i = begin; i < end; ++i) {
     if (i + kAhead < end) prefetch_row(from(i + kAhead), bytes);
-    std::memmove(to(i), from(i), bytes);
+    move_bytes(to(i), from(i), bytes);
   }
 }
 

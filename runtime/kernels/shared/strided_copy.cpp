@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/move_bytes.h"
 #include "core/transpose.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/dtype_switch.h"
@@ -69,14 +70,14 @@ void copy_contiguous(KernelRuntimeContext& context, const StridedLoops& loops, c
   const int64_t rows = outer_count(loops, outer);
   if (rows == 1) {
     context.parallel_for(0, run, kBytesPerTask, [&](int64_t begin, int64_t end) {
-      std::memmove(dst + begin, src + begin, static_cast<size_t>(end - begin));
+      move_bytes(dst + begin, src + begin, static_cast<size_t>(end - begin));
     });
     return;
   }
   context.parallel_for(0, rows, std::max<int64_t>(1, kBytesPerTask / run), [&](int64_t begin, int64_t end) {
     LoopPosition at(loops, outer, begin);
     for (int64_t row = begin; row < end; ++row, at.step()) {
-      std::memmove(dst + at.dst * size, src + at.src * size, static_cast<size_t>(run));
+      move_bytes(dst + at.dst * size, src + at.src * size, static_cast<size_t>(run));
     }
   });
 }

@@ -1,10 +1,10 @@
 // Copies tensors from one order of dimensions to another.
 #include <algorithm>
-#include <cstring>
 
 #include "backends/cpu/image.h"
 #include "backends/cpu/loops.h"
 #include "backends/cpu/step.h"
+#include "core/move_bytes.h"
 #include "core/transpose.h"
 
 namespace rushlight::cpu {
@@ -117,7 +117,7 @@ class CopyStep final : public Step {
     const T* from = static_cast<const T*>(in_->data) + loops_.row(1, row) + begin * from_step;
     const int64_t n = end - begin;
     if (to_step == 1 && from_step == 1) {
-      std::memmove(to, from, static_cast<size_t>(n) * sizeof(T));
+      move_bytes(to, from, static_cast<size_t>(n) * sizeof(T));
     } else if (to_step == 1 && from_step == 0) {
       std::fill_n(to, n, *from);
     } else {
