@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from tests.backends.cpu.support import assert_close, expected, kinds, lower, plan_of, run
 from torch import nn
@@ -49,3 +50,28 @@ def test_broadcast_and_dynamic_operands() -> None:
     for count in (2, 33, 64):
         inputs = (torch.randn(32, 12, count), torch.randn(count, 12, 32), torch.randn(12, 1))
         assert_close(run(program, inputs), expected(model, inputs))
+
+
+SHORT_ROWS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "pairs": ((70, 1, 2), (1, 90, 2)),
+    "a number for each row": ((70, 90, 1), (70, 90, 3)),
+    "a number for each column": ((1, 90, 1), (70, 1, 2)),
+    "rows longer than half a block": ((3, 1, 300), (1, 2, 300)),
+    "rows as long as the limit": ((70, 1, 32), (1, 90, 32)),
+    "one number": ((1, 1, 1), (70, 90, 2)),
+}
+
+
+@pytest.mark.parametrize("name", SHORT_ROWS)
+def test_short_rows_of_broadcast_operands(name: str) -> None:
+    torch.manual_seed(0)
+    first, second = (torch.randn(shape) for shape in SHORT_ROWS[name])
+    wide = torch.randn(*second.shape[:-1], second.shape[-1] + 3)
+
+    def model(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+        return torch.maximum(x, y) - torch.minimum(x.exp(), z[..., 2:-1])
+
+    inputs = (first, second, wide)
+    program, _ = lower(model, inputs)
+    assert set(kinds(program)) == {Elementwise}
+    assert_close(run(program, inputs), expected(model, inputs))

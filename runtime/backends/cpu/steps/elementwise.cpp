@@ -11,6 +11,8 @@ namespace rushlight::cpu {
 namespace {
 
 constexpr int64_t kBlock = 512;
+constexpr int64_t kShortRow = 32;  // rows with more floats are not copied in order to join them
+constexpr int64_t kWideRow = 8;    // rows with fewer floats are copied column by column
 constexpr int64_t kMostOperands = kMostViews - 1;
 constexpr int64_t kMostRegisters = 24;
 constexpr int64_t kMostInstructions = 64;
@@ -68,7 +70,7 @@ class ElementwiseStep final : public Step {
       }
     }
     loops_ = make_loops(views_, static_cast<int>(operands_ + 1));
-    repeat_short_rows();
+    join_short_rows();
     return Error::Ok;
   }
 
@@ -96,9 +98,10 @@ class ElementwiseStep final : public Step {
  private:
   int64_t worker_floats() const { return registers_ * kBlock; }
 
-  // Joins short rows to longer blocks if the rows of each operand are contiguous or identical. An operand with
-  // identical rows gets a buffer that repeats its row.
-  void repeat_short_rows() {
+  // Joins short rows to longer blocks if the rows of the output are contiguous. An operand with other rows gets a
+  // buffer with its rows in sequence. Longer rows are joined only if such operands repeat one row, because then the
+  // buffer is filled once.
+  void join_short_rows() {
     period_ = 0;
     block_ = kBlock;
     const int64_t length = loops_.inner();
@@ -106,10 +109,11 @@ class ElementwiseStep final : public Step {
     if (row < 0 || length < 1 || length > kBlock / 2) return;
     for (int v = 0; v <= operands_; ++v) {
       const int64_t step = loops_.strides[v][row + 1], next = loops_.strides[v][row];
-      const bool is_joined = step == 1 && next == length;
-      const bool is_same = next == 0 && step <= 1;
-      if (!is_joined && (v == 0 || !is_same)) return;
-      is_repeated_[v] = is_same && step == 1;
+      const bool is_joined = (step == 1 && next == length) || (step == 0 && next == 0);
+      if (!is_joined && (v == 0 || (length > kShortRow && (next != 0 || step != 1)))) return;
+      is_buffered_[v] = !is_joined;
+      element_step_[v] = step;
+      row_step_[v] = next;
     }
     for (int v = 0; v <= operands_; ++v) loops_.strides[v][row] = loops_.strides[v][row + 1];
     loops_.sizes[row] *= length;
@@ -125,13 +129,16 @@ class ElementwiseStep final : public Step {
       const int view = static_cast<int>(i + 1);
       step[i] = loops_.inner_stride(view);
       at[i] = views_[view]->floats() + loops_.row(view, row);
-      if (period_ > 0 && is_repeated_[view]) {
-        float* copies = scratch + i * kBlock;
-        if (repeated[i] != at[i]) {
-          for (int64_t j = 0; j < block_; j += period_) std::copy_n(at[i], period_, copies + j);
+      if (period_ > 0 && is_buffered_[view]) {
+        float* rows = scratch + i * kBlock;
+        if (row_step_[view] != 0) {
+          copy_rows(at[i] + first / period_ * row_step_[view], view, n, rows);
+        } else if (repeated[i] != at[i]) {
+          copy_rows(at[i], view, block_, rows);
           repeated[i] = at[i];
         }
-        at[i] = copies;
+        at[i] = rows;
+        step[i] = 1;
         continue;
       }
       at[i] += first * step[i];
@@ -153,6 +160,18 @@ class ElementwiseStep final : public Step {
     const float* result = at[code_[count_ - 1].to];
     const int64_t result_step = step[code_[count_ - 1].to];
     for (int64_t j = 0; j < n; ++j) out[j * out_step] = result[j * result_step];
+  }
+
+  // Copies the short rows of an operand to a buffer of n floats.
+  void copy_rows(const float* from, int view, int64_t n, float* to) const {
+    const int64_t rows = n / period_;
+    if (element_step_[view] == 1 && period_ >= kWideRow) {
+      for (int64_t row = 0; row < rows; ++row) std::copy_n(from + row * row_step_[view], period_, to + row * period_);
+      return;
+    }
+    for (int64_t column = 0; column < period_; ++column, from += element_step_[view], ++to) {
+      for (int64_t row = 0; row < rows; ++row) to[row * period_] = from[row * row_step_[view]];
+    }
   }
 
   // If every operand has the same value for all elements, computes only one result, unless the instruction is the last
@@ -179,7 +198,9 @@ class ElementwiseStep final : public Step {
   int64_t operands_ = 0, registers_ = 0, count_ = 0;
   int64_t period_ = 0;  // floats per row, if rows are joined
   int64_t block_ = kBlock;
-  bool is_repeated_[kMostViews] = {};
+  bool is_buffered_[kMostViews] = {};
+  int64_t element_step_[kMostViews] = {};  // of rows in buffers
+  int64_t row_step_[kMostViews] = {};
   Instruction* code_ = nullptr;
   const microkernels::F32Microkernels* tiles_ = nullptr;
   const View* views_[kMostViews] = {};
