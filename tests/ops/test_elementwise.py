@@ -100,8 +100,8 @@ def test_copy_in_place() -> None:
         assert_same([target], [torch.zeros(3, 4).copy_(source)], source.dtype)
 
 
-def test_remainders_are_exact() -> None:
-    """Quotients just below an integer round up to it. Large quotients take another path."""
+def near_multiples() -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns dividends near multiples of their divisors, and special numbers."""
     generator = torch.Generator().manual_seed(0)
     y = torch.randn(4000, generator=generator) * 10.0 ** torch.randint(-30, 30, (4000,), generator=generator)
     multiples = y * torch.randint(0, 1 << 23, (4000,), generator=generator)
@@ -109,9 +109,26 @@ def test_remainders_are_exact() -> None:
     special = torch.tensor([0.0, -0.0, 1e-45, 3.4e38, -3.4e38, torch.inf, -torch.inf, torch.nan])
     x = torch.cat((multiples, *near, torch.randn(4000, generator=generator), special.repeat_interleave(8)))
     y = torch.cat((y, y, y, -y.abs(), special.repeat(8)))
+    return x, y
+
+
+def test_remainders_are_exact() -> None:
+    """Quotients just below an integer round up to it. Large quotients take another path."""
+    x, y = near_multiples()
     out = torch.empty_like(x)
     call_kernel("aten::fmod.Tensor_out", [x, y, out], "portable")
     with np.errstate(invalid="ignore"):
         wanted = np.fmod(x.numpy(), y.numpy())
+    np.testing.assert_array_equal(out.numpy(), wanted)
+    assert (np.signbit(out.numpy()) == np.signbit(wanted))[~np.isnan(wanted)].all()
+
+
+def test_floor_divisions_are_exact() -> None:
+    """Short quotients are divisions of doubles. They are equal to the quotients of Python's algorithm."""
+    x, y = near_multiples()
+    out = torch.empty_like(x)
+    call_kernel("aten::floor_divide.out", [x, y, out], "portable")
+    with np.errstate(all="ignore"):
+        wanted = np.floor_divide(x.numpy(), y.numpy())
     np.testing.assert_array_equal(out.numpy(), wanted)
     assert (np.signbit(out.numpy()) == np.signbit(wanted))[~np.isnan(wanted)].all()

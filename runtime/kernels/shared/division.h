@@ -39,9 +39,9 @@ inline double remainder_of(double x, double y) { return std::fmod(x, y); }
 // Returns y if `mod` and y have different signs, else -0. Written without branches, because signs may be random.
 template <typename C>
 C step_to_sign(C mod, C y) {
-  const C up = y > 0 ? y : C(-0.0), down = y < 0 ? y : C(-0.0);
-  const C step = mod < 0 ? up : C(-0.0);
-  return mod > 0 ? down : step;
+  const C steps[] = {C(-0.0), y};
+  const int is_below = static_cast<int>(mod < 0) & static_cast<int>(y > 0);
+  return steps[is_below | (static_cast<int>(mod > 0) & static_cast<int>(y < 0))];
 }
 
 // Returns the quotient rounded towards negative infinity, as Python's floor division of floats: the remainder is
@@ -55,6 +55,18 @@ C floor_quotient(C x, C y) {
   const C rounded = std::floor(quotient), up = rounded + 1;
   const C nearest = quotient - rounded > C(0.5) ? up : rounded;
   return quotient == 0 ? std::copysign(C(0), x / y) : nearest;
+}
+
+// Floor division of floats with a short quotient needs one division of doubles: no quotient of floats below 2^21 is so
+// close to an integer that it would be rounded to this integer.
+inline float floor_quotient(float x, float y) {
+  const double quotient = static_cast<double>(x) / static_cast<double>(y);
+  if (!(std::abs(quotient) < 2097152.0 && std::abs(y) <= std::numeric_limits<float>::max())) {
+    return floor_quotient<float>(x, y);
+  }
+  int32_t floor = static_cast<int32_t>(quotient);
+  floor -= static_cast<int32_t>(floor > quotient);
+  return std::copysign(static_cast<float>(floor), static_cast<float>(quotient));
 }
 
 // Returns the remainder of the floor division. It has the sign of y.
