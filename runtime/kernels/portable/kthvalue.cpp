@@ -11,7 +11,7 @@ void kthvalue_values(KernelRuntimeContext& context, const Tensor& in, int64_t k,
   RL_KERNEL_REQUIRE(context, k >= 1 && k <= n, InvalidArgument, "k is %lld, but must be in [1, %lld]",
                     static_cast<long long>(k), static_cast<long long>(n));
   select_from_rows(context, in, dim, keepdim, values, indices,
-                   [k](const auto* items, int64_t) { return items + k - 1; });
+                   [k](auto* items, int64_t count) { return item_of_rank(items, count, k - 1); });
 }
 
 }  // namespace rushlight::portable

@@ -8,14 +8,14 @@ namespace rushlight::portable {
 
 namespace {
 
-// Returns the lower median of sorted items, or the first NaN if there is one.
+// Returns the lower median, or the first NaN if there is one.
 struct LowerMedian {
   template <typename Item>
-  const Item* operator()(const Item* items, int64_t n) const {
-    if (items[n - 1].value == items[n - 1].value) return items + (n - 1) / 2;
-    int64_t first = n - 1;
-    while (first > 0 && items[first - 1].value != items[first - 1].value) --first;
-    return items + first;
+  const Item* operator()(Item* items, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) {
+      if (items[i].value != items[i].value) return items + i;
+    }
+    return item_of_rank(items, n, (n - 1) / 2);
   }
 };
 
@@ -50,7 +50,6 @@ void median_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
     Indexed<C>* items = allocate_items<C>(context, n);
     if (!items) return;
     read_items(in, 0, 1, n, items);
-    merge_sort(items, items + n, n, false);
     store(LowerMedian()(items, n), 1, at(out, 0), 1, 1);
   });
 }

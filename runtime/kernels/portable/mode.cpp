@@ -5,10 +5,11 @@ namespace rushlight::portable {
 
 namespace {
 
-// Returns the last occurrence of the smallest of the most frequent elements. The items are sorted.
+// Returns the last occurrence of the smallest of the most frequent elements.
 struct MostFrequent {
   template <typename Item>
-  const Item* operator()(const Item* items, int64_t n) const {
+  const Item* operator()(Item* items, int64_t n) const {
+    merge_sort(items, items + n, n, false);
     const Item* best = items;
     int64_t max_count = 0;
     for (int64_t begin = 0; begin < n;) {

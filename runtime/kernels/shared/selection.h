@@ -1,12 +1,25 @@
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/shared/reduce.h"
 #include "kernels/shared/sorting.h"
 
 namespace rushlight {
 
-// Sorts each row along an axis. pick(items, n) returns a pointer to the selected item; its value and its index are
-// written. Sets the shapes of the outs. Fails if rows are empty.
+// Reorders n items, and returns the item that a stable sort moves to position `rank`.
+template <typename C>
+const Indexed<C>* item_of_rank(Indexed<C>* items, int64_t n, int64_t rank) {
+  std::nth_element(items, items + rank, items + n, [](const Indexed<C>& a, const Indexed<C>& b) {
+    if (goes_before(a.value, b.value, false)) return true;
+    return a.index < b.index && !goes_before(b.value, a.value, false);
+  });
+  return items + rank;
+}
+
+// Selects an item of each row along an axis. pick(items, n) returns a pointer to the selected item, and may reorder the
+// items; behind them, there is memory for n more. The value and the index of the item are written. Sets the shapes of
+// the outs. Fails if rows are empty.
 template <typename Pick>
 void select_from_rows(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool keepdim, const Tensor& values,
                       const Tensor& indices, const Pick& pick) {
@@ -33,9 +46,8 @@ void select_from_rows(KernelRuntimeContext& context, const Tensor& in, int64_t d
     for_each_row(nest, 0, nest.numel(), [&](const int64_t* offsets, int64_t count) {
       for (int64_t i = 0; i < count; ++i) {
         read_items(in, offsets[0] + i * nest.inner_stride(0), stride, n, items);
-        merge_sort(items, items + n, n, false);
-        write_items(pick(static_cast<const Indexed<C>*>(items), n), 1, values, offsets[1] + i * nest.inner_stride(1), 1,
-                    indices, offsets[2] + i * nest.inner_stride(2), 1);
+        write_items(pick(items, n), 1, values, offsets[1] + i * nest.inner_stride(1), 1, indices,
+                    offsets[2] + i * nest.inner_stride(2), 1);
       }
     });
   });
