@@ -45,6 +45,14 @@ static constexpr bool kIsSmall = true;
 static constexpr bool kIsSmall = false;
 #endif
 
+// Whether this file leaves out variants of functions for rare shapes: in small code, and in WebAssembly, because
+// browsers download it.
+#if defined(__wasm__)
+static constexpr bool kIsCompact = true;
+#else
+static constexpr bool kIsCompact = kIsSmall;
+#endif
+
 // Sets a member of the table `t` to a function, if the build contains this member.
 #define RL_SET_IF(name, member, function)        \
   do {                                           \

@@ -147,29 +147,33 @@ RL_INLINE void depthwise_any_at(const DepthwiseRun& d, int64_t at, int64_t c, in
   }
 }
 
+// Computes the channels from c on.
 template <int Outputs, bool Inside>
-static void depthwise_any(const DepthwiseRun& d, int64_t at, float* to) {
-  int64_t c = 0;
+static void depthwise_any(const DepthwiseRun& d, int64_t at, int64_t c, float* to) {
   for (; c + kWidth <= d.channels; c += kWidth) depthwise_any_at<Outputs, Inside, true>(d, at, c, kWidth, to);
   if (c < d.channels) depthwise_any_at<Outputs, Inside, false>(d, at, c, d.channels - c, to);
 }
 
+// In compact code, special code for a window computes only whole vectors of channels, for lines of at least 4 outputs.
+// The code for any window computes the rest.
 template <int Kernel, int Stride, int Rows, int Outputs>
-static void depthwise_outputs(const DepthwiseRun& d, int64_t first) {
+static void depthwise_outputs(const DepthwiseRun& d, int64_t first, int64_t c) {
   const int64_t at = d.left + first * d.stride;
   const int64_t last = at + (Outputs - 1) * d.stride + (d.kernel_w - 1) * d.dilation;
   const bool is_inside = at >= 0 && last < d.columns;
   float* const to = d.out + first * d.out_step;
   if constexpr (Kernel == 0) {
-    is_inside ? depthwise_any<Outputs, true>(d, at, to) : depthwise_any<Outputs, false>(d, at, to);
+    is_inside ? depthwise_any<Outputs, true>(d, at, c, to) : depthwise_any<Outputs, false>(d, at, c, to);
   } else {
     if (is_inside) {
-      depthwise_at<Kernel, Stride, Rows, Outputs, true, true>(d, at, 0, kWidth, to);
+      depthwise_at<Kernel, Stride, Rows, Outputs, true, true>(d, at, c, kWidth, to);
     } else {
-      depthwise_at<Kernel, Stride, Rows, Outputs, false, true>(d, at, 0, kWidth, to);
+      depthwise_at<Kernel, Stride, Rows, Outputs, false, true>(d, at, c, kWidth, to);
     }
-    const int64_t left = d.channels % kWidth;
-    if (left > 0) depthwise_at<Kernel, Stride, Rows, Outputs, false, false>(d, at, d.channels - left, left, to);
+    if constexpr (!kIsCompact) {
+      const int64_t left = d.channels % kWidth;
+      if (left > 0) depthwise_at<Kernel, Stride, Rows, Outputs, false, false>(d, at, d.channels - left, left, to);
+    }
   }
 }
 
@@ -177,25 +181,28 @@ static void depthwise_outputs(const DepthwiseRun& d, int64_t first) {
 // 28, 56 and 112, which are common in networks for images of 224 pixels.
 inline constexpr int kManyOutputs = 7;
 
+// Computes the channels from c on.
 template <int Kernel, int Stride, int Rows>
-static void depthwise_line(const DepthwiseRun& d) {
+static void depthwise_line(const DepthwiseRun& d, int64_t c) {
   int64_t x = 0;
   if constexpr (kWidth >= 16 && Stride == 1 && (Kernel == 3 || Kernel == 5)) {
     if (d.outputs % kManyOutputs == 0 || d.outputs >= 4 * kManyOutputs) {
       for (; x + kManyOutputs <= d.outputs; x += kManyOutputs) {
-        depthwise_outputs<Kernel, Stride, Rows, kManyOutputs>(d, x);
+        depthwise_outputs<Kernel, Stride, Rows, kManyOutputs>(d, x, c);
       }
     }
   }
-  for (; x + 4 <= d.outputs; x += 4) depthwise_outputs<Kernel, Stride, Rows, 4>(d, x);
+  for (; x + 4 <= d.outputs; x += 4) depthwise_outputs<Kernel, Stride, Rows, 4>(d, x, c);
   // The last outputs overlap the outputs before them.
-  if (x < d.outputs && d.outputs >= 4) return depthwise_outputs<Kernel, Stride, Rows, 4>(d, d.outputs - 4);
-  for (; x < d.outputs; ++x) depthwise_outputs<Kernel, Stride, Rows, 1>(d, x);
+  if (x < d.outputs && d.outputs >= 4) return depthwise_outputs<Kernel, Stride, Rows, 4>(d, d.outputs - 4, c);
+  if constexpr (Kernel == 0 || !kIsCompact) {
+    for (; x < d.outputs; ++x) depthwise_outputs<Kernel, Stride, Rows, 1>(d, x, c);
+  }
 }
 
 template <int Kernel, int Stride>
 static void depthwise_lines(const DepthwiseRun& d) {
-  d.rows == 2 ? depthwise_line<Kernel, Stride, 2>(d) : depthwise_line<Kernel, Stride, 1>(d);
+  d.rows == 2 ? depthwise_line<Kernel, Stride, 2>(d, 0) : depthwise_line<Kernel, Stride, 1>(d, 0);
 }
 
 // Returns whether this build has special code for a window. There is no special code for x86-64 processors without
@@ -207,16 +214,27 @@ static constexpr bool has_window(const char* name) {
   return is_selected(name);
 }
 
-static void depthwise_run(const DepthwiseRun& d) {
+// Calls the special code for a window. Returns false if there is none.
+static bool depthwise_window(const DepthwiseRun& d) {
   constexpr bool kHas3 = has_window("window3"), kHas5 = has_window("window5"), kHas7 = has_window("window7");
   const int64_t kernel = d.dilation == 1 && d.kernel_h == d.kernel_w ? d.kernel_w : 0;
-  if (kHas3 && kernel == 3 && d.stride == 1) return depthwise_lines<3, 1>(d);
-  if (kHas3 && kernel == 3 && d.stride == 2) return depthwise_lines<3, 2>(d);
-  if (kHas5 && kernel == 5 && d.stride == 1) return depthwise_lines<5, 1>(d);
-  if (kHas5 && kernel == 5 && d.stride == 2) return depthwise_lines<5, 2>(d);
-  if (kHas7 && kernel == 7 && d.stride == 1) return depthwise_lines<7, 1>(d);
+  if (kIsCompact && d.outputs < 4) return false;
+  if (kHas3 && kernel == 3 && d.stride == 1) return depthwise_lines<3, 1>(d), true;
+  if (kHas3 && kernel == 3 && d.stride == 2) return depthwise_lines<3, 2>(d), true;
+  if (kHas5 && kernel == 5 && d.stride == 1) return depthwise_lines<5, 1>(d), true;
+  if (kHas5 && kernel == 5 && d.stride == 2) return depthwise_lines<5, 2>(d), true;
+  if (kHas7 && kernel == 7 && d.stride == 1) return depthwise_lines<7, 1>(d), true;
+  return false;
+}
+
+static void depthwise_run(const DepthwiseRun& d) {
+  int64_t done = 0;  // channels
+  if (depthwise_window(d)) done = kIsCompact ? d.channels - d.channels % kWidth : d.channels;
+  if (done == d.channels) return;
   DepthwiseRun row = d;
-  for (int64_t r = 0; r < d.rows; ++r, row.lines += d.stride, row.out += d.out_row_step) depthwise_line<0, 0, 1>(row);
+  for (int64_t r = 0; r < d.rows; ++r, row.lines += d.stride, row.out += d.out_row_step) {
+    depthwise_line<0, 0, 1>(row, done);
+  }
 }
 
 #ifdef RL_PERMUTES

@@ -15,11 +15,9 @@
 namespace rushlight::microkernels::RL_ISA {
 
 #if RL_WIDTH >= 16
-inline constexpr int kNarrowRows = kIsSmall ? kTileRows : 14;
-#elif defined(__wasm__)  // small code, because browsers download it
-inline constexpr int kNarrowRows = kTileRows;
+inline constexpr int kNarrowRows = kIsCompact ? kTileRows : 14;
 #else
-inline constexpr int kNarrowRows = kIsSmall ? kTileRows : 12;
+inline constexpr int kNarrowRows = kIsCompact ? kTileRows : 12;
 #endif
 
 // Applies the epilogue except `op` to one vector.
@@ -90,7 +88,7 @@ template <int Vectors, int... I>
 static void line_of(int rows, const LineTile& tile, std::integer_sequence<int, I...>) {
   static constexpr void (*by_rows[])(const LineTile&) = {&line_tile<rows_in_table<sizeof...(I)>(I + 1), Vectors, 0>...};
   static constexpr void (*by_twos[])(const LineTile&) = {&line_tile < rows_in_table<sizeof...(I)>(I + 1), Vectors,
-                                                         kIsSmall ? 0 : 2 > ...};
+                                                         kIsCompact ? 0 : 2 > ...};
   (tile.step == 2 ? by_twos : by_rows)[rows - 1](tile);
 }
 

@@ -4,6 +4,7 @@
 #include "microkernels/elementwise/impl/f32.h"
 #include "microkernels/simd/math.h"
 #include "microkernels/tables/f32.h"
+#include "microkernels/tables/selected.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
@@ -19,7 +20,9 @@ RL_INLINE void reduce_rows_with(const float* x, int64_t stride, int64_t rows, fl
     for (; i + kWidth <= n; i += kWidth) {
       store(y + i, fold(load(y + i), [&](int64_t k) { return load(from + k * stride + i); }));
     }
-    if (i < n) {
+    if constexpr (kIsCompact) {
+      for (; i < n; ++i) y[i] = fold(splat(y[i]), [&](int64_t k) { return splat(from[k * stride + i]); })[0];
+    } else if (i < n) {
       const auto few = [&](int64_t k) { return load_few(from + k * stride + i, n - i); };
       store_few(y + i, fold(load_few(y + i, n - i), few), n - i);
     }
