@@ -92,12 +92,6 @@ function wasi(memory) {
       view().setBigUint64(time, BigInt(Math.round(performance.now() * 1e6)), true);
       return 0;
     },
-    environ_sizes_get: (count, size) => {
-      view().setUint32(count, 0, true);
-      view().setUint32(size, 0, true);
-      return 0;
-    },
-    environ_get: () => 0,
     random_get: (start, size) => {
       for (let done = 0; done < size; done += 65536) {
         const bytes = crypto.getRandomValues(new Uint8Array(Math.min(65536, size - done)));
