@@ -29,8 +29,18 @@ enum class Kind : uint8_t {
   Tables,  // target: index of the element table
 };
 
+// The name of a table, a field or a union. Only messages contain it, so a build without messages has no texts of names.
+#if defined(RUSHLIGHT_NO_MESSAGES)
+struct Name {
+  constexpr Name(const char*) {}
+  constexpr operator const char*() const { return ""; }
+};
+#else
+using Name = const char*;
+#endif
+
 struct Field {
-  const char* name;
+  Name name;
   Kind kind;
   uint8_t size;  // bytes of the inline value, or of one element of a vector
   bool required;
@@ -46,7 +56,7 @@ struct Bounds {
 
 // fields[i] has vtable offset 4 + 2 * i.
 struct TableInfo {
-  const char* name;
+  Name name;
   const Field* fields;
   uint16_t num_fields;
   const Bounds* bounds;  // in the order of the fields
@@ -55,7 +65,7 @@ struct TableInfo {
 
 // members[i] is the table index of tag i + 1.
 struct UnionInfo {
-  const char* name;
+  Name name;
   const uint16_t* members;
   uint16_t num_members;
 };
@@ -78,7 +88,7 @@ enum class Effect : uint8_t {
 };
 
 struct OperandInfo {
-  const char* name;
+  Name name;
   uint16_t vtable_offset;
   bool is_vector;
   bool is_optional;

@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <string>
 
+#include "core/message.h"
+
 namespace rushlight {
 namespace {
 
+#if defined(RUSHLIGHT_NO_MESSAGES)
+const char* provision_of(std::string_view) { return ""; }
+#else
 struct Provision {
   std::string_view id;
   const char* text;
@@ -30,6 +35,7 @@ const char* provision_of(std::string_view id) {
   }
   return "a shared library that defines it with RUSHLIGHT_BACKEND_LIBRARY; load it with load_library before the method";
 }
+#endif
 
 }  // namespace
 
@@ -52,6 +58,7 @@ std::vector<MissingBackend> missing_backends(const MethodMeta& meta, BackendTabl
 Error require_backends(const MethodMeta& meta, BackendTable backends) {
   const std::vector<MissingBackend> missing = missing_backends(meta, backends);
   if (missing.empty()) return Error::Ok;
+  if (!kHasMessages) return Error::NotFound;
   std::string text;
   for (const MissingBackend& backend : missing) {
     text += text.empty() ? "" : "; ";
