@@ -2,8 +2,9 @@
 
 Compares MobileNetV2 in headless Chromium with onnxruntime-web and tfjs-backend-wasm. All systems have the
 same weights and the same input, and run in turn. The other figure is the number of bytes that a page
-downloads, without weights. Rushlight is a selective build for the network. The command prints a table and
-writes all figures to a JSON file and a picture of the page next to it.
+downloads, without weights. Rushlight is a selective build for the network, and its JavaScript is minified,
+like that of the other systems. The command prints a table and writes all figures to a JSON file and a
+picture of the page next to it.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def build_runtime(site: Path, jobs: int) -> None:
         f"-DCMAKE_MAKE_PROGRAM={tools / 'ninja'}",
         f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'runtime/cmake/toolchains/wasm32-wasi.cmake'}",
         f"-DRUSHLIGHT_ZIG={environment() / 'python-zig'}",
+        f"-DRUSHLIGHT_WASM_OPT={site / 'node_modules' / '.bin' / 'wasm-opt'}",
         *SMALL,
     ]
     command = [str(tools / "cmake"), "-S", str(project), "-B", str(build), "-G", "Ninja", *settings]
@@ -47,7 +49,11 @@ def build_runtime(site: Path, jobs: int) -> None:
     subprocess.run([tools / "ninja", f"-j{jobs}", "-C", build, "--quiet", "rushlight_wasm"], check=True)
     folder = site / "rushlight"
     folder.mkdir(exist_ok=True)
-    for file in [*(ROOT / "js").glob("*.js"), *build.glob("*.wasm")]:
+    terser = site / "node_modules" / ".bin" / "terser"
+    for file in (ROOT / "js").glob("*.js"):
+        minify: list[str | Path] = [terser, "--module", "--compress", "--mangle", "--output"]
+        subprocess.run([*minify, folder / file.name, "--", file], check=True)
+    for file in build.glob("*.wasm"):
         shutil.copy(file, folder)
 
 
