@@ -46,6 +46,11 @@ CASES = {
         lambda x: torch.nn.functional.multilabel_margin_loss(x, LABELS[0], reduction="sum"),
         X[0, 0],
     ),
+    "circular padding": (lambda x: torch.nn.functional.pad(x, (3, 1, 0, 2), "circular"), X),
+    "circular padding that removes elements": (
+        lambda x: torch.nn.functional.pad(x, (-1, 2, 1, -2), "circular"),
+        X,
+    ),
     "householder_product": (lambda x: torch.linalg.householder_product(x[:, :, :3], x[:, 0, :2]), X),
 }
 

@@ -352,6 +352,20 @@ def _randint_like(
     return torch.randint(low, high, x.shape, dtype=dtype or x.dtype)
 
 
+def _pad_circular(x: torch.Tensor, pad: list[int]) -> torch.Tensor:
+    """Concatenates each dimension with its last and first elements. Negative padding removes elements."""
+    for i in range(len(pad) // 2):
+        dim, (before, after) = x.dim() - 1 - i, pad[2 * i : 2 * i + 2]
+        size = x.shape[dim]
+        parts = [x.narrow(dim, max(-before, 0), size - max(-before, 0) - max(-after, 0))]
+        if before > 0:
+            parts.insert(0, x.narrow(dim, size - max(-after, 0) - before, before))
+        if after > 0:
+            parts.append(x.narrow(dim, max(-before, 0), after))
+        x = torch.cat(parts, dim) if len(parts) > 1 else parts[0]
+    return x
+
+
 def _multinomial(
     x: torch.Tensor, num_samples: int, replacement: bool = False, *, generator: torch.Generator | None = None
 ) -> torch.Tensor:
@@ -412,6 +426,7 @@ OWN: dict[OpOverload, Decomposition] = {
     torch.ops.aten.randint_like.default: _randint_like,
     torch.ops.aten.randint_like.low_dtype: _randint_like,
     torch.ops.aten.multinomial.default: _multinomial,
+    torch.ops.aten._pad_circular.default: _pad_circular,
     **{
         packet.Scalar_Tensor: _with_tensor_operands(packet.Tensor)
         for packet in (
