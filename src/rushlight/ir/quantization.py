@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +29,9 @@ EIGHT_BITS = (torch.int8, torch.uint8)
 
 INTEGERS = (*EIGHT_BITS, torch.int16, torch.int32)
 """The dtypes of quantized tensors."""
+
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+"""The dtypes of tensors that can be quantized."""
 
 DYNAMIC_QUANTIZE = (qd.quantize_per_tensor.tensor, qd.quantize_per_token.default)
 """Operators that quantize with parameters that are computed at run time."""
@@ -106,7 +109,7 @@ class QuantParams:
 
 
 def _params(node: object, target: object, dtypes: tuple[torch.dtype, ...]) -> QuantParams | None:
-    if not is_op(node, target) or len(node.args) < 6 or node.kwargs:
+    if not is_op(node, target) or len(node.args) < 6:
         return None
     arguments: list[Any] = list(node.args)
     scale, zero_point, quant_min, quant_max, dtype = arguments[1:6]
@@ -125,14 +128,20 @@ def quantize_params(node: object, *dtypes: torch.dtype) -> QuantParams | None:
     return _params(node, qd.quantize_per_tensor.default, dtypes or EIGHT_BITS)
 
 
-def dequantize_params(node: object, *dtypes: torch.dtype) -> QuantParams | None:
+def dequantize_params(
+    node: object, *dtypes: torch.dtype, results: Collection[torch.dtype] = (torch.float32,)
+) -> QuantParams | None:
     """Returns the parameters of a node that dequantizes a tensor.
 
     Args:
         node: any value; the result is None unless it calls `dequantize_per_tensor` with literal parameters.
         dtypes: the dtypes to accept; int8 and uint8 by default.
+        results: the dtypes of the result to accept.
     """
-    return _params(node, qd.dequantize_per_tensor.default, dtypes or EIGHT_BITS)
+    params = _params(node, qd.dequantize_per_tensor.default, dtypes or EIGHT_BITS)
+    if params is None or not isinstance(node, Node):
+        return None
+    return params if (node.kwargs.get("out_dtype") or torch.float32) in results else None
 
 
 _INVERSES = {
@@ -362,7 +371,7 @@ def quantized_weight(
     if tensor is None or tensor.dtype is not torch.int8 or constant_value(source) is None:
         return None
     assert isinstance(source, Node)
-    params = dequantize_params(node, torch.int8)
+    params = dequantize_params(node, torch.int8, results=FLOATS)
     if params is not None:
         zeros = None if params.zero_point == 0 else torch.tensor(params.zero_point)
         return QuantizedWeight(

@@ -11,6 +11,7 @@ from torch.fx.node import Argument
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import is_op, ops
 from rushlight.ir.quantization import (
+    FLOATS,
     DynamicScheme,
     LinearOperands,
     QuantizedWeight,
@@ -24,7 +25,6 @@ rl = ops.backend.rushlight
 backend_qd = ops.backend.quantized_decomposed
 
 _VIEWS = (aten.view_copy.default, aten.unsqueeze_copy.default, aten.squeeze_copy.dims)
-_FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def fuse_quantized_weights(rewriter: Rewriter) -> None:
@@ -112,7 +112,7 @@ def _weight_only(
     rewriter: Rewriter, node: Node, x: Argument, bias: Argument, weight: QuantizedWeight
 ) -> Node | None:
     dtype = meta.get_dtype(x)
-    if dtype not in _FLOATS or meta.get_dtype(node) != dtype:
+    if dtype not in FLOATS or meta.get_dtype(node) != dtype:
         return None
     scales = rewriter.scales(weight, node)
     packed = _packed(rewriter, node, weight)
@@ -149,7 +149,7 @@ def _packed(rewriter: Rewriter, node: Node, weight: QuantizedWeight) -> Callable
 
 def _embedding(rewriter: Rewriter, node: Node, weight: QuantizedWeight) -> None:
     dtype, stored = meta.get_dtype(node), rewriter.value(weight.source)
-    if dtype not in _FLOATS or stored is None or stored.dim() != 2:
+    if dtype not in FLOATS or stored is None or stored.dim() != 2:
         return
     for bits, (operator, least, most) in _EMBEDDINGS.items():
         target = operator.default if dtype == torch.float32 else operator.dtype

@@ -22,6 +22,7 @@ from torchao.quantization.pt2e.quantizer import (
 from typing_extensions import Self
 
 from rushlight.ir import meta
+from rushlight.ir.quantization import FLOATS
 from rushlight.quantize import specs
 from rushlight.quantize.errors import QuantizationError, QuantizationWarning
 from rushlight.quantize.layers import layer_name, listed
@@ -449,6 +450,12 @@ def is_float32(node: Node) -> bool:
     """Returns whether the node's value is a float32 tensor."""
     val = meta.get_tensor(node)
     return val is not None and val.dtype == torch.float32
+
+
+def is_quantizable(node: Node) -> bool:
+    """Returns whether the node's value is a tensor that the quantize operators accept."""
+    val = meta.get_tensor(node)
+    return val is not None and val.dtype in FLOATS
 
 
 def _is_huge(node: Node, model: GraphModule) -> bool:

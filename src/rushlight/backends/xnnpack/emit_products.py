@@ -55,7 +55,7 @@ def _product(
         if stored.group_size is not None and stored.group_size % GROUP_UNIT:
             where = f"{node.name} ({operation(node)}{_place(node)})"
             raise UnsupportedGroupError(
-                f"{where}: delegation to XNNPACK requires group_size to be a multiple of {GROUP_UNIT}, "
+                f"{where}: Delegation to XNNPACK requires group_size to be a multiple of {GROUP_UNIT}, "
                 f"but got {stored.group_size}; quantize the layer with larger groups, or with one scale for "
                 "each output channel"
             )

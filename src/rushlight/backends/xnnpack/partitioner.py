@@ -253,7 +253,9 @@ class XnnpackPartitioner(Partitioner):
         ):
             if ConfigPrecisionType.STATIC_QUANT not in self.precisions:
                 return "config_precisions does not include statically quantized nodes"
-            tensor = tensor_of(node)
+            tensor, source = tensor_of(node), tensor_of(node.args[0])
+            if source is not None and source.dtype is torch.bfloat16:
+                return "bfloat16 tensors cannot be quantized"
             return None if tensor is None else unsupported_shape(tensor)
         if context.is_weight(node) and not context.is_constant(node):
             return "no operator in the delegate reads the quantized weight"

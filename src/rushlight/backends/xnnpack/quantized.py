@@ -67,8 +67,8 @@ def quantize_params(node: object) -> QuantParams | None:
 
 
 def dequantize_params(node: object) -> QuantParams | None:
-    """Returns the parameters of a node that dequantizes int8."""
-    return quantization.dequantize_params(node, torch.int8)
+    """Returns the parameters of a node that dequantizes int8 to float32 or float16."""
+    return quantization.dequantize_params(node, torch.int8, results=(torch.float32, torch.float16))
 
 
 def params_of_value(node: Node) -> QuantParams | None:

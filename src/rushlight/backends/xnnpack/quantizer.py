@@ -16,7 +16,7 @@ from rushlight.quantize import patterns as p
 from rushlight.quantize.pattern_quantizer import (
     PatternQuantizer,
     is_annotated,
-    is_float32,
+    is_quantizable,
     output_spec,
     weight_specification,
     write_annotation,
@@ -135,7 +135,7 @@ class XNNPACKQuantizer(PatternQuantizer):
     def _weighted(self, match: Match, config: QuantizationConfig) -> None:
         node = match.anchor
         act, *parameters = [source for source in node.args[:3] if isinstance(source, Node)]
-        if len(parameters) == 0 or config.weight is None or not is_float32(act):
+        if len(parameters) == 0 or config.weight is None or not is_quantizable(act):
             return
         if any(is_annotated(parameter) for parameter in parameters):
             # Only a linear layer may share its weight with another layer. Its activation is then not fused.
@@ -159,7 +159,7 @@ class XNNPACKQuantizer(PatternQuantizer):
         node = match.anchor
         first = node.args[0]
         given_sources = list(first) if isinstance(first, (list, tuple)) else [first]
-        sources = [source for source in given_sources if isinstance(source, Node) and is_float32(source)]
+        sources = [source for source in given_sources if isinstance(source, Node) and is_quantizable(source)]
         if not sources or len(sources) != len(given_sources):
             return
         if match.pattern.kind is Kind.CONCAT:
