@@ -10,6 +10,7 @@ namespace rushlight::microkernels {
 namespace {
 
 constexpr int64_t kMostRows = 240;
+constexpr int64_t kMostColumns = 64;  // of a panel
 // The maximum number of bytes of converted rows. They stay in the L2 cache while they are multiplied by all panels.
 int64_t block_bytes(const F32Microkernels& kernels) { return (kernels.width >= 16 ? 512 : 208) * 1024; }
 
@@ -166,6 +167,10 @@ void BlockGemm::multiply_panel(const Part& part, int64_t panel, int64_t first, i
     plain.k = std::min(weights.k, 2 * weights.pairs * last) - plain.first;
     plain.b = part.widened;
     plain.ahead = nullptr;
+    alignas(64) float totals[kMostColumns] = {};
+    if (sums.addend) std::copy_n(sums.addend, columns, totals);
+    plain.totals = totals;
+    plain.continues = true;
     kernels->packed->panel(1, vectors, plain);
   };
   for (int64_t g = 0, m = 0; g < division.groups; ++g) {
